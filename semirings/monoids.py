@@ -1,0 +1,178 @@
+"""Monoids: a binary operator with its identity, and the value at which a reduction may stop.
+
+The identity and the terminal value depend on the type, so they are given as a number or as a
+function of the type.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import DomainMismatch
+from .functions import Function, highest, lowest, scalar_type
+from .operators import BinaryOp, Namespace, binary
+
+Limit = (
+    Any  # a number, or a function from a type to a number (or to None: no such value for that type)
+)
+
+
+def _zero_unless_real(dtype: np.dtype[Any]) -> int | None:
+    return None if dtype.kind == "f" else 0  # 0 * inf is nan, so 0 does not end a product of floats
+
+
+def _true_if_bool(dtype: np.dtype[Any]) -> bool | None:
+    return True if dtype.kind == "b" else None  # over bool, plus is or
+
+
+def _all_bits(dtype: np.dtype[Any]) -> int:
+    return -1 if dtype.kind == "i" else int(highest(dtype))
+
+
+@dataclass(frozen=True)
+class TypedMonoid:
+    """A monoid over one type.
+
+    `identity` is a NumPy scalar of that type, `terminal` one or None. `any` says that every value
+    is terminal; `idempotent` that combining a value with itself changes nothing.
+    """
+
+    name: str
+    function: Function
+    identity: Any
+    terminal: Any
+    any: bool
+    idempotent: bool
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.function.result
+
+    def define_python(self, name: str) -> str:
+        """The source of the Numba function name(x, y)."""
+        return self.function.taking(2).define_python(name)
+
+    def define_cuda(self, name: str) -> str:
+        """The source of the CUDA C++ function name(x, y)."""
+        return self.function.taking(2).define_cuda(name)
+
+
+@dataclass(frozen=True, repr=False)
+class Monoid:
+    """An associative, commutative operator with an identity.
+
+    `identity` and `terminal` (the value that absorbs every other, None where there is none) are
+    numbers or functions of the NumPy type. `idempotent` says that op(x, x) is x, which some loops
+    need. The laws themselves are the caller's promise. Equal when all four are equal.
+
+    min and max leave NaN out, so reducing nothing but NaN gives their identity; sums and products
+    of floats are associative up to rounding; `any` gives either operand, so its identity is one
+    only on the left.
+
+    >>> from spgraph.semirings import BinaryOp, Monoid, monoid
+    >>> monoid.min.resolve("float32").identity, monoid.times.resolve("int8").terminal
+    (np.float32(inf), np.int8(0))
+    >>> def gcd(x, y):
+    ...     while y != 0:
+    ...         x, y = y, x % y
+    ...     return abs(x)
+    >>> Monoid(BinaryOp.define(gcd), identity=0, terminal=1).resolve("int64").terminal
+    np.int64(1)
+    """
+
+    op: BinaryOp
+    identity: Limit
+    terminal: Limit = None
+    idempotent: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.op, BinaryOp):
+            raise DomainMismatch(f"Monoid: op must be a BinaryOp, got {self.op!r}")
+        if self.op.positional:
+            raise DomainMismatch(
+                f"Monoid: {self.op!r} gives positions, which it does not take; no monoid"
+            )
+        for what, limit in (("identity", self.identity), ("terminal", self.terminal)):
+            absent = limit is None and what == "terminal"
+            if not (
+                absent or callable(limit) or isinstance(limit, bool | int | float | np.generic)
+            ):
+                raise DomainMismatch(
+                    f"Monoid({self.op.name}): {what} must be a number or a function of the type, "
+                    f"got {limit!r}"
+                )
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    def __repr__(self) -> str:
+        built_in = getattr(monoid, self.name) if self.name in monoid else None
+        return (
+            f"monoid.{self.name}" if built_in == self else f"Monoid({self.op!r}, {self.identity!r})"
+        )
+
+    def resolve(self, z: Any) -> TypedMonoid:
+        """The monoid over type z; DomainMismatch where z is not closed under the operator."""
+        return _typed(self, scalar_type(z, "Monoid.resolve"))
+
+
+@lru_cache(maxsize=1024)
+def _typed(given: Monoid, dtype: np.dtype[Any]) -> TypedMonoid:
+    function = given.op.resolve(dtype, dtype)
+    if function.result != dtype:
+        if function.result.kind != dtype.kind:
+            one, found = dtype.name, function.result.name
+            raise DomainMismatch(f"{given!r}: {one} with {one} gives {found}, not {one}")
+        function = function.returning(dtype)  # a user's int32 + int32 is int64 in Numba
+    identity = _limit(given.identity, dtype, f"{given!r}: identity")
+    if identity is None:
+        raise DomainMismatch(f"{given!r}: identity is None for {dtype.name}; give it a value")
+    return TypedMonoid(
+        name=given.name,
+        function=function,
+        identity=identity,
+        terminal=_limit(given.terminal, dtype, f"{given!r}: terminal"),
+        any=given.op == binary.any,
+        idempotent=given.idempotent
+        or (dtype.kind == "b" and given.op in (binary.plus, binary.times)),
+    )
+
+
+def _limit(given: Limit, dtype: np.dtype[Any], owner: str) -> Any:
+    value = given(dtype) if callable(given) else given
+    if value is None:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            found = dtype.type(value)
+        exact = bool(found == value) or (value != value and found != found)
+    except (TypeError, ValueError, OverflowError):
+        exact = False
+    if not exact:
+        raise DomainMismatch(f"{owner} {value!r} is not a value of {dtype.name}")
+    return found
+
+
+_MONOIDS = (
+    #      operator, identity, terminal, idempotent
+    Monoid(binary.plus, 0, _true_if_bool),
+    Monoid(binary.times, 1, _zero_unless_real),
+    Monoid(binary.min, highest, lowest, True),
+    Monoid(binary.max, lowest, highest, True),
+    Monoid(binary.any, 0, None, True),
+    Monoid(binary.lor, False, True, True),
+    Monoid(binary.land, True, False, True),
+    Monoid(binary.lxor, False),
+    Monoid(binary.lxnor, True),
+    Monoid(binary.bor, 0, _all_bits, True),
+    Monoid(binary.band, _all_bits, 0, True),
+    Monoid(binary.bxor, 0),
+    Monoid(binary.bxnor, _all_bits),
+)
+_INSTEAD = {"sum": "use plus", "prod": "use times", "add": "use plus", "mul": "use times"}
+monoid: Namespace[Monoid] = Namespace(
+    "monoid", {made.name: made for made in _MONOIDS} | {"eq": _MONOIDS[8]}, _INSTEAD
+)

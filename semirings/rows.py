@@ -1,0 +1,139 @@
+"""A row of the operator tables, and how it becomes a typed function.
+
+The rule for types, for every operator: the values are promoted as NumPy promotes arrays of their
+types (int8 with uint8 gives int16, int64 with uint64 gives float64), and that common type is the
+result. Comparisons and logic give bool, first and second give their operand's type, functions such
+as sqrt give a floating type (float32 for 8 and 16 bit integers, float64 for wider ones), positions
+give the index type.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import DomainMismatch
+from .functions import (
+    BOOL,
+    C_TYPES,
+    INT64,
+    Function,
+    Text,
+    cuda_cast,
+    names,
+    python_cast,
+    real_type,
+    ring_type,
+)
+from .helpers import HELPERS, cuda_helper, cuda_text, helper_name, python_helper, python_text
+
+# What an operator computes in, and (the first three, and the last four) what it gives.
+COMMON = "common"  # the type that the values promote to
+REAL = "real"  # that type made floating
+TRUTH = "truth"  # bool
+RING = "ring"  # the unsigned integers of its size, where sums and products wrap around
+OWN = "own"  # every value stays as it is
+SCALE = "scale"  # x made floating, y an integer
+X, Y = "x", "y"  # the type of x, of y
+PLACE = "place"  # the index type; as a place to compute in: a thunk that is a position
+
+_KINDS = {"b": "bool", "u": "unsigned integers", "i": "signed integers", "f": "floating types"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One operator over some kinds of types, which are NumPy's letters b, u, i, f.
+
+    In the texts T is the type that it computes in, U its unsigned counterpart, LOWEST and HIGHEST
+    are its limits; `cuda` is left out where the same text is right in both languages.
+    """
+
+    name: str
+    kinds: str
+    works: str
+    gives: str
+    python: str
+    cuda: str = ""
+
+
+def row_function(
+    owner: str,
+    rows: tuple[Row, ...],
+    values: Mapping[str, np.dtype[Any]],
+    parameters: tuple[str, ...],
+    index: np.dtype[Any],
+) -> Function:
+    """The function of the row that fits; parameters not in `values` are int64."""
+    scaled = rows[0].works == SCALE
+    common = values["x"] if scaled else np.result_type(*values.values())
+    row = next((row for row in rows if common.kind in row.kinds), None)
+    if row is None:
+        takes = " and ".join(_KINDS[kind] for row in rows for kind in row.kinds)
+        promoted = "" if set(values.values()) == {common} else f", which promote to {common.name}"
+        raise DomainMismatch(f"{owner}: takes {takes}, got {names(values.values())}{promoted}")
+    if scaled and not np.can_cast(values["y"], INT64):
+        raise DomainMismatch(
+            f"{owner}: the exponent y must be an integer that fits int64, got {values['y'].name}"
+        )
+    real = real_type(common)
+    working = {
+        COMMON: dict.fromkeys(values, common),
+        REAL: dict.fromkeys(values, real),
+        TRUTH: dict.fromkeys(values, BOOL),
+        RING: dict.fromkeys(values, ring_type(common)),
+        OWN: dict(values),
+        SCALE: {"x": real, "y": INT64},
+        PLACE: {"x": common, "y": INT64},
+    }[row.works]
+    result = {
+        COMMON: common,
+        REAL: real,
+        TRUTH: BOOL,
+        X: values["x"],
+        Y: values.get("y", common),
+        PLACE: index,
+    }[row.gives]
+    own = common if row.works == RING else working["x"]
+    types = {name: working.get(name, INT64) for name in parameters}
+    return Function(
+        name=row.name,
+        parameters=parameters,
+        arguments=tuple(values.get(name, INT64) for name in parameters),
+        result=result,
+        python=_python(row.python, types, own),
+        cuda=_cuda(row.cuda or row.python, types, own),
+    )
+
+
+def _python(text: str, types: Mapping[str, np.dtype[Any]], own: np.dtype[Any]) -> Text:
+    used = _words(text)
+    lines = tuple(
+        f"{name} = {python_cast(dtype, name)}" for name, dtype in types.items() if name in used
+    )
+    helpers = [word for word in HELPERS if word in used]
+    before = "".join(python_helper(helper, own) for helper in helpers)
+    return Text(_call(python_text(text, own), helpers, own), lines, before)
+
+
+def _cuda(text: str, types: Mapping[str, np.dtype[Any]], own: np.dtype[Any]) -> Text:
+    used = _words(text)
+    lines = tuple(
+        f"const {C_TYPES[dtype.name]} {name} = {cuda_cast(dtype, f'{name}_')};"
+        for name, dtype in types.items()
+        if name in used
+    )
+    helpers = [word for word in HELPERS if word in used]
+    before = "".join(cuda_helper(helper, own) for helper in helpers)
+    return Text(_call(cuda_text(text, own), helpers, own), lines, before)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\b[a-z_]\w*\b", text))
+
+
+def _call(text: str, helpers: list[str], own: np.dtype[Any]) -> str:
+    for helper in helpers:
+        text = re.sub(rf"\b{helper}\(", f"{helper_name(helper, own)}(", text)
+    return text

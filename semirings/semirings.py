@@ -1,0 +1,134 @@
+"""Semirings: a monoid that adds what a binary operator multiplies.
+
+Every pair that fits is an attribute of `spgraph.semirings`, named monoid_operator: plus_times,
+min_plus, any_pair, lor_land, min_secondi. They are made when they are asked for; there are
+hundreds.
+"""
+
+import difflib
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import DomainMismatch
+from .functions import BOOL, FLOAT64, INT64, Function
+from .monoids import Monoid, TypedMonoid, monoid
+from .operators import BinaryOp, binary
+
+
+@dataclass(frozen=True)
+class TypedSemiring:
+    """A semiring over the types of two operands: `multiply` them, and `add` the products."""
+
+    name: str
+    multiply: Function
+    add: TypedMonoid
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the products, of their sums and of the result."""
+        return self.multiply.result
+
+
+@dataclass(frozen=True, repr=False)
+class Semiring:
+    """A monoid and a binary operator.
+
+    >>> from spgraph.semirings import min_plus, min_secondi, plus_pair
+    >>> min_plus.resolve("float32", "int64").dtype
+    dtype('float64')
+    >>> min_secondi.resolve("bool", "bool", index="int32").dtype
+    dtype('int32')
+
+    The products' type is the operator's result, so plus_pair over bool is bool (there plus is or);
+    count by giving one operand a type that counts:
+
+    >>> plus_pair.resolve("bool", "bool").dtype, plus_pair.resolve("bool", "int64").dtype
+    (dtype('bool'), dtype('int64'))
+    """
+
+    monoid: Monoid
+    multiply: BinaryOp
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.monoid, Monoid):
+            raise DomainMismatch(f"Semiring: monoid must be a Monoid, got {self.monoid!r}")
+        if isinstance(self.multiply, Monoid):
+            object.__setattr__(self, "multiply", self.multiply.op)
+        if not isinstance(self.multiply, BinaryOp):
+            raise DomainMismatch(f"Semiring: multiply must be a BinaryOp, got {self.multiply!r}")
+
+    @property
+    def name(self) -> str:
+        return f"{self.monoid.name}_{self.multiply.name}"
+
+    def __repr__(self) -> str:
+        return (
+            self.name if self.multiply.built_in else f"Semiring({self.monoid!r}, {self.multiply!r})"
+        )
+
+    def resolve(self, x: Any, y: Any, index: Any = INT64) -> TypedSemiring:
+        """The semiring over operands of types x and y; `index` is what positional operators give.
+
+        DomainMismatch where the operator has no function for the types, or the monoid none for its
+        result.
+        """
+        return _resolve(self, x, y, index)
+
+
+@lru_cache(maxsize=1024)
+def _resolve(semiring: Semiring, x: Any, y: Any, index: Any) -> TypedSemiring:
+    multiply = semiring.multiply.resolve(x, y, index)
+    try:
+        add = semiring.monoid.resolve(multiply.result)
+    except DomainMismatch as error:
+        types = ", ".join(dtype.name for dtype in multiply.arguments[:2])
+        raise DomainMismatch(
+            f"{semiring!r}: {semiring.multiply.name}({types}) gives {multiply.result.name}, "
+            f"which the monoid does not take ({error})"
+        ) from None
+    return TypedSemiring(semiring.name, multiply, add)
+
+
+def by_name(name: str) -> Semiring:
+    """The semiring called monoid_operator; AttributeError that helps where there is none."""
+    add, _, multiply = name.partition("_")
+    if add in monoid and multiply in binary:
+        semiring = Semiring(getattr(monoid, add), getattr(binary, multiply))
+        if _exists(semiring):
+            return semiring
+        raise AttributeError(
+            f"no semiring {name}: {multiply} never gives a type that the monoid {add} takes"
+        )
+    close = difflib.get_close_matches(name, all_names(), n=3)
+    hint = (
+        f"did you mean {' or '.join(close)}?"
+        if close
+        else "semirings are named monoid_operator, as min_plus is"
+    )
+    raise AttributeError(f"module 'spgraph.semirings' has no attribute {name!r}; {hint}")
+
+
+@cache
+def all_names() -> tuple[str, ...]:
+    """The names of all built-in semirings."""
+    pairs = ((add, multiply) for add in monoid for multiply in binary)
+    return tuple(
+        f"{add}_{multiply}"
+        for add, multiply in pairs
+        if _exists(Semiring(getattr(monoid, add), getattr(binary, multiply)))
+    )
+
+
+def _exists(semiring: Semiring) -> bool:
+    """Whether there are types that it is defined for."""
+    for dtype in (BOOL, INT64, FLOAT64):
+        try:
+            # An integer on the right serves ldexp, and promotes to the left type otherwise.
+            semiring.resolve(dtype, dtype if semiring.multiply != binary.ldexp else INT64)
+        except DomainMismatch:
+            continue
+        return True
+    return False

@@ -1,0 +1,102 @@
+"""Operators from users: a Python scalar function, or one expression in each language."""
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import DomainMismatch
+from .functions import BOOL, C_TYPES, FLOAT64, INT64, Function, Text, python_cast
+from .inference import Types, infer
+from .source import SCALAR, read
+from .translate import translate
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A user's function: its Python text, and its CUDA expression if one was given."""
+
+    python: str
+    cuda: str | None = None
+
+    def function(
+        self, name: str, owner: str, values: dict[str, np.dtype[Any]], parameters: tuple[str, ...]
+    ) -> Function:
+        """The typed function; its result type is what Numba infers for the types as stored."""
+        types = tuple(values.values())
+        try:
+            result = infer(self.python, types)
+        except DomainMismatch as error:
+            raise DomainMismatch(f"{owner}: {error}") from None
+        casts = ", ".join(python_cast(dtype, name) for name, dtype in values.items())
+        python = Text(
+            f"{SCALAR}({casts})", before=f'@njit(error_model="numpy")\n{self.python}\n\n\n'
+        )
+        if self.cuda is None:
+            tree = ast.parse(self.python).body[0]
+            assert isinstance(tree, ast.FunctionDef)
+            for node in ast.walk(tree):
+                vars(node).pop("lineno", None)  # lines of this text would mislead
+            taken = ", ".join(f"{name}_" for name in values)
+            cuda = Text(f"{SCALAR}({taken})", before=translate(tree, types, result, owner))
+        else:
+            lines = tuple(
+                f"const {C_TYPES[dtype.name]} {name} = {name}_;" for name, dtype in values.items()
+            )
+            cuda = Text(self.cuda, lines)
+        return Function(
+            name=name,
+            parameters=parameters,
+            arguments=tuple(values.get(name, INT64) for name in parameters),
+            result=result,
+            python=python,
+            cuda=cuda,
+        )
+
+
+def from_function(f: Any, owner: str, positions: tuple[bool, ...]) -> Scalar:
+    """The operator that `f` computes; `positions` says which of its arguments are rows and columns.
+
+    Everything that can be wrong with `f` is found here: its source is read, translated, and typed
+    for float64, int64 or bool, whichever Numba accepts first.
+    """
+    tree = read(f, owner, len(positions))
+    scalar = Scalar(ast.unparse(tree))
+    types, result = _first_types(scalar, owner, positions)
+    translate(tree, types, result, owner)  # from the tree as read: it knows the lines of the file
+    return scalar
+
+
+def from_texts(
+    owner: str, python: str, cuda: str, parameters: tuple[str, ...], positions: tuple[bool, ...]
+) -> Scalar:
+    """The operator that computes one expression in each language, over `parameters`."""
+    for language, text in (("python", python), ("cuda", cuda)):
+        if not isinstance(text, str) or not text.strip():
+            raise DomainMismatch(
+                f"{owner}: {language} must be an expression of {', '.join(parameters)}"
+            )
+    try:
+        tree = ast.parse(python.strip(), mode="eval")
+    except SyntaxError as error:
+        raise DomainMismatch(
+            f"{owner}: python={python!r} is not an expression: {error.msg}"
+        ) from None
+    text = f"def {SCALAR}({', '.join(parameters)}):\n    return {ast.unparse(tree)}"
+    scalar = Scalar(text, cuda.strip())
+    _first_types(scalar, owner, positions)
+    return scalar
+
+
+def _first_types(
+    scalar: Scalar, owner: str, positions: tuple[bool, ...]
+) -> tuple[Types, np.dtype[Any]]:
+    reasons = []
+    for dtype in (FLOAT64, INT64, BOOL):
+        types = tuple(INT64 if position else dtype for position in positions)
+        try:
+            return types, infer(scalar.python, types)
+        except DomainMismatch as error:
+            reasons.append(str(error))
+    raise DomainMismatch(f"{owner}: {reasons[0]}")

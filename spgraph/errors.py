@@ -1,0 +1,39 @@
+"""Every error spgraph raises by name. Each derives from what a Python user would catch anyway."""
+
+
+class DimensionMismatch(ValueError):
+    """Two shapes that have to agree do not."""
+
+
+class FormatError(ValueError):
+    """A file or an array does not hold what its format promises. Names the file and the line where
+    there is one.
+    """
+
+
+class NegativeWeight(ValueError):
+    """An edge weight is negative where the algorithm allows none."""
+
+
+class DomainMismatch(TypeError):
+    """An operator is not defined for the types it was given, or an argument has the wrong kind."""
+
+
+class IndexOutOfBound(IndexError):
+    """An index lies outside of its container."""
+
+
+class BackendMismatch(RuntimeError):
+    """Containers on different devices meet in one operation."""
+
+
+class BackendUnavailable(RuntimeError):
+    """A device or library that was asked for is not there. The message says what to install."""
+
+
+class ConvergenceError(RuntimeError):
+    """An iteration ran out of steps; `result` holds the last iterate."""
+
+    def __init__(self, message: str, result: object = None) -> None:
+        super().__init__(message)
+        self.result = result
