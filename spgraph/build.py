@@ -1,0 +1,188 @@
+"""GraphBLAS's build: containers from coordinates, with repeated positions combined by an
+operator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import (
+    Array,
+    array_module,
+    check_device,
+    device_of,
+    index_dtype,
+    is_cuda,
+    move,
+)
+from spgraph.containers.vector import value_dtype
+from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
+
+
+def build_vector(
+    indices: Array, values: Any, *, size: int | None, dtype: Any, dup_op: Any, device: str | None
+) -> Vector:
+    """See `Vector.from_coo`."""
+    indices = _ids("indices", indices, device)
+    size = _extent("size", "indices", indices, size)
+    scalar = np.ndim(values) == 0
+    values = _values(values, indices, dtype)
+    xp = array_module(indices)
+    keys = indices.astype(index_dtype(size), copy=False)
+    keys, values, starts = _group(keys, values, dup_op, scalar, "indices", lambda key: f"{key}")
+    unique = keys if starts is None else keys[starts]
+    return Vector(size, xp.ascontiguousarray(values), indices=unique).conform()
+
+
+def build_matrix(
+    rows: Array,
+    columns: Array,
+    values: Any,
+    *,
+    nrows: int | None,
+    ncols: int | None,
+    dtype: Any,
+    dup_op: Any,
+    symmetric: bool | None,
+    device: str | None,
+) -> Matrix:
+    """See `Matrix.from_coo`."""
+    rows = _ids("rows", rows, device)
+    columns = _ids("columns", columns, device_of(rows) if device is None else device)
+    if rows.size != columns.size:
+        raise DimensionMismatch(
+            f"columns: expected {rows.size} indices, one for each of rows, got {columns.size}"
+        )
+    shape = _extent("nrows", "rows", rows, nrows), _extent("ncols", "columns", columns, ncols)
+    if symmetric:  # square: an extent that was not given follows the other
+        shape = max(shape) if nrows is None else shape[0], max(shape) if ncols is None else shape[1]
+        if shape[0] != shape[1]:
+            raise DimensionMismatch(
+                f"symmetric: expected a square matrix, got {shape[0]} x {shape[1]}"
+            )
+    nrows, ncols = shape
+    if nrows * ncols > 2**63:
+        raise ValueError(
+            "nrows * ncols: expected at most 2**63 to build from coordinates, "
+            f"got {nrows} x {ncols}"
+        )
+    iso = np.ndim(values) == 0
+    values = _values(values, rows, dtype)
+    xp = array_module(rows)
+
+    keys = rows.astype(np.int64) * ncols
+    keys += columns.astype(np.int64, copy=False)
+    # sorted input (files often are) needs no sort; iso values need no permutation
+    if iso:
+        keys.sort()
+        one = values[:1] if values.size else xp.zeros(1, values.dtype)
+        if keys.size:
+            fresh = xp.ones(keys.size, bool)
+            xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+            keys = keys if bool(fresh.all()) else keys[fresh]
+        values = one
+    else:
+        keys, values, starts = _group(
+            keys,
+            values,
+            dup_op,
+            False,
+            "rows, columns",
+            lambda key: f"({key // ncols}, {key % ncols})",
+        )
+        keys = keys if starts is None else keys[starts]
+
+    indptr = xp.zeros(nrows + 1, index_dtype(int(keys.size)))
+    row_of = keys // max(ncols, 1)
+    xp.cumsum(xp.bincount(row_of, minlength=nrows), out=indptr[1:])
+    row_of *= ncols
+    keys -= row_of
+    return Matrix(
+        nrows,
+        ncols,
+        indptr,
+        keys.astype(index_dtype(max(nrows, ncols))),
+        values,
+        iso=iso,
+        symmetric=symmetric,
+    )
+
+
+def _ids(name: str, ids: Any, device: str | None) -> Array:
+    """`ids` as a 1-D array of non-negative integers on `device`."""
+    ids = ids if hasattr(ids, "__cuda_array_interface__") else np.asarray(ids)
+    if ids.ndim != 1:
+        raise DomainMismatch(f"{name}: expected 1 dimension, got {ids.ndim}")
+    if ids.size == 0:
+        ids = ids.astype(np.int64)
+    if ids.dtype.kind not in "iu":
+        raise DomainMismatch(f"{name}: expected integers, got {ids.dtype}")
+    if device is not None:
+        ids = move(ids, check_device(device))
+    if ids.size and int(ids.min()) < 0:
+        raise IndexOutOfBound(f"{name}: expected indices >= 0, got {int(ids.min())}")
+    return ids
+
+
+def _extent(name: str, of: str, ids: Array, extent: int | None) -> int:
+    """The number of positions: as given, or the least that holds every id."""
+    largest = int(ids.max()) if ids.size else -1
+    if largest >= 2**63 - 1:
+        raise IndexOutOfBound(f"{of}: expected indices below 2**63 - 1, got {largest}")
+    if extent is None:
+        return largest + 1
+    if isinstance(extent, bool) or not isinstance(extent, int | np.integer) or extent < 0:
+        raise ValueError(f"{name}: expected an integer >= 0, got {extent!r}")
+    if largest >= extent:
+        raise IndexOutOfBound(f"{of}: expected indices below {name} = {extent}, got {largest}")
+    return int(extent)
+
+
+def _values(values: Any, ids: Array, dtype: Any) -> Array:
+    """`values` as an array of ids.size values of a GraphBLAS type beside `ids`."""
+    xp = array_module(ids)
+    values = move(values if is_cuda(values) else np.asarray(values), device_of(ids))
+    kind = value_dtype(values.dtype if dtype is None else dtype)
+    if kind.kind in "iu" and values.dtype.kind == "f" and not bool(xp.isfinite(values).all()):
+        raise ValueError(f"values: expected numbers that {kind} holds, got NaN or an infinity")
+    values = values.astype(kind, copy=values.ndim > 0)
+    if values.ndim == 0:
+        return xp.full(ids.size, values)
+    if values.shape != (ids.size,):
+        raise DimensionMismatch(
+            f"values: expected a scalar or {ids.size} values, one for each index, "
+            f"got {values.shape}"
+        )
+    return values
+
+
+def _group(
+    keys: Array, values: Array, dup_op: Any, scalar: bool, name: str, show: Any
+) -> tuple[Array, Array, Array | None]:
+    """(sorted keys, values, where each group of equal keys starts or None when all differ), values
+    one per group.
+    """
+    xp = array_module(keys)
+    if keys.size and not bool((keys[1:] > keys[:-1]).all()):
+        order = xp.argsort(keys, kind="stable")
+        keys, values = keys[order], values[order]
+    fresh = xp.ones(keys.size, bool)
+    if keys.size:
+        xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+    if bool(fresh.all()):
+        return keys, values, None
+    starts = xp.flatnonzero(fresh)
+    if dup_op is None and scalar:
+        return keys, values[starts], starts
+    if dup_op is None:
+        where = int(keys[1:][keys[1:] == keys[:-1]][0])
+        raise ValueError(
+            f"{name}: position {show(where)} is given more than once; "
+            "say how to combine the values, for example dup_op=spgraph.semirings.binary.plus"
+        )
+    from spgraph.operations import reduce_segments
+
+    return keys, reduce_segments(values, starts, dup_op), starts

@@ -1,0 +1,118 @@
+"""Facts about raw arrays that both backends share: which library owns one, where it lives, how bits
+are packed.
+
+CuPy is imported only when an array already is CuPy's, or when one has to be made on a CUDA device.
+"""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from spgraph.errors import BackendUnavailable
+
+Array = Any  # numpy.ndarray or cupy.ndarray: the two share no static type
+
+INT32_MAX = 2**31 - 1
+
+
+def is_cuda(array: Array) -> bool:
+    """True for a CuPy array."""
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(array, cupy.ndarray)
+
+
+def array_module(array: Array) -> Any:
+    """The library (numpy or cupy) whose functions take `array`."""
+    return sys.modules["cupy"] if is_cuda(array) else np
+
+
+def device_of(array: Array) -> str:
+    """'cpu', or 'cuda:0' and so on."""
+    return f"cuda:{array.device.id}" if is_cuda(array) else "cpu"
+
+
+def import_cupy() -> Any:
+    """The cupy module, or BackendUnavailable with what to install."""
+    try:
+        import cupy
+
+        count = cupy.cuda.runtime.getDeviceCount()
+    except ImportError as error:
+        raise BackendUnavailable(
+            "device 'cuda' needs CuPy, which is not installed: "
+            "pip install 'spgraph[cuda13]' (or [cuda12])"
+        ) from error
+    except Exception as error:  # CUDARuntimeError: no driver, or one too old
+        raise BackendUnavailable(
+            f"device 'cuda': CuPy is installed but finds no usable GPU ({error}); "
+            "check the driver with nvidia-smi, or use device 'cpu'"
+        ) from error
+    if count == 0:
+        raise BackendUnavailable("device 'cuda': no GPU is visible; use device 'cpu'")
+    return cupy
+
+
+def check_device(device: str) -> str:
+    """The full name of a device ('cuda' means 'cuda:0'); raises where it is unknown or not
+    there.
+    """
+    if device == "cpu":
+        return device
+    kind, _, number = str(device).partition(":")
+    if kind != "cuda" or not (number == "" or number.isdigit()):
+        raise ValueError(f"device: expected 'cpu', 'cuda' or 'cuda:N', got {device!r}")
+    cupy = import_cupy()
+    index, count = int(number or cupy.cuda.runtime.getDevice()), cupy.cuda.runtime.getDeviceCount()
+    if index >= count:
+        raise BackendUnavailable(f"device: {device!r} was asked for, but {count} GPUs are visible")
+    return f"cuda:{index}"
+
+
+def move(array: Array, device: str) -> Array:
+    """`array` on `device` (a full name); itself if it is there already."""
+    if device_of(array) == device:
+        return array
+    if device == "cpu":
+        return array.get()
+    cupy = import_cupy()
+    with cupy.cuda.Device(int(device.partition(":")[2])):
+        return cupy.asarray(array)
+
+
+def module_of(device: str) -> Any:
+    """The library that makes arrays for `device`."""
+    return np if device == "cpu" else import_cupy()
+
+
+def index_dtype(bound: int) -> np.dtype:
+    """The smallest index type that holds every integer from 0 to `bound`: int32, else int64."""
+    return np.dtype(np.int32 if bound <= INT32_MAX else np.int64)
+
+
+def words(size: int) -> int:
+    """How many 32-bit words hold `size` bits."""
+    return (size + 31) // 32
+
+
+def pack_bits(flags: Array) -> Array:
+    """Bit i & 31 of word i >> 5 is flags[i]; bits past the end are 0."""
+    xp = array_module(flags)
+    packed = xp.zeros(4 * words(flags.size), np.uint8)
+    octets = xp.packbits(flags, bitorder="little")
+    packed[: octets.size] = octets
+    return packed.view(np.uint32)
+
+
+def unpack_bits(bits: Array, size: int) -> Array:
+    """The boolean array of which `bits` is the packed form."""
+    xp = array_module(bits)
+    return xp.unpackbits(bits.view(np.uint8), bitorder="little")[:size].view(bool)
+
+
+def count_bits(bits: Array) -> int:
+    """How many bits are set."""
+    if not is_cuda(bits):
+        return int(np.bitwise_count(bits).sum(dtype=np.int64))
+    octets = array_module(bits).unpackbits(bits.view(np.uint8))
+    return int(octets.sum(dtype=np.int64))

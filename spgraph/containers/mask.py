@@ -1,0 +1,46 @@
+"""Mask: which positions an operation may write. Made by `v.S` (structure), `v.V` (truth), `~`
+(complement).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spgraph.containers.matrix import Matrix
+    from spgraph.containers.vector import Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """A view of a container as a set of positions.
+
+    `structure` selects the stored entries, else the stored entries that are true (non-zero);
+    `complement` selects the others. A mask reads its container when the operation runs, not when
+    the mask is made.
+
+    >>> import spgraph as sg
+    >>> v = sg.Vector.from_coo([0, 2], [1, 0], size=4)
+    >>> v.S, ~v.V
+    (Mask(structure of Vector 4), Mask(complement of truth of Vector 4))
+    """
+
+    parent: Vector | Matrix
+    structure: bool
+    complement: bool = False
+
+    def __invert__(self) -> Mask:
+        return replace(self, complement=not self.complement)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a Mask has no truth value; pass it as mask=, or reduce its container")
+
+    def __repr__(self) -> str:
+        parent = self.parent
+        shape = "x".join(str(n) for n in parent.shape)
+        return (
+            f"Mask({'complement of ' if self.complement else ''}"
+            f"{'structure' if self.structure else 'truth'}"
+            f" of {type(parent).__name__} {shape})"
+        )

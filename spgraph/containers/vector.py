@@ -1,0 +1,362 @@
+"""Vector: a sparse vector in one of three storages, on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers import display
+from spgraph.containers.arrays import (
+    Array,
+    array_module,
+    check_device,
+    count_bits,
+    device_of,
+    index_dtype,
+    module_of,
+    move,
+    pack_bits,
+    unpack_bits,
+)
+from spgraph.containers.mask import Mask
+from spgraph.containers.sugar import VectorSugar
+from spgraph.errors import BackendMismatch, DomainMismatch
+
+
+class Vector(VectorSugar):
+    """A vector of `size` positions, some of which hold an entry.
+
+    The storage follows the density and decides whether products push or pull:
+
+    * sparse: `indices` (sorted, unique) and `values`, one per entry;
+    * bitmap: `values` of length `size`, and `bits`, one bit a position in 32-bit words;
+    * full:   `values` of length `size`, every position holds an entry.
+
+    The constructor trusts its arrays: it neither checks nor copies. Users build vectors with
+    `from_coo`, `from_dense` and `empty`.
+
+    >>> import spgraph as sg
+    >>> v = sg.Vector.from_coo([4, 1], [2.5, 1.0], size=6)
+    >>> v.nvals, v.storage, v.to_numpy(fill=0.0).tolist()
+    (2, 'sparse', [0.0, 1.0, 0.0, 0.0, 2.5, 0.0])
+    """
+
+    __slots__ = ("_nvals", "bits", "indices", "size", "values")
+
+    def __init__(
+        self,
+        size: int,
+        values: Array,
+        *,
+        indices: Array | None = None,
+        bits: Array | None = None,
+        nvals: int | Callable[[], int] | None = None,
+    ) -> None:
+        self.size = size
+        self.values = values
+        self.indices = indices
+        self.bits = bits
+        # of a bitmap it may be unknown until somebody asks: counted then, or fetched by the
+        # function given
+        self._nvals = nvals if bits is not None else int(values.size)
+
+    # --- construction -----------------------------------------------------------------------------
+
+    @classmethod
+    def empty(cls, size: int, dtype: Any = np.float64, *, device: str = "cpu") -> Vector:
+        """A vector of `size` positions without entries."""
+        if size < 0:
+            raise ValueError(f"size: expected an integer >= 0, got {size}")
+        xp = module_of(check_device(device))
+        return cls(size, xp.empty(0, value_dtype(dtype)), indices=xp.empty(0, index_dtype(size)))
+
+    @classmethod
+    def unit(cls, index: int, value: Any, *, size: int, dtype: Any, device: str = "cpu") -> Vector:
+        """A vector of `size` positions with one entry: `value` at `index`."""
+        xp = module_of(check_device(device))
+        kind = index_dtype(size)
+        indices = xp.full(1, index, kind)
+        same = value == index and kind == dtype
+        return cls(
+            size, indices if same else xp.full(1, value, value_dtype(dtype)), indices=indices
+        )
+
+    @classmethod
+    def from_dense(cls, array: Array, *, missing: Any = None) -> Vector:
+        """The vector of a 1-D NumPy or CuPy array: every position holds an entry, except where
+        array == missing.
+
+        The array is copied; NaN as `missing` means the positions that are NaN.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_dense([3, 0, 4], missing=0).nvals
+        2
+        """
+        array = array if hasattr(array, "__cuda_array_interface__") else np.asarray(array)
+        if array.ndim != 1:
+            raise DomainMismatch(f"array: expected 1 dimension, got {array.ndim}")
+        values = array.astype(value_dtype(array.dtype), copy=True)
+        if missing is None:
+            return cls(values.size, values)
+        present = values == values if missing != missing else values != missing
+        return cls(values.size, values, bits=pack_bits(present)).conform()
+
+    # --- what it is -------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (self.size,)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.values.dtype
+
+    @property
+    def device(self) -> str:
+        """'cpu', or 'cuda:0' and so on."""
+        return device_of(self.values)
+
+    @property
+    def storage(self) -> str:
+        """'sparse', 'bitmap' or 'full'."""
+        if self.indices is not None:
+            return "sparse"
+        return "full" if self.bits is None else "bitmap"
+
+    @property
+    def nvals(self) -> int:
+        """How many positions hold an entry."""
+        if self._nvals is None:
+            assert self.bits is not None
+            self._nvals = count_bits(self.bits)
+        elif callable(self._nvals):
+            self._nvals = self._nvals()
+        return self._nvals
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(a.nbytes for a in (self.values, self.indices, self.bits) if a is not None)
+
+    @property
+    def S(self) -> Mask:
+        """The mask of the stored entries."""
+        return Mask(self, structure=True)
+
+    @property
+    def V(self) -> Mask:
+        """The mask of the stored entries that are true."""
+        return Mask(self, structure=False)
+
+    # --- storage ----------------------------------------------------------------------------------
+
+    def to_sparse(self) -> Vector:
+        """The same entries as sorted indices and values; itself if it is sparse."""
+        if self.indices is not None:
+            return self
+        xp = array_module(self.values)
+        kind = index_dtype(self.size)
+        # a full vector's values are copied: operations write those of `out` in place
+        if self.bits is None:
+            indices = xp.arange(self.size, dtype=kind)
+            return Vector(self.size, self.values.copy(), indices=indices)
+        # only the words that hold an entry are unpacked
+        nonzero = xp.flatnonzero(self.bits)
+        local = xp.flatnonzero(unpack_bits(self.bits[nonzero], 32 * nonzero.size))
+        indices = (nonzero[local >> 5] * 32 + (local & 31)).astype(kind, copy=False)
+        return Vector(self.size, self.values[indices], indices=indices)
+
+    def to_bitmap(self) -> Vector:
+        """The same entries by position: bitmap, or full where every position holds one; itself if
+        it is neither sparse.
+        """
+        if self.indices is None:
+            return self
+        xp = array_module(self.values)
+        if self.nvals == self.size:
+            return Vector(self.size, self.values.copy())
+        # zeros, not empty: what lies under an absent bit must not differ from run to run
+        values = xp.zeros(self.size, self.dtype)
+        values[self.indices] = self.values
+        present = xp.zeros(self.size, bool)
+        present[self.indices] = True
+        return Vector(self.size, values, bits=pack_bits(present), nvals=self.nvals)
+
+    def conform(self) -> Vector:
+        """The same entries in the storage that their density asks for: full when complete, sparse
+        below 1 in 32.
+        """
+        if self.nvals == self.size:
+            return (
+                self
+                if self.bits is None and self.indices is None
+                else Vector(self.size, self.to_bitmap().values)
+            )
+        return self.to_sparse() if self.nvals * 32 < self.size else self.to_bitmap()
+
+    # --- the way out ------------------------------------------------------------------------------
+
+    def to_coo(self) -> tuple[Array, Array]:
+        """(indices, values): copies on the vector's device, indices ascending."""
+        v = self.to_sparse()
+        return v.indices.copy(), v.values.copy()  # type: ignore[union-attr]
+
+    def to_numpy(self, fill: Any = None) -> np.ndarray:
+        """A new NumPy array of length `size`, with `fill` where there is no entry; its type is
+        promoted to hold `fill`.
+
+        Raises ValueError when a position is empty and no `fill` was given: a silent 0 would look
+        like data.
+        """
+        return move(self._dense(fill), "cpu")
+
+    def to_cupy(self, fill: Any = None) -> Array:
+        """As `to_numpy`, a CuPy array on the vector's device (or on the current one for a CPU
+        vector).
+        """
+        return move(
+            self._dense(fill), self.device if self.device != "cpu" else check_device("cuda")
+        )
+
+    def _dense(self, fill: Any) -> Array:
+        xp = array_module(self.values)
+        if self.nvals == self.size:
+            return self.to_bitmap().values.copy()
+        if fill is None:
+            raise ValueError(
+                f"fill: the Vector has {self.nvals} entries in {self.size} positions; "
+                "say what stands in the empty ones, for example to_numpy(fill=-1)"
+            )
+        dense = xp.full(self.size, fill, np.result_type(self.dtype, np.min_scalar_type(fill)))
+        v = self.to_sparse()
+        dense[v.indices] = v.values
+        return dense
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self.device != "cpu":
+            raise BackendMismatch(
+                f"the Vector is on {self.device}; call to_numpy() to bring it to the CPU"
+            )
+        dense = self._dense(None)
+        return dense if dtype is None else dense.astype(dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._dense(None).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.values.__dlpack_device__()
+
+    def to(self, device: str) -> Vector:
+        """The same entries on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already."""
+        device = check_device(device)
+        if device == self.device:
+            return self
+        parts = {
+            k: None if a is None else move(a, device)
+            for k, a in (("indices", self.indices), ("bits", self.bits))
+        }
+        return Vector(self.size, move(self.values, device), nvals=self._nvals, **parts)
+
+    def dup(self) -> Vector:
+        """A copy that shares nothing."""
+        parts = {
+            k: None if a is None else a.copy()
+            for k, a in (("indices", self.indices), ("bits", self.bits))
+        }
+        return Vector(self.size, self.values.copy(), nvals=self._nvals, **parts)
+
+    copy = dup
+
+    def become(self, other: Vector) -> None:
+        """Take over the arrays of `other` (the last step of an operation that writes `out`)."""
+        self.size, self.values, self.indices, self.bits = (
+            other.size,
+            other.values,
+            other.indices,
+            other.bits,
+        )
+        self._nvals = other._nvals
+
+    # --- comparison -------------------------------------------------------------------------------
+
+    def isequal(self, other: Vector, *, check_dtype: bool = False) -> bool:
+        """Same size, same positions, equal values; NaN equals NaN. The storages may differ."""
+        return self._matches(
+            other, check_dtype, lambda xp, x, y: bool(((x == y) | ((x != x) & (y != y))).all())
+        )
+
+    def isclose(self, other: Vector, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
+        """Same size, same positions, values within `atol + rtol * abs(other)`; NaN equals NaN."""
+        return self._matches(
+            other,
+            False,
+            lambda xp, x, y: bool(xp.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True).all()),
+        )
+
+    def _matches(self, other: Vector, check_dtype: bool, same: Any) -> bool:
+        if not isinstance(other, Vector):
+            raise DomainMismatch(f"other: expected a Vector, got {type(other).__name__}")
+        if self.device != other.device:
+            raise BackendMismatch(
+                f"other is on {other.device}, the Vector on {self.device}; move one with .to()"
+            )
+        if (
+            self.size != other.size
+            or self.nvals != other.nvals
+            or (check_dtype and self.dtype != other.dtype)
+        ):
+            return False
+        a, b = self.to_sparse(), other.to_sparse()
+        xp = array_module(a.values)
+        return bool(xp.array_equal(a.indices, b.indices)) and same(xp, a.values, b.values)
+
+    # --- for people -------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __bool__(self) -> bool:
+        raise TypeError("a Vector has no truth value; compare .nvals, or reduce it")
+
+    def __repr__(self) -> str:
+        return display.text(*self._describe())
+
+    def _repr_html_(self) -> str:
+        return display.html(*self._describe())
+
+    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+        facts = [str(self.dtype), self.storage, self.device, display.size_of(self.nbytes)]
+        head = self._head(display.ROWS)
+        return f"Vector {self.size}, {self.nvals} entries", facts, head, self.nvals
+
+    def _head(self, count: int) -> list[tuple[Any, ...]]:
+        """The first entries, found without unpacking more of a bitmap than they need."""
+        if self.indices is not None:
+            indices = self.indices[:count]
+            values = self.values[:count]
+        elif self.bits is None:
+            values = self.values[:count]
+            indices = array_module(values).arange(values.size)
+        else:
+            xp = array_module(self.values)
+            nonzero = xp.flatnonzero(self.bits)[:count]
+            flags = xp.zeros(32 * nonzero.size, bool)
+            if nonzero.size:
+                flags = unpack_bits(self.bits[nonzero], 32 * nonzero.size)
+            local = xp.flatnonzero(flags)[:count]
+            indices = nonzero[local // 32] * 32 + local % 32
+            values = self.values[indices]
+        return list(zip(indices.tolist(), values.tolist(), strict=True))
+
+
+def value_dtype(dtype: Any) -> np.dtype:
+    """The NumPy type of a GraphBLAS domain; DomainMismatch for any other."""
+    kind = np.dtype(dtype)
+    if kind.kind not in "biuf" or kind.itemsize > 8 or kind == np.float16:
+        raise DomainMismatch(f"dtype: expected bool, (u)int8..64, float32 or float64, got {kind}")
+    return kind.newbyteorder("=")
+
+
+__all__ = ["Vector", "value_dtype"]
