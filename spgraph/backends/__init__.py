@@ -1,0 +1,1 @@
+"""Backends: the same functions on the same containers, on the CPU (Numba) and on CUDA (CuPy)."""

@@ -1,0 +1,162 @@
+"""What a CPU kernel needs beyond plain Numba: atomic operations on array elements, and a barrier
+between its threads.
+
+Numba has no CPU atomics; these are a few LLVM instructions each. All orderings are sequentially
+consistent except the spinning load, which acquires.
+"""
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_I64 = types.intp
+
+
+def _element(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    """Pointer to array[index], and the integer type as wide as an element (atomics are defined on
+    integers).
+    """
+    view = context.make_array(array_type)(context, builder, array)
+    pointer = cgutils.get_item_pointer(
+        context, builder, array_type, view, [index], wraparound=False
+    )
+    stored = pointer.type.pointee
+    width = context.get_abi_sizeof(stored) * 8
+    integer = cgutils.ir.IntType(width)
+    return builder.bitcast(pointer, integer.as_pointer()), integer
+
+
+def _to_bits(context: Any, builder: Any, numba_type: Any, value: Any, integer: Any) -> Any:
+    data = context.get_value_as_data(builder, numba_type, value)
+    return data if data.type == integer else builder.bitcast(data, integer)
+
+
+def _from_bits(context: Any, builder: Any, numba_type: Any, bits: Any) -> Any:
+    data_type = context.get_data_type(numba_type)
+    data = bits if bits.type == data_type else builder.bitcast(bits, data_type)
+    return context.data_model_manager[numba_type].from_data(builder, data)
+
+
+@intrinsic
+def atomic_load(typing_context, array, index):  # type: ignore[no-untyped-def]
+    """array[index], read once, not moved by the compiler, and ordered before what follows."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        pointer, integer = _element(context, builder, array, arguments[0], arguments[1])
+        bits = builder.load_atomic(pointer, "acquire", integer.width // 8)
+        return _from_bits(context, builder, array.dtype, bits)
+
+    return array.dtype(array, _I64), codegen
+
+
+@intrinsic
+def atomic_store(typing_context, array, index, value):  # type: ignore[no-untyped-def]
+    """array[index] = value, ordered after what precedes."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        pointer, integer = _element(context, builder, array, arguments[0], arguments[1])
+        bits = _to_bits(context, builder, array.dtype, arguments[2], integer)
+        builder.store_atomic(bits, pointer, "release", integer.width // 8)
+        return context.get_dummy_value()
+
+    return types.none(array, _I64, array.dtype), codegen
+
+
+def _read_modify_write(instruction: str, text: str) -> Any:
+    @intrinsic
+    def operation(typing_context, array, index, value):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            pointer, _ = _element(context, builder, array, arguments[0], arguments[1])
+            return builder.atomic_rmw(instruction, pointer, arguments[2], "seq_cst")
+
+        return array.dtype(array, _I64, array.dtype), codegen
+
+    operation.__doc__ = text
+    return operation
+
+
+atomic_add = _read_modify_write("add", "array[index] += value for integers; gives the old value.")
+atomic_or = _read_modify_write("or", "array[index] |= value for integers; gives the old value.")
+
+
+@intrinsic
+def compare_exchange(typing_context, array, index, expected, desired):  # type: ignore[no-untyped-def]
+    """If array[index] has the bits of `expected`, write `desired`; True if it was written. Any
+    element type.
+    """
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        pointer, integer = _element(context, builder, array, arguments[0], arguments[1])
+        old = _to_bits(context, builder, array.dtype, arguments[2], integer)
+        new = _to_bits(context, builder, array.dtype, arguments[3], integer)
+        pair = builder.cmpxchg(pointer, old, new, "seq_cst", "seq_cst")
+        return builder.extract_value(pair, 1)
+
+    return types.boolean(array, _I64, array.dtype, array.dtype), codegen
+
+
+@intrinsic
+def lowest_bit(typing_context, bits):  # type: ignore[no-untyped-def]
+    """The place of the lowest bit that is set in an integer that is not 0."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.cttz(arguments[0], cgutils.true_bit)
+
+    return bits(bits), codegen
+
+
+@intrinsic
+def nanoseconds(typing_context):  # type: ignore[no-untyped-def]
+    """A monotonic clock."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        ir = cgutils.ir
+        integer = ir.IntType(64)
+        if sys.platform == "win32":  # milliseconds; what Windows offers in one call
+            function = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(integer, []), "GetTickCount64"
+            )
+            return builder.mul(builder.call(function, []), integer(1_000_000))
+        pair = cgutils.alloca_once(builder, ir.ArrayType(integer, 2))
+        kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32), pair.type])
+        function = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
+        builder.call(function, [ir.IntType(32)(time.CLOCK_MONOTONIC), pair])
+        seconds, rest = (builder.extract_value(builder.load(pair), k) for k in (0, 1))
+        return builder.add(builder.mul(seconds, integer(1_000_000_000)), rest)
+
+    return types.int64(), codegen
+
+
+# symbol of the system that gives the processor to another thread
+_yield_processor = types.ExternalFunction(
+    "SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32()
+)
+
+SYNC_WORDS = 16
+
+
+@njit(nogil=True, cache=True)
+def barrier(sync: np.ndarray, threads: int) -> None:
+    """Return when all `threads` have called; what each wrote before is visible to all after.
+
+    `sync` is an int64 array of SYNC_WORDS zeros shared by the threads of one launch: word 0 counts
+    arrivals, word 8 (another cache line) the rounds. Waiting threads spin, then yield, so that more
+    threads than cores still progress.
+    """
+    if threads == 1:
+        return
+    round_ = atomic_load(sync, 8)
+    if atomic_add(sync, 0, 1) == threads - 1:
+        atomic_store(sync, 0, 0)
+        atomic_store(sync, 8, round_ + 1)
+        return
+    spins = 0
+    while atomic_load(sync, 8) == round_:
+        spins += 1
+        if spins > 1000:
+            _yield_processor()

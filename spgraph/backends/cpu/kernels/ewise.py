@@ -1,0 +1,59 @@
+# Two vectors position by position: their union or their intersection.
+# Preamble: op, cast (to the result type), UNION.
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def ewise_sparse(thread, threads, u_ids, u, v_ids, v, z_ids, z, counts):
+    # both sparse: merge
+    p = q = present = 0
+    while p < u_ids.size and q < v_ids.size:
+        i = np.int64(u_ids[p])
+        j = np.int64(v_ids[q])
+        if i == j:
+            z_ids[present] = i
+            z[present] = op(u[p], v[q], i, 0, i, 0)
+            present += 1
+        elif UNION:
+            z_ids[present] = min(i, j)
+            z[present] = cast(u[p]) if i < j else cast(v[q])
+            present += 1
+        if i <= j:
+            p += 1
+        if j <= i:
+            q += 1
+    if UNION:
+        while p < u_ids.size:
+            z_ids[present] = u_ids[p]
+            z[present] = cast(u[p])
+            present += 1
+            p += 1
+        while q < v_ids.size:
+            z_ids[present] = v_ids[q]
+            z[present] = cast(v[q])
+            present += 1
+            q += 1
+    counts[0] = present
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def ewise(thread, threads, u_bits, u, v_bits, v, z_bits, z):
+    # by position; no bits mean that every position holds an entry
+    every = np.uint32(0xFFFFFFFF)
+    total = (z.size + 31) // 32
+    for w in range(total * thread // threads, total * (thread + 1) // threads):
+        in_u = u_bits[w] if u_bits.size else every
+        in_v = v_bits[w] if v_bits.size else every
+        both = in_u & in_v
+        some = in_u | in_v if UNION else both
+        if z_bits.size:
+            z_bits[w] = some
+        if both == every and 32 * w + 32 <= z.size:
+            for i in range(32 * w, 32 * w + 32):
+                z[i] = op(u[i], v[i], i, 0, i, 0)
+            continue
+        for i in range(32 * w, min(32 * w + 32, z.size)):
+            bit = np.uint32(1) << np.uint32(i & 31)
+            if both & bit:
+                z[i] = op(u[i], v[i], i, 0, i, 0)
+            elif some & bit:
+                z[i] = cast(u[i]) if in_u & bit else cast(v[i])

@@ -1,0 +1,85 @@
+# Entry by entry of u: the products with row k of the matrix are added to the positions that its
+# columns name. Preamble: multiply, add, TERMINAL, TERMINAL_VALUE, ISO, FLIP, MASKED.
+
+
+@njit(nogil=True, error_model="numpy")
+def product(x, y, k, j):
+    """The product of an entry x of u at k with the matrix entry y at (k, j)."""
+    if FLIP:
+        return multiply(y, x, j, k, k, 0)
+    return multiply(x, y, 0, k, k, j)
+
+
+@njit(nogil=True, error_model="numpy")
+def settled(value):
+    """Whether adding to `value` changes nothing."""
+    if TERMINAL == 1:
+        return True
+    return TERMINAL == 2 and value == TERMINAL_VALUE
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def push(thread, threads, indptr, indices, a, ids, u, mask, invert, splits, z_bits, z):
+    # every thread reads all rows but owns the columns from low to high, a multiple of 32: no atomic
+    # operations, and the products of a position are added in the order of u whatever the number of
+    # threads
+    low = splits[thread]
+    high = splits[thread + 1]
+    whole = threads == 1
+    for q in range(ids.size):
+        k = np.int64(ids[q])
+        x = u[q]
+        start = np.int64(indptr[k])
+        stop = np.int64(indptr[k + 1])
+        if not whole and stop - start > 16:
+            end = stop
+            while start < end:
+                middle = (start + end) // 2
+                if indices[middle] < low:
+                    start = middle + 1
+                else:
+                    end = middle
+        for p in range(np.uint64(start), np.uint64(stop)):
+            j = np.int64(indices[p])
+            if not whole:
+                if j < low:
+                    continue
+                if j >= high:
+                    break
+            w = np.uint64(j) >> np.uint64(5)
+            bit = np.uint32(1) << np.uint32(j & 31)
+            if MASKED and (mask[w] ^ invert) & bit == 0:
+                continue
+            y = a[0] if ISO else a[p]
+            if z_bits[w] & bit == 0:
+                z_bits[w] |= bit
+                z[np.uint64(j)] = product(x, y, k, j)
+            elif not settled(z[np.uint64(j)]):
+                z[np.uint64(j)] = add(z[np.uint64(j)], product(x, y, k, j))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def push_few(thread, threads, indptr, indices, a, ids, u, mask, invert, table, keys, z, counts):
+    # few edges: a hash table of positions in (keys, z), so that no page of a vector of full length
+    # is touched
+    present = np.int64(0)
+    for q in range(ids.size):
+        k = np.int64(ids[q])
+        x = u[q]
+        for p in range(np.uint64(indptr[k]), np.uint64(indptr[k + 1])):
+            j = np.int64(indices[p])
+            if MASKED:
+                bit = np.uint32(1) << np.uint32(j & 31)
+                if (mask[np.uint64(j) >> np.uint64(5)] ^ invert) & bit == 0:
+                    continue
+            y = a[0] if ISO else a[p]
+            slot = slot_of(table, keys, j)
+            at = np.uint64(table[slot])
+            if table[slot] < 0:
+                table[slot] = present
+                keys[present] = j
+                z[present] = product(x, y, k, j)
+                present += 1
+            elif not settled(z[at]):
+                z[at] = add(z[at], product(x, y, k, j))
+    counts[thread] = present

@@ -1,0 +1,34 @@
+# The sum of all entries.
+# Preamble: add, IDENTITY, TERMINAL, TERMINAL_VALUE.
+
+
+@njit(nogil=True, error_model="numpy")
+def entry(bits, u, i):
+    """The entry at i, or the identity: a branch on the bit would be guessed wrong."""
+    if bits.size == 0:
+        return u[i]
+    return u[i] if (bits[i >> 5] >> np.uint32(i & 31)) & np.uint32(1) else IDENTITY
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def reduce(thread, threads, bits, u, width, partial):
+    # one partial sum for every `width` positions (a multiple of 32), so that the order of the
+    # additions does not depend on the number of threads; four chains a partial sum hide the latency
+    # of the addition
+    for c in range(partial.size * thread // threads, partial.size * (thread + 1) // threads):
+        first = c * width
+        last = min(first + width, u.size)
+        s0 = s1 = s2 = s3 = IDENTITY
+        i = first
+        while i + 4 <= last:
+            s0 = add(s0, entry(bits, u, i))
+            s1 = add(s1, entry(bits, u, i + 1))
+            s2 = add(s2, entry(bits, u, i + 2))
+            s3 = add(s3, entry(bits, u, i + 3))
+            i += 4
+            if TERMINAL == 2 and s0 == TERMINAL_VALUE:
+                i = last
+        while i < last:
+            s0 = add(s0, entry(bits, u, i))
+            i += 1
+        partial[c] = add(add(s0, s1), add(s2, s3))

@@ -1,0 +1,20 @@
+# Each group of values folded from the left.
+# Preamble: op, cast (to the type of z).
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def fold(thread, threads, starts, values, has_first, first, z):
+    # group g starts from first[g] where has_first[g] (no flags: nowhere), else from its own first
+    # value
+    for g in range(starts.size * thread // threads, starts.size * (thread + 1) // threads):
+        p = np.int64(starts[g])
+        stop = np.int64(starts[g + 1]) if g + 1 < starts.size else values.size
+        if has_first.size and has_first[g]:
+            sum_ = cast(first[g])
+        else:
+            sum_ = cast(values[p])
+            p += 1
+        while p < stop:
+            sum_ = cast(op(sum_, values[p], 0, 0, 0, 0))
+            p += 1
+        z[g] = sum_

@@ -1,0 +1,27 @@
+# The entries for which f is true.
+# Preamble: f(value, index, scalar).
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def select_sparse(thread, threads, ids, u, scalar, z_ids, z, counts):
+    present = 0
+    for p in range(ids.size):
+        if f(u[p], np.int64(ids[p]), scalar):
+            z_ids[present] = ids[p]
+            z[present] = u[p]
+            present += 1
+    counts[0] = present
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def select(thread, threads, bits, u, scalar, z_bits, z):
+    total = z_bits.size
+    for w in range(total * thread // threads, total * (thread + 1) // threads):
+        present = bits[w] if bits.size else np.uint32(0xFFFFFFFF)
+        kept = np.uint32(0)
+        for i in range(32 * w, min(32 * w + 32, u.size)):
+            bit = np.uint32(1) << np.uint32(i & 31)
+            if present & bit and f(u[i], i, scalar):
+                kept |= bit
+                z[i] = u[i]
+        z_bits[w] = kept

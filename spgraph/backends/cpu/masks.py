@@ -1,0 +1,49 @@
+"""A mask as 32-bit words, the form in which kernels read it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spgraph.containers import Mask, Vector
+from spgraph.containers.arrays import pack_bits, words
+
+NOT_INVERTED, INVERTED = np.uint32(0), np.uint32(0xFFFFFFFF)
+
+
+def mask_words(mask: Mask | None) -> tuple[np.ndarray, np.uint32]:
+    """(bits, invert): position i is allowed where bit i of bits ^ invert is set. No bits where
+    there is no mask.
+
+    The bits of a bitmap are not copied: a mask of its structure costs nothing.
+    """
+    if mask is None:
+        return np.empty(0, np.uint32), NOT_INVERTED
+    invert = INVERTED if mask.complement else NOT_INVERTED
+    v = mask.parent
+    assert isinstance(v, Vector)
+    if v.indices is not None:
+        return bits_at(true_indices(mask), v.size), invert
+    if mask.structure:
+        return np.full(words(v.size), 0xFFFFFFFF, np.uint32) if v.bits is None else v.bits, invert
+    true = pack_bits(v.values != 0)
+    return true if v.bits is None else true & v.bits, invert
+
+
+def true_indices(mask: Mask) -> np.ndarray:
+    """The positions of a sparse container that a mask selects before it is complemented."""
+    v = mask.parent
+    assert isinstance(v, Vector) and v.indices is not None
+    return v.indices if mask.structure else v.indices[v.values != 0]
+
+
+def bits_at(indices: np.ndarray, size: int) -> np.ndarray:
+    """Words of `size` bits, those of the sorted, unique `indices` set, in O(indices + size /
+    32)."""
+    bits = np.zeros(words(size), np.uint32)
+    if indices.size:
+        word = indices >> 5
+        starts = np.flatnonzero(np.concatenate(([True], word[1:] != word[:-1])))
+        bits[word[starts]] = np.bitwise_or.reduceat(
+            np.uint32(1) << (indices & 31).astype(np.uint32), starts
+        )
+    return bits

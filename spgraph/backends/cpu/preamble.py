@@ -1,0 +1,68 @@
+"""The typed part of a kernel: constants and scalar functions, as text that stands before the
+kernel's own.
+
+Constants are named as in the CUDA preamble. Index and value types need no names here: Numba
+compiles a kernel anew for the types of the arrays it is called with."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from spgraph.semirings import Function, TypedMonoid, TypedSemiring, python_literal
+
+# what ends the sum over a row: nothing, the first product, or a product that makes the sum
+# TERMINAL_VALUE
+RUNS_ON, FIRST, VALUE = 0, 1, 2
+
+HASH_TABLE = """
+@njit(nogil=True, error_model="numpy")
+def slot_of(table, keys, j):
+    # the slot that holds the position of j in keys, or the free one (-1) that would; the hash is
+    # Fibonacci's: the high bits of a product with 2**64 / phi
+    slots = np.uint64(table.size - 1)
+    slot = (np.uint64(j) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32) & slots
+    while table[slot] >= 0 and keys[np.uint64(table[slot])] != j:
+        slot = (slot + np.uint64(1)) & slots
+    return slot
+"""
+
+
+def cast(name: str, dtype: np.dtype) -> str:
+    """A function name(x) that converts a scalar to `dtype`."""
+    body = "x != 0" if dtype == np.bool_ else f"np.{dtype.name}(x)"
+    return f"@njit(error_model='numpy')\ndef {name}(x):\n    return {body}\n"
+
+
+def constants(**values: Any) -> str:
+    """One line per constant."""
+    return "".join(f"{name} = {value!r}\n" for name, value in values.items())
+
+
+@cache
+def monoid(add: TypedMonoid) -> str:
+    """`add`, IDENTITY, TERMINAL and TERMINAL_VALUE."""
+    ends = FIRST if add.any else RUNS_ON if add.terminal is None else VALUE
+    terminal = add.identity if add.terminal is None else add.terminal
+    return (
+        f"{add.define_python('add')}\n"
+        f"IDENTITY = {python_literal(add.identity)}\n"
+        f"TERMINAL = {ends}\n"
+        f"TERMINAL_VALUE = {python_literal(terminal)}\n"
+    )
+
+
+@cache
+def semiring(ring: TypedSemiring, **values: Any) -> str:
+    """The preamble of a product."""
+    return "\n".join(
+        (constants(**values), ring.multiply.define_python("multiply"), monoid(ring.add))
+    )
+
+
+@cache
+def function(op: Function, name: str = "op", **values: Any) -> str:
+    """The preamble of a kernel around one operator; `cast` converts to its result type."""
+    return "\n".join((constants(**values), op.define_python(name), cast("cast", op.result)))

@@ -1,0 +1,94 @@
+"""The fused search: the whole level iteration in one launch on all cores."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+import numpy as np
+
+from spgraph import direction as directions
+from spgraph.backends.cpu import jit, preamble
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import index_dtype, words
+from spgraph.semirings import TypedSemiring
+
+DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
+# as in kernels/search.py
+STATE, DEPTH, REACHED, STAGE = 64, 48, 52, 256
+
+
+def search(
+    A: Matrix,
+    T: Matrix | None,
+    start: Vector,
+    semiring: TypedSemiring | None,
+    first: bool,
+    direction: str,
+    max_depth: int,
+    trace: bool,
+) -> tuple[Vector, Vector | None, Any]:
+    """(level, value, rows of the trace): the masked level iteration over A from the entries of
+    `start`, to be pulled over T = A's transpose (None: only push).
+
+    `semiring` None settles levels only; `first` says that a vertex's first product decides.
+    """
+    start = start.to_sparse()
+    assert start.indices is not None
+    n = A.nrows
+    kernel = jit.module("search", program(semiring, first, A.iso, trace)).search
+    threads = jit.threads_for(A.nvals)
+    level = np.empty(n, index_dtype(n))
+    value = np.empty(n if semiring else 1, semiring.dtype if semiring else np.uint8)
+    values = start.values.astype(value.dtype, copy=False)
+    seen = np.zeros(words(n), np.uint32)
+    pulled = A if T is None else T
+    nonempty = np.full(words(n), 2**32 - 1, np.uint32) if T is None else T.nonempty_rows()
+    findable = n if T is None else T.nonempty_count()
+    state = np.zeros(STATE, np.int64)
+    arguments = (
+        *(n, A.nvals, A.indptr, A.indices, A.values, pulled.indptr, pulled.indices, pulled.values),
+        *(pulled is A and T is not None, nonempty, findable, start.indices, values, level, value),
+    )
+    way = DIRECTIONS["push" if T is None else direction]
+
+    def launch(rows: np.ndarray) -> None:
+        seen[:], state[:] = 0, 0
+        work = (np.zeros((2, words(n)), np.uint32), np.empty((2, n), A.indices.dtype))
+        stages = np.empty((threads, STAGE), A.indices.dtype)
+        limits = (state, way, max_depth, rows)
+        jit.launch(kernel, threads, jit.new_sync(), *arguments, seen, *work, stages, *limits)
+
+    rows = np.zeros((0, 4), np.int64)
+    launch(rows)
+    if trace:  # the first run counts the levels, the second records them
+        rows = np.zeros((int(state[DEPTH]), 4), np.int64)
+        launch(rows)
+    reached = int(state[REACHED])
+    levels = Vector(n, level, bits=seen, nvals=reached)
+    found = None if semiring is None else Vector(n, value, bits=seen.copy(), nvals=reached)
+    return levels, found, rows if trace else None
+
+
+@functools.cache
+def program(semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool) -> str:
+    """The preamble of a search."""
+    rules = (directions.pull_pays, directions.pull_pays_all)
+    text = preamble.constants(
+        VALUES=semiring is not None,
+        FIRST=first,
+        ISO=iso,
+        TRACE=trace,
+        FIRST_HIT=directions.FIRST_HIT,
+        ALL_EDGES=directions.ALL_EDGES,
+    )
+    text += "".join(f"@njit(error_model='numpy')\n{inspect.getsource(rule)}\n" for rule in rules)
+    if semiring is not None:
+        return text + preamble.semiring(semiring)
+    # levels only: the kernel names these, but never calls them
+    return text + (
+        "IDENTITY, TERMINAL, TERMINAL_VALUE = 0, 1, 0\n"
+        "@njit\ndef multiply(x, y, ix, jx, iy, jy):\n    return x\n"
+        "@njit\ndef add(x, y):\n    return x\n"
+    )

@@ -1,0 +1,188 @@
+"""Operations on vectors alone. Sparse ones cost their entries, others their size."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cpu import jit, preamble
+from spgraph.containers import Vector
+from spgraph.containers.arrays import index_dtype, pack_bits, words
+from spgraph.semirings import Function, TypedMonoid
+
+NO_IDS = np.empty(0, np.int32)
+NO_BITS = np.empty(0, np.uint32)
+# positions that make one partial sum of a reduction
+WIDTH = 1 << 15
+
+# the operators that apply and select take, as calls of a value, its index and a scalar
+CALLS = {
+    "unary": "op(value)",
+    "left": "op(scalar, value, index, 0, index, 0)",
+    "right": "op(value, scalar, index, 0, index, 0)",
+    "index": "op(value, index, 0, scalar)",
+}
+
+
+def ewise(u: Vector, v: Vector, op: Function, union: bool) -> Vector:
+    """op(u[i], v[i]) where both hold an entry; with `union`, also the entries of one alone, cast to
+    op.result."""
+    kernels = jit.module("ewise", preamble.function(op, UNION=union))
+    size = u.size
+    if not union and u.indices is not None and v.indices is None:
+        v = _at(v, u.indices)
+    elif not union and v.indices is not None and u.indices is None:
+        u = _at(u, v.indices)
+    if u.indices is not None and v.indices is not None:
+        longest = u.nvals + v.nvals if union else min(u.nvals, v.nvals)
+        indices, z = np.empty(longest, index_dtype(size)), np.empty(longest, op.result)
+        counts = np.zeros(1, np.int64)
+        kernels.ewise_sparse(0, 1, u.indices, u.values, v.indices, v.values, indices, z, counts)
+        return _trimmed(size, indices, z, int(counts[0]))
+    u, v = u.to_bitmap(), v.to_bitmap()
+    full = (u.bits is None and v.bits is None) or (union and (u.bits is None or v.bits is None))
+    z_bits = NO_BITS if full else np.empty(words(size), np.uint32)
+    z = np.empty(size, op.result) if full else np.zeros(size, op.result)
+    jit.launch(
+        kernels.ewise, jit.threads_for(size), _bits(u), u.values, _bits(v), v.values, z_bits, z
+    )
+    return Vector(size, z) if full else Vector(size, z, bits=z_bits).conform()
+
+
+def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
+    """op of every entry: op(x) ('unary'), op(scalar, x) ('left'), op(x, scalar) ('right') or op(x,
+    i, 0, scalar) ('index')."""
+    z = np.zeros(u.values.size, op.result)
+    ids = NO_IDS if u.indices is None else u.indices
+    jit.launch(
+        _function("apply", op, kind).apply,
+        jit.threads_for(z.size),
+        ids,
+        _bits(u),
+        u.values,
+        scalar,
+        z,
+    )
+    if u.indices is not None:
+        return Vector(u.size, z, indices=u.indices.copy())
+    return (
+        Vector(u.size, z)
+        if u.bits is None
+        else Vector(u.size, z, bits=u.bits.copy(), nvals=u.nvals)
+    )
+
+
+def select(u: Vector, op: Function, thunk: Any) -> Vector:
+    """The entries for which op(x, i, 0, thunk) is true."""
+    kernels = _function("select", op, "index")
+    if u.indices is not None:
+        indices, z, counts = (
+            np.empty_like(u.indices),
+            np.empty_like(u.values),
+            np.zeros(1, np.int64),
+        )
+        kernels.select_sparse(0, 1, u.indices, u.values, thunk, indices, z, counts)
+        return _trimmed(u.size, indices, z, int(counts[0]))
+    z_bits, z = np.empty(words(u.size), np.uint32), np.zeros(u.size, u.dtype)
+    jit.launch(kernels.select, jit.threads_for(u.size), _bits(u), u.values, thunk, z_bits, z)
+    return Vector(u.size, z, bits=z_bits).conform()
+
+
+def reduce(u: Vector, monoid: TypedMonoid) -> Any:
+    """The sum of all entries, a NumPy scalar of monoid.dtype; the identity where there is none."""
+    if u.nvals == 0:
+        return monoid.identity
+    if monoid.any:
+        v = u if u.bits is None else _first(u)
+        return v.values[0].astype(monoid.dtype)
+    kernel = jit.module("reduce", preamble.monoid(monoid)).reduce
+    partial = np.empty(-(-u.values.size // WIDTH), monoid.dtype)
+    jit.launch(kernel, jit.threads_for(u.values.size), _bits(u), u.values, WIDTH, partial)
+    while partial.size > 1:
+        values, partial = partial, np.empty(-(-partial.size // WIDTH), monoid.dtype)
+        kernel(0, 1, NO_BITS, values, WIDTH, partial)
+    return partial[0]
+
+
+def extract(u: Vector, indices: np.ndarray) -> Vector:
+    """t[k] = u[indices[k]] where that holds an entry."""
+    if u.indices is None:
+        z = u.values[indices]
+        if u.bits is None:
+            return Vector(indices.size, z)
+        present = _present(u.bits, indices)
+        z[~present] = 0
+        return Vector(indices.size, z, bits=pack_bits(present)).conform()
+    if u.nvals == 0:
+        return Vector.empty(indices.size, u.dtype)
+    at = np.searchsorted(u.indices, indices.astype(u.indices.dtype, copy=False))
+    at[at == u.indices.size] = 0
+    found = np.flatnonzero(u.indices[at] == indices)
+    return Vector(
+        indices.size, u.values[at[found]], indices=found.astype(index_dtype(indices.size))
+    ).conform()
+
+
+def reduce_segments(
+    values: np.ndarray,
+    starts: np.ndarray,
+    op: Function,
+    dtype: np.dtype,
+    first: tuple[np.ndarray, np.ndarray] | None = None,
+) -> np.ndarray:
+    """For each group of values, from one start to the next, its fold from the left by op, cast to
+    `dtype` at each step.
+
+    `first`, as (flags, values), puts a value before the group where its flag is set.
+    """
+    text = preamble.function(op) + preamble.cast("cast", dtype)
+    has_first, firsts = (np.empty(0, bool), np.empty(0, dtype)) if first is None else first
+    z = np.empty(starts.size, dtype)
+    jit.launch(
+        jit.module("segments", text).fold,
+        jit.threads_for(values.size),
+        starts,
+        values,
+        has_first,
+        firsts,
+        z,
+    )
+    return z
+
+
+@cache
+def _function(stem: str, op: Function, kind: str) -> Any:
+    """The kernels of kernels/`stem`.py around op, called as CALLS says."""
+    call = f"@njit(error_model='numpy')\ndef f(value, index, scalar):\n    return {CALLS[kind]}\n"
+    return jit.module(stem, op.define_python("op") + "\n" + call)
+
+
+def _bits(v: Vector) -> np.ndarray:
+    return NO_BITS if v.bits is None else v.bits
+
+
+def _present(bits: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    return (bits[indices >> 5] >> (indices & 31).astype(np.uint32)) & np.uint32(1) != 0
+
+
+def _at(v: Vector, indices: np.ndarray) -> Vector:
+    """The entries of a bitmap or full vector at `indices`, sparse."""
+    kept = indices if v.bits is None else indices[_present(v.bits, indices)]
+    return Vector(v.size, v.values[kept], indices=kept)
+
+
+def _first(v: Vector) -> Vector:
+    """The first word of a bitmap that holds an entry, sparse."""
+    assert v.bits is not None
+    word = int(np.flatnonzero(v.bits)[0])
+    part = slice(32 * word, 32 * word + 32)
+    values = v.values[part]
+    return Vector(values.size, values, bits=v.bits[word : word + 1]).to_sparse()
+
+
+def _trimmed(size: int, indices: np.ndarray, values: np.ndarray, nvals: int) -> Vector:
+    """The sparse vector of the first `nvals` entries; the copy gives back what was allocated for
+    more."""
+    return Vector(size, values[:nvals].copy(), indices=indices[:nvals].copy()).conform()

@@ -1,0 +1,92 @@
+"""Accumulate and masked write: the last step of every operation."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cpu import jit, preamble
+from spgraph.backends.cpu.masks import mask_words, true_indices
+from spgraph.containers import Mask, Vector
+from spgraph.containers.arrays import words
+from spgraph.semirings import Function
+
+NO_BITS = np.empty(0, np.uint32)
+
+
+def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, replace: bool) -> None:
+    """With Z = out accum t (t where there is no accum): out<mask, replace> = Z, cast to out's type.
+
+    t shares no array with out and may be taken over.
+    """
+    if mask is None and accum is None:
+        with np.errstate(invalid="ignore"):  # a NaN becomes some integer, as in C
+            values = t.values.astype(out.dtype, copy=False)
+        out.become(Vector(t.size, values, indices=t.indices, bits=t.bits, nvals=t.nvals))
+        return
+    kernels = jit.module("write", _preamble(out.dtype, t.dtype, accum))
+    bits, invert = mask_words(mask)
+    replace = replace and mask is not None
+    if out.indices is not None and t.indices is not None:
+        longest, counts = out.nvals + t.nvals, np.zeros(1, np.int64)
+        indices, z = np.empty(longest, t.indices.dtype), np.empty(longest, out.dtype)
+        given = (out.indices, out.values, t.indices, t.values, bits, invert, replace)
+        kernels.write_sparse(0, 1, *given, indices, z, counts)
+        nvals = int(counts[0])
+        out.become(Vector(out.size, z[:nvals].copy(), indices=indices[:nvals].copy()).conform())
+        return
+    few = mask is not None and not mask.complement and mask.parent.indices is not None
+    few = t.indices is not None and not replace and (few or accum is not None)
+    if out.indices is None and few:
+        _write_few(kernels, out, t, mask, accum is not None)
+        return
+    # by position, a sparse out in new arrays, another in place
+    w, t = out.to_bitmap(), t.to_bitmap()
+    z_bits = np.empty(words(out.size), np.uint32)
+    w_bits, t_bits = (NO_BITS if v.bits is None else v.bits for v in (w, t))
+    threads = jit.threads_for(out.size)
+    jit.launch(
+        kernels.write, threads, w_bits, w.values, t_bits, t.values, bits, invert, replace, z_bits
+    )
+    out.become(Vector(out.size, w.values, bits=z_bits))
+    # only now: where memory runs out here, out is right already
+    out.become(out.conform())
+
+
+def _write_few(kernels: Any, out: Vector, t: Vector, mask: Mask | None, accumulate: bool) -> None:
+    """A sparse t into an `out` by position, in O(entries of t and of the mask)."""
+    assert t.indices is not None
+    # without an accumulator, what the mask allows and t lacks is lost
+    cleared = t.indices[:0] if accumulate or mask is None else true_indices(mask)
+    present = NO_BITS if out.bits is None else out.bits
+    if out.bits is None and cleared.size > 0:
+        present = _all_bits(out.size)
+    nvals, change = out.nvals, np.zeros(1, np.int64)
+    given = (cleared, t.indices, t.values, *mask_words(mask))
+    kernels.write_few(0, 1, *given, present, out.values, change)
+    nvals += int(change[0])
+    bits = None if nvals == out.size else present
+    out.become(Vector(out.size, out.values, bits=bits, nvals=nvals))
+
+
+@cache
+def _preamble(w: np.dtype, t: np.dtype, accum: Function | None) -> str:
+    """`combine(w, t)`, the accumulator's result in the type of w, and `cast`."""
+    define = preamble.cast("cast", w)
+    if accum is None:
+        return (
+            define
+            + "ACCUM = False\n@njit(error_model='numpy')\ndef combine(w, t):\n    return cast(t)\n"
+        )
+    call = "@njit(error_model='numpy')\ndef combine(w, t):\n    return cast(op(w, t, 0, 0, 0, 0))\n"
+    return f"{accum.define_python('op')}\n{define}ACCUM = True\n{call}"
+
+
+def _all_bits(size: int) -> np.ndarray:
+    """Words with the first `size` bits set."""
+    bits = np.full(words(size), 0xFFFFFFFF, np.uint32)
+    if size % 32:
+        bits[-1] = (1 << size % 32) - 1
+    return bits

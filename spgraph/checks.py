@@ -1,0 +1,221 @@
+"""What operations ask of their arguments, before anything is computed. Every message starts with
+the operation called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers import Mask, Matrix, Vector, as_matrix
+from spgraph.containers.arrays import Array, array_module, device_of, move
+from spgraph.containers.vector import value_dtype
+from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
+from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, Monoid, Semiring, UnaryOp
+
+
+def matrix(name: str, A: Any) -> Matrix:
+    """A as a Matrix."""
+    try:
+        return as_matrix(A)
+    except DomainMismatch as error:
+        raise DomainMismatch(f"{name}: {error}") from None
+
+
+def vector(name: str, argument: str, v: Any) -> Vector:
+    if not isinstance(v, Vector):
+        raise DomainMismatch(
+            f"{name}: {argument}: expected a Vector, got {type(v).__name__}; "
+            "Vector.from_dense and Vector.from_coo make one"
+        )
+    return v
+
+
+def same_device(name: str, **containers: Any) -> str:
+    """The device that all containers given (None aside) are on."""
+    first, device = "", ""
+    for argument, container in containers.items():
+        if container is None:
+            continue
+        if not device:
+            first, device = argument, container.device
+        elif container.device != device:
+            raise BackendMismatch(
+                f"{name}: {argument} is on {container.device}, {first} on {device}; "
+                f"move one with .to({device!r})"
+            )
+    return device
+
+
+def same_size(name: str, left: str, got: int, right: str, expected: int) -> None:
+    if got != expected:
+        raise DimensionMismatch(f"{name}: {left} {got} != {right} {expected}")
+
+
+def output(
+    name: str, size: int, device: str, mask: Any, accum: Any, replace: bool, out: Any
+) -> None:
+    """The keyword arguments that all operations share, for a result of `size` positions."""
+    if out is None and accum is not None:
+        raise ValueError(
+            f"{name}: accum was given without out: there is nothing to accumulate into"
+        )
+    if out is None and replace:
+        raise ValueError(f"{name}: replace was given without out: there is nothing to replace")
+    if out is not None:
+        vector(name, "out", out)
+        same_size(name, "out.size", out.size, "the result's size", size)
+        same_device(name, **{"the result": _On(device), "out": out})
+    if mask is not None:
+        if isinstance(mask, Vector | Matrix):
+            raise DomainMismatch(
+                f"{name}: mask: expected a Mask, got a {type(mask).__name__}: "
+                "v.S is its structure, v.V its truth"
+            )
+        if not isinstance(mask, Mask):
+            raise DomainMismatch(
+                f"{name}: mask: expected a Mask (v.S, v.V, ~v.S, ~v.V), got {type(mask).__name__}"
+            )
+        if not isinstance(mask.parent, Vector):
+            raise DimensionMismatch(f"{name}: mask: expected the mask of a Vector, got {mask!r}")
+        same_size(name, "mask size", mask.parent.size, "the result's size", size)
+        same_device(name, **{"the result": _On(device), "mask": mask.parent})
+
+
+class _On:
+    """Stands for a result that does not exist yet."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+
+
+def semiring(name: str, ring: Any) -> Semiring:
+    if not isinstance(ring, Semiring):
+        raise DomainMismatch(
+            f"{name}: semiring: expected a Semiring such as semirings.plus_times, got {ring!r}"
+        )
+    return ring
+
+
+def binary(name: str, argument: str, op: Any) -> BinaryOp:
+    """The BinaryOp of a BinaryOp or Monoid."""
+    if isinstance(op, Monoid):
+        return op.op
+    if not isinstance(op, BinaryOp):
+        raise DomainMismatch(
+            f"{name}: {argument}: expected a BinaryOp or Monoid such as semirings.binary.plus, "
+            f"got {op!r}"
+        )
+    return op
+
+
+def typed(name: str, op: Any, *types: Any, **index: Any) -> Any:
+    """The operator, monoid or semiring over these types."""
+    try:
+        return op.resolve(*types, **index)
+    except DomainMismatch as error:
+        raise DomainMismatch(f"{name}: {error}") from None
+
+
+def accumulator(name: str, accum: Any, out: Vector | None, dtype: np.dtype) -> Function | None:
+    """`accum` between out's type and the result's."""
+    if accum is None or out is None:
+        return None
+    op = binary(name, "accum", accum)
+    if op.positional:
+        raise DomainMismatch(f"{name}: accum: expected an operator of two values, got {op!r}")
+    function: Function = typed(name, op, out.dtype, dtype)
+    return function
+
+
+def direction(name: str, value: Any) -> None:
+    if value not in ("auto", "push", "pull"):
+        raise ValueError(f"{name}: direction: expected 'auto', 'push' or 'pull', got {value!r}")
+
+
+def scalar(name: str, argument: str, value: Any, beside: np.dtype) -> Any:
+    """A NumPy scalar. A Python number takes the vector's type where that holds it, as in NumPy."""
+    if isinstance(value, int) and not isinstance(value, bool) and beside.kind != "f":
+        for kind in (beside, *map(np.dtype, ("int16", "int32", "int64", "uint64"))):
+            if kind.kind in "iu" and np.iinfo(kind).min <= value <= np.iinfo(kind).max:
+                return kind.type(value)
+        raise DomainMismatch(
+            f"{name}: {argument}: expected a number of at most 64 bits, got {value}"
+        )
+    if isinstance(value, bool | int | float):
+        return value_dtype(np.result_type(beside, value)).type(value)
+    array = value if hasattr(value, "__cuda_array_interface__") else np.asarray(value)
+    if array.ndim != 0 or array.dtype.kind not in "biuf":
+        alternative = " or a Vector" if argument == "value" else ""
+        raise DomainMismatch(
+            f"{name}: {argument}: expected a scalar{alternative}, got {type(value).__name__}"
+        )
+    return move(array, "cpu").astype(value_dtype(array.dtype))[()]
+
+
+def thunk(name: str, value: Any, beside: np.dtype) -> Any:
+    """The scalar of an index operator: a Python integer stays one of 64 bits, for it may be a
+    position."""
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
+        return np.int64(value)
+    return scalar(name, "thunk", value, beside)
+
+
+def index_array(name: str, indices: Any, size: int, device: str) -> Array:
+    """`indices` (a slice or a 1-D array of integers) as an array on `device`, every one in [0,
+    size)."""
+    if isinstance(indices, slice):
+        start, stop, step = indices.indices(size)
+        return _arange(device, start, stop, step)
+    array = indices if hasattr(indices, "__cuda_array_interface__") else np.asarray(indices)
+    if array.ndim != 1:
+        raise DomainMismatch(
+            f"{name}: indices: expected a slice or 1 dimension, got {array.ndim} dimensions"
+        )
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise DomainMismatch(f"{name}: indices: expected integers, got {array.dtype}")
+    if device_of(array) != device:
+        if device == "cpu":
+            raise BackendMismatch(
+                f"{name}: indices are on {device_of(array)}, the Vector on {device}"
+            )
+        array = move(array, device)
+    if array.size:
+        low, high = int(array.min()), int(array.max())
+        if low < 0 or high >= size:
+            raise IndexOutOfBound(
+                f"{name}: indices: expected 0 <= index < {size}, got {low if low < 0 else high}"
+            )
+    return array
+
+
+def _arange(device: str, start: int, stop: int, step: int) -> Array:
+    from spgraph.containers.arrays import module_of
+
+    if device == "cpu":
+        return np.arange(start, stop, step)
+    xp = module_of(device)
+    with xp.cuda.Device(int(device.partition(":")[2])):
+        return xp.arange(start, stop, step)
+
+
+__all__ = [
+    "IndexUnaryOp",
+    "UnaryOp",
+    "accumulator",
+    "array_module",
+    "binary",
+    "direction",
+    "index_array",
+    "matrix",
+    "output",
+    "same_device",
+    "same_size",
+    "scalar",
+    "semiring",
+    "thunk",
+    "typed",
+    "vector",
+]

@@ -1,0 +1,62 @@
+"""Push or pull: pure functions of a few counts, no arrays.
+
+*Push* walks the edges that leave the entries of a vector and scatters; *pull* lets every row look
+for entries among its neighbours and gathers. Beamer, Asanovic and Patterson, "Direction-optimizing
+breadth-first search" (SC 2012), switch between the two by comparing the edges that leave the
+frontier with those that leave the unvisited vertices; Pan et al., "Multi-GPU graph analytics"
+(IPDPS 2017), and Yang, Buluc and Owens, "Implementing push-pull efficiently in GraphBLAS" (ICPP
+2018), decide with counts that cost nothing to keep.
+
+The two tests that loops run inside kernels, `pull_pays` and `pull_pays_all`, are scalar functions
+of one returned expression, so that Numba compiles them as they are and `semirings.translate` turns
+them into CUDA C++. They compute in floating point: products of edge counts overflow integers."""
+
+# a pull probe reads one id and one bit; a push step also tests and writes the vertex that it
+# reaches
+FIRST_HIT = 1.0
+ALL_EDGES = 0.5
+# one step of push in units of one step of pull, in a product by itself: scattering against
+# gathering
+PUSH_STEP = 2.0
+# a pull probe of a vector that is neither empty nor full is a branch that the processor guesses
+# wrong: at half density, the worst, this adds a quarter of itself to the probe
+MISSED_GUESS = 8.0
+
+
+def pull_pays(
+    frontier_edges: float, unvisited: float, unvisited_edges: float, edges: float
+) -> bool:
+    """Whether a search in which a vertex's first hit decides should pull.
+
+    A neighbour is in the frontier with probability of about frontier_edges / edges, so that an
+    unvisited vertex finds one after edges / frontier_edges probes, or after all of its own; push
+    costs frontier_edges steps.
+    """
+    return (
+        1.0 * frontier_edges * frontier_edges > FIRST_HIT * unvisited * edges
+        or 1.0 * frontier_edges > FIRST_HIT * unvisited_edges
+    )
+
+
+def pull_pays_all(frontier_edges: float, unvisited_edges: float) -> bool:
+    """Whether a search that has to combine every edge into a vertex should pull (Beamer 2012)."""
+    return 1.0 * frontier_edges > ALL_EDGES * unvisited_edges
+
+
+def choose(nvals: int, size: int, edges: int, rows: int, allowed: int, first_hit: bool) -> str:
+    """'push' or 'pull' for one product of a matrix of `edges` entries with a vector of `nvals`
+    entries in `size`.
+
+    The result has `rows` positions, of which a mask allows about `allowed`. Pushing costs the edges
+    that leave the vector's entries, as many as its density says; pulling costs the allowed rows'
+    edges, or, where `first_hit` decides, the probes until the first."""
+    if nvals == 0:
+        return "push"
+    density = nvals / size
+    push = PUSH_STEP * edges * density
+    if first_hit:
+        probes = min(float(edges), rows / density)
+    else:
+        probes = edges * (1.0 + MISSED_GUESS * density * (1.0 - density))
+    pull = rows / 32 + probes * allowed / max(rows, 1)
+    return "push" if push < pull else "pull"

@@ -1,0 +1,69 @@
+"""The steps that all operations share: the backend of a device, push or pull, and the last step."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from spgraph import checks
+from spgraph import direction as directions
+from spgraph.containers import Mask, Matrix, Vector
+from spgraph.semirings import Function, TypedSemiring
+
+
+def backend(device: str) -> ModuleType:
+    """The module that computes on `device`."""
+    if device == "cpu":
+        from spgraph.backends import cpu
+
+        return cpu
+    from spgraph.backends import cuda
+
+    return cuda
+
+
+def push_or_pull(
+    name: str,
+    direction: str,
+    A: Matrix,
+    u: Vector,
+    rows: int,
+    typed: TypedSemiring,
+    mask: Mask | None,
+    over_transpose: str,
+) -> str:
+    """'push' or 'pull'; `over_transpose` is the one that needs the transpose of A."""
+    checks.direction(name, direction)
+    if direction != "auto":
+        return direction
+    if A.transient and not A.has_transpose:
+        return "pull" if over_transpose == "push" else "push"
+    allowed = rows
+    if mask is not None:
+        allowed = rows - mask.parent.nvals if mask.complement else mask.parent.nvals
+    first_hit = typed.add.any or (typed.add.terminal is not None and typed.dtype == np.bool_)
+    return directions.choose(u.nvals, u.size, A.nvals, rows, allowed, first_hit)
+
+
+def finish(
+    t: Vector,
+    mask: Mask | None,
+    accum: Function | None,
+    replace: bool,
+    out: Vector | None,
+    *,
+    masked: bool = False,
+) -> Vector:
+    """Accumulate t into `out` and write under the mask.
+
+    `masked` says that t holds nothing outside of the mask already.
+    """
+    if out is None:
+        if mask is None or masked:
+            return t
+        out, replace = Vector.empty(t.size, t.dtype, device=t.device), True
+    elif masked and replace and accum is None:
+        mask = None
+    backend(t.device).write(out, t, mask, accum, replace)
+    return out

@@ -1,0 +1,211 @@
+"""The CPU's compiler and launcher: cache folder, fork safety, threads, atomics."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+from numba import njit
+
+from spgraph import operations, semirings
+from spgraph.backends.cpu import atomics, jit, masks, products
+from spgraph.containers import Matrix, Vector
+
+PROGRAM = """
+import sys
+from spgraph import operations
+from spgraph.backends.cpu import jit
+from spgraph.containers import Matrix, Vector
+A = Matrix.from_coo([0, 1, 1], [1, 0, 2], [2, 3, 4], nrows=3, ncols=3)
+print(operations.mxv(A, Vector.from_dense([1, 10, 100])).to_numpy(fill=-1).tolist())
+for name, module in list(sys.modules.items()):
+    if name.startswith("spgraph_kernel"):
+        stats = module.pull.stats
+        print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+print(jit.cache_folder())
+"""
+
+
+def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "always", "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        cwd=pathlib.Path(__file__).parents[1],
+        timeout=120,
+    )
+
+
+def test_second_process_compiles_nothing(tmp_path: pathlib.Path) -> None:
+    first, second = (run(PROGRAM, SPGRAPH_CACHE_DIR=str(tmp_path / "cache")) for _ in range(2))
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    expected = [str([20, 403, -1]), "0 1", str(tmp_path / "cache" / "cpu")]
+    assert first.stdout.splitlines() == expected
+    assert second.stdout.splitlines() == [expected[0], "1 0", expected[2]]
+    folder = tmp_path / "cache" / "cpu"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert not list(folder.glob("*.tmp"))
+
+
+def test_an_edited_kernel_is_compiled_anew(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "@njit(nogil=True, cache=True)\ndef kernel(thread, threads, z):\n    z[0] = NUMBER\n"
+    monkeypatch.setattr(jit, "KERNELS", tmp_path)
+    z = np.zeros(1)
+    for number in (1, 2):
+        (tmp_path / "given.py").write_text(text.replace("NUMBER", f"{number} + OFFSET"))
+        jit.module.__wrapped__("given", "OFFSET = 10").kernel(0, 1, z)
+        assert z[0] == number + 10
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
+)
+def test_unwritable_cache_warns(tmp_path: pathlib.Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    check_warning(str(locked / "cache"))
+
+
+def test_cache_folder_that_cannot_be_made_warns(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    check_warning(str(tmp_path / "file"))
+
+
+def check_warning(folder: str) -> None:
+    done = run(PROGRAM, SPGRAPH_CACHE_DIR=folder)
+    assert done.returncode == 0, done.stderr
+    assert "cannot be written" in done.stderr and "SPGRAPH_CACHE_DIR" in done.stderr
+    assert done.stdout.startswith("[20, 403, -1]")
+
+
+def test_number_of_threads_is_checked() -> None:
+    program = "from spgraph.backends.cpu import jit\nprint(jit.processors())"
+    assert run(program, SPGRAPH_NUM_THREADS="3").stdout == "3\n"
+    wrong = run(program, SPGRAPH_NUM_THREADS="many")
+    assert (
+        wrong.returncode != 0
+        and "SPGRAPH_NUM_THREADS: expected an integer >= 1, got 'many'" in wrong.stderr
+    )
+
+
+def graph() -> tuple[Matrix, Vector, np.ndarray]:
+    chance = np.random.default_rng(3)
+    dense = (chance.random((300, 300)) < 0.1) * 1.0
+    return Matrix.from_dense(dense), Vector.from_dense(np.arange(300.0)), dense @ np.arange(300.0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_forked_child_computes_after_the_parent_used_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jit, "threads_for", lambda work: 2)
+    A, u, expected = graph()
+    assert np.array_equal(operations.mxv(A, u).to_numpy(), expected)
+    child = os.fork()
+    if child == 0:
+        right = np.array_equal(operations.mxv(A, u).to_numpy(), expected)
+        os._exit(0 if right else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert np.array_equal(operations.mxv(A, u).to_numpy(), expected)
+
+
+def test_calls_from_many_python_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "threads_for", lambda work: 2)
+    A, u, expected = graph()
+    wrong: list[object] = []
+
+    def work() -> None:
+        for _ in range(30):
+            for direction in ("push", "pull"):
+                got = operations.mxv(A, u, direction=direction).to_numpy()
+                if not np.array_equal(got, expected):
+                    wrong.append(got)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_an_error_in_a_worker_reaches_the_caller() -> None:
+    def kernel(thread: int, threads: int) -> None:
+        if thread == 1:
+            raise ZeroDivisionError("in the worker")
+
+    with pytest.raises(ZeroDivisionError, match="in the worker"):
+        jit.launch(kernel, 2)
+    jit.launch(kernel, 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_splits_are_whole_words_in_order(threads: int) -> None:
+    A = Matrix.from_dense(np.triu(np.ones((300, 300))))
+    splits = products._splits(A, np.arange(300, dtype=np.int32), threads)
+    assert splits[0] == 0 and splits[-1] == 300 and (np.diff(splits) >= 0).all()
+    assert (splits[1:-1] % 32 == 0).all()
+
+
+def test_mask_words() -> None:
+    flags = np.random.default_rng(0).random(100) < 0.3
+    indices = np.flatnonzero(flags)
+    v = Vector(100, np.ones(indices.size), indices=indices)
+    for w in (v, v.to_bitmap()):
+        bits, invert = masks.mask_words(w.S)
+        assert invert == 0 and np.array_equal(
+            np.unpackbits(bits.view(np.uint8), bitorder="little")[:100], flags
+        )
+        assert masks.mask_words(~w.S)[1] == 0xFFFFFFFF
+    bitmap = v.to_bitmap()
+    assert masks.mask_words(bitmap.S)[0] is bitmap.bits
+
+
+@njit(nogil=True)
+def contend(thread, threads, sync, whole, real, flags):  # type: ignore[no-untyped-def]
+    for _ in range(1000):
+        atomics.atomic_add(whole, 0, 1)
+        while True:
+            old = real[0]
+            if atomics.compare_exchange(real, 0, old, np.float32(old + 0.5)):
+                break
+    atomics.atomic_or(whole, 1, 1 << thread)
+    atomics.compare_exchange(flags, thread, False, True)
+    atomics.barrier(sync, threads)
+    atomics.atomic_store(whole, 2 + thread, atomics.atomic_load(whole, 0))
+
+
+def test_atomics_and_barrier() -> None:
+    whole, real, flags = np.zeros(4, np.int64), np.zeros(1, np.float32), np.zeros(4, bool)
+    jit.launch(contend, 2, jit.new_sync(), whole, real, flags)
+    assert whole.tolist() == [2000, 3, 2000, 2000]
+    assert real[0] == 1000 and flags.tolist() == [True, True, False, False]
+
+
+def test_large_products_use_all_processors_and_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(7)
+    rows, columns = chance.integers(0, 5000, (2, 60_000))
+    A = Matrix.from_coo(
+        rows, columns, chance.random(60_000), nrows=5000, ncols=5000, dup_op=semirings.binary.plus
+    )
+    u = Vector.from_dense(chance.random(5000))
+    for direction in ("push", "pull"):
+        results = []
+        for threads in (1, 2):
+            monkeypatch.setattr(jit, "threads_for", lambda work, threads=threads: threads)
+            results.append(operations.vxm(u, A, direction=direction).to_numpy(fill=0))
+        assert np.array_equal(*results), (
+            "bit for bit: the order of additions does not depend on the threads"
+        )
+        assert np.allclose(results[0], u.to_numpy() @ A.to_scipy())
