@@ -1,0 +1,31 @@
+// Positions as bits, and their number.
+// Preamble: types U (values), N (ids), STRUCTURE.
+
+// bits |= the positions of a sparse vector (the true ones without STRUCTURE).
+extern "C" __global__ void __launch_bounds__(256)
+    mask_sparse(const N* ids, const U* u, i64 count, u32* bits) {
+    for (i64 p = thread_id(); p < count; p += thread_count()) {
+        i64 i = ids[p];
+        if (STRUCTURE || u[p] != (U)0) atomicOr(bits + (i >> 5), 1u << (i & 31));
+    }
+}
+
+// z_bits = the true positions of a bitmap or full vector, a warp a word.
+extern "C" __global__ void __launch_bounds__(256)
+    mask_values(const u32* bits, const U* u, i64 size, u32* z_bits) {
+    for (i64 w = thread_id() >> 5; w < (size + 31) / 32; w += thread_count() >> 5) {
+        i64 i = 32 * w + lane_id();
+        u32 found =
+            __ballot_sync(FULL_WARP, i < size && (!bits || test_bit(bits, i)) && u[i] != (U)0);
+        if (lane_id() == 0) z_bits[w] = found;
+    }
+}
+
+// *total += the number of bits set in `count` words.
+extern "C" __global__ void __launch_bounds__(256)
+    count_bits(const u32* bits, i64 count, u64* total) {
+    u64 sum = 0;
+    for (i64 w = thread_id(); w < count; w += thread_count()) sum += __popc(bits[w]);
+    sum = warp_sum(sum);
+    if (lane_id() == 0 && sum) atomicAdd(total, sum);
+}

@@ -1,0 +1,104 @@
+"""Compile every CUDA source where there is no GPU: through NVRTC alone, for any architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from spgraph import semirings
+from spgraph.backends.cuda import preamble, vectors, writing
+from spgraph.backends.cuda.search import program
+from spgraph.backends.cuda.sources import OPTIONS, source, stems
+from spgraph.containers import Vector
+from spgraph.errors import BackendUnavailable
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+
+
+def compile_all(architectures: Sequence[str] = ARCHITECTURES) -> list[str]:
+    """Compile every kernel file of the package under a representative preamble; what was compiled,
+    as 'stem architecture'.
+
+    Raises RuntimeError with the compiler's log where a program does not compile, and
+    BackendUnavailable without cuda-bindings and NVRTC.
+
+    >>> compile_all(["sm_90"])  # doctest: +SKIP
+    ['apply sm_90', 'ewise sm_90', ...]
+    """
+    texts = preambles()
+    missing = set(stems()) - set(texts)
+    if missing:
+        raise RuntimeError(
+            f"no representative preamble for kernels/{', '.join(sorted(missing))}.cu"
+        )
+    done = []
+    for stem in stems():
+        for architecture in architectures:
+            compile_source(source(stem, texts[stem]), architecture)
+            done.append(f"{stem} {architecture}")
+    return done
+
+
+def preambles() -> dict[str, str]:
+    """For each kernel file, a preamble that a user's program would have."""
+    single, index = np.dtype(np.float32), np.dtype(np.int32)
+    ring = semirings.plus_times.resolve(single, single)
+    plus = semirings.binary.plus.resolve(single, single)
+    above = semirings.select.valuegt.resolve(single, single)
+    parents = semirings.min_secondi.resolve(index, np.dtype(bool), index=index)
+    searched = (("I", "i4"), ("O", "i4"), ("A", "?"), ("L", "i4"))
+    vector = Vector(0, np.empty(0, single))
+    product = preamble.types(O=index, I=index, A=single, U=single)
+    return {
+        "apply": preamble.types(U=single, S=single, Z=single, N=index)
+        + vectors.call(plus, "right", single),
+        "ewise": preamble.types(U=single, V=single, Z=single, N=index)
+        + preamble.function(plus, UNION=True),
+        "heads": preamble.types(O=index, I=index) + preamble.constants(HUBS=True),
+        "extract": preamble.types(U=single, N=index, J=index),
+        "masks": preamble.types(U=single, N=index) + preamble.constants(STRUCTURE=False),
+        "pull": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=True, FULL=False)
+        + product
+        + preamble.types(R=index),
+        "push": preamble.semiring(ring, ISO=False, FLIP=True, MASKED=True)
+        + product
+        + preamble.types(N=index),
+        "reduce": preamble.types(U=single, Z=single)
+        + preamble.monoid(semirings.monoid.max.resolve(single)),
+        "search": program(parents, True, True, True, searched),
+        "segments": vectors.fold_preamble(plus, single, index, single),
+        "select": preamble.types(U=single, S=single, N=index)
+        + vectors.call(above, "index", np.dtype(bool)),
+        "write": writing.write_preamble(vector, vector, plus),
+    }
+
+
+def compile_source(text: str, architecture: str, options: Iterable[str] = OPTIONS) -> bytes:
+    """The machine code of a program for an architecture such as 'sm_90'; RuntimeError with the
+    compiler's log.
+    """
+    try:
+        from cuda.bindings import nvrtc
+    except ImportError as error:
+        raise BackendUnavailable(
+            "compiling without a GPU needs NVRTC: "
+            "pip install cuda-bindings 'cuda-toolkit[nvrtc]==13.*'"
+        ) from error
+    flags = [option.encode() for option in (*options, f"-arch={architecture}")]
+    _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"spgraph.cu", 0, [], [])
+    try:
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), flags)
+        if int(status) != 0:
+            _, size = nvrtc.nvrtcGetProgramLogSize(program)
+            log = bytearray(size)
+            nvrtc.nvrtcGetProgramLog(program, log)
+            raise RuntimeError(
+                f"NVRTC, {architecture}: {status.name}\n{log.rstrip(bytes(1)).decode()}"
+            )
+        _, size = nvrtc.nvrtcGetCUBINSize(program)
+        code = bytearray(size)
+        nvrtc.nvrtcGetCUBIN(program, code)
+        return bytes(code)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)

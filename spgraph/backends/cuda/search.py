@@ -1,0 +1,144 @@
+"""The fused search: the whole level iteration in one cooperative launch."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from spgraph import direction as directions
+from spgraph.backends.cuda import jit, preamble
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import array_module, index_dtype, move, words
+from spgraph.semirings import TypedSemiring
+from spgraph.semirings.translate import cuda_function
+
+# as in kernels/search.cu
+THREADS, STAGE, SMALL = 1024, 256, 2048
+DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
+# 64-bit words of its Control, and where the ones that the host reads lie
+CONTROL, DEPTH, REACHED = 18, 16, 17
+
+
+@jit.on_device
+def search(
+    A: Matrix,
+    T: Matrix | None,
+    start: Vector,
+    semiring: TypedSemiring | None,
+    first: bool,
+    direction: str,
+    max_depth: int,
+    trace: bool,
+) -> tuple[Vector, Vector | None, Any]:
+    """(level, value, rows of the trace): the masked level iteration over A from the entries of
+    `start`, to be pulled over T = A's transpose.
+
+    `semiring` None settles levels only; `first` says that a vertex's first product decides. One
+    memset and one launch; nothing is read back, except where a trace is asked for.
+    """
+    xp = array_module(A.indptr)
+    start = start.to_sparse()
+    n, m = A.nrows, A.nvals
+    if n.bit_length() + m.bit_length() > 64:
+        raise ValueError(
+            "search: expected at most 64 bits for a vertex and an edge, "
+            f"got {n} vertices, {m} edges"
+        )
+    kinds = (A.indices.dtype, A.indptr.dtype, A.dtype, index_dtype(n))
+    names = tuple(zip("IOAL", (kind.str for kind in kinds), strict=True))
+    text = program(semiring, first, A.iso, trace, names)
+    small = 2 * SMALL * (A.indices.itemsize + 2 * A.indptr.itemsize + 2)
+    shared = max(small, THREADS // 32 * STAGE * A.indices.itemsize)
+    kernel = _kernel(text, jit.current_device(), shared)
+    sources = start.indices.astype(A.indices.dtype, copy=False)  # type: ignore[union-attr]
+    level = xp.empty(n, index_dtype(n))
+    value = jit.NULL if semiring is None else xp.empty(n, semiring.dtype)
+    values = jit.NULL if semiring is None else start.values.astype(semiring.dtype, copy=False)
+    seen = xp.empty(words(n), np.uint32)
+    pulled = A if T is None else T
+    heads = nonempty = jit.NULL
+    findable = n
+    if T is not None:
+        nonempty, findable = T.nonempty_rows(), T.nonempty_count()
+        if first or semiring is None:
+            heads = row_heads(T, A, hubs=semiring is None)
+    arguments = (
+        *(n, m, A.indptr, A.indices, A.values, pulled.indptr, pulled.indices, pulled.values),
+        *(heads, nonempty, findable, sources, values, sources.size, level, value, seen),
+        *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A.indices.dtype)),
+        xp.empty(2 * n, A.indptr.dtype),
+    )
+    way = np.int32(DIRECTIONS["push" if T is None else direction])
+    grid = jit.occupancy(kernel, THREADS, shared)
+
+    def launch(rows: Any) -> Any:
+        control = xp.zeros(CONTROL, np.int64)
+        limits = (control, np.uint32(n.bit_length()), way, max_depth, rows)
+        kernel((grid,), (THREADS,), (*arguments, *limits), shared_mem=shared)
+        return control
+
+    if trace:  # a first run counts the levels, the second records them
+        rows = xp.zeros((int(launch(jit.NULL)[DEPTH]), 4), np.int64)
+    control = launch(rows if trace else jit.NULL)
+
+    def reached() -> int:
+        """How many vertices the search has found; waits for it."""
+        found = int(control[REACHED])
+        if found < sources.size:
+            raise RuntimeError(
+                "search: the blocks of the kernel lost each other; its result is void"
+            )
+        return found
+
+    levels = Vector(n, level, bits=seen, nvals=reached)
+    found = None if semiring is None else Vector(n, value, bits=seen.copy(), nvals=reached)
+    return levels, found, move(rows, "cpu") if trace else None
+
+
+@functools.cache
+def program(
+    semiring: TypedSemiring | None,
+    first: bool,
+    iso: bool,
+    trace: bool,
+    types: tuple[tuple[str, str], ...],
+) -> str:
+    """The preamble of a search; `types` are those of I, O, A and L."""
+    rule = directions.pull_pays if first or semiring is None else directions.pull_pays_all
+    counts = 4 if rule is directions.pull_pays else 2
+    text = preamble.constants(
+        VALUES=semiring is not None, FIRST=first, ISO=iso, TRACE=trace
+    ) + preamble.types(**{name: np.dtype(kind) for name, kind in types})
+    text += cuda_function(rule, "pull_rule", (np.dtype(np.float64),) * counts, np.dtype(bool))
+    arguments = "mf, left, open, m" if counts == 4 else "mf, open"
+    text += f"#define PULL_PAYS(mf, left, open, m) pull_rule({arguments})\n"
+    return text + (
+        preamble.types(Z=np.dtype(np.uint8)) if semiring is None else preamble.semiring(semiring)
+    )
+
+
+@functools.cache
+def _kernel(text: str, device_id: int, shared: int) -> Any:
+    kernel = jit.kernel("search", "search", text, cooperative=True)
+    kernel.max_dynamic_shared_size_bytes = shared
+    return kernel
+
+
+def row_heads(T: Matrix, A: Matrix, *, hubs: bool) -> Any:
+    """The four ids of each row of T to look at first, found once and kept with T: those of largest
+    degree in A, or the row's own first four. Nothing for a matrix that lives for one call.
+    """
+    if T.transient:
+        return jit.NULL
+    name = "hubs" if hubs else "heads"
+    if name not in T._derived:
+        xp = array_module(T.indices)
+        text = preamble.constants(HUBS=hubs)
+        text += preamble.types(I=T.indices.dtype, O=T.indptr.dtype)
+        kernel = jit.kernel("heads", "heads", text)
+        heads = xp.empty((T.nrows, 4), T.indices.dtype)
+        jit.sweep(kernel, T.nrows, T.nrows, T.indptr, T.indices, A.indptr, heads)
+        T._derived[name] = heads
+    return T._derived[name]

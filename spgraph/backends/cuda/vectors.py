@@ -1,0 +1,224 @@
+"""Operations on vectors alone. Sparse ones cost their entries, others their size."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cuda import jit, preamble
+from spgraph.backends.cuda.masks import settle
+from spgraph.containers import Vector
+from spgraph.containers.arrays import array_module, index_dtype, words
+from spgraph.semirings import Function, TypedMonoid
+
+INT32 = np.dtype(np.int32)
+# the most partial sums of a reduction; the same on every device, so that the order of additions is
+# the same too
+PARTIALS = 1024
+
+# the operators that apply and select take, as calls of a value, its index and a scalar
+CALLS = {
+    "unary": "op(value)",
+    "left": "op(scalar, value, index, 0, index, 0)",
+    "right": "op(value, scalar, index, 0, index, 0)",
+    "index": "op(value, index, 0, scalar)",
+}
+
+
+@jit.on_device
+def ewise(u: Vector, v: Vector, op: Function, union: bool) -> Vector:
+    """op(u[i], v[i]) where both hold an entry; with `union`, also the entries of one alone, cast to
+    op.result.
+    """
+    xp, size = array_module(u.values), u.size
+    if not union and u.indices is not None and v.indices is None:
+        v = _at(v, u.indices)
+    elif not union and v.indices is not None and u.indices is None:
+        u = _at(u, v.indices)
+    ids = INT32 if u.indices is None else u.indices.dtype
+    text = preamble.types(U=u.dtype, V=v.dtype, Z=op.result, N=ids) + preamble.function(
+        op, UNION=union
+    )
+    if u.indices is not None and v.indices is not None:
+        match, merge = (
+            jit.kernel("ewise", "ewise_match", text),
+            jit.kernel("ewise", "ewise_sparse", text),
+        )
+        through, both = xp.zeros(u.nvals, np.int64), 0
+        if u.nvals and v.nvals:
+            matched = xp.empty(u.nvals, np.int64)
+            jit.sweep(match, u.nvals, u.indices, u.nvals, v.indices, v.nvals, matched)
+            through = xp.cumsum(matched)
+            both = int(through[-1])
+        nvals = u.nvals + v.nvals - both if union else both
+        indices, z = xp.empty(nvals, ids), xp.empty(nvals, op.result)
+        if nvals:
+            threads = u.nvals + v.nvals if union else u.nvals
+            jit.sweep(
+                merge,
+                threads,
+                u.indices,
+                u.values,
+                u.nvals,
+                v.indices,
+                v.values,
+                v.nvals,
+                through,
+                indices,
+                z,
+            )
+        return Vector(size, z, indices=indices).conform()
+    kernel = jit.kernel("ewise", "ewise", text)
+    u, v = u.to_bitmap(), v.to_bitmap()
+    full = (u.bits is None and v.bits is None) or (union and (u.bits is None or v.bits is None))
+    z_bits = jit.NULL if full else xp.empty(words(size), np.uint32)
+    z = xp.empty(size, op.result)
+    jit.sweep(kernel, size, _bits(u), u.values, _bits(v), v.values, size, z_bits, z)
+    return Vector(size, z) if full else settle(Vector(size, z, bits=z_bits))
+
+
+@jit.on_device
+def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
+    """op of every entry: op(x) ('unary'), op(scalar, x) ('left'), op(x, scalar) ('right') or op(x,
+    i, 0, scalar) ('index').
+    """
+    scalar = _scalar(scalar)
+    ids = INT32 if u.indices is None else u.indices.dtype
+    text = preamble.types(U=u.dtype, S=scalar.dtype, Z=op.result, N=ids) + call(op, kind, op.result)
+    kernel = jit.kernel("apply", "apply", text)
+    count = u.values.size
+    z = array_module(u.values).empty(count, op.result)
+    if count:
+        given = jit.NULL if u.indices is None else u.indices
+        jit.sweep(kernel, count, given, _bits(u), u.values, scalar, count, z)
+    if u.indices is not None:
+        return Vector(u.size, z, indices=u.indices.copy())
+    return (
+        Vector(u.size, z)
+        if u.bits is None
+        else Vector(u.size, z, bits=u.bits.copy(), nvals=u._nvals)
+    )
+
+
+@jit.on_device
+def select(u: Vector, op: Function, thunk: Any) -> Vector:
+    """The entries for which op(x, i, 0, thunk) is true."""
+    thunk = _scalar(thunk)
+    xp = array_module(u.values)
+    ids = INT32 if u.indices is None else u.indices.dtype
+    text = preamble.types(U=u.dtype, S=thunk.dtype, N=ids) + call(op, "index", np.dtype(bool))
+    if u.indices is not None:
+        kernel = jit.kernel("select", "select_sparse", text)
+        if u.nvals == 0:
+            return u.dup()
+        kept = xp.empty(u.nvals, bool)
+        jit.sweep(kernel, u.nvals, u.indices, u.values, thunk, u.nvals, kept)
+        found = xp.flatnonzero(kept)
+        return Vector(u.size, u.values[found], indices=u.indices[found]).conform()
+    kernel = jit.kernel("select", "select", text)
+    z_bits, z = xp.empty(words(u.size), np.uint32), xp.empty(u.size, u.dtype)
+    jit.sweep(kernel, u.size, _bits(u), u.values, thunk, u.size, z_bits, z)
+    return settle(Vector(u.size, z, bits=z_bits))
+
+
+@jit.on_device
+def reduce(u: Vector, monoid: TypedMonoid) -> Any:
+    """The sum of all entries, a NumPy scalar of monoid.dtype; the identity where there is none."""
+    xp = array_module(u.values)
+    if u.values.size == 0:
+        return monoid.identity
+    if monoid.any:
+        v = u.to_sparse() if u.bits is not None else u
+        return monoid.dtype.type(v.values[:1].tolist()[0]) if v.values.size else monoid.identity
+    text = preamble.monoid(monoid)
+    types = [preamble.types(U=dtype, Z=monoid.dtype) for dtype in (u.dtype, monoid.dtype)]
+    first, second = (jit.kernel("reduce", "reduce", given + text) for given in types)
+    count = u.values.size
+    partial = xp.empty(min(PARTIALS, -(-count // jit.BLOCK)), monoid.dtype)
+    total = xp.empty(1, monoid.dtype)
+    jit.launch(first, partial.size * jit.BLOCK, _bits(u), u.values, count, partial)
+    jit.launch(second, jit.BLOCK, jit.NULL, partial, partial.size, total)
+    return monoid.dtype.type(total.tolist()[0])
+
+
+@jit.on_device
+def extract(u: Vector, indices: Any) -> Vector:
+    """t[k] = u[indices[k]] where that holds an entry."""
+    xp, count = array_module(u.values), indices.size
+    ids = INT32 if u.indices is None else u.indices.dtype
+    text = preamble.types(U=u.dtype, N=ids, J=indices.dtype)
+    if u.indices is None:
+        kernel = jit.kernel("extract", "extract", text)
+        z_bits = jit.NULL if u.bits is None else xp.empty(words(count), np.uint32)
+        z = xp.empty(count, u.dtype)
+        if count:
+            jit.sweep(kernel, count, _bits(u), u.values, indices, count, z_bits, z)
+        return Vector(count, z) if u.bits is None else settle(Vector(count, z, bits=z_bits))
+    kernel = jit.kernel("extract", "extract_sparse", text)
+    if count == 0 or u.nvals == 0:
+        return Vector(count, xp.empty(0, u.dtype), indices=xp.empty(0, index_dtype(count)))
+    at = xp.empty(count, np.int64)
+    jit.sweep(kernel, count, u.indices, u.nvals, indices, count, at)
+    found = xp.flatnonzero(at >= 0)
+    return Vector(
+        count, u.values[at[found]], indices=found.astype(index_dtype(count), copy=False)
+    ).conform()
+
+
+@jit.on_device
+def reduce_segments(
+    values: Any,
+    starts: Any,
+    op: Function,
+    dtype: np.dtype,
+    first: tuple[Any, Any] | None = None,
+) -> Any:
+    """For each group of values, from one start to the next, its fold from the left by op, cast to
+    `dtype` at each step.
+
+    `first`, as (flags, values), puts a value before the group where its flag is set.
+    """
+    kernel = jit.kernel("segments", "fold", fold_preamble(op, values.dtype, starts.dtype, dtype))
+    has_first, firsts = (
+        (jit.NULL, jit.NULL) if first is None else (first[0], first[1].astype(dtype, copy=False))
+    )
+    z = array_module(values).empty(starts.size, dtype)
+    if starts.size:
+        jit.sweep(
+            kernel, starts.size, starts, starts.size, values, values.size, has_first, firsts, z
+        )
+    return z
+
+
+@functools.lru_cache(maxsize=1024)
+def call(op: Function, kind: str, result: np.dtype) -> str:
+    """The operator and its call f(value, index, scalar); the types U and S stand before it."""
+    returned = preamble.C_TYPES[result.name]
+    signature = f"__device__ __forceinline__ {returned} f(U value, long long index, S scalar)"
+    return f"{op.define_cuda('op')}{signature} {{ return {CALLS[kind]}; }}\n"
+
+
+@functools.lru_cache(maxsize=1024)
+def fold_preamble(op: Function, values: np.dtype, starts: np.dtype, dtype: np.dtype) -> str:
+    return (
+        preamble.types(V=values, Z=dtype, T=starts)
+        + op.define_cuda("op")
+        + preamble.cast("cast", dtype)
+    )
+
+
+def _scalar(value: Any) -> Any:
+    """A NumPy scalar, which CuPy passes to a kernel as its type; 0 where there is none."""
+    return np.asarray(0 if value is None else value)[()]
+
+
+def _bits(v: Vector) -> Any:
+    return jit.NULL if v.bits is None else v.bits
+
+
+def _at(v: Vector, indices: Any) -> Vector:
+    """The entries of a bitmap or full vector at `indices`, sparse."""
+    found = extract(v, indices).to_sparse()
+    return Vector(v.size, found.values, indices=indices[found.indices])

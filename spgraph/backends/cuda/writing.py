@@ -1,0 +1,151 @@
+"""Accumulate and masked write: the last step of every operation."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from spgraph.backends.cuda import jit, preamble
+from spgraph.backends.cuda.masks import mask_words, settle, true_indices
+from spgraph.containers import Mask, Vector
+from spgraph.containers.arrays import array_module, words
+from spgraph.semirings import Function
+
+INT32 = np.dtype(np.int32)
+
+
+@jit.on_device
+def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, replace: bool) -> None:
+    """With Z = out accum t (t where there is no accum): out<mask, replace> = Z, cast to out's type.
+
+    t shares no array with out and may be taken over.
+    """
+    if mask is None and accum is None:
+        values = t.values if t.dtype == out.dtype else t.values.astype(out.dtype)
+        out.become(Vector(t.size, values, indices=t.indices, bits=t.bits, nvals=t._nvals))
+        return
+    bits, invert = mask_words(mask)
+    replace = replace and mask is not None
+    sparse_mask = mask is not None and not mask.complement and mask.parent.indices is not None
+    if out.indices is not None and t.indices is not None:
+        _merge(out, t, bits, invert, accum, replace)
+    elif (
+        out.indices is None
+        and t.indices is not None
+        and not replace
+        and (accum is not None or sparse_mask)
+    ):
+        _write_few(out, t, mask, bits, invert, accum)
+    else:
+        _write_all(out, t, bits, invert, accum, replace)
+
+
+def _merge(
+    out: Vector, t: Vector, bits: object, invert: np.uint32, accum: Function | None, replace: bool
+) -> None:
+    """Both sparse: new arrays."""
+    assert out.indices is not None and t.indices is not None
+    xp = array_module(out.values)
+    text = write_preamble(out, t, accum)
+    stays, merge = (
+        jit.kernel("write", "write_stays", text),
+        jit.kernel("write", "write_sparse", text),
+    )
+    both = out.nvals + t.nvals
+    if both == 0:
+        return
+    flags = xp.empty(both, np.int64)
+    lists = (out.indices, out.nvals, t.indices, t.nvals)
+    jit.sweep(stays, both, *lists, bits, invert, replace, flags)
+    through = xp.cumsum(flags)
+    nvals = int(through[-1])
+    indices, z = xp.empty(nvals, t.indices.dtype), xp.empty(nvals, out.dtype)
+    if nvals:
+        jit.sweep(
+            merge,
+            both,
+            *(out.indices, out.values, out.nvals, t.indices, t.values, t.nvals),
+            *(bits, invert, through, indices, z),
+        )
+    out.become(Vector(out.size, z, indices=indices).conform())
+
+
+def _write_few(
+    out: Vector,
+    t: Vector,
+    mask: Mask | None,
+    bits: object,
+    invert: np.uint32,
+    accum: Function | None,
+) -> None:
+    """A sparse t into out by position: in place, at the cost of t and of a sparse mask."""
+    assert t.indices is not None
+    xp = array_module(out.values)
+    text = write_preamble(out, t, accum)
+    clear, few = jit.kernel("write", "write_clear", text), jit.kernel("write", "write_few", text)
+    cleared = t.indices[:0]
+    if accum is None:
+        assert mask is not None
+        cleared = true_indices(mask)
+    present = jit.NULL if out.bits is None else out.bits
+    if out.bits is None and cleared.size > 0:
+        present = xp.full(words(out.size), 0xFFFFFFFF, np.uint32)
+        if out.size % 32:
+            present[-1:] = (1 << out.size % 32) - 1
+    nvals, change = out.nvals, xp.zeros(1, np.int64)
+    if cleared.size:
+        jit.sweep(clear, cleared.size, cleared, cleared.size, present, out.values, change)
+    if t.nvals:
+        jit.sweep(
+            few, t.nvals, t.indices, t.values, t.nvals, bits, invert, present, out.values, change
+        )
+    if present is not jit.NULL:
+        nvals += int(change[0])
+    out.become(
+        Vector(out.size, out.values, bits=None if nvals == out.size else present, nvals=nvals)
+    )
+
+
+def _write_all(
+    out: Vector, t: Vector, bits: object, invert: np.uint32, accum: Function | None, replace: bool
+) -> None:
+    """By position; a sparse out gets new arrays, another is written in place."""
+    w, t = out.to_bitmap(), t.to_bitmap()
+    if w.values is out.values and out.indices is not None:
+        w = w.dup()
+    kernel = jit.kernel("write", "write", write_preamble(w, t, accum))
+    z_bits = array_module(out.values).empty(words(out.size), np.uint32)
+    w_bits, t_bits = (jit.NULL if v.bits is None else v.bits for v in (w, t))
+    if out.size:
+        jit.sweep(
+            kernel,
+            out.size,
+            w_bits,
+            w.values,
+            t_bits,
+            t.values,
+            bits,
+            invert,
+            replace,
+            out.size,
+            z_bits,
+        )
+    out.become(settle(Vector(out.size, w.values, bits=z_bits)))
+
+
+def write_preamble(w: Vector, t: Vector, accum: Function | None) -> str:
+    """The types, `combine_entries(w, t)`, the accumulator's result in the type of w, and `cast`."""
+    return _text(w.dtype, t.dtype, INT32 if t.indices is None else t.indices.dtype, accum)
+
+
+@functools.lru_cache(maxsize=1024)
+def _text(w: np.dtype, t: np.dtype, ids: np.dtype, accum: Function | None) -> str:
+    text = (
+        preamble.types(W=w, T=t, N=ids)
+        + preamble.constants(ACCUM=accum is not None)
+        + preamble.cast("cast", w)
+    )
+    call = "cast(t)" if accum is None else "cast(op(w, t, 0, 0, 0, 0))"
+    text += "" if accum is None else accum.define_cuda("op")
+    return text + f"__device__ __forceinline__ W combine_entries(W w, T t) {{ return {call}; }}\n"

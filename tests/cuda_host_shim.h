@@ -1,0 +1,360 @@
+// Runs CUDA kernels on a CPU, to test their logic where there is no GPU. Stands before a program
+// (preamble, common.cuh, kernel file), which then compiles as C++.
+//
+// The threads of a block are fibers of one thread of the operating system, and give way to each
+// other at every barrier and warp operation; blocks run on several such threads, all of them at
+// once when the launch is cooperative. Shared memory is the thread-local memory of a block's
+// thread. A block whose fibers all wait is reported and ends the program: that would hang a GPU.
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <chrono>
+#include <utility>
+#include <vector>
+#include <sched.h>
+#include <ucontext.h>
+
+#define HOST_SHIM 1
+#define __device__
+#define __global__
+#define __host__
+#define __constant__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __noinline__ __attribute__((noinline))
+#define __align__(bytes) alignas(bytes)
+#define __shared__ thread_local
+
+namespace shim {
+
+struct Index {
+    unsigned x = 0, y = 0, z = 0;
+};
+
+struct Warp {
+    unsigned arrived = 0, left = 0;
+    unsigned long long slots[32];
+};
+
+struct Fiber {
+    ucontext_t context;
+    Index thread;
+    bool done;
+};
+
+struct Block {
+    std::vector<Fiber> fibers;
+    std::vector<char> stacks;
+    std::vector<Warp> warps;
+    ucontext_t scheduler;
+    const void* body;
+    void (*invoke)(const void*);
+    unsigned arrived, live, generation;
+    int votes, vote;
+    unsigned long long waits;
+};
+
+inline thread_local Block* block;
+inline thread_local Fiber* current;
+inline thread_local Index block_index;
+inline thread_local Index block_size, grid_size;
+
+constexpr size_t STACK = 1 << 16;
+
+inline void progress() { block->waits = 0; }
+
+// Let the next fiber run that has not ended.
+inline void wait() {
+    Block& b = *block;
+    if (++b.waits > 4096ull * b.fibers.size()) {
+        std::fprintf(stderr, "host shim: all threads of block %u wait\n", block_index.x);
+        std::abort();
+    }
+    Fiber* self = current;
+    size_t i = self - b.fibers.data();
+    do i = (i + 1) % b.fibers.size();
+    while (b.fibers[i].done && &b.fibers[i] != self);
+    if (&b.fibers[i] == self) return;
+    current = &b.fibers[i];
+    swapcontext(&self->context, &current->context);
+}
+
+inline void enter() {
+    block->invoke(block->body);
+    Block& b = *block;
+    current->done = true;
+    b.live--;
+    progress();
+    if (b.arrived && b.arrived == b.live) {
+        b.vote = b.votes;
+        b.votes = 0;
+        b.arrived = 0;
+        b.generation++;
+    }
+    for (Fiber& f : b.fibers)
+        if (!f.done) {
+            current = &f;
+            setcontext(&f.context);
+        }
+    setcontext(&b.scheduler);
+}
+
+inline int sync_threads(int vote) {
+    Block& b = *block;
+    unsigned generation = b.generation;
+    b.votes |= vote;
+    if (++b.arrived == b.live) {
+        b.vote = b.votes;
+        b.votes = 0;
+        b.arrived = 0;
+        b.generation++;
+        progress();
+    }
+    while (b.generation == generation) wait();
+    return b.vote;
+}
+
+// The lanes of `mask` meet; `act` runs between, when all have brought their value to the slots.
+template <class F>
+auto warp_exchange(unsigned mask, unsigned long long value, F act) {
+    unsigned lane = current->thread.x & 31, bit = 1u << lane;
+    Warp& w = block->warps[current->thread.x >> 5];
+    if (!(mask & bit)) {
+        std::fprintf(stderr, "host shim: lane %u is not in its mask %08x\n", lane, mask);
+        std::abort();
+    }
+    while (w.arrived & bit) wait();
+    w.slots[lane] = value;
+    w.arrived |= bit;
+    while ((w.arrived & mask) != mask) wait();
+    auto result = act(w, lane);
+    w.left |= bit;
+    progress();
+    if ((w.left & mask) == mask) {
+        w.left &= ~mask;
+        w.arrived &= ~mask;
+    }
+    return result;
+}
+
+template <class T>
+unsigned long long pack(T value) {
+    unsigned long long bits = 0;
+    std::memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+template <class T>
+T unpack(unsigned long long bits) {
+    T value;
+    std::memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+
+template <class F>
+void run_block(const F& body, unsigned index, unsigned threads, unsigned blocks) {
+    static thread_local Block b;
+    block = &b;
+    block_index.x = index;
+    block_size.x = threads;
+    grid_size.x = blocks;
+    b.fibers.resize(threads);
+    b.stacks.resize(threads * STACK);
+    b.warps.assign((threads + 31) / 32, Warp());
+    b.body = &body;
+    b.invoke = [](const void* p) { (*static_cast<const F*>(p))(); };
+    b.arrived = b.generation = 0;
+    b.votes = b.vote = 0;
+    b.live = threads;
+    b.waits = 0;
+    for (unsigned t = 0; t < threads; t++) {
+        Fiber& f = b.fibers[t];
+        f.thread.x = t;
+        f.done = false;
+        getcontext(&f.context);
+        f.context.uc_stack.ss_sp = b.stacks.data() + t * STACK;
+        f.context.uc_stack.ss_size = STACK;
+        f.context.uc_link = nullptr;
+        makecontext(&f.context, enter, 0);
+    }
+    current = &b.fibers[0];
+    swapcontext(&b.scheduler, &b.fibers[0].context);
+}
+
+template <class F>
+void launch(const F& body, unsigned blocks, unsigned threads, unsigned concurrent) {
+    std::atomic<unsigned> next{0};
+    std::vector<std::thread> workers;
+    for (unsigned w = 0; w < (concurrent < blocks ? concurrent : blocks); w++)
+        workers.emplace_back([&] {
+            for (unsigned b; (b = next++) < blocks;) run_block(body, b, threads, blocks);
+        });
+    for (std::thread& w : workers) w.join();
+}
+
+template <class... P, size_t... K>
+void call(void (*kernel)(P...), void** arguments, std::index_sequence<K...>) {
+    kernel(*static_cast<P*>(arguments[K])...);
+}
+template <class... P>
+void launch_kernel(void (*kernel)(P...), unsigned blocks, unsigned threads, unsigned concurrent,
+                   void** arguments) {
+    launch([=] { call(kernel, arguments, std::index_sequence_for<P...>()); }, blocks, threads,
+           concurrent);
+}
+
+} // namespace shim
+
+// The entry of a kernel for ctypes: pointers to its arguments, as a CUDA launch takes them.
+#define KERNEL_ENTRY(NAME)                                                                         \
+    extern "C" void launch_##NAME(unsigned blocks, unsigned threads, unsigned concurrent,          \
+                                  void** arguments) {                                              \
+        shim::launch_kernel(NAME, blocks, threads, concurrent, arguments);                         \
+    }
+
+#define threadIdx (shim::current->thread)
+#define blockIdx shim::block_index
+#define blockDim shim::block_size
+#define gridDim shim::grid_size
+
+inline void __syncthreads() { shim::sync_threads(0); }
+inline int __syncthreads_or(int vote) { return shim::sync_threads(vote != 0); }
+inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence_block() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __syncwarp(unsigned mask = ~0u) {
+    shim::warp_exchange(mask, 0, [](shim::Warp&, unsigned) { return 0; });
+}
+inline void __nanosleep(unsigned) { sched_yield(); }
+
+inline unsigned __ballot_sync(unsigned mask, int vote) {
+    return shim::warp_exchange(mask, vote != 0, [mask](shim::Warp& w, unsigned) {
+        unsigned votes = 0;
+        for (int i = 0; i < 32; i++)
+            if (mask >> i & 1 && w.slots[i]) votes |= 1u << i;
+        return votes;
+    });
+}
+#define SHIM_REDUCE(NAME, SUM)                                                                     \
+    inline unsigned NAME(unsigned mask, unsigned value) {                                          \
+        return shim::warp_exchange(mask, value, [mask](shim::Warp& w, unsigned lane) {             \
+            unsigned sum = (unsigned)w.slots[lane];                                                \
+            for (unsigned i = 0; i < 32; i++) {                                                    \
+                unsigned x = (unsigned)w.slots[i];                                                 \
+                if (mask >> i & 1 && i != lane) sum = SUM;                                         \
+            }                                                                                      \
+            return sum;                                                                            \
+        });                                                                                        \
+    }
+SHIM_REDUCE(__reduce_add_sync, sum + x)
+SHIM_REDUCE(__reduce_min_sync, x < sum ? x : sum)
+SHIM_REDUCE(__reduce_max_sync, x > sum ? x : sum)
+SHIM_REDUCE(__reduce_or_sync, sum | x)
+SHIM_REDUCE(__reduce_and_sync, sum& x)
+inline int __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
+inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) == mask; }
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+    return shim::unpack<T>(
+        shim::warp_exchange(mask, shim::pack(value), [=](shim::Warp& w, unsigned lane) {
+            return w.slots[(lane & ~(width - 1)) | (source & (width - 1))];
+        }));
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int distance, int width = 32) {
+    return shim::unpack<T>(
+        shim::warp_exchange(mask, shim::pack(value), [=](shim::Warp& w, unsigned lane) {
+            unsigned from = lane ^ distance;
+            return w.slots[from < (lane & ~(width - 1)) + width ? from : lane];
+        }));
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32) {
+    return shim::unpack<T>(
+        shim::warp_exchange(mask, shim::pack(value), [=](shim::Warp& w, unsigned lane) {
+            return w.slots[(lane & (width - 1)) >= distance ? lane - distance : lane];
+        }));
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32) {
+    return shim::unpack<T>(
+        shim::warp_exchange(mask, shim::pack(value), [=](shim::Warp& w, unsigned lane) {
+            return w
+                .slots[(lane & (width - 1)) + distance < (unsigned)width ? lane + distance : lane];
+        }));
+}
+
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }
+inline int __clzll(long long x) { return x ? __builtin_clzll(x) : 64; }
+inline unsigned __brev(unsigned x) {
+    unsigned y = 0;
+    for (int i = 0; i < 32; i++) y |= (x >> i & 1) << (31 - i);
+    return y;
+}
+inline float __int_as_float(int x) { return shim::unpack<float>((unsigned)x); }
+inline int __float_as_int(float x) { return (int)shim::pack(x); }
+inline unsigned __float_as_uint(float x) { return (unsigned)shim::pack(x); }
+inline double __longlong_as_double(long long x) { return shim::unpack<double>(x); }
+inline long long __double_as_longlong(double x) { return (long long)shim::pack(x); }
+
+#define SHIM_ATOMIC(NAME, TYPE, SUM)                                                               \
+    inline TYPE NAME(TYPE* p, TYPE x) {                                                            \
+        TYPE old, desired;                                                                         \
+        __atomic_load(p, &old, __ATOMIC_RELAXED);                                                  \
+        do desired = SUM;                                                                          \
+        while (!__atomic_compare_exchange(p, &old, &desired, false, __ATOMIC_RELAXED,              \
+                                          __ATOMIC_RELAXED));                                      \
+        return old;                                                                                \
+    }
+#define SHIM_ATOMICS(TYPE)                                                                         \
+    SHIM_ATOMIC(atomicAdd, TYPE, old + x)                                                          \
+    SHIM_ATOMIC(atomicMin, TYPE, x < old ? x : old)                                                \
+    SHIM_ATOMIC(atomicMax, TYPE, x > old ? x : old)                                                \
+    SHIM_ATOMIC(atomicOr, TYPE, old | x)                                                           \
+    SHIM_ATOMIC(atomicAnd, TYPE, old& x)                                                           \
+    SHIM_ATOMIC(atomicXor, TYPE, old ^ x)                                                          \
+    SHIM_ATOMIC(atomicExch, TYPE, x)                                                               \
+    inline TYPE atomicCAS(TYPE* p, TYPE old, TYPE desired) {                                       \
+        __atomic_compare_exchange(p, &old, &desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);   \
+        return old;                                                                                \
+    }
+SHIM_ATOMICS(int)
+SHIM_ATOMICS(unsigned)
+SHIM_ATOMICS(unsigned long long)
+SHIM_ATOMIC(atomicMin, long long, x < old ? x : old)
+SHIM_ATOMIC(atomicMax, long long, x > old ? x : old)
+SHIM_ATOMIC(atomicAdd, float, old + x)
+SHIM_ATOMIC(atomicAdd, double, old + x)
+
+#define SHIM_ACCESS(TYPE, WIDE)                                                                    \
+    inline WIDE load_relaxed_bits(const TYPE* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }  \
+    inline WIDE load_lagging_bits(const TYPE* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }  \
+    inline WIDE load_acquire_bits(const TYPE* p) {                                                 \
+        sched_yield();                                                                             \
+        return __atomic_load_n(p, __ATOMIC_ACQUIRE);                                               \
+    }                                                                                              \
+    inline TYPE load_once_bits(const TYPE* p) { return *p; }                                       \
+    inline void store_relaxed_bits(TYPE* p, WIDE x) {                                              \
+        __atomic_store_n(p, (TYPE)x, __ATOMIC_RELAXED);                                            \
+    }                                                                                              \
+    inline void store_release_bits(TYPE* p, WIDE x) {                                              \
+        __atomic_store_n(p, (TYPE)x, __ATOMIC_RELEASE);                                            \
+    }
+SHIM_ACCESS(unsigned char, unsigned)
+SHIM_ACCESS(unsigned short, unsigned)
+SHIM_ACCESS(unsigned, unsigned)
+SHIM_ACCESS(unsigned long long, unsigned long long)
+
+inline unsigned long long globaltimer() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+// names that the C library has taken
+#define select kernel_select
+#define write kernel_write

@@ -1,0 +1,124 @@
+"""Runs the CUDA backend where there is no GPU: its Python on NumPy arrays, its kernels as C++ under
+cuda_host_shim.h.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spgraph import indexing, operations, steps
+from spgraph.backends import cuda
+from spgraph.backends.cuda import jit
+from spgraph.backends.cuda.sources import source
+
+HEADER = pathlib.Path(__file__).with_name("cuda_host_shim.h")
+COMPILER = shutil.which("g++")
+SHARED = 1 << 17  # bytes of dynamic shared memory that a block may have
+THREADS = 2  # of the operating system, for a launch that is not cooperative
+
+
+class HostKernel:
+    """Stands for a cupy.RawKernel: called with grid, block and arguments."""
+
+    def __init__(self, function: Any, cooperative: bool) -> None:
+        self.function = function
+        self.cooperative = cooperative
+
+    def __call__(
+        self, grid: tuple[int], block: tuple[int], arguments: tuple[Any, ...], shared_mem: int = 0
+    ) -> None:
+        assert shared_mem <= SHARED, "the shim gives a block less shared memory"
+        held = [as_argument(argument) for argument in arguments]
+        pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(one) for one in held))
+        concurrent = grid[0] if self.cooperative else THREADS
+        self.function(grid[0], block[0], concurrent, pointers)
+
+
+def as_argument(value: Any) -> Any:
+    """What CuPy passes to a kernel for a Python value, as a ctypes object."""
+    if isinstance(value, np.ndarray):
+        assert value.flags.c_contiguous, "a kernel ignores strides"
+        return ctypes.c_void_p(value.ctypes.data if value.size else None)
+    if isinstance(value, bool):
+        return ctypes.c_bool(value)
+    if isinstance(value, int):
+        return ctypes.c_longlong(value)
+    assert isinstance(value, np.generic), f"CuPy takes no {type(value).__name__}"
+    return (ctypes.c_char * value.itemsize).from_buffer_copy(value.tobytes())
+
+
+@functools.cache
+def kernel(stem: str, name: str, preamble: str, cooperative: bool = False) -> HostKernel:
+    return HostKernel(getattr(library(stem, preamble), f"launch_{name}"), cooperative)
+
+
+@functools.cache
+def library(stem: str, preamble: str) -> ctypes.CDLL:
+    """The kernels of one program, compiled."""
+    return compiled(stem, source(stem, preamble))
+
+
+def compiled(name: str, text: str) -> ctypes.CDLL:
+    """A program as a library with an entry for each kernel; kept for the next run if
+    SPGRAPH_SHIM_CACHE names a folder.
+    """
+    kernels = re.findall(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(", text)
+    assert kernels
+    text += "\n" + "\n".join(f"KERNEL_ENTRY({kernel})" for kernel in kernels) + "\n"
+    # memory whose size comes with the launch
+    dynamic = rf"static thread_local \1 \2[{SHARED} / sizeof(\1)];"
+    text = re.sub(r"extern __shared__ (\w+) (\w+)\[\];", dynamic, text)
+    text = f'#include "{HEADER}"\n{text}'
+    folder = pathlib.Path(os.environ.get("SPGRAPH_SHIM_CACHE") or scratch())
+    path = (
+        folder
+        / f"{name}_{hashlib.sha256((HEADER.read_text() + text).encode()).hexdigest()[:20]}.so"
+    )
+    if not path.exists():
+        path.with_suffix(".cpp").write_text(text)
+        command = [
+            str(COMPILER),
+            "-std=c++17",
+            "-O1",
+            "-w",
+            "-fPIC",
+            "-shared",
+            "-pthread",
+            "-fno-strict-aliasing",
+        ]
+        done = subprocess.run(
+            [*command, "-o", path, path.with_suffix(".cpp")], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[:4000]
+    return ctypes.CDLL(str(path))
+
+
+@functools.cache
+def scratch() -> str:
+    return tempfile.mkdtemp(prefix="spgraph-shim-")
+
+
+def install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let operations on CPU containers run on the CUDA backend."""
+    monkeypatch.setattr(jit, "device", lambda array: contextlib.nullcontext())
+    monkeypatch.setattr(jit, "kernel", kernel)
+    monkeypatch.setattr(
+        jit, "sweep", lambda kernel, threads, *rest: jit.launch(kernel, min(threads, 1024), *rest)
+    )
+    monkeypatch.setattr(jit, "occupancy", lambda *arguments: 2)
+    for module in (steps, operations, indexing):
+        if hasattr(module, "backend"):
+            monkeypatch.setattr(module, "backend", lambda device: cuda)

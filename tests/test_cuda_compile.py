@@ -1,0 +1,168 @@
+"""Every CUDA source compiles, without a GPU: for three architectures, and over a pairwise cover of
+operators and types.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from pairwise import pairwise
+
+from spgraph.backends import cpu, cuda
+from spgraph.backends.cuda import offline, preamble, vectors, writing
+from spgraph.backends.cuda.sources import KERNELS, source, stems
+from spgraph.containers import Vector
+from spgraph.errors import DomainMismatch
+from spgraph.semirings import Semiring, binary, monoid, select, unary
+
+pytest.importorskip(
+    "cuda.bindings", reason="NVRTC: pip install cuda-bindings 'cuda-toolkit[nvrtc]==13.*'"
+)
+
+TYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
+INT32 = np.dtype(np.int32)
+
+
+@pytest.mark.parametrize("architecture", offline.ARCHITECTURES)
+def test_every_source_compiles(architecture: str) -> None:
+    assert offline.compile_all([architecture]) == [f"{stem} {architecture}" for stem in stems()]
+
+
+def test_what_does_not_compile_says_why() -> None:
+    with pytest.raises(RuntimeError, match=r'(?s)sm_90.*kernels/apply.cu.*"?S"? is undefined'):
+        offline.compile_source(source("apply", "typedef int U, Z, N;"), "sm_90")
+
+
+def test_no_source_includes_anything() -> None:
+    texts = [path.read_text() for path in [*KERNELS.glob("*.cu"), KERNELS.parent / "common.cuh"]]
+    assert len(texts) > len(stems()) > 8
+    assert not any("#include" in text for text in texts)
+
+
+def test_backends_agree() -> None:
+    assert set(cpu.__all__) == set(cuda.__all__)
+    for name in cpu.__all__:
+        ours, theirs = (inspect.signature(getattr(module, name)) for module in (cpu, cuda))
+        assert list(ours.parameters) == list(theirs.parameters), name
+        assert [p.kind for p in ours.parameters.values()] == [
+            p.kind for p in theirs.parameters.values()
+        ], name
+
+
+# --- operators: all of them over one type are one program -----------------------------------------
+
+
+def resolved(make: Callable[[], Any]) -> Any:
+    """The typed operator, or None where there is none for the types."""
+    try:
+        return make()
+    except DomainMismatch:
+        return None
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_operators(name: str) -> None:
+    dtype = np.dtype(name)
+    functions = [resolved(functools.partial(getattr(unary, op).resolve, dtype)) for op in unary]
+    functions += [
+        resolved(functools.partial(getattr(binary, op).resolve, dtype, dtype)) for op in binary
+    ]
+    functions += [
+        resolved(functools.partial(getattr(select, op).resolve, dtype, dtype)) for op in select
+    ]
+    functions = [function for function in functions if function is not None]
+    assert len(functions) > 30
+    text, calls = "", ""
+    for k, function in enumerate(functions):
+        text += function.define_cuda(f"op{k}")
+        arguments = ", ".join(
+            f"({preamble.C_TYPES[kind.name]})in[{i}]" for i, kind in enumerate(function.arguments)
+        )
+        calls += f"    out[{k}] = (double)op{k}({arguments});\n"
+    kernel = f'extern "C" __global__ void all(const double* in, double* out) {{\n{calls}}}\n'
+    assert offline.compile_source(text + kernel, "sm_90")
+
+
+# --- kernels: stem x monoid x operator x types x what is specialised ------------------------------
+
+PARAMETERS: dict[str, list[Any]] = {
+    "stem": ["apply", "ewise", "pull", "push", "reduce", "segments", "write"],
+    "dtype": TYPES,
+    "monoid": ["plus", "times", "min", "max", "any", "lor", "bxor"],
+    "multiply": ["times", "first", "second", "pair", "secondi", "minus"],
+    "index": ["int32", "int64"],
+    "offset": ["int32", "int64"],
+    "flags": range(4),
+    "architecture": ["sm_90", "sm_90", "sm_90", "sm_80", "sm_100"],
+}
+FEW = {"extract": ["bool", "int16"], "masks": ["uint8", "float64"], "select": ["int64", "float32"]}
+CASES = pairwise(PARAMETERS)
+CASES += [
+    {**CASES[k], "stem": stem, "dtype": dtype}
+    for stem, types in FEW.items()
+    for k, dtype in enumerate(types)
+]
+
+
+def preamble_of(case: dict[str, Any]) -> str:
+    """The preamble that the backend would write, with other types where the operators do not take
+    the case's.
+    """
+    dtype, other = (
+        np.dtype(case["dtype"]),
+        np.dtype(TYPES[len(case["monoid"] + case["multiply"]) % len(TYPES)]),
+    )
+    index, offset = np.dtype(case["index"]), np.dtype(case["offset"])
+    one, two = bool(case["flags"] & 1), bool(case["flags"] & 2)
+    multiply = getattr(binary, case["multiply"])
+    op = resolved(lambda: multiply.resolve(dtype, other)) or binary.plus.resolve(dtype, other)
+    add = getattr(monoid, case["monoid"])
+    ring = resolved(lambda: Semiring(add, multiply).resolve(dtype, dtype, index=index))
+    ring = ring or Semiring(monoid.min, binary.first).resolve(dtype, dtype)
+    total = resolved(lambda: add.resolve(dtype)) or monoid.max.resolve(dtype)
+    types = preamble.types
+    match case["stem"]:
+        case "apply":
+            return types(U=dtype, S=other, Z=op.result, N=index) + vectors.call(
+                op, "right", op.result
+            )
+        case "ewise":
+            return types(U=dtype, V=other, Z=op.result, N=index) + preamble.function(op, UNION=one)
+        case "extract":
+            return types(U=dtype, N=index, J=offset)
+        case "masks":
+            return types(U=dtype, N=index) + preamble.constants(STRUCTURE=one)
+        case "pull":
+            text = preamble.semiring(ring, ISO=one, FLIP=two, MASKED=one != two, FULL=one)
+            return text + types(O=offset, I=index, A=dtype, U=dtype, R=offset)
+        case "push":
+            text = preamble.semiring(ring, ISO=one, FLIP=two, MASKED=one != two)
+            return text + types(O=offset, I=index, A=dtype, U=dtype, N=index)
+        case "reduce":
+            return types(U=dtype, Z=dtype) + preamble.monoid(total)
+        case "segments":
+            return vectors.fold_preamble(op, other, offset, dtype)
+        case "select":
+            above = select.valuegt.resolve(dtype, dtype)
+            return types(U=dtype, S=dtype, N=index) + vectors.call(above, "index", np.dtype(bool))
+        case "write":
+            vector = Vector(0, np.empty(0, dtype), indices=np.empty(0, index))
+            return writing.write_preamble(
+                vector, Vector(0, np.empty(0, other)), op if one else None
+            )
+    raise AssertionError(case["stem"])
+
+
+def test_the_cover_is_small() -> None:
+    assert {case["stem"] for case in CASES} | {"search", "heads"} >= set(stems())
+    assert len(CASES) + len(TYPES) + len(stems()) * len(offline.ARCHITECTURES) <= 150
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
+def test_cover(case: dict[str, Any]) -> None:
+    assert offline.compile_source(source(case["stem"], preamble_of(case)), case["architecture"])
