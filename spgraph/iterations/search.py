@@ -1,0 +1,178 @@
+"""search: the masked level iteration  q<!seen> = q (+.x) A."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spgraph import checks
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import index_dtype
+from spgraph.errors import DimensionMismatch, DomainMismatch
+from spgraph.operations import assign, vxm
+from spgraph.semirings import Semiring, TypedSemiring, binary
+from spgraph.semirings import monoid as monoids
+from spgraph.steps import backend
+
+
+class Level(NamedTuple):
+    """One level of a search: what it started from, what it looked at, how long it took."""
+
+    depth: int
+    direction: str
+    frontier: int
+    edges: int
+    seconds: float
+
+
+class Search(NamedTuple):
+    """The result of `search`."""
+
+    level: Vector
+    value: Vector | None
+    trace: list[Level] | None
+
+
+def search(
+    A: Any,
+    start: Vector,
+    semiring: Semiring,
+    *,
+    direction: str = "auto",
+    max_depth: int | None = None,
+    trace: bool = False,
+) -> Search:
+    """Settle every vertex that `start` reaches, level by level, each once: `Search(level, value,
+    trace)`.
+
+    The entries of `start` are level 0 and keep their values. The vertices of level d + 1 are those
+    that an edge of A reaches from level d and that no earlier level holds; the value of each is the
+    sum over *all* such edges of value[u] * A[u, v]. So any_pair gives levels, min_secondi the
+    parent of least id, plus_first the number of shortest paths.
+
+    `level` is a Vector of int32 (int64 beyond 2**31 vertices), `value` one of the semiring's type;
+    vertices that are not reached have no entry. `value` is None for any_pair, whose values are all
+    one. `max_depth` bounds the levels. `direction` is "push" (along the edges of the frontier),
+    "pull" (every open vertex looks along its in-edges, over the transpose) or "auto", which decides
+    anew in each level. `trace` asks for a list with a `Level` for each level, which costs a second
+    run.
+
+    Raises DimensionMismatch for an A that is not square or a `start` of another size,
+    DomainMismatch for a semiring that does not fit the types, BackendMismatch for containers on
+    different devices.
+
+    Source: Beamer, Asanovic, Patterson, "Direction-optimizing breadth-first search" (2012).
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.search import search
+    >>> from spgraph.semirings import plus_first
+    >>> A = sg.Matrix.from_coo([0, 0, 1, 2], [1, 2, 3, 3], nrows=4, ncols=4)
+    >>> paths = search(A, sg.Vector.from_coo([0], [1], size=4), plus_first)
+    >>> paths.level.to_numpy().tolist(), paths.value.to_numpy().tolist()
+    ([0, 1, 1, 2], [1, 1, 1, 2])
+    """
+    A, typed = _checked(A, start, semiring, direction)
+    depth = _max_depth(max_depth, A)
+    # a Matrix that lives for this call alone is not worth a transpose
+    T = (
+        A.T
+        if direction != "push" and (direction == "pull" or A.has_transpose or not A.transient)
+        else None
+    )
+    only_levels = semiring.monoid == monoids.any and semiring.multiply == binary.pair
+    if start.nvals == 0:
+        empty = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
+        nothing = None if only_levels else Vector.empty(A.nrows, typed.dtype, device=A.device)
+        return Search(empty, nothing, [] if trace else None)
+    level, value, rows = backend(A.device).search(
+        A,
+        T,
+        start,
+        None if only_levels else typed,
+        _first_decides(semiring),
+        direction,
+        depth,
+        trace,
+    )
+    return Search(level, value, None if rows is None else _levels(rows, level.nvals))
+
+
+def composed(
+    A: Any,
+    start: Vector,
+    semiring: Semiring,
+    *,
+    direction: str = "auto",
+    max_depth: int | None = None,
+) -> Search:
+    """`search` out of operations: what it means, and what a loop of one's own costs. Its value is
+    never None.
+    """
+    A, typed = _checked(A, start, semiring, direction)
+    level = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
+    value = Vector.empty(A.nrows, typed.dtype, device=A.device)
+    q, depth, last = start, 0, _max_depth(max_depth, A)
+    while q.nvals:
+        assign(level, depth, mask=q.S)
+        assign(value, q, mask=q.S)
+        if depth == last:
+            break
+        q = vxm(q, A, semiring, mask=~level.S, direction=direction)
+        depth += 1
+    return Search(level, value, None)
+
+
+def _checked(
+    A: Any, start: Vector, semiring: Semiring, direction: str
+) -> tuple[Matrix, TypedSemiring]:
+    A, start = checks.matrix("search", A), checks.vector("search", "start", start)
+    if A.nrows != A.ncols:
+        raise DimensionMismatch(f"search: A: expected a square matrix, got {A.nrows} x {A.ncols}")
+    checks.same_size("search", "start.size", start.size, "A.nrows", A.nrows)
+    checks.same_device("search", A=A, start=start)
+    checks.direction("search", direction)
+    ring = checks.semiring("search", semiring)
+    # the values of one level are the operands of the next: their type has to come to rest
+    typed = checks.typed("search", ring, start.dtype, A.dtype, index=A.indices.dtype)
+    again = checks.typed("search", ring, typed.dtype, A.dtype, index=A.indices.dtype)
+    if again.dtype != typed.dtype:
+        raise DomainMismatch(
+            f"search: semiring: {ring!r} makes {typed.dtype} of {start.dtype} "
+            f"and {again.dtype} of {typed.dtype}; "
+            f"start from values of type {again.dtype}"
+        )
+    return A, again
+
+
+def _max_depth(max_depth: int | None, A: Matrix) -> int:
+    if max_depth is None:
+        return A.nrows
+    if isinstance(max_depth, bool) or not isinstance(max_depth, int | np.integer) or max_depth < 0:
+        raise ValueError(f"max_depth: expected an integer >= 0 or None, got {max_depth!r}")
+    return min(int(max_depth), A.nrows)
+
+
+def _first_decides(semiring: Semiring) -> bool:
+    """Whether the first product of a row of in-edges is the sum: any of them, or the least of
+    ascending ids.
+    """
+    ids = (binary.secondi, binary.firstj)
+    return semiring.monoid == monoids.any or (
+        semiring.monoid == monoids.min and semiring.multiply in ids
+    )
+
+
+def _levels(rows: np.ndarray, reached: int) -> list[Level]:
+    """The rows of a trace. A search ends when nothing is left to find, without a look at the edges
+    of the last level: its row says so.
+    """
+    ways = {1: "push", 2: "pull"}
+    levels = [
+        Level(depth, ways[way], frontier, edges, nanoseconds * 1e-9)
+        for depth, (way, frontier, edges, nanoseconds) in enumerate(rows.tolist())
+    ]
+    last = reached - sum(level.frontier for level in levels)
+    if last:
+        levels.append(Level(len(levels), levels[-1].direction if levels else "push", last, 0, 0.0))
+    return levels

@@ -1,0 +1,52 @@
+"""The CUDA search without a GPU: its host code on NumPy arrays, its kernels as C++ under the shim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cuda_host_shim
+import pytest
+from search_cases import GRAPHS, check_against_dense
+
+import spgraph as sg
+from spgraph.backends import cuda
+from spgraph.backends.cuda import jit
+from spgraph.iterations import search as searches
+from spgraph.semirings import any_pair, any_secondi, min_plus, min_secondi, plus_first
+
+pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
+
+# graphs that between them take every path of the kernel; the rest take long for what they add
+COVER = ("one", "no edges", "star in", "two components", "sparse directed", "skewed both")
+RINGS = (any_pair, min_secondi, plus_first)
+CASES = [
+    pytest.param(
+        graph,
+        ring,
+        id=f"{graph}-{ring!r}",
+        marks=() if ring in RINGS and graph in COVER else pytest.mark.full,
+    )
+    for graph in GRAPHS
+    for ring in (*RINGS, any_secondi, min_plus)
+]
+
+
+@pytest.fixture(autouse=True)
+def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda_host_shim.install(monkeypatch)
+    monkeypatch.setattr(searches, "backend", lambda device: cuda)
+    monkeypatch.setattr(jit, "current_device", lambda: 0)
+
+
+@pytest.mark.parametrize(("graph", "ring"), CASES)
+def test_search_equals_dense_loops(graph: str, ring: Any) -> None:
+    for direction in ("auto", "push", "pull"):
+        check_against_dense(graph, ring, direction, "cpu")
+
+
+def test_trace_counts_what_was_looked_at() -> None:
+    A = sg.generators.grid(9, 11)
+    start = sg.Vector.unit(0, True, size=99, dtype=bool)
+    found = searches.search(A, start, any_pair, trace=True)
+    assert [level.frontier for level in found.trace][:3] == [1, 2, 3]
+    assert sum(level.frontier for level in found.trace) == 99
