@@ -1,0 +1,289 @@
+"""Random and regular graphs, the same from the same seed on the CPU and on a GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers import Matrix
+from spgraph.containers.arrays import (
+    Array,
+    array_module,
+    check_device,
+    import_cupy,
+    index_dtype,
+    is_cuda,
+)
+from spgraph.random_edges import LARGEST, UNIT, WORD, draw_edges, numbers, state_of
+
+EDGES, LABELS = 1, 2  # what random numbers are for
+
+
+def kronecker(
+    scale: int,
+    edge_factor: float = 16,
+    *,
+    a: float = 0.57,
+    b: float = 0.19,
+    c: float = 0.19,
+    d: float | None = None,
+    noise: float = 0.0,
+    seed: int = 1,
+    permute: bool = True,
+    symmetric: bool = True,
+    self_loops: bool = False,
+    device: str = "cpu",
+) -> Matrix:
+    """The R-MAT or Kronecker graph of Graph500: an iso pattern Matrix of 2**scale vertices.
+
+    edge_factor * 2**scale edges are drawn. Each one chooses, once for every bit of its ends, a
+    quadrant of the matrix: upper left, upper right, lower left or lower right with probability a,
+    b, c, d (None: what is left to 1). Then a random permutation relabels the vertices (`permute`).
+    `symmetric` stores each edge both ways; without it the graph is directed as drawn. Edges drawn
+    twice are stored once, and loops are dropped unless `self_loops`, so that there are fewer
+    entries than edges drawn.
+
+    The defaults are Graph500's. GTgraph's R-MAT is permute=False, symmetric=False, noise=0.05:
+    after each level every probability is multiplied by a random factor from 1 - noise to
+    1 + noise, and the four are scaled to the sum 1. Unlike this function, GTgraph draws again
+    where it drew a loop, keeps edges drawn twice, and its noise never lowers b.
+
+    The graph depends on `seed` and the arguments before it, never on `device` ('cpu', 'cuda',
+    'cuda:1'). Raises ValueError for a scale outside of 0..30 (ids and their number have to fit 31
+    bits), for probabilities that do not sum to 1, noise outside of [0, 0.25], an edge factor that
+    is negative or not finite, a seed outside of 0..2**64 - 1.
+
+    Chakrabarti, Zhan, Faloutsos, "R-MAT: a recursive model for graph mining", SDM 2004; Murphy,
+    Wheeler, Barrett, Ang, "Introducing the Graph 500", 2010; Bader, Madduri, "GTgraph", 2006.
+
+    >>> import spgraph as sg
+    >>> A = sg.generators.kronecker(10, edge_factor=8)
+    >>> A.shape, A.symmetric, A.nvals < 2 * 8 * 1024
+    ((1024, 1024), True, True)
+    """
+    scale = _integer("scale", scale, 0, 30)
+    a, b, c, d = _probabilities(a, b, c, d)
+    if not 0 <= noise <= 0.25:
+        raise ValueError(f"noise: expected a number from 0 to 0.25, got {noise!r}")
+    if noise:
+        w = [int(p * UNIT) for p in (a, b, c)]
+        parameters = (scale, *w, UNIT - sum(w), round(noise * 2**24))
+    else:
+        sums = (a, a + b, a + b + c)
+        parameters = (scale, *(min(int(t * 2.0**64), WORD) for t in sums))
+    count = _edge_count(edge_factor, 1 << scale)
+    kind = "noisy" if noise else "rmat"
+    return _random(
+        kind, parameters, 1 << scale, count, seed, permute, symmetric, self_loops, device
+    )
+
+
+def uniform_random(
+    n: int,
+    edge_factor: float,
+    *,
+    seed: int = 1,
+    symmetric: bool = True,
+    self_loops: bool = False,
+    device: str = "cpu",
+) -> Matrix:
+    """A graph of n vertices and edge_factor * n edges with uniform, independent ends: iso pattern.
+
+    As in `kronecker`, edges drawn twice are stored once, loops are dropped unless `self_loops`,
+    `symmetric` stores each edge both ways, and the graph is the same on every device. Raises
+    ValueError for n outside of 0..2**31 - 1 and for a bad edge factor or seed.
+
+    Erdos, Renyi, "On random graphs", 1959: the model G(n, m), here drawn with replacement.
+
+    >>> import spgraph as sg
+    >>> sg.generators.uniform_random(1000, 4).symmetric
+    True
+    """
+    n = _integer("n", n, 0, LARGEST)
+    count = _edge_count(edge_factor, n)
+    return _random("uniform", (n,), n, count, seed, False, symmetric, self_loops, device)
+
+
+def grid(
+    rows: int, columns: int, *, remove: float = 0.0, seed: int = 1, device: str = "cpu"
+) -> Matrix:
+    """The rows x columns grid, each vertex joined to its up to four neighbours: iso, symmetric.
+
+    Vertex r * columns + c stands in row r and column c. `remove` is the probability with which
+    each undirected edge is left out, independently of the others; 0.1 to 0.4 makes something like
+    a road network. The graph is the same on every device. Raises ValueError for negative extents,
+    more than 2**31 - 1 vertices, `remove` outside of [0, 1), a bad seed.
+
+    >>> import spgraph as sg
+    >>> sg.generators.grid(2, 3).to_coo()[1].tolist()
+    [1, 3, 0, 2, 4, 1, 5, 0, 4, 1, 3, 5, 2, 4]
+    """
+    rows, columns = _integer("rows", rows, 0, LARGEST), _integer("columns", columns, 0, LARGEST)
+    n = rows * columns
+    if n > LARGEST:
+        raise ValueError(
+            f"rows * columns: expected at most {LARGEST} vertices, got {rows} * {columns}"
+        )
+    if not 0 <= remove < 1:
+        raise ValueError(f"remove: expected a number from 0 to less than 1, got {remove!r}")
+    state = _state(seed, EDGES)
+    with _on(check_device(device)) as xp:
+        vertex = xp.arange(n, dtype=np.uint64)
+        threshold = np.uint64(int(remove * 2.0**64))
+        # number 2 v belongs to the edge from v to the right, 2 v + 1 to the one downwards
+        right = numbers(state, vertex * np.uint64(2)) >= threshold
+        right &= vertex % np.uint64(max(columns, 1)) != np.uint64(max(columns, 1) - 1)
+        down = numbers(state, vertex * np.uint64(2) + np.uint64(1)) >= threshold
+        down[n - columns :] = False
+        present = xp.zeros((n, 4), bool)  # up, left, right, down: the ids in a row ascend
+        present[columns:, 0] = down[: n - columns]
+        present[1:, 1] = right[:-1]
+        present[:, 2] = right
+        present[:, 3] = down
+        indptr = xp.zeros(n + 1, np.int64)
+        xp.cumsum(present.sum(axis=1), out=indptr[1:])
+        steps = xp.asarray([-columns, -1, 1, columns], np.int32)
+        neighbours = vertex.astype(np.int32)[:, None] + steps
+        return _pattern(n, indptr, neighbours[present], symmetric=True)
+
+
+def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
+    """n points uniform in the unit square, joined where at most `radius` apart: iso, symmetric.
+
+    Made on the CPU. Raises ValueError for n outside of 0..2**31 - 1, a radius that is negative or
+    not finite, a bad seed.
+
+    Gilbert, "Random plane networks", 1961.
+
+    >>> import spgraph as sg
+    >>> sg.generators.random_geometric(100, 2.0).nvals
+    9900
+    """
+    n = _integer("n", n, 0, LARGEST)
+    if not 0 <= radius < float("inf"):
+        raise ValueError(f"radius: expected a finite number >= 0, got {radius!r}")
+    from scipy.spatial import cKDTree  # late: nothing else needs it
+
+    random = numbers(_state(seed, EDGES), np.arange(2 * n, dtype=np.uint64))
+    points = (random >> np.uint64(11)).reshape(n, 2) * 2.0**-53
+    pairs = cKDTree(points).query_pairs(radius, output_type="ndarray").astype(np.int64)
+    keys = np.empty(2 * len(pairs), np.int64)
+    keys[: len(pairs)] = pairs[:, 0] << 32 | pairs[:, 1]
+    return _from_keys(keys, n, symmetric=True)
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def _integer(name: str, value: Any, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ValueError(f"{name}: expected an integer, got {value!r}")
+    if not low <= value <= high:
+        raise ValueError(f"{name}: expected an integer from {low} to {high}, got {value!r}")
+    return int(value)
+
+
+def _probabilities(
+    a: float, b: float, c: float, d: float | None
+) -> tuple[float, float, float, float]:
+    last = max(1 - (a + b + c), 0.0) if d is None else d
+    if not all(0 <= p <= 1 for p in (a, b, c, last)) or abs(a + b + c + last - 1) > 1e-9:
+        raise ValueError(
+            f"a, b, c, d: expected probabilities of sum 1 (d=None: what is left), "
+            f"got {a!r}, {b!r}, {c!r}, {d!r}"
+        )
+    return a, b, c, last
+
+
+def _edge_count(edge_factor: float, n: int) -> int:
+    if isinstance(edge_factor, bool) or not 0 <= edge_factor < float("inf"):
+        raise ValueError(f"edge_factor: expected a finite number >= 0, got {edge_factor!r}")
+    return round(edge_factor * n)
+
+
+def _state(seed: int, purpose: int) -> int:
+    return state_of(_integer("seed", seed, 0, WORD), purpose)
+
+
+# --- edges and arrays to a Matrix -----------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _on(device: str) -> Iterator[Any]:
+    """The array library of `device`, with that device current."""
+    if device == "cpu":
+        yield np
+        return
+    cupy = import_cupy()
+    with cupy.cuda.Device(int(device.partition(":")[2])):
+        yield cupy
+
+
+def _random(
+    kind: str,
+    parameters: tuple[int, ...],
+    n: int,
+    count: int,
+    seed: int,
+    permute: bool,
+    symmetric: bool,
+    self_loops: bool,
+    device: str,
+) -> Matrix:
+    """The Matrix of `count` edges of a kind that `draw_edges` knows."""
+    state = _state(seed, EDGES)
+    with _on(check_device(device)) as xp:
+        labels = None
+        if permute:  # no two numbers are equal, so that every sort gives the same permutation
+            labels = xp.argsort(numbers(_state(seed, LABELS), xp.arange(n, dtype=np.uint64)))
+        keys = xp.empty(2 * count if symmetric else count, np.int64)
+        draw_edges(keys[:count], kind, parameters, state, labels, self_loops)
+        del labels
+        return _from_keys(keys, n, symmetric)
+
+
+def _from_keys(keys: Array, n: int, symmetric: bool) -> Matrix:
+    """The Matrix of the keys row << 32 | column, LOOP left out; `keys` is used up.
+
+    If `symmetric`, the first half holds the edges and the second gets their mirror images.
+    """
+    xp = array_module(keys)
+    if symmetric:
+        half, step = keys.size // 2, 1 << 24  # in steps, so that the shifted copies stay small
+        for first in range(0, half, step):
+            part = keys[first : min(first + step, half)]
+            keys[half + first : half + first + part.size] = part << 32 | part >> 32
+    _sort(keys)
+    fresh = xp.ones(keys.size, bool)
+    xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+    keys = keys[fresh]
+    del fresh
+    indptr = xp.zeros(n + 1, np.int64)
+    if keys.size:  # where each row begins; LOOP lies behind the last
+        indptr = xp.searchsorted(keys, xp.arange(n + 1, dtype=np.int64) << 32)
+    columns = keys.view(np.int32)[0 if sys.byteorder == "little" else 1 :: 2]
+    return _pattern(n, indptr, columns[: int(indptr[-1])].copy(), symmetric)
+
+
+def _sort(keys: Array) -> None:
+    """Sorts in place; on a CPU in parts, side by side, which timsort then merges."""
+    if is_cuda(keys) or keys.size < 1 << 16:
+        keys.sort()
+        return
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        list(pool.map(np.ndarray.sort, np.array_split(keys, cores)))
+    keys.sort(kind="stable")
+
+
+def _pattern(n: int, indptr: Array, indices: Array, symmetric: bool) -> Matrix:
+    xp = array_module(indices)
+    indptr = indptr.astype(index_dtype(indices.size), copy=False)
+    known = True if symmetric else None
+    return Matrix(n, n, indptr, indices, xp.ones(1, bool), iso=True, symmetric=known)

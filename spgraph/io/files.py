@@ -1,0 +1,143 @@
+"""`read` and `write`: which format a file has, and what all formats have in common."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from spgraph.containers import Matrix
+from spgraph.containers.matrix import as_matrix
+from spgraph.errors import FormatError
+from spgraph.io import dimacs, edge_list, matrix_market, npz
+from spgraph.io.coordinates import symmetrised
+from spgraph.io.source import COMPRESSIONS, Source, replacing
+
+KNOWN = (".mtx", ".gr", *edge_list.SUFFIXES, ".npz")
+
+
+def read(
+    path: str | os.PathLike[str], *, symmetric: bool | None = None, base: int | None = None
+) -> Matrix:
+    r"""The graph in the file `path`, as a Matrix on the CPU; its suffix says the format.
+
+    .mtx    Matrix Market: coordinate or array; pattern, integer or real; general, symmetric or
+            skew-symmetric. What the Matrix is, the header says.
+    .gr     DIMACS: 'p sp N M', then lines 'a tail head weight': directed, int64 weights.
+            PACE: 'p tw N M', then lines 'u v': undirected, a pattern.
+    .txt .el .wel .edges .csv .tsv
+            edge list: lines 'source target' or 'source target weight', as the first one is:
+            directed; a pattern, or int64 weights, or float64 if any weight is not an integer.
+    .npz    what `spgraph.write` or scipy.sparse.save_npz wrote, as it was.
+
+    Each of them may be compressed: .gz, .bz2, .xz or .zst behind the suffix. Edge lists take any
+    run of blanks, or a comma, between numbers, and comments from '#' or '%' to the end of a line.
+
+    `symmetric=True` stores every edge of a directed file both ways (where the file lists both, the
+    lesser weight counts for both); it needs a square matrix. False says that edges go one way only,
+    and contradicts a file that declares them undirected. None follows the file: edge lists and 'p
+    sp' are directed. `base`, 0 or 1, is the least vertex id; it defaults to 0 for edge lists and to
+    1 for .gr and .mtx, where the format fixes it. Neither is guessed from the ids.
+
+    The number of vertices is what the header declares, or the largest id counted from `base`, plus
+    1. An edge that comes twice is one entry: without weights nothing is lost; in edge lists and .gr
+    files the lesser weight counts (as in the GAP benchmark, and what shortest paths need); in
+    Matrix Market and .npz values are summed, as SciPy does.
+
+    Raises FileNotFoundError for a missing file; FormatError, with file and line, for a file that
+    breaks its format: an unknown suffix, a broken compressed stream, a wrong header, fewer or more
+    edges than declared, an id that is no integer or out of range, a value that is no number, a
+    wrong number of columns. ValueError for arguments that contradict the file. Pickled data is
+    never read.
+
+    >>> import pathlib, tempfile
+    >>> import spgraph as sg
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "triangle.el"
+    >>> _ = path.write_text("# a triangle\n0 1\n1 2\n2 0\n")
+    >>> A = sg.read(path, symmetric=True)
+    >>> A.shape, A.nvals
+    ((3, 3), 6)
+    """
+    name = os.fsdecode(path)
+    if type(base) not in (int, type(None)) or base not in (None, 0, 1):
+        raise ValueError(f"base: expected 0, 1 or None (the format's own), got {base!r}")
+    if symmetric is not None and not isinstance(symmetric, bool):
+        raise ValueError(
+            f"symmetric: expected True, False or None (as the file says), got {symmetric!r}"
+        )
+    suffix, compression = _suffixes(name)
+    if not os.path.exists(name):
+        raise FileNotFoundError(f"path: there is no file {name}")
+    if os.path.isdir(name):
+        raise IsADirectoryError(f"path: expected a file, {name} is a folder")
+    if (suffix, base) in ((".mtx", 0), (".npz", 1)):
+        raise ValueError(f"base: {suffix} files never count from {base}; leave it out")
+
+    if suffix == ".npz" and not compression:
+        A = npz.parse(name, None)
+    else:
+        with Source(name, compression) as source:
+            A = _parse(source, suffix, base)
+    if symmetric is False and A.symmetric:
+        raise ValueError(
+            f"symmetric: {name} declares an undirected graph, False contradicts it; leave it out"
+        )
+    if symmetric and not A.symmetric:
+        if A.nrows != A.ncols:
+            raise ValueError(
+                f"symmetric: expected a square matrix in {name}, got {A.nrows} x {A.ncols}"
+            )
+        return symmetrised(A)
+    return A
+
+
+def write(path: str | os.PathLike[str], A: Any) -> None:
+    """Writes the Matrix `A`, or what one can be made from, to `path`; its suffix says the format.
+
+    .npz keeps everything: index types, iso values, whether A is known to be symmetric. A file of a
+    Matrix that is not iso is also one of scipy.sparse.load_npz. .mtx, also compressed as .mtx.gz,
+    .mtx.bz2, .mtx.xz or .mtx.zst, is for other programs: the header says 'symmetric' where A is
+    known to be, and 'pattern' where all values are True; a bool Matrix with False among its values
+    is written as integers 0 and 1; types come back as int64, uint64 or float64.
+
+    The file appears whole or not at all: what was at `path` stays until the new file is complete.
+    Raises FormatError for another suffix, FileNotFoundError where the folder is missing.
+
+    >>> import pathlib, tempfile
+    >>> import spgraph as sg
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "edge.npz"
+    >>> sg.write(path, sg.Matrix.from_coo([0], [1], nrows=2, ncols=2))
+    >>> sg.read(path).nvals
+    1
+    """
+    name = os.fsdecode(path)
+    suffix, compression = _suffixes(name)
+    if suffix not in (".mtx", ".npz") or (suffix == ".npz" and compression):
+        compressed = " ".join(".mtx" + compression for compression in COMPRESSIONS)
+        raise FormatError(f"path: expected a name that ends in .npz .mtx {compressed}, got {name}")
+    A = as_matrix(A).to("cpu")
+    with replacing(name, compression) as stream:
+        (npz if suffix == ".npz" else matrix_market).write(stream, A)
+
+
+def _suffixes(path: str) -> tuple[str, str]:
+    """The suffixes that say format and compression ('' for none), in lower case."""
+    stem, suffix = os.path.splitext(path.lower())
+    compression = suffix if suffix in COMPRESSIONS else ""
+    if compression:
+        suffix = os.path.splitext(stem)[1]
+    if suffix not in KNOWN:
+        raise FormatError(
+            f"{path}: unknown suffix {suffix!r}; known are {' '.join(KNOWN)}, each also followed "
+            f"by one of {' '.join(COMPRESSIONS)}; rename the file or make a link to it"
+        )
+    return suffix, compression
+
+
+def _parse(source: Source, suffix: str, base: int | None) -> Matrix:
+    if suffix == ".npz":
+        return npz.parse(source.path, source.read_all())
+    if suffix == ".mtx":
+        return matrix_market.parse(source).to_matrix()
+    if suffix == ".gr":
+        return dimacs.parse(source, 1 if base is None else base).to_matrix()
+    return edge_list.parse(source, base or 0).to_matrix()

@@ -1,0 +1,140 @@
+"""Matrix Market: coordinate and array, all fields but complex, all symmetries but Hermitian.
+
+SciPy reads the header and writes; the numbers go through `table`, which says why not through SciPy.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import types
+from typing import IO
+
+import numpy as np
+
+from spgraph.containers import Matrix
+from spgraph.errors import FormatError
+from spgraph.io.coordinates import Coordinates
+from spgraph.io.source import Source
+from spgraph.io.table import LARGEST_ORDER, Form, read_table
+
+_VALUES: dict[str, tuple[str, ...]] = {
+    "pattern": (),
+    "integer": ("int64",),
+    "unsigned-integer": ("uint64",),
+    "real": ("float64",),
+}
+_COMMENT = re.compile(rb"(?m)^[ \t]*%[^\n]*")
+
+
+def parse(source: Source) -> Coordinates:
+    """The entries of `source`, of a dense array those that are not 0; duplicates are summed."""
+    nrows, ncols, count, layout, field, symmetry = _header(source)
+    dense = layout == "array"
+    if dense:
+        form = Form("one value", ids=0, values=_VALUES[field], comment=_COMMENT, markers=(b"%",))
+        (flat,) = read_table(source, form, _listed(nrows, ncols, symmetry))
+        rows, columns = _dense_positions(nrows, ncols, symmetry)
+        stored = flat != 0
+        rows, columns, values = rows[stored], columns[stored], [flat[stored]]
+    else:
+        size = f": line {source.line} declares {nrows} x {ncols}"
+        form = Form(
+            usage="'row column'"
+            if field == "pattern"
+            else f"'row column value' with {field} values",
+            values=_VALUES[field],
+            low=1,
+            high=(nrows, ncols),
+            beyond=size,
+            below=": Matrix Market counts from 1",
+            comment=_COMMENT,
+            markers=(b"%",),
+        )
+        rows, columns, *values = read_table(source, form, count)
+        rows -= 1
+        columns -= 1
+    if symmetry == "skew-symmetric":
+        if (rows == columns).any():
+            raise FormatError(
+                f"{source.path}: a skew-symmetric matrix has no diagonal, the file lists some of it"
+            )
+        rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+        values = [np.concatenate([values[0], -values[0]])]
+    return Coordinates(
+        rows,
+        columns,
+        values[0] if values else None,
+        nrows,
+        ncols,
+        undirected=symmetry == "symmetric",
+        duplicates="plus",
+    )
+
+
+def write(stream: IO[bytes], A: Matrix) -> None:
+    """A in coordinate format: 'pattern' if every value is True, 'symmetric' if A is known to be."""
+    from scipy.io import mmwrite
+
+    S = A.to_scipy().tocoo()
+    field = None
+    if A.dtype == bool:
+        field = "pattern" if bool(A.values.all()) else "integer"
+        S = S.astype(np.int8)
+    elif A.dtype == np.float32:
+        S = S.astype(np.float64)  # or 0.1f would be written as 0.1, which it is not
+    only_writes = types.SimpleNamespace(write=stream.write)  # mmwrite seeks where it can
+    mmwrite(only_writes, S, field=field, symmetry="symmetric" if A.symmetric else "general")
+
+
+def _header(source: Source) -> tuple[int, int, int, str, str, str]:
+    """What mminfo makes of the header: rows, columns, entries, layout, field, symmetry."""
+    from scipy.io import mminfo
+
+    lines: list[bytes] = []
+    while (line := source.readline()) is not None:
+        lines.append(line)
+        if line.strip() and not line.lstrip().startswith(b"%"):
+            break
+    try:
+        if (
+            len(lines) > 1
+            and line is not None
+            and not all(token.isdigit() for token in line.split())
+        ):
+            raise ValueError(f"sizes {line[:60].decode('utf-8', 'replace')!r} are not integers")
+        nrows, ncols, count, layout, field, symmetry = mminfo(io.BytesIO(b"\n".join(lines) + b"\n"))
+        if field not in _VALUES:
+            raise ValueError(
+                f"field {field!r} is not supported (a graph has real, integer or no values)"
+            )
+        if symmetry not in ("general", "symmetric", "skew-symmetric"):
+            raise ValueError(f"symmetry {symmetry!r} goes with complex values only")
+        if symmetry != "general" and nrows != ncols:
+            raise ValueError(f"{symmetry}, but not square: {nrows} x {ncols}")
+        if symmetry == "skew-symmetric" and field in ("pattern", "unsigned-integer"):
+            raise ValueError(f"{symmetry} needs values with a sign, the field is {field!r}")
+        if max(nrows, ncols) > LARGEST_ORDER:
+            raise ValueError(f"at most {LARGEST_ORDER} rows and columns are supported")
+    except (ValueError, OverflowError) as error:
+        raise FormatError(
+            f"{source.path}, line {source.line}: not a Matrix Market header: {error}; expected "
+            "'%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric', comments "
+            "with %, and a line 'rows columns entries'"
+        ) from error
+    return nrows, ncols, count, layout, field, symmetry
+
+
+def _listed(nrows: int, ncols: int, symmetry: str) -> int:
+    if symmetry == "general":
+        return nrows * ncols
+    return nrows * (nrows + 1) // 2 if symmetry == "symmetric" else nrows * (nrows - 1) // 2
+
+
+def _dense_positions(nrows: int, ncols: int, symmetry: str) -> tuple[np.ndarray, np.ndarray]:
+    """Where an array file's values stand: column by column, if symmetric from the diagonal down."""
+    if symmetry == "general":
+        columns, rows = np.indices((ncols, nrows), dtype=np.int64).reshape(2, -1)
+    else:
+        columns, rows = np.triu_indices(nrows, 0 if symmetry == "symmetric" else 1)
+    return rows, columns
