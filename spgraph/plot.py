@@ -1,0 +1,194 @@
+"""Pictures. matplotlib (extra `plot`) is imported when the first one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spgraph.errors import BackendUnavailable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from spgraph.iterations.search import Level
+
+# Okabe and Ito's palette, told apart by every kind of colour vision; the hatch tells on paper too.
+COLOUR = {"push": "#0072B2", "pull": "#D55E00"}
+HATCH = {"push": "", "pull": "////"}
+INK, FAINT = "#222222", "#D9D9D9"
+# With more levels than this a bar is thinner than its outline, so that areas are drawn instead.
+BARS = 60
+# Up to here there is room for a number on each bar.
+LABELS = 16
+
+
+def frontier_profile(trace: Sequence[Level], *, title: str | None = None) -> Figure:
+    """A matplotlib Figure of a search, level by level: frontier, edges looked at, direction, time.
+
+    `trace` is the `.trace` of a search that recorded one, or any sequence of rows with the
+    attributes depth, direction ("push" or "pull"), frontier, edges and seconds. Save the figure
+    with `.savefig("profile.png")`; a notebook shows it as it is. Nothing is drawn on a screen.
+
+    Raises ValueError for an empty trace and BackendUnavailable where matplotlib is missing.
+
+    >>> from types import SimpleNamespace as Row
+    >>> trace = [Row(depth=0, direction="push", frontier=1, edges=3, seconds=1e-5),
+    ...          Row(depth=1, direction="pull", frontier=3, edges=7, seconds=2e-5)]
+    >>> len(frontier_profile(trace).axes)
+    2
+    """
+    if not trace:
+        raise ValueError("trace: expected at least one level; run the search with trace=True")
+    figure = _figure((7.2, 5.0))
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
+    depth = np.array([row.depth for row in trace])
+    pull = np.array([row.direction == "pull" for row in trace])
+    frontier = np.array([row.frontier for row in trace])
+    edges = np.array([row.edges for row in trace])
+    seconds = np.array([row.seconds for row in trace])
+    unit, scale = next(
+        ((u, s) for u, s in (("s", 1.0), ("ms", 1e3)) if seconds.max() * s >= 1), ("µs", 1e6)
+    )
+
+    if len(trace) <= BARS:
+        _bars(above, depth - 0.2, frontier, pull, width=0.38, solid=True)
+        _bars(above, depth + 0.2, edges, pull, width=0.38, solid=False)
+        _bars(below, depth, seconds * scale, pull, width=0.78, solid=True)
+        if len(trace) <= LABELS:
+            _numbers(below, depth, seconds * scale)
+    else:
+        _areas(above, depth, frontier, pull)
+        _areas(below, depth, seconds * scale, pull)
+        ends = np.append(depth - 0.5, depth[-1] + 0.5)
+        above.stairs(edges, ends, baseline=None, color=INK, linewidth=0.8)
+    above.set_yscale("log")
+    above.set_ylim(bottom=0.7)
+    above.set_ylabel("count")
+    below.set_ylabel(f"time [{unit}]")
+    below.set_xlabel("level")
+    below.set_ylim(bottom=0)
+    below.xaxis.get_major_locator().set_params(integer=True)
+    below.set_xlim(depth[0] - 0.7, depth[-1] + 0.7)
+    for axes in (above, below):
+        _quiet(axes)
+    figure.align_ylabels()
+    _legend(above, pull, areas=len(trace) > BARS)
+    total = seconds.sum()
+    amount = f"{total * 1e3:.3g} ms" if total < 1 else f"{total:.3g} s"
+    above.set_title(
+        title or f"{len(trace)} levels, {edges.sum():,} edges looked at, {amount}",
+        loc="left",
+        fontsize=11,
+        color=INK,
+        pad=26,
+    )
+    return figure
+
+
+def require_matplotlib() -> tuple[Any, Any]:
+    """matplotlib's Figure and Agg canvas, or BackendUnavailable with what to install."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise BackendUnavailable(
+            "plot: pictures need matplotlib, which is not installed: pip install 'spgraph[plot]'"
+        ) from error
+    return Figure, FigureCanvasAgg
+
+
+def _figure(size: tuple[float, float]) -> Figure:
+    """An empty figure that belongs to no window: pyplot and its global state stay out of it."""
+    figure_class, canvas_class = require_matplotlib()
+    figure = figure_class(figsize=size, dpi=150, layout="constrained")
+    canvas_class(figure)
+    return figure
+
+
+def _bars(axes: Any, x: Any, height: Any, pull: Any, *, width: float, solid: bool) -> None:
+    for direction, rows in (("push", ~pull), ("pull", pull)):
+        colour = COLOUR[direction]
+        axes.bar(
+            x[rows],
+            height[rows],
+            width,
+            color=colour if solid else "white",
+            edgecolor="white" if solid and HATCH[direction] else colour,
+            hatch=HATCH[direction],
+            linewidth=0.0 if solid else 0.9,
+            zorder=2,
+        )
+
+
+def _numbers(axes: Any, x: Any, height: Any) -> None:
+    """Each height above its bar: most levels take next to no time and have hardly a bar."""
+    for position, value in zip(x, height, strict=True):
+        text = f"{value:.1g}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
+        axes.annotate(
+            text,
+            (position, value),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+            color=INK,
+        )
+    axes.margins(y=0.15)
+
+
+def _areas(axes: Any, depth: Any, height: Any, pull: Any) -> None:
+    edges = np.append(depth - 0.5, depth[-1] + 0.5)
+    for direction, rows in (("push", ~pull), ("pull", pull)):
+        if rows.any():
+            axes.stairs(
+                np.where(rows, height, np.nan),
+                edges,
+                fill=True,
+                facecolor=COLOUR[direction],
+                edgecolor="white",
+                hatch=HATCH[direction],
+                linewidth=0,
+            )
+
+
+def _quiet(axes: Any) -> None:
+    """Light horizontal lines under the data, no box around it."""
+    axes.grid(axis="y", color=FAINT, linewidth=0.6, zorder=0)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color("#888888")
+    axes.tick_params(axis="both", length=0, labelsize=9, labelcolor=INK)
+    axes.tick_params(axis="y", which="minor", length=0)
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+
+
+def _legend(axes: Any, pull: Any, *, areas: bool) -> None:
+    """What the colours mean and which bar is which, in one row above the data."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = [
+        Patch(facecolor=COLOUR[d], edgecolor="white", linewidth=0, hatch=HATCH[d], label=d)
+        for d, present in (("push", not pull.all()), ("pull", pull.any()))
+        if present
+    ]
+    handles += [
+        Patch(facecolor="#777777", edgecolor="none", label="frontier (vertices)"),
+        Line2D([], [], color=INK, linewidth=1.2, label="edges looked at")
+        if areas
+        else Patch(facecolor="white", edgecolor="#777777", label="edges looked at"),
+    ]
+    axes.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0, 1.0),
+        ncols=len(handles),
+        frameon=False,
+        fontsize=9,
+        handlelength=1.4,
+        borderaxespad=0.2,
+        columnspacing=1.4,
+    )

@@ -1,0 +1,65 @@
+"""What the command line shows on a terminal: a spinner, tables, amounts."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+
+@contextmanager
+def progress(text: str) -> Iterator[None]:
+    """Show `text`, a spinner and the time so far on stderr: on a terminal, from one second on."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    display = Progress(*columns, console=Console(stderr=True), transient=True)
+    display.add_task(text, total=None)
+    timer = threading.Timer(1.0, display.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if display.live.is_started:
+            display.stop()
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], total: Sequence[str]) -> list[str]:
+    """Lines of right-aligned columns; the direction, a word, aligned left."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, total, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        return "  ".join(
+            cell.ljust(width) if name == "direction" else cell.rjust(width)
+            for name, cell, width in zip(head, cells, widths, strict=True)
+        )
+
+    rule = "  ".join("-" * width for width in widths)
+    return [line(head), rule, *map(line, rows), rule, line(total)]
+
+
+def facts(named: dict[str, str]) -> list[str]:
+    """Lines of a name and what there is to say about it, in two columns."""
+    width = max(map(len, named))
+    return [f"{name.ljust(width)}  {fact}" for name, fact in named.items()]
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: '4.2 ms', '1.25 s'."""
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+
+
+def rate(teps: float) -> str:
+    """Traversed edges a second for people: '1.72 GTEPS'."""
+    for unit, size in (("GTEPS", 1e9), ("MTEPS", 1e6)):
+        if teps >= size:
+            return f"{teps / size:.2f} {unit}"
+    return f"{teps / 1e3:.2f} kTEPS"

@@ -1,0 +1,378 @@
+"""The command line, in its own process where exit codes and streams are the point."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+import scipy.sparse.csgraph
+
+import spgraph as sg
+from spgraph import cli, terminal
+from spgraph.validation import Failure
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in this process: exit code, stdout, stderr."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        code = cli.main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small graph of two components; vertex 3 has the largest degree."""
+    path = tmp_path_factory.mktemp("graph") / "small.txt"
+    edges = [(0, 1), (1, 3), (3, 2), (3, 4), (3, 5), (4, 5), (6, 7)]
+    path.write_text("# a comment\n" + "".join(f"{u}\t{v}\n" for u, v in edges))
+    return path
+
+
+def test_version_and_help_in_a_process() -> None:
+    for command in (
+        [sys.executable, "-m", "spgraph"],
+        [str(Path(sys.executable).with_name("spgraph"))],
+    ):
+        out = subprocess.check_output([*command, "--version"], text=True)
+        assert out == f"spgraph {sg.__version__}\n"
+    help_text = subprocess.check_output(
+        [sys.executable, "-m", "spgraph", "bfs", "--help"], text=True
+    )
+    assert "largest degree" in " ".join(help_text.split())
+    assert "spgraph bfs kron.npz" in help_text
+
+
+def test_no_command_shows_the_help(run: Run) -> None:
+    code, out, err = run()
+    assert code == 2 and not out and "Usage: spgraph" in err and "generate" in err
+
+
+# --- generate, info -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("kronecker", 6, "--seed", 3), lambda: sg.generators.kronecker(6, seed=3)),
+        (
+            ("kronecker", 5, "--edge-factor", 4, "--directed", "--self-loops", "--no-permute"),
+            lambda: sg.generators.kronecker(
+                5, 4, seed=1, symmetric=False, self_loops=True, permute=False
+            ),
+        ),
+        (
+            ("kronecker", 5, "--a", 0.25, "--b", 0.25, "--c", 0.25),
+            lambda: sg.generators.kronecker(5, a=0.25, b=0.25, c=0.25),
+        ),
+        (("uniform", 50, "--edge-factor", 3), lambda: sg.generators.uniform_random(50, 3, seed=1)),
+        (
+            ("grid", 5, 7, "--remove", 0.2, "--seed", 9),
+            lambda: sg.generators.grid(5, 7, remove=0.2, seed=9),
+        ),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".npz", ".mtx"])
+def test_generate_writes_the_graph_of_the_generator(
+    words: tuple[Any, ...], expected: Callable[[], sg.Matrix], suffix: str, run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / f"made{suffix}"
+    code, out, err = run("generate", *words, "-o", file)
+    assert (code, err) == (0, "")
+    written, made = sg.read(file), expected()
+    assert np.array_equal(written.indptr, made.indptr)
+    assert np.array_equal(written.indices, made.indices)
+    assert f"{made.nrows} vertices, {made.nvals:,} edges" in out
+
+
+def test_info(run: Run, graph: Path) -> None:
+    code, out, err = run("info", graph, "--symmetric", "--format", "json")
+    assert (code, err) == (0, "")
+    facts = json.loads(out)
+    assert facts["rows"] == facts["columns"] == 8 and facts["edges"] == 14 and facts["symmetric"]
+    assert (facts["degree_min"], facts["degree_max"], facts["degree_mean"]) == (1, 4, 1.75)
+    assert facts["isolated_rows"] == 0 and facts["iso"] and facts["type"] == "bool"
+
+    code, out, _ = run("info", graph)
+    assert code == 0
+    assert "8 x 8" in out and "7 (directed)" in out and "0 least" in out
+
+
+# --- bfs ------------------------------------------------------------------------------------------
+
+
+def oracle(file: Path, source: int) -> np.ndarray:
+    """Levels by SciPy's distances, -1 where unreached."""
+    edges = np.loadtxt(file, dtype=int)
+    S = scipy.sparse.csr_array((np.ones(len(edges)), edges.T), shape=(edges.max() + 1,) * 2)
+    S = S + S.T
+    distance = scipy.sparse.csgraph.shortest_path(S, unweighted=True, indices=source)
+    return np.where(np.isinf(distance), -1, distance).astype(int)
+
+
+@pytest.mark.parametrize("direction", ["auto", "push", "pull"])
+def test_bfs_writes_levels_and_parents(
+    run: Run, graph: Path, tmp_path: Path, direction: str
+) -> None:
+    file = tmp_path / "out.npz"
+    words = ("bfs", graph, "--symmetric", "--source", 0, "--direction", direction, "-o", file)
+    code, out, err = run(*words, "--validate")
+    assert (code, err) == (0, "")
+    with np.load(file, allow_pickle=False) as arrays:
+        assert arrays["source"] == 0
+        assert np.array_equal(arrays["level"], oracle(graph, 0))
+        assert arrays["parent"].tolist() == [0, 0, 3, 1, 3, 3, -1, -1]
+    assert "reached  6 of 8 vertices, the last at level 3" in out
+    assert "valid by the five checks of Graph500" in out
+
+
+def test_bfs_as_json_with_trace(run: Run, graph: Path) -> None:
+    words = ("bfs", graph, "--symmetric", "--format", "json", "--trace", "--validate")
+    code, out, err = run(*words)
+    assert (code, err) == (0, "")
+    result = json.loads(out)
+    # the default source is the vertex of largest degree
+    assert result["source"] == 3 and result["reached"] == 6 and result["depth"] == 2
+    assert result["failures"] == [] and result["device"] == "cpu"
+    # six vertices and their twelve directed edges are reached
+    assert result["traversed_edges"] == 12
+    assert result["teps"] == pytest.approx(12 / result["seconds"])
+    assert [row["frontier"] for row in result["trace"]][:3] == [1, 4, 1]
+    assert all(row["direction"] in ("push", "pull") for row in result["trace"])
+
+
+def test_bfs_table_is_aligned(run: Run, graph: Path) -> None:
+    code, out, _ = run("bfs", graph, "--symmetric", "--trace")
+    assert code == 0
+    lines = out.splitlines()
+    first = next(k for k, line in enumerate(lines) if line.lstrip().startswith("level"))
+    last = next(k for k, line in enumerate(lines) if line.lstrip().startswith("all"))
+    rows = lines[first : last + 1]
+    assert len({len(row) for row in rows}) == 1
+    assert "leave reached vertices" in out and "TEPS, these edges / time" in out
+
+
+def test_max_depth(run: Run, graph: Path) -> None:
+    words = ("bfs", graph, "--symmetric", "--source", 0, "--max-depth", 2, "--format", "json")
+    code, out, _ = run(*words, "--validate")
+    result = json.loads(out)
+    assert code == 0 and result["depth"] == 2 and result["reached"] == 3 and not result["failures"]
+
+
+def test_base_and_compressed_input(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "one.txt.gz"
+    file.write_bytes(gzip.compress(b"1 2\n2 3\n"))
+    code, out, err = run("bfs", file, "--base", 1, "--source", 0, "--format", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["vertices"] == 3 and json.loads(out)["depth"] == 2
+
+
+def test_bfs_draws(run: Run, graph: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need the extra plot")
+    file = tmp_path / "levels.png"
+    code, _, err = run("bfs", graph, "--symmetric", "--plot", file)
+    assert (code, err) == (0, "")
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_failed_validation_exits_1(
+    run: Run, graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = Failure(5, 2, "vertex 2 has parent 4, but no edge leads from 4 to 2")
+    monkeypatch.setattr(cli, "validate_bfs", lambda *_, **__: [failure])
+    code, out, _ = run("bfs", graph, "--symmetric", "--validate")
+    assert code == 1
+    assert "NOT VALID" in out and "check 5: vertex 2 has parent 4" in out
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def bad_files(folder: Path) -> dict[str, Path]:
+    files = {
+        "missing": folder / "missing.txt",
+        "empty": folder / "empty.mtx",
+        "suffix": folder / "graph.docx",
+        "token": folder / "token.txt",
+        "corrupt": folder / "corrupt.txt.gz",
+        "oblong": folder / "oblong.mtx",
+    }
+    files["empty"].write_text("")
+    files["suffix"].write_text("0 1\n")
+    files["token"].write_text("0 1\n1 x\n")
+    files["corrupt"].write_bytes(gzip.compress(b"0 1\n" * 1000)[:-20])
+    scipy.io.mmwrite(files["oblong"], scipy.sparse.coo_array(np.ones((2, 3))))
+    return files
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("bfs", "missing"), "missing.txt"),
+        (("bfs", "empty"), "empty.mtx"),
+        (("bfs", "suffix"), "graph.docx"),
+        (("bfs", "token"), "2"),
+        (("bfs", "corrupt"), "corrupt.txt.gz"),
+        (("bfs", "oblong"), "2"),
+        (("info", "missing"), "missing.txt"),
+        (("bfs", "graph", "--source", "8"), "8"),
+        (("bfs", "graph", "--source", "-1"), "-1"),
+        (("bfs", "graph", "--source", "1.5"), "'1.5' is not a valid integer"),
+        (("bfs", "graph", "--device", "tpu"), "tpu"),
+        (("bfs", "graph", "--direction", "up"), "'up' is not one of"),
+        (("bfs", "graph", "-o", "out.txt"), "expected a name that ends in .npz, got out.txt"),
+        (("bfs", "graph", "--plot", "nowhere/a.png"), "there is no folder nowhere"),
+        (("bfs",), "Missing argument 'FILE'"),
+        (("dfs", "graph"), "No such command 'dfs'"),
+        (("generate", "kronecker", "-1", "-o", "a.npz"), "-1"),
+        (("generate", "kronecker", "4", "--a", "2", "-o", "a.npz"), "2"),
+        (("generate", "grid", "4", "4"), "Missing option '-o'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exits_2(
+    run: Run,
+    graph: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {**bad_files(tmp_path), "graph": graph}
+    code, out, err = run(*(files.get(word, word) for word in words))
+    assert code == 2 and not out
+    assert err.startswith("spgraph: error: ") and err.count("\n") == 1 and message in err
+    assert not (tmp_path / "a.npz").exists()
+
+
+def test_cuda_where_there_is_none_says_what_to_install(run: Run, graph: Path) -> None:
+    if _has_gpu():
+        pytest.skip("gpu: there is one")
+    code, _, err = run("bfs", graph, "--device", "cuda")
+    assert code == 2 and err.count("\n") == 1
+    assert "pip install 'spgraph[cuda13]'" in err or "nvidia-smi" in err or "no GPU" in err
+
+
+def _has_gpu() -> bool:
+    try:
+        import cupy
+
+        return cupy.cuda.runtime.getDeviceCount() > 0
+    except Exception:
+        return False
+
+
+@pytest.mark.gpu
+def test_bfs_on_a_gpu(run: Run, graph: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.npz"
+    words = ("bfs", graph, "--symmetric", "--source", 0, "--device", "cuda", "-o", file)
+    code, _, err = run(*words, "--validate", "--trace")
+    assert (code, err) == (0, "")
+    assert np.array_equal(np.load(file)["level"], oracle(graph, 0))
+
+
+def test_a_bug_keeps_its_traceback(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise TypeError("a bug")
+
+    monkeypatch.setattr(sg, "read", broken)
+    with pytest.raises(TypeError, match="a bug"):
+        cli.main(["info", str(graph)])
+
+
+def test_an_unreadable_file_is_named(
+    run: Run, graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, **_: object) -> None:
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(sg, "read", refused)
+    code, _, err = run("info", graph)
+    assert (code, err) == (2, f"spgraph: error: {graph}: Permission denied\n")
+
+
+# --- streams and signals --------------------------------------------------------------------------
+
+
+def test_a_reader_that_leaves_is_no_error(graph: Path) -> None:
+    words = [sys.executable, "-m", "spgraph", "info", str(graph)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait() == cli.BROKEN_PIPE
+    process.stderr.close()
+
+
+def test_interrupt_exits_130(run: Run, graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(sg, "read", interrupted)
+    assert run("info", graph)[0] == 130
+
+
+SLOW = """
+import sys, time
+from spgraph import terminal
+with terminal.progress("working [hard]"):
+    time.sleep(float(sys.argv[1]))
+"""
+
+
+def on_a_terminal(seconds: float) -> str:
+    """What a command of so many seconds shows on a terminal's stderr."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-c", SLOW, str(seconds)]
+    process = subprocess.Popen(command, stderr=follower, env={**os.environ, "TERM": "xterm"})
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(leader, 4096)
+        except OSError:  # Linux reports the end of a terminal so
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(leader)
+    assert process.wait() == 0
+    return shown.decode()
+
+
+def test_progress_shows_on_a_terminal_after_a_second() -> None:
+    assert "working [hard]" in on_a_terminal(1.6)
+    assert on_a_terminal(0.1) == ""
+
+
+def test_progress_is_silent_elsewhere(capfd: pytest.CaptureFixture[str]) -> None:
+    with terminal.progress("working"):
+        time.sleep(1.2)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_amounts() -> None:
+    durations = [terminal.duration(seconds) for seconds in (0.0000123, 0.0042, 1.25)]
+    assert durations == ["0.0123 ms", "4.2 ms", "1.25 s"]
+    rates = [terminal.rate(teps) for teps in (5e3, 2e6, 1.72e9)]
+    assert rates == ["5.00 kTEPS", "2.00 MTEPS", "1.72 GTEPS"]
