@@ -1,0 +1,53 @@
+# make demo   a Kronecker graph of scale 18, BFS on it, its validation, its table and its picture
+# make test   every test that needs no GPU
+# Both make the virtual environment .venv first and are quick when it is up to date.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SCALE  ?= 18
+CUDA_SOURCES = $$(find spgraph semirings algorithms -name '*.cu' -o -name '*.cuh')
+
+.PHONY: demo test lint format typecheck package clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.demo
+	$(BIN)/spgraph generate kronecker $(SCALE) --output demo-graph.npz
+	$(BIN)/spgraph bfs demo-graph.npz --validate --trace --plot demo-frontier.png
+
+test: $(VENV)/.dev
+	$(BIN)/pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	for file in $(CUDA_SOURCES); do $(BIN)/clang-format --dry-run -Werror $$file || exit 1; done
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+	for file in $(CUDA_SOURCES); do $(BIN)/clang-format -i $$file || exit 1; done
+
+typecheck: $(VENV)/.dev
+	$(BIN)/mypy
+
+package: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis demo-graph.npz demo-frontier.png
+
+# The installs are editable, so that a stamp goes stale only with pyproject.toml, never with the sources.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "spgraph needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1): make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@ $(VENV)/.demo

@@ -1,0 +1,1 @@
+"""Timed runs: `python -m benchmarks.bfs_cpu` and the like, from the top of the checkout."""

@@ -1,0 +1,249 @@
+"""Breadth-first search on one GPU, beside cuGraph in the same run.
+
+usage: python -m benchmarks.bfs_gpu [--data DIR] [--cugraph BUNDLE] [-o FILE]
+
+The sources are drawn from the largest component, found by a search from the vertex of largest
+degree. Device time is that between two CUDA events around all work of a call, fills and result
+included. So that the host's launches are not part of it, a kernel that only spins goes before the
+first event, and the host queues the whole call behind it. Wall time is that of a call and a
+synchronisation, without the spinning. Figures are medians over the sources of the medians of the
+calls, after one call to warm up. One tree of each graph is checked.
+
+cuGraph runs after spgraph in a process of its own (bfs_cugraph.py), on the same graphs and sources.
+BUNDLE is a folder with pylibcugraph and its libraries, or a .tar archive of one; without it
+pylibcugraph has to be installed, and is reported as missing if it is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import pathlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import spgraph as sg
+from benchmarks import bfs_cugraph, first_call, graphs, machine, tree_checks
+from spgraph.containers.arrays import import_cupy
+
+HERE = pathlib.Path(__file__).parent
+GRAPHS = "road_NY,road_BAY,kron21,rmat_n20_512,rmat_n24_32"
+SPIN_US = 200  # at least; three times as long as the host takes to queue a call
+SPIN = r"""
+extern "C" __global__ void spin(unsigned long long nanoseconds) {
+    unsigned long long start, now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+    do {
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    } while (now - start < nanoseconds);
+}
+"""
+
+
+def main() -> None:
+    """Measure, run the peer, print the table; the file is written anew after each graph."""
+    options = _options()
+    result: dict[str, Any] = {
+        "benchmark": "bfs_gpu",
+        **machine.facts(options.commit),
+        "unit": "ms",
+        "how": {
+            "device_ms": "between CUDA events around all work of a call; a kernel spins before the "
+            "first event while the host queues the call",
+            "wall_ms": "the call and the synchronisation after it, on the host",
+            "gteps": "directed edges of the component / device time (Gunrock's count)",
+            "gteps_graph500": "input_edges / device time: edges as drawn, each once, loops, "
+            "repetitions and those of other components included",
+        },
+        "graphs": {},
+    }
+    if not options.no_first_call:  # before this process takes the device
+        result["first_call"] = first_call.measure("cuda")
+    cupy = import_cupy()
+    for name in options.graphs.split(","):
+        print(f"{name} ...", flush=True)
+        reason = graphs.missing(name, options.data)
+        result["graphs"][name] = {"missing": reason} if reason else measure(name, options, cupy)
+        cupy.get_default_memory_pool().free_all_blocks()
+        machine.write(options.output, result)
+    bfs_cugraph.run(options.output, options.data, options.cugraph)
+    print(table(json.loads(options.output.read_text(encoding="utf-8"))))
+
+
+def _options() -> argparse.Namespace:
+    today = datetime.datetime.now(datetime.UTC).date()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--graphs", default=GRAPHS)
+    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
+    parser.add_argument("--sources", type=int, default=8)
+    parser.add_argument("--calls", type=int, default=9, help="timed calls a source, of each kind")
+    parser.add_argument("--no-first-call", action="store_true")
+    parser.add_argument("--cugraph", type=pathlib.Path, metavar="BUNDLE")
+    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
+    parser.add_argument(
+        "-o", "--output", type=pathlib.Path, default=HERE / "results" / f"bfs_gpu_{today}.json"
+    )
+    options = parser.parse_args()
+    for name in options.graphs.split(","):
+        if name not in graphs.NAMES:
+            parser.error(f"--graphs: expected names among {', '.join(graphs.NAMES)}, got {name!r}")
+    return options
+
+
+def measure(name: str, options: argparse.Namespace, cupy: Any) -> dict[str, Any]:
+    """spgraph on one graph."""
+    start = time.perf_counter()
+    A = graphs.load(name, options.data, "cuda")
+    cupy.cuda.Device().synchronize()
+    entry = {**graphs.describe(name, A), "load_s": round(time.perf_counter() - start, 3)}
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    before = pool.total_bytes()
+
+    degree = cupy.diff(A.indptr)
+    component = sg.bfs(A, int(degree.argmax()), parents=False).level.to_coo()[0]
+    entry["component"] = {
+        "vertices": int(component.size),
+        "directed_edges": int(degree[component].sum(dtype=np.int64)),
+    }
+    sources = graphs.draw_sources(cupy.asnumpy(component), options.sources)
+    del degree, component
+    entry["sources"] = sources
+    entry["answers"] = [_answer(A, source) for source in sources]
+    entry["faults"] = _faults(A, sources[0])
+    pool.free_all_blocks()
+
+    held = pool.used_bytes()
+    entry["bfs"] = {
+        "levels": _timed(lambda s: sg.bfs(A, s, parents=False), entry, options.calls, cupy),
+        "parents": _timed(lambda s: sg.bfs(A, s), entry, options.calls, cupy),
+    }
+    entry["bytes"] = {
+        "graph": A.nbytes,
+        "pool_before_searches": before,
+        "kept_with_graph": held - before,
+        "pool_peak_of_searches": pool.total_bytes(),
+    }
+    return entry
+
+
+def _answer(A: sg.Matrix, source: int) -> dict[str, int]:
+    """What other systems' answers are compared with."""
+    values = sg.bfs(A, source, parents=False).level.to_coo()[1]
+    return {
+        "reached": int(values.size),
+        "levels": int(values.max()) + 1,
+        "sum": int(values.sum(dtype=np.int64)),
+    }
+
+
+def _faults(A: sg.Matrix, source: int) -> list[str]:
+    level, parent = sg.bfs(A, source)
+    found = tree_checks.faults(A, source, level, parent)
+    alone = sg.bfs(A, source, parents=False).level
+    if (tree_checks.dense(alone) != tree_checks.dense(level)).any():
+        found.append("levels differ with and without parents")
+    return found
+
+
+def _timed(
+    search: Callable[[int], Any], entry: dict[str, Any], calls: int, cupy: Any
+) -> dict[str, Any]:
+    """Device and wall times of `search`, and what follows from them."""
+    device, wall, issue = [], [], []
+    for source in entry["sources"]:
+        search(source)
+        issue.append(_issue_us(search, source, calls, cupy))
+        device.append(_device_ms(search, source, calls, max(SPIN_US, 3 * issue[-1]), cupy))
+        wall.append(_wall_ms(search, source, calls, cupy))
+    each = np.median(device, axis=1)
+    median = float(np.median(each))
+    levels = [answer["levels"] for answer in entry["answers"]]
+    return {
+        "device_ms": round(median, 5),
+        "wall_ms": round(float(np.median(np.median(wall, axis=1))), 5),
+        "issue_us": round(float(np.median(issue)), 2),
+        "us_per_level": round(float(np.median(each / levels)) * 1e3, 4),
+        "gteps": round(entry["component"]["directed_edges"] / median / 1e6, 3),
+        "gteps_graph500": round(entry["input_edges"] / median / 1e6, 3),
+        "device_times": np.round(device, 5).tolist(),
+        "wall_times": np.round(wall, 5).tolist(),
+    }
+
+
+def _issue_us(search: Callable[[int], Any], source: int, calls: int, cupy: Any) -> float:
+    """How long the host takes to queue a call."""
+    times = []
+    for _ in range(calls):
+        cupy.cuda.Device().synchronize()
+        start = time.perf_counter()
+        last = search(source)
+        times.append((time.perf_counter() - start) * 1e6)
+        cupy.cuda.Device().synchronize()
+        del last
+    return float(np.median(times))
+
+
+def _device_ms(
+    search: Callable[[int], Any], source: int, calls: int, spin_us: float, cupy: Any
+) -> list[float]:
+    spin = cupy.RawKernel(SPIN, "spin")
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    times = []
+    for _ in range(calls):
+        spin((1,), (1,), (np.uint64(spin_us * 1e3),))
+        begin.record()
+        last = search(source)
+        end.record()
+        end.synchronize()
+        times.append(cupy.cuda.get_elapsed_time(begin, end))
+        del last
+    return times
+
+
+def _wall_ms(search: Callable[[int], Any], source: int, calls: int, cupy: Any) -> list[float]:
+    times = []
+    for _ in range(calls):
+        cupy.cuda.Device().synchronize()
+        start = time.perf_counter()
+        last = search(source)
+        cupy.cuda.Device().synchronize()
+        times.append((time.perf_counter() - start) * 1e3)
+        del last
+    return times
+
+
+def table(result: dict[str, Any]) -> str:
+    """The figures for a person."""
+    head = ("graph", "levels", "device", "wall", "us/level", "GTEPS", "parents", "wall", "cugraph")
+    rows = [head]
+    for name, entry in result["graphs"].items():
+        if "missing" in entry:
+            rows.append((name, f"skipped: {entry['missing']}"))
+            continue
+        levels, parents = entry["bfs"]["levels"], entry["bfs"]["parents"]
+        depth = int(np.median([answer["levels"] for answer in entry["answers"]]))
+        peer = entry.get("cugraph", {}).get("levels", {}).get("wall_ms")
+        rows.append((
+            name, str(depth), f"{levels['device_ms']:.4f}", f"{levels['wall_ms']:.4f}",
+            f"{levels['us_per_level']:.2f}", f"{levels['gteps']:.0f}",
+            f"{parents['device_ms']:.4f}", f"{parents['wall_ms']:.4f}",
+            "-" if peer is None else f"{peer:.3f}",
+        ))  # fmt: skip
+        if entry["faults"]:
+            rows.append((name, "WRONG: " + "; ".join(entry["faults"])))
+    lines = ["times in ms: levels only (device, wall), with parents (device, wall), cugraph (wall)"]
+    lines += ["  ".join([row[0].ljust(13), *(x.rjust(8) for x in row[1:])]) for row in rows]
+    for what, caches in result.get("first_call", {}).items():
+        seen = ", ".join(f"{cache} {t.get('first_call_s', t)} s" for cache, t in caches.items())
+        lines.append(f"first call in a process, {what}: {seen}")
+    lines += [f"cugraph {what}: {text}" for what, text in result.get("cugraph", {}).items()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The graphs that are measured, by name, and the sources that searches start from."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import numpy as np
+
+import spgraph as sg
+
+# scale and edge factor; a, b, c = .57, .19, .19 and seed 1, symmetric, ids permuted
+KRONECKER = {
+    "kron8": (8, 16),  # for trying out
+    "kron14": (14, 16),
+    "kron18": (18, 16),
+    "kron20": (20, 16),
+    "kron21": (21, 48),
+    "rmat_n20_512": (20, 512),
+    "rmat_n24_32": (24, 32),
+}
+FILES = {"road_NY": "usa-road-NY.gr.xz", "road_BAY": "usa-road-BAY.mtx.gz"}
+NAMES = (*KRONECKER, *FILES)
+
+
+def missing(name: str, data: pathlib.Path) -> str | None:
+    """Why the graph `name` cannot be made; None if it can."""
+    if name in FILES and not (data / FILES[name]).is_file():
+        return f"{FILES[name]} is not in the folder of --data"
+    return None
+
+
+def load(name: str, data: pathlib.Path, device: str) -> sg.Matrix:
+    """The graph `name` as a pattern Matrix on `device`."""
+    if name in FILES:
+        return sg.read(data / FILES[name], symmetric=True).pattern().to(device)
+    scale, edge_factor = KRONECKER[name]
+    return sg.generators.kronecker(scale, edge_factor, device=device)
+
+
+def describe(name: str, A: sg.Matrix) -> dict[str, Any]:
+    """What a result file says about a graph; its single searches come beside it.
+
+    `input_edges` are those that Graph500 counts: as drawn, loops and repetitions included.
+    """
+    drawn = KRONECKER[name][1] << KRONECKER[name][0] if name in KRONECKER else A.nvals // 2
+    return {
+        "vertices": A.nrows,
+        "directed_edges": A.nvals,
+        "input_edges": drawn,
+        "origin": FILES.get(name) or f"kronecker{KRONECKER[name]}, seed 1",
+    }
+
+
+def draw_sources(candidates: np.ndarray, count: int) -> list[int]:
+    """`count` of the candidates, drawn with the seed 7; all of them if they are fewer."""
+    random = np.random.RandomState(7)
+    return [int(s) for s in random.choice(candidates, min(count, candidates.size), replace=False)]

@@ -1,0 +1,128 @@
+"""The facts beside every measured number: machine, versions, commit, command, date; result files.
+
+usage: python -m benchmarks.machine
+
+Neither host names nor absolute paths are among them, so that a result file can be published.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+from typing import Any
+
+# what a result may depend on, by the names that PyPI knows
+PACKAGES = (
+    "numpy scipy numba llvmlite cupy-cuda13x cupy-cuda12x networkit python-graphblas "
+    "suitesparse-graphblas pylibcugraph-cu13 rmm-cu13"
+).split()
+SETTINGS = "SPGRAPH_NUM_THREADS OMP_NUM_THREADS OMP_WAIT_POLICY NUMBA_NUM_THREADS".split()
+
+
+def facts(commit: str | None = None) -> dict[str, Any]:
+    """Everything known about this run; `commit` is said where the tree has no history with it."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": command(),
+        "settings": {name: os.environ[name] for name in SETTINGS if name in os.environ},
+        "machine": {
+            "cpu": _cpu_model(),
+            "cores": cores(),
+            "load_average": [round(load, 2) for load in os.getloadavg()],
+            "system": f"{platform.system()} {platform.machine()}",
+            "gpu": _gpu(),
+        },
+        "versions": versions(),
+        "source": _source(commit),
+    }
+
+
+def write(path: pathlib.Path, result: dict[str, Any]) -> None:
+    """Write a result file; an innermost list stays on one line."""
+    text = json.dumps(result, indent=1)
+    text = re.sub(
+        r"\[[^][{}\"]*\]", lambda found: "[" + " ".join(found[0][1:-1].split()) + "]", text
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def command() -> str:
+    """The command line; an absolute path in it is cut down to its last part."""
+    main = sys.modules["__main__"]
+    module = getattr(getattr(main, "__spec__", None), "name", None)
+    program = ["-m", module] if module else [_short(sys.argv[0])]
+    return " ".join(["python", *program, *map(_short, sys.argv[1:])])
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def versions() -> dict[str, str]:
+    """Python's and those of the packages that are installed."""
+    import spgraph
+
+    found = {"python": platform.python_version(), "spgraph": spgraph.__version__}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _short(argument: str) -> str:
+    key, equals, value = argument.rpartition("=")
+    return key + equals + (os.path.basename(value.rstrip("/")) if os.path.isabs(value) else value)
+
+
+def _cpu_model() -> str:
+    try:
+        text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in text.splitlines() if "model name" in line]
+    return names[0] if names else platform.machine()
+
+
+def _gpu() -> dict[str, str] | None:
+    asked = "name,driver_version,memory.total,clocks.max.sm,power.limit"
+    line = _output("nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader")
+    if not line:
+        return None
+    values = [value.strip() for value in line.splitlines()[0].split(",")]
+    return dict(zip(asked.split(","), values, strict=False))
+
+
+def _source(commit: str | None) -> dict[str, Any]:
+    """The commit of the checkout, and whether a file differs from it; results do not count."""
+    head = _output("git", "rev-parse", "HEAD")
+    if not head:
+        return {"commit": commit, "dirty": None}
+    git = ("git", "--no-optional-locks", "status", "--porcelain")
+    return {"commit": head, "dirty": bool(_output(*git, "--", ".", ":!benchmarks/results"))}
+
+
+def _output(*command: str) -> str:
+    """What a command prints; nothing where it fails or is not there."""
+    folder = pathlib.Path(__file__).parent.parent
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+if __name__ == "__main__":
+    print(json.dumps(facts(), indent=2))

@@ -1,0 +1,63 @@
+"""What tests share: the markers' meaning, hypothesis's profile, the graphs beside the checkout."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from functools import cache
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# Kernels compile inside the first example, so that no example has a time limit; CI draws the same
+# examples every time, a person new ones.
+hypothesis.settings.register_profile(
+    "spgraph", deadline=None, derandomize="CI" in os.environ, print_blob=True
+)
+hypothesis.settings.load_profile("spgraph")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out `full` unless -m names it; skip `gpu` and `mpi` where they cannot run, with why."""
+    if "full" not in config.option.markexpr:
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if not item.get_closest_marker("full")]
+    for item in items:
+        for marker, missing in (("gpu", no_gpu), ("mpi", no_mpi)):
+            if item.get_closest_marker(marker) and missing():
+                item.add_marker(pytest.mark.skip(reason=missing()))
+
+
+@cache
+def no_gpu() -> str:
+    """Why the gpu tests cannot run; empty if they can."""
+    if importlib.util.find_spec("cupy") is None:
+        return "gpu: CuPy is not installed (pip install 'spgraph[cuda13]')"
+    import cupy
+
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"gpu: {error}"
+    return "" if count else "gpu: no device is visible"
+
+
+@cache
+def no_mpi() -> str:
+    """Why the mpi tests cannot run; empty if they can."""
+    if importlib.util.find_spec("mpi4py") is None:
+        return "mpi: mpi4py is not installed (pip install 'spgraph[mpi]')"
+    return "" if shutil.which("mpiexec") else "mpi: there is no mpiexec"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real graphs beside the checkout (see benchmarks/README.md)."""
+    folder = Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"shared: {folder.parent.name}/{folder.name} is not beside the checkout")
+    return folder

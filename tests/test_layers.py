@@ -1,0 +1,259 @@
+"""The rooms of the house and the arrows between them, read from the source texts."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "spgraph"
+
+# A module imports from its own room and from rows above its own, never from beside or below.
+ROWS = (
+    {"errors"},
+    {"semirings"},
+    {"direction"},
+    {"containers"},
+    {"checks", "backends"},
+    {"steps"},
+    {"indexing"},
+    {"operations"},
+    {"build"},
+    {"iterations"},
+    {"algorithms"},
+    {"random_edges"},
+    {"io", "generators", "plot", "validation", "terminal"},
+    {"cli"},
+    {"", "__main__"},  # "" is spgraph/__init__.py
+)
+RANK = {room: rank for rank, row in enumerate(ROWS) for room in row}
+
+# The methods of containers that lead upwards, inside functions only.
+UPWARDS = {"containers/sugar.py"}
+
+# Libraries that belong to some rooms only.
+ONLY_IN = {
+    "cupy": {"backends/cuda", "containers", "generators"},
+    "cupyx": {"backends/cuda", "containers", "io"},
+    "numba": {"backends/cpu", "semirings"},
+    "llvmlite": {"backends/cpu"},
+    "cuda": {"backends/cuda"},
+    "pyarrow": {"io"},
+    "matplotlib": {"plot"},
+    "networkx": {"containers", "io"},
+    "click": {"cli"},
+    "rich": {"terminal"},
+}
+# ... and these only inside functions: a machine without them installs and runs everything else.
+LATE = {"cupy", "cupyx", "cuda", "matplotlib", "networkx", "rich"}
+
+
+class Import(NamedTuple):
+    """An import as it stands: the full names it may mean, and whether it is inside a function."""
+
+    file: str
+    line: int
+    names: tuple[str, ...]
+    late: bool
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} imports {self.names[0]}"
+
+
+def sources() -> list[Path]:
+    """Every Python file of the package, through the links; kernel texts import nothing."""
+    found = []
+    for folder, _, names in os.walk(PACKAGE, followlinks=True):
+        found += [Path(folder, name) for name in names if name.endswith(".py")]
+    return sorted(path for path in found if path.parent.name != "kernels")
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), path)
+
+
+def imports(path: Path) -> Iterator[Import]:
+    file = path.relative_to(PACKAGE).as_posix()
+    package = ("spgraph", *path.relative_to(PACKAGE).parts[:-1])
+
+    def visit(node: ast.AST, late: bool) -> Iterator[Import]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(file, node.lineno, (alias.name,), late)
+        elif isinstance(node, ast.ImportFrom):
+            parent = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join((*parent, *([node.module] if node.module else [])))
+            names = tuple(f"{module}.{alias.name}" for alias in node.names)
+            yield Import(file, node.lineno, names if module == "spgraph" else (module,), late)
+        else:
+            inside = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            typing = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            for child in ast.iter_child_nodes(node):
+                yield from visit(child, inside or typing)
+
+    return visit(tree_of(path), late=False)
+
+
+def room_of(file: str) -> str:
+    """`__init__.py` is the room "", `plot.py` and `plot/x.py` are the room "plot"."""
+    first = file.split("/")[0].removesuffix(".py")
+    return "" if first == "__init__" else first
+
+
+def rooms_meant(names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        top, _, rest = name.partition(".")
+        if top == "spgraph":
+            room = rest.partition(".")[0]
+            is_module = (PACKAGE / room).is_dir() or (PACKAGE / f"{room}.py").exists()
+            yield room if room and is_module else ""
+
+
+ALL = [found for path in sources() for found in imports(path)]
+
+
+def test_every_file_has_a_room() -> None:
+    files = [path.relative_to(PACKAGE).as_posix() for path in sources()]
+    assert {room_of(file) for file in files} <= RANK.keys()
+    assert len(files) > 20 and "semirings/__init__.py" in files and "algorithms/bfs.py" in files
+
+
+def test_imports_point_one_way() -> None:
+    wrong = []
+    for found in ALL:
+        here = room_of(found.file)
+        if found.file in UPWARDS and found.late:
+            continue
+        for there in rooms_meant(found.names):
+            # the command line is a user: it may take public names from the top
+            top = there == "" and here in {"cli", "__main__"}
+            if there != here and not top and RANK[there] >= RANK[here]:
+                wrong.append(str(found))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_backends_do_not_know_each_other() -> None:
+    for here, there in (("cpu", "cuda"), ("cuda", "cpu")):
+        for found in ALL:
+            if found.file.startswith(f"backends/{here}/"):
+                assert not any(f"backends.{there}" in name for name in found.names), str(found)
+
+
+def test_libraries_stay_in_their_rooms() -> None:
+    wrong = []
+    for found in ALL:
+        library = found.names[0].partition(".")[0]
+        rooms = ONLY_IN.get(library)
+        if rooms is None:
+            continue
+        inside = any(found.file.startswith((f"{room}/", f"{room}.py")) for room in rooms)
+        if not inside or (library in LATE and not found.late):
+            wrong.append(str(found))
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("folder", ["semirings", "algorithms"])
+def test_the_two_links_are_relative(folder: str) -> None:
+    link = PACKAGE / folder
+    if not (ROOT / folder).exists():
+        pytest.skip("this is an unpacked sdist, where the links have become folders")
+    assert os.readlink(link) == f"../{folder}"
+    assert link.resolve() == ROOT / folder
+
+
+@pytest.mark.parametrize("folder", ["semirings", "algorithms"])
+def test_top_level_imports_of_the_linked_folders_fail(folder: str) -> None:
+    if not (ROOT / folder).exists():
+        pytest.skip("this is an unpacked sdist, where the links have become folders")
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {folder}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 1 and "ImportError" in run.stderr
+
+
+def test_import_is_quick_and_brings_no_optional_library() -> None:
+    code = """
+import sys, time
+start = time.perf_counter()
+import spgraph
+spent = time.perf_counter() - start
+heavy = {"cupy", "matplotlib", "networkx", "mpi4py", "rich", "click"} & sys.modules.keys()
+print(spent, *heavy)
+"""
+    runs = []
+    for _ in range(3):
+        out = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        spent, *heavy = out.stdout.split()
+        assert not heavy
+        runs.append(float(spent))
+    assert min(runs) < 1.0, f"import spgraph took {runs} s"
+
+
+# --- the backends offer the same functions --------------------------------------------------------
+
+
+def public_functions(package: Path) -> dict[str, str]:
+    """The parameters of every public function of a package, by name, without importing it.
+
+    Public is what `__init__.py` defines or takes from the package's own modules. The text tells it
+    where the import would fail for want of CuPy.
+    """
+    found: dict[str, str] = {}
+    for node in tree_of(package / "__init__.py").body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            found[node.name] = parameters(node)
+        elif isinstance(node, ast.ImportFrom):
+            module = (node.module or "").rpartition(f"{package.name}.")[2]
+            path = package / f"{module}.py"
+            if not path.exists():
+                continue
+            functions = {f.name: f for f in tree_of(path).body if isinstance(f, ast.FunctionDef)}
+            for alias in node.names:
+                if alias.name in functions:
+                    found[alias.asname or alias.name] = parameters(functions[alias.name])
+    return found
+
+
+def parameters(function: ast.FunctionDef) -> str:
+    """Names, kinds and defaults; annotations may differ."""
+    arguments = function.args
+    for argument in ast.walk(arguments):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    return ast.unparse(arguments)
+
+
+def test_backends_expose_the_same_functions() -> None:
+    cpu, cuda = (public_functions(PACKAGE / "backends" / name) for name in ("cpu", "cuda"))
+    assert cpu == cuda
+    assert cpu, "no public function was found"
+
+
+def test_kernels_mirror_each_other() -> None:
+    """Each kernel text of the CPU has one of CUDA, and they share at least one kernel.
+
+    CUDA has more of both: what NumPy does on the CPU, and steps that take a grid several launches.
+    """
+    cpu, cuda = PACKAGE / "backends/cpu/kernels", PACKAGE / "backends/cuda/kernels"
+    texts = [path for path in cpu.glob("*.py") if path.stem != "__init__"]
+    assert len(texts) > 5
+    for path in texts:
+        programs = {
+            node.name
+            for node in tree_of(path).body
+            if isinstance(node, ast.FunctionDef) and node.args.args[0].arg == "thread"
+        }
+        text = re.sub(r"__launch_bounds__\([^)]*\)", "", (cuda / f"{path.stem}.cu").read_text())
+        grids = set(re.findall(r"__global__\s+void\s+(\w+)\(", text))
+        assert programs & grids, f"{path.stem}: {programs} on the CPU, {grids} on CUDA"
