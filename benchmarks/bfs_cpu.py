@@ -51,9 +51,8 @@ def main() -> None:
         reason = graphs.missing(name, options.data)
         result["graphs"][name] = {"missing": reason} if reason else measure(name, options, threads)
         print(table(name, result["graphs"][name]), flush=True)
-    for what, caches in result.get("first_call", {}).items():
-        seen = ", ".join(f"{cache} {t.get('first_call_s', t)} s" for cache, t in caches.items())
-        print(f"first call in a process, {what}: {seen}")
+    if "first_call" in result:
+        print(first_call.table(result["first_call"]))
     machine.write(options.output, result)
     print(f"written: {options.output.name}")
 
@@ -82,7 +81,7 @@ def measure(name: str, options: argparse.Namespace, threads: int) -> dict[str, A
     A = graphs.load(name, options.data, "cpu")
     S = A.to_scipy()
     sources = graphs.draw_sources(np.flatnonzero(np.diff(A.indptr)), options.sources)
-    entry = {**graphs.describe(name, A), "sources": sources, "systems": {}}
+    entry: dict[str, Any] = {**graphs.describe(name, A), "sources": sources, "systems": {}}
     systems = own_systems(A)
     for peer, make in PEERS.items():
         try:
@@ -95,8 +94,11 @@ def measure(name: str, options: argparse.Namespace, threads: int) -> dict[str, A
     right = []
     for system in systems:
         fault = _fault(system, S, sources[0], reference)
-        entry["systems"][system.name] = {"error": fault} if fault else {"times": []}
-        right += [] if fault else [system]
+        if fault:
+            entry["systems"][system.name] = {"error": fault}
+        else:
+            entry["systems"][system.name] = {"times": []}
+            right.append(system)
     for turn, source in enumerate(sources):
         for system in right[turn % len(right) :] + right[: turn % len(right)]:
             entry["systems"][system.name]["times"].append(_times(system, source, options.calls))

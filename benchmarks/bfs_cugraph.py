@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -145,7 +146,7 @@ def measure(
         ways = {}
         for way, switching in (("push", False), ("switching", True)):
             times = [
-                _wall_ms(lambda s=s, d=switching, p=parents: search(s, d, p), options.calls, cupy)
+                _wall_ms(functools.partial(search, s, switching, parents), options.calls, cupy)
                 for s in entry["sources"]
             ]
             median = round(float(np.median(np.median(times, axis=1))), 5)

@@ -143,6 +143,7 @@ def _answer(A: sg.Matrix, source: int) -> dict[str, int]:
 
 def _faults(A: sg.Matrix, source: int) -> list[str]:
     level, parent = sg.bfs(A, source)
+    assert parent is not None
     found = tree_checks.faults(A, source, level, parent)
     alone = sg.bfs(A, source, parents=False).level
     if (tree_checks.dense(alone) != tree_checks.dense(level)).any():
@@ -220,7 +221,7 @@ def _wall_ms(search: Callable[[int], Any], source: int, calls: int, cupy: Any) -
 def table(result: dict[str, Any]) -> str:
     """The figures for a person."""
     head = ("graph", "levels", "device", "wall", "us/level", "GTEPS", "parents", "wall", "cugraph")
-    rows = [head]
+    rows: list[tuple[str, ...]] = [head]
     for name, entry in result["graphs"].items():
         if "missing" in entry:
             rows.append((name, f"skipped: {entry['missing']}"))
@@ -238,9 +239,8 @@ def table(result: dict[str, Any]) -> str:
             rows.append((name, "WRONG: " + "; ".join(entry["faults"])))
     lines = ["times in ms: levels only (device, wall), with parents (device, wall), cugraph (wall)"]
     lines += ["  ".join([row[0].ljust(13), *(x.rjust(8) for x in row[1:])]) for row in rows]
-    for what, caches in result.get("first_call", {}).items():
-        seen = ", ".join(f"{cache} {t.get('first_call_s', t)} s" for cache, t in caches.items())
-        lines.append(f"first call in a process, {what}: {seen}")
+    if "first_call" in result:
+        lines.append(first_call.table(result["first_call"]))
     lines += [f"cugraph {what}: {text}" for what, text in result.get("cugraph", {}).items()]
     return "\n".join(lines)
 

@@ -35,6 +35,19 @@ def measure(device: str) -> dict[str, dict[str, Any]]:
     return found
 
 
+def table(found: dict[str, dict[str, Any]]) -> str:
+    """What `measure` found, for a person."""
+    lines = []
+    for result, caches in found.items():
+        seen = []
+        for cache, times in caches.items():
+            seen.append(f"{cache} {times.get('error') or times['first_call_s']} s")
+            if times.get("numba_import_s"):
+                seen[-1] += f" ({times['numba_import_s']} of it import numba)"
+        lines.append(f"first call in a process, {result}: {', '.join(seen)}")
+    return "\n".join(lines)
+
+
 def _measure_once(device: str, result: str, folder: str) -> dict[str, Any]:
     environment = dict(os.environ, SPGRAPH_CACHE_DIR=folder, CUPY_CACHE_DIR=f"{folder}/cupy")
     done = subprocess.run(

@@ -1,5 +1,4 @@
-"""What operations ask of their arguments, before anything is computed. Every message starts with
-the operation called."""
+"""What operations ask of their arguments; every message starts with the operation called."""
 
 from __future__ import annotations
 
@@ -154,16 +153,14 @@ def scalar(name: str, argument: str, value: Any, beside: np.dtype) -> Any:
 
 
 def thunk(name: str, value: Any, beside: np.dtype) -> Any:
-    """The scalar of an index operator: a Python integer stays one of 64 bits, for it may be a
-    position."""
+    """The scalar of an index operator: an integer stays one of 64 bits, it may be a position."""
     if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
         return np.int64(value)
     return scalar(name, "thunk", value, beside)
 
 
 def index_array(name: str, indices: Any, size: int, device: str) -> Array:
-    """`indices` (a slice or a 1-D array of integers) as an array on `device`, every one in [0,
-    size)."""
+    """`indices`, a slice or a 1-D array of integers, as an array on `device`, all in [0, size)."""
     if isinstance(indices, slice):
         start, stop, step = indices.indices(size)
         return _arange(device, start, stop, step)

@@ -44,8 +44,7 @@ def pull_pays_all(frontier_edges: float, unvisited_edges: float) -> bool:
 
 
 def choose(nvals: int, size: int, edges: int, rows: int, allowed: int, first_hit: bool) -> str:
-    """'push' or 'pull' for one product of a matrix of `edges` entries with a vector of `nvals`
-    entries in `size`.
+    """'push' or 'pull' for one product of a matrix with a vector of `nvals` entries in `size`.
 
     The result has `rows` positions, of which a mask allows about `allowed`. Pushing costs the edges
     that leave the vector's entries, as many as its density says; pulling costs the allowed rows'

@@ -76,8 +76,7 @@ def assign(
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
 ) -> Vector:
-    """Write `value` into w at `indices`, and return w: w<mask, replace>(indices) = value, or accum=
-    value.
+    """w with `value` written at `indices`: w<mask, replace>(indices) = value, or accum= value.
 
     `value` is a scalar, which stands at every index, or a Vector with one position for each index;
     without `accum` its empty positions empty those of w. `indices` is a 1-D array of integers or a
@@ -183,8 +182,7 @@ def _repeats(ids: Array) -> bool:
 
 
 def _folded(w: Vector, ids: Array, values: Array, accum: Function) -> tuple[Array, Array]:
-    """The sorted ids, each once, with w's entry there and then the id's values combined from the
-    left."""
+    """The ids, each once, with w's entry there and then the id's values folded from the left."""
     xp = array_module(ids)
     fresh = xp.ones(ids.size, bool)
     xp.not_equal(ids[1:], ids[:-1], out=fresh[1:])
@@ -199,8 +197,7 @@ def _folded(w: Vector, ids: Array, values: Array, accum: Function) -> tuple[Arra
 
 
 def _constant(w: Vector, value: Any, mask: Mask | None) -> Vector:
-    """`value` at the positions of w that the mask may allow: the mask's own where it is sparse,
-    else all."""
+    """`value` at the positions that the mask may allow: its own where it is sparse, else all."""
     xp = array_module(w.values)
     if (
         mask is not None
@@ -216,8 +213,7 @@ def _constant(w: Vector, value: Any, mask: Mask | None) -> Vector:
 
 
 def reduce_segments(values: Array, starts: Array, op: BinaryOp | Monoid) -> Array:
-    """One value for each group values[starts[g]:starts[g + 1]]: its fold from the left by `op`, of
-    values' type."""
+    """The fold from the left by `op` of each group values[starts[g]:starts[g + 1]]."""
     operator = checks.binary("reduce_segments", "op", op)
     function = checks.typed("reduce_segments", operator, values.dtype, values.dtype)
     return backend(device_of(values)).reduce_segments(values, starts, function, values.dtype)

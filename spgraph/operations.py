@@ -1,5 +1,4 @@
-"""One function per GraphBLAS operation: check, choose a direction, run the backend, accumulate,
-write under the mask.
+"""One function per GraphBLAS operation: check, direction, backend, accumulate, masked write.
 
 All share their keyword arguments. With t the operation's result, Z = t, or Z = out `accum` t (a
 union: where only one has an entry, that one), and then out<mask, replace> = Z: positions that the
@@ -131,8 +130,7 @@ def ewise_add(
     replace: bool = False,
     out: Vector | None = None,
 ) -> Vector:
-    """The union of two Vectors of one size: op(u[i], v[i]) where both hold an entry, else the entry
-    of the one that does.
+    """The union of two Vectors: op(u[i], v[i]) where both hold an entry, else the one there is.
 
     The result has the operator's type over both; entries of one alone are cast to it (so `u - v`
     with binary.minus keeps v[i] itself where u has no entry, as GraphBLAS says).
@@ -156,7 +154,7 @@ def ewise_mult(
     replace: bool = False,
     out: Vector | None = None,
 ) -> Vector:
-    """The intersection of two Vectors of one size: op(u[i], v[i]) where both hold an entry.
+    """The intersection of two Vectors: op(u[i], v[i]) where both hold an entry.
 
     >>> import spgraph as sg
     >>> u = sg.Vector.from_coo([0, 1], [1, 2], size=3)
@@ -279,8 +277,7 @@ def select(
 
 
 def reduce(u: Vector, monoid: Monoid = monoids.plus) -> Any:
-    """The sum of all entries over a monoid, a NumPy scalar of u's type; the identity where there
-    are none.
+    """The sum of all entries over a monoid, a scalar of u's type; the identity where there is none.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import monoid
@@ -297,8 +294,7 @@ def reduce(u: Vector, monoid: Monoid = monoids.plus) -> Any:
 
 
 def transpose(A: Any) -> Matrix:
-    """The transpose of A, a Matrix or what one can be made from. A Matrix keeps it: asking again
-    costs nothing.
+    """The transpose of A. A Matrix keeps it: asking again costs nothing.
 
     >>> import spgraph as sg
     >>> sg.transpose(sg.Matrix.from_dense([[1, 2]])).shape

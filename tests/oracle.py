@@ -1,5 +1,4 @@
-"""What GraphBLAS's operations mean, by plain loops over dicts of Python numbers. Shares no code
-with the library.
+"""What GraphBLAS's operations mean, in plain loops; shares no code with the library.
 
 A vector is a dict {position: value}, a matrix a dict {(row, column): value}. Values of integer
 types wrap around."""
@@ -60,8 +59,7 @@ def call(op: str, dtype: Any, x: Any, y: Any, at: tuple[int, int, int, int] = (0
 def product(
     A: dict[tuple[int, int], Any], u: Entries, add: str, multiply: str, dtype: Any, *, left: bool
 ) -> dict[int, list[Any]]:
-    """All products of u A (`left`) or A u by the position that they are added to, in ascending
-    order of k."""
+    """All products of u A (`left`) or A u by position, in ascending order of k."""
     found: dict[int, list[Any]] = {}
     for (i, j), a in sorted(A.items()):
         k, to = (i, j) if left else (j, i)

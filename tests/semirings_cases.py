@@ -7,7 +7,6 @@ that they are tried where there is no GPU.
 from __future__ import annotations
 
 import ctypes
-import itertools
 import math
 import shutil
 import subprocess
@@ -143,21 +142,19 @@ def select_case(label: str, function: Function) -> Case:
     return Case(label, function, (x, i, j, y))
 
 
-def type_sample(name: str, turn: int, full: bool) -> list[np.dtype[Any]]:
-    if full:
-        return list(TYPES)
+def type_sample(name: str, turn: int) -> list[np.dtype[Any]]:
     if name in EDGY:
         return [BOOL, SIGNED[turn % 3], SIGNED[3], UNSIGNED[turn % 4], REAL[turn % 2]]
-    return [(BOOL, *UNSIGNED)[turn % 5], SIGNED[turn % 4], REAL[turn % 2]]
+    return [(BOOL, *INTEGERS)[turn % 9], REAL[turn % 2]]
 
 
-def cases(namespace: str, full: bool = False) -> list[Case]:
-    """Every operator of a namespace over a spread of types, or over all pairs of types."""
+def cases(namespace: str, first: np.dtype[Any] | None = None) -> list[Case]:
+    """Every operator of a namespace over a spread of types, or over all with x of type `first`."""
     made: list[Case] = []
     operators = {"unary": unary, "binary": binary, "select": select}[namespace]
     for turn, name in enumerate(operators):
         op = getattr(operators, name)
-        for types in _types(namespace, name, turn, full):
+        for types in _types(namespace, name, turn, first):
             label = f"{op!r}({', '.join(dtype.name for dtype in types)})"
             try:
                 function = op.resolve(*types)
@@ -172,23 +169,26 @@ def cases(namespace: str, full: bool = False) -> list[Case]:
     return made
 
 
-def _types(namespace: str, name: str, turn: int, full: bool) -> list[tuple[np.dtype[Any], ...]]:
+def _types(
+    namespace: str, name: str, turn: int, first: np.dtype[Any] | None
+) -> list[tuple[np.dtype[Any], ...]]:
+    if first is not None:
+        return [(first,)] if namespace == "unary" else [(first, dtype) for dtype in TYPES]
     if namespace == "unary":
-        if not full and unary_is_real(name):
+        if unary_is_real(name):
             return [(REAL[turn % 2],), (TYPES[turn % 9],)]
-        return [(dtype,) for dtype in type_sample(name, turn, full)]
-    if full:
-        return list(itertools.product(TYPES, TYPES))
+        return [(dtype,) for dtype in type_sample(name, turn)]
     if name == "ldexp":
-        return [
-            (REAL[0], SIGNED[0]),
-            (REAL[1], SIGNED[3]),
-            (SIGNED[1], BOOL),
-            (UNSIGNED[3], UNSIGNED[2]),
-        ]
+        return list(
+            zip(
+                [REAL[0], REAL[1], SIGNED[1], UNSIGNED[3]],
+                [SIGNED[0], SIGNED[3], BOOL, UNSIGNED[2]],
+                strict=True,
+            )
+        )
     if namespace == "select" and not name.startswith("value"):
         return [(REAL[1], SIGNED[3]), (BOOL, SIGNED[2])][: 1 + turn % 2]
-    sample = [(dtype, dtype) for dtype in type_sample(name, turn, full)]
+    sample = [(dtype, dtype) for dtype in type_sample(name, turn)]
     return sample if turn % 2 else [*sample, MIXED[turn // 2 % len(MIXED)]]
 
 

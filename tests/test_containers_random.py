@@ -1,5 +1,4 @@
-"""Containers, masks and aliasing over random sizes, index types, empty rows, unsorted and repeated
-input."""
+"""Containers, masks and aliasing over random sizes, index types, unsorted, repeated input."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ VALUES = st.integers(-3, 3)
 
 @st.composite
 def coordinates(draw: Any) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray]:
-    """(rows, columns, values) of a matrix of at most 40 x 40, unsorted and with repeats, of any
-    index type."""
+    """(nrows, ncols, rows, columns, values): unsorted, with repeats, of any index type."""
     nrows, ncols = draw(SIZES), draw(SIZES)
     some = st.lists(
         st.tuples(st.integers(0, nrows - 1), st.integers(0, ncols - 1), VALUES), max_size=60

@@ -1,5 +1,4 @@
-"""Wrong arguments: one clear error from the operation that was called, and `out` exactly as it
-was."""
+"""Wrong arguments: one clear error from the operation called, and `out` exactly as it was."""
 
 # ruff: noqa: E501  (the cases are a table, one line each)
 

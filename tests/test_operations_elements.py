@@ -1,5 +1,4 @@
-"""Operations on vectors alone against plain loops and python-graphblas: a pairwise cover of types,
-masks, storages."""
+"""Operations on vectors alone against plain loops and python-graphblas, a pairwise cover."""
 
 from __future__ import annotations
 

@@ -108,8 +108,7 @@ def test_whole_product(semiring: str, dtype: str, device: str) -> None:
 
 
 def check(case: dict[str, Any], device: str) -> None:
-    """One product of a random matrix and vector, by the library, by the oracle and by
-    python-graphblas."""
+    """One random product by the library, by the oracle and by python-graphblas."""
     chance = np.random.default_rng(zlib.crc32(name_of(case).encode()))
     dtype, left = case["dtype"], case["operation"] == "vxm"
     nrows, ncols = 37, 45

@@ -20,12 +20,7 @@ pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ 
 COVER = ("one", "no edges", "star in", "two components", "sparse directed", "skewed both")
 RINGS = (any_pair, min_secondi, plus_first)
 CASES = [
-    pytest.param(
-        graph,
-        ring,
-        id=f"{graph}-{ring!r}",
-        marks=() if ring in RINGS and graph in COVER else pytest.mark.full,
-    )
+    pytest.param(graph, ring, marks=() if ring in RINGS and graph in COVER else pytest.mark.full)
     for graph in GRAPHS
     for ring in (*RINGS, any_secondi, min_plus)
 ]
@@ -38,7 +33,7 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "current_device", lambda: 0)
 
 
-@pytest.mark.parametrize(("graph", "ring"), CASES)
+@pytest.mark.parametrize(("graph", "ring"), CASES, ids=repr)
 def test_search_equals_dense_loops(graph: str, ring: Any) -> None:
     for direction in ("auto", "push", "pull"):
         check_against_dense(graph, ring, direction, "cpu")

@@ -30,8 +30,8 @@ def tolerance(case: Case) -> float:
 
 
 @cache
-def values(namespace: str, full: bool) -> tuple[list[Case], dict[str, np.ndarray]]:
-    cases = sc.cases(namespace, full)
+def values(namespace: str) -> tuple[list[Case], dict[str, np.ndarray]]:
+    cases = sc.cases(namespace)
     return cases, sc.numba_values(cases)
 
 
@@ -247,42 +247,34 @@ def expected(namespace: str, case: Case) -> np.ndarray:
     return BINARY[name.removeprefix("value")](x.astype(common), y.astype(common))
 
 
-def check(namespace: str, full: bool = False) -> None:
-    cases, found = values(namespace, full)
+def check(cases: list[Case], found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
     wrong = [
-        sc.difference(case, found[case.label], expected(namespace, case), tolerance(case))
+        sc.difference(case, found[case.label], wanted[case.label], tolerance(case))
         for case in cases
     ]
-    assert not any(wrong), "\n".join(text for text in wrong if text)
+    assert cases and not any(wrong), "\n".join(text for text in wrong if text)
 
 
 @pytest.mark.parametrize("namespace", ["unary", "binary", "select"])
 def test_python_text_against_numpy(namespace: str) -> None:
-    check(namespace)
+    cases, found = values(namespace)
+    check(cases, found, {case.label: expected(namespace, case) for case in cases})
 
 
 @pytest.mark.parametrize("namespace", ["unary", "binary", "select"])
 def test_cuda_text_agrees_with_python_text(namespace: str) -> None:
-    cases, found = values(namespace, False)
-    on_host = sc.host_values(cases)
-    wrong = [
-        sc.difference(case, on_host[case.label], found[case.label], tolerance(case))
-        for case in cases
-    ]
-    assert not any(wrong), "\n".join(text for text in wrong if text)
+    cases, found = values(namespace)
+    check(cases, sc.host_values(cases), found)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("namespace", ["unary", "binary", "select"])
-def test_all_types_in_both_languages(namespace: str) -> None:
-    check(namespace, full=True)
-    cases, found = values(namespace, True)
-    on_host = sc.host_values(cases)
-    wrong = [
-        sc.difference(case, on_host[case.label], found[case.label], tolerance(case))
-        for case in cases
-    ]
-    assert not any(wrong), "\n".join(text for text in wrong if text)
+@pytest.mark.parametrize("first", TYPES, ids=str)
+def test_all_types_in_both_languages(namespace: str, first: np.dtype[Any]) -> None:
+    cases = sc.cases(namespace, first)
+    found = sc.numba_values(cases)
+    check(cases, found, {case.label: expected(namespace, case) for case in cases})
+    check(cases, sc.host_values(cases), found)
 
 
 # Types

@@ -40,7 +40,7 @@ class Vector(VectorSugar):
     >>> import spgraph as sg
     >>> v = sg.Vector.from_coo([4, 1], [2.5, 1.0], size=6)
     >>> v.nvals, v.storage, v.to_numpy(fill=0.0).tolist()
-    (2, 'sparse', [0.0, 1.0, 0.0, 0.0, 2.5, 0.0])
+    (2, 'bitmap', [0.0, 1.0, 0.0, 0.0, 2.5, 0.0])
     """
 
     __slots__ = ("_nvals", "bits", "indices", "size", "values")

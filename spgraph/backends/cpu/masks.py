@@ -11,8 +11,7 @@ NOT_INVERTED, INVERTED = np.uint32(0), np.uint32(0xFFFFFFFF)
 
 
 def mask_words(mask: Mask | None) -> tuple[np.ndarray, np.uint32]:
-    """(bits, invert): position i is allowed where bit i of bits ^ invert is set. No bits where
-    there is no mask.
+    """(bits, invert): position i is allowed where bit i of bits ^ invert is set; none: no mask.
 
     The bits of a bitmap are not copied: a mask of its structure costs nothing.
     """
@@ -37,8 +36,7 @@ def true_indices(mask: Mask) -> np.ndarray:
 
 
 def bits_at(indices: np.ndarray, size: int) -> np.ndarray:
-    """Words of `size` bits, those of the sorted, unique `indices` set, in O(indices + size /
-    32)."""
+    """Words with the bits of the sorted, unique `indices` set, in O(indices + size / 32)."""
     bits = np.zeros(words(size), np.uint32)
     if indices.size:
         word = indices >> 5

@@ -1,8 +1,8 @@
-"""The typed part of a kernel: constants and scalar functions, as text that stands before the
-kernel's own.
+"""The typed part of a kernel: constants and scalar functions, as text that stands before its own.
 
 Constants are named as in the CUDA preamble. Index and value types need no names here: Numba
-compiles a kernel anew for the types of the arrays it is called with."""
+compiles a kernel anew for the types of the arrays it is called with.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +16,6 @@ from spgraph.semirings import Function, TypedMonoid, TypedSemiring, python_liter
 # what ends the sum over a row: nothing, the first product, or a product that makes the sum
 # TERMINAL_VALUE
 RUNS_ON, FIRST, VALUE = 0, 1, 2
-
-HASH_TABLE = """
-@njit(nogil=True, error_model="numpy")
-def slot_of(table, keys, j):
-    # the slot that holds the position of j in keys, or the free one (-1) that would; the hash is
-    # Fibonacci's: the high bits of a product with 2**64 / phi
-    slots = np.uint64(table.size - 1)
-    slot = (np.uint64(j) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32) & slots
-    while table[slot] >= 0 and keys[np.uint64(table[slot])] != j:
-        slot = (slot + np.uint64(1)) & slots
-    return slot
-"""
 
 
 def cast(name: str, dtype: np.dtype) -> str:

@@ -35,7 +35,7 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     u = u.to_sparse()
     assert u.indices is not None
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=mask is not None)
-    kernels = jit.module("push", text + preamble.HASH_TABLE)
+    kernels = jit.module("push", text)
     given = (A.indptr, A.indices, A.values, u.indices, u.values, *mask_words(mask))
     edges = int((A.indptr[1:][u.indices] - A.indptr[u.indices]).sum(dtype=np.int64))
     if edges * FEW < A.ncols and edges < 2**30:
@@ -43,10 +43,9 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
         keys, z = np.empty(edges, index_dtype(A.ncols)), np.empty(edges, semiring.dtype)
         counts = np.zeros(1, np.int64)
         kernels.push_few(0, 1, *given, table, keys, z, counts)
-        # sorting the keys alone and looking their values up again beats an argsort
         ascending = np.sort(keys[: counts[0]])
         values = np.empty(ascending.size, semiring.dtype)
-        jit.module("lookup", preamble.HASH_TABLE).lookup(0, 1, table, keys, z, ascending, values)
+        kernels.push_few_values(0, 1, table, keys, z, ascending, values)
         return Vector(A.ncols, values, indices=ascending).conform()
     z_bits, z = np.zeros(words(A.ncols), np.uint32), np.zeros(A.ncols, semiring.dtype)
     threads = jit.threads_for(edges)
@@ -55,8 +54,7 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
 
 
 def _splits(A: Matrix, ids: np.ndarray, threads: int) -> np.ndarray:
-    """Column bounds, multiples of 32, between which about equally many of the entries of rows `ids`
-    lie."""
+    """Column bounds, multiples of 32, with about equally many entries of rows `ids` between."""
     splits = np.zeros(threads + 1, np.int64)
     splits[-1] = A.ncols
     if threads > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,27 @@ from spgraph.semirings import TypedSemiring
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # as in kernels/search.py
 STATE, DEPTH, REACHED, STAGE = 64, 48, 52, 256
+
+
+class Graph(NamedTuple):
+    """What a search reads: out-edges to push along, in-edges to pull along."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    t_indptr: np.ndarray
+    t_indices: np.ndarray
+    t_values: np.ndarray
+    nonempty: np.ndarray  # one bit a vertex that has in-edges
+    symmetric: bool
+
+
+class Out(NamedTuple):
+    """What a search writes."""
+
+    level: np.ndarray
+    value: np.ndarray
+    seen: np.ndarray
 
 
 def search(
@@ -39,26 +60,30 @@ def search(
     n = A.nrows
     kernel = jit.module("search", program(semiring, first, A.iso, trace)).search
     threads = jit.threads_for(A.nvals)
-    level = np.empty(n, index_dtype(n))
-    value = np.empty(n if semiring else 1, semiring.dtype if semiring else np.uint8)
-    values = start.values.astype(value.dtype, copy=False)
-    seen = np.zeros(words(n), np.uint32)
+    values = start.values.astype(semiring.dtype if semiring else np.uint8, copy=False)
+    out = Out(
+        level=np.empty(n, index_dtype(n)),
+        value=np.empty(n if semiring else 1, values.dtype),
+        seen=np.zeros(words(n), np.uint32),
+    )
     pulled = A if T is None else T
-    nonempty = np.full(words(n), 2**32 - 1, np.uint32) if T is None else T.nonempty_rows()
+    graph = Graph(
+        *(A.indptr, A.indices, A.values, pulled.indptr, pulled.indices, pulled.values),
+        nonempty=np.full(words(n), 2**32 - 1, np.uint32) if T is None else T.nonempty_rows(),
+        symmetric=pulled is A and T is not None,
+    )
     findable = n if T is None else T.nonempty_count()
     state = np.zeros(STATE, np.int64)
-    arguments = (
-        *(n, A.nvals, A.indptr, A.indices, A.values, pulled.indptr, pulled.indices, pulled.values),
-        *(pulled is A and T is not None, nonempty, findable, start.indices, values, level, value),
-    )
     way = DIRECTIONS["push" if T is None else direction]
 
     def launch(rows: np.ndarray) -> None:
-        seen[:], state[:] = 0, 0
+        out.seen[:], state[:] = 0, 0
         work = (np.zeros((2, words(n)), np.uint32), np.empty((2, n), A.indices.dtype))
         stages = np.empty((threads, STAGE), A.indices.dtype)
+        sources = (start.indices, values, findable)
         limits = (state, way, max_depth, rows)
-        jit.launch(kernel, threads, jit.new_sync(), *arguments, seen, *work, stages, *limits)
+        sync = jit.new_sync()
+        jit.launch(kernel, threads, sync, graph, out, *sources, *work, stages, *limits)
 
     rows = np.zeros((0, 4), np.int64)
     launch(rows)
@@ -66,8 +91,10 @@ def search(
         rows = np.zeros((int(state[DEPTH]), 4), np.int64)
         launch(rows)
     reached = int(state[REACHED])
-    levels = Vector(n, level, bits=seen, nvals=reached)
-    found = None if semiring is None else Vector(n, value, bits=seen.copy(), nvals=reached)
+    levels = Vector(n, out.level, bits=out.seen, nvals=reached)
+    found = None
+    if semiring is not None:
+        found = Vector(n, out.value, bits=out.seen.copy(), nvals=reached)
     return levels, found, rows if trace else None
 
 

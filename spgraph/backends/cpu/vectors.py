@@ -27,8 +27,7 @@ CALLS = {
 
 
 def ewise(u: Vector, v: Vector, op: Function, union: bool) -> Vector:
-    """op(u[i], v[i]) where both hold an entry; with `union`, also the entries of one alone, cast to
-    op.result."""
+    """op(u[i], v[i]) where both hold an entry; `union`: also the rest, cast to op.result."""
     kernels = jit.module("ewise", preamble.function(op, UNION=union))
     size = u.size
     if not union and u.indices is not None and v.indices is None:
@@ -52,8 +51,7 @@ def ewise(u: Vector, v: Vector, op: Function, union: bool) -> Vector:
 
 
 def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
-    """op of every entry: op(x) ('unary'), op(scalar, x) ('left'), op(x, scalar) ('right') or op(x,
-    i, 0, scalar) ('index')."""
+    """op of every entry, called as `CALLS[kind]` says."""
     z = np.zeros(u.values.size, op.result)
     ids = NO_IDS if u.indices is None else u.indices
     jit.launch(
@@ -132,8 +130,7 @@ def reduce_segments(
     dtype: np.dtype,
     first: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> np.ndarray:
-    """For each group of values, from one start to the next, its fold from the left by op, cast to
-    `dtype` at each step.
+    """The fold from the left of each group of values by op, cast to `dtype` at each step.
 
     `first`, as (flags, values), puts a value before the group where its flag is set.
     """
@@ -183,6 +180,5 @@ def _first(v: Vector) -> Vector:
 
 
 def _trimmed(size: int, indices: np.ndarray, values: np.ndarray, nvals: int) -> Vector:
-    """The sparse vector of the first `nvals` entries; the copy gives back what was allocated for
-    more."""
+    """The sparse vector of the first `nvals` entries, without the room left over."""
     return Vector(size, values[:nvals].copy(), indices=indices[:nvals].copy()).conform()

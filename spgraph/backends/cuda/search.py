@@ -15,7 +15,7 @@ from spgraph.semirings import TypedSemiring
 from spgraph.semirings.translate import cuda_function
 
 # as in kernels/search.cu
-THREADS, STAGE, SMALL = 1024, 256, 2048
+THREADS, STAGE, SMALL, PIECES = 1024, 256, 2048, 2080
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # 64-bit words of its Control, and where the ones that the host reads lie
 CONTROL, DEPTH, REACHED = 18, 16, 17
@@ -49,7 +49,7 @@ def search(
     kinds = (A.indices.dtype, A.indptr.dtype, A.dtype, index_dtype(n))
     names = tuple(zip("IOAL", (kind.str for kind in kinds), strict=True))
     text = program(semiring, first, A.iso, trace, names)
-    small = 2 * SMALL * (A.indices.itemsize + 2 * A.indptr.itemsize + 2)
+    small = 2 * (SMALL * (A.indices.itemsize + 2 * A.indptr.itemsize) + 4 * PIECES)
     shared = max(small, THREADS // 32 * STAGE * A.indices.itemsize)
     kernel = _kernel(text, jit.current_device(), shared)
     sources = start.indices.astype(A.indices.dtype, copy=False)  # type: ignore[union-attr]

@@ -5,8 +5,7 @@
 
 @njit(nogil=True, error_model="numpy")
 def word_at(indptr, rows, target):
-    """The first word of 32 rows before which at least `target` steps (a row and each of its entries
-    are one) lie."""
+    """The first word of 32 rows with `target` steps before it (each row and entry is one)."""
     low = 0
     high = (rows + 31) // 32
     while low < high:

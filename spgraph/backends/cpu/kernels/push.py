@@ -58,6 +58,17 @@ def push(thread, threads, indptr, indices, a, ids, u, mask, invert, splits, z_bi
                 z[np.uint64(j)] = add(z[np.uint64(j)], product(x, y, k, j))
 
 
+@njit(nogil=True, error_model="numpy")
+def slot_of(table, keys, j):
+    """The slot that holds the position of j in keys, or the free one (-1) that would."""
+    slots = np.uint64(table.size - 1)
+    # Fibonacci hashing: the high bits of a product with 2**64 / phi
+    slot = (np.uint64(j) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32) & slots
+    while table[slot] >= 0 and keys[np.uint64(table[slot])] != j:
+        slot = (slot + np.uint64(1)) & slots
+    return slot
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def push_few(thread, threads, indptr, indices, a, ids, u, mask, invert, table, keys, z, counts):
     # few edges: a hash table of positions in (keys, z), so that no page of a vector of full length
@@ -83,3 +94,10 @@ def push_few(thread, threads, indptr, indices, a, ids, u, mask, invert, table, k
             elif not settled(z[at]):
                 z[at] = add(z[at], product(x, y, k, j))
     counts[thread] = present
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def push_few_values(thread, threads, table, keys, z, wanted, values):
+    # sorting the keys alone and looking their values up again beats sorting pairs
+    for p in range(wanted.size):
+        values[p] = z[table[slot_of(table, keys, np.int64(wanted[p]))]]

@@ -1,17 +1,19 @@
 # The masked level iteration  q<!seen> = q (+.x) A  until q is empty: one launch for a whole search.
-# Every thread runs `search`; they meet at a barrier between the steps of a level. A level that is
-# too small to share is thread 0's alone while the others wait.
+# Every thread runs `search`; they meet at a barrier between the steps of a level. Levels that are
+# too small to share are thread 0's alone while the others wait.
 #
 # A vertex is settled in one level, by all edges that reach it from the frontier of that level: what
-# a level finds is claimed in the bitmap `next`, and `seen` changes between levels only. Push walks
-# the queue of the frontier, pull the rows of in-edges of the vertices that are still open; pull
-# makes bitmaps, push queues, and each is turned into the other when the direction changes.
+# a shared level finds is claimed in the bitmap `fresh`, and `seen` changes between levels only.
+# Push walks the queue of the frontier, pull the rows of in-edges of the vertices that are still
+# open; pull makes bitmaps, push queues, and each is turned into the other when the direction
+# changes.
 #
-# Preamble: VALUES (False: levels only), FIRST (the first product decides), ISO, TRACE, multiply,
-# add, IDENTITY, TERMINAL, TERMINAL_VALUE, pull_pays.
+# `graph` and `out` are the named tuples Graph and Out of search.py. Preamble: VALUES (False: levels
+# only), FIRST (the first product decides), ISO, TRACE, multiply, add, IDENTITY, TERMINAL,
+# TERMINAL_VALUE, pull_pays, pull_pays_all.
 
 # where the shared counters lie in `state`: each on its own cache line
-COUNT, EDGES, PROBES, TICKET, HEAVY_ONES, FILLED = 0, 8, 16, 24, 32, 40
+COUNT, EDGES, PROBES, TICKET, SKIPPED, FILLED = 0, 8, 16, 24, 32, 40
 # what thread 0 hands over after levels of its own, and in the end
 DEPTH, LEFT, OPEN_EDGES, LEVELS, REACHED = 48, 49, 50, 51, 52
 # the frontier edges below which one thread is faster than two that wait for each other
@@ -25,156 +27,52 @@ HEAVY = 16384
 # frontier edges that turning a bitmap back into a queue is worth
 STAY = 4096
 
+# what only other kernels call needs no way in from Python: half of the time to compile
+inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
-@njit(nogil=True, error_model="numpy")
+
+@inner
 def has_bit(bits, v):
     return bits[v >> np.uint64(5)] >> np.uint32(v & np.uint64(31)) & np.uint32(1) != 0
 
 
-@njit(nogil=True, error_model="numpy")
-def claim(bits, v, alone):
-    """Set bit v; True for the one that finds it clear."""
+@inner
+def claim(bits, v):
+    """Set bit v; True for the one thread that finds it clear."""
     w = np.int64(v >> np.uint64(5))
     bit = np.uint32(np.uint32(1) << np.uint32(v & np.uint64(31)))
-    if bits[w] & bit != 0:
-        return False
-    if alone:
-        bits[w] |= bit
-        return True
-    return atomic_or(bits, w, bit) & bit == 0
+    return bits[w] & bit == 0 and atomic_or(bits, w, bit) & bit == 0
 
 
-@njit(nogil=True, error_model="numpy")
-def combine(value, v, z):
-    """value[v] = add(value[v], z), for threads that may do so at the same time."""
-    while True:
-        old = value[v]
-        new = add(old, z)
-        if new == old or compare_exchange(value, v, old, new):
-            return
+@inner
+def degree_of(indptr, v):
+    return np.int64(indptr[v + np.uint64(1)]) - np.int64(indptr[v])
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
+def product(value, values, u, v, e):
+    return multiply(value[u], values[0] if ISO else values[e], 0, u, u, v)
+
+
+@inner
 def ends(z):
     """Whether no further product can change the sum z."""
     return FIRST or TERMINAL == 1 or (TERMINAL == 2 and z == TERMINAL_VALUE)
 
 
-@njit(nogil=True, error_model="numpy")
-def product(value, values, u, v, e):
-    return multiply(value[u], values[0] if ISO else values[e], 0, u, u, v)
-
-
-@njit(nogil=True, error_model="numpy")
-def reach(u, v, e, values, value, seen, next_, alone):
-    """The edge e from u in the frontier to v; True for the first that reaches v in this level."""
-    if has_bit(seen, v):
-        return False
-    if not VALUES:
-        return claim(next_, v, alone)
-    if alone:
-        if claim(next_, v, True):
-            value[v] = product(value, values, u, v, e)
-            return True
-        if TERMINAL != 1:
-            value[v] = add(value[v], product(value, values, u, v, e))
-        return False
-    if TERMINAL == 1:
-        if claim(next_, v, False):
-            value[v] = product(value, values, u, v, e)
-            return True
-        return False
-    combine(value, np.int64(v), product(value, values, u, v, e))
-    return claim(next_, v, False)
-
-
-@njit(nogil=True, error_model="numpy")
-def hand_on(stage, held, queue, state):
-    """Put `held` staged vertices into the queue."""
-    place = atomic_add(state, COUNT, held)
-    for k in range(held):
-        queue[place + k] = stage[k]
-
-
-@njit(nogil=True, error_model="numpy")
-def wants_pull(direction, queued, edges, left, open_edges, m, symmetric):
+@inner
+def wants_pull(graph, direction, queued, edges, left, open_edges):
     if direction != 0:
         return direction == 2
     work = float(edges if queued else edges + STAY)
     if VALUES and not FIRST:
         return pull_pays_all(work, float(open_edges))
     # out-edges of open vertices are their in-edges only in a symmetric graph
-    return pull_pays(work, float(left), float(open_edges if symmetric else m), float(m))
+    bound = open_edges if graph.symmetric else graph.indices.size
+    return pull_pays(work, float(left), float(bound), float(graph.indices.size))
 
 
-@njit(nogil=True, error_model="numpy")
-def push_alone(
-    threads,
-    queue,
-    next_queue,
-    count,
-    edges,
-    depth,
-    left,
-    open_edges,
-    m,
-    indptr,
-    indices,
-    values,
-    symmetric,
-    level,
-    value,
-    seen,
-    next_,
-    state,
-    direction,
-    max_depth,
-    trace,
-):
-    """Levels of one thread, until one is worth sharing or pulling."""
-    levels = 0
-    since = nanoseconds() if TRACE else np.int64(0)
-    while True:
-        found = 0
-        found_edges = np.int64(0)
-        for i in range(count):
-            u = np.uint64(queue[i])
-            for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
-                v = np.uint64(indices[e])
-                if reach(u, v, e, values, value, seen, next_, True):
-                    level[v] = depth + 1
-                    next_queue[found] = v
-                    found += 1
-                    found_edges += indptr[v + np.uint64(1)] - indptr[v]
-        for i in range(found):
-            w = np.uint64(next_queue[i]) >> np.uint64(5)
-            seen[w] |= next_[w]
-            next_[w] = 0
-        if TRACE:
-            now = nanoseconds()
-            record(trace, depth, 1, count, edges, now - since)
-            since = now
-        queue, next_queue = next_queue, queue
-        count, edges = found, found_edges
-        left -= count
-        open_edges -= edges
-        depth += 1
-        levels += 1
-        if count == 0 or edges == 0 or left <= 0 or depth >= max_depth:
-            break
-        if threads > 1 and edges >= ALONE:
-            break
-        if wants_pull(direction, True, edges, left, open_edges, m, symmetric):
-            break
-    state[COUNT] = count
-    state[EDGES] = edges
-    state[DEPTH] = depth
-    state[LEFT] = left
-    state[OPEN_EDGES] = open_edges
-    state[LEVELS] = levels
-
-
-@njit(nogil=True, error_model="numpy")
+@inner
 def record(trace, depth, direction, frontier, edges, elapsed):
     if depth < trace.shape[0]:
         trace[depth, 0] = direction
@@ -183,131 +81,158 @@ def record(trace, depth, direction, frontier, edges, elapsed):
         trace[depth, 3] = elapsed
 
 
-@njit(nogil=True, error_model="numpy")
-def push_shared(
-    thread,
-    threads,
-    queue,
-    count,
-    next_queue,
-    depth,
-    indptr,
-    indices,
-    values,
-    level,
-    value,
-    seen,
-    next_,
-    stage,
-    state,
-):
-    """This thread's part of a level."""
-    held = 0
-    edges = np.int64(0)
-    heavy = False
-    while True:
-        begin = atomic_add(state, TICKET, VERTICES)
-        if begin >= count:
-            break
-        for i in range(begin, min(begin + VERTICES, count)):
-            u = np.uint64(queue[i])
-            start = np.uint64(indptr[u])
-            stop = np.uint64(indptr[u + np.uint64(1)])
-            if stop - start > np.uint64(HEAVY):
-                heavy = True
-                continue
-            for e in range(start, stop):
-                v = np.uint64(indices[e])
-                if reach(u, v, e, values, value, seen, next_, False):
-                    level[v] = depth
-                    edges += indptr[v + np.uint64(1)] - indptr[v]
-                    stage[held] = v
-                    held += 1
-                    if held == STAGE:
-                        hand_on(stage, held, next_queue, state)
-                        held = 0
-    if heavy:
-        atomic_add(state, HEAVY_ONES, np.int64(1))
-    hand_on(stage, held, next_queue, state)
-    atomic_add(state, EDGES, edges)
+# The functions with the loops take arrays one by one: an array out of a tuple costs a count of its
+# references each time it is passed on.
 
 
-@njit(nogil=True, error_model="numpy")
-def push_heavy(
-    thread,
-    threads,
-    queue,
-    count,
-    next_queue,
-    depth,
-    indptr,
-    indices,
-    values,
-    level,
-    value,
-    seen,
-    next_,
-    stage,
-    state,
-):
-    """This thread's share of the edges of every heavy vertex."""
-    held = 0
+@inner
+def push_level(indptr, indices, values, level, value, seen, depth, queue, count, fresh_queue):
+    """One level by one thread: (vertices found, their edges). It needs no bitmap of what is fresh:
+    `level` tells what this level has found.
+    """
+    found = 0
     edges = np.int64(0)
     for i in range(count):
         u = np.uint64(queue[i])
-        start = np.int64(indptr[u])
-        degree = np.int64(indptr[u + np.uint64(1)]) - start
-        if degree <= HEAVY:
-            continue
-        begin = np.uint64(start + degree * thread // threads)
-        end = np.uint64(start + degree * (thread + 1) // threads)
-        for e in range(begin, end):
+        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
             v = np.uint64(indices[e])
-            if reach(u, v, e, values, value, seen, next_, False):
+            w = v >> np.uint64(5)
+            bit = np.uint32(np.uint32(1) << np.uint32(v & np.uint64(31)))
+            if seen[w] & bit == 0:
+                seen[w] |= bit
                 level[v] = depth
-                edges += indptr[v + np.uint64(1)] - indptr[v]
+                if VALUES:
+                    value[v] = product(value, values, u, v, e)
+                fresh_queue[found] = v
+                found += 1
+                edges += degree_of(indptr, v)
+            elif VALUES and TERMINAL != 1 and level[v] == depth:
+                value[v] = add(value[v], product(value, values, u, v, e))
+    return found, edges
+
+
+@inner
+def push_alone(threads, graph, out, queue, fresh_queue, state, direction, max_depth, trace):
+    """Levels of one thread, until one is worth sharing or pulling."""
+    count, edges = state[COUNT], state[EDGES]
+    depth, left, open_edges = state[DEPTH], state[LEFT], state[OPEN_EDGES]
+    levels = 0
+    since = nanoseconds() if TRACE else np.int64(0)
+    while True:
+        depth += 1
+        found, found_edges = push_level(
+            *(graph.indptr, graph.indices, graph.values, out.level, out.value, out.seen),
+            *(depth, queue, count, fresh_queue),
+        )
+        if TRACE:
+            now = nanoseconds()
+            record(trace, depth - 1, 1, count, edges, now - since)
+            since = now
+        queue, fresh_queue = fresh_queue, queue
+        count, edges = found, found_edges
+        left -= count
+        open_edges -= edges
+        levels += 1
+        if count == 0 or edges == 0 or left <= 0 or depth >= max_depth:
+            break
+        if threads > 1 and edges >= ALONE:
+            break
+        if wants_pull(graph, direction, True, edges, left, open_edges):
+            break
+    state[COUNT], state[EDGES] = count, edges
+    state[DEPTH], state[LEFT], state[OPEN_EDGES], state[LEVELS] = depth, left, open_edges, levels
+
+
+@inner
+def hand_on(stage, held, queue, state):
+    """Put `held` staged vertices into the queue."""
+    place = atomic_add(state, COUNT, held)
+    for k in range(held):
+        queue[place + k] = stage[k]
+
+
+@inner
+def push_shared(
+    thread, threads, heavy, indptr, indices, values, level, value, seen, depth, queue, count,
+    fresh_queue, fresh, stage, state
+):  # fmt: skip
+    """This thread's part of a level: some vertices of the queue, or its share of the edges of every
+    heavy one.
+    """
+    held = 0
+    edges = np.int64(0)
+    skipped = np.int64(0)
+    begin = np.int64(0)
+    while begin < count:
+        stop = count
+        if not heavy:
+            begin = atomic_add(state, TICKET, VERTICES)
+            stop = min(begin + VERTICES, count)
+        for i in range(begin, stop):
+            u = np.uint64(queue[i])
+            first = np.int64(indptr[u])
+            degree = degree_of(indptr, u)
+            last = first + degree
+            if heavy:
+                if degree <= HEAVY:
+                    continue
+                last = first + degree * (thread + 1) // threads
+                first += degree * thread // threads
+            elif degree > HEAVY:
+                skipped += 1
+                continue
+            for e in range(np.uint64(first), np.uint64(last)):
+                v = np.uint64(indices[e])
+                if has_bit(seen, v):
+                    continue
+                if VALUES and TERMINAL != 1:
+                    # value[v] = add(value[v], z), which other threads may do at the same time
+                    z = product(value, values, u, v, e)
+                    while True:
+                        old = value[v]
+                        new = add(old, z)
+                        if new == old or compare_exchange(value, np.int64(v), old, new):
+                            break
+                if not claim(fresh, v):
+                    continue
+                if VALUES and TERMINAL == 1:
+                    value[v] = product(value, values, u, v, e)
+                level[v] = depth
+                edges += degree_of(indptr, v)
                 stage[held] = v
                 held += 1
                 if held == STAGE:
-                    hand_on(stage, held, next_queue, state)
+                    hand_on(stage, held, fresh_queue, state)
                     held = 0
-    hand_on(stage, held, next_queue, state)
+        begin = stop
+    hand_on(stage, held, fresh_queue, state)
     atomic_add(state, EDGES, edges)
+    atomic_add(state, SKIPPED, skipped)
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def pull_shared(
-    n_words,
-    nonempty,
-    depth,
-    indptr,
-    t_indptr,
-    t_indices,
-    t_values,
-    level,
-    value,
-    seen,
-    frontier,
-    next_,
-    state,
-):
+    indptr, t_indptr, t_indices, t_values, nonempty, level, value, seen, depth, frontier, fresh,
+    state
+):  # fmt: skip
     """This thread's part of a level: words of open vertices."""
     count = np.int64(0)
     edges = np.int64(0)
     probes = np.int64(0)
     while True:
         begin = atomic_add(state, TICKET, WORDS)
-        if begin >= n_words:
+        if begin >= seen.size:
             break
-        for w in range(begin, min(begin + WORDS, n_words)):
+        for w in range(begin, min(begin + WORDS, seen.size)):
             open_ = np.uint32(nonempty[w] & ~seen[w])
             bits = np.uint32(0)
             while open_ != 0:
                 place = lowest_bit(open_)
                 open_ = np.uint32(open_ & (open_ - np.uint32(1)))
                 v = np.uint64(w) * np.uint64(32) + np.uint64(place)
+                first = np.uint64(t_indptr[v])
                 hit = False
-                for e in range(np.uint64(t_indptr[v]), np.uint64(t_indptr[v + np.uint64(1)])):
+                for e in range(first, np.uint64(t_indptr[v + np.uint64(1)])):
                     u = np.uint64(t_indices[e])
                     if TRACE:
                         probes += 1
@@ -326,226 +251,146 @@ def pull_shared(
                     bits = np.uint32(bits | np.uint32(1) << np.uint32(place))
                     level[v] = depth
                     count += 1
-                    edges += indptr[v + np.uint64(1)] - indptr[v]
-            next_[w] = bits
+                    edges += degree_of(indptr, v)
+            fresh[w] = bits
     atomic_add(state, COUNT, count)
     atomic_add(state, EDGES, edges)
     atomic_add(state, PROBES, probes)
 
 
+@inner
+def begin(graph, out, sources, source_values, findable, queue, state):
+    """The sources are level 0."""
+    indptr = graph.indptr
+    edges = np.int64(0)
+    covered = 0
+    for i in range(sources.size):
+        v = np.uint64(sources[i])
+        queue[i] = v
+        out.level[v] = 0
+        if VALUES:
+            out.value[v] = source_values[i]
+        claim(out.seen, v)
+        edges += degree_of(indptr, v)
+        if has_bit(graph.nonempty, v):
+            covered += 1
+    state[COUNT], state[EDGES], state[DEPTH] = sources.size, edges, 0
+    state[LEFT], state[OPEN_EDGES] = findable - covered, graph.indices.size - edges
+
+
+@inner
+def to_queue(frontier, fresh, first_word, last_word, queue, stage, state):
+    """The bitmap `frontier` becomes the queue; the other bitmap becomes the empty `fresh`."""
+    held = 0
+    for w in range(first_word, last_word):
+        bits = np.uint32(frontier[w])
+        fresh[w] = 0
+        while bits != 0:
+            stage[held] = np.int64(w) * 32 + np.int64(lowest_bit(bits))
+            bits = np.uint32(bits & (bits - np.uint32(1)))
+            held += 1
+            if held == STAGE:
+                hand_on(stage, held, queue, state)
+                held = 0
+    hand_on(stage, held, queue, state)
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def search(
-    thread,
-    threads,
-    sync,
-    n,
-    m,
-    indptr,
-    indices,
-    values,
-    t_indptr,
-    t_indices,
-    t_values,
-    symmetric,
-    nonempty,
-    findable,
-    sources,
-    source_values,
-    level,
-    value,
-    seen,
-    bitmaps,
-    queues,
-    stages,
-    state,
-    direction,
-    max_depth,
-    trace,
-):
-    n_words = seen.size
-    frontier, next_ = bitmaps[0], bitmaps[1]
-    queue, next_queue = queues[0], queues[1]
+    thread, threads, sync, graph, out, sources, source_values, findable, bitmaps, queues, stages,
+    state, direction, max_depth, trace
+):  # fmt: skip
+    frontier, fresh = bitmaps[0], bitmaps[1]
+    queue, fresh_queue = queues[0], queues[1]
     stage = stages[thread]
-    first_word = n_words * thread // threads
-    last_word = n_words * (thread + 1) // threads
+    words = out.seen.size
+    first_word, last_word = words * thread // threads, words * (thread + 1) // threads
 
     if thread == 0:
-        edges = np.int64(0)
-        covered = 0
-        for i in range(sources.size):
-            v = np.uint64(sources[i])
-            queue[i] = v
-            level[v] = 0
-            if VALUES:
-                value[v] = source_values[i]
-            claim(seen, v, True)
-            edges += indptr[v + np.uint64(1)] - indptr[v]
-            if has_bit(nonempty, v):
-                covered += 1
-        state[COUNT] = sources.size
-        state[EDGES] = edges
-        state[LEFT] = findable - covered
+        begin(graph, out, sources, source_values, findable, queue, state)
     barrier(sync, threads)
-    count = state[COUNT]
-    edges = state[EDGES]
-    findable = state[LEFT]
-    left = findable
-    open_edges = np.int64(m) - edges
-    depth = np.int64(0)
+    count, edges, depth = state[COUNT], state[EDGES], state[DEPTH]
+    left, open_edges = state[LEFT], state[OPEN_EDGES]
+    findable = left
     queued = True  # the frontier lies in `queue`, else in `frontier`
     since = nanoseconds() if TRACE else np.int64(0)
     while count > 0 and edges > 0 and left > 0 and depth < max_depth:
-        pull = wants_pull(direction, queued, edges, left, open_edges, m, symmetric)
+        pull = wants_pull(graph, direction, queued, edges, left, open_edges)
         barrier(sync, threads)  # everybody has read the counters
         if not pull and not queued:
             if thread == 0:
                 state[COUNT] = 0
             barrier(sync, threads)
-            held = 0
-            for w in range(first_word, last_word):
-                bits = np.uint32(frontier[w])
-                next_[w] = 0
-                while bits != 0:
-                    stage[held] = np.int64(w) * 32 + np.int64(lowest_bit(bits))
-                    bits = np.uint32(bits & (bits - np.uint32(1)))
-                    held += 1
-                    if held == STAGE:
-                        hand_on(stage, held, queue, state)
-                        held = 0
-            hand_on(stage, held, queue, state)
+            to_queue(frontier, fresh, first_word, last_word, queue, stage, state)
             barrier(sync, threads)
         elif pull and queued:
-            # `next_` is clear: its bits become the frontier's
+            # `fresh` is clear: its bits become the frontier's
             for i in range(count * thread // threads, count * (thread + 1) // threads):
-                claim(next_, np.uint64(queue[i]), threads == 1)
-            frontier, next_ = next_, frontier
+                claim(fresh, np.uint64(queue[i]))
+            frontier, fresh = fresh, frontier
         queued = not pull
         if not pull and (threads == 1 or edges < ALONE):
             if thread == 0:
+                state[DEPTH], state[LEFT], state[OPEN_EDGES] = depth, left, open_edges
                 push_alone(
-                    threads,
-                    queue,
-                    next_queue,
-                    count,
-                    edges,
-                    depth,
-                    left,
-                    open_edges,
-                    m,
-                    indptr,
-                    indices,
-                    values,
-                    symmetric,
-                    level,
-                    value,
-                    seen,
-                    next_,
-                    state,
-                    direction,
-                    max_depth,
-                    trace,
+                    threads, graph, out, queue, fresh_queue, state, direction, max_depth, trace
                 )
-                if TRACE:
-                    since = nanoseconds()
             barrier(sync, threads)
-            count = state[COUNT]
-            edges = state[EDGES]
-            depth = state[DEPTH]
-            left = state[LEFT]
-            open_edges = state[OPEN_EDGES]
+            count, edges, depth = state[COUNT], state[EDGES], state[DEPTH]
+            left, open_edges = state[LEFT], state[OPEN_EDGES]
             if state[LEVELS] % 2 == 1:
-                queue, next_queue = next_queue, queue
+                queue, fresh_queue = fresh_queue, queue
+            if TRACE:
+                since = nanoseconds()
             continue
         if VALUES and TERMINAL != 1 and not pull and state[FILLED] == 0:
             # threads that combine at the same time start from the identity; once a search
-            for w in range(first_word, last_word):
-                for v in range(np.int64(w) * 32, min(np.int64(w) * 32 + 32, n)):
-                    if not has_bit(seen, np.uint64(v)):
-                        value[v] = IDENTITY
+            for v in range(first_word * 32, min(last_word * 32, out.value.size)):
+                if not has_bit(out.seen, np.uint64(v)):
+                    out.value[v] = IDENTITY
         if thread == 0:
-            state[COUNT] = 0
-            state[EDGES] = 0
-            state[PROBES] = 0
-            state[TICKET] = 0
-            state[HEAVY_ONES] = 0
+            state[COUNT], state[EDGES], state[PROBES] = 0, 0, 0
+            state[TICKET], state[SKIPPED] = 0, 0
         barrier(sync, threads)
+        depth += 1
         if pull:
             pull_shared(
-                n_words,
-                nonempty,
-                depth + 1,
-                indptr,
-                t_indptr,
-                t_indices,
-                t_values,
-                level,
-                value,
-                seen,
-                frontier,
-                next_,
-                state,
+                *(graph.indptr, graph.t_indptr, graph.t_indices, graph.t_values, graph.nonempty),
+                *(out.level, out.value, out.seen, depth, frontier, fresh, state),
             )
         else:
             if thread == 0:
                 state[FILLED] = 1
             push_shared(
-                thread,
-                threads,
-                queue,
-                count,
-                next_queue,
-                depth + 1,
-                indptr,
-                indices,
-                values,
-                level,
-                value,
-                seen,
-                next_,
-                stage,
-                state,
+                *(thread, threads, False, graph.indptr, graph.indices, graph.values),
+                *(out.level, out.value, out.seen, depth, queue, count, fresh_queue),
+                *(fresh, stage, state),
             )
             barrier(sync, threads)
-            if state[HEAVY_ONES] > 0:
-                push_heavy(
-                    thread,
-                    threads,
-                    queue,
-                    count,
-                    next_queue,
-                    depth + 1,
-                    indptr,
-                    indices,
-                    values,
-                    level,
-                    value,
-                    seen,
-                    next_,
-                    stage,
-                    state,
+            if state[SKIPPED] > 0:
+                push_shared(
+                    *(thread, threads, True, graph.indptr, graph.indices, graph.values),
+                    *(out.level, out.value, out.seen, depth, queue, count, fresh_queue),
+                    *(fresh, stage, state),
                 )
         barrier(sync, threads)
         # what was found is seen from now on
         for w in range(first_word, last_word):
-            seen[w] |= next_[w]
+            out.seen[w] |= fresh[w]
             if not pull:
-                next_[w] = 0
+                fresh[w] = 0
         if TRACE and thread == 0:
             now = nanoseconds()
-            if pull:
-                record(trace, depth, 2, count, state[PROBES], now - since)
-            else:
-                record(trace, depth, 1, count, edges, now - since)
+            looked = state[PROBES] if pull else edges
+            record(trace, depth - 1, 2 if pull else 1, count, looked, now - since)
             since = now
         if pull:
-            frontier, next_ = next_, frontier
+            frontier, fresh = fresh, frontier
         else:
-            queue, next_queue = next_queue, queue
-        count = state[COUNT]
-        edges = state[EDGES]
+            queue, fresh_queue = fresh_queue, queue
+        count, edges = state[COUNT], state[EDGES]
         left -= count
         open_edges -= edges
-        depth += 1
         barrier(sync, threads)
     if thread == 0:
         state[DEPTH] = depth

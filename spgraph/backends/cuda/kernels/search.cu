@@ -27,7 +27,10 @@ constexpr int SMALL_EDGES = 8192; // a small level with more edges than this goe
 constexpr int ENTER = 1024; // smaller than SMALL, so that a search does not flap between the two
 constexpr int ENTER_EDGES = 4096;
 constexpr int LIGHT =
-    8; // in a small level: edges that one lane walks alone; a heavier vertex gets a warp
+    16; // in a small level: edges that four lanes walk; a heavier vertex gets a warp for each PIECE
+constexpr int PIECE = 256;
+constexpr int PIECES = SMALL + SMALL_EDGES / PIECE;
+constexpr int PAIR = 2;        // edges a lane of a small level has in flight
 constexpr int PROBES = 32;     // in-edges one lane looks at before its warp takes the row
 constexpr int LONG_ROW = 8192; // in-edges one warp looks at before the grid takes the row
 constexpr i64 STAY = 65536;    // frontier edges that turning a bitmap back into a queue is worth
@@ -81,11 +84,12 @@ struct Search {
 struct SmallFrontier {
     I vertex[SMALL];
     O start[SMALL], end[SMALL];
-    unsigned short heavy[SMALL]; // places of the vertices with more than LIGHT edges
+    u32 heavy
+        [PIECES]; // pieces of the vertices with more than LIGHT edges: place in the low half, number in the high
 };
 
 struct SmallCount {
-    u32 vertices, heavy, edges;
+    u32 vertices, pieces, edges;
 };
 
 union Work {
@@ -413,8 +417,8 @@ DEVICE bool scan_start(i64 v, O& e, O end, bool& found, Z& sum, u32& probes) {
     return stop;
 }
 
-// A whole warp looks on from edge `e` of row v.
-CALLED void scan_row(i64 v, i64 e, i64 end, bool& found, Z& sum, u32& probes) {
+// A whole warp looks on from edge `e` of row v; true where nothing further can change the sum.
+CALLED bool scan_row(i64 v, i64 e, i64 end, bool& found, Z& sum, u32& probes) {
     bool stop = false;
     for (; e < end && !stop; e += 64) {
         i64 u[2];
@@ -441,6 +445,7 @@ CALLED void scan_row(i64 v, i64 e, i64 end, bool& found, Z& sum, u32& probes) {
             }
         }
     }
+    return stop;
 }
 
 // Adds this thread's counts to `packed` with one atomic a block.
@@ -511,20 +516,19 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
                     e += 4;
             }
             if (!stop) stop = scan_start(v, e, end, found, sum, probes);
-            // rows that go on: a warp each, or the grid
-            const bool on = !stop && e < end;
-            const bool far = on && end - e > LONG_ROW;
-            if (far) {
-                const u64 k = atomicAdd(long_rows, 1ull);
-                s.next_queue[k] = v; // the queues are free while a level pulls
-                s.next_offset[k] = e;
-            }
-            for (u32 left = __ballot_sync(FULL_WARP, on && !far); left; left &= left - 1) {
+            // rows that go on get the warp one after the other, and what it does not finish gets the grid
+            for (u32 left = __ballot_sync(FULL_WARP, !stop && e < end); left; left &= left - 1) {
                 const int which = __ffs(left) - 1;
+                const O from = shuffle(e, which), all = shuffle(end, which);
+                const O to = all - from > LONG_ROW ? from + LONG_ROW : all;
                 bool row_found = found && lane == which;
                 Z row_sum = row_found ? sum : nothing();
-                scan_row(shuffle(v, which), shuffle(e, which), shuffle(end, which), row_found,
-                         row_sum, probes);
+                const bool done = scan_row(shuffle(v, which), from, to, row_found, row_sum, probes);
+                if (!done && to < all && lane == which) {
+                    const u64 k = atomicAdd(long_rows, 1ull);
+                    s.next_queue[k] = v; // the queues are free while a level pulls
+                    s.next_offset[k] = to;
+                }
                 const u32 who = __ballot_sync(FULL_WARP, row_found);
                 if (!who) continue;
 #if VALUES
@@ -608,11 +612,11 @@ CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {
 
 // Put the found vertices, with their edges first to last, into a frontier in shared memory; what does not fit goes to the
 // queue. A warp calls.
-DEVICE void small_add(SmallFrontier& to, SmallCount& count, const bool (&found)[EACH],
-                      const I (&v)[EACH], const O (&first)[EACH], const O (&last)[EACH]) {
-    u32 who[EACH], all = 0, edges = 0;
+DEVICE void small_add(SmallFrontier& to, SmallCount& count, const bool (&found)[PAIR],
+                      const I (&v)[PAIR], const O (&first)[PAIR], const O (&last)[PAIR]) {
+    u32 who[PAIR], all = 0, edges = 0;
 #pragma unroll
-    for (int k = 0; k < EACH; k++) {
+    for (int k = 0; k < PAIR; k++) {
         who[k] = __ballot_sync(FULL_WARP, found[k]);
         all += __popc(who[k]);
         const O degree = last[k] - first[k];
@@ -627,7 +631,7 @@ DEVICE void small_add(SmallFrontier& to, SmallCount& count, const bool (&found)[
     }
     slot = shuffle(slot, 0);
 #pragma unroll
-    for (int k = 0; k < EACH; k++) {
+    for (int k = 0; k < PAIR; k++) {
         const u32 place = slot + __popc(who[k] & lanes_below());
         slot += __popc(who[k]);
         if (!found[k]) continue;
@@ -635,19 +639,27 @@ DEVICE void small_add(SmallFrontier& to, SmallCount& count, const bool (&found)[
             to.vertex[place] = v[k];
             to.start[place] = first[k];
             to.end[place] = last[k];
-            if (last[k] - first[k] > LIGHT)
-                to.heavy[atomicAdd(&count.heavy, 1u)] = (unsigned short)place;
+            const O degree = last[k] - first[k];
+            if (degree > LIGHT &&
+                degree <= SMALL_EDGES) { // with a larger one there is no next small level
+                const u32 pieces = ((u32)degree + PIECE - 1) / PIECE;
+                const u32 at = atomicAdd(&count.pieces, pieces);
+                for (u32 p = 0; p < pieces && at + p < PIECES; p++)
+                    to.heavy[at + p] = place | p << 16;
+            }
         } else {
             s.queue[place] = v[k];
         }
     }
 }
 
-// One level of block 0: a lane walks the edges of a light vertex, a warp those of a heavy one. The chain of accesses that wait
-// for each other is the time of a level: id of the neighbour, atomic that claims it, place in the next frontier.
+// One level of block 0: four lanes walk the edges of a light vertex, a warp those of a piece of a heavy one. The chain of
+// accesses that wait for each other, and the instructions between them, are the time of a level: the id of the neighbour,
+// the atomic that claims it, its place in the next frontier.
 DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const SmallCount& size,
                         SmallCount& count, L depth) {
-    const u32 light = (size.vertices + 31) / 32, tasks = light + size.heavy;
+    constexpr u32 GROUP = 32 / 4 * PAIR; // light vertices of a warp
+    const u32 light = (size.vertices + GROUP - 1) / GROUP, tasks = light + size.pieces;
 #if VALUES // what the last level claimed is seen from now on
     for (u32 i = threadIdx.x; i < size.vertices; i += THREADS) {
         const I v = from.vertex[i];
@@ -655,66 +667,75 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
         atomicAnd(&s.next[v >> 5], ~(1u << (v & 31)));
     }
     __syncthreads();
+    u32* const claims = s.next;
+#else
+    u32* const claims = s.seen;
 #endif
+    const I* const indices = s.indices;
+    const O* const indptr = s.indptr;
     for (u32 task = warp_id(); task < tasks; task += WARPS) {
         const bool heavy = task >= light;
-        const u32 i = heavy ? from.heavy[task - light] : 32 * task + lane_id();
-        I u = 0;
-        O e = 0, end = 0;
-        if (i < size.vertices) {
-            u = from.vertex[i];
-            e = from.start[i];
-            end = from.end[i];
-            if (heavy)
-                e += lane_id();
-            else if (end - e > LIGHT)
-                e = end;
-        }
-        const int stride = heavy ? 32 : 1;
-        while (__any_sync(FULL_WARP, e < end)) {
-            I v[EACH];
-            bool found[EACH];
-            u32 word[EACH];
-            O first[EACH], last[EACH];
+        const u32 piece = heavy ? from.heavy[task - light] : 0;
+        I u[PAIR];
+        O e[PAIR], end[PAIR];
 #pragma unroll
-            for (int k = 0; k < EACH; k++) {
-                found[k] = e + k * stride < end;
-                v[k] = found[k] ? s.indices[e + k * stride] : 0;
+        for (int k = 0; k < PAIR; k++) {
+            const u32 i = heavy ? piece & 0xffff : GROUP * task + 8 * k + lane_id() / 4;
+            e[k] = end[k] = 0;
+            if (i >= size.vertices) continue;
+            u[k] = from.vertex[i];
+            const O start = from.start[i], stop = from.end[i];
+            if (heavy) {
+                const O offset = (O)(piece >> 16) * PIECE;
+                e[k] = start + offset + 32 * k + lane_id();
+                end[k] = stop - start - offset > PIECE ? start + offset + PIECE : stop;
+            } else if (stop - start <= LIGHT) {
+                e[k] = start + (lane_id() & 3);
+                end[k] = stop;
+            }
+        }
+        const int stride = heavy ? 32 * PAIR : 4;
+        while (__any_sync(FULL_WARP, e[0] < end[0] || e[1] < end[1])) {
+            I v[PAIR];
+            bool found[PAIR];
+            u32 word[PAIR];
+            O first[PAIR], last[PAIR];
+#pragma unroll
+            for (int k = 0; k < PAIR; k++) {
+                found[k] = e[k] < end[k];
+                v[k] = found[k] ? indices[e[k]] : 0;
             }
 #if VALUES
-            u32* claims = s.next;
 #pragma unroll
-            for (int k = 0; k < EACH; k++)
+            for (int k = 0; k < PAIR; k++)
                 word[k] = found[k] ? load_relaxed(&s.seen[v[k] >> 5]) : 0;
 #pragma unroll
-            for (int k = 0; k < EACH; k++) {
+            for (int k = 0; k < PAIR; k++) {
                 found[k] = found[k] && !((word[k] >> (v[k] & 31)) & 1u);
                 if (ADD_KIND != ADD_ANY && found[k])
-                    combine(&s.value[v[k]], product(s.values, u, v[k], e + k * stride));
+                    combine(&s.value[v[k]], product(s.values, u[k], v[k], e[k]));
             }
-#else
-            u32* claims = s.seen;
 #endif
             // the row is wanted only of those that are found, but waiting to know costs more than looking
 #pragma unroll
-            for (int k = 0; k < EACH; k++) {
+            for (int k = 0; k < PAIR; k++) {
                 word[k] = found[k] ? atomicOr(&claims[v[k] >> 5], 1u << (v[k] & 31)) : FULL_WARP;
-                first[k] = found[k] ? s.indptr[v[k]] : 0;
-                last[k] = found[k] ? s.indptr[v[k] + 1] : 0;
+                first[k] = found[k] ? indptr[v[k]] : 0;
+                last[k] = found[k] ? indptr[v[k] + 1] : 0;
             }
 #pragma unroll
-            for (int k = 0; k < EACH; k++) {
+            for (int k = 0; k < PAIR; k++) {
                 found[k] = !((word[k] >> (v[k] & 31)) & 1u);
                 if (found[k]) {
                     s.level[v[k]] = depth;
 #if VALUES
                     if (ADD_KIND == ADD_ANY)
-                        store_relaxed(&s.value[v[k]], product(s.values, u, v[k], e + k * stride));
+                        store_relaxed(&s.value[v[k]], product(s.values, u[k], v[k], e[k]));
 #endif
                 }
+                e[k] += stride;
             }
             small_add(to, count, found, v, first, last);
-            e += EACH * stride;
         }
     }
 }
@@ -729,9 +750,9 @@ CALLED void small_levels(const I* sources, const Z* source_values, i64 nf, i64 d
     __syncthreads();
     for (i64 base = 32 * warp_id(); base < nf; base += THREADS) {
         const i64 i = base + lane_id();
-        I v[EACH] = {};
-        O first[EACH] = {}, last[EACH] = {};
-        const bool found[EACH] = {i < nf};
+        I v[PAIR] = {};
+        O first[PAIR] = {}, last[PAIR] = {};
+        const bool found[PAIR] = {i < nf};
         if (found[0]) {
             v[0] = sources ? sources[i] : s.queue[i];
             first[0] = s.indptr[v[0]];
