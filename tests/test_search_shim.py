@@ -1,4 +1,4 @@
-"""The CUDA search without a GPU: its host code on NumPy arrays, its kernels as C++ under the shim."""
+"""The CUDA search without a GPU: its host code on NumPy arrays, its kernels under the shim."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,28 +73,17 @@ def search(
     >>> paths.level.to_numpy().tolist(), paths.value.to_numpy().tolist()
     ([0, 1, 1, 2], [1, 1, 1, 2])
     """
-    A, typed = _checked(A, start, semiring, direction)
+    A, plan = _checked(A, start, semiring, direction)
     depth = _max_depth(max_depth, A)
     # a Matrix that lives for this call alone is not worth a transpose
-    T = (
-        A.T
-        if direction != "push" and (direction == "pull" or A.has_transpose or not A.transient)
-        else None
-    )
-    only_levels = semiring.monoid == monoids.any and semiring.multiply == binary.pair
+    pulls = direction == "pull" or (direction == "auto" and (A.has_transpose or not A.transient))
     if start.nvals == 0:
         empty = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
-        nothing = None if only_levels else Vector.empty(A.nrows, typed.dtype, device=A.device)
+        nothing = Vector.empty(A.nrows, plan.typed.dtype, device=A.device) if plan.values else None
         return Search(empty, nothing, [] if trace else None)
+    typed = plan.typed if plan.values else None
     level, value, rows = backend(A.device).search(
-        A,
-        T,
-        start,
-        None if only_levels else typed,
-        _first_decides(semiring),
-        direction,
-        depth,
-        trace,
+        A, A.T if pulls else None, start, typed, plan.first, direction, depth, trace
     )
     return Search(level, value, None if rows is None else _levels(rows, level.nvals))
 
@@ -109,9 +99,9 @@ def composed(
     """`search` out of operations: what it means, and what a loop of one's own costs. Its value is
     never None.
     """
-    A, typed = _checked(A, start, semiring, direction)
+    A, plan = _checked(A, start, semiring, direction)
     level = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
-    value = Vector.empty(A.nrows, typed.dtype, device=A.device)
+    value = Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
     q, depth, last = start, 0, _max_depth(max_depth, A)
     while q.nvals:
         assign(level, depth, mask=q.S)
@@ -123,9 +113,15 @@ def composed(
     return Search(level, value, None)
 
 
-def _checked(
-    A: Any, start: Vector, semiring: Semiring, direction: str
-) -> tuple[Matrix, TypedSemiring]:
+class _Plan(NamedTuple):
+    """What a semiring means for a search over given types."""
+
+    typed: TypedSemiring
+    values: bool  # whether there is anything to know beside the levels
+    first: bool  # whether the first product of a row of in-edges is the sum
+
+
+def _checked(A: Any, start: Vector, semiring: Semiring, direction: str) -> tuple[Matrix, _Plan]:
     A, start = checks.matrix("search", A), checks.vector("search", "start", start)
     if A.nrows != A.ncols:
         raise DimensionMismatch(f"search: A: expected a square matrix, got {A.nrows} x {A.ncols}")
@@ -133,16 +129,25 @@ def _checked(
     checks.same_device("search", A=A, start=start)
     checks.direction("search", direction)
     ring = checks.semiring("search", semiring)
+    return A, _plan(ring, start.dtype, A.dtype, A.indices.dtype)
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -> _Plan:
+    """Kept, for comparing operators costs more than all other checks of a call."""
     # the values of one level are the operands of the next: their type has to come to rest
-    typed = checks.typed("search", ring, start.dtype, A.dtype, index=A.indices.dtype)
-    again = checks.typed("search", ring, typed.dtype, A.dtype, index=A.indices.dtype)
+    typed = checks.typed("search", ring, start, entries, index=index)
+    again = checks.typed("search", ring, typed.dtype, entries, index=index)
     if again.dtype != typed.dtype:
         raise DomainMismatch(
-            f"search: semiring: {ring!r} makes {typed.dtype} of {start.dtype} "
-            f"and {again.dtype} of {typed.dtype}; "
-            f"start from values of type {again.dtype}"
+            f"search: semiring: {ring!r} makes {typed.dtype} of {start} "
+            f"and {again.dtype} of {typed.dtype}; start from values of type {again.dtype}"
         )
-    return A, again
+    # any of them, or the least of ascending ids
+    ids = (binary.secondi, binary.firstj)
+    least_id = ring.monoid == monoids.min and ring.multiply in ids
+    takes_any = ring.monoid == monoids.any
+    return _Plan(again, not (takes_any and ring.multiply == binary.pair), takes_any or least_id)
 
 
 def _max_depth(max_depth: int | None, A: Matrix) -> int:
@@ -151,16 +156,6 @@ def _max_depth(max_depth: int | None, A: Matrix) -> int:
     if isinstance(max_depth, bool) or not isinstance(max_depth, int | np.integer) or max_depth < 0:
         raise ValueError(f"max_depth: expected an integer >= 0 or None, got {max_depth!r}")
     return min(int(max_depth), A.nrows)
-
-
-def _first_decides(semiring: Semiring) -> bool:
-    """Whether the first product of a row of in-edges is the sum: any of them, or the least of
-    ascending ids.
-    """
-    ids = (binary.secondi, binary.firstj)
-    return semiring.monoid == monoids.any or (
-        semiring.monoid == monoids.min and semiring.multiply in ids
-    )
 
 
 def _levels(rows: np.ndarray, reached: int) -> list[Level]:
