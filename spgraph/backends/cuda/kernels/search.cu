@@ -466,14 +466,6 @@ CALLED void publish(u32 count, u64 edges, u32 probes, u64* packed, u64* all_prob
     if (TRACE && threadIdx.x == 0) atomicAdd(all_probes, block_sum[2]);
 }
 
-// A vertex that is not settled yet: where it stands in the warp's words, its row of in-edges, the first of them.
-struct OpenRow {
-    int word, bit;
-    I v;
-    O begin, end;
-    Heads heads;
-};
-
 CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
     const int lane = lane_id();
     // the warps of a block take neighbouring words
@@ -491,31 +483,22 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
         const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
         hit[lane] = 0;
         __syncwarp();
-        // each round loads what the next one starts from before it waits for its own
-        OpenRow next_row = {};
-        for (int base = -32; base < total; base += 32) {
-            const OpenRow row = next_row;
-            next_row = {};
-            if (base + 32 < total) {
-                const int rank = base + 32 + lane;
-                const bool active = rank < total;
-                next_row.word = warp_search(upto - __popc(open), active ? rank : 0);
-                const int before = shuffle(upto - __popc(open), next_row.word);
-                next_row.bit = nth_bit(shuffle(open, next_row.word), active ? rank - before : 0);
-                next_row.v = (I)(32 * (begin + next_row.word) + next_row.bit);
-                if (active) {
-                    next_row.begin = s.t_indptr[next_row.v];
-                    next_row.end = s.t_indptr[next_row.v + 1];
-                    if ((FIRST || !VALUES) && s.heads) next_row.heads = s.heads[next_row.v];
-                }
-            }
-            if (base < 0) continue;
-            const I v = row.v;
-            O e = row.begin, end = row.end;
+        for (int base = 0; base < total; base += 32) {
+            const int rank = base + lane;
+            const bool active = rank < total;
+            const int word = warp_search(upto - __popc(open), active ? rank : 0);
+            const int before = shuffle(upto - __popc(open), word);
+            const int bit = nth_bit(shuffle(open, word), active ? rank - before : 0);
+            const I v = (I)(32 * (begin + word) + bit);
+            O e = 0, end = 0;
             bool found = false, stop = false;
             Z sum = nothing();
-            if ((FIRST || !VALUES) && s.heads && e < end) {
-                const Heads& heads = row.heads;
+            if (active) {
+                e = s.t_indptr[v];
+                end = s.t_indptr[v + 1];
+            }
+            if ((FIRST || !VALUES) && s.heads && active) {
+                const Heads heads = s.heads[v];
                 bool here[4];
                 here[0] = test_bit(s.frontier, heads.id[0]);
 #pragma unroll
@@ -557,7 +540,7 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
                 }
             }
             if (found) { // of a row left to the grid, what this lane has is what the grid combines the rest into
-                atomicOr(&hit[row.word], 1u << row.bit);
+                atomicOr(&hit[word], 1u << bit);
                 s.level[v] = depth;
 #if VALUES
                 s.value[v] = sum;
