@@ -17,7 +17,6 @@ from spgraph.containers.arrays import (
     device_of,
     index_dtype,
     is_cuda,
-    module_of,
     move,
     pack_bits,
 )
@@ -88,15 +87,10 @@ class Matrix(MatrixSugar):
         """A matrix without entries."""
         if nrows < 0 or ncols < 0:
             raise ValueError(f"nrows, ncols: expected integers >= 0, got {nrows}, {ncols}")
-        xp = module_of(check_device(device))
         kind = index_dtype(max(nrows, ncols))
-        return cls(
-            nrows,
-            ncols,
-            xp.zeros(nrows + 1, np.int32),
-            xp.empty(0, kind),
-            xp.empty(0, value_dtype(dtype)),
-        )
+        parts = (np.zeros(nrows + 1, np.int32), np.empty(0, kind), np.empty(0, value_dtype(dtype)))
+        device = check_device(device)
+        return cls(nrows, ncols, *(move(part, device) for part in parts))
 
     @classmethod
     def from_scipy(cls, S: Any, *, symmetric: bool | None = None) -> Matrix:

@@ -15,7 +15,6 @@ from spgraph.containers.arrays import (
     count_bits,
     device_of,
     index_dtype,
-    module_of,
     move,
     pack_bits,
     unpack_bits,
@@ -69,19 +68,18 @@ class Vector(VectorSugar):
         """A vector of `size` positions without entries."""
         if size < 0:
             raise ValueError(f"size: expected an integer >= 0, got {size}")
-        xp = module_of(check_device(device))
-        return cls(size, xp.empty(0, value_dtype(dtype)), indices=xp.empty(0, index_dtype(size)))
+        device = check_device(device)
+        values = move(np.empty(0, value_dtype(dtype)), device)
+        return cls(size, values, indices=move(np.empty(0, index_dtype(size)), device))
 
     @classmethod
     def unit(cls, index: int, value: Any, *, size: int, dtype: Any, device: str = "cpu") -> Vector:
         """A vector of `size` positions with one entry: `value` at `index`."""
-        xp = module_of(check_device(device))
-        kind = index_dtype(size)
-        indices = xp.full(1, index, kind)
-        same = value == index and kind == dtype
-        return cls(
-            size, indices if same else xp.full(1, value, value_dtype(dtype)), indices=indices
-        )
+        device, kind = check_device(device), index_dtype(size)
+        # made here and moved, for a kernel that fills them would have to be compiled first
+        indices = move(np.array([index], kind), device)
+        values = move(np.array([value], value_dtype(dtype)), device)
+        return cls(size, values, indices=indices)
 
     @classmethod
     def from_dense(cls, array: Array, *, missing: Any = None) -> Vector:

@@ -57,6 +57,7 @@ def preambles() -> dict[str, str]:
         + preamble.function(plus, UNION=True),
         "heads": preamble.types(O=index, I=index) + preamble.constants(HUBS=True),
         "extract": preamble.types(U=single, N=index, J=index),
+        "nonempty": preamble.types(O=index),
         "masks": preamble.types(U=single, N=index) + preamble.constants(STRUCTURE=False),
         "pull": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=True, FULL=False)
         + product

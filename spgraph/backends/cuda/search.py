@@ -61,7 +61,7 @@ def search(
     heads = nonempty = jit.NULL
     findable = n
     if T is not None:
-        nonempty, findable = T.nonempty_rows(), T.nonempty_count()
+        nonempty, findable = nonempty_rows(T)
         if first or semiring is None:
             heads = row_heads(T, A, hubs=semiring is None)
     arguments = (
@@ -124,6 +124,21 @@ def _kernel(text: str, device_id: int, shared: int) -> Any:
     kernel = jit.kernel("search", "search", text, cooperative=True)
     kernel.max_dynamic_shared_size_bytes = shared
     return kernel
+
+
+def nonempty_rows(T: Matrix) -> tuple[Any, int]:
+    """(one bit a row that has an entry, how many there are), found once and kept with T.
+
+    One small program instead of the six of CuPy's that `Matrix.nonempty_rows` needs here: in the
+    first call of a process each takes a quarter of a second to compile.
+    """
+    if "nonempty_count" not in T._derived:
+        xp = array_module(T.indptr)
+        bits, count = xp.empty(words(T.nrows), np.uint32), xp.zeros(1, np.int64)
+        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=T.indptr.dtype))
+        jit.sweep(kernel, 32 * bits.size, T.nrows, T.indptr, bits, count)
+        T._derived["nonempty"], T._derived["nonempty_count"] = bits, int(count[0])
+    return T._derived["nonempty"], T._derived["nonempty_count"]
 
 
 def row_heads(T: Matrix, A: Matrix, *, hubs: bool) -> Any:
