@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers import Mask, Matrix, Vector, as_matrix
-from spgraph.containers.arrays import Array, array_module, device_of, move
+from spgraph.containers.arrays import Array, array_module, device_of, move, on_device
 from spgraph.containers.vector import value_dtype
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, Monoid, Semiring, UnaryOp
@@ -189,12 +189,7 @@ def index_array(name: str, indices: Any, size: int, device: str) -> Array:
 
 
 def _arange(device: str, start: int, stop: int, step: int) -> Array:
-    from spgraph.containers.arrays import module_of
-
-    if device == "cpu":
-        return np.arange(start, stop, step)
-    xp = module_of(device)
-    with xp.cuda.Device(int(device.partition(":")[2])):
+    with on_device(device) as xp:
         return xp.arange(start, stop, step)
 
 

@@ -4,7 +4,9 @@ are packed.
 CuPy is imported only when an array already is CuPy's, or when one has to be made on a CUDA device.
 """
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -75,14 +77,19 @@ def move(array: Array, device: str) -> Array:
         return array
     if device == "cpu":
         return array.get()
-    cupy = import_cupy()
-    with cupy.cuda.Device(int(device.partition(":")[2])):
+    with on_device(device) as cupy:
         return cupy.asarray(array)
 
 
-def module_of(device: str) -> Any:
-    """The library that makes arrays for `device`."""
-    return np if device == "cpu" else import_cupy()
+@contextlib.contextmanager
+def on_device(device: str) -> Iterator[Any]:
+    """The library that makes arrays for `device` (a full name), which is then the current one."""
+    if device == "cpu":
+        yield np
+        return
+    cupy = import_cupy()
+    with cupy.cuda.Device(int(device.partition(":")[2])):
+        yield cupy
 
 
 def index_dtype(bound: int) -> np.dtype:

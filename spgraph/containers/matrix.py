@@ -18,6 +18,7 @@ from spgraph.containers.arrays import (
     index_dtype,
     is_cuda,
     move,
+    on_device,
     pack_bits,
 )
 from spgraph.containers.mask import Mask
@@ -88,9 +89,13 @@ class Matrix(MatrixSugar):
         if nrows < 0 or ncols < 0:
             raise ValueError(f"nrows, ncols: expected integers >= 0, got {nrows}, {ncols}")
         kind = index_dtype(max(nrows, ncols))
-        parts = (np.zeros(nrows + 1, np.int32), np.empty(0, kind), np.empty(0, value_dtype(dtype)))
-        device = check_device(device)
-        return cls(nrows, ncols, *(move(part, device) for part in parts))
+        with on_device(check_device(device)) as xp:
+            parts = (
+                xp.zeros(nrows + 1, np.int32),
+                xp.empty(0, kind),
+                xp.empty(0, value_dtype(dtype)),
+            )
+        return cls(nrows, ncols, *parts)
 
     @classmethod
     def from_scipy(cls, S: Any, *, symmetric: bool | None = None) -> Matrix:

@@ -16,6 +16,7 @@ from spgraph.containers.arrays import (
     device_of,
     index_dtype,
     move,
+    on_device,
     pack_bits,
     unpack_bits,
 )
@@ -68,18 +69,19 @@ class Vector(VectorSugar):
         """A vector of `size` positions without entries."""
         if size < 0:
             raise ValueError(f"size: expected an integer >= 0, got {size}")
-        device = check_device(device)
-        values = move(np.empty(0, value_dtype(dtype)), device)
-        return cls(size, values, indices=move(np.empty(0, index_dtype(size)), device))
+        with on_device(check_device(device)) as xp:
+            values, indices = xp.empty(0, value_dtype(dtype)), xp.empty(0, index_dtype(size))
+        return cls(size, values, indices=indices)
 
     @classmethod
     def unit(cls, index: int, value: Any, *, size: int, dtype: Any, device: str = "cpu") -> Vector:
         """A vector of `size` positions with one entry: `value` at `index`."""
-        device, kind = check_device(device), index_dtype(size)
-        # made here and moved, for a kernel that fills them would have to be compiled first
-        indices = move(np.array([index], kind), device)
-        values = move(np.array([value], value_dtype(dtype)), device)
-        return cls(size, values, indices=indices)
+        kind, dtype = index_dtype(size), value_dtype(dtype)
+        with on_device(check_device(device)) as xp:
+            if value == index and kind == dtype:  # one fill instead of two
+                pair = xp.full(2, index, kind)
+                return cls(size, pair[1:], indices=pair[:1])
+            return cls(size, xp.full(1, value, dtype), indices=xp.full(1, index, kind))
 
     @classmethod
     def from_dense(cls, array: Array, *, missing: Any = None) -> Vector:
