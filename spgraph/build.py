@@ -20,18 +20,20 @@ from spgraph.containers.arrays import (
 )
 from spgraph.containers.vector import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
+from spgraph.semirings import BinaryOp, Monoid
 
 
 def build_vector(
     indices: Array, values: Any, *, size: int | None, dtype: Any, dup_op: Any, device: str | None
 ) -> Vector:
     """See `Vector.from_coo`."""
+    _check_dup_op(dup_op)
     indices = _ids("indices", indices, device)
     size = _extent("size", "indices", indices, size)
     scalar = np.ndim(values) == 0
     values = _values(values, indices, dtype)
     xp = array_module(indices)
-    keys = indices.astype(index_dtype(size), copy=False)
+    keys = indices.astype(index_dtype(size), copy=True)  # never the caller's own array
     keys, values, starts = _group(keys, values, dup_op, scalar, "indices", lambda key: f"{key}")
     unique = keys if starts is None else keys[starts]
     return Vector(size, xp.ascontiguousarray(values), indices=unique).conform()
@@ -50,6 +52,7 @@ def build_matrix(
     device: str | None,
 ) -> Matrix:
     """See `Matrix.from_coo`."""
+    _check_dup_op(dup_op)
     rows = _ids("rows", rows, device)
     columns = _ids("columns", columns, device_of(rows) if device is None else device)
     if rows.size != columns.size:
@@ -69,7 +72,7 @@ def build_matrix(
             "nrows * ncols: expected at most 2**63 to build from coordinates, "
             f"got {nrows} x {ncols}"
         )
-    iso = np.ndim(values) == 0
+    iso = np.ndim(values) == 0 and dup_op is None
     values = _values(values, rows, dtype)
     xp = array_module(rows)
 
@@ -111,6 +114,13 @@ def build_matrix(
     )
 
 
+def _check_dup_op(dup_op: Any) -> None:
+    if dup_op is not None and not isinstance(dup_op, BinaryOp | Monoid):
+        raise DomainMismatch(
+            f"dup_op: expected a BinaryOp or Monoid such as semirings.binary.plus, got {dup_op!r}"
+        )
+
+
 def _ids(name: str, ids: Any, device: str | None) -> Array:
     """`ids` as a 1-D array of non-negative integers on `device`."""
     ids = ids if hasattr(ids, "__cuda_array_interface__") else np.asarray(ids)
@@ -146,8 +156,10 @@ def _values(values: Any, ids: Array, dtype: Any) -> Array:
     xp = array_module(ids)
     values = move(values if is_cuda(values) else np.asarray(values), device_of(ids))
     kind = value_dtype(values.dtype if dtype is None else dtype)
-    if kind.kind in "iu" and values.dtype.kind == "f" and not bool(xp.isfinite(values).all()):
-        raise ValueError(f"values: expected numbers that {kind} holds, got NaN or an infinity")
+    if kind.kind in "iu" and values.dtype.kind in "iuf" and values.size:
+        low, high = values.min(), values.max()  # NaN if there is one: then neither holds
+        if not (low >= np.iinfo(kind).min and high <= np.iinfo(kind).max):
+            raise ValueError(f"values: expected numbers that {kind} holds, got {low} to {high}")
     values = values.astype(kind, copy=values.ndim > 0)
     if values.ndim == 0:
         return xp.full(ids.size, values)

@@ -105,6 +105,8 @@ def assign(
         dtype = value.dtype
     else:
         value = checks.scalar("assign", "value", value, w.dtype)
+        if w.dtype.kind in "iu" and not np.isfinite(value):
+            raise ValueError(f"assign: value: expected a number that {w.dtype} holds, got {value}")
         dtype = value.dtype
     function = checks.accumulator("assign", accum, w, dtype)
     if ids is None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from fixtures_device import device  # noqa: F401
 
+import spgraph as sg
 from spgraph.containers import Mask, Matrix, Vector, as_matrix
 from spgraph.errors import (
     BackendMismatch,
@@ -394,3 +396,42 @@ def test_nbytes_counts_all_arrays() -> None:
     assert Vector.from_coo([0], [1.0], size=64).to_bitmap().nbytes == 64 * 8 + 8
     A = Matrix.from_coo([0], [0], nrows=4, ncols=4)
     assert A.nbytes == 5 * 4 + 4 + 1
+
+
+def test_from_coo_counts_repeats_of_a_scalar() -> None:
+    A = sg.Matrix.from_coo([0, 0, 1], [1, 1, 0], 1, dup_op=binary.plus)
+    assert A.to_scipy().toarray().tolist() == [[0, 2], [1, 0]]
+
+
+def test_from_coo_never_keeps_the_callers_indices() -> None:
+    ids = np.array([2, 5], np.int32)
+    v = sg.Vector.from_coo(ids, [1, 2], size=1000)
+    ids[0] = 7
+    assert v.to_coo()[0].tolist() == [2, 5]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: sg.Vector.from_coo([1], [300], dtype=np.int8), ValueError, "int8 holds, got 300"),
+        (lambda: sg.Vector.from_coo([1], [1e30], dtype=np.int32), ValueError, "int32 holds"),
+        (lambda: sg.Vector.from_coo([1, 2], [1, 2], dup_op="plus"), TypeError, "dup_op: expected"),
+        (lambda: sg.Matrix.from_scipy(np.eye(3)), TypeError, "Matrix.from_dense takes arrays"),
+        (
+            lambda: sg.assign(sg.Vector.from_dense([1, 2]), float("nan"), [0]),
+            ValueError,
+            "assign: value: expected a number that int64 holds, got nan",
+        ),
+    ],
+)
+def test_values_and_arguments_that_do_not_fit(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_nan_is_dropped_in_every_direction() -> None:
+    A = sg.Matrix.from_coo([0], [1], [np.nan], nrows=2, ncols=2)
+    u = sg.Vector.from_coo([0], [1.0], size=2)
+    for direction in ("push", "pull"):
+        t = sg.vxm(u, A, sg.semirings.min_plus, direction=direction)
+        assert t.to_coo()[1].tolist() == [np.inf]

@@ -111,6 +111,11 @@ class Matrix(MatrixSugar):
         >>> sg.Matrix.from_scipy(S).values is S.data
         True
         """
+        if not hasattr(S, "tocsr"):
+            raise DomainMismatch(
+                f"S: expected a SciPy or CuPy sparse array or matrix, got {type(S).__name__}; "
+                "Matrix.from_dense takes arrays"
+            )
         csr = S.tocsr()
         if csr.ndim != 2:
             raise DomainMismatch(f"S: expected 2 dimensions, got {csr.ndim}")
@@ -170,9 +175,7 @@ class Matrix(MatrixSugar):
         return A if weight is not None else A.pattern()
 
     def pattern(self) -> Matrix:
-        """The iso Matrix of value True at the same entries; shares the index arrays and what was
-        derived from them.
-        """
+        """The iso Matrix of value True at the same entries; shares the index arrays."""
         xp = array_module(self.indices)
         A = Matrix(
             self.nrows,

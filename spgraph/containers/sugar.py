@@ -17,6 +17,7 @@ class VectorSugar:
     """`v @ A`, and building a Vector from coordinates."""
 
     __slots__ = ()
+    __array_ufunc__ = None  # NumPy leaves `array @ v` to us
 
     @classmethod
     def from_coo(
@@ -55,6 +56,7 @@ class MatrixSugar:
     """`A @ v`, and building a Matrix from coordinates."""
 
     __slots__ = ()
+    __array_ufunc__ = None  # NumPy leaves `array @ A` to us
 
     @classmethod
     def from_coo(

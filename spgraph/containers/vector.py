@@ -156,6 +156,8 @@ class Vector(VectorSugar):
         """The same entries as sorted indices and values; itself if it is sparse."""
         if self.indices is not None:
             return self
+        if callable(self._nvals):  # the arrays of an operation that may have failed
+            self._nvals = self._nvals()
         xp = array_module(self.values)
         kind = index_dtype(self.size)
         # a full vector's values are copied: operations write those of `out` in place

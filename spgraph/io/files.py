@@ -64,7 +64,7 @@ def read(
         raise ValueError(
             f"symmetric: expected True, False or None (as the file says), got {symmetric!r}"
         )
-    suffix, compression = _suffixes(name)
+    suffix, compression = _suffixes(name, KNOWN)
     if not os.path.exists(name):
         raise FileNotFoundError(f"path: there is no file {name}")
     if os.path.isdir(name):
@@ -110,24 +110,23 @@ def write(path: str | os.PathLike[str], A: Any) -> None:
     1
     """
     name = os.fsdecode(path)
-    suffix, compression = _suffixes(name)
-    if suffix not in (".mtx", ".npz") or (suffix == ".npz" and compression):
-        compressed = " ".join(".mtx" + compression for compression in COMPRESSIONS)
-        raise FormatError(f"path: expected a name that ends in .npz .mtx {compressed}, got {name}")
+    suffix, compression = _suffixes(name, (".mtx", ".npz"))
+    if suffix == ".npz" and compression:
+        raise FormatError(f"{name}: expected .npz alone, which is compressed already")
     A = as_matrix(A).to("cpu")
     with replacing(name, compression) as stream:
         (npz if suffix == ".npz" else matrix_market).write(stream, A)
 
 
-def _suffixes(path: str) -> tuple[str, str]:
+def _suffixes(path: str, known: tuple[str, ...]) -> tuple[str, str]:
     """The suffixes that say format and compression ('' for none), in lower case."""
     stem, suffix = os.path.splitext(path.lower())
     compression = suffix if suffix in COMPRESSIONS else ""
     if compression:
         suffix = os.path.splitext(stem)[1]
-    if suffix not in KNOWN:
+    if suffix not in known:
         raise FormatError(
-            f"{path}: unknown suffix {suffix!r}; known are {' '.join(KNOWN)}, each also followed "
+            f"{path}: unknown suffix {suffix!r}; known are {' '.join(known)}, each also followed "
             f"by one of {' '.join(COMPRESSIONS)}; rename the file or make a link to it"
         )
     return suffix, compression

@@ -140,7 +140,8 @@ _yield_processor = types.ExternalFunction(
 SYNC_WORDS = 16
 
 
-@njit(nogil=True, cache=True)
+# not cached by itself: kernels hold it compiled, and the package's folder may be read-only
+@njit(nogil=True)
 def barrier(sync: np.ndarray, threads: int) -> None:
     """Return when all `threads` have called; what each wrote before is visible to all after.
 

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
 
@@ -136,9 +136,13 @@ def new_sync() -> np.ndarray:
 
 @functools.cache
 def _workers() -> tuple[threading.Lock, ThreadPoolExecutor]:
-    return threading.Lock(), ThreadPoolExecutor(
-        max(1, processors() - 1), thread_name_prefix="spgraph"
-    )
+    """The workers, all of them started: a kernel waits until every one of its threads has come."""
+    count = max(1, processors() - 1)
+    pool = ThreadPoolExecutor(count, thread_name_prefix="spgraph")
+    started = threading.Barrier(count)
+    for task in [pool.submit(started.wait) for _ in range(count)]:
+        task.result()
+    return threading.Lock(), pool
 
 
 # the threads of the parent do not exist in a forked child, and its lock may be held for ever
@@ -156,9 +160,15 @@ def launch(kernel: Callable[..., Any], threads: int, *arguments: Any) -> None:
     lock, pool = _workers()
     # kernels wait for each other: two launches that share the workers could wait for ever
     with lock:
-        others = [pool.submit(kernel, thread, threads, *arguments) for thread in range(1, threads)]
+        others: list[Future[None]] = []
         try:
-            kernel(0, threads, *arguments)
-        finally:
-            for other in others:
-                other.result()
+            for thread in range(1, threads):
+                others.append(pool.submit(kernel, thread, threads, *arguments))
+        finally:  # an interrupt in between must not leave some of them waiting for the rest
+            for thread in range(len(others) + 1, threads):
+                others.append(pool.submit(kernel, thread, threads, *arguments))
+            try:
+                kernel(0, threads, *arguments)
+            finally:
+                for other in others:
+                    other.result()

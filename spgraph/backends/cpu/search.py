@@ -91,10 +91,12 @@ def search(
         rows = np.zeros((int(state[DEPTH]), 4), np.int64)
         launch(rows)
     reached = int(state[REACHED])
-    levels = Vector(n, out.level, bits=out.seen, nvals=reached)
+    seen = None if reached == n else out.seen
+    levels = Vector(n, out.level, bits=seen, nvals=reached)
     found = None
     if semiring is not None:
-        found = Vector(n, out.value, bits=out.seen.copy(), nvals=reached)
+        bits = None if seen is None else seen.copy()
+        found = Vector(n, out.value, bits=bits, nvals=reached)
     return levels, found, rows if trace else None
 
 

@@ -20,7 +20,7 @@ typedef long long i64;
 #define DEVICE static __device__ __forceinline__
 #define FULL_WARP 0xffffffffu
 
-// ---- memory: what another block may change is read and written through these, never through a pla
+// ---- memory: what another block may change is read and written through these, never plainly -----
 
 // The shim that runs kernels on a CPU (tests/cuda_host_shim.h) brings its own of what is inline PTX
 // here.

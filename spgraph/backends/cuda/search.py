@@ -15,7 +15,7 @@ from spgraph.semirings import TypedSemiring
 from spgraph.semirings.translate import cuda_function
 
 # as in kernels/search.cu
-THREADS, STAGE, SMALL, PIECES = 1024, 256, 2048, 2080
+THREADS, STAGE, MORE_PIECES = 1024, 256, 32
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # 64-bit words of its Control, and where the ones that the host reads lie
 CONTROL, DEPTH, REACHED = 18, 16, 17
@@ -49,7 +49,9 @@ def search(
     kinds = (A.indices.dtype, A.indptr.dtype, A.dtype, index_dtype(n))
     names = tuple(zip("IOAL", (kind.str for kind in kinds), strict=True))
     text = program(semiring, first, A.iso, trace, names)
-    small = 2 * (SMALL * (A.indices.itemsize + 2 * A.indptr.itemsize) + 4 * PIECES)
+    capacity = small_frontier(A.indices.dtype, A.indptr.dtype)
+    vertex = A.indices.itemsize + 2 * A.indptr.itemsize
+    small = 2 * (capacity * vertex + 4 * (capacity + MORE_PIECES))
     shared = max(small, THREADS // 32 * STAGE * A.indices.itemsize)
     kernel = _kernel(text, jit.current_device(), shared)
     sources = start.indices.astype(A.indices.dtype, copy=False)  # type: ignore[union-attr]
@@ -111,12 +113,19 @@ def program(
     text = preamble.constants(
         VALUES=semiring is not None, FIRST=first, ISO=iso, TRACE=trace
     ) + preamble.types(**{name: np.dtype(kind) for name, kind in types})
+    kinds = dict(types)
+    text += preamble.constants(SMALL=small_frontier(np.dtype(kinds["I"]), np.dtype(kinds["O"])))
     text += cuda_function(rule, "pull_rule", (np.dtype(np.float64),) * counts, np.dtype(bool))
     arguments = "mf, left, open, m" if counts == 4 else "mf, open"
     text += f"#define PULL_PAYS(mf, left, open, m) pull_rule({arguments})\n"
     return text + (
         preamble.types(Z=np.dtype(np.uint8)) if semiring is None else preamble.semiring(semiring)
     )
+
+
+def small_frontier(ids: np.dtype, offsets: np.dtype) -> int:
+    """How many vertices a frontier in shared memory holds: two fit where a block has 99 kB."""
+    return 2048 if ids.itemsize == offsets.itemsize == 4 else 1024
 
 
 @functools.cache

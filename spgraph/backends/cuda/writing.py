@@ -112,8 +112,6 @@ def _write_all(
 ) -> None:
     """By position; a sparse out gets new arrays, another is written in place."""
     w, t = out.to_bitmap(), t.to_bitmap()
-    if w.values is out.values and out.indices is not None:
-        w = w.dup()
     kernel = jit.kernel("write", "write", write_preamble(w, t, accum))
     z_bits = array_module(out.values).empty(words(out.size), np.uint32)
     w_bits, t_bits = (jit.NULL if v.bits is None else v.bits for v in (w, t))
@@ -131,7 +129,9 @@ def _write_all(
             out.size,
             z_bits,
         )
-    out.become(settle(Vector(out.size, w.values, bits=z_bits)))
+    # the values are written: whatever fails from here on, their bits go with them
+    out.become(Vector(out.size, w.values, bits=z_bits))
+    out.become(settle(out))
 
 
 def write_preamble(w: Vector, t: Vector, accum: Function | None) -> str:

@@ -11,6 +11,12 @@ def product(x, y, k, j):
 
 
 @njit(nogil=True, error_model="numpy")
+def sum_of_one(value):
+    """The sum of one product: min and max drop NaN, alone as in company."""
+    return value if TERMINAL == 1 else add(IDENTITY, value)
+
+
+@njit(nogil=True, error_model="numpy")
 def settled(value):
     """Whether adding to `value` changes nothing."""
     if TERMINAL == 1:
@@ -53,7 +59,7 @@ def push(thread, threads, indptr, indices, a, ids, u, mask, invert, splits, z_bi
             y = a[0] if ISO else a[p]
             if z_bits[w] & bit == 0:
                 z_bits[w] |= bit
-                z[np.uint64(j)] = product(x, y, k, j)
+                z[np.uint64(j)] = sum_of_one(product(x, y, k, j))
             elif not settled(z[np.uint64(j)]):
                 z[np.uint64(j)] = add(z[np.uint64(j)], product(x, y, k, j))
 
@@ -89,7 +95,7 @@ def push_few(thread, threads, indptr, indices, a, ids, u, mask, invert, table, k
             if table[slot] < 0:
                 table[slot] = present
                 keys[present] = j
-                z[present] = product(x, y, k, j)
+                z[present] = sum_of_one(product(x, y, k, j))
                 present += 1
             elif not settled(z[at]):
                 z[at] = add(z[at], product(x, y, k, j))

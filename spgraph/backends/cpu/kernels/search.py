@@ -55,6 +55,12 @@ def product(value, values, u, v, e):
 
 
 @inner
+def sum_of_one(z):
+    """The sum of one product: min and max drop NaN, alone as in company."""
+    return z if TERMINAL == 1 else add(IDENTITY, z)
+
+
+@inner
 def ends(z):
     """Whether no further product can change the sum z."""
     return FIRST or TERMINAL == 1 or (TERMINAL == 2 and z == TERMINAL_VALUE)
@@ -102,7 +108,7 @@ def push_level(indptr, indices, values, level, value, seen, depth, queue, count,
                 seen[w] |= bit
                 level[v] = depth
                 if VALUES:
-                    value[v] = product(value, values, u, v, e)
+                    value[v] = sum_of_one(product(value, values, u, v, e))
                 fresh_queue[found] = v
                 found += 1
                 edges += degree_of(indptr, v)
@@ -241,11 +247,9 @@ def pull_shared(
                             hit = True
                             break
                         z = product(value, t_values, u, v, e)
-                        if hit:
-                            z = add(value[v], z)
-                        value[v] = z
+                        value[v] = add(value[v], z) if hit else sum_of_one(z)
                         hit = True
-                        if ends(z):
+                        if ends(value[v]):
                             break
                 if hit:
                     bits = np.uint32(bits | np.uint32(1) << np.uint32(place))

@@ -13,7 +13,7 @@
 //
 // The preamble gives: I (ids), O (offsets), L (levels), A (matrix values), Z (search values); VALUES (0: levels only),
 // ISO, FIRST (the first product decides: `any`, or the least id over sorted rows), TRACE; multiply, the monoid of
-// common.cuh, and PULL_PAYS.
+// common.cuh, PULL_PAYS, and SMALL (capacity of a frontier in shared memory).
 //
 // A search runs most of its code once or twice, so instructions that miss their cache cost more than those that run: the
 // state lies in shared memory, where functions that are not inlined find it, and loops are unrolled only to overlap loads.
@@ -22,9 +22,8 @@ constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
 constexpr int STAGE = 256;        // found vertices a warp holds back; it hands on 128 at a time
 constexpr int EACH = 4;           // edges a thread has in flight
-constexpr int SMALL = 2048;       // capacity of a frontier in shared memory
 constexpr int SMALL_EDGES = 8192; // a small level with more edges than this goes to the grid
-constexpr int ENTER = 1024; // smaller than SMALL, so that a search does not flap between the two
+constexpr int ENTER = SMALL / 2;  // so that a search does not flap between the two
 constexpr int ENTER_EDGES = 4096;
 constexpr int LIGHT =
     16; // in a small level: edges that four lanes walk; a heavier vertex gets a warp for each PIECE
