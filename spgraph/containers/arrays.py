@@ -5,6 +5,7 @@ CuPy is imported only when an array already is CuPy's, or when one has to be mad
 """
 
 import contextlib
+import functools
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -34,6 +35,7 @@ def device_of(array: Array) -> str:
     return f"cuda:{array.device.id}" if is_cuda(array) else "cpu"
 
 
+@functools.cache
 def import_cupy() -> Any:
     """The cupy module, or BackendUnavailable with what to install."""
     try:
