@@ -34,7 +34,7 @@ def compile_log(text: str) -> str:
     options = [b"--gpu-architecture=compute_90", b"--std=c++17"]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = b" " * size
+    log = bytearray(size)  # written in place: never a bytes object
     nvrtc.nvrtcGetProgramLog(program, log)
     nvrtc.nvrtcDestroyProgram(program)
     said = log.decode().strip("\0 \n")
