@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers import Mask, Matrix, Vector, as_matrix
-from spgraph.containers.arrays import Array, array_module, device_of, move, on_device
+from spgraph.containers.arrays import Array, device_of, move, on_device
 from spgraph.containers.vector import value_dtype
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
-from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, Monoid, Semiring, UnaryOp
+from spgraph.semirings import BinaryOp, Function, Monoid, Semiring
 
 
 def matrix(name: str, A: Any) -> Matrix:
@@ -191,23 +191,3 @@ def index_array(name: str, indices: Any, size: int, device: str) -> Array:
 def _arange(device: str, start: int, stop: int, step: int) -> Array:
     with on_device(device) as xp:
         return xp.arange(start, stop, step)
-
-
-__all__ = [
-    "IndexUnaryOp",
-    "UnaryOp",
-    "accumulator",
-    "array_module",
-    "binary",
-    "direction",
-    "index_array",
-    "matrix",
-    "output",
-    "same_device",
-    "same_size",
-    "scalar",
-    "semiring",
-    "thunk",
-    "typed",
-    "vector",
-]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,9 +14,9 @@ from spgraph.containers.arrays import (
     Array,
     array_module,
     check_device,
-    import_cupy,
     index_dtype,
     is_cuda,
+    on_device,
 )
 from spgraph.random_edges import LARGEST, UNIT, WORD, draw_edges, numbers, state_of
 
@@ -133,7 +131,7 @@ def grid(
     if not 0 <= remove < 1:
         raise ValueError(f"remove: expected a number from 0 to less than 1, got {remove!r}")
     state = _state(seed, EDGES)
-    with _on(check_device(device)) as xp:
+    with on_device(check_device(device)) as xp:
         vertex = xp.arange(n, dtype=np.uint64)
         threshold = np.uint64(int(remove * 2.0**64))
         # number 2 v belongs to the edge from v to the right, 2 v + 1 to the one downwards
@@ -214,17 +212,6 @@ def _state(seed: int, purpose: int) -> int:
 # --- edges and arrays to a Matrix -----------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _on(device: str) -> Iterator[Any]:
-    """The array library of `device`, with that device current."""
-    if device == "cpu":
-        yield np
-        return
-    cupy = import_cupy()
-    with cupy.cuda.Device(int(device.partition(":")[2])):
-        yield cupy
-
-
 def _random(
     kind: str,
     parameters: tuple[int, ...],
@@ -238,7 +225,7 @@ def _random(
 ) -> Matrix:
     """The Matrix of `count` edges of a kind that `draw_edges` knows."""
     state = _state(seed, EDGES)
-    with _on(check_device(device)) as xp:
+    with on_device(check_device(device)) as xp:
         labels = None
         if permute:  # no two numbers are equal, so that every sort gives the same permutation
             labels = xp.argsort(numbers(_state(seed, LABELS), xp.arange(n, dtype=np.uint64)))
