@@ -15,8 +15,9 @@ demo: $(VENV)/.demo
 	$(BIN)/spgraph generate kronecker $(SCALE) --output demo-graph.npz
 	$(BIN)/spgraph bfs demo-graph.npz --validate --trace --plot demo-frontier.png
 
+# a file a process: most of the time goes into compiling kernels, which the tests of a file share
 test: $(VENV)/.dev
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check

@@ -2,4 +2,7 @@
 
 from .bfs import BFS, bfs
 
-__all__ = ["BFS", "bfs"]
+__all__ = [
+    "BFS",
+    "bfs",
+]

@@ -6,8 +6,10 @@ functions with the same texts are equal, so a kernel built out of them can be ca
 """
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,8 @@ _ONE_SPELLING = {dtype: dtype for dtype in TYPES}  # "longlong" is found as int6
 BOOL, INT64, FLOAT64 = np.dtype("bool"), np.dtype("int64"), np.dtype("float64")
 
 NAME = "_NAME_"  # stands for the function's name inside the texts
+# parameters that are rows or columns
+PLACES = frozenset(("i", "j", "ix", "jx", "iy", "jy"))
 
 
 def scalar_type(given: Any, owner: str) -> np.dtype[Any]:
@@ -162,6 +166,11 @@ class Function:
     python: Text
     cuda: Text
 
+    @property
+    def positional(self) -> bool:
+        """Whether the value may depend on a row or column."""
+        return _positional(self)
+
     def define_python(self, name: str) -> str:
         """The source of a Numba function called `name`; its module imports `njit`, `np`, `math`."""
         lines = [
@@ -192,6 +201,13 @@ class Function:
     def taking(self, count: int) -> "Function":
         """The same function of its first `count` parameters only; the others must not be used."""
         return replace(self, parameters=self.parameters[:count], arguments=self.arguments[:count])
+
+
+@cache
+def _positional(function: Function) -> bool:
+    places = PLACES.intersection(function.parameters)
+    words = re.findall(r"\w+", "\n".join((function.python.value, *function.python.lines)))
+    return not places.isdisjoint(words)
 
 
 def python_cast(dtype: np.dtype[Any], text: str) -> str:

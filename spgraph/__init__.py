@@ -9,48 +9,29 @@ made of it.
 
 from typing import Any
 
-from spgraph import errors, generators, semirings
-from spgraph.algorithms import BFS, bfs
+from spgraph import algorithms, errors, generators, operations, semirings
+from spgraph.algorithms import *  # noqa: F403
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.io import read, write
-from spgraph.operations import (
-    apply,
-    assign,
-    ewise_add,
-    ewise_mult,
-    extract,
-    mxv,
-    reduce,
-    select,
-    transpose,
-    vxm,
-)
+from spgraph.operations import *  # noqa: F403
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BFS",
     "Mask",
     "Matrix",
     "Vector",
-    "apply",
-    "assign",
-    "bfs",
+    "algorithms",
     "errors",
-    "ewise_add",
-    "ewise_mult",
-    "extract",
     "generators",
-    "mxv",
-    "plot",
+    "operations",
+    "plot",  # noqa: F405 (see __getattr__)
     "read",
-    "reduce",
-    "select",
     "semirings",
-    "transpose",
-    "vxm",
     "write",
 ]
+__all__ += algorithms.__all__
+__all__ += operations.__all__
 
 
 def __getattr__(name: str) -> Any:

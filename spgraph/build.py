@@ -20,6 +20,7 @@ from spgraph.containers.arrays import (
 )
 from spgraph.containers.vector import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
+from spgraph.operations.reductions import reduce_segments
 from spgraph.semirings import BinaryOp, Monoid
 
 
@@ -195,6 +196,4 @@ def _group(
             f"{name}: position {show(where)} is given more than once; "
             "say how to combine the values, for example dup_op=spgraph.semirings.binary.plus"
         )
-    from spgraph.operations import reduce_segments
-
     return keys, reduce_segments(values, starts, dup_op), starts

@@ -13,12 +13,30 @@ from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, I
 from spgraph.semirings import BinaryOp, Function, Monoid, Semiring
 
 
-def matrix(name: str, A: Any) -> Matrix:
+def matrix(name: str, A: Any, argument: str = "A") -> Matrix:
     """A as a Matrix."""
     try:
-        return as_matrix(A)
+        return as_matrix(A, argument)
     except DomainMismatch as error:
         raise DomainMismatch(f"{name}: {error}") from None
+
+
+def operand(name: str, argument: str, u: Any) -> Vector | Matrix:
+    """A Vector as it is, anything else as a Matrix."""
+    if isinstance(u, Vector | Matrix):
+        return u
+    if not is_container(u) and np.ndim(u) < 2:
+        raise DomainMismatch(
+            f"{name}: {argument}: expected a Vector, a Matrix or what Matrix can be made from, "
+            f"got {type(u).__name__}; Vector.from_dense and Vector.from_coo make a Vector"
+        )
+    return matrix(name, u, argument)
+
+
+def is_container(value: Any) -> bool:
+    """Whether it is a Vector, a Matrix, or a sparse matrix or graph of another library."""
+    foreign = hasattr(value, "tocsr") or hasattr(value, "adj")
+    return isinstance(value, Vector | Matrix) or foreign
 
 
 def vector(name: str, argument: str, v: Any) -> Vector:
@@ -51,10 +69,29 @@ def same_size(name: str, left: str, got: int, right: str, expected: int) -> None
         raise DimensionMismatch(f"{name}: {left} {got} != {right} {expected}")
 
 
-def output(
-    name: str, size: int, device: str, mask: Any, accum: Any, replace: bool, out: Any
+def same_shape(
+    name: str, left: str, got: Vector | Matrix, right: str, expected: tuple[int, ...]
 ) -> None:
-    """The keyword arguments that all operations share, for a result of `size` positions."""
+    if got.shape == expected:
+        return
+    size = "size" if len(expected) == 1 else "shape"
+    shapes = [shape[0] if len(shape) == 1 else shape for shape in (got.shape, expected)]
+    raise DimensionMismatch(f"{name}: {left}.{size} {shapes[0]} != {right}.{size} {shapes[1]}")
+
+
+def output(
+    name: str,
+    shape: tuple[int, ...],
+    device: str,
+    mask: Any,
+    accum: Any,
+    replace: bool,
+    out: Any,
+) -> None:
+    """The keyword arguments that all operations share, for a result of `shape`: a Vector or a
+    Matrix.
+    """
+    kind: type[Vector | Matrix] = Vector if len(shape) == 1 else Matrix
     if out is None and accum is not None:
         raise ValueError(
             f"{name}: accum was given without out: there is nothing to accumulate into"
@@ -62,8 +99,11 @@ def output(
     if out is None and replace:
         raise ValueError(f"{name}: replace was given without out: there is nothing to replace")
     if out is not None:
-        vector(name, "out", out)
-        same_size(name, "out.size", out.size, "the result's size", size)
+        if not isinstance(out, kind):
+            raise DomainMismatch(
+                f"{name}: out: expected a {kind.__name__}, got {type(out).__name__}"
+            )
+        same_shape(name, "out", out, "the result", shape)
         same_device(name, **{"the result": _On(device), "out": out})
     if mask is not None:
         if isinstance(mask, Vector | Matrix):
@@ -75,9 +115,11 @@ def output(
             raise DomainMismatch(
                 f"{name}: mask: expected a Mask (v.S, v.V, ~v.S, ~v.V), got {type(mask).__name__}"
             )
-        if not isinstance(mask.parent, Vector):
-            raise DimensionMismatch(f"{name}: mask: expected the mask of a Vector, got {mask!r}")
-        same_size(name, "mask size", mask.parent.size, "the result's size", size)
+        if not isinstance(mask.parent, kind):
+            raise DimensionMismatch(
+                f"{name}: mask: expected the mask of a {kind.__name__}, got {mask!r}"
+            )
+        same_shape(name, "mask", mask.parent, "the result", shape)
         same_device(name, **{"the result": _On(device), "mask": mask.parent})
 
 
@@ -116,7 +158,9 @@ def typed(name: str, op: Any, *types: Any, **index: Any) -> Any:
         raise DomainMismatch(f"{name}: {error}") from None
 
 
-def accumulator(name: str, accum: Any, out: Vector | None, dtype: np.dtype) -> Function | None:
+def accumulator(
+    name: str, accum: Any, out: Vector | Matrix | None, dtype: np.dtype
+) -> Function | None:
     """`accum` between out's type and the result's."""
     if accum is None or out is None:
         return None
@@ -145,11 +189,19 @@ def scalar(name: str, argument: str, value: Any, beside: np.dtype) -> Any:
         return value_dtype(np.result_type(beside, value)).type(value)
     array = value if hasattr(value, "__cuda_array_interface__") else np.asarray(value)
     if array.ndim != 0 or array.dtype.kind not in "biuf":
-        alternative = " or a Vector" if argument == "value" else ""
+        alternative = ", a Vector or a Matrix" if argument == "value" else ""
         raise DomainMismatch(
             f"{name}: {argument}: expected a scalar{alternative}, got {type(value).__name__}"
         )
     return move(array, "cpu").astype(value_dtype(array.dtype))[()]
+
+
+def stored_scalar(name: str, argument: str, value: Any, dtype: np.dtype) -> Any:
+    """A NumPy scalar that is to be stored as `dtype`."""
+    made = scalar(name, argument, value, dtype)
+    if dtype.kind in "iu" and not np.isfinite(made):
+        raise ValueError(f"{name}: {argument}: expected a number that {dtype} holds, got {made}")
+    return made
 
 
 def thunk(name: str, value: Any, beside: np.dtype) -> Any:
@@ -159,35 +211,43 @@ def thunk(name: str, value: Any, beside: np.dtype) -> Any:
     return scalar(name, "thunk", value, beside)
 
 
-def index_array(name: str, indices: Any, size: int, device: str) -> Array:
+def index_array(name: str, indices: Any, size: int, device: str, argument: str) -> Array:
     """`indices`, a slice or a 1-D array of integers, as an array on `device`, all in [0, size)."""
     if isinstance(indices, slice):
         start, stop, step = indices.indices(size)
-        return _arange(device, start, stop, step)
+        with on_device(device) as xp:
+            return xp.arange(start, stop, step)
     array = indices if hasattr(indices, "__cuda_array_interface__") else np.asarray(indices)
     if array.ndim != 1:
         raise DomainMismatch(
-            f"{name}: indices: expected a slice or 1 dimension, got {array.ndim} dimensions"
+            f"{name}: {argument}: expected a slice or 1 dimension, got {array.ndim} dimensions"
         )
     if array.size == 0:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        raise DomainMismatch(f"{name}: indices: expected integers, got {array.dtype}")
+        raise DomainMismatch(f"{name}: {argument}: expected integers, got {array.dtype}")
     if device_of(array) != device:
         if device == "cpu":
             raise BackendMismatch(
-                f"{name}: indices are on {device_of(array)}, the Vector on {device}"
+                f"{name}: {argument} are on {device_of(array)}, the operand on {device}"
             )
         array = move(array, device)
     if array.size:
         low, high = int(array.min()), int(array.max())
         if low < 0 or high >= size:
             raise IndexOutOfBound(
-                f"{name}: indices: expected 0 <= index < {size}, got {low if low < 0 else high}"
+                f"{name}: {argument}: expected 0 <= index < {size}, got {low if low < 0 else high}"
             )
     return array
 
 
-def _arange(device: str, start: int, stop: int, step: int) -> Array:
-    with on_device(device) as xp:
-        return xp.arange(start, stop, step)
+def position(name: str, argument: str, index: Any, size: int) -> int:
+    """A single index, counted from the end where it is negative."""
+    if not -size <= index < size:
+        raise IndexOutOfBound(f"{name}: {argument}: expected an index below {size}, got {index}")
+    return int(index) % size
+
+
+def is_index(value: Any) -> bool:
+    """Whether it is one integer, rather than several or none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -21,6 +21,11 @@ PUSH_STEP = 2.0
 # a pull probe of a vector that is neither empty nor full is a branch that the processor guesses
 # wrong: at half density, the worst, this adds a quarter of itself to the probe
 MISSED_GUESS = 8.0
+# a multiplication of a row-by-row product, which also finds its place in the row, in units of one
+# of a dot product
+ROW_STEP = 2.0
+# making a transpose, an entry
+TRANSPOSE_STEP = 8.0
 
 
 def pull_pays(
@@ -59,3 +64,26 @@ def choose(nvals: int, size: int, edges: int, rows: int, allowed: int, first_hit
         probes = edges * (1.0 + MISSED_GUESS * density * (1.0 - density))
     pull = rows / 32 + probes * allowed / max(rows, 1)
     return "push" if push < pull else "pull"
+
+
+def dots_pay(dot_products: int, row_products: int, transposed: int) -> bool:
+    """Whether a masked product of two matrices should be made of dot products.
+
+    They touch `dot_products` entries, whole rows take `row_products` multiplications; and first the
+    transpose of `transposed` entries has to be made for the dots, or, if negative, for the rows.
+    """
+    return dot_products + TRANSPOSE_STEP * transposed <= ROW_STEP * row_products
+
+
+def bucket_width(step: float, vertices: int, edges: int, device: str) -> float:
+    """How far values may lie apart that a closure treats as equally good (delta-stepping).
+
+    `step` is how much one edge changes a value, on average. A path to a vertex of degree d is
+    replaced by a better one after about step / d: the width is a few of those on a CPU (Meyer and
+    Sanders, "Delta-stepping", 2003). A GPU wants work for many warps in a bucket, which a small
+    degree gives it in a wide one only (measured: road networks, Kronecker graphs of degree 99 to
+    740).
+    """
+    degree = max(edges, 1) / max(vertices, 1)
+    width = step * (4.0 / degree if device == "cpu" else max(300.0 / degree**1.7, 0.11))
+    return width if width > 0 else 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -47,23 +48,24 @@ def push_or_pull(
 
 
 def finish(
-    t: Vector,
+    t: Any,
     mask: Mask | None,
     accum: Function | None,
     replace: bool,
-    out: Vector | None,
+    out: Any,
     *,
     masked: bool = False,
-) -> Vector:
-    """Accumulate t into `out` and write under the mask.
+) -> Any:
+    """Accumulate the Vector or Matrix t into `out` and write under the mask.
 
     `masked` says that t holds nothing outside of the mask already.
     """
     if out is None:
         if mask is None or masked:
             return t
-        out, replace = Vector.empty(t.size, t.dtype, device=t.device), True
+        out, replace = type(t).empty(*t.shape, t.dtype, device=t.device), True
     elif masked and replace and accum is None:
         mask = None
-    backend(t.device).write(out, t, mask, accum, replace)
+    on = backend(t.device)
+    (on.write if isinstance(t, Vector) else on.write_matrix)(out, t, mask, accum, replace)
     return out

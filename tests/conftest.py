@@ -18,6 +18,10 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("spgraph")
 
+# Processes side by side that each use all cores would wait for each other at their barriers.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("SPGRAPH_NUM_THREADS", "2")
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out `full` unless -m names it; skip `gpu` and `mpi` where they cannot run, with why."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spgraph import indexing, operations, steps
+from spgraph import operations, steps
 from spgraph.backends import cuda
 from spgraph.backends.cuda import jit
 from spgraph.backends.cuda.sources import source
@@ -119,6 +119,6 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
         jit, "sweep", lambda kernel, threads, *rest: jit.launch(kernel, min(threads, 1024), *rest)
     )
     monkeypatch.setattr(jit, "occupancy", lambda *arguments: 2)
-    for module in (steps, operations, indexing):
-        if hasattr(module, "backend"):
-            monkeypatch.setattr(module, "backend", lambda device: cuda)
+    parts = [module for module in vars(operations).values() if hasattr(module, "backend")]
+    for module in (steps, *parts):
+        monkeypatch.setattr(module, "backend", lambda device: cuda)

@@ -24,3 +24,8 @@ def entries(v: Any) -> dict[int, Any]:
     v = v.to("cpu")
     indices, values = v.to_coo()
     return dict(zip(indices.tolist(), values.tolist(), strict=True))
+
+
+def matrix_entries(A: Any) -> dict[tuple[int, int], Any]:
+    """The entries of a Matrix as Python values by position."""
+    return {(i, j): value for i, j, value in A}

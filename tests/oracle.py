@@ -80,12 +80,15 @@ def total(add: str, dtype: Any, values: list[Any]) -> Any:
     return result
 
 
-def allowed(size: int, kind: str, parent: Entries) -> set[int]:
-    """The positions that a mask of this kind selects."""
+def allowed(size: Any, kind: str, parent: dict[Any, Any]) -> set[Any]:
+    """The positions that a mask of this kind selects, of a vector's size or a matrix's shape."""
+    everywhere: set[Any] = set(range(size)) if isinstance(size, int) else set()
+    if isinstance(size, tuple):
+        everywhere = {(i, j) for i in range(size[0]) for j in range(size[1])}
     if kind == "none":
-        return set(range(size))
+        return everywhere
     chosen = {i for i in parent if kind.endswith("structure") or parent[i]}
-    return set(range(size)) - chosen if kind.startswith("complement") else chosen
+    return everywhere - chosen if kind.startswith("complement") else chosen
 
 
 def write(

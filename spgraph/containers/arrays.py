@@ -16,7 +16,7 @@ from spgraph.errors import BackendUnavailable
 
 Array = Any  # numpy.ndarray or cupy.ndarray: the two share no static type
 
-INT32_MAX = 2**31 - 1
+INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
 
 
 def is_cuda(array: Array) -> bool:

@@ -4,6 +4,7 @@ known symmetry.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,14 @@ from spgraph.containers.arrays import (
     on_device,
     pack_bits,
 )
+from spgraph.containers.conversions import MatrixConversions
 from spgraph.containers.mask import Mask
-from spgraph.containers.sugar import MatrixSugar
-from spgraph.containers.vector import value_dtype
+from spgraph.containers.sugar import MatrixSugar, transposed
+from spgraph.containers.vector import Vector, value_dtype
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 
-class Matrix(MatrixSugar):
+class Matrix(MatrixConversions, MatrixSugar):
     """A sparse matrix; as a graph, A[i, j] is the edge i -> j.
 
     The arrays are canonical CSR: the columns of row i are indices[indptr[i]:indptr[i + 1]],
@@ -48,6 +50,7 @@ class Matrix(MatrixSugar):
         "_derived",
         "indices",
         "indptr",
+        "is_made",
         "iso",
         "ncols",
         "nrows",
@@ -74,6 +77,8 @@ class Matrix(MatrixSugar):
         self.values = values
         self.iso = iso
         self.symmetric = symmetric if nrows == ncols else False
+        # False for a transpose that nobody has looked into
+        self.is_made = True
         # True for a Matrix that one call made from a foreign object: nothing it caches is ever used
         # again
         self.transient = False
@@ -97,83 +102,6 @@ class Matrix(MatrixSugar):
             )
         return cls(nrows, ncols, *parts)
 
-    @classmethod
-    def from_scipy(cls, S: Any, *, symmetric: bool | None = None) -> Matrix:
-        """The Matrix of a SciPy sparse array or matrix of any format; its explicit zeros are
-        entries.
-
-        A canonical CSR is borrowed, not copied. Anything else is converted: duplicate entries are
-        summed, as SciPy means them. `symmetric=True` is the caller's word that A equals its
-        transpose; None leaves it to be tested when needed.
-
-        >>> import scipy.sparse, spgraph as sg
-        >>> S = scipy.sparse.csr_array([[0, 2.0], [2.0, 0]])
-        >>> sg.Matrix.from_scipy(S).values is S.data
-        True
-        """
-        if not hasattr(S, "tocsr"):
-            raise DomainMismatch(
-                f"S: expected a SciPy or CuPy sparse array or matrix, got {type(S).__name__}; "
-                "Matrix.from_dense takes arrays"
-            )
-        csr = S.tocsr()
-        if csr.ndim != 2:
-            raise DomainMismatch(f"S: expected 2 dimensions, got {csr.ndim}")
-        dtype = value_dtype(csr.dtype)
-        if not csr.has_canonical_format:
-            csr = csr.copy() if csr is S else csr
-            csr.sum_duplicates()
-        # a canonical CSR may still own arrays longer than its entries
-        nvals = int(csr.indptr[-1])
-        data = csr.data if csr.data.size == nvals else csr.data[:nvals]
-        indices = csr.indices if csr.indices.size == nvals else csr.indices[:nvals]
-        data = data if data.dtype == dtype else data.astype(dtype)
-        return cls(csr.shape[0], csr.shape[1], csr.indptr, indices, data, symmetric=symmetric)
-
-    from_cupyx = from_scipy
-
-    @classmethod
-    def from_dense(cls, array: Array, *, missing: Any = 0) -> Matrix:
-        """The entries of a 2-D NumPy or CuPy array that differ from `missing` (None: all of them).
-
-        >>> import spgraph as sg
-        >>> sg.Matrix.from_dense([[0, 1], [0, 0]]).nvals
-        1
-        """
-        array = array if hasattr(array, "__cuda_array_interface__") else np.asarray(array)
-        if array.ndim != 2:
-            raise DomainMismatch(f"array: expected 2 dimensions, got {array.ndim}")
-        xp = array_module(array)
-        dtype = value_dtype(array.dtype)
-        if missing is None:
-            present = xp.ones(array.shape, bool)
-        else:
-            present = array == array if missing != missing else array != missing
-        indptr = xp.zeros(array.shape[0] + 1, index_dtype(array.size))
-        xp.cumsum(present.sum(axis=1), out=indptr[1:])
-        columns = xp.nonzero(present)[1].astype(index_dtype(max(array.shape)))
-        values = array[present].astype(dtype, copy=False)
-        return cls(array.shape[0], array.shape[1], indptr, columns, values)
-
-    @classmethod
-    def from_networkx(
-        cls, G: Any, *, nodelist: Any = None, weight: str | None = "weight"
-    ) -> Matrix:
-        """The adjacency matrix of a NetworkX graph, rows in the order of `nodelist` (None: G's
-        own).
-
-        `weight` names the edge attribute that becomes the value (1 where an edge lacks it; parallel
-        edges are summed); None makes a pattern matrix. An undirected graph gives a symmetric
-        matrix.
-        """
-        import networkx
-
-        if len(G) == 0:
-            return cls.empty(0, 0)
-        S = networkx.to_scipy_sparse_array(G, nodelist=nodelist, weight=weight, format="csr")
-        A = cls.from_scipy(S, symmetric=True if not G.is_directed() else None)
-        return A if weight is not None else A.pattern()
-
     def pattern(self) -> Matrix:
         """The iso Matrix of value True at the same entries; shares the index arrays."""
         xp = array_module(self.indices)
@@ -190,6 +118,20 @@ class Matrix(MatrixSugar):
 
     # --- what it is -------------------------------------------------------------------------------
 
+    def __getattr__(self, name: str) -> Any:
+        # a transpose is a view: it lacks its arrays until somebody looks at one
+        if name not in ("indptr", "indices", "values"):
+            raise AttributeError(f"'Matrix' object has no attribute {name!r}")
+        made = transposed(self._derived["T"])
+        self.indptr, self.indices, self.values = made.indptr, made.indices, made.values
+        self.is_made = True
+        return getattr(self, name)
+
+    @property
+    def _with_arrays(self) -> Matrix:
+        """Itself, or the transpose of a view."""
+        return self if self.is_made else self._derived["T"]
+
     @property
     def shape(self) -> tuple[int, int]:
         return (self.nrows, self.ncols)
@@ -197,16 +139,16 @@ class Matrix(MatrixSugar):
     @property
     def nvals(self) -> int:
         """How many entries are stored."""
-        return int(self.indices.size)
+        return int(self._with_arrays.indices.size)
 
     @property
     def dtype(self) -> np.dtype:
-        return self.values.dtype
+        return self._with_arrays.values.dtype
 
     @property
     def device(self) -> str:
         """'cpu', or 'cuda:0' and so on."""
-        return device_of(self.indices)
+        return device_of(self._with_arrays.indices)
 
     @property
     def nbytes(self) -> int:
@@ -229,21 +171,24 @@ class Matrix(MatrixSugar):
 
     @property
     def T(self) -> Matrix:
-        """The transpose, made when first asked for and kept; a matrix known to be symmetric is its
-        own.
+        """The transpose, as a view that is kept: its arrays are made when they are first needed.
+        The transpose of a view is the Matrix itself; one known to be symmetric is its own. Writing
+        to a Matrix leaves its views as they are.
         """
         if self.symmetric:
             return self
         if "T" not in self._derived:
-            transposed = transpose(self)
-            transposed._derived["T"] = self
-            self._derived["T"] = transposed
+            view = Matrix.__new__(Matrix)
+            view.nrows, view.ncols = self.ncols, self.nrows
+            view.iso, view.symmetric = self.iso, self.symmetric
+            view.transient, view.is_made, view._derived = False, False, {"T": self}
+            self._derived["T"] = view
         return self._derived["T"]
 
     @property
     def has_transpose(self) -> bool:
-        """Whether `T` costs nothing now."""
-        return bool(self.symmetric) or "T" in self._derived
+        """Whether the arrays of `T` are there."""
+        return bool(self.symmetric) or ("T" in self._derived and self._derived["T"].is_made)
 
     def is_symmetric(self) -> bool:
         """Whether A equals its transpose, entries and values; tested once (by making the
@@ -282,38 +227,20 @@ class Matrix(MatrixSugar):
 
     def row_indices(self) -> Array:
         """The row of every entry, of the type of `indices`."""
+        kind = self.indices.dtype
+        if not is_cuda(self.indices):
+            return np.repeat(np.arange(self.nrows, dtype=kind), np.diff(self.indptr))
+        # cupy.repeat takes no array of counts: a mark where a row begins, and a running sum
         xp = array_module(self.indices)
-        rows = xp.arange(self.nrows, dtype=self.indices.dtype)
-        if is_cuda(self.indices):  # cupy.repeat takes no array of counts
-            return xp.searchsorted(self.indptr[1:], xp.arange(self.nvals), side="right").astype(
-                rows.dtype
-            )
-        return np.repeat(rows, np.diff(self.indptr))
+        marks = xp.zeros(self.nvals, np.dtype(f"u{kind.itemsize}"))
+        starts = self.indptr[1:-1]
+        xp.add.at(marks, starts[starts < self.nvals], marks.dtype.type(1))
+        return xp.cumsum(marks, dtype=marks.dtype).view(kind)
 
     def to_coo(self) -> tuple[Array, Array, Array]:
         """(rows, columns, values): copies on the matrix's device, row by row, columns ascending."""
         values = self.expanded_values()
         return self.row_indices(), self.indices.copy(), values if self.iso else values.copy()
-
-    def to_scipy(self) -> Any:
-        """A scipy.sparse.csr_array of the same entries; it shares the arrays of a CPU Matrix where
-        the types allow it.
-        """
-        import scipy.sparse
-
-        A = self.to("cpu")
-        return scipy.sparse.csr_array((A.expanded_values(), A.indices, A.indptr), shape=A.shape)
-
-    def to_cupyx(self) -> Any:
-        """A cupyx.scipy.sparse.csr_matrix of the same entries; integer values become float64, the
-        type CuPy has.
-        """
-        A = self.to(self.device if self.device != "cpu" else "cuda")
-        import cupyx.scipy.sparse
-
-        values = A.expanded_values()
-        values = values if values.dtype.kind in "bf" else values.astype(np.float64)
-        return cupyx.scipy.sparse.csr_matrix((values, A.indices, A.indptr), shape=A.shape)
 
     def to(self, device: str) -> Matrix:
         """The same matrix on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already."""
@@ -323,12 +250,23 @@ class Matrix(MatrixSugar):
         arrays = (move(a, device) for a in (self.indptr, self.indices, self.values))
         return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=self.symmetric)
 
-    def dup(self) -> Matrix:
-        """A copy that shares nothing."""
-        arrays = (a.copy() for a in (self.indptr, self.indices, self.values))
+    def dup(self, dtype: Any = None) -> Matrix:
+        """A copy that shares nothing, with values of type `dtype` if given."""
+        values = self.values.astype(self.dtype if dtype is None else value_dtype(dtype), copy=True)
+        arrays = self.indptr.copy(), self.indices.copy(), values
         return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=self.symmetric)
 
     copy = dup
+
+    def become(self, other: Matrix) -> None:
+        """Take over the arrays of `other` (the last step of an operation that writes `out`)."""
+        view = self._derived.get("T")
+        if view is not None:  # it stays the transpose of what was here
+            arrays = self.indptr, self.indices, self.values
+            view._derived["T"] = Matrix(self.nrows, self.ncols, *arrays, iso=self.iso)
+        arrays = other.indptr, other.indices, other.values
+        self.__init__(other.nrows, other.ncols, *arrays, iso=other.iso)  # type: ignore[misc]
+        self.symmetric = other.symmetric
 
     # --- comparison -------------------------------------------------------------------------------
 
@@ -336,6 +274,17 @@ class Matrix(MatrixSugar):
         """Same shape, same positions, equal values; NaN equals NaN. An iso matrix may equal one
         that is not.
         """
+        return self._matches(other, check_dtype, lambda xp, x, y: (x == y) | ((x != x) & (y != y)))
+
+    def isclose(self, other: Matrix, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
+        """Same shape, same positions, values within `atol + rtol * abs(other)`; NaN equals NaN."""
+        return self._matches(
+            other,
+            False,
+            lambda xp, x, y: xp.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True),
+        )
+
+    def _matches(self, other: Matrix, check_dtype: bool, same: Any) -> bool:
         if not isinstance(other, Matrix):
             raise DomainMismatch(f"other: expected a Matrix, got {type(other).__name__}")
         if self.device != other.device:
@@ -350,8 +299,23 @@ class Matrix(MatrixSugar):
             return False
         if not (self.indptr == other.indptr).all() or not (self.indices == other.indices).all():
             return False
-        x, y = self.values, other.values  # iso values broadcast
-        return self.nvals == 0 or bool(((x == y) | ((x != x) & (y != y))).all())
+        # iso values broadcast
+        values = same(array_module(self.indices), self.values, other.values)
+        return self.nvals == 0 or bool(values.all())
+
+    # --- for Python -------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[tuple[int, int, Any]]:
+        """(row, column, value) of every entry, row by row."""
+        rows, columns, values = (move(a, "cpu") for a in self.to_coo())
+        return zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = ("nrows", "ncols", "indptr", "indices", "values", "iso", "symmetric")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
 
     # --- for people -------------------------------------------------------------------------------
 
@@ -376,31 +340,6 @@ class Matrix(MatrixSugar):
         return f"Matrix {self.nrows}x{self.ncols}, {self.nvals} entries", facts, head, self.nvals
 
 
-def transpose(A: Matrix) -> Matrix:
-    """A new Matrix, the transpose of A. SciPy's counting sort on the CPU, a stable sort by column
-    on a GPU.
-    """
-    nvals = A.nvals
-    if is_cuda(A.indices):
-        xp = array_module(A.indices)
-        order = xp.argsort(A.indices, kind="stable")
-        rows = A.row_indices()
-        counts = xp.bincount(A.indices, minlength=A.ncols)
-        indptr = xp.zeros(A.ncols + 1, A.indptr.dtype)
-        xp.cumsum(counts, out=indptr[1:])
-        return Matrix(
-            A.ncols, A.nrows, indptr, rows[order], A.values if A.iso else A.values[order], iso=A.iso
-        )
-    import scipy.sparse
-
-    # an iso matrix still has to bring an array for SciPy to permute: one byte an entry
-    data = np.zeros(nvals, np.int8) if A.iso else A.values
-    csc = scipy.sparse.csr_array((data, A.indices, A.indptr), shape=A.shape).tocsc()
-    return Matrix(
-        A.ncols, A.nrows, csc.indptr, csc.indices, A.values if A.iso else csc.data, iso=A.iso
-    )
-
-
 def as_matrix(A: Any, name: str = "A") -> Matrix:
     """`A` itself if it is a Matrix, else the Matrix it stands for; DomainMismatch if it stands for
     none.
@@ -413,7 +352,7 @@ def as_matrix(A: Any, name: str = "A") -> Matrix:
         made = Matrix.from_networkx(A)
     elif isinstance(A, np.ndarray | list) or hasattr(A, "__cuda_array_interface__"):
         made = Matrix.from_dense(A)
-    elif hasattr(A, "__dlpack__"):
+    elif hasattr(A, "__dlpack__") and not isinstance(A, Vector):
         made = Matrix.from_dense(np.from_dlpack(A))
     else:
         raise DomainMismatch(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -261,13 +261,14 @@ class Vector(VectorSugar):
         }
         return Vector(self.size, move(self.values, device), nvals=self._nvals, **parts)
 
-    def dup(self) -> Vector:
-        """A copy that shares nothing."""
+    def dup(self, dtype: Any = None) -> Vector:
+        """A copy that shares nothing, with values of type `dtype` if given."""
         parts = {
             k: None if a is None else a.copy()
             for k, a in (("indices", self.indices), ("bits", self.bits))
         }
-        return Vector(self.size, self.values.copy(), nvals=self._nvals, **parts)
+        values = self.values.astype(self.dtype if dtype is None else value_dtype(dtype), copy=True)
+        return Vector(self.size, values, nvals=self._nvals, **parts)
 
     copy = dup
 
@@ -313,6 +314,20 @@ class Vector(VectorSugar):
         a, b = self.to_sparse(), other.to_sparse()
         xp = array_module(a.values)
         return bool(xp.array_equal(a.indices, b.indices)) and same(xp, a.values, b.values)
+
+    # --- for Python -------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        """(index, value) of every entry, by ascending index."""
+        indices, values = (move(a, "cpu") for a in self.to_coo())
+        return zip(indices.tolist(), values.tolist(), strict=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        parts = {name: getattr(self, name) for name in ("size", "values", "indices", "bits")}
+        return parts | {"nvals": self.nvals}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
 
     # --- for people -------------------------------------------------------------------------------
 

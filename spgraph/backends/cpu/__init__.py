@@ -4,20 +4,54 @@ The functions here are the backend: spgraph.backends.cuda has the same, with the
 They take containers that operations have checked, on one device, and operators that are resolved
 for their types; they give new containers that share no array with their arguments."""
 
-from spgraph.backends.cpu.products import pull, push
+from spgraph.backends.cpu.layout import extract_matrix, kronecker, transpose
+from spgraph.backends.cpu.matrices import (
+    apply_matrix,
+    ewise_matrix,
+    select_matrix,
+    write_matrix,
+)
+from spgraph.backends.cpu.multiply import (
+    multiply_dense,
+    multiply_dots,
+    multiply_flops,
+    multiply_rows,
+)
+from spgraph.backends.cpu.products import prepare, pull, push
 from spgraph.backends.cpu.search import search
-from spgraph.backends.cpu.vectors import apply, ewise, extract, reduce, reduce_segments, select
+from spgraph.backends.cpu.vectors import (
+    apply,
+    ewise,
+    extract,
+    reduce,
+    reduce_segments,
+    scatter,
+    select,
+)
 from spgraph.backends.cpu.writing import write
 
 __all__ = [
     "apply",
+    "apply_matrix",
     "ewise",
+    "ewise_matrix",
     "extract",
+    "extract_matrix",
+    "kronecker",
+    "multiply_dense",
+    "multiply_dots",
+    "multiply_flops",
+    "multiply_rows",
+    "prepare",
     "pull",
     "push",
     "reduce",
     "reduce_segments",
+    "scatter",
     "search",
     "select",
+    "select_matrix",
+    "transpose",
     "write",
+    "write_matrix",
 ]

@@ -28,7 +28,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from spgraph.backends.cpu import atomics
+from spgraph.backends.cpu import atomics, prefetching
 
 KERNELS = pathlib.Path(__file__).parent / "kernels"
 
@@ -52,9 +52,11 @@ def module(stem: str, preamble: str) -> ModuleType:
     was compiled before.
     """
     text = _HEADER + preamble + "\n" + (KERNELS / f"{stem}.py").read_text(encoding="utf-8")
-    # Numba does not notice an edited callee in another file: its text is part of the name
-    callee = pathlib.Path(atomics.__file__).read_text(encoding="utf-8")
-    identity = "\0".join((text, callee, numba.__version__, np.__version__, sys.version))
+    # Numba does not notice an edited callee in another file: their texts are part of the name
+    callees = [
+        pathlib.Path(str(part.__file__)).read_text("utf-8") for part in (atomics, prefetching)
+    ]
+    identity = "\0".join((text, *callees, numba.__version__, np.__version__, sys.version))
     name = f"{stem}_{hashlib.sha256(identity.encode()).hexdigest()[:24]}"
     path = cache_folder() / f"{name}.py"
     if not path.exists():
@@ -135,14 +137,14 @@ def new_sync() -> np.ndarray:
 
 
 @functools.cache
-def _workers() -> tuple[threading.Lock, ThreadPoolExecutor]:
+def _workers() -> tuple[threading.Lock, ThreadPoolExecutor, int]:
     """The workers, all of them started: a kernel waits until every one of its threads has come."""
     count = max(1, processors() - 1)
     pool = ThreadPoolExecutor(count, thread_name_prefix="spgraph")
     started = threading.Barrier(count)
     for task in [pool.submit(started.wait) for _ in range(count)]:
         task.result()
-    return threading.Lock(), pool
+    return threading.Lock(), pool, count
 
 
 # the threads of the parent do not exist in a forked child, and its lock may be held for ever
@@ -157,7 +159,9 @@ def launch(kernel: Callable[..., Any], threads: int, *arguments: Any) -> None:
     if threads == 1:
         kernel(0, 1, *arguments)
         return
-    lock, pool = _workers()
+    lock, pool, count = _workers()
+    if threads > count + 1:  # those that came would wait for ever
+        raise RuntimeError(f"launch: expected at most {count + 1} threads, got {threads}")
     # kernels wait for each other: two launches that share the workers could wait for ever
     with lock:
         others: list[Future[None]] = []

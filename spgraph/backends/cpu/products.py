@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spgraph.backends.cpu import jit, preamble
+from spgraph.backends.cpu import jit, memory, preamble
 from spgraph.backends.cpu.masks import mask_words
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import index_dtype, words
@@ -21,13 +21,17 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     full, masked = u.bits is None, mask is not None
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=masked, FULL=full)
     kernel = jit.module("pull", text).pull
-    z_bits, z = np.zeros(words(A.nrows), np.uint32), np.zeros(A.nrows, semiring.dtype)
+    z_bits, z = memory.zeros(words(A.nrows), np.uint32), memory.zeros(A.nrows, semiring.dtype)
     threads = jit.threads_for(A.nvals)
     chunks = min(16 * threads, z_bits.size) if threads > 1 else 1
     given = (A.indptr, A.indices, A.values, NO_BITS if full else u.bits, u.values)
     ticket = np.zeros(1, np.int64)
     jit.launch(kernel, threads, *given, *mask_words(mask), chunks, ticket, z_bits, z)
     return Vector(A.nrows, z, bits=z_bits).conform()
+
+
+def prepare(A: Matrix) -> None:
+    """Nothing: `pull` is as fast as it gets over the rows as they are."""
 
 
 def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool) -> Vector:
@@ -47,7 +51,7 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
         values = np.empty(ascending.size, semiring.dtype)
         kernels.push_few_values(0, 1, table, keys, z, ascending, values)
         return Vector(A.ncols, values, indices=ascending).conform()
-    z_bits, z = np.zeros(words(A.ncols), np.uint32), np.zeros(A.ncols, semiring.dtype)
+    z_bits, z = memory.zeros(words(A.ncols), np.uint32), memory.zeros(A.ncols, semiring.dtype)
     threads = jit.threads_for(edges)
     jit.launch(kernels.push, threads, *given, _splits(A, u.indices, threads), z_bits, z)
     return Vector(A.ncols, z, bits=z_bits).conform()

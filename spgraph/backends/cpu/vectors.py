@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cpu import jit, preamble
+from spgraph.backends.cpu import jit, memory, preamble
 from spgraph.containers import Vector
 from spgraph.containers.arrays import index_dtype, pack_bits, words
 from spgraph.semirings import Function, TypedMonoid
 
 NO_IDS = np.empty(0, np.int32)
 NO_BITS = np.empty(0, np.uint32)
+NO_SCALAR = np.False_
 # positions that make one partial sum of a reduction
 WIDTH = 1 << 15
 
@@ -24,11 +25,21 @@ CALLS = {
     "right": "op(value, scalar, index, 0, index, 0)",
     "index": "op(value, index, 0, scalar)",
 }
+# what NumPy computes many at a time, with vector instructions, and a kernel would one by one
+UFUNCS = {
+    f"math.{name}(x)": getattr(np, name)
+    for name in "exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh".split()
+}
 
 
-def ewise(u: Vector, v: Vector, op: Function, union: bool) -> Vector:
-    """op(u[i], v[i]) where both hold an entry; `union`: also the rest, cast to op.result."""
-    kernels = jit.module("ewise", preamble.function(op, UNION=union))
+def ewise(
+    u: Vector, v: Vector, op: Function, union: bool, alpha: Any = None, beta: Any = None
+) -> Vector:
+    """op(u[i], v[i]) where both hold an entry. `union`: also the entries of one alone, cast to
+    op.result, or op(u[i], beta) and op(alpha, v[i]) if these are given.
+    """
+    kernels = _ewise(op, union, alpha is not None)
+    scalars = other_operands(op, alpha, beta)
     size = u.size
     if not union and u.indices is not None and v.indices is None:
         v = _at(v, u.indices)
@@ -38,31 +49,29 @@ def ewise(u: Vector, v: Vector, op: Function, union: bool) -> Vector:
         longest = u.nvals + v.nvals if union else min(u.nvals, v.nvals)
         indices, z = np.empty(longest, index_dtype(size)), np.empty(longest, op.result)
         counts = np.zeros(1, np.int64)
-        kernels.ewise_sparse(0, 1, u.indices, u.values, v.indices, v.values, indices, z, counts)
+        given = (u.indices, u.values, v.indices, v.values, *scalars)
+        kernels.ewise_sparse(0, 1, *given, indices, z, counts)
         return _trimmed(size, indices, z, int(counts[0]))
     u, v = u.to_bitmap(), v.to_bitmap()
     full = (u.bits is None and v.bits is None) or (union and (u.bits is None or v.bits is None))
-    z_bits = NO_BITS if full else np.empty(words(size), np.uint32)
-    z = np.empty(size, op.result) if full else np.zeros(size, op.result)
-    jit.launch(
-        kernels.ewise, jit.threads_for(size), _bits(u), u.values, _bits(v), v.values, z_bits, z
-    )
+    z_bits = NO_BITS if full else memory.empty(words(size), np.uint32)
+    z = memory.empty(size, op.result) if full else memory.zeros(size, op.result)
+    given = (_bits(u), u.values, _bits(v), v.values, *scalars)
+    jit.launch(kernels.ewise, jit.threads_for(size), *given, z_bits, z)
     return Vector(size, z) if full else Vector(size, z, bits=z_bits).conform()
 
 
 def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
     """op of every entry, called as `CALLS[kind]` says."""
-    z = np.zeros(u.values.size, op.result)
-    ids = NO_IDS if u.indices is None else u.indices
-    jit.launch(
-        _function("apply", op, kind).apply,
-        jit.threads_for(z.size),
-        ids,
-        _bits(u),
-        u.values,
-        scalar,
-        z,
-    )
+    threads = jit.threads_for(u.values.size)
+    z = (memory.empty if u.bits is None else memory.zeros)(u.values.size, op.result)
+    ufunc = UFUNCS.get(op.python.value) if u.bits is None else None
+    if ufunc is not None:
+        jit.launch(_part_of_ufunc, threads, ufunc, u.values, z)
+    else:
+        ids = NO_IDS if u.indices is None else u.indices
+        kernel = _function("apply", op, kind).apply
+        jit.launch(kernel, threads, ids, _bits(u), u.values, scalar, z)
     if u.indices is not None:
         return Vector(u.size, z, indices=u.indices.copy())
     return (
@@ -83,7 +92,7 @@ def select(u: Vector, op: Function, thunk: Any) -> Vector:
         )
         kernels.select_sparse(0, 1, u.indices, u.values, thunk, indices, z, counts)
         return _trimmed(u.size, indices, z, int(counts[0]))
-    z_bits, z = np.empty(words(u.size), np.uint32), np.zeros(u.size, u.dtype)
+    z_bits, z = memory.empty(words(u.size), np.uint32), memory.zeros(u.size, u.dtype)
     jit.launch(kernels.select, jit.threads_for(u.size), _bits(u), u.values, thunk, z_bits, z)
     return Vector(u.size, z, bits=z_bits).conform()
 
@@ -149,11 +158,48 @@ def reduce_segments(
     return z
 
 
+def scatter(w: Vector, ids: np.ndarray, values: np.ndarray, accum: Function) -> Vector:
+    """A new Vector by position: w with values[k] folded in at ids[k], k ascending. Each step is
+    accum(entry, value), or the value where there is no entry yet, cast to w's type.
+    """
+    v = w.dup() if w.indices is None else w.to_bitmap()
+    text = accum.define_python("op") + "\n" + preamble.cast("cast", w.dtype)
+    jit.module("scatter", text).scatter(0, 1, ids, values, _bits(v), v.values)
+    z = Vector(w.size, v.values, bits=v.bits)
+    return Vector(w.size, v.values) if z.nvals == z.size else z
+
+
+def other_operands(op: Function, alpha: Any, beta: Any) -> tuple[Any, Any]:
+    """What stands for the operand that is missing in a union, in the operator's types."""
+    if alpha is None:
+        return NO_SCALAR, NO_SCALAR
+    given = zip((alpha, beta), op.arguments[:2], strict=True)
+    alpha, beta = (np.asarray(scalar).astype(dtype)[()] for scalar, dtype in given)
+    return alpha, beta
+
+
+@cache
+def _ewise(op: Function, union: bool, scalars: bool) -> Any:
+    """The kernels of kernels/ewise.py around op; `scalars` stand for operands that are missing."""
+    alone = ("op(x, y, i, 0, i, 0)", "op(y, x, i, 0, i, 0)") if scalars else ("cast(x)", "cast(x)")
+    calls = "".join(
+        f"@njit(error_model='numpy')\ndef {name}(x, y, i):\n    return {call}\n"
+        for name, call in zip(("only_u", "only_v"), alone, strict=True)
+    )
+    return jit.module("ewise", preamble.function(op, UNION=union) + calls)
+
+
 @cache
 def _function(stem: str, op: Function, kind: str) -> Any:
     """The kernels of kernels/`stem`.py around op, called as CALLS says."""
     call = f"@njit(error_model='numpy')\ndef f(value, index, scalar):\n    return {CALLS[kind]}\n"
     return jit.module(stem, op.define_python("op") + "\n" + call)
+
+
+def _part_of_ufunc(thread: int, threads: int, ufunc: Any, u: np.ndarray, z: np.ndarray) -> None:
+    part = slice(u.size * thread // threads, u.size * (thread + 1) // threads)
+    with np.errstate(all="ignore"):  # as in a kernel, inf and NaN are results like others
+        ufunc(u[part], out=z[part], dtype=z.dtype, casting="unsafe")
 
 
 def _bits(v: Vector) -> np.ndarray:

@@ -7,20 +7,55 @@ CuPy's current stream of the containers' device. Importing this package needs ne
 GPU.
 """
 
+from spgraph.backends.cuda.layout import extract_matrix, kronecker, transpose
+from spgraph.backends.cuda.matrices import (
+    apply_matrix,
+    ewise_matrix,
+    select_matrix,
+    write_matrix,
+)
+from spgraph.backends.cuda.multiply import (
+    multiply_dense,
+    multiply_dots,
+    multiply_flops,
+    multiply_rows,
+)
 from spgraph.backends.cuda.products import pull, push
 from spgraph.backends.cuda.search import search
-from spgraph.backends.cuda.vectors import apply, ewise, extract, reduce, reduce_segments, select
+from spgraph.backends.cuda.tiles import prepare
+from spgraph.backends.cuda.vectors import (
+    apply,
+    ewise,
+    extract,
+    reduce,
+    reduce_segments,
+    scatter,
+    select,
+)
 from spgraph.backends.cuda.writing import write
 
 __all__ = [
     "apply",
+    "apply_matrix",
     "ewise",
+    "ewise_matrix",
     "extract",
+    "extract_matrix",
+    "kronecker",
+    "multiply_dense",
+    "multiply_dots",
+    "multiply_flops",
+    "multiply_rows",
+    "prepare",
     "pull",
     "push",
     "reduce",
     "reduce_segments",
+    "scatter",
     "search",
     "select",
+    "select_matrix",
+    "transpose",
     "write",
+    "write_matrix",
 ]

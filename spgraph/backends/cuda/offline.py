@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from spgraph import semirings
-from spgraph.backends.cuda import preamble, vectors, writing
+from spgraph.backends.cuda import factors, matrices, multiply, preamble, vectors, writing
 from spgraph.backends.cuda.search import program
 from spgraph.backends.cuda.sources import OPTIONS, source, stems
-from spgraph.containers import Vector
+from spgraph.containers import Matrix, Vector
 from spgraph.errors import BackendUnavailable
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
@@ -49,15 +49,40 @@ def preambles() -> dict[str, str]:
     parents = semirings.min_secondi.resolve(index, np.dtype(bool), index=index)
     searched = (("I", "i4"), ("O", "i4"), ("A", "?"), ("L", "i4"))
     vector = Vector(0, np.empty(0, single))
+    matrix = Matrix.empty(0, 0, single)
     product = preamble.types(O=index, I=index, A=single, U=single)
+    # of a matrix whose entries are taken one by one: itself and the result, and a second one
+    entries = preamble.types(O=index, I=index, U=single, Q=index, N=index)
+    others = preamble.types(P=index, J=index, V=single)
     return {
         "apply": preamble.types(U=single, S=single, Z=single, N=index)
         + vectors.call(plus, "right", single),
-        "ewise": preamble.types(U=single, V=single, Z=single, N=index)
-        + preamble.function(plus, UNION=True),
+        "ewise": preamble.types(U=single, V=single, N=index)
+        + vectors.ewise_preamble(plus, True, True),
         "heads": preamble.types(O=index, I=index) + preamble.constants(HUBS=True),
         "extract": preamble.types(U=single, N=index, J=index),
+        "kronecker": entries + others + preamble.types(Z=single) + plus.define_cuda("op"),
+        "matrix_apply": entries
+        + preamble.types(S=single, Z=single)
+        + preamble.constants(PLACED=True)
+        + matrices.call(plus, "right", single),
+        "matrix_ewise": entries
+        + others
+        + vectors.ewise_preamble(plus, True, True)
+        + preamble.constants(FLIP=False),
+        "matrix_extract": entries + preamble.types(V=np.dtype("u4"), S=index, K=index, C=index),
+        "matrix_select": entries
+        + preamble.types(S=single)
+        + matrices.call(above, "index", np.dtype(bool)),
+        "matrix_write": matrices.write_preamble(single, single, plus)
+        + preamble.types(O=index, I=index, P=index, J=index, X=index, Y=index, M=single)
+        + preamble.types(Q=index, N=index)
+        + preamble.constants(MASKED=True, STRUCTURE=False),
+        "multiply_dense": multiply.dense_preamble(matrix, matrix, ring, index, index, 32, 2),
+        "multiply_dots": multiply.dots_preamble(matrix, matrix, ring, matrix.V),
+        "multiply_rows": multiply.rows_preamble(matrix, matrix, ring, matrix.V, index, count=False),
         "nonempty": preamble.types(O=index),
+        "one_value": factors.value_preamble(matrix, matrix, ring.multiply),
         "masks": preamble.types(U=single, N=index) + preamble.constants(STRUCTURE=False),
         "pull": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=True, FULL=False)
         + product
@@ -67,10 +92,23 @@ def preambles() -> dict[str, str]:
         + preamble.types(N=index),
         "reduce": preamble.types(U=single, Z=single)
         + preamble.monoid(semirings.monoid.max.resolve(single)),
+        "row_flops": preamble.types(O=index, I=index, P=index),
+        "rows": preamble.types(O=index),
+        "scatter": vectors.scatter_preamble(
+            semirings.monoid.min.resolve(single), single, np.dtype(np.int64)
+        ),
         "search": program(parents, True, True, True, searched),
         "segments": vectors.fold_preamble(plus, single, index, single),
         "select": preamble.types(U=single, S=single, N=index)
         + vectors.call(above, "index", np.dtype(bool)),
+        "tiles": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=False, FULL=True)
+        + product
+        + preamble.types(R=index),
+        "tiles_build": preamble.types(O=index, I=index, A=single, R=index)
+        + preamble.constants(ISO=False),
+        "transpose": preamble.types(O=index, I=index, N=index, C=index)
+        + preamble.types(V=np.dtype("u4"), Q=np.dtype("u4"))
+        + preamble.constants(VALUES=True),
         "write": writing.write_preamble(vector, vector, plus),
     }
 

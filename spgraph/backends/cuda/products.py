@@ -2,75 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda import jit, preamble
-from spgraph.backends.cuda.masks import mask_words, settle
+from spgraph.backends.cuda import jit, preamble, tiles
+from spgraph.backends.cuda.classes import row_classes
+from spgraph.backends.cuda.masks import NOT_INVERTED, mask_words, settle
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype, words
 from spgraph.semirings import TypedSemiring
-
-# as in kernels/pull.cu: entries of a piece of a split row, of the longest narrow row, of the
-# longest single one
-PIECE, NARROW, SINGLE = 1024, 32, 4
-
-
-class RowClasses(NamedTuple):
-    """The rows of a matrix that have entries, sorted by how many: what pull gives to its warps."""
-
-    rows: Any  # split, wide, narrow and single ones, each class ascending
-    split: int
-    wide: int
-    narrow: int
-    single: int
-    piece_row: Any  # for each piece, its place among the split rows
-    piece_first: Any  # for each split row, its first piece; and the number of pieces
-
-    @property
-    def nonempty(self) -> int:
-        return self.split + self.wide + self.narrow + self.single
-
-
-def row_classes(A: Matrix) -> RowClasses:
-    """The classes of A's rows, found once (about 20 launches, 5 read back) and kept with A."""
-    if "row_classes" not in A._derived:
-        xp = array_module(A.indptr)
-        degrees = A.indptr[1:] - A.indptr[:-1]
-        parts = [xp.flatnonzero(degrees > PIECE)]
-        for low, high in ((NARROW, PIECE), (SINGLE, NARROW), (0, SINGLE)):
-            parts.append(xp.flatnonzero((degrees > low) & (degrees <= high)))
-        rows = xp.concatenate(parts).astype(index_dtype(A.nrows))
-        piece_first, piece_row = xp.zeros(parts[0].size + 1, np.int64), xp.empty(0, np.int32)
-        if parts[0].size:
-            pieces = (degrees[parts[0]].astype(np.int64) + (PIECE - 1)) // PIECE
-            piece_first[1:] = xp.cumsum(pieces)
-            places = xp.arange(int(piece_first[-1]))
-            piece_row = xp.searchsorted(piece_first[1:], places, side="right").astype(np.int32)
-        split, wide, narrow, single = (int(part.size) for part in parts)
-        A._derived["row_classes"] = RowClasses(
-            rows, split, wide, narrow, single, piece_row, piece_first
-        )
-    return A._derived["row_classes"]
 
 
 @jit.on_device
 def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool) -> Vector:
     """t[i] = sum over k of A[i, k] * u[k] (flip: u[k] * A[i, k]) for the rows the mask allows.
 
-    Launches: the product, one more where a row has over 1024 entries, and fills. With a full u and
-    no mask nothing is read back; else the entries are counted.
+    Launches: those of `gather`, and fills. With a full u and no mask nothing is read back, and
+    tiles are used where `prepare` has made some; else the entries are counted.
     """
     u = u.to_bitmap()
-    classes = row_classes(A)
     xp = array_module(A.indptr)
     full, masked = u.bits is None, mask is not None
+    cut = A._derived.get("shared_tiles") if full and not masked and tiles.takes(semiring) else None
+    classes = row_classes(A) if cut is None else cut.rest
+    nonempty = classes.nonempty + (0 if cut is None else cut.rows)
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=masked, FULL=full)
     text += preamble.types(
         O=A.indptr.dtype, I=A.indices.dtype, A=A.dtype, U=u.dtype, R=classes.rows.dtype
     )
-    product, gather = jit.kernel("pull", "pull", text), jit.kernel("pull", "pull_split", text)
     bits, invert = mask_words(mask)
     nvals: int | None = None
     if not full:
@@ -78,33 +38,57 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     elif masked:
         # what lies under the bits of empty rows stays out
         z_bits = A.nonempty_rows() & (bits ^ invert)
-    elif classes.nonempty < A.nrows:
-        z_bits, nvals = A.nonempty_rows().copy(), classes.nonempty
+    elif nonempty < A.nrows:
+        z_bits, nvals = A.nonempty_rows().copy(), nonempty
     else:
         z_bits, nvals = jit.NULL, A.nrows
     complete = full and not masked and nvals == A.nrows
     z = (xp.empty if complete else xp.zeros)(A.nrows, semiring.dtype)
-    pieces = classes.piece_row.size
+    gather(A, cut, u, text, z, bits, invert, z_bits)
+    return Vector(A.nrows, z) if complete else settle(Vector(A.nrows, z, bits=z_bits, nvals=nvals))
+
+
+def gather(
+    A: Matrix,
+    cut: tiles.Tiles | None,
+    u: Vector,
+    text: str,
+    z: Any,
+    bits: Any = jit.NULL,
+    invert: np.uint32 = NOT_INVERTED,
+    z_bits: Any = jit.NULL,
+) -> None:
+    """Write to z the sum of every row that the mask allows and that meets an entry of u, by way of
+    A's tiles `cut` where there are some; `text` is the preamble of pull. Where u is not full the
+    bits of these rows are set in z_bits.
+
+    One launch, one more where a row has over 1024 entries; two or three more with tiles.
+    """
+    classes = row_classes(A) if cut is None else cut.rest
+    xp, pieces = array_module(z), classes.piece_row.size
+    product, join = jit.kernel("pull", "pull", text), jit.kernel("pull", "pull_split", text)
+    if cut is not None:
+        tiles.product(A, cut, u, text, z)
     settled = hits = partial = jit.NULL
     if pieces:
         settled, hits = xp.zeros(classes.split, np.uint32), xp.empty(pieces, bool)
-        partial = xp.empty(pieces, semiring.dtype)
+        partial = xp.empty(pieces, z.dtype)
     warps = pieces + classes.wide + -(-classes.narrow // 4) + -(-classes.single // 32)
+    u_bits = jit.NULL if u.bits is None else u.bits
     if warps:
         jit.launch(
             product,
             32 * warps,
-            *(A.indptr, A.indices, A.values, jit.NULL if full else u.bits, u.values, bits, invert),
+            *(A.indptr, A.indices, A.values, u_bits, u.values, bits, invert),
             *(classes.rows, classes.split, pieces, classes.wide, classes.narrow, classes.single),
             *(classes.piece_row, classes.piece_first, settled, hits, partial, z_bits, z),
         )
     if classes.split:
         jit.launch(
-            gather,
+            join,
             32 * classes.split,
             *(classes.rows, classes.split, classes.piece_first, hits, partial, z_bits, z),
         )
-    return Vector(A.nrows, z) if complete else settle(Vector(A.nrows, z, bits=z_bits, nvals=nvals))
 
 
 @jit.on_device

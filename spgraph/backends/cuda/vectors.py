@@ -9,9 +9,11 @@ import numpy as np
 
 from spgraph.backends.cuda import jit, preamble
 from spgraph.backends.cuda.masks import settle
+from spgraph.backends.cuda.writing import write
 from spgraph.containers import Vector
-from spgraph.containers.arrays import array_module, index_dtype, words
-from spgraph.semirings import Function, TypedMonoid
+from spgraph.containers.arrays import array_module, index_dtype, unpack_bits, words
+from spgraph.semirings import Function, TypedMonoid, binary, cuda_literal
+from spgraph.semirings import monoid as monoids
 
 INT32 = np.dtype(np.int32)
 # the most partial sums of a reduction; the same on every device, so that the order of additions is
@@ -28,9 +30,11 @@ CALLS = {
 
 
 @jit.on_device
-def ewise(u: Vector, v: Vector, op: Function, union: bool) -> Vector:
-    """op(u[i], v[i]) where both hold an entry; with `union`, also the entries of one alone, cast to
-    op.result.
+def ewise(
+    u: Vector, v: Vector, op: Function, union: bool, alpha: Any = None, beta: Any = None
+) -> Vector:
+    """op(u[i], v[i]) where both hold an entry. With `union` also the entries of one alone: cast to
+    op.result or, with the scalars alpha and beta, op(u[i], beta) and op(alpha, v[i]).
     """
     xp, size = array_module(u.values), u.size
     if not union and u.indices is not None and v.indices is None:
@@ -38,9 +42,9 @@ def ewise(u: Vector, v: Vector, op: Function, union: bool) -> Vector:
     elif not union and v.indices is not None and u.indices is None:
         u = _at(u, v.indices)
     ids = INT32 if u.indices is None else u.indices.dtype
-    text = preamble.types(U=u.dtype, V=v.dtype, Z=op.result, N=ids) + preamble.function(
-        op, UNION=union
-    )
+    text = preamble.types(U=u.dtype, V=v.dtype, N=ids)
+    text += ewise_preamble(op, union, alpha is not None)
+    scalars = other_operands(op, alpha, beta)
     if u.indices is not None and v.indices is not None:
         match, merge = (
             jit.kernel("ewise", "ewise_match", text),
@@ -65,6 +69,7 @@ def ewise(u: Vector, v: Vector, op: Function, union: bool) -> Vector:
                 v.indices,
                 v.values,
                 v.nvals,
+                *scalars,
                 through,
                 indices,
                 z,
@@ -75,7 +80,7 @@ def ewise(u: Vector, v: Vector, op: Function, union: bool) -> Vector:
     full = (u.bits is None and v.bits is None) or (union and (u.bits is None or v.bits is None))
     z_bits = jit.NULL if full else xp.empty(words(size), np.uint32)
     z = xp.empty(size, op.result)
-    jit.sweep(kernel, size, _bits(u), u.values, _bits(v), v.values, size, z_bits, z)
+    jit.sweep(kernel, size, _bits(u), u.values, _bits(v), v.values, *scalars, size, z_bits, z)
     return Vector(size, z) if full else settle(Vector(size, z, bits=z_bits))
 
 
@@ -147,6 +152,7 @@ def reduce(u: Vector, monoid: TypedMonoid) -> Any:
 def extract(u: Vector, indices: Any) -> Vector:
     """t[k] = u[indices[k]] where that holds an entry."""
     xp, count = array_module(u.values), indices.size
+    indices = xp.ascontiguousarray(indices)
     ids = INT32 if u.indices is None else u.indices.dtype
     text = preamble.types(U=u.dtype, N=ids, J=indices.dtype)
     if u.indices is None:
@@ -190,6 +196,108 @@ def reduce_segments(
             kernel, starts.size, starts, starts.size, values, values.size, has_first, firsts, z
         )
     return z
+
+
+@jit.on_device
+def scatter(w: Vector, ids: Any, values: Any, accum: Function) -> Vector:
+    """A new Vector: w with values[k] folded in at ids[k] by accum, k ascending; the first value
+    itself, cast to w's type, where w has no entry.
+
+    Where the order of the values cannot matter (built-in associative and commutative operators
+    whose result over both types is w's: plus, times and bitwise ones over integers, the logical
+    ones over bool, min, max and any over all types) they are added with atomics, at the cost of w's
+    size and of the values: two or three launches, and the count of the entries, which is read back.
+    With any other operator (a sum of floats, minus, first, second, a user's) they are sorted by
+    position first, keeping their order, and then folded one after the other.
+    """
+    add = unordered(accum, w.dtype, values.dtype)
+    if add is None:
+        return _scatter_in_order(w, ids, values, accum)
+    xp = array_module(values)
+    ids, values = xp.ascontiguousarray(ids), xp.ascontiguousarray(values)
+    text = scatter_preamble(add, values.dtype, ids.dtype)
+    start, scatter, end = (
+        jit.kernel("scatter", name, text) for name in ("scatter_start", "scatter", "scatter_end")
+    )
+    v = w.to_bitmap()
+    z = xp.empty(w.size, w.dtype)
+    bits = jit.NULL if v.bits is None else v.bits.copy()
+    if w.size:
+        jit.sweep(start, w.size, bits, v.values, w.size, z)
+    if ids.size:
+        jit.sweep(scatter, ids.size, ids, values, ids.size, bits, z)
+    if v.bits is None:
+        return Vector(w.size, z)
+    if w.size:
+        jit.sweep(end, w.size, bits, w.size, z)
+    return settle(Vector(w.size, z, bits=bits))
+
+
+def _scatter_in_order(w: Vector, ids: Any, values: Any, accum: Function) -> Vector:
+    """`scatter` for operators over which the order of the values matters."""
+    xp, z = array_module(values), w.dup()
+    if ids.size == 0:
+        return z
+    order = xp.argsort(ids, kind="stable")
+    ids, values = ids[order], values[order]
+    fresh = xp.ones(ids.size, bool)
+    xp.not_equal(ids[1:], ids[:-1], out=fresh[1:])
+    starts = xp.flatnonzero(fresh)
+    unique = ids[starts]
+    there = extract(w, unique).to_bitmap()
+    present = xp.ones(unique.size, bool)
+    if there.bits is not None:
+        present = unpack_bits(there.bits, unique.size)
+    folds = reduce_segments(values, starts, accum, w.dtype, (present, there.values))
+    t = Vector(w.size, folds, indices=unique.astype(index_dtype(w.size), copy=False))
+    write(z, t, None, binary.second.resolve(w.dtype, w.dtype), False)
+    return z
+
+
+@functools.lru_cache(maxsize=1024)
+def unordered(accum: Function, w: np.dtype, values: np.dtype) -> TypedMonoid | None:
+    """The monoid over w that folds values of another type into w as accum does, in any order; None
+    where there is none.
+    """
+    name = accum.name
+    if name not in monoids or np.result_type(w, values) != w:
+        return None
+    # a user's operator may carry any name
+    if getattr(binary, name).resolve(w, values) != accum or accum.result != w:
+        return None
+    if w.kind == "f" and name not in ("min", "max", "any"):
+        return None
+    return getattr(monoids, name).resolve(w)
+
+
+@functools.lru_cache(maxsize=1024)
+def scatter_preamble(add: TypedMonoid, values: np.dtype, ids: np.dtype) -> str:
+    text = preamble.types(Z=add.dtype, V=values, J=ids) + preamble.monoid(add)
+    start = add.identity
+    if add.dtype.kind == "f":
+        # a NaN stays where nothing else comes: it is what min and max start from, and they have to
+        # look at it by themselves
+        start = add.dtype.type(np.nan)
+        text += "#undef ADD_KIND\n#define ADD_KIND ADD_OTHER\n" if not add.any else ""
+    head = f"__device__ __forceinline__ {preamble.C_TYPES[add.dtype.name]} start()"
+    return text + f"{head} {{ return {cuda_literal(start)}; }}\n"
+
+
+@functools.lru_cache(maxsize=1024)
+def ewise_preamble(op: Function, union: bool, fill: bool) -> str:
+    """The operator, its result Z and the types L and R of the scalars; `fill` says whether these
+    stand for what one of the operands lacks.
+    """
+    left, right = op.arguments[:2]
+    types = preamble.types(Z=op.result, L=left, R=right)
+    return types + preamble.function(op, UNION=union, FILL=union and fill)
+
+
+def other_operands(op: Function, alpha: Any, beta: Any) -> tuple[Any, Any]:
+    """What stands for the operand that is missing in a union, in the operator's types."""
+    given = zip((alpha, beta), op.arguments[:2], strict=True)
+    left, right = (np.asarray(0 if x is None else x).astype(dtype)[()] for x, dtype in given)
+    return left, right
 
 
 @functools.lru_cache(maxsize=1024)

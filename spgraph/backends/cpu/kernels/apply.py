@@ -4,15 +4,22 @@
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def apply(thread, threads, ids, bits, u, scalar, z):
+    if bits.size == 0:
+        # loops over all entries of a share, which the compiler can make vector instructions of
+        low = np.uint64(u.size * thread // threads)
+        high = np.uint64(u.size * (thread + 1) // threads)
+        if ids.size:
+            for p in range(low, high):
+                z[p] = f(u[p], np.int64(ids[p]), scalar)
+        else:
+            for p in range(low, high):
+                z[p] = f(u[p], np.int64(p), scalar)
+        return
     every = np.uint32(0xFFFFFFFF)
-    total = (u.size + 31) // 32
-    for w in range(total * thread // threads, total * (thread + 1) // threads):
+    for w in range(bits.size * thread // threads, bits.size * (thread + 1) // threads):
         first = 32 * w
         last = min(first + 32, u.size)
-        if ids.size:
-            for p in range(first, last):
-                z[p] = f(u[p], np.int64(ids[p]), scalar)
-        elif bits.size == 0 or bits[w] == every:
+        if bits[w] == every:
             for i in range(first, last):
                 z[i] = f(u[i], i, scalar)
         else:

@@ -1,9 +1,9 @@
 # Two vectors position by position: their union or their intersection.
-# Preamble: op, cast (to the result type), UNION.
+# Preamble: op, only_u(x, beta, i), only_v(y, alpha, i), UNION.
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def ewise_sparse(thread, threads, u_ids, u, v_ids, v, z_ids, z, counts):
+def ewise_sparse(thread, threads, u_ids, u, v_ids, v, alpha, beta, z_ids, z, counts):
     # both sparse: merge
     p = q = present = 0
     while p < u_ids.size and q < v_ids.size:
@@ -15,7 +15,7 @@ def ewise_sparse(thread, threads, u_ids, u, v_ids, v, z_ids, z, counts):
             present += 1
         elif UNION:
             z_ids[present] = min(i, j)
-            z[present] = cast(u[p]) if i < j else cast(v[q])
+            z[present] = only_u(u[p], beta, i) if i < j else only_v(v[q], alpha, j)
             present += 1
         if i <= j:
             p += 1
@@ -24,20 +24,25 @@ def ewise_sparse(thread, threads, u_ids, u, v_ids, v, z_ids, z, counts):
     if UNION:
         while p < u_ids.size:
             z_ids[present] = u_ids[p]
-            z[present] = cast(u[p])
+            z[present] = only_u(u[p], beta, np.int64(u_ids[p]))
             present += 1
             p += 1
         while q < v_ids.size:
             z_ids[present] = v_ids[q]
-            z[present] = cast(v[q])
+            z[present] = only_v(v[q], alpha, np.int64(v_ids[q]))
             present += 1
             q += 1
     counts[0] = present
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def ewise(thread, threads, u_bits, u, v_bits, v, z_bits, z):
+def ewise(thread, threads, u_bits, u, v_bits, v, alpha, beta, z_bits, z):
     # by position; no bits mean that every position holds an entry
+    if u_bits.size == 0 and v_bits.size == 0:
+        low = np.uint64(z.size * thread // threads)
+        for k in range(low, np.uint64(z.size * (thread + 1) // threads)):
+            z[k] = op(u[k], v[k], np.int64(k), 0, np.int64(k), 0)
+        return
     every = np.uint32(0xFFFFFFFF)
     total = (z.size + 31) // 32
     for w in range(total * thread // threads, total * (thread + 1) // threads):
@@ -56,4 +61,4 @@ def ewise(thread, threads, u_bits, u, v_bits, v, z_bits, z):
             if both & bit:
                 z[i] = op(u[i], v[i], i, 0, i, 0)
             elif some & bit:
-                z[i] = cast(u[i]) if in_u & bit else cast(v[i])
+                z[i] = only_u(u[i], beta, i) if in_u & bit else only_v(v[i], alpha, i)

@@ -1,93 +1,7 @@
 // Row by row: z[i] = the sum over the entries of row i that meet an entry of u, for the rows that
-// the mask allows. Preamble: types O I A U Z R (row ids), the semiring, ISO, FLIP, MASKED, FULL.
-//
-// Rows are sorted by class once per matrix (row_classes in products.py), and every warp of one
-// launch has about the same to do: a piece of a split row, a wide row, four narrow rows (8 lanes
-// each) or 32 single ones (a lane each). A warp reads 32 neighbouring entries at a time, not four a
-// lane: the columns of a long row lie close together, so the gathers of neighbouring lanes share
-// cache lines, and it is the number of those that bounds the kernel.
+// the mask allows. Preamble: as gather.cuh.
 
-constexpr int PIECE = 1024, NARROW = 32, SINGLE = 4;
-
-struct Sum {
-    Z value;
-    bool hit;
-};
-
-DEVICE void take(Sum& sum, Z value) {
-    if constexpr (ADD_KIND == ADD_ANY) {
-        if (!sum.hit) sum.value = value;
-    } else {
-        sum.value = add(sum.value, value);
-    }
-    sum.hit = true;
-}
-
-// The sum over each aligned group of `width` lanes, in its first lane at least. All 32 lanes call.
-DEVICE Sum merge(Sum sum, int width) {
-    u32 group = width == 32 ? FULL_WARP : ((1u << width) - 1) << (lane_id() & ~(width - 1));
-    u32 hits = __ballot_sync(FULL_WARP, sum.hit) & group;
-    if constexpr (ADD_KIND == ADD_ANY)
-        sum.value = shuffle(sum.value, hits ? __ffs(hits) - 1 : 0);
-    else
-        sum.value = warp_combine(sum.value, width);
-    sum.hit = hits != 0;
-    return sum;
-}
-
-DEVICE Z product(i64 i, i64 k, A x, U y) {
-    if constexpr (FLIP)
-        return multiply(y, x, 0, k, k, i);
-    else
-        return multiply(x, y, i, k, k, 0);
-}
-
-// What passes by once must not drive the values of u out of the cache.
-template <bool ONCE, class T>
-DEVICE T load(const T* p) {
-    if constexpr (ONCE)
-        return load_once(p);
-    else
-        return *p;
-}
-
-// Add to `sum` the entries from `start` to `stop` of row i that this lane meets: those at base +
-// offset, + STRIDE, ... ; BATCH of them are in flight at a time. With STOPS the whole warp walks
-// one row, and ends where some lane knows the sum.
-template <int BATCH, int STRIDE, bool ONCE, bool STOPS>
-DEVICE void walk(Sum& sum, i64 i, i64 base, int offset, i64 start, i64 stop, const I* indices,
-                 const A* a, const u32* u_bits, const U* u) {
-    for (; base < stop; base += BATCH * STRIDE) {
-        I k[BATCH];
-        A x[BATCH];
-        U y[BATCH];
-        bool meets[BATCH];
-#pragma unroll
-        for (int j = 0; j < BATCH; j++) {
-            i64 p = base + offset + j * STRIDE;
-            meets[j] = p >= start && p < stop;
-            k[j] = meets[j] ? load<ONCE>(indices + p) : (I)0;
-        }
-        if constexpr (!FULL) {
-#pragma unroll
-            for (int j = 0; j < BATCH; j++) meets[j] = meets[j] && test_bit(u_bits, k[j]);
-        }
-#pragma unroll
-        for (int j = 0; j < BATCH; j++) {
-            x[j] = ISO ? a[0] : meets[j] ? load<ONCE>(a + base + offset + j * STRIDE) : (A)0;
-            y[j] = meets[j] ? u[k[j]] : (U)0;
-        }
-#pragma unroll
-        for (int j = 0; j < BATCH; j++)
-            if (meets[j]) take(sum, product(i, k[j], x[j], y[j]));
-        if constexpr (STOPS)
-            if (__any_sync(FULL_WARP, sum.hit && is_terminal(sum.value))) break;
-    }
-}
-
-DEVICE bool allowed(const u32* mask, u32 invert, i64 i) {
-    return !MASKED || ((mask[i >> 5] ^ invert) >> (i & 31)) & 1;
-}
+#include "gather.cuh"
 
 DEVICE void store(const Sum& sum, i64 i, u32* z_bits, Z* z) {
     if (!sum.hit) return;
@@ -96,72 +10,15 @@ DEVICE void store(const Sum& sum, i64 i, u32* z_bits, Z* z) {
     if constexpr (!FULL) atomicOr(z_bits + (i >> 5), 1u << (i & 31));
 }
 
-// rows: `split` rows of more than PIECE entries, then wide, narrow and single ones. Piece p belongs
-// to rows[piece_row[p]], whose first piece is piece_first[piece_row[p]]; its sum goes to
-// partial[p], hits[p]. settled[s]: nothing more changes the sum of rows[s]. A warp a task: pieces +
-// wide + narrow / 4 + single / 32.
+// A warp a task of gather.cuh.
 extern "C" __global__ void __launch_bounds__(256)
     pull(const O* indptr, const I* indices, const A* a, const u32* u_bits, const U* u,
          const u32* mask, u32 invert, const R* rows, i64 split, i64 pieces, i64 wide, i64 narrow,
          i64 single, const int* piece_row, const i64* piece_first, u32* settled, bool* hits,
          Z* partial, u32* z_bits, Z* z) {
-    const int lane = lane_id();
-    i64 task = thread_id() >> 5;
-    Sum sum = {identity(), false};
-    if (task < pieces) {
-        int s = piece_row[task];
-        i64 i = rows[s];
-        bool wanted = allowed(mask, invert, i);
-        // one lane looks: others might see what another warp writes meanwhile, and the warp has to
-        // stay together
-        if (ENDS) wanted = wanted && !shuffle(lane == 0 ? load_lagging(settled + s) : 0u, 0);
-        if (wanted) {
-            i64 start = (i64)indptr[i] + (task - piece_first[s]) * PIECE, stop = indptr[i + 1];
-            if (stop > start + PIECE) stop = start + PIECE;
-            walk<ENDS ? 2 : 4, 32, true, ENDS>(sum, i, start & ~31ll, lane, start, stop, indices, a,
-                                               u_bits, u);
-        }
-        sum = merge(sum, 32);
-        if (lane == 0) {
-            hits[task] = sum.hit;
-            partial[task] = sum.value;
-            if (ENDS && sum.hit && is_terminal(sum.value)) store_relaxed(settled + s, 1u);
-        }
-        return;
-    }
-    task -= pieces;
-    rows += split;
-    if (task < wide) {
-        i64 i = rows[task];
-        if (!allowed(mask, invert, i)) return;
-        i64 start = indptr[i], stop = indptr[i + 1];
-        walk<ENDS ? 2 : 4, 32, true, ENDS>(sum, i, start & ~31ll, lane, start, stop, indices, a,
-                                           u_bits, u);
-        sum = merge(sum, 32);
-        if (lane == 0) store(sum, i, z_bits, z);
-        return;
-    }
-    task -= wide;
-    rows += wide;
-    if (task < (narrow + 3) / 4) {
-        i64 q = task * 4 + lane / 8, i = q < narrow ? rows[q] : 0;
-        bool wanted = q < narrow && allowed(mask, invert, i);
-        i64 start = wanted ? indptr[i] : 0, stop = wanted ? indptr[i + 1] : 0;
-        walk<NARROW / 8, 8, false, false>(sum, i, start, lane % 8, start, stop, indices, a, u_bits,
-                                          u);
-        sum = merge(sum, 8);
-        if (lane % 8 == 0) store(sum, i, z_bits, z);
-        return;
-    }
-    task -= (narrow + 3) / 4;
-    rows += narrow;
-    i64 q = task * 32 + lane;
-    if (q >= single) return;
-    i64 i = rows[q];
-    if (!allowed(mask, invert, i)) return;
-    i64 start = indptr[i];
-    walk<SINGLE, 1, false, false>(sum, i, start, 0, start, indptr[i + 1], indices, a, u_bits, u);
-    store(sum, i, z_bits, z);
+    const Classes classes = {rows, split, pieces, wide, narrow, single, piece_row, piece_first};
+    gather(thread_id() >> 5, classes, indptr, indices, a, u_bits, u, mask, invert, settled, hits,
+           partial, [&](const Sum& sum, i64 i) { store(sum, i, z_bits, z); });
 }
 
 // The sums of the split rows from those of their pieces, a warp a row.

@@ -1,0 +1,16 @@
+# Values folded into the positions of a vector that their ids name, in their order.
+# Preamble: op, cast (to the type of z).
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def scatter(thread, threads, ids, values, z_bits, z):
+    # no bits: every position holds an entry
+    for k in range(ids.size):
+        i = np.uint64(ids[k])
+        w = i >> np.uint64(5)
+        bit = np.uint32(1) << np.uint32(i & np.uint64(31))
+        if z_bits.size == 0 or z_bits[w] & bit:
+            z[i] = cast(op(z[i], values[k], 0, 0, 0, 0))
+        else:
+            z[i] = cast(values[k])
+            z_bits[w] |= bit

@@ -1,0 +1,46 @@
+"""What CPU kernels ask of the memory ahead of time.
+
+A loop over rows that lie anywhere cannot run ahead by itself: where it ends is known only once the
+bounds of the row have come from memory.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+@intrinsic
+def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
+    """Start to fetch the cache line of array[index]; any index will do, nothing is read."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        ir = cgutils.ir
+        view = context.make_array(array)(context, builder, arguments[0])
+        element = cgutils.get_item_pointer(
+            context, builder, array, view, [arguments[1]], wraparound=False
+        )
+        pointer = builder.bitcast(element, ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
+        # to be read, and kept in all caches; data
+        builder.call(function, [pointer, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.none(array, index), codegen
+
+
+# not cached by itself: kernels hold it compiled, and the package's folder may be read-only
+@njit(nogil=True, error_model="numpy")
+def fetch_rows(
+    p: int, ids: np.ndarray, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, keep: int
+) -> None:
+    """Start to fetch the rows that come up soon in a loop over ids[p], which is now at p."""
+    last = np.uint64(ids.size - 1)
+    prefetch(indptr, np.uint64(ids[min(p + np.uint64(16), last)]))
+    start = np.uint64(indptr[np.uint64(ids[min(p + np.uint64(8), last)])])
+    prefetch(indices, start)
+    prefetch(values, start & keep)

@@ -1,0 +1,54 @@
+"""The rows of a matrix sorted by how many entries they have: what a gather gives to its warps."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spgraph.containers import Matrix
+from spgraph.containers.arrays import array_module, index_dtype
+
+# as in kernels/gather.cuh: entries of a piece of a split row, of the longest narrow row, of the
+# longest single one
+PIECE, NARROW, SINGLE = 1024, 32, 4
+
+
+class RowClasses(NamedTuple):
+    """The rows that have entries, by class."""
+
+    rows: Any  # split, wide, narrow and single ones, each class ascending
+    split: int
+    wide: int
+    narrow: int
+    single: int
+    piece_row: Any  # for each piece, its place among the split rows
+    piece_first: Any  # for each split row, its first piece; and the number of pieces
+
+    @property
+    def nonempty(self) -> int:
+        return self.split + self.wide + self.narrow + self.single
+
+
+def row_classes(A: Matrix) -> RowClasses:
+    """The classes of A's rows, found once and kept with A."""
+    if "row_classes" not in A._derived:
+        A._derived["row_classes"] = classify(A.indptr[1:] - A.indptr[:-1])
+    return A._derived["row_classes"]
+
+
+def classify(degrees: Any) -> RowClasses:
+    """The classes of rows of these lengths: about 20 launches, 5 read back."""
+    xp = array_module(degrees)
+    parts = [xp.flatnonzero(degrees > PIECE)]
+    for low, high in ((NARROW, PIECE), (SINGLE, NARROW), (0, SINGLE)):
+        parts.append(xp.flatnonzero((degrees > low) & (degrees <= high)))
+    rows = xp.concatenate(parts).astype(index_dtype(degrees.size))
+    piece_first, piece_row = xp.zeros(parts[0].size + 1, np.int64), xp.empty(0, np.int32)
+    if parts[0].size:
+        pieces = (degrees[parts[0]].astype(np.int64) + (PIECE - 1)) // PIECE
+        piece_first[1:] = xp.cumsum(pieces)
+        places = xp.arange(int(piece_first[-1]))
+        piece_row = xp.searchsorted(piece_first[1:], places, side="right").astype(np.int32)
+    split, wide, narrow, single = (int(part.size) for part in parts)
+    return RowClasses(rows, split, wide, narrow, single, piece_row, piece_first)

@@ -1,0 +1,40 @@
+"""One function per GraphBLAS operation: check, direction, backend, accumulate, masked write.
+
+Operands are Vectors, or Matrices and what `Matrix` can be made from. All operations share their
+keyword arguments. With t the operation's result, Z = t, or Z = out `accum` t (a union: where only
+one has an entry, that one), and then out<mask, replace> = Z: positions that the mask allows take
+Z's entry or lose their own; the others keep theirs, or lose it under `replace`. Without `out` a new
+container is returned, which has entries only where the mask allows; its type is the operator's
+result type over the operands' types, promoted as NumPy does. With `out` the values are cast to
+out's type, and `out` is returned. Arguments may be `out` or the mask's container: nothing is
+written before everything is computed.
+
+The semantics are those of the GraphBLAS C API specification 2.1 (Brock, Buluc, Kimmerer, Kitchen,
+Kumar, Mattson, McMillan, Moreira, Pelletier, Welch, 2023).
+"""
+
+from spgraph.operations.assignment import assign
+from spgraph.operations.elements import apply, ewise_add, ewise_mult, ewise_union, select
+from spgraph.operations.extraction import extract
+from spgraph.operations.products import mxm, mxv, vxm
+from spgraph.operations.reductions import reduce, reduce_columnwise, reduce_rowwise
+from spgraph.operations.structure import diag, kronecker, transpose
+
+__all__ = [
+    "apply",
+    "assign",
+    "diag",
+    "ewise_add",
+    "ewise_mult",
+    "ewise_union",
+    "extract",
+    "kronecker",
+    "mxm",
+    "mxv",
+    "reduce",
+    "reduce_columnwise",
+    "reduce_rowwise",
+    "select",
+    "transpose",
+    "vxm",
+]

@@ -1,0 +1,157 @@
+"""assign: values written to parts of a Vector or Matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph import checks
+from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.arrays import (
+    Array,
+    array_module,
+    index_dtype,
+    pack_bits,
+)
+from spgraph.errors import DomainMismatch
+from spgraph.operations.matrix_assignment import assign_matrix
+from spgraph.operations.repeats import folded, has_repeats, refuse_repeats
+from spgraph.semirings import BinaryOp, Function, Monoid, binary
+from spgraph.steps import backend
+
+
+def assign(
+    w: Any,
+    value: Any,
+    indices: Any = None,
+    columns: Any = None,
+    *,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+) -> Any:
+    """w with `value` written at `indices`: w<mask, replace>(indices) = value, or accum= value; of a
+    Matrix, at all pairs of `indices` (rows) and `columns`.
+
+    `value` is a scalar, which stands at every position, or a Vector or Matrix of the region's
+    shape; without `accum` its empty positions empty those of w. `indices` and `columns` are 1-D
+    arrays of integers, slices, or None for all; one integer in place of either lets `value` be the
+    Vector of that row or column. The mask and `replace` are over the whole of w (GraphBLAS's
+    assign, not SuiteSparse's subassign). An index may be repeated if there is an `accum`, which
+    then combines the values in their order, starting from w's entry; without one ValueError is
+    raised. Returns w.
+
+    >>> import spgraph as sg
+    >>> from spgraph.semirings import binary
+    >>> w = sg.Vector.from_dense([1, 2, 3])
+    >>> sg.assign(w, 0, [1]).to_numpy().tolist()
+    [1, 0, 3]
+    >>> v = sg.Vector.from_dense([10, 20, 30])
+    >>> sg.assign(w, v, [0, 2, 0], accum=binary.plus).to_numpy().tolist()
+    [41, 0, 23]
+    """
+    if isinstance(w, Matrix):
+        return assign_matrix(w, value, indices, columns, mask, accum, replace)
+    w = checks.vector("assign", "w", w)
+    if columns is not None:
+        raise DomainMismatch("assign: columns: a Vector has none; give its indices alone")
+    checks.output("assign", w.shape, w.device, mask, accum, replace, w)
+    ids = None
+    if checks.is_index(indices):
+        indices = [checks.position("assign", "indices", indices, w.size)]
+    if indices is not None:
+        ids = checks.index_array("assign", indices, w.size, w.device, "indices")
+    count = w.size if ids is None else int(ids.size)
+    if isinstance(value, Vector):
+        checks.same_device("assign", w=w, value=value)
+        where = "w.size" if ids is None else "the number of indices"
+        checks.same_size("assign", "value.size", value.size, where, count)
+        dtype = value.dtype
+    else:
+        value = checks.stored_scalar("assign", "value", value, w.dtype)
+        dtype = value.dtype
+    function = checks.accumulator("assign", accum, w, dtype)
+    if ids is None:
+        t = value.dup() if isinstance(value, Vector) else _constant(w, value, mask)
+        backend(w.device).write(w, t, mask, function, replace)
+        return w
+    t, combined = _placed(w, value, ids, function, dtype)
+    if function is not None or not isinstance(value, Vector) or value.nvals == count:
+        if function is None or combined:
+            # positions outside of `indices` keep their entries: a union that prefers t
+            function = binary.second.resolve(w.dtype, t.dtype)
+        backend(w.device).write(w, t, mask, function, replace)
+        return w
+    within = _positions(w.size, ids).S
+    if mask is None:
+        backend(w.device).write(w, t, within, None, False)
+    else:
+        z = w.dup()
+        backend(w.device).write(z, t, within, None, False)
+        backend(w.device).write(w, z, mask, None, replace)
+    return w
+
+
+def _placed(
+    w: Vector, value: Any, ids: Array, accum: Function | None, dtype: np.dtype
+) -> tuple[Vector, bool]:
+    """(the Vector of w's size with `value` at `ids`, whether repeats were folded into w's own)."""
+    xp = array_module(ids)
+    if isinstance(value, Vector):
+        v = value.to_sparse()
+        to, values = ids[v.indices], v.values
+    else:
+        to, values = ids, xp.full(ids.size, value, dtype)
+    ascending = ids.size < 2 or bool((ids[1:] > ids[:-1]).all())
+    many = not ascending and ids.size * 32 >= w.size
+    # a flag a position says which are given, and whether any twice, without sorting
+    distinct = many and int(xp.count_nonzero(_flags(w.size, ids))) == ids.size
+    if distinct:
+        z = xp.zeros(w.size, dtype)
+        z[to] = values
+        bits = pack_bits(_flags(w.size, to))
+        return Vector(w.size, z, bits=bits, nvals=int(to.size)).conform(), False
+    if many and accum is not None:
+        return backend(w.device).scatter(w, to, values, accum), True
+    if not ascending:
+        if accum is None:
+            refuse_repeats("indices", ids)
+        order = xp.argsort(to, kind="stable")
+        to, values = to[order], values[order]
+    again = not ascending and has_repeats(to)
+    if again:
+        assert accum is not None
+        to, values = folded(w, to, values, accum)
+    return Vector(w.size, values, indices=to.astype(index_dtype(w.size))).conform(), again
+
+
+def _flags(size: int, ids: Array) -> Array:
+    flags = array_module(ids).zeros(size, bool)
+    flags[ids] = True
+    return flags
+
+
+def _positions(size: int, ids: Array) -> Vector:
+    """True at each of the distinct `ids`."""
+    xp = array_module(ids)
+    if ids.size * 32 >= size:
+        return Vector(size, xp.ones(size, bool), bits=pack_bits(_flags(size, ids))).conform()
+    ids = xp.sort(ids).astype(index_dtype(size))
+    return Vector(size, xp.ones(ids.size, bool), indices=ids)
+
+
+def _constant(w: Vector, value: Any, mask: Mask | None) -> Vector:
+    """`value` at the positions that the mask may allow: its own where it is sparse, else all."""
+    xp = array_module(w.values)
+    if (
+        mask is not None
+        and not mask.complement
+        and isinstance(mask.parent, Vector)
+        and mask.parent.indices is not None
+    ):
+        ids = (
+            mask.parent.indices if mask.structure else mask.parent.indices[mask.parent.values != 0]
+        )
+        return Vector(w.size, xp.full(ids.size, value, value.dtype), indices=ids.copy())
+    return Vector(w.size, xp.full(w.size, value, value.dtype))

@@ -1,0 +1,214 @@
+"""Operations entry by entry, on Vectors and Matrices alike: ewise_*, apply, select."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph import checks
+from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.arrays import index_dtype
+from spgraph.errors import DimensionMismatch, DomainMismatch
+from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, Monoid, UnaryOp, binary
+from spgraph.steps import backend, finish
+
+
+def ewise_add(
+    u: Any,
+    v: Any,
+    op: BinaryOp | Monoid = binary.plus,
+    *,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Any = None,
+) -> Any:
+    """The union of two Vectors or two Matrices: op(u[i], v[i]) where both hold an entry, else the
+    one there is.
+
+    The result has the operator's type over both; entries of one alone are cast to it (so
+    binary.minus keeps v[i] itself where u has no entry, as GraphBLAS says; `ewise_union` with 0, or
+    `u - v`, gives -v[i]).
+
+    >>> import spgraph as sg
+    >>> u = sg.Vector.from_coo([0, 1], [1, 2], size=3)
+    >>> v = sg.Vector.from_coo([1, 2], [10, 20], size=3)
+    >>> sg.ewise_add(u, v).to_numpy().tolist()
+    [1, 12, 20]
+    """
+    return _ewise("ewise_add", u, v, op, True, None, None, mask, accum, replace, out)
+
+
+def ewise_union(
+    u: Any,
+    v: Any,
+    op: BinaryOp | Monoid = binary.plus,
+    *,
+    left: Any = 0,
+    right: Any = 0,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Any = None,
+) -> Any:
+    """The union of two Vectors or two Matrices in which a scalar stands for an entry that one of
+    them lacks: op(u[i], v[i]), op(u[i], right) or op(left, v[i]).
+
+    The result has the operator's type over both and the scalars (SuiteSparse's eWiseUnion).
+
+    >>> import spgraph as sg
+    >>> from spgraph.semirings import binary
+    >>> u = sg.Vector.from_coo([0, 1], [1, 2], size=3)
+    >>> v = sg.Vector.from_coo([1, 2], [10, 20], size=3)
+    >>> sg.ewise_union(u, v, binary.minus).to_numpy().tolist()
+    [1, -8, -20]
+    """
+    return _ewise("ewise_union", u, v, op, True, left, right, mask, accum, replace, out)
+
+
+def ewise_mult(
+    u: Any,
+    v: Any,
+    op: BinaryOp | Monoid = binary.times,
+    *,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Any = None,
+) -> Any:
+    """The intersection of two Vectors or two Matrices: op(u[i], v[i]) where both hold an entry.
+
+    >>> import spgraph as sg
+    >>> u = sg.Vector.from_coo([0, 1], [1, 2], size=3)
+    >>> v = sg.Vector.from_coo([1, 2], [10, 20], size=3)
+    >>> sg.ewise_mult(u, v).to_coo()
+    (array([1], dtype=int32), array([20]))
+    """
+    return _ewise("ewise_mult", u, v, op, False, None, None, mask, accum, replace, out)
+
+
+def _ewise(
+    name: str,
+    u: Any,
+    v: Any,
+    op: BinaryOp | Monoid,
+    union: bool,
+    left: Any,
+    right: Any,
+    mask: Mask | None,
+    accum: BinaryOp | Monoid | None,
+    replace: bool,
+    out: Any,
+) -> Any:
+    u, v = checks.operand(name, "u", u), checks.operand(name, "v", v)
+    if isinstance(u, Vector) != isinstance(v, Vector):
+        raise DimensionMismatch(
+            f"{name}: v: expected a {type(u).__name__} as u is, got a {type(v).__name__}"
+        )
+    device = checks.same_device(name, u=u, v=v)
+    checks.same_shape(name, "v", v, "u", u.shape)
+    checks.output(name, u.shape, device, mask, accum, replace, out)
+    x, y = u.dtype, v.dtype
+    if left is not None:
+        left = checks.scalar(name, "left", left, x)
+        right = checks.scalar(name, "right", right, y)
+        x, y = np.promote_types(x, left.dtype), np.promote_types(y, right.dtype)
+    operator = checks.binary(name, "op", op)
+    typed = checks.typed(name, operator, x, y, index=index_dtype(max(u.shape)))
+    function = checks.accumulator(name, accum, out, typed.result)
+    on = backend(device)
+    ewise = on.ewise if isinstance(u, Vector) else on.ewise_matrix
+    return finish(ewise(u, v, typed, union, left, right), mask, function, replace, out)
+
+
+def apply(
+    u: Any,
+    op: UnaryOp | BinaryOp | Monoid | IndexUnaryOp,
+    *,
+    left: Any = None,
+    right: Any = None,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Any = None,
+) -> Any:
+    """An operator applied to every entry of a Vector or Matrix.
+
+    A UnaryOp gives op(x). A BinaryOp or Monoid needs one operand, `left` or `right`: op(left, x) or
+    op(x, right). An IndexUnaryOp gives op(x, i, j, right), j being 0 for a Vector and `right` its
+    thunk (default 0).
+
+    >>> import spgraph as sg
+    >>> from spgraph.semirings import binary, unary
+    >>> u = sg.Vector.from_dense([1, 2])
+    >>> sg.apply(u, unary.ainv).to_numpy().tolist()
+    [-1, -2]
+    >>> sg.apply(u, binary.minus, left=10).to_numpy().tolist()
+    [9, 8]
+    """
+    u = checks.operand("apply", "u", u)
+    checks.output("apply", u.shape, u.device, mask, accum, replace, out)
+    typed, kind, operand = _operator(u, op, left, right)
+    function = checks.accumulator("apply", accum, out, typed.result)
+    on = backend(u.device)
+    call = on.apply if isinstance(u, Vector) else on.apply_matrix
+    return finish(call(u, typed, kind, operand), mask, function, replace, out)
+
+
+def _operator(u: Vector | Matrix, op: Any, left: Any, right: Any) -> tuple[Function, str, Any]:
+    """(typed operator, how `apply` calls it, the scalar that it is called with)."""
+    if isinstance(op, UnaryOp):
+        if left is not None or right is not None:
+            raise DomainMismatch("apply: left, right: a UnaryOp takes neither; give a BinaryOp")
+        return checks.typed("apply", op, u.dtype), "unary", np.False_
+    if isinstance(op, IndexUnaryOp):
+        if left is not None:
+            raise DomainMismatch("apply: left: an IndexUnaryOp takes its thunk as right=")
+        thunk = checks.thunk("apply", 0 if right is None else right, u.dtype)
+        return checks.typed("apply", op, u.dtype, thunk.dtype), "index", thunk
+    if not isinstance(op, BinaryOp | Monoid):
+        raise DomainMismatch(
+            f"apply: op: expected a UnaryOp, BinaryOp, Monoid or IndexUnaryOp, got {op!r}"
+        )
+    if (left is None) == (right is None):
+        raise DomainMismatch(f"apply: op: {op!r} takes two operands: give one of left= and right=")
+    function = checks.binary("apply", "op", op)
+    index = index_dtype(max(u.shape))
+    if left is not None:
+        operand = checks.scalar("apply", "left", left, u.dtype)
+        return checks.typed("apply", function, operand.dtype, u.dtype, index=index), "left", operand
+    operand = checks.scalar("apply", "right", right, u.dtype)
+    return checks.typed("apply", function, u.dtype, operand.dtype, index=index), "right", operand
+
+
+def select(
+    u: Any,
+    op: IndexUnaryOp,
+    thunk: Any = 0,
+    *,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Any = None,
+) -> Any:
+    """The entries of a Vector or Matrix for which op(x, i, j, thunk) is true (j is 0 for a Vector);
+    values and type are u's.
+
+    >>> import spgraph as sg
+    >>> from spgraph.semirings import select
+    >>> sg.select(sg.Vector.from_dense([3, 1, 2]), select.valuegt, 1).to_coo()[0].tolist()
+    [0, 2]
+    """
+    u = checks.operand("select", "u", u)
+    checks.output("select", u.shape, u.device, mask, accum, replace, out)
+    if not isinstance(op, IndexUnaryOp):
+        raise DomainMismatch(
+            f"select: op: expected an IndexUnaryOp such as semirings.select.valuegt, got {op!r}"
+        )
+    scalar = checks.thunk("select", thunk, u.dtype)
+    typed = checks.typed("select", op, u.dtype, scalar.dtype)
+    function = checks.accumulator("select", accum, out, u.dtype)
+    on = backend(u.device)
+    keep = on.select if isinstance(u, Vector) else on.select_matrix
+    return finish(keep(u, typed, scalar), mask, function, replace, out)

@@ -1,0 +1,116 @@
+"""extract: parts of a Vector or Matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph import checks
+from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.arrays import Array, array_module, index_dtype
+from spgraph.errors import DomainMismatch
+from spgraph.semirings import BinaryOp, Monoid
+from spgraph.steps import backend, finish
+
+
+def extract(
+    u: Any,
+    indices: Any = None,
+    columns: Any = None,
+    *,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Any = None,
+) -> Any:
+    """The part of u at `indices`: the Vector t[k] = u[indices[k]], or the Matrix
+    T[k, l] = u[indices[k], columns[l]].
+
+    `indices` (the rows of a Matrix) and `columns` are 1-D arrays of integers in any order and with
+    repeats, slices, or None for all. One integer in place of either gives the Vector of that row or
+    column. Raises IndexOutOfBound for an index outside of u; in an array a negative one is outside
+    too: it is often the mark of what was not found.
+
+    >>> import spgraph as sg
+    >>> v = sg.Vector.from_coo([1, 3], [10, 30], size=5)
+    >>> sg.extract(v, [3, 0, 3]).to_numpy(fill=-1).tolist()
+    [30, -1, 30]
+    >>> A = sg.Matrix.from_dense([[1, 2, 3], [4, 5, 6]])
+    >>> sg.extract(A, [1], [2, 0]).to_scipy().toarray().tolist()
+    [[6, 4]]
+    """
+    u = checks.operand("extract", "u", u)
+    if isinstance(u, Matrix):
+        t = _of_matrix(u, indices, columns)
+    elif columns is not None:
+        raise DomainMismatch("extract: columns: a Vector has none; give its indices alone")
+    else:
+        t = _of_vector(u, indices, "indices")
+    checks.output("extract", t.shape, u.device, mask, accum, replace, out)
+    function = checks.accumulator("extract", accum, out, u.dtype)
+    return finish(t, mask, function, replace, out)
+
+
+def _of_vector(u: Vector, indices: Any, argument: str) -> Vector:
+    if indices is None:
+        return u.dup()
+    if isinstance(indices, slice):
+        return _sliced(u, indices, len(range(*indices.indices(u.size))))
+    ids = checks.index_array("extract", indices, u.size, u.device, argument)
+    return backend(u.device).extract(u, ids)
+
+
+def _of_matrix(A: Matrix, rows: Any, columns: Any) -> Matrix | Vector:
+    if checks.is_index(rows):
+        if checks.is_index(columns):
+            raise DomainMismatch(
+                "extract: indices, columns: expected at most one integer; A[i, j] reads one entry"
+            )
+        i = checks.position("extract", "indices", rows, A.nrows)
+        return _of_vector(_row(A, i), columns, "columns")
+    if checks.is_index(columns):
+        j = checks.position("extract", "columns", columns, A.ncols)
+        if A.has_transpose:
+            return _of_vector(_row(A.T, j), rows, "indices")
+        return _column(backend(A.device).extract_matrix(A, _ids(A, rows, 0), _ids(A, [j], 1)))
+    return backend(A.device).extract_matrix(A, _ids(A, rows, 0), _ids(A, columns, 1))
+
+
+def _ids(A: Matrix, indices: Any, axis: int) -> Array | None:
+    """Checked rows (axis 0) or columns (1); None for all."""
+    if indices is None or (isinstance(indices, slice) and indices == slice(None)):
+        return None
+    argument = ("indices", "columns")[axis]
+    return checks.index_array("extract", indices, A.shape[axis], A.device, argument)
+
+
+def _row(A: Matrix, i: int) -> Vector:
+    """Row i of A."""
+    start, stop = (int(offset) for offset in A.indptr[i : i + 2])
+    columns = A.indices[start:stop].astype(index_dtype(A.ncols), copy=True)
+    values = A.values.repeat(stop - start) if A.iso else A.values[start:stop].copy()
+    return Vector(A.ncols, values, indices=columns).conform()
+
+
+def _column(A: Matrix) -> Vector:
+    """The only column of A."""
+    xp = array_module(A.indices)
+    rows = xp.flatnonzero(A.indptr[1:] != A.indptr[:-1]).astype(index_dtype(A.nrows))
+    return Vector(A.nrows, A.expanded_values(), indices=rows).conform()
+
+
+def _sliced(u: Vector, part: slice, size: int) -> Vector:
+    """The entries of u in a slice of `size` positions."""
+    if u.bits is None and u.indices is None:
+        return Vector(size, u.values[part].copy())
+    start, _, step = part.indices(u.size)
+    v = u.to_sparse()
+    xp = array_module(v.values)
+    offset = v.indices.astype(np.int64) - start  # type: ignore[union-attr]
+    at = offset // step
+    kept = (offset == at * step) & (at >= 0) & (at < size)
+    at, values = at[kept].astype(index_dtype(size)), v.values[kept]
+    if step < 0:
+        at, values = xp.ascontiguousarray(at[::-1]), xp.ascontiguousarray(values[::-1])
+    return Vector(size, values, indices=at).conform()

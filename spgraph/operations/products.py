@@ -1,0 +1,161 @@
+"""Products over a semiring: matrix times vector, vector times matrix, matrix times matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spgraph import checks
+from spgraph import direction as directions
+from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.arrays import array_module
+from spgraph.semirings import BinaryOp, Monoid, Semiring, plus_times
+from spgraph.steps import backend, finish, push_or_pull
+
+
+def mxv(
+    A: Any,
+    u: Vector,
+    semiring: Semiring = plus_times,
+    *,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Vector | None = None,
+    direction: str = "auto",
+) -> Vector:
+    """The product A u over a semiring: t[i] = the sum over k of A[i, k] * u[k].
+
+    `A` is a Matrix or what `Matrix` can be made from, of shape (n, m), `u` a Vector of size m; the
+    result has size n and the semiring's type over the types of A and u. An entry exists where at
+    least one pair of entries meets.
+
+    `direction` is "pull" (each row looks for entries of u), "push" (each entry of u follows its
+    column, over the transpose, which a Matrix keeps), or "auto": by the density of u. Raises
+    DimensionMismatch, DomainMismatch, BackendMismatch.
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_dense([[1, 2], [0, 3]])
+    >>> sg.mxv(A, sg.Vector.from_dense([10, 100])).to_numpy().tolist()
+    [210, 300]
+    """
+    A, u = checks.matrix("mxv", A), checks.vector("mxv", "u", u)
+    device = checks.same_device("mxv", A=A, u=u)
+    checks.same_size("mxv", "u.size", u.size, "A.ncols", A.ncols)
+    checks.output("mxv", (A.nrows,), device, mask, accum, replace, out)
+    typed = checks.typed(
+        "mxv", checks.semiring("mxv", semiring), A.dtype, u.dtype, index=A.indices.dtype
+    )
+    function = checks.accumulator("mxv", accum, out, typed.dtype)
+    way = push_or_pull("mxv", direction, A, u, A.nrows, typed, mask, over_transpose="push")
+    if way == "pull":
+        t = backend(device).pull(A, u, typed, mask, False)
+    else:
+        t = backend(device).push(A.T, u, typed, mask, True)
+    return finish(t, mask, function, replace, out, masked=True)
+
+
+def vxm(
+    u: Vector,
+    A: Any,
+    semiring: Semiring = plus_times,
+    *,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Vector | None = None,
+    direction: str = "auto",
+) -> Vector:
+    """The product u A over a semiring: t[j] = the sum over k of u[k] * A[k, j].
+
+    As `mxv`, with `u` of size n on the left: "push" follows the rows of A at the entries of u,
+    "pull" lets every column look for entries, over the transpose.
+
+    >>> import spgraph as sg
+    >>> from spgraph.semirings import any_pair
+    >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], nrows=3, ncols=3)
+    >>> sg.vxm(sg.Vector.from_coo([0], True, size=3), A, any_pair).to_coo()[0].tolist()
+    [1, 2]
+    """
+    A, u = checks.matrix("vxm", A), checks.vector("vxm", "u", u)
+    device = checks.same_device("vxm", u=u, A=A)
+    checks.same_size("vxm", "u.size", u.size, "A.nrows", A.nrows)
+    checks.output("vxm", (A.ncols,), device, mask, accum, replace, out)
+    typed = checks.typed(
+        "vxm", checks.semiring("vxm", semiring), u.dtype, A.dtype, index=A.indices.dtype
+    )
+    function = checks.accumulator("vxm", accum, out, typed.dtype)
+    way = push_or_pull("vxm", direction, A, u, A.ncols, typed, mask, over_transpose="pull")
+    if way == "push":
+        t = backend(device).push(A, u, typed, mask, False)
+    else:
+        t = backend(device).pull(A.T, u, typed, mask, True)
+    return finish(t, mask, function, replace, out, masked=True)
+
+
+def mxm(
+    A: Any,
+    B: Any,
+    semiring: Semiring = plus_times,
+    *,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Matrix | None = None,
+) -> Matrix:
+    """The product A B over a semiring: T[i, j] = the sum over k of A[i, k] * B[k, j].
+
+    `A` and `B` are Matrices or what `Matrix` can be made from, of shapes (n, m) and (m, p); the
+    result has shape (n, p) and the semiring's type over the types of A and B. An entry exists where
+    at least one pair of entries meets.
+
+    It is computed row by row (Gustavson), as dot products of rows of A and columns of B where a
+    mask leaves few positions, or as products with dense rows where B has every entry: whichever
+    takes the fewest multiplications. Raises DimensionMismatch, DomainMismatch, BackendMismatch.
+
+    Source: Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted
+    transposition" (1978); masked products: Davis, "Algorithm 1000: SuiteSparse:GraphBLAS" (2019).
+
+    The triangles of an undirected graph, each once, at the edges of its lower triangle:
+
+    >>> import spgraph as sg
+    >>> from spgraph.semirings import monoid, plus_times, select
+    >>> A = sg.Matrix.from_dense([[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 0]])
+    >>> L = sg.select(A, select.tril, -1)
+    >>> int(sg.reduce(sg.mxm(L, L.T, plus_times, mask=L.S), monoid.plus))
+    2
+    """
+    A, B = checks.matrix("mxm", A), checks.matrix("mxm", B, "B")
+    device = checks.same_device("mxm", A=A, B=B)
+    checks.same_size("mxm", "B.nrows", B.nrows, "A.ncols", A.ncols)
+    checks.output("mxm", (A.nrows, B.ncols), device, mask, accum, replace, out)
+    typed = checks.typed(
+        "mxm", checks.semiring("mxm", semiring), A.dtype, B.dtype, index=A.indices.dtype
+    )
+    function = checks.accumulator("mxm", accum, out, typed.dtype)
+    on = backend(device)
+    if mask is None and B.nvals == B.nrows * B.ncols and B.nvals:
+        return finish(on.multiply_dense(A, B, typed), mask, function, replace, out)
+    if mask is not None and not mask.complement and _dots_pay(A, B, mask, device):
+        t = on.multiply_dots(A, B.T, typed, mask)
+    else:
+        t = on.multiply_rows(A, B, typed, mask)
+    return finish(t, mask, function, replace, out, masked=True)
+
+
+def _dots_pay(A: Matrix, B: Matrix, mask: Mask, device: str) -> bool:
+    """Whether dot products at the positions of the mask touch fewer entries than whole rows do."""
+    M, flops = mask.parent, backend(device).multiply_flops
+    assert isinstance(M, Matrix)
+    if B.has_transpose:
+        dots = flops(M, B.T)
+    elif B.transient:
+        return False
+    else:
+        dots = M.nvals * (B.nvals // max(B.ncols, 1) + 1)
+    if B.is_made:
+        rows = flops(A, B)
+    else:  # a view: its rows are columns of what it is the transpose of
+        sizes = array_module(A.indices).bincount(B.T.indices, minlength=B.nrows)
+        rows = int(sizes[A.indices].sum())
+    make_dots, make_rows = (0 if made else B.nvals for made in (B.has_transpose, B.is_made))
+    return directions.dots_pay(dots, rows, make_dots - make_rows)

@@ -1,0 +1,129 @@
+"""Operations on the shape of matrices: transpose, Kronecker product, diagonals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph import checks
+from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.arrays import array_module, index_dtype
+from spgraph.errors import DomainMismatch
+from spgraph.semirings import BinaryOp, Monoid, binary
+from spgraph.steps import backend, finish
+
+
+def transpose(
+    A: Any,
+    *,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Matrix | None = None,
+) -> Matrix:
+    """The transpose of A: T[j, i] = A[i, j].
+
+    Without a mask and `out` it is the view `A.T`, which a Matrix keeps: asking again costs nothing.
+
+    >>> import spgraph as sg
+    >>> sg.transpose(sg.Matrix.from_dense([[1, 2]])).shape
+    (2, 1)
+    """
+    A = checks.matrix("transpose", A)
+    checks.output("transpose", (A.ncols, A.nrows), A.device, mask, accum, replace, out)
+    function = checks.accumulator("transpose", accum, out, A.dtype)
+    return finish(A.T, mask, function, replace, out)
+
+
+def kronecker(
+    A: Any,
+    B: Any,
+    op: BinaryOp | Monoid = binary.times,
+    *,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Matrix | None = None,
+) -> Matrix:
+    """The Kronecker product: T[i * B.nrows + k, j * B.ncols + l] = op(A[i, j], B[k, l]).
+
+    Of shape (A.nrows * B.nrows, A.ncols * B.ncols) and the operator's type over both. OverflowError
+    where a position of the result has no 64-bit index.
+
+    >>> import spgraph as sg
+    >>> A, B = sg.Matrix.from_dense([[1, 2]]), sg.Matrix.from_dense([[3], [4]])
+    >>> sg.kronecker(A, B).to_scipy().toarray().tolist()
+    [[3, 6], [4, 8]]
+    """
+    A, B = checks.matrix("kronecker", A), checks.matrix("kronecker", B, "B")
+    device = checks.same_device("kronecker", A=A, B=B)
+    shape = A.nrows * B.nrows, A.ncols * B.ncols
+    if max(*shape, A.nvals * B.nvals) > 2**63 - 1:
+        raise OverflowError(
+            f"kronecker: expected a result of at most 2**63 - 1 rows, columns and entries, "
+            f"got {shape[0]} x {shape[1]} with {A.nvals * B.nvals} entries"
+        )
+    checks.output("kronecker", shape, device, mask, accum, replace, out)
+    operator = checks.binary("kronecker", "op", op)
+    if operator.positional:
+        raise DomainMismatch(f"kronecker: op: expected an operator of two values, got {operator!r}")
+    typed = checks.typed("kronecker", operator, A.dtype, B.dtype)
+    function = checks.accumulator("kronecker", accum, out, typed.result)
+    return finish(backend(device).kronecker(A, B, typed), mask, function, replace, out)
+
+
+def diag(
+    u: Any,
+    k: int = 0,
+    *,
+    mask: Mask | None = None,
+    accum: BinaryOp | Monoid | None = None,
+    replace: bool = False,
+    out: Any = None,
+) -> Any:
+    """The square Matrix with a Vector's entries on its k-th diagonal, or the Vector of the k-th
+    diagonal of a Matrix.
+
+    Entry i of the Vector stands at (i, i + k), or at (i - k, i) for a negative k.
+
+    >>> import spgraph as sg
+    >>> D = sg.diag(sg.Vector.from_dense([3, 4]), 1)
+    >>> D.to_scipy().toarray().tolist()
+    [[0, 3, 0], [0, 0, 4], [0, 0, 0]]
+    >>> sg.diag(D, 1).to_numpy().tolist()
+    [3, 4]
+    """
+    u = checks.operand("diag", "u", u)
+    if isinstance(k, bool) or not isinstance(k, int | np.integer):
+        raise DomainMismatch(f"diag: k: expected an integer, got {k!r}")
+    k = int(k)
+    function = checks.accumulator("diag", accum, out, u.dtype)
+    if isinstance(u, Vector):
+        n = u.size + abs(k)
+        checks.output("diag", (n, n), u.device, mask, accum, replace, out)
+        return finish(_on_diagonal(u, k, n), mask, function, replace, out)
+    size = max(0, min(u.nrows - max(-k, 0), u.ncols - max(k, 0)))
+    checks.output("diag", (size,), u.device, mask, accum, replace, out)
+    return finish(_diagonal_of(u, k, size), mask, function, replace, out)
+
+
+def _on_diagonal(u: Vector, k: int, n: int) -> Matrix:
+    v = u.to_sparse()
+    assert v.indices is not None
+    xp, kind = array_module(v.values), index_dtype(n)
+    indptr = xp.zeros(n + 1, index_dtype(v.nvals))
+    rows = v.indices.astype(np.int64) + max(-k, 0)
+    indptr[rows + 1] = 1
+    indptr = xp.cumsum(indptr, dtype=indptr.dtype)
+    columns = (rows + k).astype(kind)
+    return Matrix(n, n, indptr, columns, v.values.copy())
+
+
+def _diagonal_of(A: Matrix, k: int, size: int) -> Vector:
+    rows = A.row_indices()
+    xp = array_module(rows)
+    at = xp.flatnonzero(A.indices.astype(np.int64) - rows == k)
+    positions = (rows[at] - max(-k, 0)).astype(index_dtype(size))
+    values = xp.full(at.size, A.values[0]) if A.iso else A.values[at]
+    return Vector(size, values, indices=positions).conform()
