@@ -4,6 +4,7 @@ The functions here are the backend: spgraph.backends.cuda has the same, with the
 They take containers that operations have checked, on one device, and operators that are resolved
 for their types; they give new containers that share no array with their arguments."""
 
+from spgraph.backends.cpu.contract import contract
 from spgraph.backends.cpu.layout import extract_matrix, kronecker, transpose
 from spgraph.backends.cpu.matrices import (
     apply_matrix,
@@ -33,6 +34,7 @@ from spgraph.backends.cpu.writing import write
 __all__ = [
     "apply",
     "apply_matrix",
+    "contract",
     "ewise",
     "ewise_matrix",
     "extract",

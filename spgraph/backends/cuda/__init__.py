@@ -7,6 +7,7 @@ CuPy's current stream of the containers' device. Importing this package needs ne
 GPU.
 """
 
+from spgraph.backends.cuda.contract import contract
 from spgraph.backends.cuda.layout import extract_matrix, kronecker, transpose
 from spgraph.backends.cuda.matrices import (
     apply_matrix,
@@ -37,6 +38,7 @@ from spgraph.backends.cuda.writing import write
 __all__ = [
     "apply",
     "apply_matrix",
+    "contract",
     "ewise",
     "ewise_matrix",
     "extract",

@@ -57,6 +57,7 @@ def preambles() -> dict[str, str]:
     return {
         "apply": preamble.types(U=single, S=single, Z=single, N=index)
         + vectors.call(plus, "right", single),
+        "contract": preamble.types(I=index, O=index, L=index),
         "ewise": preamble.types(U=single, V=single, N=index)
         + vectors.ewise_preamble(plus, True, True),
         "heads": preamble.types(O=index, I=index) + preamble.constants(HUBS=True),
