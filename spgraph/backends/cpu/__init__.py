@@ -4,6 +4,7 @@ The functions here are the backend: spgraph.backends.cuda has the same, with the
 They take containers that operations have checked, on one device, and operators that are resolved
 for their types; they give new containers that share no array with their arguments."""
 
+from spgraph.backends.cpu.closure import closure, parents, tight
 from spgraph.backends.cpu.contract import contract
 from spgraph.backends.cpu.layout import extract_matrix, kronecker, transpose
 from spgraph.backends.cpu.matrices import (
@@ -34,6 +35,7 @@ from spgraph.backends.cpu.writing import write
 __all__ = [
     "apply",
     "apply_matrix",
+    "closure",
     "contract",
     "ewise",
     "ewise_matrix",
@@ -44,6 +46,7 @@ __all__ = [
     "multiply_dots",
     "multiply_flops",
     "multiply_rows",
+    "parents",
     "prepare",
     "pull",
     "push",
@@ -53,6 +56,7 @@ __all__ = [
     "search",
     "select",
     "select_matrix",
+    "tight",
     "transpose",
     "write",
     "write_matrix",

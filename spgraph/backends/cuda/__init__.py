@@ -7,6 +7,7 @@ CuPy's current stream of the containers' device. Importing this package needs ne
 GPU.
 """
 
+from spgraph.backends.cuda.closure import closure, parents, tight
 from spgraph.backends.cuda.contract import contract
 from spgraph.backends.cuda.layout import extract_matrix, kronecker, transpose
 from spgraph.backends.cuda.matrices import (
@@ -38,6 +39,7 @@ from spgraph.backends.cuda.writing import write
 __all__ = [
     "apply",
     "apply_matrix",
+    "closure",
     "contract",
     "ewise",
     "ewise_matrix",
@@ -48,6 +50,7 @@ __all__ = [
     "multiply_dots",
     "multiply_flops",
     "multiply_rows",
+    "parents",
     "prepare",
     "pull",
     "push",
@@ -57,6 +60,7 @@ __all__ = [
     "search",
     "select",
     "select_matrix",
+    "tight",
     "transpose",
     "write",
     "write_matrix",

@@ -8,6 +8,7 @@ import numpy as np
 
 from spgraph import semirings
 from spgraph.backends.cuda import factors, matrices, multiply, preamble, vectors, writing
+from spgraph.backends.cuda.closure import closure_preamble, tight_preamble
 from spgraph.backends.cuda.search import program
 from spgraph.backends.cuda.sources import OPTIONS, source, stems
 from spgraph.containers import Matrix, Vector
@@ -44,6 +45,7 @@ def preambles() -> dict[str, str]:
     """For each kernel file, a preamble that a user's program would have."""
     single, index = np.dtype(np.float32), np.dtype(np.int32)
     ring = semirings.plus_times.resolve(single, single)
+    distances = semirings.min_plus.resolve(single, single)
     plus = semirings.binary.plus.resolve(single, single)
     above = semirings.select.valuegt.resolve(single, single)
     parents = semirings.min_secondi.resolve(index, np.dtype(bool), index=index)
@@ -57,6 +59,7 @@ def preambles() -> dict[str, str]:
     return {
         "apply": preamble.types(U=single, S=single, Z=single, N=index)
         + vectors.call(plus, "right", single),
+        "closure": closure_preamble(matrix, distances, True, True),
         "contract": preamble.types(I=index, O=index, L=index),
         "ewise": preamble.types(U=single, V=single, N=index)
         + vectors.ewise_preamble(plus, True, True),
@@ -85,6 +88,7 @@ def preambles() -> dict[str, str]:
         "nonempty": preamble.types(O=index),
         "one_value": factors.value_preamble(matrix, matrix, ring.multiply),
         "masks": preamble.types(U=single, N=index) + preamble.constants(STRUCTURE=False),
+        "parents": tight_preamble(matrix, distances),
         "pull": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=True, FULL=False)
         + product
         + preamble.types(R=index),
@@ -107,6 +111,7 @@ def preambles() -> dict[str, str]:
         + preamble.types(R=index),
         "tiles_build": preamble.types(O=index, I=index, A=single, R=index)
         + preamble.constants(ISO=False),
+        "tight": tight_preamble(matrix, distances),
         "transpose": preamble.types(O=index, I=index, N=index, C=index)
         + preamble.types(V=np.dtype("u4"), Q=np.dtype("u4"))
         + preamble.constants(VALUES=True),

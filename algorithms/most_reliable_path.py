@@ -1,0 +1,56 @@
+"""Most reliable paths from one vertex."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..containers import Vector
+from ..iterations.closure import closure, tight
+from ..iterations.search import search
+from ..semirings import max_times, min_secondi
+from .vertices import square, vertex
+
+
+class MostReliablePath(NamedTuple):
+    """The result of `most_reliable_path`; vertices that are not reached have no entry in either."""
+
+    reliability: Vector
+    parent: Vector | None
+
+
+def most_reliable_path(
+    A: Any, source: int, *, parents: bool = True, delta: float | None = None
+) -> MostReliablePath:
+    """Most reliable paths from one vertex: `MostReliablePath(reliability, parent)`.
+
+    A[i, j], from 0 to 1, is the probability that the edge i -> j works, independently of the
+    others. `reliability[v]` is the greatest product of them along a path from `source` to v: of
+    A's type if that is float32, else float64; that of `source` itself is 1. `parent` and the other
+    arguments are those of `sssp`.
+
+    Raises ValueError for values that are NaN or not from 0 to 1; DimensionMismatch, IndexOutOfBound
+    and DomainMismatch as `sssp` does.
+
+    Source: the closed semiring ([0, 1], max, times) of Aho, Hopcroft, Ullman, "The Design and
+    Analysis of Computer Algorithms" (1974).
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [0.5, 0.1, 0.5], nrows=3, ncols=3)
+    >>> reliability, parent = sg.algorithms.most_reliable_path(A, 0)
+    >>> reliability.to_numpy().tolist(), parent.to_numpy().tolist()
+    ([1.0, 0.5, 0.25], [0, 0, 1])
+    """
+    A = square("most_reliable_path", A)
+    source = vertex("most_reliable_path", A, source)
+    kind = A.dtype if A.dtype.kind == "f" else np.float64
+    start = Vector.unit(source, 1, size=A.nrows, dtype=kind, device=A.device)
+    # r = start max r max.times A: the least fixed point
+    reliability = closure(A, start, max_times, delta=delta)
+    if not parents:
+        return MostReliablePath(reliability, None)
+    # q<!parent> = q min.secondi T, over the edges T(i, j) = (r(i) * A(i, j) == r(j))
+    root = Vector.unit(source, source, size=A.nrows, dtype=A.indices.dtype, device=A.device)
+    best = tight(A, reliability, max_times)
+    return MostReliablePath(reliability, search(best, root, min_secondi).value)

@@ -1,0 +1,37 @@
+"""What can be reached."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..containers import Vector
+from ..iterations.search import search
+from ..operations import assign
+from ..semirings import any_pair
+from .vertices import square, vertices
+
+
+def reachable(A: Any, sources: Any) -> Vector:
+    """The vertices that can be reached from any of `sources`: True at each, no entry elsewhere.
+
+    A Vector of A.nrows truth values on A's device; a source is reached from itself. `A` is a square
+    Matrix or what `Matrix` can be made from, whose values are not looked at; `sources` is a vertex
+    or a sequence of vertices, which may be empty.
+
+    Raises DimensionMismatch for an A that is not square, IndexOutOfBound for a source outside of
+    it, DomainMismatch for one that is no integer.
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 1, 3], [1, 2, 2], nrows=4, ncols=4)
+    >>> sg.algorithms.reachable(A, [0]).to_coo()[0].tolist()
+    [0, 1, 2]
+    """
+    A = square("reachable", A)
+    first = vertices("reachable", A, sources)
+    reached = Vector.empty(A.nrows, bool, device=A.device)
+    start = Vector.from_coo(first, np.ones(first.size, bool), size=A.nrows, device=A.device)
+    # q<!level> = q any.pair A; reached<level> = true
+    level = search(A, start, any_pair).level
+    return assign(reached, True, mask=level.S)

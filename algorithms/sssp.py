@@ -1,0 +1,88 @@
+"""Shortest paths from one vertex."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..containers import Matrix, Vector
+from ..iterations.closure import Counted, closure, counted, tight
+from ..iterations.closure import parents as carriers
+from ..iterations.search import search
+from ..operations import assign
+from ..semirings import min_plus, min_secondi
+from .vertices import square, vertex
+
+
+class SSSP(NamedTuple):
+    """The result of `sssp`; vertices that are not reached have no entry in either."""
+
+    distance: Vector
+    parent: Vector | None
+
+
+def sssp(A: Any, source: int, *, parents: bool = True, delta: float | None = None) -> SSSP:
+    """Shortest paths from one vertex: `SSSP(distance, parent)`.
+
+    `distance[v]` is the least sum of weights along a path from `source` to v; `parent[v]` precedes
+    v on such a path: of all shortest ones on one of the fewest edges, and there the vertex of least
+    id; parent[source] == source. So the parents form a tree, also where weights are zero, and are
+    the same on every device. Both are Vectors of A.nrows on A's device. Distances are int64 for
+    weights of integers or truth values, else of the weights' own type, float32 or float64; parents
+    are signed integers, and None with `parents=False`, which is faster.
+
+    `A` is a square Matrix or what `Matrix` can be made from; A[i, j] >= 0 is the length of the edge
+    i -> j. `delta` is how far distances may lie apart to be worked on together; None chooses it
+    from the weights, and the result does not depend on it.
+
+    Raises NegativeWeight for a weight below zero, ValueError for NaN, OverflowError where a
+    distance exceeds int64, DimensionMismatch for an A that is not square, IndexOutOfBound for a
+    `source` outside of it, DomainMismatch for one that is no integer.
+
+    Source: Davidson, Baxter, Garland, Owens, "Work-efficient parallel GPU methods for single-source
+    shortest paths" (2014); Meyer, Sanders, "Delta-stepping: a parallelizable shortest path
+    algorithm" (2003).
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 0, 1, 2], [1, 2, 2, 3], [4, 9, 3, 1], nrows=5, ncols=5)
+    >>> distance, parent = sg.sssp(A, 0)
+    >>> distance.to_numpy(fill=-1).tolist(), parent.to_numpy(fill=-1).tolist()
+    ([0, 4, 7, 8, -1], [0, 0, 1, 2, -1])
+    """
+    A = square("sssp", A)
+    source = vertex("sssp", A, source)
+    A = _signed(A)
+    kind = A.dtype if A.dtype.kind == "f" else np.int64
+    start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
+    found = counted(A, start, delta=delta) if parents and kind == np.int64 else None
+    if found is not None:
+        # (d, h) = start min (d, h) min.plus (A, 1), in one integer: worse along every edge, so the
+        # least of the vertices that carry it, min u: (d, h)(u) + (A(u, v), 1) == (d, h)(v), will do
+        parent = carriers(A, found.value, found.semiring)
+        return SSSP(_distance(found), assign(parent, source, [source]))
+    # d = start min d min.plus A: the least fixed point
+    distance = closure(A, start, min_plus, delta=delta)
+    if not parents:
+        return SSSP(distance, None)
+    # q<!parent> = q min.secondi T, over the edges T(i, j) = (d(i) + A(i, j) == d(j))
+    root = Vector.unit(source, source, size=A.nrows, dtype=A.indices.dtype, device=A.device)
+    return SSSP(distance, search(tight(A, distance, min_plus), root, min_secondi).value)
+
+
+def _distance(found: Counted) -> Vector:
+    """The distances without the numbers of edges."""
+    v = found.value
+    return Vector(v.size, v.values >> found.bits, indices=v.indices, bits=v.bits, nvals=v.nvals)
+
+
+def _signed(A: Matrix) -> Matrix:
+    """Weights of uint64 as int64, which distances of integers are."""
+    if A.dtype != np.uint64:
+        return A
+    if A.nvals and int(A.values.max()) > np.iinfo(np.int64).max:
+        raise OverflowError(
+            f"sssp: A: expected weights that int64 holds, got {A.values.max().item()}; "
+            "take values of type float64"
+        )
+    return A.dup(np.int64)

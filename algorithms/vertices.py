@@ -1,0 +1,47 @@
+"""What algorithms ask of a graph and of the vertices they start from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..containers import Matrix, as_matrix
+from ..errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
+
+
+def square(name: str, A: Any) -> Matrix:
+    """A as a square Matrix."""
+    A = as_matrix(A)
+    if A.nrows != A.ncols:
+        raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")
+    return A
+
+
+def vertex(name: str, A: Matrix, source: Any, argument: str = "source") -> int:
+    """A vertex of A as an int."""
+    if isinstance(source, bool) or not isinstance(source, int | np.integer):
+        raise DomainMismatch(f"{name}: {argument}: expected an integer, got {source!r}")
+    if not 0 <= source < A.nrows:
+        raise IndexOutOfBound(f"{name}: {argument}: expected 0 <= source < {A.nrows}, got {source}")
+    return int(source)
+
+
+def vertices(name: str, A: Matrix, sources: Any) -> np.ndarray:
+    """One vertex, or several in a 1-D array or sequence: ascending, each once."""
+    if isinstance(sources, int | np.integer) and not isinstance(sources, bool):
+        return np.array([vertex(name, A, sources, "sources")])
+    try:
+        array = np.asarray(sources)
+    except Exception:  # CuPy's arrays convert by their own method only
+        array = np.empty((0, 0))
+    if array.size == 0 and array.ndim == 1:
+        array = array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DomainMismatch(
+            f"{name}: sources: expected a vertex or a sequence of vertices, got {sources!r}"
+        )
+    if array.size and not 0 <= array.min() <= array.max() < A.nrows:
+        wrong = array[(array < 0) | (array >= A.nrows)][0]
+        raise IndexOutOfBound(f"{name}: sources: expected 0 <= source < {A.nrows}, got {wrong}")
+    return np.unique(array)

@@ -1,0 +1,52 @@
+"""Widest paths from one vertex."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..containers import Vector
+from ..iterations.closure import closure, tight
+from ..iterations.search import search
+from ..semirings import max_min, min_secondi, monoid
+from .vertices import square, vertex
+
+
+class WidestPath(NamedTuple):
+    """The result of `widest_path`; vertices that are not reached have no entry in either."""
+
+    width: Vector
+    parent: Vector | None
+
+
+def widest_path(
+    A: Any, source: int, *, parents: bool = True, delta: float | None = None
+) -> WidestPath:
+    """Widest (bottleneck) paths from one vertex: `WidestPath(width, parent)`.
+
+    The width of a path is the least weight on it; `width[v]` is the greatest width of a path from
+    `source` to v, of A's type; that of `source` itself is the greatest value of the type (inf,
+    True). `parent` and the other arguments are those of `sssp`; weights may have any sign.
+
+    Raises ValueError for NaN, DimensionMismatch, IndexOutOfBound and DomainMismatch as `sssp` does.
+
+    Source: Pollack, "The maximum capacity through a network" (1960); as a closed semiring: Aho,
+    Hopcroft, Ullman, "The Design and Analysis of Computer Algorithms" (1974).
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [7.0, 2.0, 5.0], nrows=3, ncols=3)
+    >>> width, parent = sg.algorithms.widest_path(A, 0)
+    >>> width.to_numpy().tolist(), parent.to_numpy().tolist()
+    ([inf, 7.0, 5.0], [0, 0, 1])
+    """
+    A = square("widest_path", A)
+    source = vertex("widest_path", A, source)
+    # the identity of min: no edge narrows it yet
+    unbounded = monoid.min.resolve(A.dtype).identity
+    start = Vector.unit(source, unbounded, size=A.nrows, dtype=A.dtype, device=A.device)
+    # w = start max w max.min A: the least fixed point
+    width = closure(A, start, max_min, delta=delta)
+    if not parents:
+        return WidestPath(width, None)
+    # q<!parent> = q min.secondi T, over the edges T(i, j) = (min(w(i), A(i, j)) == w(j))
+    root = Vector.unit(source, source, size=A.nrows, dtype=A.indices.dtype, device=A.device)
+    return WidestPath(width, search(tight(A, width, max_min), root, min_secondi).value)

@@ -1,0 +1,89 @@
+// Which vertices come next: the limits of buckets, and what lies between two of them.
+
+// The limit one width behind `from`, or the next value where the width is too small to count.
+template <class T>
+DEVICE T behind_as(T from) {
+    constexpr bool floating = (double)(T)0.5 == 0.5;
+    typedef Bits<T> B;
+    if (same(from, identity())) return from;
+    if constexpr (floating) {
+        const T to = LEAST ? from + s.width : from - s.width;
+        if (better(from, to)) return to;
+        return from_ordered((B)(LEAST ? ordered(from) + 1 : ordered(from) - 1));
+    } else {
+        const B ends = to_bits(identity()), at = to_bits(from), width = to_bits(s.width);
+        const B room = LEAST ? (B)(ends - at) : (B)(at - ends);
+        return room <= width ? identity() : from_bits<T>(LEAST ? (B)(at + width) : (B)(at - width));
+    }
+}
+DEVICE Z behind(Z from) { return ORDERED ? behind_as<Z>(from) : from; }
+
+DEVICE Z doubled(Z width) {
+    constexpr bool floating = (double)(Z)0.5 == 0.5;
+    const bool fits = floating ? width < (Z)1e30f : to_bits(width) >> (8 * sizeof(Z) - 3) == 0;
+    return fits ? (Z)(width + width) : width;
+}
+
+// Queue the vertices that `wanted(v, x)` names; all vertices are looked at.
+template <class Wanted>
+DEVICE void gather(Wanted wanted) {
+    constexpr int AT_ONCE = 4;
+    int held = 0;
+    for (i64 base = (thread_id() >> 5) * 32 * AT_ONCE; base < s.n;
+         base += thread_count() * AT_ONCE) {
+        Z x[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const i64 v = base + 32 * k + lane_id();
+            x[k] = v < s.n ? load_relaxed(&s.x[v]) : identity();
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const i64 v = base + 32 * k + lane_id();
+            held = enqueue(held, v < s.n && wanted(v, x[k]), (I)v);
+        }
+    }
+    release_rest(held);
+}
+
+// What the threads of a warp have seen far, joined to the best of all.
+DEVICE void stays_far(Z best) {
+    best = warp_combine(best);
+    if (lane_id() == 0 && !same(best, identity())) combine(s.best, best);
+}
+
+// Queue what lies from the limit to the new limit, and find the best of what lies behind.
+CALLED void next_bucket(Z limit) {
+    Z best = identity();
+    gather([&](i64, Z x) {
+        if (better(x, s.limit) || same(x, identity())) return false;
+        if (better(x, limit)) return true;
+        best = add(best, x);
+        return false;
+    });
+    stays_far(best);
+}
+
+// The start: its values, and the best of them.
+CALLED void begin(const I* sources, const Z* source_values, i64 count) {
+    Z best = identity();
+    for (i64 i = thread_id(); i < count; i += thread_count()) {
+        const Z x = normal(source_values[i]);
+        s.x[sources[i]] = x;
+        reach(sources[i], x);
+        best = add(best, x);
+    }
+    if (ORDERED) stays_far(best);
+}
+
+// Queue the near ones of the start; and those that hold the identity, which no bucket would bring.
+CALLED void begin_queue(const I* sources, i64 count) {
+    int held = 0;
+    for (i64 base = thread_id() - lane_id(); base < count; base += thread_count()) {
+        const i64 i = base + lane_id();
+        const I v = i < count ? sources[i] : 0;
+        const Z x = s.x[v];
+        held = enqueue(held, i < count && (is_near(x) || same(x, identity())), v);
+    }
+    release_rest(held);
+}

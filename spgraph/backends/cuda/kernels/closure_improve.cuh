@@ -1,0 +1,90 @@
+// The monoid as a relation: what an idempotent sum does to a value in memory, and, where it is min
+// or max, which of two values is the better one.
+
+constexpr bool LEAST = ADD_KIND == ADD_MIN, GREATEST = ADD_KIND == ADD_MAX;
+
+// a is strictly nearer to the end of a min or max.
+DEVICE bool better(Z a, Z b) {
+    if constexpr (LEAST) return a < b;
+    return a > b;
+}
+DEVICE bool same(Z a, Z b) { return a == b || (a != a && b != b); }
+
+// What a value in memory becomes. `any` keeps the first that came.
+DEVICE Z joined(Z old, Z value) {
+    if constexpr (ADD_KIND == ADD_ANY) return same(old, identity()) ? value : old;
+    return add(old, value);
+}
+
+// Whether adding `value` to `old` would change it.
+DEVICE bool changes(Z old, Z value) {
+    if constexpr (LEAST || GREATEST) return better(value, old);
+    return !same(joined(old, value), old);
+}
+
+// The value, as min and max over floats leave it in memory.
+DEVICE Z normal(Z value) {
+    if constexpr ((LEAST || GREATEST) && (double)(Z)0.5 == 0.5) return value + (Z)0;
+    return value;
+}
+
+template <class T>
+DEVICE bool improve_as(T* address, T value, T& stored) {
+    typedef Bits<T> B;
+    address = global(address);
+    constexpr bool floating = (double)(T)0.5 == 0.5, negative = (T)-1 < (T)0;
+    if constexpr ((LEAST || GREATEST) && sizeof(T) >= 4) {
+        typedef typename SignedOf<sizeof(T)>::type S;
+        B old;
+        stored = value = normal(value);
+        if constexpr (floating) {
+            // the bits of floats ascend as signed integers where positive, descend as unsigned ones
+            // where negative
+            if (value >= 0)
+                old = LEAST ? (B)atomicMin((S*)address, (S)to_bits(value))
+                            : (B)atomicMax((S*)address, (S)to_bits(value));
+            else if (value < 0)
+                old = LEAST ? atomicMax((B*)address, to_bits(value))
+                            : atomicMin((B*)address, to_bits(value));
+            else
+                return false;
+        } else if constexpr (negative) {
+            old = LEAST ? (B)atomicMin((S*)address, (S)value) : (B)atomicMax((S*)address, (S)value);
+        } else {
+            old = LEAST ? atomicMin((B*)address, (B)value) : atomicMax((B*)address, (B)value);
+        }
+        return better(value, from_bits<T>(old));
+    } else {
+        // the aligned word around it: an allocation never ends inside one
+        typedef typename BitsOf<(sizeof(T) < 4 ? 4 : sizeof(T))>::type W;
+        const u64 place = (u64)address;
+        W* const word = global((W*)(place & ~(u64)(sizeof(W) - 1)));
+        const int shift = (int)(place & (sizeof(W) - 1)) * 8;
+        const W field = (W)(B) ~(B)0 << shift, bits = (W)to_bits(value) << shift;
+        if constexpr (ADD_KIND == ADD_OR || ADD_KIND == ADD_AND) {
+            constexpr bool sets = ADD_KIND == ADD_OR;
+            const W known = load_lagging(word);
+            if (!(sets ? bits & ~known : known & field & ~bits)) return false;
+            const W old = (sets ? atomicOr(word, bits) : atomicAnd(word, bits | ~field)) & field;
+            const W now = sets ? old | bits : old & bits;
+            stored = from_bits<T>((B)(now >> shift));
+            return now != old;
+        } else {
+            W old = load_relaxed(word);
+            for (;;) {
+                const T here = from_bits<T>((B)(old >> shift));
+                stored = joined(here, value);
+                if (same(stored, here)) return false;
+                const W seen = atomicCAS(word, old, (old & ~field) | ((W)to_bits(stored) << shift));
+                if (seen == old) return true;
+                old = seen;
+            }
+        }
+    }
+}
+
+// *address = add(*address, value), atomically. True where that changed it: `stored` is then what
+// this thread has made of it, and no other thread is told the same value. False for NaN.
+DEVICE bool improve(Z* address, Z value, Z& stored) {
+    return improve_as<Z>(address, value, stored);
+}

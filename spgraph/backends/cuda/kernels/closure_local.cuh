@@ -1,0 +1,85 @@
+// A step over a small queue: every warp follows some of its vertices by itself.
+
+// A warp's own queue, first in first out. An entry stays when its vertex improves further: whoever
+// improves it brings a new one, and the old one shows by its value that it is no longer wanted.
+CALLED void follow(i64 vertices) {
+    Ring& ring = warp_work().ring;
+    const int lane = lane_id(), sub = lane % ROW_LANES;
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
+    i64 share = (vertices + warps - 1) / warps;
+    if (share < LOCAL_SHARE) share = LOCAL_SHARE;
+    const I* const indices = global(s.indices);
+    const O* const indptr = global(s.indptr);
+    const A* const values = global(s.values);
+    Z* const all_x = global(s.x);
+    const Z cut = s.cut;
+    u32 head = 0, tail = 0;
+    int held = 0;
+    unclaim(vertices);
+    if (me * share < vertices) {
+        const i64 left = vertices - me * share;
+        tail = (u32)(share < left ? share : left);
+        for (u32 i = lane; i < tail; i += 32) {
+            const I v = s.queue[me * share + i];
+            ring.vertex[i] = v;
+            ring.first[i] = indptr[v];
+            ring.last[i] = indptr[v + 1];
+            const Z x = load_relaxed(&all_x[v]);
+            ring.value[i] = x;
+            watch(x);
+        }
+        __syncwarp();
+    }
+    for (int step = 0; step < STEPS && head != tail; step++) {
+        const u32 i = head + lane / ROW_LANES;
+        const bool active = i < tail;
+        const u32 at = i % RING;
+        const I u = active ? ring.vertex[at] : 0;
+        const Z x = active ? ring.value[at] : identity();
+        O e = active ? ring.first[at] + sub : 0;
+        const O last = active ? ring.last[at] : 0;
+        head = tail - head < 32 / ROW_LANES ? tail : head + 32 / ROW_LANES;
+        __syncwarp();
+        const Z now = active ? load_relaxed(&all_x[u]) : identity();
+        while (__any_sync(FULL_WARP, e < last)) {
+            const bool open = e < last;
+            I v = 0;
+            O first = 0, end = 0;
+            Z z = identity();
+            bool found = false;
+            if (open) {
+                v = indices[e];
+                z = product(x, values, e, u, v);
+                // wanted only where v improves, but waiting to know costs more than looking
+                first = indptr[v];
+                end = indptr[v + 1];
+                found = same(x, now) && is_followed(z, cut) &&
+                        (improve(&all_x[v], z, z) ? is_near(z) : reach(v, z));
+            }
+            found = found && first < end;
+            const bool light = found && end - first <= HEAVY;
+            const u32 who = __ballot_sync(FULL_WARP, light), room = RING - (tail - head);
+            const u32 rank = __popc(who & lanes_below()), all = __popc(who);
+            const bool kept = light && rank < room;
+            if (kept) {
+                const u32 place = (tail + rank) % RING;
+                ring.vertex[place] = v;
+                ring.value[place] = z;
+                ring.first[place] = first;
+                ring.last[place] = end;
+                watch(z);
+            }
+            tail += all < room ? all : room;
+            held = claim(held, found && !kept, v);
+            e += ROW_LANES;
+        }
+        __syncwarp();
+    }
+    for (; head != tail; head = tail - head < 32 ? tail : head + 32) {
+        const u32 i = head + lane;
+        const bool here = i < tail;
+        const I v = here ? ring.vertex[i % RING] : 0;
+        held = claim(held, here && same(load_relaxed(&all_x[v]), ring.value[i % RING]), v);
+    }
+    release_rest(held);
+}

@@ -1,0 +1,87 @@
+// The end of a cut: the vertices behind it look along their in-edges.
+
+// Try `count` in-edges that the warp holds, at most BATCH.
+CALLED void relax_in(int from, int count) {
+    const Products& products = warp_work().products;
+    I v[SHARE], u[SHARE];
+    O entry[SHARE];
+    Z x[SHARE];
+    bool open[SHARE];
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) {
+        const int i = 32 * k + lane_id();
+        open[k] = i < count;
+        entry[k] = open[k] ? products.entry[from + i] : 0;
+        v[k] = open[k] ? products.vertex[from + i] : 0;
+        u[k] = open[k] ? load_once(global(s.t_indices) + entry[k]) : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) x[k] = open[k] ? load_lagging(&s.x[u[k]]) : identity();
+#pragma unroll
+    for (int k = 0; k < SHARE; k++)
+        if (open[k] && better(x[k], s.cut)) {
+            Z z = product(x[k], s.t_values, entry[k], u[k], v[k]);
+            if (changes(load_lagging(&s.x[v[k]]), z)) improve(&s.x[v[k]], z, z);
+        }
+    __syncwarp();
+}
+
+// Takes in-edges of the queue's vertices. `bounded`: one whose product with the floor is no
+// improvement needs no look at its vertex.
+struct Puller {
+    Products& products;
+    const A* values;
+    Z floor, x;
+    I v;
+    bool bounded;
+    int tries;
+    __device__ __forceinline__ O load(i64 i, bool here) {
+        if (!here) return 0;
+        v = s.queue[i];
+        x = load_relaxed(&s.x[v]);
+        return (O)(s.t_indptr[v] - s.offset[i]);
+    }
+    template <bool ONE>
+    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
+                                         const bool (&open)[EACH]) {
+        const Z x_of_one = ONE ? shuffle(x, owner[0]) : x;
+        const I v_of_one = ONE ? shuffle(v, owner[0]) : v;
+        A a[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            a[k] = bounded && open[k] ? load_once(values + (entry[k] & (i64)s.every)) : A();
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const I to = ONE ? v_of_one : shuffle(v, owner[k]);
+            const Z old = ONE ? x_of_one : shuffle(x, owner[k]);
+            const Z bound = multiply(floor, a[k], (i64)0, (i64)0, (i64)0, (i64)to);
+            const int place = line_up(open[k] && (!bounded || better(bound, old)), tries);
+            if (place >= 0) {
+                products.vertex[place] = to;
+                products.entry[place] = entry[k];
+            }
+            if (k % 4 == 3)
+#pragma unroll 1
+                while (tries >= BATCH) {
+                    tries -= BATCH;
+                    relax_in(tries, BATCH);
+                }
+        }
+    }
+};
+
+// The vertices of the queue look along their in-edges for what was not followed to them.
+CALLED void pull(i64 vertices, i64 edges, bool bounded) {
+    Puller puller = {warp_work().products, global(s.t_values), s.floor, identity(), 0, bounded, 0};
+    i64 begin, end, window = 0;
+    part(edges, begin, end);
+    if (begin < end) window = row_at(s.offset, vertices, begin);
+    walk<EACH>(s.offset, vertices, edges, window, begin, end, warp_work().lanes, puller);
+    if (puller.tries) relax_in(0, puller.tries);
+}
+
+// The vertices behind the cut that have in-edges.
+CALLED void open_vertices() {
+    gather([&](i64 v, Z x) { return !better(x, s.cut) && s.t_indptr[v] < s.t_indptr[v + 1]; });
+}

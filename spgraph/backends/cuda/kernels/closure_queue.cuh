@@ -1,0 +1,104 @@
+// Queues of vertices with their scanned degrees, filled by all warps: a warp holds back what it has
+// found in shared memory, and BATCH of them get their slots and their edge offsets from one 64-bit
+// atomic add. Every function is called by whole warps; `held` is how many a warp holds back.
+
+constexpr int SHARE = BATCH / 32; // of a batch, for each lane
+
+DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
+DEVICE int warp_id() { return threadIdx.x >> 5; }
+
+// Exclusive scan over the block of (count, degree); adds the sums to the totals.
+CALLED void block_scan(u32 count, O degree, u32& slot, O& edge, u32& total, O& total_edges) {
+    const int warp = warp_id(), lane = lane_id();
+    const u32 counts = warp_scan(count);
+    const O degrees = warp_scan(degree);
+    if (lane == 31) {
+        warp_count[warp] = counts;
+        warp_edges[warp] = degrees;
+    }
+    __syncthreads();
+    const u32 all_counts = warp_scan(lane < WARPS ? warp_count[lane] : 0u);
+    const O all_degrees = warp_scan(lane < WARPS ? warp_edges[lane] : (O)0);
+    slot = counts - count;
+    edge = degrees - degree;
+    const u32 slots_before = shuffle(all_counts, (warp + 31) & 31);
+    const O edges_before = shuffle(all_degrees, (warp + 31) & 31);
+    if (warp) {
+        slot += slots_before;
+        edge += edges_before;
+    }
+    total = shuffle(all_counts, 31);
+    total_edges = shuffle(all_degrees, 31);
+}
+
+// The vertices of this lane out of up to BATCH that a warp hands on, and their degrees.
+struct Few {
+    I vertex[SHARE];
+    O degree[SHARE], sum;
+    int count;
+    __device__ __forceinline__ Few(const I* found, int all) {
+        const int left = all - SHARE * lane_id();
+        count = left < 0 ? 0 : left < SHARE ? left : SHARE;
+        sum = 0;
+        const O* const rows = global(s.rows);
+        bool heavy = false;
+#pragma unroll
+        for (int k = 0; k < SHARE; k++) vertex[k] = k < count ? found[SHARE * lane_id() + k] : 0;
+#pragma unroll
+        for (int k = 0; k < SHARE; k++) {
+            degree[k] = k < count ? rows[vertex[k] + 1] - rows[vertex[k]] : 0;
+            sum += degree[k];
+            heavy = heavy || degree[k] > HEAVY;
+        }
+        if (heavy) store_relaxed(s.heavy, 1u);
+    }
+    __device__ __forceinline__ void write(u64 base, u32 slot, O edge) const {
+        I* queue = s.next_queue + queue_count(base, s.count_bits) + slot;
+        O* offset = s.next_offset + queue_count(base, s.count_bits) + slot;
+        edge += (O)queue_edges(base, s.count_bits);
+#pragma unroll
+        for (int k = 0; k < SHARE; k++)
+            if (k < count) {
+                queue[k] = vertex[k];
+                offset[k] = edge;
+                edge += degree[k];
+            }
+    }
+};
+
+// A warp hands on BATCH vertices.
+CALLED void release(const I* found) {
+    __syncwarp();
+    const Few few(found, BATCH);
+    const O scanned = warp_scan(few.sum);
+    u64 base = 0;
+    if (lane_id() == 31) base = atomicAdd(s.packed, ((u64)scanned << s.count_bits) + BATCH);
+    few.write(shuffle(base, 31), SHARE * lane_id(), scanned - few.sum);
+    __syncwarp();
+}
+
+// The whole block hands on what its warps hold back.
+CALLED void release_rest(int held) {
+    __syncwarp();
+    const Few few(warp_work().found, held);
+    u32 slot, total;
+    O edge, edges;
+    block_scan(few.count, few.sum, slot, edge, total, edges);
+    if (threadIdx.x == 0 && total)
+        block_base = atomicAdd(s.packed, ((u64)edges << s.count_bits) + total);
+    __syncthreads();
+    few.write(block_base, slot, edge);
+    __syncthreads();
+}
+
+DEVICE int enqueue(int held, bool found, I v) {
+    const u32 who = __ballot_sync(FULL_WARP, found);
+    I* const place = warp_work().found;
+    if (found) place[held + __popc(who & lanes_below())] = v;
+    held += __popc(who);
+    if (held >= BATCH) {
+        held -= BATCH;
+        release(place + held);
+    }
+    return held;
+}

@@ -1,0 +1,82 @@
+// Equal shares of edges, wherever rows begin and end (Davidson et al. 2014).
+
+// Walks the edges from `begin` to `end` of `count` rows of which row i has the edges from offset[i]
+// on; offset[count] is not read, `total` stands for it. `window` is a row at or before the one that
+// `begin` lies in; it is moved to where the walk ends. `lanes` are 32 words of the warp that calls.
+// `worker` has
+//   load(i, here)  looks up what the lane has to know about row i, if it is `here`; gives what to
+//                  add to an edge's number to find its entry
+//   take<ONE>(owner, entry, open)  takes 32 * EACH edges: for each of this lane's, the lane whose
+//                  row it belongs to, its entry, and whether it is one at all; if ONE they are all
+//                  open and of one owner
+template <int EACH, class Worker>
+DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, i64 end, u32* lanes,
+                 Worker& worker) {
+    constexpr O MANY = 32 * EACH;
+    const int lane = lane_id();
+    const u32 upto = (2u << lane) - 1u;
+    for (O edge = (O)begin; edge < (O)end; window += 32) {
+        const O next = window + 32 < count ? offset[window + 32] : (O)total;
+        const O stop = next < (O)end ? next : (O)end;
+        O first = window + lane < count ? offset[window + lane] : (O)total;
+        // the rows that have edges, in the first lanes: no two of them start at the same edge
+        const O after = shuffle(first, (lane + 1) & 31);
+        const bool filled = first < (lane < 31 ? after : next);
+        const u32 who = __ballot_sync(FULL_WARP, filled);
+        if (filled) lanes[__popc(who & (upto >> 1))] = lane;
+        __syncwarp();
+        const bool here = lane < __popc(who);
+        const int mine = here ? (int)lanes[lane] : 0;
+        first = shuffle(first, mine);
+        if (!here) first = next;
+        const O shift = worker.load(window + mine, here);
+        while (edge < stop) {
+            int owner[EACH];
+            O entry[EACH];
+            bool open[EACH];
+            const O left = stop - edge;
+            // a row of many edges owns all of these: then there is nothing to search
+            const int row = __popc(__ballot_sync(FULL_WARP, first <= edge)) - 1;
+            const O row_end = shuffle(first, (row + 1) & 31);
+            if (left >= MANY && (row < 31 ? row_end : next) - edge >= MANY) {
+                const O start = shuffle(shift, row) + edge + lane;
+#pragma unroll
+                for (int k = 0; k < EACH; k++) {
+                    owner[k] = row;
+                    entry[k] = start + 32 * k;
+                    open[k] = true;
+                }
+                worker.template take<true>(owner, entry, open);
+            } else {
+                // the owner is the last row that starts at or before an edge: count the starts
+                int before = __popc(__ballot_sync(FULL_WARP, first < edge)) - 1;
+                const O distance = first - edge;
+                const u32 start = 1u << ((u32)distance & 31);
+#pragma unroll
+                for (int k = 0; k < EACH; k++) {
+                    const u32 starts = __reduce_or_sync(FULL_WARP, distance >> 5 == k ? start : 0u);
+                    owner[k] = before + __popc(starts & upto);
+                    before += __popc(starts);
+                    open[k] = 32 * k + lane < left;
+                    entry[k] = shuffle(shift, owner[k]) + edge + 32 * k + lane;
+                }
+                worker.template take<false>(owner, entry, open);
+            }
+            edge = left > MANY ? edge + MANY : stop;
+        }
+        if (next > (O)end) return;
+        __syncwarp();
+    }
+}
+
+// The last of `count` > 0 rows whose edges start at or before `edge`. A warp calls.
+DEVICE i64 row_at(const O* offset, i64 count, i64 edge) {
+    i64 low = 0, high = count;
+    while (high - low > 1) { // 32 looks at a time
+        const i64 step = (high - low + 31) >> 5, i = low + lane_id() * step;
+        const int many = __popc(__ballot_sync(FULL_WARP, i < high && (i64)offset[i] <= edge));
+        low += (many - 1) * step;
+        high = low + step < high ? low + step : high;
+    }
+    return low;
+}

@@ -1,0 +1,158 @@
+// For every vertex v: the least other vertex u with  x[u] * A[u, v] == x[v].  Every entry is taken
+// once, from the row of u in A, or from the row of v in A's transpose T.
+//
+// Looking at an entry costs most where x lies at random: x[u] from the row of v, x[v] from that of
+// u. From the row of v many entries need no such look. Let `floor` be a value that few vertices
+// have a better one than. Where products keep the order of their first operands, u that is not
+// better than the floor brings nothing better than floor * A[u, v]; so if that is worse than x[v],
+// u is no parent of v, and neither its id nor its value is loaded. The few vertices that are better
+// than the floor, which this says nothing about, are taken from their own rows of A, all entries.
+//
+// Preamble: I O A Z multiply, the monoid.
+
+constexpr int EACH = 8; // entries a lane has in flight
+constexpr int WARPS = 8;
+constexpr int SAMPLE = 1024; // entries whose rows the floor is chosen from
+constexpr int EARLY = 16;    // how many of them are better than the floor, at most
+constexpr I NOTHING = (I)((u64)-1 >> (65 - 8 * sizeof(I)));
+
+#include "edge_shares.cuh"
+
+// What is done along the edges of a row.
+enum { LOOKS_IN = 1, LOOKS_OUT = 2 };
+
+// Whether z comes before the value x; nothing does where the monoid has no order.
+DEVICE bool better(Z z, Z x) {
+    if constexpr (ADD_KIND == ADD_MIN) return z < x;
+    if constexpr (ADD_KIND == ADD_MAX) return z > x;
+    return false;
+}
+
+// The value of a row of M such that at most EARLY of SAMPLE of its entries lie in rows of better
+// ones; `known` is 0 if hardly any row of a value has entries. One block.
+extern "C" __global__ void __launch_bounds__(SAMPLE)
+    parents_floor(i64 n, i64 m, const O* indptr, const Z* x, const u32* bits, Z* floor,
+                  u32* known) {
+    __shared__ Z values[SAMPLE];
+    __shared__ u32 there[SAMPLE];
+    const int t = threadIdx.x;
+    const i64 e = m / SAMPLE * t + m % SAMPLE * t / SAMPLE;
+    i64 low = 0, high = n;
+    while (high - low > 1) {
+        const i64 middle = (low + high) / 2;
+        if ((i64)indptr[middle] <= e)
+            low = middle;
+        else
+            high = middle;
+    }
+    const bool here = !bits || test_bit(bits, low);
+    const Z mine = here ? x[low] : Z();
+    values[t] = mine;
+    there[t] = here;
+    if (t == 0) *known = 0;
+    __syncthreads();
+    int before = 0, equal = 0;
+    for (int k = 0; k < SAMPLE; k++) {
+        before += there[k] && better(values[k], mine);
+        equal += there[k] && values[k] == mine;
+    }
+    if (here && before <= EARLY && before + equal > EARLY) {
+        *floor = mine; // equal values alone
+        *known = 1;
+    }
+}
+
+// Looks at entries of the matrix M; row i of the walk is row i of M.
+struct Looker {
+    const I* indices;
+    const A* values;
+    i64 every; // all bits set, or none where all entries have the value of the first
+    const Z* x;
+    const u32* bits; // of x, or null where it is full
+    I* parent;
+    Z floor;
+    bool pulls, pushes, bounded;
+    i64 row;
+    Z value;
+    int looks;
+    __device__ __forceinline__ bool has(i64 v) const { return !bits || test_bit(bits, v); }
+    __device__ __forceinline__ O load(i64 i, bool here) {
+        row = i;
+        looks = 0;
+        if (here && has(i)) {
+            value = x[i];
+            if (pulls && bounded) looks |= LOOKS_IN;
+            if (pushes && (!bounded || better(value, floor))) looks |= LOOKS_OUT;
+        }
+        return 0;
+    }
+    template <bool ONE>
+    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
+                                         const bool (&open)[EACH]) {
+        const Z value_of_one = ONE ? shuffle(value, owner[0]) : value;
+        const i64 row_of_one = ONE ? shuffle(row, owner[0]) : row;
+        const int looks_of_one = ONE ? shuffle(looks, owner[0]) : looks;
+        int how[EACH];
+        I other[EACH];
+        A a[EACH];
+        Z mine[EACH], there[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const int wanted = ONE ? looks_of_one : shuffle(looks, owner[k]);
+            how[k] = open[k] ? wanted : 0;
+            a[k] = how[k] ? load_once(values + ((i64)entry[k] & every)) : A();
+        }
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            mine[k] = ONE ? value_of_one : shuffle(value, owner[k]);
+            // a product that has no order, as NaN, rules nothing out
+            if (how[k] & LOOKS_IN &&
+                better(mine[k], multiply(floor, a[k], (i64)0, (i64)0, (i64)0, (i64)0)))
+                how[k] &= ~LOOKS_IN;
+            other[k] = how[k] ? load_once(indices + entry[k]) : 0;
+        }
+#pragma unroll
+        for (int k = 0; k < EACH; k++) there[k] = how[k] ? x[other[k]] : Z();
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const i64 i = ONE ? row_of_one : shuffle(row, owner[k]), j = other[k];
+            if (i == j) how[k] = 0;
+            if (how[k] & LOOKS_IN && multiply(there[k], a[k], (i64)0, j, j, i) == mine[k] && has(j))
+                atomicMin(parent + i, (I)j);
+            if (how[k] & LOOKS_OUT && multiply(mine[k], a[k], (i64)0, i, i, j) == there[k] &&
+                has(j))
+                atomicMin(parent + j, (I)i);
+        }
+    }
+};
+
+// Rows of M `pulls` (M is T) or `pushes` (M is A), both where A is its own transpose; without a
+// floor nothing is pulled, and all rows are pushed. `parent` holds NOTHING before.
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+    parents(i64 n, i64 m, const O* indptr, const I* indices, const A* values, u64 every, const Z* x,
+            const u32* bits, const Z* floor, const u32* known, bool pulls, bool pushes, I* parent) {
+    __shared__ u32 lanes[WARPS][32];
+    const i64 warps = thread_count() >> 5, share = ((m + warps - 1) / warps + 31) / 32 * 32;
+    const i64 begin = (thread_id() >> 5) * share, end = begin + share < m ? begin + share : m;
+    if (begin >= end) return;
+    const bool bounded = known && *known;
+    const Z bound = bounded ? *floor : Z();
+    Looker looker = {indices, values, (i64)every, x, bits, parent, bound,
+                     pulls,   pushes, bounded,    0, Z(),  0};
+    i64 window = row_at(indptr, n, begin);
+    walk<EACH>(indptr, n, m, window, begin, end, lanes[threadIdx.x >> 5], looker);
+}
+
+// The bits of what is not NOTHING, and how many there are.
+extern "C" __global__ void __launch_bounds__(256)
+    parents_bits(i64 n, const I* parent, u32* bits, u64* count) {
+    const i64 words = (n + 31) / 32;
+    u64 total = 0;
+    for (i64 w = thread_id() >> 5; w < words; w += thread_count() >> 5) {
+        const i64 v = 32 * w + lane_id();
+        const u32 found = __ballot_sync(FULL_WARP, v < n && parent[v < n ? v : 0] != NOTHING);
+        if (lane_id() == 0) bits[w] = found;
+        total += __popc(found);
+    }
+    if (lane_id() == 0 && total) atomicAdd(count, total);
+}

@@ -1,0 +1,372 @@
+"""closure: the least fixed point of  x = start (+) x (+.x) A: Kleene's star."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spgraph import checks
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import Array, array_module, move
+from spgraph.direction import bucket_width
+from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
+from spgraph.operations import assign, ewise_add, reduce, vxm
+from spgraph.semirings import (
+    BinaryOp,
+    Semiring,
+    TypedSemiring,
+    max_min,
+    max_times,
+    min_max,
+    min_plus,
+)
+from spgraph.semirings import monoid as monoids
+from spgraph.steps import backend
+
+# values that an average is taken over; values of start that are looked at on the CPU
+SAMPLE, FEW = 1 << 16, 1024
+
+INT64 = np.dtype(np.int64)
+
+
+def closure(A: Any, start: Vector, semiring: Semiring, *, delta: float | None = None) -> Vector:
+    """The least fixed point of x = start (+) x (+.x) A: the best value that a walk from an entry of
+    `start` brings to each vertex.
+
+    A Vector of A.nrows and the semiring's type; vertices that no walk reaches have no entry. A walk
+    s, i, j of A brings (start[s] * A[s, i]) * A[i, j], and (+) chooses among walks: min_plus gives
+    distances, max_min widths, max_times over [0, 1] reliabilities, min_first the least label,
+    lor_land what can be reached.
+
+    `A` is a square Matrix or what `Matrix` can be made from; the monoid has to be idempotent. The
+    value does not depend on the order of the work, which is chosen freely: with min and max, best
+    values first, in buckets of width `delta` (None: chosen from A's values where the semiring is
+    one of those above, otherwise no order).
+
+    There is a fixed point where going on along a walk never makes its value better. That is tested
+    for min_plus (A >= 0, else NegativeWeight) and max_times (0 <= A <= 1, start >= 0), and neither
+    may hold NaN, nor may those of max_min and min_max. With other semirings it is yours to know:
+    ConvergenceError, with the last iterate, when values still improve after A.nrows rounds.
+    OverflowError where an integer type does not hold the values of min_plus. Raises
+    DimensionMismatch, DomainMismatch and BackendMismatch as operations do.
+
+    Source: Meyer, Sanders, "Delta-stepping: a parallelizable shortest path algorithm" (2003);
+    Davidson, Baxter, Garland, Owens, "Work-efficient parallel GPU methods for single-source
+    shortest paths" (2014).
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.closure import closure
+    >>> from spgraph.semirings import max_min
+    >>> A = sg.Matrix.from_coo([0, 0, 1, 2], [1, 2, 3, 3], [5, 2, 4, 9], nrows=5, ncols=5)
+    >>> width = closure(A, sg.Vector.from_coo([0], [10], size=5), max_min)
+    >>> width.to_numpy(fill=-1).tolist()
+    [10, 5, 2, 4, -1]
+    """
+    A, plan = _checked(A, start, semiring, delta)
+    if start.nvals == 0:
+        return Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
+    x = backend(A.device).closure(A, start, plan.typed, plan.delta)
+    return _fitting(x, plan)
+
+
+class Counted(NamedTuple):
+    """Distances and, in the low `bits`, how many edges the shortest of the best walks have."""
+
+    value: Vector
+    semiring: Semiring
+    bits: int
+
+
+def counted(A: Any, start: Vector, *, delta: float | None = None) -> Counted | None:
+    """The closure over min_plus that counts the edges of its walks as it goes, for integers; None
+    where distances leave no room for them in 64 bits.
+
+    Its `tight` entries are those of the best walks of the fewest edges, which never form a cycle:
+    so `parents` takes one of them for each vertex, where a closure over min_plus needs a search.
+    """
+    A, plan = _checked(A, start, min_plus, delta)
+    bits = 8 * max(2, -(-A.nrows.bit_length() // 8))  # few widths: each is a kernel of its own
+    if plan.typed.dtype != INT64 or plan.saturates or start.nvals == 0:
+        return None
+    most = int(start.to_sparse().values.max()) + (A.nrows - 1) * int(_extent(A).high)
+    if most >= 1 << (63 - bits):
+        return None
+    ring = Semiring(monoids.min, plus_and_one(bits))
+    typed = _typed("closure", ring, INT64, A.dtype, A.indices.dtype)
+    first = start.dup()
+    first.values <<= bits
+    width = None if plan.delta is None else plan.delta * 2.0**bits
+    return Counted(backend(A.device).closure(A, first, typed, width), ring, bits)
+
+
+@functools.cache
+def saturating_plus() -> BinaryOp:
+    """Plus that stays at the greatest integer; its right operand is never negative."""
+    return BinaryOp.from_expressions(
+        "saturating_plus",
+        python="x + y if x < 9223372036854775807 - y else 9223372036854775807",
+        cuda="x < 9223372036854775807LL - y ? x + y : 9223372036854775807LL",
+    )
+
+
+@functools.cache
+def plus_and_one(bits: int) -> BinaryOp:
+    """Plus on what stands above the low `bits`, and one more below."""
+    return BinaryOp.from_expressions(
+        f"plus_and_one_{bits}",
+        python=f"x + y * {1 << bits} + 1",
+        cuda=f"x + (long long)y * {1 << bits}LL + 1LL",
+    )
+
+
+def composed(A: Any, start: Vector, semiring: Semiring) -> Vector:
+    """`closure` out of operations: what it means, and what a loop of one's own costs."""
+    A, plan = _checked(A, start, semiring, None)
+    x = Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
+    assign(x, start, mask=start.S)
+    for _ in range(A.nrows):
+        better = ewise_add(x, vxm(x, A, plan.semiring), plan.semiring.monoid)
+        if better.isequal(x):
+            return _fitting(x, plan)
+        x = better
+    if x.nvals == 0:
+        return x
+    raise ConvergenceError(
+        f"closure: values still improve after {A.nrows} rounds, as many as there are vertices", x
+    )
+
+
+def tight(A: Any, x: Vector, semiring: Semiring) -> Matrix:
+    """The pattern of the entries of A that carry the values of x: all (i, j) with
+    x[i] * A[i, j] == x[j].
+
+    An iso Matrix of value True. For a closure x from one vertex, over a semiring that makes no
+    value better along an edge, they lead from that vertex to all that have an entry; a search
+    over them finds, among the best walks, those of the fewest edges. `parents` does without that
+    search where every edge makes values worse.
+
+    Raises DimensionMismatch, DomainMismatch and BackendMismatch.
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.closure import tight
+    >>> from spgraph.semirings import min_plus
+    >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [1, 5, 2], nrows=3, ncols=3)
+    >>> tight(A, sg.Vector.from_dense([0, 1, 3]), min_plus).to_coo()[:2]
+    (array([0, 1], dtype=int32), array([1, 2], dtype=int32))
+    """
+    A, x, typed = _carried("tight", A, x, semiring)
+    if x.nvals == 0 or A.nvals == 0:
+        return Matrix.empty(A.nrows, A.ncols, bool, device=A.device).pattern()
+    found: Matrix = backend(A.device).tight(A, x, typed)
+    found.transient = True  # what is made of it is looked at once
+    return found
+
+
+def parents(A: Any, x: Vector, semiring: Semiring) -> Vector:
+    """For every vertex the least other one that carries the value of x to it: the least u != v with
+    x[u] * A[u, v] == x[v].
+
+    A Vector of A.nrows and of the type of A.indices; vertices without such a u, as the sources of a
+    closure x, have no entry. They form trees where every edge makes values worse, as for what
+    `counted` gives. Where values may stay the same along an edge, as distances do over weights of
+    zero and widths over wide edges, parents may form a cycle: there a search over the `tight`
+    entries finds those of the best walks.
+
+    `A` and `x` are as for `tight`. Looks at A's transpose only where it is at hand already.
+
+    Raises DimensionMismatch, DomainMismatch and BackendMismatch.
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.closure import parents
+    >>> from spgraph.semirings import min_plus
+    >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [1, 5, 2], nrows=3, ncols=3)
+    >>> parents(A, sg.Vector.from_dense([0, 1, 3]), min_plus).to_numpy(fill=-1).tolist()
+    [-1, 0, 1]
+    """
+    A, x, typed = _carried("parents", A, x, semiring)
+    if x.nvals == 0 or A.nvals == 0:
+        return Vector.empty(A.nrows, A.indices.dtype, device=A.device)
+    T = A.T if A.has_transpose and _keeps_order(semiring) else None
+    return backend(A.device).parents(A, T, x, typed)
+
+
+def _keeps_order(ring: Semiring) -> bool:
+    """Whether it is known that x <= y makes x * a <= y * a: here, of what `counted` computes. Plus
+    does so too until it overflows, which x of one's own may make it do.
+    """
+    return ring.monoid == monoids.min and ring.multiply in map(plus_and_one, range(16, 64, 8))
+
+
+# --- what is asked of the arguments ---------------------------------------------------------------
+
+
+class _Plan(NamedTuple):
+    """What a closure comes to for given arguments."""
+
+    semiring: Semiring
+    typed: TypedSemiring
+    delta: float | None
+    saturates: bool  # whether the greatest integer stands for what is greater
+
+
+class _Extent(NamedTuple):
+    """What the values of a Matrix are like; `mean` is that of a sample of the finite ones."""
+
+    low: Any
+    high: Any
+    mean: float
+
+
+def _checked(
+    A: Any, start: Vector, semiring: Semiring, delta: float | None
+) -> tuple[Matrix, _Plan]:
+    A, start = _operands("closure", A, "start", start)
+    ring = checks.semiring("closure", semiring)
+    typed = _typed("closure", ring, start.dtype, A.dtype, A.indices.dtype)
+    if not typed.add.idempotent or typed.add.any:
+        raise DomainMismatch(
+            "closure: semiring: expected a monoid with x + x == x and one result, such as min, max "
+            f"or lor, got {ring!r}"
+        )
+    _check_delta(delta, ring)
+    if ring not in (min_plus, max_min, min_max, max_times):
+        return A, _Plan(ring, typed, delta, False)
+    extent, first = _extent(A), start.to_sparse().values
+    if first.size <= FEW:  # one copy instead of several questions to a device
+        first = move(first, "cpu")
+    _check_values(A, first, ring, extent)
+    if delta is None:
+        delta = _default_delta(A, ring, typed, extent)
+    if ring == min_plus and typed.dtype.kind in "iu" and not _holds(A, first, typed, extent):
+        ring = Semiring(monoids.min, saturating_plus())
+        typed = _typed("closure", ring, INT64, A.dtype, A.indices.dtype)
+        return A, _Plan(ring, typed, delta, True)
+    return A, _Plan(ring, typed, delta, False)
+
+
+def _operands(name: str, A: Any, argument: str, x: Vector) -> tuple[Matrix, Vector]:
+    A, x = checks.matrix(name, A), checks.vector(name, argument, x)
+    if A.nrows != A.ncols:
+        raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")
+    checks.same_size(name, f"{argument}.size", x.size, "A.nrows", A.nrows)
+    checks.same_device(name, **{"A": A, argument: x})
+    return A, x
+
+
+def _carried(
+    name: str, A: Any, x: Vector, semiring: Semiring
+) -> tuple[Matrix, Vector, TypedSemiring]:
+    """Operands of which x has values of the semiring's own type."""
+    A, x = _operands(name, A, "x", x)
+    typed = _typed(name, checks.semiring(name, semiring), x.dtype, A.dtype, A.indices.dtype)
+    if typed.dtype != x.dtype:
+        raise DomainMismatch(
+            f"{name}: x: expected values of the semiring's type {typed.dtype}, got {x.dtype}"
+        )
+    return A, x, typed
+
+
+@functools.lru_cache(maxsize=1024)
+def _typed(
+    name: str, ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype
+) -> TypedSemiring:
+    """The semiring over values of its own: each round's are the operands of the next."""
+    first = checks.typed(name, ring, start, entries, index=index)
+    again: TypedSemiring = checks.typed(name, ring, first.dtype, entries, index=index)
+    if again.dtype != first.dtype:
+        raise DomainMismatch(
+            f"{name}: semiring: {ring!r} makes {first.dtype} of {start} and {again.dtype} of "
+            f"{first.dtype}; start from values of type {again.dtype}"
+        )
+    return again
+
+
+def _check_delta(delta: float | None, ring: Semiring) -> None:
+    if delta is None:
+        return
+    number = isinstance(delta, int | float | np.number) and not isinstance(delta, bool)
+    if not number or not 0 < delta < np.inf:
+        raise ValueError(f"delta: expected a positive number or None, got {delta!r}")
+    if ring.monoid not in (monoids.min, monoids.max):
+        raise ValueError(
+            f"delta: expected None for {ring!r}, as only min and max order values, got {delta!r}"
+        )
+
+
+def _extent(A: Matrix) -> _Extent:
+    """Found once and kept with A, whose values do not change."""
+    if "extent" not in A._derived:
+        if A.nvals == 0:
+            return _Extent(0, 0, 0.0)
+        xp, values = array_module(A.values), A.values
+        sample = values[:: -(-values.size // SAMPLE)].astype(np.float64)
+        sample = sample[xp.isfinite(sample)]
+        mean = float((sample / max(sample.size, 1)).sum())  # which does not overflow
+        A._derived["extent"] = _Extent(values.min().item(), values.max().item(), mean)
+    return A._derived["extent"]
+
+
+def _check_values(A: Matrix, first: Array, ring: Semiring, extent: _Extent) -> None:
+    """That going on along an edge makes no value better; `first` are those of start."""
+    if extent.low != extent.low:
+        raise ValueError(f"A: expected numbers, got {_first(A, A.values != A.values)}")
+    if first.dtype.kind == "f" and bool((first != first).any()):
+        raise ValueError("start: expected numbers, got NaN")
+    if ring == min_plus and extent.low < 0:
+        raise NegativeWeight(
+            f"A: expected lengths >= 0, got {_first(A, A.values < 0)}; where no cycle has a "
+            "negative length, closure over min and a plus of your own (BinaryOp.define) takes them"
+        )
+    if ring == max_times:
+        if extent.low < 0 or extent.high > 1:
+            wrong = _first(A, (A.values < 0) | (A.values > 1))
+            raise ValueError(f"A: expected entries from 0 to 1, got {wrong}; scale them")
+        if bool((first < 0).any()):
+            raise ValueError(f"start: expected values >= 0, got {first.min().item()}")
+
+
+def _first(A: Matrix, wrong: Any) -> str:
+    """The first entry that is wrong, as text."""
+    at = int(wrong.argmax())
+    i = int((A.indptr[1:] <= at).sum())
+    return f"A[{i}, {int(A.indices[at])}] = {A.values[at].item()}"
+
+
+def _default_delta(A: Matrix, ring: Semiring, typed: TypedSemiring, extent: _Extent) -> float:
+    """The width of a bucket, from how much an edge changes a value."""
+    if ring == min_plus:
+        step = extent.mean
+    elif ring == max_times:
+        step = 1.0 - extent.mean
+    else:  # of widths, any of them may become the narrowest
+        step = 2.0 * abs(extent.mean - float(extent.low))
+    step = step if np.isfinite(step) else abs(extent.mean)
+    width = bucket_width(step, A.nrows, A.nvals, A.device)
+    return width if typed.dtype.kind == "f" else max(width, 1.0)
+
+
+def _holds(A: Matrix, first: Array, typed: TypedSemiring, extent: _Extent) -> bool:
+    """Whether an integer type holds every sum along a path. If one of 64 bits may not, the sums
+    stay at the greatest integer, and it shows in the end whether a best one did.
+    """
+    most = int(first.max()) if first.size else 0
+    longest = max(most, 0) + (A.nrows - 1) * int(extent.high)
+    if longest < np.iinfo(typed.dtype).max:
+        return True
+    if typed.dtype != INT64:
+        raise OverflowError(
+            f"start: expected a type that holds every sum, got {typed.dtype}, and sums may reach "
+            f"{longest}; start from int64 or float64 values"
+        )
+    return False
+
+
+def _fitting(x: Vector, plan: _Plan) -> Vector:
+    if plan.saturates and reduce(x, monoids.max) == np.iinfo(np.int64).max:
+        raise OverflowError(
+            "A: expected sums below 2**63 - 1 along the best walks, got one beyond; "
+            "take values of type float64"
+        )
+    return x

@@ -1,0 +1,204 @@
+"""Graphs, semirings and plain loops for closures, and an independent judge of their parents."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from search_cases import GRAPHS as SHAPES
+from search_cases import edges_of
+
+import spgraph as sg
+from spgraph.iterations.closure import closure
+from spgraph.semirings import (
+    BinaryOp,
+    Semiring,
+    lor_land,
+    max_min,
+    max_times,
+    min_first,
+    min_max,
+    min_plus,
+    monoid,
+)
+
+
+def stretched(x, y):  # type: ignore[no-untyped-def]
+    """A product of a user's own: every second edge weighs double."""
+    return x + 2 * y if y % 2 == 0 else x + y
+
+
+class Case(NamedTuple):
+    """A semiring over given types, and what it computes in Python."""
+
+    ring: Semiring
+    add: Callable[[Any, Any], Any]
+    multiply: Callable[[Any, Any], Any]
+    starts: tuple[Any, ...]  # values of the sources, in turn
+    weights: Callable[[np.random.Generator, int], np.ndarray]
+    kind: str  # the type of start
+
+
+def integers(low: int, high: int, kind: str = "int64") -> Callable[..., np.ndarray]:
+    return lambda rng, count: rng.integers(low, high + 1, count).astype(kind)
+
+
+def reals(kind: str) -> Callable[..., np.ndarray]:
+    return lambda rng, count: rng.random(count).astype(kind)
+
+
+def rounded(kind: str, f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """f in the arithmetic of a NumPy type."""
+    scalar = np.dtype(kind).type
+    return lambda x, a: scalar(f(scalar(x), scalar(a)))
+
+
+def plus(x: Any, a: Any) -> Any:
+    return x + a
+
+
+CASES = {
+    "distance": Case(min_plus, min, plus, (0, 3, 40), integers(1, 64), "int64"),
+    "distance, zeros": Case(min_plus, min, plus, (0, 1), integers(0, 2, "int32"), "int64"),
+    "distance, equal": Case(min_plus, min, plus, (0,), integers(7, 7, "uint8"), "int64"),
+    "distance, float32": Case(
+        min_plus, min, rounded("float32", plus), (0.0, 0.5), reals("float32"), "float32"
+    ),
+    "width": Case(max_min, max, min, (1 << 40, 50), integers(1, 64), "int64"),
+    "width, float32": Case(
+        max_min, max, min, (np.inf, 0.375), reals("float32"), "float32"
+    ),
+    "narrowness": Case(min_max, min, max, (0, 30), integers(1, 64, "int16"), "int16"),
+    "reliability": Case(
+        max_times, max, lambda x, a: x * a, (1.0, 0.25), reals("float64"), "float64"
+    ),
+    "least label": Case(min_first, min, lambda x, a: x, (9, 4, 7), integers(1, 2), "int32"),
+    "reached": Case(
+        lor_land, lambda x, y: x or y, lambda x, a: x and a, (True, False), integers(0, 1, "bool"),
+        "bool",
+    ),
+    "a user's": Case(
+        Semiring(monoid.min, BinaryOp.define(stretched)), min, stretched, (0, 5), integers(1, 9),
+        "int64",
+    ),
+}  # fmt: skip
+
+GRAPHS = (*SHAPES, "acyclic", "grid", "parallel edges", "isolated vertices")
+
+
+@functools.cache
+def shape(name: str) -> tuple[int, np.ndarray, list[int]]:
+    """(vertices, edges as pairs, sources)."""
+    rng = np.random.default_rng(len(name))
+    if name == "acyclic":
+        pairs = np.sort(rng.integers(0, 400, (1600, 2)), axis=1)
+        return 400, pairs[pairs[:, 0] < pairs[:, 1]], [0, 3]
+    if name == "grid":
+        ids = np.arange(12 * 17).reshape(12, 17)
+        right = np.stack([ids[:, :-1].ravel(), ids[:, 1:].ravel()], axis=1)
+        down = np.stack([ids[:-1].ravel(), ids[1:].ravel()], axis=1)
+        pairs = np.concatenate([right, down])
+        return ids.size, np.concatenate([pairs, pairs[:, ::-1]]), [20]
+    if name == "parallel edges":
+        pairs = rng.integers(0, 30, (120, 2))
+        return 30, np.concatenate([pairs, pairs[:40]]), [1]
+    if name == "isolated vertices":
+        return 700, 3 * rng.integers(0, 200, (500, 2)), [0, 1, 699]
+    return edges_of(name)
+
+
+class Graph(NamedTuple):
+    """A weighted graph and the start of a closure, as dictionaries and as containers."""
+
+    edges: dict[tuple[int, int], Any]
+    start: dict[int, Any]
+    A: sg.Matrix
+    v: sg.Vector
+
+
+@functools.cache
+def graph(name: str, case: Case) -> Graph:
+    n, pairs, sources = shape(name)
+    keys = np.unique(pairs[:, 0].astype(np.int64) * n + pairs[:, 1])
+    rows, columns = keys // n, keys % n
+    weights = case.weights(np.random.default_rng(7), keys.size)
+    starts = {s: case.starts[k % len(case.starts)] for k, s in enumerate(sources)}
+    A = sg.Matrix.from_coo(rows, columns, weights, nrows=n, ncols=n)
+    values = np.array([starts[s] for s in sorted(starts)], case.kind)
+    v = sg.Vector.from_coo(np.array(sorted(starts)), values, size=n)
+    edges = dict(zip(zip(rows.tolist(), columns.tolist(), strict=True), weights, strict=True))
+    return Graph({k: w.item() for k, w in edges.items()}, starts, A, v)
+
+
+def fixed_point(
+    edges: dict[tuple[int, int], Any], start: dict[int, Any], add: Any, multiply: Any
+) -> dict[int, Any]:
+    """Bellman and Ford's rounds over all edges until nothing changes."""
+    x, changed = dict(start), set(start)
+    out: dict[int, list[tuple[int, Any]]] = {}
+    for (i, j), w in edges.items():
+        out.setdefault(i, []).append((j, w))
+    while changed:
+        last, changed = changed, set()
+        for i in sorted(last):
+            for j, w in out.get(i, ()):
+                z = multiply(x[i], w)
+                better = add(x[j], z) if j in x else z
+                if j not in x or better != x[j]:
+                    x[j] = better
+                    changed.add(j)
+    return x
+
+
+@functools.cache
+def expected(name: str, case: Case) -> dict[int, Any]:
+    edges, start, _, _ = graph(name, case)
+    return fixed_point(edges, start, case.add, case.multiply)
+
+
+def check_closure(name: str, case: Case, device: str, **options: Any) -> None:
+    """One closure, compared with plain loops."""
+    made = graph(name, case)
+    found = closure(made.A.to(device), made.v.to(device), case.ring, **options).to("cpu")
+    assert found.size == made.A.nrows and found.dtype == case.kind
+    indices, values = found.to_coo()
+    assert dict(zip(indices.tolist(), values.tolist(), strict=True)) == expected(name, case)
+
+
+def best_parents(
+    edges: dict[tuple[int, int], Any], x: dict[int, Any], multiply: Any, source: int
+) -> dict[int, int]:
+    """The parents least by (value, hops, id): breadth-first over the edges that carry x."""
+    carrying: dict[int, list[int]] = {}
+    for (i, j), w in edges.items():
+        if i in x and multiply(x[i], w) == x[j]:
+            carrying.setdefault(i, []).append(j)
+    parent, frontier = {source: source}, [source]
+    while frontier:
+        found: dict[int, int] = {}
+        for i in frontier:
+            for j in carrying.get(i, ()):
+                if j not in parent:
+                    found[j] = min(i, found.get(j, i))
+        parent.update(found)
+        frontier = sorted(found)
+    return parent
+
+
+def least_parents(
+    edges: dict[tuple[int, int], Any], x: dict[int, Any], multiply: Any
+) -> dict[int, int]:
+    """For each vertex the least other one that brings it its value."""
+    parent: dict[int, int] = {}
+    for (i, j), w in edges.items():
+        if i != j and i in x and j in x and multiply(x[i], w) == x[j]:
+            parent[j] = min(i, parent.get(j, i))
+    return parent
+
+
+def entries(v: sg.Vector) -> dict[int, Any]:
+    """The entries of a Vector as Python values by position."""
+    indices, values = v.to("cpu").to_coo()
+    return dict(zip(indices.tolist(), values.tolist(), strict=True))

@@ -1,0 +1,465 @@
+"""The loop `closure`, on every device, against plain loops and its composed form."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+from closure_cases import CASES, GRAPHS, check_closure, entries, expected, graph, least_parents
+from fixtures_device import device  # noqa: F401
+from hypothesis import given
+from hypothesis import strategies as st
+
+import spgraph as sg
+from spgraph.direction import bucket_width
+from spgraph.iterations.closure import closure, composed, counted, parents, tight
+from spgraph.semirings import (
+    BinaryOp,
+    Monoid,
+    Semiring,
+    any_first,
+    binary,
+    bor_band,
+    lor_land,
+    max_min,
+    max_plus,
+    max_times,
+    min_first,
+    min_plus,
+    monoid,
+    plus_times,
+)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_closure_equals_plain_loops(name: str, case: str, device: str) -> None:
+    check_closure(name, CASES[case], device)
+
+
+@pytest.mark.parametrize("case", ["distance", "distance, zeros", "width"])
+@pytest.mark.parametrize("delta", [0.01, 1, 20.5, 10**6])
+def test_delta_changes_nothing(delta: float, case: str, device: str) -> None:
+    for name in ("path", "skewed both", "grid", "many sources"):
+        check_closure(name, CASES[case], device, delta=delta)
+
+
+@pytest.mark.parametrize("case", ["distance", "width, float32", "least label", "a user's"])
+@pytest.mark.parametrize("name", ["star both", "sparse directed", "many sources", "no edges"])
+def test_fused_equals_composed(name: str, case: str, device: str) -> None:
+    made, ring = graph(name, CASES[case]), CASES[case].ring
+    A, v = made.A.to(device), made.v.to(device)
+    assert closure(A, v, ring).isequal(composed(A, v, ring), check_dtype=True)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small graphs run on one thread, with room for all; here they share, and run out of room."""
+    from spgraph.backends.cpu import jit
+
+    module = importlib.import_module("spgraph.backends.cpu.closure")
+    for name, value in {"BLOCK": 4, "ALONE": 1, "HEAVY": 20, "BUCKETS": 8, "ROOM": 1}.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(jit, "processors", lambda: 3)
+    monkeypatch.setattr(jit, "threads_for", lambda work: threads)
+    jit._workers.cache_clear()
+    module.program.cache_clear()
+    try:
+        for name in GRAPHS:
+            for case in ("distance", "width, float32", "least label"):
+                check_closure(name, CASES[case], "cpu")
+        for delta in (0.1, 30.0):
+            check_closure("many sources", CASES["distance"], "cpu", delta=delta)
+    finally:
+        jit._workers.cache_clear()
+        module.program.cache_clear()
+
+
+# --- what the values may be -----------------------------------------------------------------------
+
+
+def path_graph(weights: Any, device: str = "cpu") -> tuple[sg.Matrix, sg.Vector]:
+    """A directed path over these weights, and a start of their type at its first vertex."""
+    values = np.asarray(weights)
+    n = values.size + 1
+    A = sg.Matrix.from_coo(np.arange(n - 1), np.arange(1, n), values, nrows=n, ncols=n)
+    kind = values.dtype if values.dtype.kind == "f" else np.int64
+    return A.to(device), sg.Vector.from_coo([0], np.zeros(1, kind), size=n, device=device)
+
+
+def test_huge_integers(device: str) -> None:
+    """A sum beyond int64 is an error only where it is the best one."""
+    top = np.iinfo(np.int64).max
+    A, v = path_graph([top - 5, 3], device)
+    assert closure(A, v, min_plus).to_numpy().tolist() == [0, top - 5, top - 2]
+    for weights in ([top - 5, 5], [top - 5, 6], [top], [2**62, 2**62, 2**62]):
+        with pytest.raises(OverflowError, match="float64"):
+            closure(*path_graph(weights, device), min_plus)
+    detour = sg.Matrix.from_coo([0, 1, 0], [1, 2, 2], [2**62, 2**62, 2**62 + 7], nrows=3, ncols=3)
+    start = sg.Vector.from_coo([0], [0], size=3, device=device)
+    found = closure(detour.to(device), start, min_plus)
+    assert found.to_numpy().tolist() == [0, 2**62, 2**62 + 7]
+    assert composed(detour.to(device), start, min_plus).isequal(found)
+
+
+def test_a_narrow_integer_type_is_refused_where_sums_might_not_fit(device: str) -> None:
+    A, _ = path_graph(np.array([100, 20, 6], np.int8), device)
+    start = sg.Vector.from_coo([0], np.zeros(1, np.int8), size=4, device=device)
+    with pytest.raises(
+        OverflowError, match=r"start: .* got int8, and sums may reach 300; start from int64"
+    ):
+        closure(A, start, min_plus)
+    A, _ = path_graph(np.array([40, 42, 44], np.int8), device)
+    with pytest.raises(OverflowError, match="132"):
+        closure(A, start, min_plus)
+    A, _ = path_graph(np.array([40, 42, 41], np.int8), device)
+    assert closure(A, start, min_plus).to_numpy().tolist() == [0, 40, 82, 123]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_reals_near_the_limit(kind: Any, device: str) -> None:
+    """Sums that leave the type become inf, which is a value: the vertex is reached."""
+    big = np.finfo(kind).max
+    A, v = path_graph(np.array([big, big / 4, 1, 0], kind), device)
+    found = closure(A, v, min_plus)
+    assert found.dtype == kind and found.nvals == 5
+    assert found.to_numpy().tolist() == [0, big, np.inf, np.inf, np.inf]
+    assert found.isequal(composed(A, v, min_plus))
+    A, v = path_graph(np.array([np.inf, 1], kind), device)
+    assert closure(A, v, min_plus).to_numpy().tolist() == [0, np.inf, np.inf]
+    # CuPy compiles for GPUs so that subnormal float32 numbers are zero
+    flushed = device == "cuda" and kind == np.float32
+    tiny = np.finfo(kind).tiny if flushed else np.finfo(kind).smallest_subnormal
+    A, v = path_graph(np.array([tiny, tiny, 1], kind), device)
+    assert closure(A, v, min_plus).to_numpy().tolist() == [0, tiny, 2 * tiny, 1]
+
+
+def test_absorbed_reals(device: str) -> None:
+    """Weights too small to change the sum, in a cycle."""
+    n = 40
+    rows, columns = np.arange(n), (np.arange(n) + 1) % n
+    weights = np.where(np.arange(n) == 0, np.float32(2**25), np.float32(0.25))
+    A = sg.Matrix.from_coo(rows, columns, weights, nrows=n, ncols=n).to(device)
+    start = sg.Vector.from_coo([0], np.zeros(1, np.float32), size=n, device=device)
+    assert closure(A, start, min_plus).to_numpy().tolist() == [0.0] + [2.0**25] * (n - 1)
+
+
+def test_iso_and_index_types(device: str) -> None:
+    made = graph("sparse directed", CASES["distance, equal"])
+    wide = sg.Matrix(
+        *(made.A.nrows, made.A.ncols, made.A.indptr.astype(np.int64)),
+        *(made.A.indices.astype(np.int64), np.full(1, 7, np.uint8)),
+        iso=True,
+    )
+    found = closure(wide.to(device), made.v.to(device), min_plus)
+    assert entries(found) == expected("sparse directed", CASES["distance, equal"])
+
+
+def test_a_start_of_every_storage(device: str) -> None:
+    A, _ = path_graph([2, 2, 2])
+    for values, missing in (([5, 9, 1, 3], None), ([5, -1, 9, -1], -1)):
+        v = sg.Vector.from_dense(np.array(values), missing=missing)
+        slow = composed(A, v, min_plus)
+        for start in (v, v.to_sparse(), v.to_bitmap()):
+            before = start.dup()
+            found = closure(A.to(device), start.to(device), min_plus)
+            assert found.to("cpu").isequal(slow) and start.isequal(before)
+
+
+# --- other semirings ------------------------------------------------------------------------------
+
+
+def test_sets_of_sources(device: str) -> None:
+    """bor_band: which of some sources reach a vertex, through gates on the edges."""
+    A = sg.Matrix.from_coo([0, 1, 2, 3], [2, 2, 3, 0], [7, 7, 5, 7], nrows=4, ncols=4).to(device)
+    start = sg.Vector.from_coo([0, 1], [1, 2], size=4, device=device)
+    assert closure(A, start, bor_band).to_numpy().tolist() == [1, 2, 3, 1]
+
+
+def test_a_monoid_of_ones_own(device: str) -> None:
+    def gcd(x, y):  # type: ignore[no-untyped-def]
+        while y != 0:
+            x, y = y, x % y
+        return abs(x)
+
+    ring = Semiring(Monoid(BinaryOp.define(gcd), 0, 1, idempotent=True), binary.first)
+    A = sg.Matrix.from_coo([0, 1, 2, 3], [2, 2, 3, 0], nrows=4, ncols=4).to(device)
+    start = sg.Vector.from_coo([0, 1], [12, 20], size=4, device=device)
+    assert closure(A, start, ring).to_numpy().tolist() == [4, 20, 4, 4]
+
+
+def test_longest_paths_end_without_cycles(device: str) -> None:
+    """max_plus comes to rest in a directed acyclic graph, within as many rounds as vertices."""
+    made = graph("acyclic", CASES["distance"])
+    A, v = made.A.to(device), made.v.to(device)
+    found = closure(A, v, max_plus)
+    longest: dict[int, int] = dict(made.start)
+    for (i, j), w in sorted(made.edges.items()):
+        if i in longest:
+            longest[j] = max(longest.get(j, -1), longest[i] + w)
+    assert entries(found) == longest
+
+
+def test_what_never_rests_is_an_error(device: str) -> None:
+    A = sg.Matrix.from_coo([0, 1, 2], [1, 2, 1], [1, 1, 1], nrows=4, ncols=4).to(device)
+    start = sg.Vector.from_coo([0], [0], size=4, device=device)
+    for loop in (closure, composed):
+        with pytest.raises(sg.errors.ConvergenceError, match="after 4 rounds") as caught:
+            loop(A, start, max_plus)
+        assert set(entries(caught.value.result)) == {0, 1, 2}
+    with pytest.raises(sg.errors.ConvergenceError):
+        closure(A, start, max_plus, delta=3)
+    assert closure(A, start, min_plus).to_numpy(fill=-1).tolist() == [0, 1, 2, -1]
+
+
+def test_negative_weights_under_a_plus_of_ones_own(device: str) -> None:
+    """No cycle is negative, so the rounds end; buckets only have to bear it."""
+
+    def plus(x, y):  # type: ignore[no-untyped-def]
+        return x + y
+
+    made = graph("acyclic", CASES["distance"])
+    weights = np.random.default_rng(3).integers(-20, 60, made.A.nvals)
+    A = sg.Matrix(*made.A.shape, made.A.indptr, made.A.indices, weights).to(device)
+    ring = Semiring(monoid.min, BinaryOp.define(plus))
+    least: dict[int, int] = dict(made.start)
+    rows, columns, _ = made.A.to_coo()
+    for i, j, w in zip(rows.tolist(), columns.tolist(), weights.tolist(), strict=True):
+        if i in least:
+            least[j] = min(least.get(j, 10**9), least[i] + w)
+    assert entries(closure(A, made.v.to(device), ring, delta=4.0)) == least
+
+
+# --- the edges that carry the values --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ["distance", "distance, zeros", "width", "reliability"])
+@pytest.mark.parametrize("name", ["one", "star in", "sparse directed", "grid", "many sources"])
+def test_tight_edges(name: str, case: str, device: str) -> None:
+    made, (ring, _, multiply, *_) = graph(name, CASES[case]), CASES[case]
+    x = expected(name, CASES[case])
+    found = tight(made.A.to(device), closure(made.A, made.v, ring).to(device), ring).to("cpu")
+    assert found.iso and found.dtype == bool and found.shape == made.A.shape
+    rows, columns, _ = found.to_coo()
+    carrying = {(i, j) for (i, j), w in made.edges.items() if i in x and multiply(x[i], w) == x[j]}
+    pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    assert pairs == sorted(pairs)
+    loops = {(i, j) for i, j in carrying if i == j}  # which may be left out
+    assert set(pairs) | loops == carrying
+
+
+def test_tight_is_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spgraph.backends.cpu import jit
+
+    made = graph("skewed both", CASES["distance"])
+    x = closure(made.A, made.v, min_plus)
+    alone = tight(made.A, x, min_plus)
+    monkeypatch.setattr(jit, "threads_for", lambda work: 2)
+    assert tight(made.A, x, min_plus).isequal(alone) and alone.nvals > 0
+    empty = sg.Matrix.empty(5, 5, np.int64)
+    assert tight(empty, sg.Vector.from_dense(np.arange(5)), min_plus).nvals == 0
+
+
+# --- one vertex that carries each value -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ["distance", "distance, zeros", "width", "reliability"])
+@pytest.mark.parametrize("name", ["one", "loop", "star in", "sparse directed", "many sources"])
+def test_parents(name: str, case: str, device: str) -> None:
+    made, (ring, _, multiply, *_) = graph(name, CASES[case]), CASES[case]
+    found = parents(made.A.to(device), closure(made.A, made.v, ring).to(device), ring)
+    assert found.dtype == made.A.indices.dtype and found.size == made.A.nrows
+    assert entries(found) == least_parents(made.edges, expected(name, CASES[case]), multiply)
+
+
+@pytest.mark.parametrize("case", ["distance", "distance, zeros", "distance, equal"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_parents_along_in_edges(name: str, case: str, device: str) -> None:
+    """A transpose at hand changes nothing but the way; sources have no parent."""
+    made = graph(name, CASES[case])
+    A = made.A.pattern() if case == "distance, equal" else made.A.dup()
+    edges = dict.fromkeys(made.edges, 1) if A.iso else made.edges
+    wide = sg.Matrix(
+        *(A.nrows, A.ncols, A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values),
+        iso=A.iso,
+    )
+    for M in (A.to(device), wide.to(device)):
+        one = counted(M, made.v.to(device))
+        assert one is not None and not M.has_transpose
+        assert one.semiring.multiply.name == f"plus_and_one_{one.bits}"
+        apart = parents(M, one.value, one.semiring)
+        assert M.T.indptr.size > M.nrows and M.has_transpose
+        found = parents(M, one.value, one.semiring)
+        assert found.dtype == M.indices.dtype and found.isequal(apart)
+
+        def multiply(x: Any, a: Any, bits: int = one.bits) -> Any:
+            return x + (int(a) << bits) + 1
+
+        x = entries(one.value)
+        assert entries(found) == least_parents(edges, x, multiply)
+        assert {v for v in x if x[v] >> one.bits == made.start.get(v)} >= set(x) - set(
+            entries(found)
+        )
+
+
+def test_parents_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spgraph.backends.cpu import jit
+
+    monkeypatch.setattr(jit, "processors", lambda: 3)
+    jit._workers.cache_clear()
+    try:
+        for name in ("skewed both", "complete", "two components"):
+            made = graph(name, CASES["distance, equal"])
+            one = counted(made.A, made.v)
+            assert one is not None
+            found = []
+            for threads in (1, 2, 3):
+                monkeypatch.setattr(jit, "threads_for", lambda work, many=threads: many)
+                A = made.A.dup()
+                assert not A.has_transpose
+                found += [parents(A, one.value, one.semiring)]
+                assert A.T.indptr.size > A.nrows and A.has_transpose
+                found += [parents(A, one.value, one.semiring)]
+            assert found[0].nvals > 0 and all(f.isequal(found[0]) for f in found)
+    finally:
+        jit._workers.cache_clear()
+
+
+def test_parents_of_values_without_order(device: str) -> None:
+    """Of any semiring: products that reverse the order of values, values that are no fixed point,
+    one direction only.
+    """
+    rng = np.random.default_rng(5)
+    keys = np.sort(rng.choice(40 * 40, 600, replace=False))
+    a, x = rng.integers(-3, 4, 600), rng.integers(-4, 5, 40)
+    A = sg.Matrix.from_coo(keys // 40, keys % 40, a, nrows=40, ncols=40)
+    edges = dict(zip(zip(*divmod(keys, 40), strict=True), a.tolist(), strict=True))
+    some = {v: int(x[v]) for v in range(40) if v % 3}
+    v = sg.Vector.from_coo(np.array(list(some)), np.array(list(some.values())), size=40)
+    for ring, multiply in (
+        (Semiring(monoid.min, binary.times), lambda x, a: x * a),
+        (Semiring(monoid.max, binary.minus), lambda x, a: x - a),
+        (bor_band, lambda x, a: x & a),
+    ):
+        M = A.dup().to(device)
+        for has_transpose in (False, True):
+            assert M.has_transpose == has_transpose
+            found = parents(M, v.to(device), ring)
+            assert entries(found) == least_parents(edges, some, multiply)
+            assert M.T.indptr.size == 41
+
+
+def test_no_parents(device: str) -> None:
+    A, v = path_graph([1, 2], device)
+    assert parents(A, sg.Vector.empty(3, np.int64, device=device), min_plus).nvals == 0
+    none = parents(sg.Matrix.empty(3, 3, np.int64, device=device), v, min_plus)
+    assert none.nvals == 0 and none.size == 3
+    assert parents(A, v, min_plus).nvals == 0
+
+
+# --- random graphs --------------------------------------------------------------------------------
+
+
+@st.composite
+def small_graphs(draw: Any) -> tuple[int, list[tuple[int, int]], list[int], list[int]]:
+    n = draw(st.integers(1, 12))
+    pairs = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), unique=True))
+    weights = draw(st.lists(st.integers(0, 9), min_size=len(pairs), max_size=len(pairs)))
+    sources = draw(st.lists(st.integers(0, n - 1), unique=True, max_size=4))
+    return n, pairs, weights, sources
+
+
+@given(made=small_graphs(), case=st.sampled_from(["distance", "width", "least label", "a user's"]))
+def test_random_graphs(made: Any, case: str) -> None:
+    from closure_cases import fixed_point
+
+    n, pairs, weights, sources = made
+    ring, add, multiply, starts, _, kind = CASES[case]
+    rows, columns = np.array(pairs, int).reshape(-1, 2).T
+    A = sg.Matrix.from_coo(rows, columns, np.array(weights, np.int64), nrows=n, ncols=n)
+    start = {s: starts[k % len(starts)] for k, s in enumerate(sources)}
+    values = np.array(list(start.values()), kind)
+    v = sg.Vector.from_coo(np.array(sources, np.int64), values, size=n)
+    edges = dict(zip(pairs, weights, strict=True))
+    found = closure(A, v, ring)
+    assert entries(found) == fixed_point(edges, start, add, multiply)
+    assert found.isequal(composed(A, v, ring), check_dtype=True)
+
+
+# --- the width of a bucket ------------------------------------------------------------------------
+
+
+def test_bucket_width() -> None:
+    for where in ("cpu", "cuda:0"):
+        assert bucket_width(32.5, 1000, 2500, where) > bucket_width(32.5, 1000, 32500, where)
+        assert bucket_width(65.0, 1000, 2500, where) == 2 * bucket_width(32.5, 1000, 2500, where)
+        assert bucket_width(0.0, 1000, 1000, where) == 1.0  # never none
+        assert bucket_width(3.0, 5, 0, where) > 0
+    assert bucket_width(32.5, 1000, 32500, "cpu") == 4.0
+    # with many edges a vertex, a GPU finds its work in any bucket
+    assert bucket_width(32.5, 1000, 10**7, "cuda:0") == bucket_width(32.5, 1000, 10**6, "cuda:0")
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+A5 = sg.Matrix.from_coo([0, 1, 2], [1, 2, 3], [4.0, 2.0, 3.0], nrows=5, ncols=5)
+V5 = sg.Vector.from_coo([0], [0.0], size=5)
+
+
+def edited(value: float, at: int = 1) -> sg.Matrix:
+    values = A5.values.copy()
+    values[at] = value
+    return sg.Matrix(5, 5, A5.indptr, A5.indices, values)
+
+
+def vector(value: float) -> sg.Vector:
+    return sg.Vector.from_coo([0], [value], size=5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: closure(np.ones((2, 3)), V5, min_plus), "ValueError: closure: A: .* got 2 x 3"),
+        (
+            lambda: closure(A5, sg.Vector.empty(4), min_plus),
+            "ValueError: .* start.size 4 != A.nrow",
+        ),
+        (lambda: closure(A5, [0], min_plus), "TypeError: .* start: expected a Vector, got list"),
+        (lambda: closure(A5, V5, "min_plus"), "TypeError: .* expected a Semiring"),
+        (lambda: closure(A5, V5, plus_times), "TypeError: .* x \\+ x == x .* got plus_times"),
+        (lambda: closure(A5, V5, any_first), "TypeError: .* one result, .* got any_first"),
+        (lambda: closure(A5, V5, min_plus, delta=0), "ValueError: delta: .* positive .* got 0"),
+        (lambda: closure(A5, V5, min_plus, delta="1"), "ValueError: delta: .* got '1'"),
+        (lambda: closure(A5, V5, min_plus, delta=np.inf), "ValueError: delta: .* got inf"),
+        (lambda: closure(A5, V5, lor_land, delta=1), "ValueError: delta: .* None for lor_land"),
+        (lambda: closure(edited(-2.0), V5, min_plus), "NegativeWeight: A: .* A\\[1, 2\\] = -2.0; "),
+        (lambda: closure(edited(-2.0, 0), V5, min_plus), "NegativeWeight: .* A\\[0, 1\\] = -2.0"),
+        (lambda: composed(edited(-2.0), V5, min_plus), "NegativeWeight: .* A\\[1, 2\\] = -2.0"),
+        (lambda: closure(edited(np.nan, 2), V5, min_plus), "ValueError: A: .* A\\[2, 3\\] = nan"),
+        (lambda: closure(edited(np.nan), V5, max_min), "ValueError: A: .* A\\[1, 2\\] = nan"),
+        (lambda: closure(A5, vector(np.nan), min_plus), "ValueError: start: .* got NaN"),
+        (lambda: closure(A5, V5, max_times), "ValueError: .* 0 to 1, got A\\[0, 1\\] = 4.0"),
+        (lambda: closure(edited(-0.5, 0), V5, max_times), "ValueError: .* A\\[0, 1\\] = -0.5"),
+        (lambda: closure(A5.pattern(), vector(-1.0), max_times), "ValueError: start: .* got -1.0"),
+        (lambda: tight(A5, sg.Vector.empty(4), min_plus), "ValueError: tight: x.size 4 != A.nrows"),
+        (lambda: tight(A5, sg.Vector.empty(5, int), min_plus), "TypeError: tight: x: .* got int64"),
+        (lambda: parents(A5, sg.Vector.empty(4), min_plus), "ValueError: parents: x.size 4 != "),
+        (lambda: parents(A5, sg.Vector.empty(5, int), min_plus), "TypeError: parents: x: .* int64"),
+        (lambda: parents(A5, V5, "min_plus"), "TypeError: parents: .* expected a Semiring"),
+    ],
+)
+def test_bad_input(call: Any, message: str) -> None:
+    kind, _, text = message.partition(": ")
+    with pytest.raises(Exception, match=text) as caught:
+        call()
+    assert kind in {parent.__name__ for parent in type(caught.value).__mro__}
+    assert closure(A5, V5, min_plus).nvals == 4  # everything is still usable
+
+
+def test_start_without_entries(device: str) -> None:
+    A, _ = path_graph([1, 2], device)
+    for loop in (closure, composed):
+        found = loop(A, sg.Vector.empty(3, np.int32, device=device), min_first)
+        assert found.nvals == 0 and found.dtype == np.int32 and found.size == 3

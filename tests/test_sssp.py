@@ -1,0 +1,293 @@
+"""Best paths: sssp, widest_path, most_reliable_path and reachable, on every device."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+import scipy.sparse
+from closure_cases import CASES, GRAPHS, best_parents, entries, fixed_point, graph
+from fixtures_device import device  # noqa: F401
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csgraph
+
+import spgraph as sg
+from spgraph.algorithms import most_reliable_path, reachable, sssp, widest_path
+
+
+def plus(x: Any, a: Any) -> Any:
+    return x + a
+
+
+def plus_float32(x: Any, a: Any) -> Any:
+    return np.float32(x) + np.float32(a)
+
+
+# algorithm, case of weights, value of the source, (+), (x)
+PATHS = {
+    "sssp": (sssp, "distance", 0, min, plus),
+    "sssp, zeros": (sssp, "distance, zeros", 0, min, plus),
+    "sssp, equal": (sssp, "distance, equal", 0, min, plus),
+    "sssp, float32": (sssp, "distance, float32", np.float32(0), min, plus_float32),
+    "widest": (widest_path, "width", np.iinfo(np.int64).max, max, min),
+    "widest, float32": (widest_path, "width, float32", np.inf, max, min),
+    "reliable": (most_reliable_path, "reliability", 1.0, max, lambda x, a: x * a),
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_values_and_parents(name: str, path: str, device: str) -> None:
+    """Parents are the least by (value, hops, id), by an independent search over the best edges."""
+    algorithm, case, first, add, multiply = PATHS[path]
+    edges, start, A, _ = graph(name, CASES[case])
+    source = next(iter(start))
+    x = fixed_point(edges, {source: first}, add, multiply)
+    values, parent = algorithm(A.to(device), source)
+    assert values.device == parent.device == A.to(device).device
+    assert entries(values) == x
+    assert entries(parent) == best_parents(edges, x, multiply, source)
+    alone = algorithm(A.to(device), source, parents=False)
+    assert alone.parent is None and alone[0].isequal(values)
+
+
+def weighted(A: sg.Matrix, kind: Any, low: float = 1, high: float = 64) -> scipy.sparse.csr_array:
+    """Weights of one seed, the same both ways."""
+    upper = scipy.sparse.triu(A.to_scipy().astype(np.float64), k=1, format="csr")
+    draw = np.random.default_rng(7)
+    if np.dtype(kind).kind == "f":
+        upper.data = (low + (high - low) * draw.random(upper.nnz)).astype(kind)
+    else:
+        upper.data = draw.integers(low, high + 1, upper.nnz).astype(kind)
+    return (upper + upper.T).tocsr().astype(kind)
+
+
+def check_tree(S: Any, source: int, distance: np.ndarray, parent: np.ndarray) -> None:
+    """What makes distances and parents right, edge by edge; -1 where not reached."""
+    coo = S.tocoo()
+    tail, head = coo.coords
+    data = coo.data.astype(distance.dtype)
+    reached = distance >= 0
+    assert distance[source] == 0 and parent[source] == source
+    np.testing.assert_array_equal(reached, parent >= 0)
+    from_reached = reached[tail]
+    assert reached[head[from_reached]].all()
+    assert (distance[head] <= distance[tail] + data)[from_reached].all()
+    tight = from_reached & (distance[head] == distance[tail] + data)
+    # hops over tight edges alone, by SciPy
+    T = scipy.sparse.csr_array((np.ones(tight.sum()), (tail[tight], head[tight])), shape=S.shape)
+    hops = csgraph.dijkstra(T, unweighted=True, indices=source)
+    np.testing.assert_array_equal(np.isfinite(hops), reached)
+    nearer = tight & (hops[head] == hops[tail] + 1)
+    least = np.full(S.shape[0], S.shape[0])
+    np.minimum.at(least, head[nearer], tail[nearer])
+    least[source] = source
+    np.testing.assert_array_equal(parent[reached], least[reached])
+
+
+GENERATED = {
+    "R-MAT 10": lambda: sg.generators.kronecker(10, 16, seed=4),
+    "R-MAT 13": lambda: sg.generators.kronecker(13, 16, seed=5),
+    "grid": lambda: sg.generators.grid(60, 80),
+    "thin grid": lambda: sg.generators.grid(2, 3000, remove=0.1),
+    "random": lambda: sg.generators.uniform_random(5000, 4, seed=3),
+}
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint64, np.float32, np.float64])
+@pytest.mark.parametrize("name", GENERATED)
+def test_distances_equal_scipy(name: str, kind: Any, device: str) -> None:
+    S = weighted(GENERATED[name](), kind)
+    A = sg.Matrix.from_scipy(S).to(device)
+    source = int(np.argmax(np.diff(S.indptr)))
+    found = sssp(A, source)
+    distance, parent = (v.to_numpy(fill=-1) for v in found)
+    assert found.distance.dtype == (kind if np.dtype(kind).kind == "f" else np.int64)
+    expected = csgraph.dijkstra(S.astype(np.float64), indices=source)
+    expected = np.where(np.isinf(expected), -1, expected)
+    if kind == np.float32:
+        np.testing.assert_allclose(distance, expected, rtol=1e-5)
+    else:
+        np.testing.assert_array_equal(distance, expected)
+    check_tree(S, source, distance, parent)
+    for delta in (3.7, 1e4):
+        again = sssp(A, source, delta=delta)
+        assert all(x.isequal(y) for x, y in zip(again, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    "name", ["usa-road-NY.gr.xz", "usa-road-BAY.mtx.gz", "soc-Epinions1.txt.gz"]
+)
+def test_real_graphs(name: str, device: str, shared_data: Path) -> None:
+    pattern = sg.read(shared_data / name)
+    if "Epinions" in name:  # directed
+        S = pattern.to_scipy().astype(np.int64)
+        S.data = np.random.default_rng(7).integers(0, 65, S.nnz)
+    else:
+        S = weighted(pattern, np.int64)
+    A = sg.Matrix.from_scipy(S).to(device)
+    # SciPy takes a stored zero for an edge
+    for source in (0, 70_000):
+        found = sssp(A, source)
+        distance, parent = (v.to_numpy(fill=-1) for v in found)
+        expected = csgraph.dijkstra(S.astype(np.float64), indices=source)
+        np.testing.assert_array_equal(distance, np.where(np.isinf(expected), -1, expected))
+        check_tree(S, source, distance, parent)
+
+
+def test_widths_and_reliabilities_equal_networkx(device: str) -> None:
+    """The widest path lies in the maximum spanning tree; reliabilities are distances of -log."""
+    S = weighted(sg.generators.uniform_random(300, 4, seed=8), np.int64)
+    A = sg.Matrix.from_scipy(S).to(device)
+    tree = networkx.maximum_spanning_tree(networkx.from_scipy_sparse_array(S))
+    width = widest_path(A, 5).width.to_numpy(fill=-1)
+    for v, path in networkx.single_source_shortest_path(tree, 5).items():
+        edges = list(pairwise(path))
+        assert v == 5 or width[v] == min(tree.edges[edge]["weight"] for edge in edges)
+    P = S.astype(np.float64) / 65
+    reliability = most_reliable_path(sg.Matrix.from_scipy(P).to(device), 5).reliability
+    costs = P.copy()
+    costs.data = -np.log(P.data)
+    expected = np.exp(-csgraph.dijkstra(costs, indices=5))
+    np.testing.assert_allclose(reliability.to_numpy(fill=0), expected, rtol=1e-12)
+
+
+def test_inputs_that_become_matrices(device: str) -> None:
+    dense = np.array([[0, 2, 9], [0, 0, 3], [0, 0, 0]])
+    G = networkx.DiGraph()
+    G.add_weighted_edges_from([(0, 1, 2), (0, 2, 9), (1, 2, 3)])
+    for A in (dense, scipy.sparse.coo_array(dense), G):
+        assert sssp(A, 0, parents=False).distance.to_numpy().tolist() == [0, 2, 5]
+    pattern = sg.Matrix.from_dense(dense).pattern().to(device)
+    hops = sssp(pattern, 0, parents=False).distance
+    assert hops.dtype == np.int64 and hops.to_numpy().tolist() == [0, 1, 1]
+    width = widest_path(pattern, 0, parents=False).width
+    assert width.dtype == bool and width.to_numpy().tolist() == [True, True, True]
+    reliability = most_reliable_path(pattern, 0, parents=False).reliability
+    assert reliability.dtype == np.float64 and reliability.to_numpy().tolist() == [1.0, 1.0, 1.0]
+
+
+def test_huge_weights(device: str) -> None:
+    def path(weights: Any) -> sg.Matrix:
+        n = len(weights) + 1
+        return sg.Matrix.from_coo(np.arange(n - 1), np.arange(1, n), weights, nrows=n, ncols=n)
+
+    top = 2**63 - 1
+    fits = sssp(path(np.array([top - 9, 7])).to(device), 0)
+    assert fits.distance.to_numpy().tolist() == [0, top - 9, top - 2]
+    assert fits.parent.to_numpy().tolist() == [0, 0, 1]
+    for weights in (np.array([top - 9, 9]), np.array([2**62, 2**62]), np.array([2**63], np.uint64)):
+        with pytest.raises(OverflowError, match="float64"):
+            sssp(path(weights).to(device), 0)
+    small = path(np.array([100, 100, 127], np.int8)).to(device)
+    assert sssp(small, 0).distance.to_numpy().tolist() == [0, 100, 200, 327]
+    big = np.finfo(np.float32).max
+    found = sssp(path(np.array([big, big, 1], np.float32)).to(device), 0)
+    assert found.distance.to_numpy().tolist() == [0, big, np.inf, np.inf]
+    assert found.parent.to_numpy().tolist() == [0, 0, 1, 2]
+
+
+def test_absorbed_weights_make_no_cycle(device: str) -> None:
+    """All vertices of a cycle at one distance, for its weights vanish beside the first."""
+    n = 30
+    rows, columns = np.r_[0, np.arange(1, n)], np.r_[5, 1 + np.arange(1, n) % (n - 1)]
+    weights = np.r_[np.float32(2**26), np.ones(n - 1, np.float32)]
+    A = sg.Matrix.from_coo(rows, columns, weights, nrows=n, ncols=n).to(device)
+    distance, parent = sssp(A, 0)
+    assert set(distance.to_numpy().tolist()) == {0.0, 2.0**26}
+    parents = parent.to_numpy()
+    assert parents[5] == 0 and parents[6] == 5 and parents[1] == n - 1 and parents[4] == 3
+
+
+@given(st.data())
+def test_small_graphs_with_many_ties(data: Any) -> None:
+    n = data.draw(st.integers(1, 9))
+    pairs = data.draw(
+        st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), unique=True)
+    )
+    weights = data.draw(st.lists(st.integers(0, 2), min_size=len(pairs), max_size=len(pairs)))
+    source = data.draw(st.integers(0, n - 1))
+    rows, columns = np.array(pairs, int).reshape(-1, 2).T
+    A = sg.Matrix.from_coo(rows, columns, np.array(weights, np.int64), nrows=n, ncols=n)
+    edges = dict(zip(pairs, weights, strict=True))
+    for algorithm, first, add, multiply in (
+        (sssp, 0, min, plus),
+        (widest_path, 2**63 - 1, max, min),
+    ):
+        x = fixed_point(edges, {source: first}, add, multiply)
+        values, parent = algorithm(A, source)
+        assert entries(values) == x
+        assert entries(parent) == best_parents(edges, x, multiply, source)
+
+
+# --- reachable ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_reachable(name: str, device: str) -> None:
+    edges, start, A, _ = graph(name, CASES["distance"])
+    ones = dict.fromkeys(edges, True)
+    expected = fixed_point(ones, dict.fromkeys(start, True), max, lambda x, a: x)
+    found = reachable(A.to(device), list(start))
+    assert found.dtype == bool and found.size == A.nrows and entries(found) == expected
+
+
+def test_sources_of_reachable(device: str) -> None:
+    A = sg.Matrix.from_coo([0, 1, 3], [1, 2, 2], nrows=5, ncols=5).to(device)
+    for sources, expected in (
+        (1, [1, 2]),
+        (np.int32(3), [2, 3]),
+        ([3, 0, 3], [0, 1, 2, 3]),
+        (np.array([4], np.uint8), [4]),
+        (range(2), [0, 1, 2]),
+        ([], []),
+    ):
+        assert sorted(entries(reachable(A, sources))) == expected
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+A4 = sg.Matrix.from_coo([0, 1, 2], [1, 2, 3], [4.0, 2.0, 3.0], nrows=4, ncols=4)
+
+
+def edited(value: float) -> sg.Matrix:
+    values = A4.values.copy()
+    values[1] = value
+    return sg.Matrix(4, 4, A4.indptr, A4.indices, values)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sssp(A4, 4), "IndexOutOfBound: sssp: source: expected 0 <= source < 4, got 4"),
+        (lambda: sssp(A4, -1), "IndexError: .* got -1"),
+        (lambda: sssp(A4, 1.0), "TypeError: sssp: source: expected an integer, got 1.0"),
+        (lambda: sssp(A4, True), "DomainMismatch: .* got True"),
+        (lambda: sssp(np.ones((2, 3)), 0), "DimensionMismatch: sssp: A: .* got 2 x 3"),
+        (lambda: sssp("graph", 0), "TypeError: A: expected a Matrix"),
+        (lambda: sssp(edited(-1.0), 0), "NegativeWeight: A: .* >= 0, got A\\[1, 2\\] = -1.0"),
+        (lambda: sssp(edited(np.nan), 0), "ValueError: A: .* A\\[1, 2\\] = nan"),
+        (lambda: sssp(A4, 0, delta=-1), "ValueError: delta: .* got -1"),
+        (lambda: widest_path(A4, 9), "IndexError: widest_path: source: .* got 9"),
+        (lambda: widest_path(edited(np.nan), 0), "ValueError: A: .* = nan"),
+        (lambda: most_reliable_path(A4, 0), "ValueError: A: .* from 0 to 1, got A\\[0, 1\\] = 4.0"),
+        (lambda: most_reliable_path(A4, "a"), "TypeError: most_reliable_path: source: .* got 'a'"),
+        (lambda: reachable(A4, [0, 4]), "IndexError: reachable: sources: .* got 4"),
+        (lambda: reachable(A4, [-1]), "IndexError: .* got -1"),
+        (lambda: reachable(A4, [0.5]), "TypeError: reachable: sources: .* got \\[0.5\\]"),
+        (lambda: reachable(A4, "ab"), "TypeError: .* got 'ab'"),
+        (lambda: reachable(A4, [[0]]), "TypeError: .* got \\[\\[0\\]\\]"),
+        (lambda: reachable(A4, True), "TypeError: .* got True"),
+    ],
+)
+def test_bad_input(call: Any, message: str) -> None:
+    kind, _, text = message.partition(": ")
+    with pytest.raises(Exception, match=text) as caught:
+        call()
+    assert kind in {parent.__name__ for parent in type(caught.value).__mro__}
+    assert sssp(A4, 0).distance.nvals == 4  # everything is still usable
