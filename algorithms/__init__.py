@@ -2,20 +2,32 @@
 
 from .bfs import BFS, bfs
 from .connected_components import connected_components
+from .eigenvector_centrality import eigenvector_centrality
+from .hits import HITS, hits
+from .katz_centrality import katz_centrality
 from .most_reliable_path import MostReliablePath, most_reliable_path
+from .pagerank import pagerank
 from .reachable import reachable
+from .salsa import SALSA, salsa
 from .sssp import SSSP, sssp
 from .widest_path import WidestPath, widest_path
 
 __all__ = [
     "BFS",
+    "HITS",
+    "SALSA",
     "SSSP",
     "MostReliablePath",
     "WidestPath",
     "bfs",
     "connected_components",
+    "eigenvector_centrality",
+    "hits",
+    "katz_centrality",
     "most_reliable_path",
+    "pagerank",
     "reachable",
+    "salsa",
     "sssp",
     "widest_path",
 ]

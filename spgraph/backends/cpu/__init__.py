@@ -19,6 +19,7 @@ from spgraph.backends.cpu.multiply import (
     multiply_flops,
     multiply_rows,
 )
+from spgraph.backends.cpu.power import power
 from spgraph.backends.cpu.products import prepare, pull, push
 from spgraph.backends.cpu.search import search
 from spgraph.backends.cpu.vectors import (
@@ -47,6 +48,7 @@ __all__ = [
     "multiply_flops",
     "multiply_rows",
     "parents",
+    "power",
     "prepare",
     "pull",
     "push",

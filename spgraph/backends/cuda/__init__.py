@@ -22,6 +22,7 @@ from spgraph.backends.cuda.multiply import (
     multiply_flops,
     multiply_rows,
 )
+from spgraph.backends.cuda.power import power
 from spgraph.backends.cuda.products import pull, push
 from spgraph.backends.cuda.search import search
 from spgraph.backends.cuda.tiles import prepare
@@ -51,6 +52,7 @@ __all__ = [
     "multiply_flops",
     "multiply_rows",
     "parents",
+    "power",
     "prepare",
     "pull",
     "push",

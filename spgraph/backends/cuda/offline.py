@@ -9,6 +9,7 @@ import numpy as np
 from spgraph import semirings
 from spgraph.backends.cuda import factors, matrices, multiply, preamble, vectors, writing
 from spgraph.backends.cuda.closure import closure_preamble, tight_preamble
+from spgraph.backends.cuda.power import program as power_preamble
 from spgraph.backends.cuda.search import program
 from spgraph.backends.cuda.sources import OPTIONS, source, stems
 from spgraph.containers import Matrix, Vector
@@ -89,6 +90,11 @@ def preambles() -> dict[str, str]:
         "one_value": factors.value_preamble(matrix, matrix, ring.multiply),
         "masks": preamble.types(U=single, N=index) + preamble.constants(STRUCTURE=False),
         "parents": tight_preamble(matrix, distances),
+        "power": power_preamble(
+            semirings.plus_times.resolve(single, np.dtype(np.float64)),
+            *(False, "<f4", ("<i4", "<i4", "<f4", "<i4")),
+        ),
+        "power_apart": preamble.types(U=single),
         "pull": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=True, FULL=False)
         + product
         + preamble.types(R=index),

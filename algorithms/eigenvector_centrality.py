@@ -1,0 +1,48 @@
+"""Eigenvector centrality."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..containers import Vector
+from ..containers.arrays import array_module
+from ..iterations.power import Hop, Step, graph, limits, power, settled
+
+
+def eigenvector_centrality(
+    A: Any, *, tol: float | None = 1e-6, max_iter: int = 100, weighted: bool = False
+) -> Vector:
+    """The eigenvector centrality of every vertex: a full Vector of float64 on A's device, of 2-norm
+    1.
+
+    x = x A / (the largest eigenvalue of A): the centrality of a vertex is proportional to the sum
+    of those of its in-neighbours. `weighted` multiplies by A's values. A[i, j] is the edge i -> j.
+    Where several eigenvectors share the eigenvalue (the graph has parts that are alike), the one is
+    found that equal values lead to.
+
+    The iteration x <- x A + x, of 2-norm 1, has the same eigenvectors and comes to rest on
+    bipartite graphs, too; it starts with equal values and ends when the 1-norm of the change is at
+    most tol * A.nrows (None: after `max_iter` iterations). Meaning, normalization and the rule to
+    end are NetworkX's.
+
+    Raises DimensionMismatch for an A that is not square, NegativeWeight for a negative value
+    (`weighted`), ValueError for values that are not finite and for a tol or max_iter that makes no
+    sense, ConvergenceError, whose `result` is the last iterate, where max_iter iterations do not
+    reach `tol`.
+
+    Source: Bonacich, "Power and centrality: a family of measures" (1987).
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1])
+    >>> sg.eigenvector_centrality(A).to_numpy().round(3).tolist()
+    [0.5, 0.707, 0.5]
+    """
+    A = graph("eigenvector_centrality", A, weighted)
+    limits("eigenvector_centrality", tol, max_iter)
+    n = A.nrows
+    start = Vector(n, array_module(A.indptr).full(n, 1 / max(n, 1)))
+    # x <- (x A + x) / its 2-norm
+    step = Step((Hop(A),), keep=1.0, weighted=weighted)
+    each = None if tol is None else tol * max(n, 1)
+    found = power(start, step, norm=2, tol=each, max_iter=max_iter)
+    return settled("eigenvector_centrality", found, each, found.value)

@@ -1,0 +1,56 @@
+"""Katz centrality."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..containers import Vector
+from ..containers.arrays import array_module
+from ..iterations.power import Hop, Step, full, graph, limits, power, scaled, settled
+
+
+def katz_centrality(
+    A: Any,
+    *,
+    alpha: float = 0.1,
+    beta: Any = 1.0,
+    tol: float | None = 1e-6,
+    max_iter: int = 1000,
+    weighted: bool = False,
+) -> Vector:
+    """The Katz centrality of every vertex: a full Vector of float64 on A's device, of 2-norm 1.
+
+    x[j] = alpha * (the sum of x over the in-neighbours of j) + beta, divided by its 2-norm: the
+    number of walks that end at j, one of k edges counting alpha**k. `beta` is a number, or a Vector
+    or 1-D array with one for each vertex; `weighted` multiplies by A's values. A[i, j] is the edge
+    i -> j; alpha has to be below 1 / (the largest eigenvalue of A), else nothing converges.
+
+    The iteration starts with zeros and ends when the 1-norm of the change is at most tol * A.nrows
+    (None: after `max_iter` iterations). Meaning, normalization and the rule to end are NetworkX's.
+
+    Raises DimensionMismatch for an A that is not square or a `beta` of another size, NegativeWeight
+    for a negative value (`weighted`), ValueError for values that are not finite and for an alpha,
+    tol or max_iter that makes no sense, ConvergenceError, whose `result` is the last iterate of
+    2-norm 1, where max_iter iterations do not reach `tol`.
+
+    Source: Katz, "A new status index derived from sociometric analysis" (1953).
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1])
+    >>> sg.katz_centrality(A).to_numpy().round(3).tolist()
+    [0.56, 0.611, 0.56]
+    """
+    A = graph("katz_centrality", A, weighted)
+    limits("katz_centrality", tol, max_iter)
+    if not 0 <= alpha < float("inf"):
+        raise ValueError(f"katz_centrality: alpha: expected a finite number >= 0, got {alpha!r}")
+    number = not isinstance(beta, Vector) and np.ndim(beta) == 0
+    restart = float(beta) if number else full("katz_centrality", "beta", beta, A)
+    # x <- alpha x A + beta
+    step = Step((Hop(A),), factor=alpha, jump=1.0, restart=restart, weighted=weighted)
+    start = Vector(A.nrows, array_module(A.indptr).zeros(A.nrows))
+    each = None if tol is None else tol * max(A.nrows, 1)
+    found = power(start, step, tol=each, max_iter=max_iter)
+    return settled("katz_centrality", found, each, scaled(found.value, 2))

@@ -1,0 +1,92 @@
+"""PageRank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..containers import Vector
+from ..containers.arrays import array_module
+from ..iterations.power import (
+    Hop,
+    Step,
+    full,
+    graph,
+    inverse,
+    limits,
+    out_strength,
+    power,
+    scaled,
+    settled,
+)
+
+# what a tolerance has to exceed for contributions in single precision to be exact enough
+SINGLE = 1e-6
+
+
+def pagerank(
+    A: Any,
+    *,
+    damping: float = 0.85,
+    tol: float | None = 1e-6,
+    max_iter: int = 100,
+    personalization: Any = None,
+    weighted: bool = False,
+) -> Vector:
+    """The PageRank of every vertex: a full Vector of float64 on A's device, of sum 1.
+
+    A walker follows an out-edge of the vertex he stands on with probability `damping`, each with
+    the same probability or, `weighted`, in proportion to A's values; else, and always where there
+    is no out-edge, he jumps to a vertex that `personalization` draws: a Vector or 1-D array of
+    numbers >= 0, of any sum above 0 (None: every vertex alike). A vertex's rank is the share of
+    time that he spends there. A[i, j] is the edge i -> j.
+
+    The iteration starts with equal ranks and ends when the 1-norm of the change is at most `tol`:
+    the 1-norm of the error is then at most tol * damping / (1 - damping), under 6 tol for 0.85.
+    `tol=None` runs `max_iter` iterations, and on a GPU nothing is read back. With tol=None or
+    tol >= 1e-6 what flows along an edge is rounded to single precision, which moves the ranks by at
+    most 4e-7 in the 1-norm and by much less as a rule; sums and ranks are double.
+
+    Raises DimensionMismatch for an A that is not square or a `personalization` of another size,
+    NegativeWeight for a negative value (`weighted`), ValueError for values that are not finite,
+    damping outside of (0, 1), a tol or max_iter that makes no sense, a personalization that is
+    negative or all zero, ConvergenceError, whose `result` is the last iterate, where max_iter
+    iterations do not reach `tol`.
+
+    Source: Page, Brin, Motwani, Winograd, "The PageRank citation ranking: bringing order to the
+    web" (1999).
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 1, 2, 3], [1, 2, 1, 1], nrows=4, ncols=4)
+    >>> sg.pagerank(A).to_numpy().round(3).tolist()
+    [0.037, 0.48, 0.445, 0.037]
+    """
+    A = graph("pagerank", A, weighted)
+    limits("pagerank", tol, max_iter)
+    if not 0 < damping < 1:
+        raise ValueError(f"pagerank: damping: expected a number in (0, 1), got {damping!r}")
+    n, xp = A.nrows, array_module(A.indptr)
+    restart = 1 / max(n, 1) if personalization is None else _distribution(personalization, A)
+    # r <- d (r / out-degree) A + (1 - d + d * the sum of r where there is no out-edge) restart
+    step = Step(
+        (Hop(A, inverse(out_strength(A, weighted))),),
+        factor=damping,
+        jump=1 - damping,
+        leak=damping,
+        restart=restart,
+        weighted=weighted,
+    )
+    start = Vector(n, xp.full(n, 1 / max(n, 1)))
+    single = tol is None or tol >= SINGLE
+    found = power(start, step, tol=tol, max_iter=max_iter, single=single)
+    return settled("pagerank", found, tol, scaled(found.value, 1))
+
+
+def _distribution(personalization: Any, A: Any) -> Vector:
+    v = full("pagerank", "personalization", personalization, A)
+    low, high = (float(v.values.min()), float(v.values.max())) if v.size else (0.0, 1.0)
+    if not (low >= 0 and 0 < high < float("inf")):
+        raise ValueError(
+            "pagerank: personalization: expected finite numbers >= 0, one of them above 0, "
+            f"got numbers from {low:g} to {high:g}"
+        )
+    return scaled(v, 1)

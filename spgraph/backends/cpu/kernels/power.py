@@ -1,0 +1,185 @@
+# x <- f(A, x) until it rests: one launch for all iterations. Every thread runs `power`; they meet
+# at a barrier between the steps of an iteration.
+#
+# A hop gathers: y[i] = the sum of A[i, k] * u[k] over row i, u being the values of x times a scale.
+# An iteration is one hop or two, then
+#     z = factor * y + keep * x + (jump + leak * lost) * restart,    x = z / norm(z)
+# where lost is the sum of the x whose scale is zero. Without a norm all of this happens as a row is
+# summed, so that an iteration meets once; u has two buffers for that.
+#
+# Sums over vertices are taken chunk by chunk, and the chunks depend on the matrix alone: the result
+# is the same for any number of threads. Preamble: multiply, ISO.
+
+NORM_NONE, NORM_ONE, NORM_TWO, NORM_MAX = 0, 1, 2, 3
+# rows and entries of a chunk
+CHUNK = 32768
+# what is summed over vertices
+CHANGE, LOST, SIZE, SUMS = 0, 1, 2, 3
+
+inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+@inner
+def chunks_of(indptr, n):
+    """How many chunks of rows there are."""
+    return max(1, min(n, (np.int64(indptr[n]) + n) // CHUNK))
+
+
+@inner
+def chunk_start(indptr, n, chunk, chunks):
+    """The first row of a chunk: the first with chunk / chunks of all rows and entries before it."""
+    if chunk == chunks:
+        return n
+    steps = np.int64(indptr[n]) + n
+    target = steps // chunks * chunk + min(chunk, steps % chunks)
+    low = 0
+    high = n
+    while low < high:
+        middle = (low + high) // 2
+        if np.int64(indptr[middle]) + middle < target:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def total(sums, which, chunks):
+    sum_ = 0.0
+    for k in range(chunks):
+        sum_ += sums[which, k]
+    return sum_
+
+
+@inner
+def largest(sums, which, chunks):
+    most = 0.0
+    for k in range(chunks):
+        most = max(most, sums[which, k])
+    return most
+
+
+@inner
+def sum_row(indptr, indices, a, u, i):
+    """Four sums side by side, for one would wait for its last addition at every entry."""
+    p = np.uint64(indptr[i])
+    stop = np.uint64(indptr[i + 1])
+    s0 = s1 = s2 = s3 = 0.0
+    while p + np.uint64(4) <= stop:
+        k0 = np.uint64(indices[p])
+        k1 = np.uint64(indices[p + np.uint64(1)])
+        k2 = np.uint64(indices[p + np.uint64(2)])
+        k3 = np.uint64(indices[p + np.uint64(3)])
+        s0 += multiply(a[0] if ISO else a[p], u[k0], 0, 0, 0, 0)
+        s1 += multiply(a[0] if ISO else a[p + np.uint64(1)], u[k1], 0, 0, 0, 0)
+        s2 += multiply(a[0] if ISO else a[p + np.uint64(2)], u[k2], 0, 0, 0, 0)
+        s3 += multiply(a[0] if ISO else a[p + np.uint64(3)], u[k3], 0, 0, 0, 0)
+        p += np.uint64(4)
+    while p < stop:
+        s0 += multiply(a[0] if ISO else a[p], u[np.uint64(indices[p])], 0, 0, 0, 0)
+        p += np.uint64(1)
+    return (s0 + s1) + (s2 + s3)
+
+
+# The second matrix is the first one's again if there is one hop.
+# `scale` and `restart` are as long as x, or one long and the same everywhere: then the mask before
+# them is 0, else -1. `sums` has two buffers, as what one iteration sums the next one reads. In the
+# end report = (iterations, last change).
+@njit(nogil=True, cache=True, error_model="numpy")
+def power(
+    thread, threads, sync, ticket, hops, norm, indptr, indices, a, scale_mask, scale, indptr2,
+    indices2, a2, scale2_mask, scale2, x, z, u, u2, sums, factor, keep, jump, leak, restart_mask,
+    restart, tol, max_iter, report,
+):  # fmt: skip
+    n = x.size
+    chunks = chunks_of(indptr2, n)
+    first_chunks = chunks_of(indptr, n)
+    taken = 0  # tickets of the steps before: each thread draws one too many of each
+    for chunk in range(thread, chunks, threads):
+        lost = 0.0
+        for i in range(
+            chunk_start(indptr2, n, chunk, chunks),
+            chunk_start(indptr2, n, chunk + 1, chunks),
+        ):
+            u[0, i] = x[i] * scale[i & scale_mask]
+            lost += x[i] if scale[i & scale_mask] == 0.0 else 0.0
+        sums[1, LOST, chunk] = lost
+    barrier(sync, threads)
+    for iteration in range(max_iter):
+        now = sums[iteration & 1]
+        source = u[iteration & 1]
+        target = u[1 - (iteration & 1)]
+        shift = jump
+        if leak != 0.0:
+            shift += leak * total(sums[1 - (iteration & 1)], LOST, chunks)
+        if hops == 2:
+            while True:
+                chunk = atomic_add(ticket, 0, 1) - taken
+                if chunk >= first_chunks:
+                    break
+                for i in range(
+                    chunk_start(indptr, n, chunk, first_chunks),
+                    chunk_start(indptr, n, chunk + 1, first_chunks),
+                ):
+                    u2[i] = sum_row(indptr, indices, a, source, i) * scale2[i & scale2_mask]
+            taken += first_chunks + threads
+            barrier(sync, threads)
+        while True:
+            chunk = atomic_add(ticket, 0, 1) - taken
+            if chunk >= chunks:
+                break
+            change = lost = size = 0.0
+            for i in range(
+                chunk_start(indptr2, n, chunk, chunks),
+                chunk_start(indptr2, n, chunk + 1, chunks),
+            ):
+                if hops == 2:
+                    y = sum_row(indptr2, indices2, a2, u2, i)
+                else:
+                    y = sum_row(indptr, indices, a, source, i)
+                new = factor * y + keep * x[i] + shift * restart[i & restart_mask]
+                if norm == NORM_NONE:
+                    by = scale[i & scale_mask]
+                    change += abs(new - x[i])
+                    lost += new if by == 0.0 else 0.0
+                    x[i] = new
+                    target[i] = new * by
+                else:
+                    z[i] = new
+                    if norm == NORM_ONE:
+                        size += abs(new)
+                    elif norm == NORM_TWO:
+                        size += new * new
+                    else:
+                        size = max(size, abs(new))
+            now[CHANGE, chunk] = change
+            now[LOST, chunk] = lost
+            now[SIZE, chunk] = size
+        taken += chunks + threads
+        barrier(sync, threads)
+        if norm != NORM_NONE:
+            size = largest(now, SIZE, chunks) if norm == NORM_MAX else total(now, SIZE, chunks)
+            if norm == NORM_TWO:
+                size = math.sqrt(size)
+            size = size if size > 0.0 else 1.0  # nothing is left: zeros stay
+            for chunk in range(thread, chunks, threads):
+                change = lost = 0.0
+                for i in range(
+                    chunk_start(indptr2, n, chunk, chunks),
+                    chunk_start(indptr2, n, chunk + 1, chunks),
+                ):
+                    new = z[i] / size
+                    by = scale[i & scale_mask]
+                    change += abs(new - x[i])
+                    lost += new if by == 0.0 else 0.0
+                    x[i] = new
+                    target[i] = new * by
+                now[CHANGE, chunk] = change
+                now[LOST, chunk] = lost
+            barrier(sync, threads)
+        change = total(now, CHANGE, chunks)
+        if thread == 0:
+            report[0] = iteration + 1
+            report[1] = change
+        if change <= tol:
+            break

@@ -1,0 +1,51 @@
+// What both forms of the power iteration, power.cu and power_apart.cu, sum over the vertices: block
+// by block, in one order, so that the sums are the same whenever the grid is.
+
+constexpr int NORM_NONE = 0, NORM_TWO = 2, NORM_MAX = 3;
+// how much the iterate changed, what of it no hop carries on, its norm
+constexpr int CHANGE = 0, LOST = 1, SIZE = 2, SUMS = 3;
+
+DEVICE double join(int which, int norm, double x, double y) {
+    return norm == NORM_MAX && which == SIZE ? (y > x ? y : x) : x + y;
+}
+DEVICE double join_warp(int which, int norm, double x) {
+#pragma unroll 1
+    for (int distance = 16; distance; distance /= 2)
+        x = join(which, norm, x, shuffle_xor(x, distance));
+    return x;
+}
+
+// What a value adds to the norm, and the norm that sums to `size`; 1 where nothing is left, so that
+// zeros stay.
+DEVICE double size_of(int norm, double value) {
+    return norm == NORM_TWO ? value * value : fabs(value);
+}
+DEVICE double norm_of(int norm, double size) {
+    const double root = norm == NORM_TWO ? sqrt(size) : size;
+    return root > 0 ? root : 1;
+}
+
+// The block's part of the sums, to `sums`; a block has a warp for each of them.
+DEVICE void store_sums(const double (&mine)[SUMS], int norm, double* sums) {
+    __shared__ double warps[SUMS][32];
+    const int lane = lane_id(), warp = threadIdx.x >> 5;
+#pragma unroll
+    for (int k = 0; k < SUMS; k++) {
+        double sum = join_warp(k, norm, mine[k]);
+        if (lane == 0) warps[k][warp] = sum;
+    }
+    __syncthreads();
+    if (warp < SUMS) {
+        double sum = join_warp(warp, norm, lane < blockDim.x >> 5 ? warps[warp][lane] : 0.0);
+        if (lane == 0) sums[warp * (i64)gridDim.x + blockIdx.x] = sum;
+    }
+}
+
+// Sum number `which` of the parts of all blocks, in every lane of the warp that calls.
+DEVICE double sum_parts(const double* sums, i64 blocks, int which, int norm) {
+    double sum = 0;
+#pragma unroll 1
+    for (i64 b = lane_id(); b < blocks; b += 32)
+        sum = join(which, norm, sum, sums[which * blocks + b]);
+    return join_warp(which, norm, sum);
+}

@@ -1,0 +1,284 @@
+"""power: dense iterations x <- f(x) along the edges of a graph, until x rests."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spgraph import checks
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import array_module
+from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
+from spgraph.operations import apply, ewise_add, ewise_mult, mxv, reduce, vxm
+from spgraph.semirings import (
+    TypedSemiring,
+    binary,
+    monoid,
+    plus_first,
+    plus_second,
+    plus_times,
+    unary,
+)
+from spgraph.steps import backend
+
+FLOAT64 = np.dtype(np.float64)
+
+
+class Hop(NamedTuple):
+    """x becomes (x * scale) A; scale is 1 where there is none."""
+
+    A: Matrix
+    scale: Vector | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one iteration does: with y = x after all `hops` (one or two),
+
+        x <- factor * y + keep * x + (jump + leak * lost) * restart
+
+    where lost is the sum of x over the vertices whose scale in the first hop is zero: what the hops
+    do not carry on. `weighted` takes the entries' values, else each entry counts 1.
+
+    PageRank is factor d over one hop of scale 1 / out-degree, that jumps with 1 - d and leaks d;
+    Katz is factor alpha that jumps with beta; the eigenvector's is y + x, HITS a hop along A and
+    one back, SALSA the same with the degrees as scales."""
+
+    hops: tuple[Hop, ...]
+    factor: float = 1.0
+    keep: float = 0.0
+    jump: float = 0.0
+    leak: float = 0.0
+    restart: Vector | float = 1.0
+    weighted: bool = False
+
+
+class Power(NamedTuple):
+    """The result of `power`. With tol=None nothing waits for it, and `change` is not known."""
+
+    value: Vector
+    iterations: int
+    change: float | None
+    converged: bool
+
+
+def power(
+    x: Vector,
+    step: Step,
+    *,
+    norm: Any = None,
+    tol: float | None = 1e-6,
+    max_iter: int = 100,
+    single: bool = False,
+) -> Power:
+    """Repeat `step` from the full float64 Vector x: `Power(value, iterations, change, converged)`.
+
+    After each step the iterate is divided by its `norm`, 1, 2 or "max" (None: as it is; zeros stay
+    zeros). The iteration ends when the 1-norm of its change is at most `tol`, or after `max_iter`
+    steps, which `tol=None` runs in any case. `single` lets the hops gather x * scale in single
+    precision (relative error 6e-8; half of the traffic); sums and iterates stay in double.
+
+    Every hop is pulled over the transpose (a Matrix keeps it; a symmetric one is its own). On the
+    CPU, and on a GPU for graphs of few entries, the whole iteration is one launch; on a GPU a step
+    over a large graph is a few. Sums are taken in an order that depends on the graph alone on the
+    CPU, and on the graph and the kind of device on a GPU.
+
+    Raises DimensionMismatch for sizes that differ, BackendMismatch for containers on different
+    devices, ValueError for a tol, max_iter or norm that makes no sense.
+
+    Source: von Mises and Pollaczek-Geiringer, "Praktische Verfahren der Gleichungsaufloesung"
+    (1929).
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.power import Hop, Step, power
+    >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1])
+    >>> x = power(sg.Vector.from_dense([1.0, 1.0, 1.0]), Step((Hop(A),), keep=1.0), norm=1)
+    >>> x.value.to_numpy().round(3).tolist(), x.converged
+    ([0.293, 0.414, 0.293], True)
+    """
+    ring = _checked(x, step, norm, tol, max_iter)
+    A = step.hops[0].A
+    if A.nrows == 0 or max_iter == 0:
+        rests = A.nrows == 0
+        return Power(x.dup(), 0, 0.0 if rests else math.inf, rests or tol is None)
+    value, report = backend(A.device).power(
+        x,
+        tuple(hop.A.T for hop in step.hops),
+        tuple(hop.scale for hop in step.hops),
+        ring,
+        (step.factor, step.keep, step.jump, step.leak),
+        step.restart,
+        norm,
+        tol,
+        max_iter,
+        single,
+    )
+    if tol is None:
+        return Power(value, max_iter, None, True)
+    iterations, change = int(report[0]), float(report[1])
+    return Power(value, iterations, change, change <= tol)
+
+
+def composed(
+    x: Vector,
+    step: Step,
+    *,
+    norm: Any = None,
+    tol: float | None = 1e-6,
+    max_iter: int = 100,
+) -> Power:
+    """`power` out of operations: what it means, and what a loop of one's own costs."""
+    _checked(x, step, norm, tol, max_iter)
+    ring = plus_times if step.weighted else plus_first
+    # which entries of x no hop carries on, and what each vertex gets back of what they hold
+    first = step.hops[0].scale
+    lost = _full(x, 0.0) if first is None else apply(first, binary.eq, right=0.0)
+    restart = step.restart if isinstance(step.restart, Vector) else _full(x, step.restart)
+    iterations, change = 0, 0.0 if x.size == 0 else math.inf
+    while iterations < max_iter:
+        y = x
+        for hop in step.hops:
+            y = vxm(y if hop.scale is None else ewise_mult(y, hop.scale), hop.A, ring)
+        shift = step.jump + step.leak * float(reduce(ewise_mult(x, lost)))
+        z = ewise_add(_times(y, step.factor), _times(x, step.keep))
+        z = ewise_add(z, _times(restart, shift))
+        size = _norm(z, norm)
+        z = z if size == 0 else apply(z, binary.truediv, right=size)
+        change = float(reduce(apply(ewise_add(z, _times(x, -1.0)), unary.abs)))
+        x, iterations = z, iterations + 1
+        if tol is not None and change <= tol:
+            break
+    return Power(x, iterations, change, tol is None or change <= tol)
+
+
+def _times(v: Vector, factor: float) -> Vector:
+    return apply(v, binary.times, left=factor)
+
+
+def _full(x: Vector, value: float) -> Vector:
+    """A full Vector of one value, on the device of x."""
+    return Vector(x.size, array_module(x.values).full(x.size, value, FLOAT64))
+
+
+def _norm(z: Vector, norm: Any) -> float:
+    """What z is divided by."""
+    if norm is None:
+        return 1.0
+    if norm == 2:
+        return math.sqrt(float(reduce(ewise_mult(z, z))))
+    return float(reduce(apply(z, unary.abs), monoid.max if norm == "max" else monoid.plus))
+
+
+def _checked(x: Vector, step: Step, norm: Any, tol: float | None, max_iter: int) -> TypedSemiring:
+    """The semiring of the hops over a matrix's values and float64."""
+    checks.vector("power", "x", x)
+    if x.dtype != FLOAT64 or x.storage != "full":
+        raise DomainMismatch(
+            f"power: x: expected a full Vector of float64, got a {x.storage} one of {x.dtype}"
+        )
+    if len(step.hops) not in (1, 2):
+        raise ValueError(f"power: step.hops: expected 1 or 2 of them, got {len(step.hops)}")
+    vectors = {"step.restart": step.restart} | {
+        f"step.hops[{k}].scale": hop.scale for k, hop in enumerate(step.hops)
+    }
+    for k, hop in enumerate(step.hops):
+        square("power", hop.A)
+        checks.same_size("power", f"step.hops[{k}].A.nrows", hop.A.nrows, "x.size", x.size)
+        checks.same_device("power", x=x, **{f"step.hops[{k}].A": hop.A})
+    for name, v in vectors.items():
+        if not isinstance(v, Vector):
+            continue
+        if v.dtype != FLOAT64 or v.storage != "full":
+            raise DomainMismatch(
+                f"power: {name}: expected a full Vector of float64, got a {v.storage} one of "
+                f"{v.dtype}"
+            )
+        checks.same_size("power", f"{name}.size", v.size, "x.size", x.size)
+        checks.same_device("power", x=x, **{name: v})
+    if norm not in (None, 1, 2, "max"):
+        raise ValueError(f"power: norm: expected None, 1, 2 or 'max', got {norm!r}")
+    limits("power", tol, max_iter)
+    ring = plus_times if step.weighted else plus_second
+    return checks.typed("power", ring, step.hops[0].A.dtype, FLOAT64)
+
+
+# --- what the algorithms made of it ask of their arguments ----------------------------------------
+
+
+def square(name: str, A: Matrix) -> None:
+    """DimensionMismatch unless A is square."""
+    if A.nrows != A.ncols:
+        raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")
+
+
+def limits(name: str, tol: float | None, max_iter: int) -> None:
+    """ValueError unless `tol` and `max_iter` bound an iteration."""
+    number = isinstance(tol, int | float | np.integer | np.floating) and not isinstance(tol, bool)
+    if tol is not None and not (number and tol > 0):
+        raise ValueError(f"{name}: tol: expected a number > 0 or None, got {tol!r}")
+    integer = isinstance(max_iter, int | np.integer) and not isinstance(max_iter, bool)
+    if not integer or max_iter < 0:
+        raise ValueError(f"{name}: max_iter: expected an integer >= 0, got {max_iter!r}")
+
+
+def graph(name: str, A: Any, weighted: bool) -> Matrix:
+    """A as a square Matrix; with `weighted` its values have to be finite and not negative."""
+    A = checks.matrix(name, A)
+    square(name, A)
+    if weighted and A.nvals and A.dtype != np.bool_:
+        low, high = float(A.values.min()), float(A.values.max())
+        if low < 0:
+            raise NegativeWeight(f"{name}: A: expected values >= 0, got {low:g}")
+        if not high < math.inf:  # true of NaN, which min and max pass on
+            raise ValueError(f"{name}: A: expected finite values, got {high:g} among them")
+    return A
+
+
+def out_strength(A: Matrix, weighted: bool) -> Vector:
+    """For each vertex the sum of the values of its out-edges, or how many there are: float64."""
+    if not weighted:
+        return Vector(A.nrows, (A.indptr[1:] - A.indptr[:-1]).astype(FLOAT64))
+    xp = array_module(A.indptr)
+    ones = Vector(A.ncols, xp.ones(A.ncols, FLOAT64))
+    return ewise_add(mxv(A, ones, plus_times), Vector(A.nrows, xp.zeros(A.nrows, FLOAT64)))
+
+
+def inverse(v: Vector) -> Vector:
+    """1 / v[i], and 0 where v[i] is 0, for a full v >= 0."""
+    xp = array_module(v.values)
+    positive = v.values > 0
+    return Vector(v.size, xp.where(positive, 1.0 / xp.where(positive, v.values, 1.0), 0.0))
+
+
+def scaled(v: Vector, norm: int) -> Vector:
+    """A full v divided by its norm, 1 or 2; zeros stay zeros. Nothing is read back."""
+    xp = array_module(v.values)
+    size = xp.abs(v.values).sum() if norm == 1 else xp.sqrt((v.values * v.values).sum())
+    return Vector(v.size, v.values / xp.where(size > 0, size, 1.0))
+
+
+def full(name: str, argument: str, v: Any, A: Matrix) -> Vector:
+    """`v`, a Vector or a 1-D array with a number for each vertex of A, as a full Vector of float64;
+    positions without an entry are 0.
+    """
+    if not isinstance(v, Vector):
+        v = Vector.from_dense(v)
+    checks.same_size(name, f"{argument}.size", v.size, "A.nrows", A.nrows)
+    checks.same_device(name, A=A, **{argument: v})
+    zeros = Vector(A.nrows, array_module(A.indptr).zeros(A.nrows, FLOAT64))
+    return ewise_add(v, zeros)
+
+
+def settled(name: str, found: Power, tol: float | None, result: Any) -> Any:
+    """`result`, or ConvergenceError with it if `found` ended before it came to rest."""
+    if not found.converged:
+        raise ConvergenceError(
+            f"{name}: after max_iter={found.iterations} iterations the 1-norm of the change was "
+            f"{found.change:g}, expected at most {tol:g}; raise max_iter or tol, "
+            "or take the last iterate from the error's .result",
+            result,
+        )
+    return result
