@@ -6,6 +6,7 @@ for their types; they give new containers that share no array with their argumen
 
 from spgraph.backends.cpu.closure import closure, parents, tight
 from spgraph.backends.cpu.contract import contract
+from spgraph.backends.cpu.dependencies import dependencies, levels
 from spgraph.backends.cpu.layout import extract_matrix, kronecker, transpose
 from spgraph.backends.cpu.matrices import (
     apply_matrix,
@@ -38,11 +39,13 @@ __all__ = [
     "apply_matrix",
     "closure",
     "contract",
+    "dependencies",
     "ewise",
     "ewise_matrix",
     "extract",
     "extract_matrix",
     "kronecker",
+    "levels",
     "multiply_dense",
     "multiply_dots",
     "multiply_flops",

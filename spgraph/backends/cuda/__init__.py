@@ -9,6 +9,7 @@ GPU.
 
 from spgraph.backends.cuda.closure import closure, parents, tight
 from spgraph.backends.cuda.contract import contract
+from spgraph.backends.cuda.dependencies import dependencies, levels
 from spgraph.backends.cuda.layout import extract_matrix, kronecker, transpose
 from spgraph.backends.cuda.matrices import (
     apply_matrix,
@@ -42,11 +43,13 @@ __all__ = [
     "apply_matrix",
     "closure",
     "contract",
+    "dependencies",
     "ewise",
     "ewise_matrix",
     "extract",
     "extract_matrix",
     "kronecker",
+    "levels",
     "multiply_dense",
     "multiply_dots",
     "multiply_flops",

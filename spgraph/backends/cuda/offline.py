@@ -9,6 +9,7 @@ import numpy as np
 from spgraph import semirings
 from spgraph.backends.cuda import factors, matrices, multiply, preamble, vectors, writing
 from spgraph.backends.cuda.closure import closure_preamble, tight_preamble
+from spgraph.backends.cuda.dependencies import program as dependencies_program
 from spgraph.backends.cuda.power import program as power_preamble
 from spgraph.backends.cuda.search import program
 from spgraph.backends.cuda.sources import OPTIONS, source, stems
@@ -62,6 +63,8 @@ def preambles() -> dict[str, str]:
         + vectors.call(plus, "right", single),
         "closure": closure_preamble(matrix, distances, True, True),
         "contract": preamble.types(I=index, O=index, L=index),
+        "dependencies": dependencies_program("<i4", "<i4", "<i4", False),
+        "dependencies_apart": dependencies_program("<i4", "<i4", "<i4", False),
         "ewise": preamble.types(U=single, V=single, N=index)
         + vectors.ewise_preamble(plus, True, True),
         "heads": preamble.types(O=index, I=index) + preamble.constants(HUBS=True),

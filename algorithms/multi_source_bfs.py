@@ -1,0 +1,44 @@
+"""Breadth-first searches from several vertices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..containers import Matrix
+from ..containers.arrays import array_module, index_dtype
+from ..iterations.dependencies import levels
+from .vertices import square, vertices
+
+
+def multi_source_bfs(A: Any, sources: Any) -> Matrix:
+    """The levels of breadth-first searches from several vertices: a k x n Matrix on A's device.
+
+    L[i, v] is the number of edges on a shortest path from sources[i] to v; there is no entry where
+    there is no path, and L[i, sources[i]] == 0 is one. The values are signed integers.
+
+    `A` is a square Matrix or what `Matrix` can be made from, whose values are not looked at;
+    `sources` is a vertex or a sequence of k vertices in any order, which may be empty.
+
+    Raises DimensionMismatch for an A that is not square, IndexOutOfBound for a source outside of
+    it, DomainMismatch for one that is no integer.
+
+    >>> import spgraph as sg
+    >>> from spgraph.algorithms.multi_source_bfs import multi_source_bfs
+    >>> A = sg.Matrix.from_coo([0, 1, 3], [1, 2, 2], nrows=4, ncols=4)
+    >>> sorted(multi_source_bfs(A, [3, 0]))
+    [(0, 2, 1), (0, 3, 0), (1, 0, 0), (1, 1, 1), (1, 2, 2)]
+    """
+    A = square("multi_source_bfs", A)
+    vertices("multi_source_bfs", A, sources)  # refuses what is wrong
+    first = np.atleast_1d(np.asarray(sources)).astype(np.int64)
+    found = levels(A, first)
+    xp, n = array_module(found), A.nrows
+    reached = found >= 0
+    counts = reached.sum(axis=1, dtype=np.int64)
+    indptr = xp.zeros(first.size + 1, index_dtype(int(counts.sum())))
+    indptr[1:] = xp.cumsum(counts)
+    places = xp.flatnonzero(reached)
+    indices = (places % max(n, 1)).astype(index_dtype(n))
+    return Matrix(first.size, n, indptr, indices, found.ravel()[places])

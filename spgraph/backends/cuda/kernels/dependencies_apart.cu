@@ -1,0 +1,166 @@
+// Dependencies as in dependencies.cu, for many sources in a small graph: every block takes sources for
+// itself, finds the levels and the paths that lead to them, and goes back. Blocks wait for no other.
+//
+// Preamble: as there.
+
+#include "dependencies_steps.cuh"
+
+__shared__ u64 found[2]; // vertices and their edges, as queue_allocate packs them; in-edges
+
+// The vertices that lanes have found enter `order`.
+CALLED void append(bool first, I v, u32 count_bits) {
+    const O degree = first ? s.indptr[v + 1] - s.indptr[v] : 0;
+    const Place place = queue_allocate(first, (u64)degree, &found[0], count_bits);
+    if (first) {
+        s.order[place.slot] = v;
+        s.offset[place.slot] = (O)place.edge;
+    }
+    if (s.t_indptr == s.indptr) return;
+    const i64 in = warp_sum(first ? (i64)(s.t_indptr[v + 1] - s.t_indptr[v]) : 0);
+    if (lane_id() == 0 && in) atomicAdd(&found[1], (u64)in);
+}
+
+// The vertices of level `depth`, and the paths that lead to them, by the edges of the level before.
+struct Finder {
+    const O* offset;
+    const I* order;
+    const double* x; // null where nobody wants paths
+    double* paths;
+    L depth;
+    u32 count_bits;
+    double mine;
+    __device__ __forceinline__ O load(i64 i, bool here) {
+        const I u = here ? order[i] : 0;
+        mine = here && x ? x[u] : 0.0;
+        return here ? s.indptr[u] - offset[i] : 0;
+    }
+    template <bool ONE>
+    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
+                                         const bool (&open)[EACH]) {
+        I v[EACH];
+        L seen[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) v[k] = open[k] ? s.indices[entry[k]] : -1;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) seen[k] = v[k] >= 0 ? load_relaxed(&s.level[v[k]]) : 0;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            bool first = false;
+            if (v[k] >= 0 && seen[k] < 0) {
+                typedef Bits<L> B;
+                seen[k] = from_bits<L>(
+                    atomicCAS((B*)&s.level[v[k]], to_bits<L>((L)-1), to_bits<L>(depth)));
+                first = seen[k] < 0;
+            }
+            const double term = x ? shuffle(mine, owner[k]) : 0.0;
+            if (x && v[k] >= 0 && (first || seen[k] == depth)) atomicAdd(paths + v[k], term);
+            append(first, v[k], count_bits);
+        }
+    }
+};
+
+// All levels from a source by one block, with paths unless they are EXTENDED or nobody wants them;
+// how many there are.
+CALLED i64 find(Team team, i64 source, u32 count_bits) {
+    const bool symmetric = s.t_indptr == s.indptr;
+    for (i64 v = threadIdx.x; v < s.n; v += blockDim.x) {
+        s.level[v] = v == source ? 0 : -1;
+        if (!s.paths) continue;
+        s.paths[v] = number(v == source ? 1.0 : 0.0);
+        s.paths[s.n + v] = N();
+    }
+    if (threadIdx.x == 0) {
+        const i64 out = s.indptr[source + 1] - s.indptr[source];
+        const i64 in = s.t_indptr[source + 1] - s.t_indptr[source];
+        s.order[0] = (I)source;
+        s.offset[0] = 0;
+        s.rungs[0] = {0, 0, 0};
+        s.rungs[1] = {1, out, in};
+        found[0] = ((u64)out << count_bits) + 1;
+        found[1] = (u64)in;
+    }
+    __syncthreads();
+    i64 depth = 0;
+    for (Rung a = s.rungs[0], b = s.rungs[1]; b.start > a.start;) {
+        depth++;
+        Finder worker = {s.offset, s.order, nullptr, nullptr, (L)depth, count_bits, 0.0};
+#if !EXTENDED
+        if (s.paths) {
+            worker.x = s.row(s.paths, depth - 1);
+            worker.paths = s.row(s.paths, depth);
+        }
+#endif
+        share_edges(team, a.start, b.start, a.out, b.out, worker);
+        __syncthreads();
+        const i64 out = (i64)queue_edges(found[0], count_bits);
+        const Rung c = {(i64)queue_count(found[0], count_bits), out,
+                        symmetric ? out : (i64)found[1]};
+        __syncthreads();
+        if (threadIdx.x == 0) s.rungs[depth + 1] = c;
+        a = b;
+        b = c;
+    }
+    __syncthreads();
+    return depth;
+}
+
+// Where `score` is null, no more than levels are wanted: there is a row of `level` for each source, and
+// no `paths`. Otherwise there is one for each block.
+extern "C" __global__ void __launch_bounds__(1024)
+    apart(i64 n, const O* indptr, const I* indices, const O* t_indptr, const I* t_indices,
+          const i64* sources, i64 number_of_sources, u32 count_bits, L* level, I* order, O* offset,
+          Rung* rungs, N* paths, N* share, u8* overflow, double* score) {
+    const i64 b = blockIdx.x;
+    const Team team = {warp_id(), warps_of_block()};
+    __shared__ u64 over;
+    for (i64 k = b; k < number_of_sources; k += gridDim.x) {
+        if (threadIdx.x == 0) {
+            O* offsets = offset + b * (n + 1);
+            s = {n,
+                 indptr,
+                 indices,
+                 t_indptr,
+                 t_indices,
+                 level + (score ? b : k) * n,
+                 order + b * n,
+                 offsets,
+                 t_indptr == indptr ? offsets : nullptr,
+                 rungs + b * (n + 2),
+                 paths ? paths + b * 2 * n : nullptr,
+                 share + b * 2 * n,
+                 &over,
+                 false};
+            over = 0;
+        }
+        __syncthreads();
+        const i64 levels = find(team, sources[k], count_bits);
+        if (!score) continue;
+#if EXTENDED
+        for (i64 d = 1; d < levels; d++) {
+            count_paths<false>(team, d, s.rungs[d - 1], s.rungs[d], s.rungs[d + 1]);
+            __syncthreads();
+        }
+#endif
+        for (i64 i = threadIdx.x; i < 2 * n; i += blockDim.x) s.share[i] = N();
+        __syncthreads();
+        for (i64 d = levels - 1; d > 0; d--) {
+            const Rung x = s.rungs[d], y = s.rungs[d + 1];
+            bool settled = false;
+            if (d + 1 < levels) {
+                settled = carry_shares<false>(team, d, x, y, s.rungs[d + 2]);
+                __syncthreads();
+            }
+            if (!settled) {
+                settle_level(team, d, x, y);
+                __syncthreads();
+            }
+        }
+        if (over) {
+            if (threadIdx.x == 0) overflow[k] = 1;
+        } else {
+            for (i64 v = threadIdx.x; v < n; v += blockDim.x)
+                if (s.level[v] > 0) atomicAdd(score + v, dependency(v, s.level[v]));
+        }
+        __syncthreads();
+    }
+}

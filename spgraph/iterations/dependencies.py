@@ -1,0 +1,130 @@
+"""Searches from many sources, each for itself: their levels; and, forward and back again, how much
+every vertex carries of the shortest paths.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph import checks
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import Array, array_module
+from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
+from spgraph.operations import assign, ewise_add, ewise_mult, mxv, vxm
+from spgraph.semirings import binary, plus_first, plus_second
+from spgraph.steps import backend
+
+
+def dependencies(A: Any, sources: Any) -> Vector:
+    """The sum over the sources of their dependency on every vertex: a full Vector of float64.
+
+    The dependency of s on v is the sum, over all vertices t, of the share of the shortest paths
+    from s to t, by number of edges, that go through v; v is neither s nor t. With p(v) paths from s
+    to v, found level by level by a search over plus_first, it is
+    d(v) = p(v) * the sum of (1 + d(w)) / p(w) over the edges v -> w to the level behind, which is
+    that search run backward over plus_second.
+
+    `A` is a square Matrix or what `Matrix` can be made from; its values are not looked at.
+    `sources` is a sequence of vertices; those that stand in it twice count twice. Directed graphs
+    need the transpose, which a Matrix keeps. Relative errors are below 1e-10, whatever the number
+    of paths: where float64 does not hold it, it has an exponent of its own. On the CPU the sums are
+    the same from run to run; on a GPU their last bits may differ.
+
+    Raises DimensionMismatch for an A that is not square, IndexOutOfBound for a source outside of
+    it, DomainMismatch for one that is no integer.
+
+    Source: Brandes, "A faster algorithm for betweenness centrality" (2001); several sources side by
+    side as in Buluc, Gilbert, "The Combinatorial BLAS" (2011).
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.dependencies import dependencies
+    >>> A = sg.Matrix.from_coo([0, 0, 1, 2, 3], [1, 2, 3, 3, 4], nrows=5, ncols=5)
+    >>> dependencies(A, [0]).to_numpy().tolist()
+    [0.0, 1.0, 1.0, 1.0, 0.0]
+    """
+    A, first = _checked("dependencies", A, sources)
+    return backend(A.device).dependencies(A, A.T, first, None)
+
+
+def dependencies_along(A: Any, level: Vector) -> Vector:
+    """The same of one source where every path of A is a shortest one: a full Vector of float64.
+
+    The vertex of level 0 is the source; every edge of A leads from a vertex to one of a higher
+    `level`, and there are no levels in between without a vertex. So `A` may be the edges that carry
+    the distances of a closure (`iterations.closure.tight`), and `level` the most edges that any
+    path to a vertex has. That this is so is not tested.
+
+    Raises DimensionMismatch for an A that is not square or a `level` of another size,
+    BackendMismatch for containers on different devices.
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.dependencies import dependencies_along
+    >>> A = sg.Matrix.from_coo([0, 0, 1, 2], [1, 2, 2, 3], nrows=4, ncols=4)
+    >>> dependencies_along(A, sg.Vector.from_dense([0, 1, 2, 3])).to_numpy().tolist()
+    [0.0, 1.0, 1.0, 0.0]
+    """
+    A, _ = _checked("dependencies_along", A, [])
+    level = checks.vector("dependencies_along", "level", level)
+    checks.same_size("dependencies_along", "level.size", level.size, "A.nrows", A.nrows)
+    checks.same_device("dependencies_along", A=A, level=level)
+    # which vertex it is, the levels say
+    return backend(A.device).dependencies(A, A.T, np.zeros(1, np.int64), level)
+
+
+def levels(A: Any, sources: Any) -> Array:
+    """The level of every vertex in a search from each of the sources, -1 where there is none: a
+    2-D array on A's device, a row of A.nrows signed integers for each source.
+
+    `A` is a square Matrix or what `Matrix` can be made from, `sources` a sequence of vertices.
+    Raises as `dependencies` does.
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.dependencies import levels
+    >>> A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
+    >>> levels(A, [0, 1]).tolist()
+    [[0, 1, 2], [-1, 0, 1]]
+    """
+    A, first = _checked("levels", A, sources)
+    return backend(A.device).levels(A, A.T, first)
+
+
+def composed(A: Any, sources: Any) -> Vector:
+    """`dependencies` out of operations: what it means, and what a loop of one's own costs. Float64
+    has to hold the numbers of paths.
+    """
+    A, first = _checked("dependencies", A, sources)
+    n, device = A.nrows, A.device
+    xp = array_module(A.indptr)
+    score = Vector(n, xp.zeros(n))
+    for source in first.tolist():
+        paths = Vector.unit(source, 1.0, size=n, dtype=np.float64, device=device)
+        seen, ends = Vector.empty(n, bool, device=device), []
+        while paths.nvals:
+            ends.append(paths)  # of a level, with what leads there
+            assign(seen, True, mask=paths.S)
+            # q<!seen> = q plus.first A
+            paths = vxm(paths, A, plus_first, mask=~seen.S)
+        share = Vector.empty(n, np.float64, device=device)
+        for paths in ends[:0:-1]:
+            # d<level> = p * (A plus.second share); share = (1 + d) / p
+            carried = ewise_mult(mxv(A, share, plus_second, mask=paths.S), paths, binary.times)
+            assign(score, carried, accum=binary.plus)
+            ones = assign(paths.dup(), 1.0, mask=paths.S)
+            share = ewise_mult(ewise_add(carried, ones, binary.plus), paths, binary.truediv)
+    return score
+
+
+def _checked(name: str, A: Any, sources: Any) -> tuple[Matrix, np.ndarray]:
+    A = checks.matrix(name, A)
+    if A.nrows != A.ncols:
+        raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")
+    first = np.asarray(sources)
+    if first.ndim != 1 or (first.size and first.dtype.kind not in "iu"):
+        raise DomainMismatch(f"{name}: sources: expected a sequence of vertices, got {sources!r}")
+    first = first.astype(np.int64)
+    if first.size and not 0 <= first.min() <= first.max() < A.nrows:
+        wrong = first[(first < 0) | (first >= A.nrows)][0]
+        raise IndexOutOfBound(f"{name}: sources: expected 0 <= source < {A.nrows}, got {wrong}")
+    return A, first

@@ -1,0 +1,577 @@
+"""Betweenness and its loops, closeness and searches from many sources, against plain loops and
+NetworkX, on every device and on the shim.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import cuda_host_shim
+import networkx as nx
+import numpy as np
+import pytest
+from fixtures_device import device  # noqa: F401
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from search_cases import GRAPHS, edges_of
+
+import spgraph as sg
+from spgraph.algorithms.betweenness_centrality import betweenness_centrality
+from spgraph.algorithms.closeness_centrality import closeness_centrality
+from spgraph.algorithms.multi_source_bfs import multi_source_bfs
+from spgraph.backends import cpu, cuda
+from spgraph.backends.cpu import jit
+from spgraph.errors import (
+    BackendMismatch,
+    DimensionMismatch,
+    DomainMismatch,
+    IndexOutOfBound,
+    NegativeWeight,
+)
+from spgraph.iterations import dependencies as loops
+from spgraph.iterations.dependencies import composed, dependencies, dependencies_along, levels
+
+# beside the graphs of the searches
+MORE = ("empty", "acyclic", "grid", "rmat 8", "rmat 10", "rmat 9 directed", "layers", "braid")
+
+
+@functools.cache
+def edges(name: str) -> tuple[int, np.ndarray]:
+    """(vertices, directed edges as pairs)."""
+    if name in GRAPHS:
+        return edges_of(name)[:2]
+    rng = np.random.default_rng(5)
+    if name == "empty":
+        return 0, np.empty((0, 2), int)
+    if name == "acyclic":
+        pairs = np.sort(rng.integers(0, 150, (600, 2)), axis=1)
+        return 150, pairs[pairs[:, 0] < pairs[:, 1]]
+    if name in ("layers", "braid"):  # 16 ** 260 paths from end to end are more than float64 holds
+        i, j, k = np.meshgrid(np.arange(16), np.arange(16), np.arange(260), indexing="ij")
+        pairs = np.stack([(16 * k + i).ravel(), (16 * k + 16 + j).ravel()], axis=1)
+        n = 16 * 261
+        if name == "braid":  # and one path of the same length beside them
+            line = n + np.arange(261)
+            n += 261
+            beside = np.stack([line[:-1], line[1:]], axis=1)
+            pairs = np.concatenate([pairs, beside, [[0, line[1]], [line[-1], 16 * 260]]])
+        return n, np.concatenate([pairs, pairs[:, ::-1]])
+    if name == "grid":
+        A = sg.generators.grid(13, 17)
+    else:
+        directed = "directed" in name
+        A = sg.generators.kronecker(int(name.split()[1]), 6, seed=2, symmetric=not directed)
+    return A.nrows, np.stack(A.to_coo()[:2], axis=1)
+
+
+@functools.cache
+def matrix(name: str) -> sg.Matrix:
+    n, pairs = edges(name)
+    A = sg.Matrix.from_coo(pairs[:, 0], pairs[:, 1], nrows=n, ncols=n)
+    A.is_symmetric()
+    return A
+
+
+def some_sources(n: int, most: int = 7) -> np.ndarray:
+    return np.random.default_rng(n).permutation(n)[:most]
+
+
+@functools.cache
+def by_loops(name: str, sources: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """(scores, a row of levels for each source); numbers of paths are Python's own integers."""
+    n, pairs = edges(name)
+    after: list[set[int]] = [set() for _ in range(n)]
+    for i, j in pairs.tolist():
+        after[i].add(j)
+    score, rows = [0.0] * n, []
+    for s in sources:
+        level, paths, order = [-1] * n, [0] * n, [s]
+        level[s], paths[s] = 0, 1
+        for u in order:
+            for v in after[u]:
+                if level[v] < 0:
+                    level[v] = level[u] + 1
+                    order.append(v)
+                if level[v] == level[u] + 1:
+                    paths[v] += paths[u]
+        carried = [0.0] * n
+        for u in reversed(order):
+            for v in after[u]:
+                if level[v] == level[u] + 1:
+                    carried[u] += paths[u] / paths[v] * (1 + carried[v])
+            if u != s:
+                score[u] += carried[u]
+        rows.append(level)
+    return np.array(score), np.array(rows).reshape(len(rows), n)
+
+
+def same(got: Any, expected: np.ndarray) -> None:
+    assert got.storage == "full" and got.dtype == np.float64
+    np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-10, atol=1e-300)
+
+
+def check(name: str, device: str, most: int = 7) -> None:
+    A = matrix(name).to(device)
+    sources = some_sources(A.nrows, most)
+    got = dependencies(A, sources)
+    assert got.device == A.device
+    same(got, by_loops(name, tuple(sources.tolist()))[0])
+
+
+# --- the loops ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", [*GRAPHS, *MORE])
+def test_dependencies_equal_loops(graph: str, device: str) -> None:
+    check(graph, device)
+    check(graph, device, most=1)
+
+
+@pytest.mark.parametrize("graph", [g for g in (*GRAPHS, *MORE) if g not in ("layers", "braid")])
+def test_fused_equals_composed(graph: str, device: str) -> None:
+    A = matrix(graph).to(device)
+    sources = some_sources(A.nrows, 2)
+    same(dependencies(A, sources), composed(A, sources).to_numpy())
+
+
+@pytest.mark.parametrize("extended", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_forms_and_thread_counts_agree(threads: int, extended: bool) -> None:
+    if threads > jit.processors():
+        pytest.skip("one processor")
+    host = importlib.import_module("spgraph.backends.cpu.dependencies")
+    for name in ("path", "star both", "sparse directed", "acyclic", "grid", "rmat 10"):
+        A = matrix(name)
+        sources = some_sources(A.nrows).astype(np.int64)
+        apart, shared = np.zeros(A.nrows), np.zeros(A.nrows)
+        assert not host._apart(A, A.T, sources, threads, apart, extended).size
+        host._shared(A, A.T, sources, None, threads, shared, extended)
+        expected, rows = by_loops(name, tuple(sources.tolist()))
+        np.testing.assert_allclose(apart, expected, rtol=1e-10)
+        np.testing.assert_allclose(shared, expected, rtol=1e-10)
+        # as every path of an acyclic graph is a shortest one if the others are left out
+        i, j, _ = A.to_coo()
+        kept = (rows[0][i] >= 0) & (rows[0][i] + 1 == rows[0][j])
+        D = sg.Matrix.from_coo(i[kept], j[kept], nrows=A.nrows, ncols=A.ncols)
+        along = np.zeros(A.nrows)
+        level = sg.Vector.from_dense(rows[0], missing=-1)
+        host._shared(D, D.T, sources[:1], level, threads, along, extended)
+        np.testing.assert_allclose(
+            along, by_loops(name, (int(sources[0]),))[0], rtol=1e-10, err_msg=name
+        )
+
+
+def test_threads_share_large_levels() -> None:
+    host = importlib.import_module("spgraph.backends.cpu.dependencies")
+    for A in (
+        sg.generators.kronecker(13, 12, seed=3),
+        sg.generators.kronecker(13, 6, seed=3, symmetric=False),
+    ):
+        sources = some_sources(A.nrows, 3).astype(np.int64)
+        expected = np.zeros(A.nrows)
+        assert not host._apart(A, A.T, sources, 1, expected, False).size
+        for threads in range(1, min(2, jit.processors()) + 1):
+            for extended in (False, True):
+                score = np.zeros(A.nrows)
+                host._shared(A, A.T, sources, None, threads, score, extended)
+                np.testing.assert_allclose(score, expected, rtol=1e-10)
+
+
+def test_path_counts_beyond_float64(device: str) -> None:
+    """On a grid of 520 x 520 there are 2 ** 1033 paths from corner to corner. Of the paths to
+    (i, j + 1) the share j / (i + j) comes along the row, so that dependencies need no counts.
+    """
+    n = 520
+    A = sg.generators.grid(n, n).to(device)
+    expected = np.zeros((n + 1, n + 1))
+    for total in range(2 * n - 2, -1, -1):
+        i = np.arange(max(0, total - n + 1), min(total, n - 1) + 1)
+        j = total - i
+        down = np.where(i + 1 < n, (i + 1) / (total + 1) * (1 + expected[i + 1, j]), 0)
+        right = np.where(j + 1 < n, (j + 1) / (total + 1) * (1 + expected[i, j + 1]), 0)
+        expected[i, j] = down + right
+    expected[0, 0] = 0
+    same(dependencies(A, [0]), expected[:n, :n].ravel())
+
+
+@pytest.mark.parametrize(("offsets", "ids"), [(np.int64, np.int32), (np.int64, np.int64)])
+def test_index_types(offsets: type, ids: type, device: str) -> None:
+    for name in ("rmat 8", "acyclic"):
+        A = matrix(name)
+        arrays = A.indptr.astype(offsets), A.indices.astype(ids), A.values
+        B = sg.Matrix(*A.shape, *arrays, iso=A.iso, symmetric=A.symmetric).to(device)
+        sources = some_sources(A.nrows)
+        expected, rows = by_loops(name, tuple(sources.tolist()))
+        same(dependencies(B, sources), expected)
+        same(dependencies(B, sources[:1]), by_loops(name, (int(sources[0]),))[0])
+        np.testing.assert_array_equal(sg.containers.arrays.move(levels(B, sources), "cpu"), rows)
+
+
+@pytest.mark.parametrize("graph", [*GRAPHS, *MORE])
+def test_levels_equal_loops(graph: str, device: str) -> None:
+    A = matrix(graph).to(device)
+    for most in (1, 9):
+        sources = some_sources(A.nrows, most)
+        found = levels(A, sources)
+        assert found.dtype == np.int32 and found.shape == (sources.size, A.nrows)
+        rows = by_loops(graph, tuple(sources.tolist()))[1]
+        np.testing.assert_array_equal(sg.containers.arrays.move(found, "cpu"), rows)
+
+
+@settings(max_examples=60)
+@given(
+    n=st.integers(1, 40),
+    pairs=st.lists(st.tuples(st.integers(0, 39), st.integers(0, 39)), max_size=120),
+    both=st.booleans(),
+)
+def test_random_graphs(n: int, pairs: list[tuple[int, int]], both: bool) -> None:
+    kept = np.array([pair for pair in pairs if max(pair) < n], int).reshape(-1, 2)
+    if both:
+        kept = np.concatenate([kept, kept[:, ::-1]])
+    A = sg.Matrix.from_coo(kept[:, 0], kept[:, 1], nrows=n, ncols=n)
+    G = nx.DiGraph()
+    G.add_nodes_from(range(n))
+    G.add_edges_from(kept.tolist())
+    expected = nx.betweenness_centrality(G, normalized=False)
+    np.testing.assert_allclose(
+        betweenness_centrality(A).to_numpy(), [expected[v] for v in range(n)], atol=1e-9
+    )
+
+
+def test_the_loops_refuse_bad_input() -> None:
+    A = matrix("path")
+    for loop in (dependencies, levels, composed):
+        with pytest.raises(DimensionMismatch, match="A: expected a square matrix, got 2 x 3"):
+            loop(sg.Matrix.empty(2, 3), [0])
+        with pytest.raises(IndexOutOfBound, match="expected 0 <= source < 64, got 64"):
+            loop(A, [1, 64])
+        with pytest.raises(DomainMismatch, match="A: expected a Matrix"):
+            loop("edges", [0])
+        for wrong in ([0.5], 3):
+            with pytest.raises(DomainMismatch, match="sources: expected a sequence of vertices"):
+                loop(A, wrong)
+    with pytest.raises(DimensionMismatch, match="level.size 3 != A.nrows 64"):
+        dependencies_along(A, sg.Vector.from_dense([0, 1, 2]))
+    with pytest.raises(DomainMismatch, match="level: expected a Vector"):
+        dependencies_along(A, [0, 1])
+
+
+@pytest.mark.gpu
+def test_devices_may_not_be_mixed() -> None:
+    with pytest.raises(BackendMismatch, match="level is on cpu"):
+        dependencies_along(matrix("path").to("cuda"), sg.Vector.from_dense(np.arange(64)))
+
+
+# --- betweenness ----------------------------------------------------------------------------------
+
+
+def networkx_of(name: str, weights: np.ndarray | None = None) -> nx.DiGraph:
+    A = matrix(name)
+    G = nx.DiGraph()
+    G.add_nodes_from(range(A.nrows))
+    i, j, _ = A.to_coo()
+    w = np.ones(A.nvals, int) if weights is None else weights
+    G.add_weighted_edges_from(zip(i.tolist(), j.tolist(), w.tolist(), strict=True))
+    return G
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "one",
+        "loop",
+        "path",
+        "star both",
+        "cycle",
+        "complete",
+        "two components",
+        "acyclic",
+        "rmat 8",
+    ],
+)
+def test_equals_networkx(graph: str, device: str) -> None:
+    A = matrix(graph).to(device)
+    G = networkx_of(graph)
+    for normalized in (False, True):
+        expected = nx.betweenness_centrality(G, normalized=normalized)
+        got = betweenness_centrality(A, normalized=normalized)
+        same(got, np.array([expected[v] for v in range(A.nrows)]))
+    if A.symmetric:  # which NetworkX halves
+        halved = nx.betweenness_centrality(G.to_undirected(), normalized=False)
+        same(betweenness_centrality(A), 2 * np.array([halved[v] for v in range(A.nrows)]))
+
+
+def test_sources_and_samples(device: str) -> None:
+    A = matrix("rmat 8").to(device)
+    sources = [9, 3, 200, 3]
+    expected = nx.betweenness_centrality_subset(networkx_of("rmat 8"), {3, 9, 200}, range(256))
+    same(betweenness_centrality(A, sources=sources), np.array([expected[v] for v in range(256)]))
+    same(betweenness_centrality(A, sources=[]), np.zeros(256))
+    one = betweenness_centrality(A, sources=3)
+    same(one, betweenness_centrality(A, sources=[3]).to_numpy())
+    drawn = betweenness_centrality(A, k=20, seed=1)
+    assert drawn.isclose(betweenness_centrality(A, k=20, seed=1), rtol=1e-12)
+    assert not drawn.isclose(betweenness_centrality(A, k=20, seed=2), rtol=1e-6)
+    assert betweenness_centrality(A, k=256).isclose(betweenness_centrality(A), rtol=1e-10)
+
+
+def weights_of(name: str, dtype: Any) -> np.ndarray:
+    """The same for both directions of an edge; few values, so that many paths are of one length."""
+    i, j, _ = matrix(name).to_coo()
+    return (1 + (np.minimum(i, j) * 7 + np.maximum(i, j) * 13) % 3).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float32, np.float64])
+def test_weighted_equals_networkx(dtype: type, device: str) -> None:
+    for name in ("one", "path", "complete", "two components", "acyclic", "grid"):
+        A = matrix(name)
+        weights = weights_of(name, dtype)
+        W = sg.Matrix(*A.shape, A.indptr, A.indices, weights, symmetric=A.symmetric).to(device)
+        sources = some_sources(A.nrows, 3).tolist()
+        G = networkx_of(name, weights)
+        expected = nx.betweenness_centrality_subset(G, sources, list(G), weight="weight")
+        got = betweenness_centrality(W, sources=sources, weighted=True)
+        same(got, np.array([expected[v] for v in range(A.nrows)]))
+
+
+def test_weighted_by_ones_is_unweighted(device: str) -> None:
+    for name in ("rmat 8", "sparse directed", "layers"):
+        A = matrix(name).to(device)
+        sources = some_sources(A.nrows, 2)
+        got = betweenness_centrality(A, sources=sources, weighted=True)
+        same(got, betweenness_centrality(A, sources=sources).to_numpy())
+
+
+def test_takes_what_a_matrix_can_be_made_from() -> None:
+    G = nx.karate_club_graph()
+    for weighted in (False, True):
+        expected = nx.betweenness_centrality(
+            G, normalized=True, weight="weight" if weighted else None
+        )
+        got = betweenness_centrality(G, normalized=True, weighted=weighted)
+        same(got, np.array([expected[v] for v in G]))
+
+
+def test_the_matrix_stays_as_it_is(device: str) -> None:
+    A = matrix("rmat 8").to(device)
+    before = A.dup()
+    first = betweenness_centrality(A)
+    kept = first.to_numpy()
+    betweenness_centrality(A)
+    assert A.isequal(before) and (first.to_numpy() == kept).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"sources": [8]}, IndexOutOfBound, "sources: expected 0 <= source < 3, got 8"),
+        ({"sources": [0.5]}, DomainMismatch, "sources: expected a vertex or a sequence"),
+        ({"sources": [0], "k": 1}, ValueError, "k: expected sources or k, got both"),
+        ({"seed": 1}, ValueError, "seed: expected k, too"),
+        ({"k": 4}, ValueError, "k: expected 1 <= k <= 3, got 4"),
+        ({"k": 0}, ValueError, "k: expected 1 <= k <= 3, got 0"),
+        ({"k": 1.0}, DomainMismatch, "k: expected an integer, got 1.0"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], error: type, message: str) -> None:
+    A = sg.Matrix.from_coo([0, 1], [1, 2], [1, 2], nrows=3, ncols=3)
+    with pytest.raises(error, match=message):
+        betweenness_centrality(A, **arguments)
+
+
+def test_bad_weights() -> None:
+    def weighted(values: list[Any], dtype: Any = None) -> None:
+        A = sg.Matrix.from_coo([0, 1], [1, 2], np.array(values, dtype), nrows=3, ncols=3)
+        betweenness_centrality(A, sources=[0], weighted=True)
+
+    with pytest.raises(ValueError, match=r"expected weights > 0 .*, got A\[1, 2\] = 0"):
+        weighted([1, 0])
+    with pytest.raises(NegativeWeight, match=r"got A\[0, 1\] = -1.5"):
+        weighted([-1.5, 1.0])
+    with pytest.raises(ValueError, match=r"got A\[1, 2\] = nan"):
+        weighted([1.0, np.nan])
+    with pytest.raises(OverflowError, match="expected weights that int64 holds"):
+        weighted([1, 2**63], np.uint64)
+
+
+# --- closeness, searches from many sources --------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", ["one", "path", "two components", "acyclic", "cycle", "rmat 8"])
+def test_closeness_equals_networkx(graph: str, device: str) -> None:
+    A = matrix(graph).to(device)
+    G = networkx_of(graph)
+    for improved in (True, False):
+        expected = nx.closeness_centrality(G, wf_improved=improved)
+        got = closeness_centrality(A, wf_improved=improved)
+        same(got, np.array([expected[v] for v in range(A.nrows)]))
+
+
+def test_closeness_of_some(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        importlib.import_module("spgraph.algorithms.closeness_centrality"), "BATCH", 600
+    )
+    A = matrix("rmat 8").to(device)
+    got = closeness_centrality(A, sources=[200, 7, 31, 7])
+    assert got.to("cpu").to_coo()[0].tolist() == [7, 31, 200]
+    everywhere = closeness_centrality(A).to_numpy()
+    np.testing.assert_array_equal(got.to("cpu").to_coo()[1], everywhere[[7, 31, 200]])
+    assert closeness_centrality(sg.Matrix.empty(0, 0).to(device)).size == 0
+    with pytest.raises(IndexOutOfBound, match="closeness_centrality: sources"):
+        closeness_centrality(A, sources=[256])
+
+
+@pytest.mark.parametrize("graph", ["one", "no edges", "two components", "sparse directed", "grid"])
+def test_multi_source_bfs(graph: str, device: str) -> None:
+    A = matrix(graph).to(device)
+    sources = [*some_sources(A.nrows, 5).tolist(), 0, 0]
+    L = multi_source_bfs(A, sources).to("cpu")
+    rows = by_loops(graph, tuple(sources))[1]
+    assert L.shape == (len(sources), A.nrows) and L.nvals == (rows >= 0).sum()
+    i, j, level = L.to_coo()
+    np.testing.assert_array_equal(level, rows[i, j])
+    np.testing.assert_array_equal(np.lexsort((j, i)), np.arange(L.nvals))
+    assert level.dtype == np.int32
+    for k, source in enumerate(sources[:3]):  # and as one search after the other
+        found = sg.bfs(A, source, parents=False).level.to("cpu")
+        np.testing.assert_array_equal(found.to_numpy(fill=-1), rows[k])
+
+
+def test_multi_source_bfs_takes_none_or_one(device: str) -> None:
+    A = matrix("path").to(device)
+    assert multi_source_bfs(A, []).shape == (0, 64)
+    assert multi_source_bfs(A, 5).nvals == 64
+    with pytest.raises(IndexOutOfBound, match="multi_source_bfs: sources"):
+        multi_source_bfs(A, [64])
+    with pytest.raises(DomainMismatch, match="multi_source_bfs: sources"):
+        multi_source_bfs(A, "0")
+
+
+@pytest.mark.parametrize("name", ["usa-road-NY.gr.xz", "soc-Epinions1.txt.gz"])
+def test_real_graphs(name: str, device: str, shared_data: Path) -> None:
+    """A second opinion where plain loops take too long: all that is carried is counted at both
+    ends. The sum of a source's dependencies is that of all distances, less one for each vertex.
+    """
+    A = sg.read(shared_data / name).to(device)
+    sources = [17, 4001]
+    got = betweenness_centrality(A, sources=sources).to_numpy()
+    rows = sg.containers.arrays.move(levels(A, sources), "cpu").astype(np.int64)
+    np.testing.assert_allclose(got.sum(), (rows - 1)[rows > 0].sum(), rtol=1e-10)
+    assert (got >= 0).all()
+
+
+# --- the CUDA kernels without a GPU ---------------------------------------------------------------
+
+shim = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
+COVER = ("one", "loop", "path", "star both", "two components", "sparse directed", "grid", "rmat 8")
+
+
+@pytest.fixture
+def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The module of the CUDA backend, with small blocks; levels come from the CPU."""
+    cuda_host_shim.install(monkeypatch)
+    host = importlib.import_module("spgraph.backends.cuda.dependencies")
+    device_jit = importlib.import_module("spgraph.backends.cuda.jit")
+    monkeypatch.setattr(device_jit, "current_device", lambda: 0)
+    monkeypatch.setattr(device_jit, "multiprocessors", lambda device: 2)
+    monkeypatch.setattr(host, "THREADS", 64)
+    monkeypatch.setattr(host, "THREADS_APART", 32)
+    from_cpu = importlib.import_module("spgraph.backends.cpu.dependencies")._levels_from
+    monkeypatch.setattr(host, "_levels_from", from_cpu)
+    monkeypatch.setattr(loops, "backend", lambda device: cuda)
+    return host
+
+
+def define(monkeypatch: pytest.MonkeyPatch, **constants: int) -> None:
+    """Let the kernels decide by other thresholds."""
+    device_jit = importlib.import_module("spgraph.backends.cuda.jit")
+    text = "".join(f"#define {name} {value}\n" for name, value in constants.items())
+
+    def kernel(stem: str, name: str, preamble: str, *, cooperative: bool = False) -> Any:
+        return cuda_host_shim.kernel(stem, name, text + preamble, cooperative)
+
+    monkeypatch.setattr(device_jit, "kernel", kernel)
+
+
+@shim
+@pytest.mark.parametrize("extended", [False, True])
+@pytest.mark.parametrize("small", [4096, 40, 0])
+def test_all_blocks_on_one_source(
+    small: int, extended: bool, on_the_shim: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    define(monkeypatch, SMALL_EDGES=small)
+    for name in (*COVER, "rmat 10") if small == 40 else COVER:
+        A = matrix(name)
+        sources = some_sources(A.nrows, 2).astype(np.int64)
+        score = np.zeros(A.nrows)
+        assert not on_the_shim._together(A, A.T, sources, None, score, extended).size
+        expected, rows = by_loops(name, tuple(sources.tolist()))
+        np.testing.assert_allclose(score, expected, rtol=1e-10, err_msg=name)
+        i, j, _ = A.to_coo()
+        kept = (rows[0][i] >= 0) & (rows[0][i] + 1 == rows[0][j])
+        D = sg.Matrix.from_coo(i[kept], j[kept], nrows=A.nrows, ncols=A.ncols)
+        level, along = sg.Vector.from_dense(rows[0], missing=-1), np.zeros(A.nrows)
+        on_the_shim._together(D, D.T, sources[:1], level, along, extended)
+        np.testing.assert_allclose(
+            along, by_loops(name, (int(sources[0]),))[0], rtol=1e-10, err_msg=name
+        )
+
+
+@shim
+@pytest.mark.parametrize("extended", [False, True])
+def test_a_block_a_source(extended: bool, on_the_shim: Any) -> None:
+    for name in (*COVER, "acyclic", "rmat 10"):
+        A = matrix(name)
+        sources = some_sources(A.nrows, 3).astype(np.int64)
+        score = np.zeros(A.nrows)
+        assert not on_the_shim._apart(A, A.T, sources, score, extended).size
+        expected, rows = by_loops(name, tuple(sources.tolist()))
+        np.testing.assert_allclose(score, expected, rtol=1e-10, err_msg=name)
+        np.testing.assert_array_equal(cuda.levels(A, A.T, sources), rows)
+
+
+@shim
+def test_too_many_paths_are_noticed(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sources are done again with exponents where paths are more than a number made small here."""
+    define(monkeypatch, MOST=50)
+    sources = [0, 110]
+    expected = by_loops("grid", tuple(sources))[0]
+    for pays in (True, False):
+        monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments, pays=pays: pays)
+        same(dependencies(matrix("grid"), sources), expected)
+
+
+@shim
+def test_exponents_on_the_shim(on_the_shim: Any) -> None:
+    A, score = matrix("braid"), np.zeros(matrix("braid").nrows)
+    on_the_shim._apart(A, A.T, np.array([3]), score, True)
+    np.testing.assert_allclose(score, by_loops("braid", (3,))[0], rtol=1e-10)
+
+
+@shim
+def test_wide_indices_and_a_real_search_on_the_shim(
+    on_the_shim: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    A = matrix("acyclic")
+    arrays = A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values
+    B = sg.Matrix(*A.shape, *arrays, iso=A.iso)
+    sources = some_sources(A.nrows, 2)
+    expected, rows = by_loops("acyclic", tuple(sources.tolist()))
+    same(dependencies(B, sources), expected)
+    monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments: False)
+    same(dependencies(B, sources), expected)
+    monkeypatch.undo()
+    cuda_host_shim.install(monkeypatch)
+    device_jit = importlib.import_module("spgraph.backends.cuda.jit")
+    monkeypatch.setattr(device_jit, "current_device", lambda: 0)
+    monkeypatch.setattr(loops, "backend", lambda device: cuda)
+    monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments: False)
+    np.testing.assert_array_equal(levels(A, sources[:1]), rows[:1])
+
+
+def test_backends_have_the_loops() -> None:
+    assert {"dependencies", "levels"} <= set(cpu.__all__) & set(cuda.__all__)
