@@ -1,0 +1,52 @@
+"""Maximal independent sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..containers import Vector
+from ..containers.arrays import array_module
+from ..operations import apply, assign, ewise_union, mxv
+from ..operations import select as select_entries
+from ..semirings import any_pair, binary, max_second, select, unary
+from .random_words import random_words
+from .triangle_count import undirected
+
+
+def maximal_independent_set(A: Any, *, seed: int | None = None) -> Vector:
+    """A set of vertices, no two of them neighbours, to which none can be added: a full Vector of
+    A.nrows truth values. `numpy.flatnonzero(s.to_numpy())` are the members, and `s.V` is a mask.
+
+    `A` is a square Matrix or what `Matrix` can be made from. Edges count whichever way they point
+    and their values are not looked at; loops are no edges. `seed`, an integer >= 0, gives the
+    same set on every device; None draws another one at every call. DimensionMismatch for an A that
+    is not square.
+
+    The vertices are in a random order, the same one in all rounds: the set is the one that taking
+    each vertex in turn would give. The expected number of rounds grows with the logarithm of n.
+
+    Source: Luby, "A simple parallel algorithm for the maximal independent set problem" (1986); the
+    order drawn only once: Blelloch, Fineman, Shun, "Greedy sequential maximal independent set and
+    matching are parallel on average" (2012).
+
+    >>> import spgraph as sg
+    >>> from spgraph.algorithms.maximal_independent_set import maximal_independent_set
+    >>> star = sg.Matrix.from_coo([0, 0, 0], [1, 2, 3], nrows=4, ncols=4)
+    >>> maximal_independent_set(star, seed=1).to_numpy().tolist()
+    [False, True, True, True]
+    """
+    A = undirected("maximal_independent_set", A)
+    xp, n = array_module(A.indptr), A.nrows
+    # entries are the vertices that are left, none with an equal number
+    left = Vector(n, random_words("maximal_independent_set", seed, n, A.device))
+    member = Vector(n, xp.zeros(n, bool))
+    while left.nvals:
+        # b<l> = A max.second l: the greatest among the neighbours
+        best = mxv(A, left, max_second, mask=left.S)
+        greater = ewise_union(left, best, binary.ge, left=0, right=0)
+        chosen = select_entries(greater, select.valuene, False)
+        assign(member, True, mask=chosen.S)
+        # c<l> or= A any.pair c: they and their neighbours are decided
+        mxv(A, chosen, any_pair, mask=left.S, accum=binary.lor, out=chosen)
+        left = apply(left, unary.identity, mask=~chosen.S)
+    return member
