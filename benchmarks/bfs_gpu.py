@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import json
 import pathlib
 import time
@@ -27,21 +28,11 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import bfs_cugraph, first_call, graphs, machine, tree_checks
+from benchmarks import cugraph_process, first_call, gpu_clock, graphs, machine, tree_checks
 from spgraph.containers.arrays import import_cupy
 
 HERE = pathlib.Path(__file__).parent
 GRAPHS = "road_NY,road_BAY,kron21,rmat_n20_512,rmat_n24_32"
-SPIN_US = 200  # at least; three times as long as the host takes to queue a call
-SPIN = r"""
-extern "C" __global__ void spin(unsigned long long nanoseconds) {
-    unsigned long long start, now;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
-    do {
-        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    } while (now - start < nanoseconds);
-}
-"""
 
 
 def main() -> None:
@@ -70,7 +61,7 @@ def main() -> None:
         result["graphs"][name] = {"missing": reason} if reason else measure(name, options, cupy)
         cupy.get_default_memory_pool().free_all_blocks()
         machine.write(options.output, result)
-    bfs_cugraph.run(options.output, options.data, options.cugraph)
+    cugraph_process.run("benchmarks.bfs_cugraph", options.output, options.data, options.cugraph)
     print(table(json.loads(options.output.read_text(encoding="utf-8"))))
 
 
@@ -119,8 +110,8 @@ def measure(name: str, options: argparse.Namespace, cupy: Any) -> dict[str, Any]
 
     held = pool.used_bytes()
     entry["bfs"] = {
-        "levels": _timed(lambda s: sg.bfs(A, s, parents=False), entry, options.calls, cupy),
-        "parents": _timed(lambda s: sg.bfs(A, s), entry, options.calls, cupy),
+        "levels": _timed(lambda s: sg.bfs(A, s, parents=False), entry, options.calls),
+        "parents": _timed(lambda s: sg.bfs(A, s), entry, options.calls),
     }
     entry["bytes"] = {
         "graph": A.nbytes,
@@ -151,16 +142,14 @@ def _faults(A: sg.Matrix, source: int) -> list[str]:
     return found
 
 
-def _timed(
-    search: Callable[[int], Any], entry: dict[str, Any], calls: int, cupy: Any
-) -> dict[str, Any]:
+def _timed(search: Callable[[int], Any], entry: dict[str, Any], calls: int) -> dict[str, Any]:
     """Device and wall times of `search`, and what follows from them."""
     device, wall, issue = [], [], []
     for source in entry["sources"]:
-        search(source)
-        issue.append(_issue_us(search, source, calls, cupy))
-        device.append(_device_ms(search, source, calls, max(SPIN_US, 3 * issue[-1]), cupy))
-        wall.append(_wall_ms(search, source, calls, cupy))
+        times = gpu_clock.measure(functools.partial(search, source), calls)
+        issue.append(times.issue_us)
+        device.append(times.device_ms)
+        wall.append(times.wall_ms)
     each = np.median(device, axis=1)
     median = float(np.median(each))
     levels = [answer["levels"] for answer in entry["answers"]]
@@ -174,48 +163,6 @@ def _timed(
         "device_times": np.round(device, 5).tolist(),
         "wall_times": np.round(wall, 5).tolist(),
     }
-
-
-def _issue_us(search: Callable[[int], Any], source: int, calls: int, cupy: Any) -> float:
-    """How long the host takes to queue a call."""
-    times = []
-    for _ in range(calls):
-        cupy.cuda.Device().synchronize()
-        start = time.perf_counter()
-        last = search(source)
-        times.append((time.perf_counter() - start) * 1e6)
-        cupy.cuda.Device().synchronize()
-        del last
-    return float(np.median(times))
-
-
-def _device_ms(
-    search: Callable[[int], Any], source: int, calls: int, spin_us: float, cupy: Any
-) -> list[float]:
-    spin = cupy.RawKernel(SPIN, "spin")
-    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-    times = []
-    for _ in range(calls):
-        spin((1,), (1,), (np.uint64(spin_us * 1e3),))
-        begin.record()
-        last = search(source)
-        end.record()
-        end.synchronize()
-        times.append(cupy.cuda.get_elapsed_time(begin, end))
-        del last
-    return times
-
-
-def _wall_ms(search: Callable[[int], Any], source: int, calls: int, cupy: Any) -> list[float]:
-    times = []
-    for _ in range(calls):
-        cupy.cuda.Device().synchronize()
-        start = time.perf_counter()
-        last = search(source)
-        cupy.cuda.Device().synchronize()
-        times.append((time.perf_counter() - start) * 1e3)
-        del last
-    return times
 
 
 def table(result: dict[str, Any]) -> str:

@@ -81,6 +81,34 @@ def _strings(value: Any) -> Iterator[str]:
             yield str(part)
 
 
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("operations_cpu", ["--matrices", "kron10,uniform10", "--rounds", "1"]),
+        ("algorithms_cpu", ["--graphs", "kron8", "--rounds", "1"]),
+    ],
+)
+def test_others_agree_with_their_peers(module: str, arguments: list[str], tmp_path: Path) -> None:
+    """Every task of spgraph is timed, and no answer differs from a peer's."""
+    output = tmp_path / "out.json"
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{module}", *arguments, "-o", str(output)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(output.read_text())
+    assert result["benchmark"] == module
+    found = result.get("matrices", result.get("graphs"))
+    tasks = {name: task for entry in found.values() for name, task in entry["tasks"].items()}
+    assert len(tasks) >= 4
+    for name, task in tasks.items():
+        assert "error" not in task, name
+        assert task["spgraph"]["median"] > 0, name
+        assert not any("error" in system for system in task.values() if isinstance(system, dict))
+
+
 def test_first_call_measures_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     first_call = importlib.import_module("benchmarks.first_call")

@@ -1,0 +1,297 @@
+"""The algorithms beside breadth-first search on the CPU, and their peers in the same process.
+
+usage: python -m benchmarks.algorithms_cpu [--graphs kron18,road_NY,road_BAY] [--data DIR] [-o FILE]
+
+Peers: SciPy's csgraph, NetworKit, igraph and, for PageRank, python-graphblas. Each has its own copy
+of the same graph, made beforehand; the systems take turns, round by round, and a figure is the
+median of the rounds. Weights are integers from 1 to 64, one for each undirected edge. PageRank runs
+20 iterations everywhere; betweenness sums over 4 sources. Answers are compared before anything is
+timed, and a wrong one is not timed. A library that is not installed is reported as missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import gc
+import pathlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse import csgraph
+
+import spgraph as sg
+from benchmarks import graphs, machine
+
+HERE = pathlib.Path(__file__).parent
+PAUSE = 0.02  # OpenMP's threads spin on for some milliseconds after their last work
+SOURCES = 4
+
+# a system: the call that is timed, and its answer as an array that can be compared
+System = tuple[Callable[[], Any], Callable[[Any], np.ndarray]]
+
+
+def main() -> None:
+    """Measure, print the table, write the file."""
+    options = _options()
+    result: dict[str, Any] = {
+        "benchmark": "algorithms_cpu",
+        **machine.facts(options.commit),
+        "threads": machine.cores(),
+        "unit": "ms",
+        "graphs": {},
+    }
+    for name in options.graphs.split(","):
+        reason = graphs.missing(name, options.data)
+        result["graphs"][name] = {"missing": reason} if reason else measure(name, options)
+        print(table(name, result["graphs"][name]), flush=True)
+    machine.write(options.output, result)
+    print(f"written: {options.output.name}")
+
+
+def _options() -> argparse.Namespace:
+    today = datetime.datetime.now(datetime.UTC).date()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--graphs", default="kron18,road_NY,road_BAY")
+    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=pathlib.Path,
+        default=HERE / "results" / f"algorithms_cpu_{today}.json",
+    )
+    return parser.parse_args()
+
+
+def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """All tasks on one graph."""
+    A = graphs.load(name, options.data, "cpu")
+    W = graphs.weighted(A)
+    sources = graphs.draw_sources(np.flatnonzero(np.diff(A.indptr)), SOURCES)
+    entry: dict[str, Any] = {**graphs.describe(name, A), "sources": sources, "tasks": {}}
+    tasks: dict[str, dict[str, System]] = {
+        "sssp": {},
+        "components": {},
+        "pagerank": {},
+        "betweenness": {},
+    }
+    for peer, add in PEERS.items():
+        try:
+            add(tasks, A, W, sources)
+        except ImportError as error:
+            entry.setdefault("missing_peers", {})[peer] = str(error)
+    for task, systems in tasks.items():
+        entry["tasks"][task] = _measured(systems, options.rounds)
+    return entry
+
+
+def own(
+    tasks: dict[str, dict[str, System]], A: sg.Matrix, W: sg.Matrix, sources: list[int]
+) -> None:
+    """spgraph; parents of the shortest paths included."""
+    tasks["sssp"]["spgraph"] = (
+        lambda: sg.sssp(W, sources[0]),
+        lambda found: found.distance.to_numpy(fill=-1).astype(np.float64),
+    )
+    tasks["components"]["spgraph"] = (lambda: sg.connected_components(A), lambda v: v.to_numpy())
+    tasks["pagerank"]["spgraph"] = (
+        lambda: sg.pagerank(A, tol=None, max_iter=20),
+        lambda v: v.to_numpy(),
+    )
+    tasks["betweenness"]["spgraph"] = (
+        lambda: sg.betweenness_centrality(A, sources=sources),
+        lambda v: v.to_numpy(),
+    )
+
+
+def scipys(
+    tasks: dict[str, dict[str, System]], A: sg.Matrix, W: sg.Matrix, sources: list[int]
+) -> None:
+    """SciPy: Dijkstra with predecessors, connected components; one thread."""
+    S = scipy.sparse.csr_array(
+        (W.values.astype(np.float64), W.indices.astype(np.int32), W.indptr.astype(np.int32)),
+        shape=W.shape,
+    )
+    tasks["sssp"]["scipy"] = (
+        lambda: csgraph.dijkstra(S, indices=sources[0], return_predecessors=True),
+        lambda found: np.where(np.isinf(found[0]), -1, found[0]),
+    )
+    tasks["components"]["scipy"] = (
+        lambda: csgraph.connected_components(S, directed=False),
+        lambda found: _least_members(found[1]),
+    )
+
+
+def networkits(
+    tasks: dict[str, dict[str, System]], A: sg.Matrix, W: sg.Matrix, sources: list[int]
+) -> None:
+    """NetworKit: Dijkstra, ConnectedComponents, PageRank of 20 iterations."""
+    import networkit
+
+    networkit.setNumberOfThreads(machine.cores())
+    upper = scipy.sparse.triu(W.to_scipy(), format="coo")
+    ends = (upper.row.astype(np.uint64), upper.col.astype(np.uint64))
+    plain = networkit.GraphFromCoo(ends, n=A.nrows)
+    triple = (upper.data.astype(np.float64), ends)
+    weighted = networkit.GraphFromCoo(triple, n=A.nrows, weighted=True)
+
+    def sssp() -> Any:
+        return networkit.distance.Dijkstra(weighted, sources[0], storePaths=True).run()
+
+    def distances(found: Any) -> np.ndarray:
+        d = np.asarray(found.getDistances())
+        return np.where(d > 1e300, -1, d)
+
+    def components() -> Any:
+        return networkit.components.ConnectedComponents(plain).run()
+
+    def labels(found: Any) -> np.ndarray:
+        return _least_members(np.asarray(found.getPartition().getVector()))
+
+    def pagerank() -> Any:
+        ranker = networkit.centrality.PageRank(plain, 0.85, 1e-300)
+        ranker.maxIterations = 20
+        return ranker.run()
+
+    def ranks(found: Any) -> np.ndarray:
+        scores = np.asarray(found.scores())  # what dangling vertices hold is lost: no sum of 1
+        return scores / scores.sum()
+
+    tasks["sssp"]["networkit"] = (sssp, distances)
+    tasks["components"]["networkit"] = (components, labels)
+    tasks["pagerank"]["networkit"] = (pagerank, ranks)
+
+
+def igraphs(
+    tasks: dict[str, dict[str, System]], A: sg.Matrix, W: sg.Matrix, sources: list[int]
+) -> None:
+    """igraph: distances, components, betweenness from given sources."""
+    import igraph
+
+    upper = scipy.sparse.triu(W.to_scipy(), format="coo")
+    edges = np.column_stack([upper.row, upper.col])
+    G = igraph.Graph(n=A.nrows, edges=edges, directed=False)
+    weights = upper.data.astype(np.float64).tolist()
+
+    def distances(found: Any) -> np.ndarray:
+        d = np.asarray(found[0], np.float64)
+        return np.where(np.isinf(d), -1, d)
+
+    tasks["sssp"]["igraph"] = (lambda: G.distances(sources[0], weights=weights), distances)
+    tasks["components"]["igraph"] = (
+        lambda: G.connected_components(),
+        lambda found: _least_members(np.asarray(found.membership)),
+    )
+    # igraph counts each pair of an undirected graph once
+    tasks["betweenness"]["igraph"] = (
+        lambda: G.betweenness(sources=sources, directed=False),
+        lambda found: 2 * np.asarray(found),
+    )
+
+
+def graphblas_systems(
+    tasks: dict[str, dict[str, System]], A: sg.Matrix, W: sg.Matrix, sources: list[int]
+) -> None:
+    """PageRank through python-graphblas, written as LAGraph does it."""
+    import graphblas as gb
+
+    gb.ss.config["nthreads"] = machine.cores()
+    n = A.nrows
+    G = gb.Matrix.from_csr(A.indptr, A.indices, np.ones(A.nvals), ncols=n)
+    degrees = np.diff(A.indptr).astype(np.float64)
+    at = np.flatnonzero(degrees)
+    scale = gb.Vector.from_coo(at, 0.85 / degrees[at], size=n)
+    without = np.flatnonzero(degrees == 0)
+
+    def pagerank() -> Any:
+        r = gb.Vector.from_scalar(1 / n, n)
+        for _ in range(20):
+            lost = (
+                float(r[without].new().reduce(gb.monoid.plus).new() or 0) if without.size else 0.0
+            )
+            w = r.ewise_mult(scale, gb.binary.times).new()
+            r = gb.Vector.from_scalar((0.15 + 0.85 * lost) / n, n)
+            r(accum=gb.binary.plus) << gb.semiring.plus_second(G @ w)
+        return r
+
+    tasks["pagerank"]["graphblas"] = (pagerank, lambda v: v.to_dense())
+
+
+PEERS = {
+    "spgraph": own,
+    "scipy": scipys,
+    "networkit": networkits,
+    "igraph": igraphs,
+    "graphblas": graphblas_systems,
+}
+
+
+def _least_members(label: np.ndarray) -> np.ndarray:
+    """Each vertex's component by its least vertex."""
+    least = np.full(int(label.max()) + 1, label.size)
+    np.minimum.at(least, label, np.arange(label.size))
+    return least[label]
+
+
+def _measured(systems: dict[str, System], rounds: int) -> dict[str, Any]:
+    reference = systems["spgraph"]
+    expected = reference[1](reference[0]())
+    found: dict[str, Any] = {}
+    right: dict[str, Callable[[], Any]] = {}
+    for name, (call, answer) in systems.items():
+        got = answer(call())
+        # NetworKit stops where its own norm rests, igraph sums in another order
+        if np.allclose(got, expected, rtol=1e-6, atol=1e-7):
+            right[name], found[name] = call, {"times": []}
+        else:
+            worst = float(np.abs(got - expected).max())
+            found[name] = {"error": f"the answer differs from spgraph's by {worst:g}"}
+    names = list(right)
+    for turn in range(rounds):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            found[name]["times"].append(_milliseconds(right[name]))
+    for name in names:
+        found[name]["median"] = round(float(np.median(found[name]["times"])), 4)
+    peers = [found[name]["median"] for name in names if name != "spgraph"]
+    if peers:
+        found["ratio_to_best_peer"] = round(found["spgraph"]["median"] / min(peers), 3)
+    return found
+
+
+def _milliseconds(call: Callable[[], Any]) -> float:
+    time.sleep(PAUSE)
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        last = call()
+        spent = time.perf_counter() - start
+        del last
+    finally:
+        gc.enable()
+    return round(spent * 1e3, 4)
+
+
+def table(name: str, entry: dict[str, Any]) -> str:
+    """One graph's figures for a person."""
+    if "missing" in entry:
+        return f"{name}: skipped, {entry['missing']}\n"
+    lines = [f"{name}: {entry['vertices']:,} vertices, {entry['directed_edges']:,} edges; ms"]
+    for task, found in entry["tasks"].items():
+        cells = [
+            f"{system} {values.get('median', values.get('error'))}"
+            for system, values in found.items()
+            if isinstance(values, dict)
+        ]
+        ratio = found.get("ratio_to_best_peer", "-")
+        lines.append(f"  {task:12} {'  '.join(cells)}   x {ratio}")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""The algorithms beside breadth-first search on one GPU, and cuGraph in the same run.
+
+usage: python -m benchmarks.algorithms_gpu [--data DIR] [--cugraph BUNDLE] [-o FILE]
+
+Whole calls, warm: device and wall time as gpu_clock.py takes them. Weights are integers from 1 to
+64, one for each undirected edge. SSSP and betweenness start from vertices drawn from the largest
+component; a figure is the median over them of the medians of the calls. PageRank's time of an
+iteration is (the time of 40 - the time of 20) / 20, with tol=None. Every answer is checked by its
+properties before it is timed, and cuGraph's (algorithms_cugraph.py) against spgraph's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import functools
+import json
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import spgraph as sg
+from benchmarks import cugraph_process, gpu_clock, graphs, machine
+from spgraph.containers.arrays import import_cupy
+
+HERE = pathlib.Path(__file__).parent
+GRAPHS = "road_NY,road_BAY,kron21,rmat_n20_512,rmat_n24_32"
+TASKS = ("sssp", "sssp distances", "components", "betweenness", "pagerank", "triangles")
+
+
+def main() -> None:
+    """Measure, run the peer, print the table; the file is written anew after each graph."""
+    options = _options()
+    result: dict[str, Any] = {
+        "benchmark": "algorithms_gpu",
+        **machine.facts(options.commit),
+        "unit": "ms",
+        "graphs": {},
+    }
+    for name in options.graphs.split(","):
+        print(f"{name} ...", flush=True)
+        reason = graphs.missing(name, options.data)
+        result["graphs"][name] = {"missing": reason} if reason else measure(name, options)
+        import_cupy().get_default_memory_pool().free_all_blocks()
+        machine.write(options.output, result)
+    arguments = (options.output, options.data, options.cugraph)
+    cugraph_process.run("benchmarks.algorithms_cugraph", *arguments)
+    print(table(json.loads(options.output.read_text(encoding="utf-8"))))
+
+
+def _options() -> argparse.Namespace:
+    today = datetime.datetime.now(datetime.UTC).date()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--graphs", default=GRAPHS)
+    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
+    parser.add_argument("--sources", type=int, default=4)
+    parser.add_argument("--calls", type=int, default=7, help="timed calls a source, of each kind")
+    parser.add_argument("--cugraph", type=pathlib.Path, metavar="BUNDLE")
+    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=pathlib.Path,
+        default=HERE / "results" / f"algorithms_gpu_{today}.json",
+    )
+    return parser.parse_args()
+
+
+def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """spgraph on one graph."""
+    cupy = import_cupy()
+    A = graphs.load(name, options.data, "cuda")
+    W = graphs.weighted(A)
+    degree = cupy.diff(A.indptr)
+    component = sg.bfs(A, int(degree.argmax()), parents=False).level.to_coo()[0]
+    sources = graphs.draw_sources(cupy.asnumpy(component), options.sources)
+    entry: dict[str, Any] = {**graphs.describe(name, A), "sources": sources, "answers": {}}
+    entry["faults"] = []
+
+    def timed(calls: list[Callable[[], Any]]) -> dict[str, Any]:
+        found = [gpu_clock.measure(call, options.calls) for call in calls]
+        return {
+            "device_ms": round(float(np.median([np.median(t.device_ms) for t in found])), 5),
+            "wall_ms": round(float(np.median([np.median(t.wall_ms) for t in found])), 5),
+            "device_times": [np.round(t.device_ms, 5).tolist() for t in found],
+            "wall_times": [np.round(t.wall_ms, 5).tolist() for t in found],
+        }
+
+    sums = []
+    for source in sources:
+        distance, parent = sg.sssp(W, source)
+        entry["faults"] += _sssp_faults(W, source, distance, parent, cupy)
+        sums.append([distance.nvals, int(distance.to_coo()[1].sum(dtype=np.int64))])
+        del distance, parent
+    entry["answers"]["sssp"] = sums
+    entry["sssp"] = timed([functools.partial(sg.sssp, W, s) for s in sources])
+    alone = functools.partial(sg.sssp, W, parents=False)
+    entry["sssp distances"] = timed([functools.partial(alone, s) for s in sources])
+
+    label = sg.connected_components(A).to_cupy()
+    rows = A.row_indices()
+    if bool((label[rows] != label[A.indices]).any()) or bool((label[label] != label).any()):
+        entry["faults"].append("components: an edge joins two of them, or a label is no root")
+    entry["answers"]["components"] = int((label == cupy.arange(A.nrows)).sum())
+    del rows, label
+    entry["components"] = timed([lambda: sg.connected_components(A)])
+
+    score = sg.betweenness_centrality(A, sources=sources[:1]).to_cupy()
+    level = sg.bfs(A, sources[0], parents=False).level.to_coo()[1]
+    # the dependencies of one source sum up to (level - 1) over what it reaches
+    expected = float(cupy.maximum(level - 1, 0).sum(dtype=np.float64))
+    if abs(float(score.sum()) / max(expected, 1.0) - 1) > 1e-5:
+        entry["faults"].append(f"betweenness: the sum is {float(score.sum())}, not {expected}")
+    entry["answers"]["betweenness"] = [float(score.sum()), float(score.max())]
+    del score, level
+    entry["betweenness"] = timed([lambda: sg.betweenness_centrality(A, sources=sources[:1])])
+
+    rank = sg.pagerank(A, tol=1e-8, max_iter=500).to_cupy()
+    entry["faults"] += _pagerank_faults(A, rank, cupy)
+    entry["answers"]["pagerank"] = [float(rank.max()), float((rank * rank).sum())]
+    del rank
+    twenty, forty = (
+        timed([functools.partial(sg.pagerank, A, tol=None, max_iter=k)]) for k in (20, 40)
+    )
+    entry["pagerank"] = {
+        kind: round((forty[kind] - twenty[kind]) / 20, 6) for kind in ("device_ms", "wall_ms")
+    } | {"twenty": twenty, "forty": forty}
+    if name == "kron21":
+        entry["answers"]["triangles"] = sg.triangle_count(A)
+        entry["triangles"] = timed([lambda: sg.triangle_count(A)])
+    return entry
+
+
+def _sssp_faults(W: sg.Matrix, source: int, distance: Any, parent: Any, cupy: Any) -> list[str]:
+    """No edge is shorter than the distances say, and every parent's is exactly as long."""
+    infinite = np.int64(2**62)
+    d = distance.to_cupy(fill=infinite)
+    p = parent.to_cupy(fill=-1)
+    faults = []
+    step = 1 << 27
+    rows, best = W.row_indices(), cupy.full(W.nrows, infinite)
+    for start in range(0, W.nvals, step):
+        part = slice(start, start + step)
+        ends = d[rows[part]] + W.values[part], W.indices[part]
+        if bool((ends[0] < d[ends[1]]).any()):
+            faults.append(f"sssp from {source}: an edge makes a distance shorter")
+        mine = rows[part] == p[ends[1]]
+        best[ends[1][mine]] = ends[0][mine]
+    reached = d < infinite
+    best[source] = 0
+    if bool((best[reached] != d[reached]).any()) or bool((p[reached] < 0).any()):
+        faults.append(f"sssp from {source}: a parent's edge is not on a shortest path")
+    if int(d[source]) != 0 or int(p[source]) != source:
+        faults.append(f"sssp from {source}: the source is not its own root")
+    return faults
+
+
+def _pagerank_faults(A: sg.Matrix, rank: Any, cupy: Any) -> list[str]:
+    """The residual of one iteration in float64."""
+    degree = cupy.diff(A.indptr).astype(np.float64)
+    share = cupy.where(degree > 0, rank / cupy.maximum(degree, 1), 0)
+    lost = float(rank[degree == 0].sum())
+    ones = sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, cupy.ones(1), iso=True, symmetric=True)
+    gathered = sg.mxv(ones, sg.Vector(A.nrows, share)).to_cupy(fill=0)
+    again = 0.85 * gathered + (0.15 + 0.85 * lost) / A.nrows
+    change = float(cupy.abs(again - rank).sum())
+    return [] if change < 1e-6 else [f"pagerank: the 1-norm of the residual is {change}"]
+
+
+def table(result: dict[str, Any]) -> str:
+    """The figures for a person."""
+    lines = ["wall ms of whole calls (device ms), and cugraph's wall ms"]
+    for name, entry in result["graphs"].items():
+        if "missing" in entry:
+            lines.append(f"{name}: skipped, {entry['missing']}")
+            continue
+        lines.append(f"{name}: {entry['vertices']:,} vertices, {entry['directed_edges']:,} edges")
+        for task in TASKS:
+            if task in entry:
+                own, peer = entry[task], entry.get("cugraph", {}).get(task, {})
+                times = f"{own['wall_ms']:10.4f} ({own['device_ms']:9.4f})"
+                lines.append(f"  {task:16}{times}   {peer.get('wall_ms', peer or '-')}")
+        lines += [f"  WRONG: {fault}" for fault in entry["faults"]]
+    lines += [f"cugraph {what}: {text}" for what, text in result.get("cugraph", {}).items()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
