@@ -300,7 +300,7 @@ def test_parents_in_one_pass(index: str, offset: str) -> None:
             assert found.dtype == index and entries(found) == expected
 
 
-@pytest.mark.parametrize(("seed", "nothing"), enumerate([0, -3, 5, 0, -2, 7]))
+@pytest.mark.parametrize(("seed", "nothing"), list(enumerate([0, -3, 5, 0, -2, 7])))
 def test_parents_of_values_that_are_no_fixed_point(seed: int, nothing: int) -> None:
     """Values of one's own, with gaps, and products that are better than their operands."""
     rng = np.random.default_rng(seed)

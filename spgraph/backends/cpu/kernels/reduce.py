@@ -13,8 +13,8 @@ def entry(bits, u, i):
 @njit(nogil=True, cache=True, error_model="numpy")
 def reduce(thread, threads, bits, u, width, partial):
     # one partial sum for every `width` positions (a multiple of 32), so that the order of the
-    # additions does not depend on the number of threads; eight chains a partial sum hide the latency
-    # of the addition
+    # additions does not depend on the number of threads; eight chains a partial sum hide the
+    # latency of the addition
     for c in range(partial.size * thread // threads, partial.size * (thread + 1) // threads):
         first = c * width
         last = min(first + width, u.size)
