@@ -108,7 +108,7 @@ def _gpu() -> dict[str, str] | None:
 def _source(commit: str | None) -> dict[str, Any]:
     """The commit of the checkout, and whether a file differs from it; results do not count."""
     head = _output("git", "rev-parse", "HEAD")
-    if not head:
+    if commit or not head:  # a tree that was copied may carry the history of another
         return {"commit": commit, "dirty": None}
     git = ("git", "--no-optional-locks", "status", "--porcelain")
     return {"commit": head, "dirty": bool(_output(*git, "--", ".", ":!benchmarks/results"))}
