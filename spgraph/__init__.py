@@ -12,7 +12,7 @@ from typing import Any
 from spgraph import algorithms, errors, generators, operations, semirings
 from spgraph.algorithms import *  # noqa: F403
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.io import read, write
+from spgraph.io import load, read, save, write
 from spgraph.operations import *  # noqa: F403
 
 __version__ = "0.1.0"
@@ -24,9 +24,11 @@ __all__ = [
     "algorithms",
     "errors",
     "generators",
+    "load",
     "operations",
     "plot",  # noqa: F405 (see __getattr__)
     "read",
+    "save",
     "semirings",
     "write",
 ]

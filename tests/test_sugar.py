@@ -11,7 +11,7 @@ import scipy.sparse
 from fixtures_device import device  # noqa: F401
 
 import spgraph as sg
-from spgraph.errors import DomainMismatch, IndexOutOfBound
+from spgraph.errors import DomainMismatch, FormatError, IndexOutOfBound
 from spgraph.semirings import binary
 
 
@@ -212,3 +212,31 @@ def test_wide_indices_survive_files(tmp_path) -> None:  # type: ignore[no-untype
     assert back[2, 2**40] == 2.5
     bound = pickle.loads(pickle.dumps(wide))
     assert bound.isequal(wide) and sg.apply(wide, binary.plus, right=1)[0, 3] == 2.5
+
+
+@pytest.mark.parametrize("storage", ["sparse", "bitmap", "full"])
+def test_save_and_load(storage: str, device: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    v = sg.Vector.from_dense([3.0, 1.0]) if storage == "full" else u()
+    v = (v.to_sparse() if storage == "sparse" else v.to_bitmap()).to(device)
+    for x in (v, sg.Vector.empty(7, np.int8), A(device), sg.Matrix.from_coo([0], [1])):
+        sg.save(tmp_path / "x.npz", x)
+        back = sg.load(tmp_path / "x.npz")
+        assert type(back) is type(x) and back.isequal(x.to("cpu"), check_dtype=True)
+    wide = sg.Vector.from_coo([5, 2**40], [1, 2], size=2**40 + 1)
+    sg.save(tmp_path / "wide.npz", wide)
+    assert sg.load(tmp_path / "wide.npz").isequal(wide, check_dtype=True)
+    with pytest.raises(FormatError, match=r"holds a Vector; spgraph\.load"):
+        sg.read(tmp_path / "wide.npz")
+    with pytest.raises(FormatError, match=r"ends with \.npz"):
+        sg.save(tmp_path / "x.npy", v)
+    with pytest.raises(FileNotFoundError):
+        sg.load(tmp_path / "none.npz")
+    for broken in (
+        {"shape": [3], "indices": [0, 3], "data": [1, 2]},
+        {"shape": [3], "indices": [1, 0], "data": [1, 2]},
+        {"shape": [3], "indices": [1], "data": [1, 2]},
+        {"shape": [3, 3], "indices": [1], "data": [1]},
+    ):
+        np.savez(tmp_path / "broken.npz", format=np.array(b"vector"), **broken)
+        with pytest.raises(FormatError, match=r"broken\.npz"):
+            sg.load(tmp_path / "broken.npz")

@@ -1,5 +1,5 @@
 """Graph files: `read` and `write`."""
 
-from spgraph.io.files import read, write
+from spgraph.io.files import load, read, save, write
 
-__all__ = ["read", "write"]
+__all__ = ["load", "read", "save", "write"]

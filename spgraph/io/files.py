@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from spgraph.containers import Matrix
+from spgraph.containers import Matrix, Vector
 from spgraph.containers.matrix import as_matrix
 from spgraph.errors import FormatError
 from spgraph.io import dimacs, edge_list, matrix_market, npz
@@ -116,6 +116,44 @@ def write(path: str | os.PathLike[str], A: Any) -> None:
     A = as_matrix(A).to("cpu")
     with replacing(name, compression) as stream:
         (npz if suffix == ".npz" else matrix_market).write(stream, A)
+
+
+def save(path: str | os.PathLike[str], x: Any) -> None:
+    """Writes a Vector, or a Matrix or what one can be made from, to an .npz file of plain arrays.
+
+    What is written comes back from `load` as it was: positions, values, types, whatever device it
+    is on now. The file appears whole or not at all. FormatError for another suffix.
+
+    >>> import pathlib, tempfile
+    >>> import spgraph as sg
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ranks.npz"
+    >>> sg.save(path, sg.Vector.from_coo([2], [0.5], size=4))
+    >>> list(sg.load(path))
+    [(2, 0.5)]
+    """
+    name = _npz_name(path)
+    x = (x if isinstance(x, Vector) else as_matrix(x, "x")).to("cpu")
+    with replacing(name, "") as stream:
+        npz.write(stream, x)
+
+
+def load(path: str | os.PathLike[str]) -> Matrix | Vector:
+    """The Vector or Matrix in an .npz file that `save` (or `write`, or SciPy's save_npz) wrote, on
+    the CPU.
+
+    Nothing is unpickled, and every index is checked: FormatError for a file that is something else.
+    """
+    name = _npz_name(path)
+    if not os.path.isfile(name):
+        raise FileNotFoundError(f"path: there is no file {name}")
+    return npz.parse_any(name, None)
+
+
+def _npz_name(path: str | os.PathLike[str]) -> str:
+    name = os.fsdecode(path)
+    if not name.lower().endswith(".npz"):
+        raise FormatError(f"{name}: expected a name that ends with .npz")
+    return name
 
 
 def _suffixes(path: str, known: tuple[str, ...]) -> tuple[str, str]:

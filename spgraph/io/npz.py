@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse
 
-from spgraph.containers import Matrix
+from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import index_dtype
 from spgraph.containers.vector import value_dtype
 from spgraph.errors import FormatError
@@ -35,6 +35,14 @@ def parse(path: str, content: bytes | None) -> Matrix:
     The layout is that of scipy.sparse.save_npz (csr, csc, coo, bsr, dia), perhaps with the keys
     `iso` and `symmetric` that `write` adds. Nothing is ever unpickled, and every index is checked.
     """
+    found = parse_any(path, content)
+    if isinstance(found, Vector):
+        raise FormatError(f"{path}: it holds a Vector; spgraph.load reads it")
+    return found
+
+
+def parse_any(path: str, content: bytes | None) -> Matrix | Vector:
+    """As `parse`, or the Vector that `write` wrote."""
     try:
         with open(path, "rb") if content is None else io.BytesIO(content) as stream:
             return _load(stream)
@@ -50,8 +58,20 @@ def parse(path: str, content: bytes | None) -> Matrix:
         ) from error
 
 
-def write(stream: IO[bytes], A: Matrix) -> None:
-    """A in SciPy's csr layout and two more keys; an iso A is one value, which SciPy refuses."""
+def write(stream: IO[bytes], A: Matrix | Vector) -> None:
+    """A in SciPy's csr layout and two more keys; an iso A is one value, which SciPy refuses. A
+    Vector as its size, indices and values.
+    """
+    if isinstance(A, Vector):
+        indices, values = A.to_coo()
+        np.savez(
+            stream,
+            format=np.array(b"vector"),
+            shape=np.array(A.shape),
+            indices=indices,
+            data=values,
+        )
+        return
     np.savez(
         stream,
         format=np.array(b"csr"),
@@ -64,14 +84,17 @@ def write(stream: IO[bytes], A: Matrix) -> None:
     )
 
 
-def _load(stream: Any) -> Matrix:
+def _load(stream: Any) -> Matrix | Vector:
     archive = np.load(stream, allow_pickle=False)
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise ValueError("it holds one array, not an archive of arrays")
     with archive:
         arrays = {name: archive[name] for name in archive.files}
-    if arrays["format"].item() in (b"csr", "csr"):
+    layout = arrays["format"].item()
+    if layout in (b"csr", "csr"):
         return _csr(arrays)
+    if layout == b"vector":
+        return _vector(arrays)
     stream.seek(0)
     return _other(scipy.sparse.load_npz(stream))
 
@@ -103,6 +126,19 @@ def _csr(arrays: dict[str, np.ndarray]) -> Matrix:
     if iso:
         raise ValueError("the columns of a row do not ascend")
     return Matrix.from_scipy(scipy.sparse.csr_array((data, indices, indptr), shape=(nrows, ncols)))
+
+
+def _vector(arrays: dict[str, np.ndarray]) -> Vector:
+    (size,) = (int(extent) for extent in arrays["shape"])
+    indices, data = _indices("indices", arrays["indices"]), arrays["data"]
+    if size < 0 or data.shape != indices.shape:
+        raise ValueError(f"size {size}: there are {indices.size} indices and {data.size} values")
+    if indices.size and not 0 <= int(indices[0]) <= int(indices[-1]) < size:
+        raise ValueError(f"an index lies outside of 0..{size - 1}")
+    if (np.diff(indices) <= 0).any():
+        raise ValueError("the indices do not ascend")
+    data = data.astype(value_dtype(data.dtype), copy=False)
+    return Vector(size, data, indices=indices.astype(index_dtype(size), copy=False)).conform()
 
 
 def _indices(name: str, array: np.ndarray) -> np.ndarray:
