@@ -109,6 +109,7 @@ def power(
         now = sums[iteration & 1]
         source = u[iteration & 1]
         target = u[1 - (iteration & 1)]
+        gathered = u2 if hops == 2 else source
         shift = jump
         if leak != 0.0:
             shift += leak * total(sums[1 - (iteration & 1)], LOST, chunks)
@@ -133,10 +134,25 @@ def power(
                 chunk_start(indptr2, n, chunk, chunks),
                 chunk_start(indptr2, n, chunk + 1, chunks),
             ):
-                if hops == 2:
-                    y = sum_row(indptr2, indices2, a2, u2, i)
-                else:
-                    y = sum_row(indptr, indices, a, source, i)
+                # as sum_row: a call that takes arrays costs as much as a short row
+                p = np.uint64(indptr2[i])
+                stop = np.uint64(indptr2[i + 1])
+                s0 = s1 = s2 = s3 = 0.0
+                while p + np.uint64(4) <= stop:
+                    k0 = np.uint64(indices2[p])
+                    k1 = np.uint64(indices2[p + np.uint64(1)])
+                    k2 = np.uint64(indices2[p + np.uint64(2)])
+                    k3 = np.uint64(indices2[p + np.uint64(3)])
+                    s0 += multiply(a2[0] if ISO else a2[p], gathered[k0], 0, 0, 0, 0)
+                    s1 += multiply(a2[0] if ISO else a2[p + np.uint64(1)], gathered[k1], 0, 0, 0, 0)
+                    s2 += multiply(a2[0] if ISO else a2[p + np.uint64(2)], gathered[k2], 0, 0, 0, 0)
+                    s3 += multiply(a2[0] if ISO else a2[p + np.uint64(3)], gathered[k3], 0, 0, 0, 0)
+                    p += np.uint64(4)
+                while p < stop:
+                    k0 = np.uint64(indices2[p])
+                    s0 += multiply(a2[0] if ISO else a2[p], gathered[k0], 0, 0, 0, 0)
+                    p += np.uint64(1)
+                y = (s0 + s1) + (s2 + s3)
                 new = factor * y + keep * x[i] + shift * restart[i & restart_mask]
                 if norm == NORM_NONE:
                     by = scale[i & scale_mask]
