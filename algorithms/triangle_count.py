@@ -30,7 +30,7 @@ def triangle_count(A: Any) -> int:
     >>> sg.triangle_count(A)
     2
     """
-    L = _by_degree(undirected("triangle_count", A))[0]
+    L = _lower_by_degree(undirected("triangle_count", A))
     # C<L> = L plus.pair L': at each edge the third vertices that both its ends are joined to
     return int(reduce(mxm(L, L.T, plus_pair, mask=L.S)))
 
@@ -47,8 +47,8 @@ def undirected(name: str, A: Any) -> Matrix:
     return simple
 
 
-def _by_degree(A: Matrix) -> tuple[Matrix, Any]:
-    """(the lower triangle of A with the vertices in the order of falling degrees, that order).
+def _lower_by_degree(A: Matrix) -> Matrix:
+    """The lower triangle of A with the vertices in the order of falling degrees.
 
     There the row of a vertex holds its neighbours of higher degree, and these are few: at most
     sqrt(2 m) among m entries.
@@ -57,4 +57,4 @@ def _by_degree(A: Matrix) -> tuple[Matrix, Any]:
     order = xp.argsort(A.indptr[:-1] - A.indptr[1:], kind="stable")
     L = select_entries(extract(A, order, order), select.tril, -1)
     ones = xp.ones(1, np.int64)
-    return Matrix(A.nrows, A.ncols, L.indptr, L.indices, ones, iso=True), order
+    return Matrix(A.nrows, A.ncols, L.indptr, L.indices, ones, iso=True)
