@@ -32,9 +32,12 @@ def progress(text: str) -> Iterator[None]:
             display.stop()
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], total: Sequence[str]) -> list[str]:
-    """Lines of right-aligned columns; the direction, a word, aligned left."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, total, strict=True)]
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], total: Sequence[str] | None = None
+) -> list[str]:
+    """Lines of right-aligned columns, under a rule `total`; the direction, a word, aligned left."""
+    last = [] if total is None else [total]
+    widths = [max(map(len, column)) for column in zip(head, *rows, *last, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
         return "  ".join(
@@ -43,7 +46,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], total: Sequence[st
         )
 
     rule = "  ".join("-" * width for width in widths)
-    return [line(head), rule, *map(line, rows), rule, line(total)]
+    lines = [line(head), rule, *map(line, rows)]
+    return lines if total is None else [*lines, rule, line(total)]
 
 
 def facts(named: dict[str, str]) -> list[str]:

@@ -22,7 +22,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 import spgraph as sg
-from spgraph import cli, terminal
+from spgraph import cli, terminal, validation
 from spgraph.validation import Failure
 
 Run = Callable[..., tuple[int, str, str]]
@@ -90,9 +90,13 @@ def test_no_command_shows_the_help(run: Run) -> None:
             ("grid", 5, 7, "--remove", 0.2, "--seed", 9),
             lambda: sg.generators.grid(5, 7, remove=0.2, seed=9),
         ),
+        (
+            ("geometric", 40, 0.3, "--seed", 5),
+            lambda: sg.generators.random_geometric(40, 0.3, seed=5),
+        ),
     ],
 )
-@pytest.mark.parametrize("suffix", [".npz", ".mtx"])
+@pytest.mark.parametrize("suffix", [".npz", ".mtx", ".mtx.gz"])
 def test_generate_writes_the_graph_of_the_generator(
     words: tuple[Any, ...], expected: Callable[[], sg.Matrix], suffix: str, run: Run, tmp_path: Path
 ) -> None:
@@ -116,6 +120,13 @@ def test_info(run: Run, graph: Path) -> None:
     code, out, _ = run("info", graph)
     assert code == 0
     assert "8 x 8" in out and "7 (directed)" in out and "0 least" in out
+
+
+def test_info_draws_the_degrees(run: Run, graph: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need the extra plot")
+    code, out, err = run("info", graph, "--plot", tmp_path / "degrees.svg")
+    assert (code, err) == (0, "") and "8 x 8" in out
+    assert "<svg" in (tmp_path / "degrees.svg").read_text()
 
 
 # --- bfs ------------------------------------------------------------------------------------------
@@ -142,6 +153,7 @@ def test_bfs_writes_levels_and_parents(
         assert arrays["source"] == 0
         assert np.array_equal(arrays["level"], oracle(graph, 0))
         assert arrays["parent"].tolist() == [0, 0, 3, 1, 3, 3, -1, -1]
+        assert arrays["reached"].tolist() == 6 * [True] + 2 * [False]
     assert "reached  6 of 8 vertices, the last at level 3" in out
     assert "valid by the five checks of Graph500" in out
 
@@ -154,6 +166,9 @@ def test_bfs_as_json_with_trace(run: Run, graph: Path) -> None:
     # the default source is the vertex of largest degree
     assert result["source"] == 3 and result["reached"] == 6 and result["depth"] == 2
     assert result["failures"] == [] and result["device"] == "cpu"
+    # the same facts where every algorithm has them
+    assert result["algorithm"] == "bfs" and result["graph"]["vertices"] == 8
+    assert result["parameters"]["source"] == 3 and result["summary"]["reached"] == 6
     # six vertices and their twelve directed edges are reached
     assert result["traversed_edges"] == 12
     assert result["teps"] == pytest.approx(12 / result["seconds"])
@@ -199,7 +214,7 @@ def test_a_failed_validation_exits_1(
     run: Run, graph: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failure = Failure(5, 2, "vertex 2 has parent 4, but no edge leads from 4 to 2")
-    monkeypatch.setattr(cli, "validate_bfs", lambda *_, **__: [failure])
+    monkeypatch.setattr(validation, "validate_bfs", lambda *_, **__: [failure])
     code, out, _ = run("bfs", graph, "--symmetric", "--validate")
     assert code == 1
     assert "NOT VALID" in out and "check 5: vertex 2 has parent 4" in out
@@ -240,7 +255,11 @@ def bad_files(folder: Path) -> dict[str, Path]:
         (("bfs", "graph", "--source", "1.5"), "'1.5' is not a valid integer"),
         (("bfs", "graph", "--device", "tpu"), "tpu"),
         (("bfs", "graph", "--direction", "up"), "'up' is not one of"),
-        (("bfs", "graph", "-o", "out.txt"), "expected a name that ends in .npz, got out.txt"),
+        (("bfs", "graph", "-o", "out.txt"), "ends in .npz, .csv or .tsv, got out.txt"),
+        (("bfs", "graph", "--plot", "out.jpg"), "ends in .png, .pdf or .svg, got out.jpg"),
+        (("bfs", "graph", "--validate", "--no-parents"), "--validate: expected --parents"),
+        (("bfs", "graph", "--top", "0"), "0"),
+        (("info", "graph", "--plot", "nowhere/a.png"), "there is no folder nowhere"),
         (("bfs", "graph", "--plot", "nowhere/a.png"), "there is no folder nowhere"),
         (("bfs",), "Missing argument 'FILE'"),
         (("dfs", "graph"), "No such command 'dfs'"),

@@ -1,0 +1,139 @@
+"""Where an algorithm runs: on one device, over several, over blocks on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import spgraph as sg
+from spgraph import distributed
+from spgraph.cli import launch
+from spgraph.containers.arrays import check_device
+from spgraph.errors import FormatError
+
+PARTITIONS = ("edges", "random", "biased", "metis")
+
+
+def check(device: str | None, gpus: int | None, blocks: int | None, partition: str | None) -> None:
+    """ValueError where the four contradict each other, BackendUnavailable where there is no such
+    device: found out before any work.
+    """
+    for name, number in (("--gpus", gpus), ("--blocks", blocks)):
+        if number is not None and number < 1:
+            raise ValueError(f"{name}: expected an integer >= 1, got {number}")
+    if gpus is not None and blocks is not None:
+        raise ValueError("--blocks: expected --gpus or --blocks, got both")
+    if gpus is not None and device not in (None, "cuda"):
+        raise ValueError(
+            f"--gpus: expected --device cuda or none, got --device {device}; leave out one of them"
+        )
+    if blocks is not None and device not in (None, "cpu"):
+        raise ValueError(
+            f"--blocks: expected --device cpu or none, got --device {device}; "
+            "--gpus shares a graph out over GPUs"
+        )
+    if partition is not None and gpus is None and blocks is None:
+        raise ValueError(f"--partition: expected --gpus or --blocks with it, got {partition} alone")
+    processes = launch.processes()
+    if processes > 1:
+        _check_processes(processes, gpus, blocks)
+    if gpus is None:
+        check_device(device or "cpu")
+    else:  # the last of the GPUs is there if all are
+        check_device(launch.own_gpu() if processes > 1 else f"cuda:{gpus - 1}")
+
+
+def _check_processes(processes: int, gpus: int | None, blocks: int | None) -> None:
+    """ValueError where the numbers do not fit that of the processes, BackendUnavailable where they
+    cannot talk to each other.
+    """
+    started = f"for MPI has started {processes} processes"
+    if gpus is None and blocks is None:
+        raise ValueError(
+            f"--blocks: expected --blocks {processes} or --gpus {processes}, {started}; "
+            "leave out mpirun to run in one"
+        )
+    if gpus not in (None, processes):
+        raise ValueError(f"--gpus: expected {processes}, one a process, {started}; got {gpus}")
+    if blocks is not None and blocks % processes:
+        raise ValueError(f"--blocks: expected a multiple of {processes}, {started}; got {blocks}")
+    launch.world()
+
+
+def read(
+    file: Path,
+    symmetric: bool | None,
+    base: int | None,
+    gpus: int | None,
+    blocks: int | None,
+    partition: str | None,
+) -> sg.Matrix:
+    """The graph on the CPU; where MPI started several processes, in its place, of which each
+    process reads its share only.
+    """
+    if launch.processes() == 1 or (gpus is None and blocks is None):
+        return sg.read(file, symmetric=symmetric, base=base)
+    say = launch.communicator(gpus, blocks)
+    return distributed.read(
+        file,
+        say.blocks,
+        symmetric=symmetric,
+        base=base,
+        partition=partition or "edges",
+        communicator=say,
+    )
+
+
+def placed(
+    A: sg.Matrix, device: str | None, gpus: int | None, blocks: int | None, partition: str | None
+) -> Any:
+    """A, as `read` gives it, on `device` (None: the CPU), over so many GPUs, or over so many blocks
+    on the CPU.
+    """
+    if isinstance(A, distributed.DistributedMatrix):
+        return A
+    if gpus is not None:
+        return A.distribute(gpus, devices="cuda", partition=partition or "edges")
+    if blocks is not None:
+        return A.distribute(blocks, partition=partition or "edges")
+    return A.to(device or "cpu")
+
+
+def described(
+    G: Any, gpus: int | None, blocks: int | None, partition: str | None
+) -> dict[str, Any]:
+    """What to say of the place."""
+    shared = gpus if gpus is not None else blocks
+    if shared is None:
+        return {"device": G.device}
+    device = "cpu" if gpus is None else "cuda"
+    return {"device": device, "blocks": shared, "partition": partition or "edges"}
+
+
+def vector(path: str, A: Any) -> sg.Vector:
+    """The Vector that `sg.save` wrote to `path`, where A is."""
+    v = sg.load(path)
+    if not isinstance(v, sg.Vector):
+        raise FormatError(
+            f"{path}: expected a Vector, as -o of another run writes one; got a Matrix"
+        )
+    return v.to(A.device)
+
+
+def on_host(result: Any, name: str) -> dict[str, Any]:
+    """The parts of a result by name, each as a whole on the CPU, which waits until the devices have
+    finished. What is no tuple of names itself is called `name`.
+    """
+    parts = result._asdict() if hasattr(result, "_asdict") else {name: result}
+    return {name: _whole(part) for name, part in parts.items() if part is not None}
+
+
+def _whole(x: Any) -> Any:
+    if hasattr(x, "gather"):  # it is shared out
+        x = x.gather()
+    return x.to("cpu") if hasattr(x, "to") else x
+
+
+def is_root() -> bool:
+    """Whether this process prints and writes: one of those that MPI started does."""
+    return launch.rank() == 0
