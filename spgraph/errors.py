@@ -31,6 +31,12 @@ class BackendUnavailable(RuntimeError):
     """A device or library that was asked for is not there. The message says what to install."""
 
 
+class CommunicationError(RuntimeError):
+    """Blocks, devices or processes could not reach each other, or one of them was lost. The message
+    names the device, the collective and the process.
+    """
+
+
 class ConvergenceError(RuntimeError):
     """An iteration ran out of steps; `result` holds the last iterate."""
 

@@ -1,0 +1,16 @@
+"""How blocks exchange arrays: one contract, `Communicator`, kept in three ways."""
+
+from spgraph.distributed.communicators.local import LocalCommunicator
+from spgraph.distributed.communicators.mpi import MpiCommunicator
+from spgraph.distributed.communicators.nccl import NcclCommunicator
+from spgraph.distributed.communicators.protocol import Communicator, Op
+from spgraph.distributed.communicators.store import TcpStore
+
+__all__ = [
+    "Communicator",
+    "LocalCommunicator",
+    "MpiCommunicator",
+    "NcclCommunicator",
+    "Op",
+    "TcpStore",
+]

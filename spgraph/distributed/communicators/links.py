@@ -1,0 +1,347 @@
+"""NCCL as it is: communicators of the GPUs of this process, groups of calls, their failures.
+
+Arrays are flat and contiguous here, one for each GPU of this process, and go as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers.arrays import Array, import_cupy, on_device
+from spgraph.distributed.communicators import watchdog
+from spgraph.distributed.communicators.protocol import Op, split, starts_of
+from spgraph.distributed.communicators.store import TcpStore
+from spgraph.errors import BackendUnavailable, CommunicationError
+
+NOT_READY = 600  # cudaErrorNotReady, of an event
+SPIN, NAP, POLL = 0.002, 0.00005, 0.05  # seconds: of busy waiting, between looks, between checks
+INIT, DESTROY = 60.0, 10.0  # seconds for calls of NCCL that wait for the other processes
+HEARSAY = 1.0  # seconds in which the loss of a process becomes known
+
+
+def load_nccl() -> Any:
+    """CuPy's module for NCCL."""
+    import_cupy()
+    from cupy.cuda import nccl
+
+    if not nccl.available:
+        raise BackendUnavailable(
+            "NcclCommunicator: CuPy finds no NCCL: pip install 'spgraph[cuda13]' (or [cuda12])"
+        )
+    return nccl
+
+
+def number_of(device: str) -> int:
+    """The N of 'cuda:N'."""
+    return int(device.partition(":")[2])
+
+
+@dataclass(frozen=True)
+class Link:
+    """The communicator of NCCL for a local block."""
+
+    block: int
+    device: str
+    comm: Any
+
+    def stream(self) -> int:
+        """The device's current stream."""
+        return import_cupy().cuda.get_current_stream(number_of(self.device)).ptr
+
+
+class Links:
+    """The links of this process, how they are called together, and what happens when they fail.
+
+    After a failure every call raises CommunicationError: NCCL cannot be used any further.
+    """
+
+    def __init__(self, links: Sequence[Link], blocks: int, store: TcpStore | None) -> None:
+        self.links = tuple(links)
+        self.blocks = blocks
+        self.store = store
+        self.nccl = load_nccl()
+        self.collective = "the beginning"  # the latest, for messages
+        self.broken: str | None = None
+        self._at: Link | None = None  # whose call may be failing
+        if store is not None:
+            store.when_lost(self._on_loss)
+
+    @classmethod
+    def of_devices(cls, devices: Sequence[str]) -> Links:
+        """Links between GPUs of this process."""
+        nccl = load_nccl()
+        try:
+            comms = nccl.NcclCommunicator.initAll([number_of(device) for device in devices])
+        except nccl.NcclError as error:
+            raise CommunicationError(
+                f"NCCL cannot connect {', '.join(devices)}: {error}; NCCL_DEBUG=INFO tells more"
+            ) from error
+        links = [Link(k, *pair) for k, pair in enumerate(zip(devices, comms, strict=True))]
+        return cls(links, len(links), None)
+
+    @classmethod
+    def of_process(cls, device: str, store: TcpStore) -> Links:
+        """The link of this process's GPU to those of the others."""
+        nccl = load_nccl()
+        if store.rank == 0:
+            store.set("nccl", nccl.get_unique_id())
+        key = store.get("nccl")
+        store.barrier("nccl/start")  # who has not even come is missed here, with a clear message
+
+        def connect() -> Any:
+            with on_device(device):  # the current device is a matter of the thread
+                return nccl.NcclCommunicator(store.processes, key, store.rank)
+
+        what = f"NCCL: process {store.rank} of {store.processes} connecting {device}"
+        try:
+            comm = watchdog.in_time(what, INIT, connect, lambda: store.lost)
+        except nccl.NcclError as error:
+            raise CommunicationError(f"{what}: {error}; NCCL_DEBUG=INFO tells more") from error
+        return cls([Link(store.rank, device, comm)], store.processes, store)
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
+        """New arrays of the parts of all blocks, of which sizes[q] elements come from block q."""
+        each, starts, byte = parts[0].dtype.itemsize, starts_of(sizes), self.nccl.NCCL_UINT8
+        came = self.empty([starts[-1]] * len(parts), parts[0].dtype)
+        if starts[-1] == 0:
+            return came
+        if len(set(sizes)) == 1:
+            with self._group():
+                for link, part, target in self._each(parts, came):
+                    link.comm.allGather(
+                        part.data.ptr, target.data.ptr, part.nbytes, byte, link.stream()
+                    )
+            return came
+        for link, part, target in self._each(parts, came):
+            _copy(link, part, target[starts[link.block] : starts[link.block + 1]])
+        with self._group():
+            for link, part, target in self._each(parts, came):
+                stream = link.stream()
+                for q in range(self.blocks):
+                    if q != link.block and part.nbytes:
+                        link.comm.send(part.data.ptr, part.nbytes, byte, q, stream)
+                    if q != link.block and sizes[q]:
+                        at = target.data.ptr + starts[q] * each
+                        link.comm.recv(at, sizes[q] * each, byte, q, stream)
+        return came
+
+    def exchange(
+        self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
+    ) -> list[list[Array]]:
+        """parts[k][q] to block q; sizes[k][p] elements come to local block k from block p."""
+        byte = self.nccl.NCCL_UINT8
+        whole = self.empty([sum(row) for row in sizes], parts[0][0].dtype)
+        came = [split(*pair) for pair in zip(whole, sizes, strict=True)]
+        for link, row, targets in self._each(parts, came):
+            _copy(link, row[link.block], targets[link.block])
+        if self.blocks == 1:
+            return came
+        with self._group():
+            for link, row, targets in self._each(parts, came):
+                stream = link.stream()
+                for q, (part, target) in enumerate(zip(row, targets, strict=True)):
+                    if q != link.block and part.nbytes:
+                        link.comm.send(part.data.ptr, part.nbytes, byte, q, stream)
+                    if q != link.block and target.nbytes:
+                        link.comm.recv(target.data.ptr, target.nbytes, byte, q, stream)
+        return came
+
+    def reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
+        """New arrays of the reduction of all parts."""
+        came = self.empty([part.size for part in parts], parts[0].dtype)
+        kind, how = self._number(parts[0].dtype), self._operation(op)
+        if parts[0].size:
+            with self._group():
+                for link, part, target in self._each(parts, came):
+                    link.comm.allReduce(
+                        part.data.ptr, target.data.ptr, part.size, kind, how, link.stream()
+                    )
+        return came
+
+    def reduce_slices(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
+        """New arrays of the slice of each local block of the reduction of all parts."""
+        came = self.empty([sizes[link.block] for link in self.links], parts[0].dtype)
+        each = parts[0].dtype.itemsize
+        kind, how = self._number(parts[0].dtype), self._operation(op)
+        if sum(sizes) == 0:
+            return came
+        with self._group():
+            for link, part, target in self._each(parts, came):
+                stream = link.stream()
+                if len(set(sizes)) == 1:
+                    link.comm.reduceScatter(
+                        part.data.ptr, target.data.ptr, sizes[0], kind, how, stream
+                    )
+                    continue
+                for q, (first, size) in enumerate(zip(starts_of(sizes), sizes, strict=False)):
+                    if size:
+                        at, here = part.data.ptr + first * each, target.data.ptr
+                        link.comm.reduce(
+                            at, here if q == link.block else 0, size, kind, how, q, stream
+                        )
+        return came
+
+    def spread(self, array: Array | None, size: int, dtype: np.dtype, root: int) -> list[Array]:
+        """New arrays of the `size` elements of `array`, which is block root's."""
+        came = self.empty([size] * len(self.links), dtype)
+        if size:
+            with self._group():
+                for link, target in self._each(came):
+                    source = array if array is not None and link.block == root else target
+                    link.comm.broadcast(
+                        source.data.ptr,
+                        target.data.ptr,
+                        target.nbytes,
+                        self.nccl.NCCL_UINT8,
+                        root,
+                        link.stream(),
+                    )
+        return came
+
+    def empty(self, counts: Sequence[int], dtype: np.dtype) -> list[Array]:
+        """New arrays, one on each device."""
+        arrays = []
+        for link, count in zip(self.links, counts, strict=True):
+            with on_device(link.device) as cupy:
+                arrays.append(cupy.empty(count, dtype))
+        return arrays
+
+    @contextlib.contextmanager
+    def _group(self) -> Iterator[None]:
+        """Calls of NCCL that belong together: it starts them when all have been said."""
+        self.ready()
+        self._at = None
+        try:
+            self.nccl.groupStart()
+            try:
+                yield
+            except BaseException:
+                # an open group would swallow all later calls
+                with contextlib.suppress(self.nccl.NcclError):
+                    self.nccl.groupEnd()
+                raise
+            self._at = None
+            self.nccl.groupEnd()
+        except RuntimeError as error:  # NcclError, CUDARuntimeError
+            raise self._failure(self._guilty(), error) from error
+
+    def _each(self, *lists: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """The links, each with its items of `lists`."""
+        for link, *items in zip(self.links, *lists, strict=True):
+            self._at = link
+            yield (link, *items)
+
+    def _number(self, dtype: np.dtype) -> int:
+        """NCCL's number for a type that it reduces."""
+        return getattr(self.nccl, f"NCCL_{dtype.name.upper()}")
+
+    def _operation(self, op: Op) -> int:
+        """NCCL's number for an operation. Of bytes that are 0 or 1, the greatest is their or."""
+        return getattr(self.nccl, {"or": "NCCL_MAX"}.get(op, f"NCCL_{op.upper()}"))
+
+    # --- waiting, and failures --------------------------------------------------------------------
+
+    def ready(self) -> None:
+        """Raise what has failed before."""
+        if self.broken is not None:
+            raise CommunicationError(self.broken)
+
+    def check(self) -> None:
+        """Raise what NCCL has met since, or the loss of a process."""
+        self.ready()
+        for link in self.links:
+            try:
+                link.comm.check_async_error()
+            except RuntimeError as error:
+                raise self._failure(link.device, error) from error
+
+    def wait(self, event: Any, device: str) -> None:
+        """Wait on the host until a CUDA event of `device` has come, or can no longer come."""
+        runtime = import_cupy().cuda.runtime
+        started = looked = time.monotonic()
+        while (status := runtime.eventQuery(event.ptr)) == NOT_READY:
+            now = time.monotonic()
+            if now - started > SPIN:
+                time.sleep(NAP)
+            if now - looked > POLL:
+                looked = now
+                self.check()
+        if status:
+            raise self._failure(device, runtime.CUDARuntimeError(status))
+
+    def finish(self) -> None:
+        """Wait for all calls, on all devices."""
+        for link in self.links:
+            with on_device(link.device) as cupy:
+                event = cupy.cuda.Event(disable_timing=True)
+                event.record(cupy.cuda.get_current_stream())
+                self.wait(event, link.device)
+
+    def destroy(self) -> None:
+        """Free what NCCL holds; all processes do so at about the same time."""
+
+        def run() -> None:
+            for link in self.links:
+                link.comm.destroy()
+
+        devices = ", ".join(link.device for link in self.links)
+        watchdog.in_time(f"NCCL: closing {devices}", DESTROY, run)
+
+    def abandon(self, reason: str) -> None:
+        """Be of no more use. Kernels of NCCL that wait for others end by `abort`, which may hang:
+        nobody waits for it.
+        """
+        self.broken = reason
+        for link in self.links:
+            watchdog.in_background(link.comm.abort)
+
+    def _guilty(self) -> str:
+        """The device whose call has failed, or of which NCCL says so, or all."""
+        if self._at is not None:
+            return self._at.device
+        guilty = []
+        for link in self.links:
+            try:
+                link.comm.check_async_error()
+            except RuntimeError:
+                guilty.append(link.device)
+        return ", ".join(guilty or [link.device for link in self.links])
+
+    def _message(self, devices: str, reason: object) -> str:
+        who = f", process {self.store.rank} of {self.store.processes}" if self.store else ""
+        return f"NCCL: {devices}{who}, in or after {self.collective}: {reason}"
+
+    def _failure(self, devices: str, error: BaseException) -> CommunicationError:
+        """The error to raise; all is abandoned, and the other processes are told.
+
+        NCCL may notice the loss of a process before the store has told of it, and knows less.
+        """
+        if self.store is not None and self.store.lost_within(HEARSAY):
+            self._on_loss(str(self.store.lost))
+        if self.broken is None:
+            self.abandon(self._message(devices, error))
+            if self.store is not None:
+                self.store.fail(str(error))
+        return CommunicationError(self.broken)
+
+    def _on_loss(self, reason: str) -> None:
+        """Another process is lost; called from the thread of the store."""
+        if self.broken is None:
+            message = self._message(", ".join(link.device for link in self.links), reason)
+            self.abandon(message)
+            if watchdog.launched():
+                watchdog.end_process(message)
+
+
+def _copy(link: Link, source: Array, target: Array) -> None:
+    """`source` to `target`, both on the link's device."""
+    with on_device(link.device):
+        target.data.copy_from_device_async(source.data, source.nbytes)

@@ -1,0 +1,306 @@
+"""GPUs through NCCL: several of one process, or one a process on any number of hosts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from spgraph.containers.arrays import Array, array_module, check_device, on_device
+from spgraph.distributed.communicators.links import Links
+from spgraph.distributed.communicators.protocol import (
+    Op,
+    check_matrix,
+    check_one_type,
+    check_op,
+    check_own_sizes,
+    check_parts,
+    check_root,
+    check_sizes,
+    check_slices,
+    check_sources,
+    check_values,
+    fold,
+    split,
+    type_code,
+)
+from spgraph.distributed.communicators.readback import Readback
+from spgraph.distributed.communicators.store import TcpStore
+from spgraph.errors import CommunicationError
+
+HEADER = 12  # 64-bit words that describe the array of a broadcast
+
+
+class NcclCommunicator:
+    """A `Communicator` of GPUs, one block each, made by `for_devices` or `for_process`.
+
+    Messages go as bytes, so that every type travels. What NCCL lacks for reductions is done here:
+    bool reduces as uint8, 16-bit integers as 32-bit ones; `or` of integers gathers and combines
+    locally. There is no all-to-all in NCCL: it is a group of sends and receives, and so is an
+    all_gather of unequal sizes. Temporary arrays come from CuPy's pool, which reuses them;
+    `peak_bytes` is the most that one call needed on a device.
+
+    A process that ends is noticed by its line to the `TcpStore`, whatever NCCL and its kernels do.
+    Every other process then tells NCCL to give up and raises CommunicationError, from the call that
+    waits or else from the next; one that the command `spgraph` launched ends with status 70.
+    """
+
+    name = "nccl"
+
+    def __init__(self, links: Links) -> None:
+        self._links = links
+        store = links.store
+        self.blocks = links.blocks
+        self.local = range(links.links[0].block, links.links[-1].block + 1)
+        self.devices = tuple(link.device for link in links.links)
+        self.processes = 1 if store is None else store.processes
+        self.rank = 0 if store is None else store.rank
+        self.bytes_sent = self.calls = self.peak_bytes = 0
+        self._readback = Readback(self.devices)
+        self._closed = False
+
+    @classmethod
+    def for_devices(cls, devices: Sequence[str]) -> NcclCommunicator:
+        """A communicator of this process alone, which drives all `devices`.
+
+        Errors: ValueError for a CPU or a GPU named twice; BackendUnavailable without NCCL;
+        CommunicationError when NCCL cannot connect them.
+        """
+        names = [check_device(device) for device in devices]
+        if not names or "cpu" in names or len(set(names)) < len(names):
+            raise ValueError(
+                f"NcclCommunicator: devices: expected different GPUs, got {list(devices)}; "
+                "LocalCommunicator takes several blocks on one device"
+            )
+        return cls(Links.of_devices(names))
+
+    @classmethod
+    def for_process(cls, device: str, store: TcpStore) -> NcclCommunicator:
+        """A communicator of the processes that meet in `store` and drive one GPU each: block r is
+        on the `device` of process r. From then on the store is the communicator's, which closes it.
+
+        Errors: those of `for_devices`; CommunicationError when a process does not come, too.
+        """
+        name = check_device(device)
+        if name == "cpu":
+            raise ValueError("NcclCommunicator: device: expected a GPU, got 'cpu'")
+        return cls(Links.of_process(name, store))
+
+    # --- collectives ------------------------------------------------------------------------------
+
+    def all_gather(
+        self, parts: Sequence[Array], *, sizes: Sequence[int] | None = None
+    ) -> list[Array]:
+        """All parts joined. See `Communicator`."""
+        dtype = check_parts("all_gather", parts, self.devices)
+        self._begin("all_gather", (self.blocks - 1) * sum(part.nbytes for part in parts))
+        if sizes is None:
+            rows = self._host_rows([[part.size, type_code(dtype)] for part in parts])
+            check_one_type("all_gather", rows[:, 1])
+            found = rows[:, 0].tolist()
+        else:
+            found = check_sizes("all_gather", sizes, self.blocks)
+            check_own_sizes("all_gather", parts, found, self.local)
+        return self._links.gather(self._map(_flat, parts), found)
+
+    def all_to_all(
+        self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
+    ) -> list[list[Array]]:
+        """result[k][p] is what block p sent to local block k. See `Communicator`."""
+        dtype = check_matrix("all_to_all", parts, self.devices, self.blocks)
+        own = sum(row[block].nbytes for block, row in zip(self.local, parts, strict=True))
+        self._begin("all_to_all", sum(part.nbytes for row in parts for part in row) - own)
+        if sizes is None:
+            rows = self._host_rows(
+                [[*(part.size for part in row), type_code(dtype)] for row in parts]
+            )
+            check_one_type("all_to_all", rows[:, -1])
+            found = [rows[:, block].tolist() for block in self.local]
+        else:
+            found = check_sources("all_to_all", parts, sizes, self.blocks, self.local)
+        return self._links.exchange(
+            self._map(lambda row: [_flat(part) for part in row], parts), found
+        )
+
+    def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
+        """The reduction. See `Communicator`."""
+        dtype = check_parts("all_reduce", parts, self.devices, dimensions=None)
+        check_op("all_reduce", op, dtype)
+        shape = parts[0].shape
+        if any(part.shape != shape for part in parts):
+            raise ValueError(f"all_reduce: expected parts of one shape, got {shape} and others")
+        self._begin("all_reduce", (self.blocks - 1) * sum(part.nbytes for part in parts))
+        flat = self._map(_flat, parts)
+        if _gathers(op, dtype):
+            sizes = [parts[0].size] * self.blocks
+            self._needed(self.blocks * parts[0].nbytes)
+            wholes = self._links.gather(flat, sizes)
+            came = self._map(lambda whole: fold(split(whole, sizes), op), wholes)
+        else:
+            sent = self._map(_widened, flat)
+            self._needed(2 * sent[0].nbytes if sent[0].itemsize > dtype.itemsize else 0)
+            came = self._map(lambda x: _narrowed(x, dtype), self._links.reduce(sent, op))
+        return [array.reshape(shape) for array in came]
+
+    def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
+        """Slice q of the reduction for block q. See `Communicator`."""
+        dtype = check_parts("reduce_scatter", parts, self.devices)
+        check_op("reduce_scatter", op, dtype)
+        found = check_slices("reduce_scatter", parts, sizes, self.blocks)
+        own = [found[block] for block in self.local]
+        self._begin("reduce_scatter", sum((sum(found) - n) * dtype.itemsize for n in own))
+        flat = self._map(_flat, parts)
+        if _gathers(op, dtype):
+            self._needed(max(own) * self.blocks * dtype.itemsize)
+            pieces = [split(part, found) for part in flat]
+            rows = self._links.exchange(pieces, [[n] * self.blocks for n in own])
+            return self._map(lambda row: fold(row, op), rows)
+        sent = self._map(_widened, flat)
+        self._needed(2 * sent[0].nbytes if sent[0].itemsize > dtype.itemsize else 0)
+        came = self._links.reduce_slices(sent, found, op)
+        return self._map(lambda x: _narrowed(x, dtype), came)
+
+    def broadcast(self, array: Array | None, root: int) -> list[Array]:
+        """Copies of `array`. See `Communicator`."""
+        check_root("broadcast", array, root, self.blocks, self.local)
+        if array is not None:
+            device = self.devices[root - self.local.start]
+            check_parts("broadcast", [array], [device], dimensions=None)
+            with on_device(device):
+                flat = _flat(array)
+        self._begin("broadcast", 0 if array is None else (self.blocks - 1) * array.nbytes)
+        shape, dtype = self._described(array, root)
+        size = int(np.prod(shape, dtype=np.int64))
+        came = self._links.spread(None if array is None else flat, size, dtype, root)
+        return [target.reshape(shape) for target in came]
+
+    # --- numbers on the host ----------------------------------------------------------------------
+
+    def agree(self, values: np.ndarray, op: Op) -> np.ndarray:
+        """`values` of all processes reduced. See `Communicator`."""
+        check_values("agree", values, op)
+        self._begin("agree", 0)
+        if self.processes == 1:
+            return values.copy()
+        rows = self._host_rows([np.ascontiguousarray(values).view(np.int64)])
+        return fold(list(rows.view(values.dtype)), op)
+
+    def fetch(self, arrays: Sequence[Array]) -> list[np.ndarray]:
+        """Host copies, waited for together. See `Communicator`."""
+        check_parts("fetch", arrays, self.devices, dimensions=None)
+        self._links.ready()
+        return self._readback.fetch(arrays, self.wait)
+
+    def wait(self, event: Any, device: str) -> None:
+        """Wait on the host until a CUDA event of `device` has come.
+
+        CommunicationError when it cannot come: NCCL or the device has failed, a process is lost.
+        """
+        self._links.wait(event, device)
+
+    def check(self) -> None:
+        """Raise what NCCL has met since, or the loss of a process. See `Communicator`."""
+        self._links.check()
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Wait for earlier collectives, then leave together with the other processes."""
+        if self._closed:
+            return
+        self._closed = True
+        links, store = self._links, self._links.store
+        if links.broken is None:
+            links.finish()
+            if store is not None:  # who comes much later finds the others gone in peace
+                with contextlib.suppress(CommunicationError):
+                    store.barrier("nccl/end")
+        if links.broken is None:
+            links.destroy()
+            links.broken = "NcclCommunicator: it is closed"
+        if store is not None:
+            store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None:
+            self.close()
+            return
+        # the others must not wait for a process that has left for an error
+        self._closed = True
+        reason = f"{type(error).__name__}: {error}"
+        if self._links.store is not None:
+            self._links.store.fail(reason)
+        if self._links.broken is None:
+            self._links.abandon(f"NcclCommunicator: it ended with {reason}")
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def _begin(self, name: str, sent: int) -> None:
+        self._links.ready()
+        self._links.collective = name
+        self.calls += 1
+        self.bytes_sent += sent
+
+    def _needed(self, temporary: int) -> None:
+        self.peak_bytes = max(self.peak_bytes, temporary)
+
+    def _map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """function(item) of each local block, on its device."""
+        found = []
+        for device, item in zip(self.devices, items, strict=True):
+            with on_device(device):
+                found.append(function(item))
+        return found
+
+    def _host_rows(self, rows: Sequence[Any]) -> np.ndarray:
+        """A row of 64-bit integers of every block, on the host: one small all_gather."""
+        own = [np.asarray(row, np.int64) for row in rows]
+        if self.processes == 1:
+            return np.stack(own)
+        sent = []
+        for device, row in zip(self.devices, own, strict=True):
+            with on_device(device) as cupy:
+                sent.append(cupy.asarray(row))
+        came = self._links.gather(sent, [own[0].size] * self.blocks)
+        return self._readback.fetch(came, self.wait)[0].reshape(self.blocks, -1)
+
+    def _described(self, array: Array | None, root: int) -> tuple[tuple[int, ...], np.dtype]:
+        """The shape and type of the array of a broadcast, in every process."""
+        if array is not None and self.processes == 1:
+            return array.shape, array.dtype
+        row = np.zeros(HEADER, np.int64)
+        if array is not None:
+            if array.ndim > HEADER - 2:
+                raise ValueError(f"broadcast: at most {HEADER - 2} dimensions, got {array.ndim}")
+            row[:2] = ord(array.dtype.char), array.ndim
+            row[2 : 2 + array.ndim] = array.shape
+        char, ndim, *shape = self._host_rows([row] * len(self.local))[root].tolist()
+        return tuple(shape[:ndim]), np.dtype(chr(char))
+
+
+def _flat(array: Array) -> Array:
+    """The elements side by side: a view if they are."""
+    return array_module(array).ascontiguousarray(array).reshape(-1)
+
+
+def _widened(array: Array) -> Array:
+    """`array` in a type that NCCL reduces."""
+    if array.dtype == np.bool_:
+        return array.view(np.uint8)
+    narrow = array.dtype.kind in "iu" and array.dtype.itemsize == 2
+    return array.astype(np.int32) if narrow else array
+
+
+def _narrowed(array: Array, dtype: np.dtype) -> Array:
+    """What `_widened` made of `dtype`, in that type again: sums keep their lower half."""
+    return array.view(dtype) if dtype == np.bool_ else array.astype(dtype, copy=False)
+
+
+def _gathers(op: Op, dtype: np.dtype) -> bool:
+    """True where NCCL has no reduction for it: the bits of integers."""
+    return op == "or" and dtype.kind != "b"

@@ -1,0 +1,270 @@
+"""What every communicator promises, and the questions about arguments that all of them ask."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, Self, get_args
+
+import numpy as np
+
+from spgraph.containers.arrays import Array, array_module, device_of
+
+Op = Literal["sum", "min", "max", "or"]
+
+
+class Communicator(Protocol):
+    """How the blocks 0..blocks-1 of a distribution exchange arrays.
+
+    One process drives the blocks `local`, a contiguous range; every list of arrays has one item for
+    each local block, in order. An argument lives on the device of its block, and so does a result.
+    Every process calls the same collectives in the same order; the calls of one process come from
+    one thread at a time.
+
+    - Element types: bool, integers and floats, the same in all blocks. `min` and `max` omit
+      NaN, as the monoids of those names do; `or` is that of the bits, for integers and bool; `sum`
+      keeps the type and is refused for bool.
+    - A result never shares memory with an argument. Blocks on one device may share one result of
+      all_gather, all_reduce and broadcast: those are read-only by convention.
+    - Sums of floats are added up in the order of the blocks, so that they are the same in every run
+      (NCCL adds in an order of its own, which is fixed for a number of devices and a size).
+    - On CUDA devices everything is asynchronous: a collective waits for the current stream of each
+      local device, and what later goes to these streams waits for the collective. Only sizes that
+      have to be exchanged between processes are waited for by the host.
+    - A failure, be it of a device, of the library or of another process, raises
+      `spgraph.errors.CommunicationError`, after which the communicator is of no more use.
+    """
+
+    name: str  # "local", "nccl" or "mpi"
+    blocks: int
+    local: range
+    devices: tuple[str, ...]  # full names, one for each local block
+    processes: int
+    rank: int  # of this process
+    bytes_sent: int  # by local blocks to other blocks, payload only, since the beginning
+    calls: int  # collectives since the beginning
+    peak_bytes: int  # largest total of the buffers that the communicator has kept for itself
+
+    def all_gather(
+        self, parts: Sequence[Array], *, sizes: Sequence[int] | None = None
+    ) -> list[Array]:
+        """For each local block: the 1-D parts of all blocks, joined in their order.
+
+        Sizes may differ between blocks. `sizes`, one a block, saves their exchange.
+        """
+        ...
+
+    def all_to_all(
+        self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
+    ) -> list[list[Array]]:
+        """result[k][p] is what block p sent to local block k.
+
+        parts[k][q] goes from local block k to block q. 1-D; sizes differ freely, zero included.
+        `sizes`, where sizes[k][p] elements come to local block k from block p, saves their
+        exchange: of arrays that travel in pairs only the first has to ask.
+        """
+        ...
+
+    def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
+        """For each local block: the parts of all blocks, of one shape, reduced by `op`."""
+        ...
+
+    def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
+        """For local block q: slice q of the reduction of all parts.
+
+        Every part is 1-D of sum(sizes) elements; slice q has sizes[q], the slices stand in order.
+        """
+        ...
+
+    def broadcast(self, array: Array | None, root: int) -> list[Array]:
+        """For each local block: a copy of the `array` of block `root`.
+
+        Only the process that drives block `root` gives the array; shape and type travel with it.
+        """
+        ...
+
+    def agree(self, values: np.ndarray, op: Op) -> np.ndarray:
+        """`values` of all processes reduced by `op`, on the host: counts that decide over a loop.
+
+        `values`, 1-D of int64 or float64, is what this process's blocks contribute together.
+        """
+        ...
+
+    def fetch(self, arrays: Sequence[Array]) -> list[np.ndarray]:
+        """Host copies of small arrays, one for each local block, with one wait for all devices.
+
+        Unlike `array.get()` it ends with an error where a collective that the arrays depend on
+        cannot complete.
+        """
+        ...
+
+    def check(self) -> None:
+        """Raise the error that an earlier collective has met since, if any. Does not wait."""
+        ...
+
+    def close(self) -> None:
+        """Free what the communicator holds, once earlier collectives are done. May be repeated."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+
+def check_parts(
+    name: str, parts: Sequence[Array], devices: Sequence[str], *, dimensions: int | None = 1
+) -> np.dtype:
+    """The element type of `parts`, one for each local block and on its device."""
+    if len(parts) != len(devices):
+        raise ValueError(
+            f"{name}: parts: expected one array for each local block, {len(devices)}, "
+            f"got {len(parts)}"
+        )
+    dtype: np.dtype | None = None
+    for part, device in zip(parts, devices, strict=True):
+        if dtype is None:
+            dtype = part.dtype
+            if dtype.kind not in "biuf" or dtype.itemsize > 8:
+                raise TypeError(f"{name}: expected bool, integers or floats, got {dtype}")
+        if part.dtype != dtype:
+            raise TypeError(
+                f"{name}: expected one type in all blocks, got {dtype} and {part.dtype}"
+            )
+        if dimensions is not None and part.ndim != dimensions:
+            raise ValueError(f"{name}: expected 1-D arrays, got the shape {part.shape}")
+        if device_of(part) != device:
+            raise ValueError(
+                f"{name}: expected an array on the block's device {device}, got one on "
+                f"{device_of(part)}; move it there first"
+            )
+    assert dtype is not None  # every process drives at least one block
+    return dtype
+
+
+def check_matrix(
+    name: str, parts: Sequence[Sequence[Array]], devices: Sequence[str], blocks: int
+) -> np.dtype:
+    """The element type of parts[k][q], which go from local block k to block q."""
+    if len(parts) != len(devices) or any(len(row) != blocks for row in parts):
+        raise ValueError(
+            f"{name}: parts: expected {blocks} arrays for each of {len(devices)} local blocks, "
+            f"got {[len(row) for row in parts]}"
+        )
+    flat = [part for row in parts for part in row]
+    return check_parts(name, flat, [device for device in devices for _ in range(blocks)])
+
+
+def check_sizes(name: str, sizes: Sequence[int], blocks: int) -> list[int]:
+    """`sizes` as a list of integers, one a block."""
+    found = [int(size) for size in sizes]
+    if len(found) != blocks or min(found) < 0:
+        raise ValueError(f"{name}: sizes: expected {blocks} sizes, one a block, got {found}")
+    return found
+
+
+def check_own_sizes(name: str, parts: Sequence[Array], sizes: Sequence[int], local: range) -> None:
+    """Every local part has the size that was announced for its block."""
+    for block, part in zip(local, parts, strict=True):
+        if part.size != sizes[block]:
+            raise ValueError(
+                f"{name}: sizes[{block}] is {sizes[block]}, but the part has {part.size} elements"
+            )
+
+
+def check_sources(
+    name: str,
+    parts: Sequence[Sequence[Array]],
+    sizes: Sequence[Sequence[int]],
+    blocks: int,
+    local: range,
+) -> list[list[int]]:
+    """`sizes` as integers: of every block for each local one, those of local blocks as they are."""
+    found = [check_sizes(name, row, blocks) for row in sizes]
+    if len(found) != len(local):
+        raise ValueError(f"{name}: sizes: expected a row for each local block, got {len(found)}")
+    for k, row in enumerate(found):
+        for sender, given in zip(local, parts, strict=True):
+            size = given[local[k]].size
+            if row[sender] != size:
+                raise ValueError(
+                    f"{name}: sizes[{k}][{sender}] is {row[sender]}, but the part has {size} "
+                    "elements"
+                )
+    return found
+
+
+def check_slices(name: str, parts: Sequence[Array], sizes: Sequence[int], blocks: int) -> list[int]:
+    """`sizes` as integers that sum up to the size of every part."""
+    found = check_sizes(name, sizes, blocks)
+    for part in parts:
+        if part.size != sum(found):
+            raise ValueError(
+                f"{name}: expected parts of sum(sizes) = {sum(found)} elements, got {part.size}"
+            )
+    return found
+
+
+def check_root(name: str, array: Array | None, root: int, blocks: int, local: range) -> None:
+    """`root` is a block, and `array` was given where it lives and only there."""
+    if not 0 <= root < blocks:
+        raise ValueError(f"{name}: root: expected a block of 0..{blocks - 1}, got {root}")
+    if (array is not None) != (root in local):
+        raise ValueError(
+            f"{name}: the process that drives block {root} gives the array, the others give None"
+        )
+
+
+def check_op(name: str, op: str, dtype: np.dtype) -> None:
+    """`op` is one of the four and has a meaning for `dtype`."""
+    if op not in get_args(Op):
+        raise ValueError(f"{name}: op: expected one of {get_args(Op)}, got {op!r}")
+    if op == "or" and dtype.kind == "f":
+        raise TypeError(f"{name}: op 'or' combines bits: expected integers or bool, got {dtype}")
+    if op == "sum" and dtype.kind == "b":
+        raise TypeError(f"{name}: a sum of bool: give integers to count, or op 'or'")
+
+
+def check_values(name: str, values: np.ndarray, op: str) -> np.ndarray:
+    """`values` if `agree` takes them."""
+    if values.ndim != 1 or values.dtype not in (np.dtype(np.int64), np.dtype(np.float64)):
+        raise TypeError(
+            f"{name}: values: expected a 1-D NumPy array of int64 or float64, got "
+            f"{values.ndim}-D {values.dtype}"
+        )
+    check_op(name, op, values.dtype)
+    return values
+
+
+def type_code(dtype: np.dtype) -> int:
+    """A number that tells an element type from others, in every process."""
+    return ord(dtype.kind) << 8 | dtype.itemsize
+
+
+def check_one_type(name: str, codes: np.ndarray) -> None:
+    """All blocks have one type; `codes` are theirs."""
+    if (codes != codes[0]).any():
+        raise TypeError(f"{name}: expected one type in all blocks, got different ones")
+
+
+def fold(pieces: Sequence[Array], op: Op) -> Array:
+    """The reduction of `pieces`, which are on one device, in their order; a new array."""
+    xp = array_module(pieces[0])
+    combine = {"sum": xp.add, "min": xp.fmin, "max": xp.fmax, "or": xp.bitwise_or}[op]
+    result = pieces[0].copy()
+    for piece in pieces[1:]:
+        combine(result, piece, out=result)
+    return result
+
+
+def starts_of(sizes: Sequence[int]) -> list[int]:
+    """Where each of consecutive slices of `sizes` begins, and where the last one ends."""
+    starts = [0]
+    for size in sizes:
+        starts.append(starts[-1] + size)
+    return starts
+
+
+def split(array: Array, sizes: Sequence[int]) -> list[Array]:
+    """Consecutive views of `array`."""
+    starts = starts_of(sizes)
+    return [array[lo:hi] for lo, hi in itertools.pairwise(starts)]

@@ -1,0 +1,354 @@
+"""The contract of communicators, checked against NumPy on the data of all blocks at once.
+
+Every process makes the data of all blocks from one seed, so that it knows what has to come. Run as
+a program it is one process of several: see `main`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spgraph.containers.arrays import device_of, move, on_device
+from spgraph.distributed.communicators import (
+    Communicator,
+    MpiCommunicator,
+    NcclCommunicator,
+    TcpStore,
+)
+from spgraph.errors import CommunicationError
+
+NUMBERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
+TYPES = ["bool", *NUMBERS]
+
+
+def numbers(chance: np.random.Generator, size: Any, dtype: str) -> np.ndarray:
+    """Random numbers: floats whose sums depend on the order, integers that fill the type."""
+    kind = np.dtype(dtype)
+    if kind.kind == "b":
+        return chance.random(size) < 0.3
+    if kind.kind == "f":
+        return (chance.standard_normal(size) * 10.0 ** chance.integers(-3, 4, size)).astype(kind)
+    limits = np.iinfo(kind)
+    return chance.integers(limits.min, limits.max, size, dtype=kind, endpoint=True)
+
+
+def size_patterns(blocks: int) -> list[list[int]]:
+    """Equal, growing, with gaps, and nothing at all."""
+    return [
+        [5] * blocks,
+        [3 * p + 1 for p in range(blocks)],
+        [(7 * p) % 5 * (p % 2) for p in range(blocks)],
+        [0] * blocks,
+        [20_000 + 13 * p for p in range(blocks)],
+    ]
+
+
+def sent(say: Communicator, arrays: Sequence[np.ndarray]) -> list[Any]:
+    """What the local blocks hold of the `arrays` of all blocks, on their devices."""
+    return [
+        move(arrays[p].copy(), device) for p, device in zip(say.local, say.devices, strict=True)
+    ]
+
+
+def spoil(arrays: Sequence[Any]) -> None:
+    """Overwrite arguments once the call has returned: results must not notice."""
+    for array in arrays:
+        with on_device(device_of(array)):
+            octets = array.reshape(-1).view(np.uint8)
+            octets ^= 255
+
+
+def same(say: Communicator, came: Sequence[Any], expected: Sequence[np.ndarray], what: Any) -> None:
+    """`came`, one for each local block, is what is `expected` of them, in place and kind.
+
+    Bit by bit, but for sums of floats through NCCL, whose order is its own.
+    """
+    assert len(came) == len(say.local) == len(expected), what
+    for array, device, target in zip(came, say.devices, expected, strict=True):
+        assert device_of(array) == device, what
+        assert array.dtype == target.dtype and array.shape == target.shape, what
+        found = move(array, "cpu")
+        if say.name == "nccl" and target.dtype.kind == "f" and "sum" in what:
+            size = np.abs(target).max(initial=1.0)
+            np.testing.assert_allclose(found, target, rtol=1e-5, atol=1e-5 * size, err_msg=what)
+        else:
+            np.testing.assert_array_equal(found, target, err_msg=str(what), strict=True)
+
+
+def gathers(say: Communicator) -> None:
+    for dtype in TYPES:
+        for pattern in size_patterns(say.blocks):
+            chance = np.random.default_rng([1, *pattern])
+            whole = [numbers(chance, n, dtype) for n in pattern]
+            expected = [np.concatenate(whole)] * len(say.local)
+            for sizes in (None, pattern):
+                before = say.bytes_sent
+                parts = sent(say, whole)
+                came = say.all_gather(parts, sizes=sizes)
+                spoil(parts)
+                same(say, came, expected, (dtype, pattern))
+                own = sum(whole[p].nbytes for p in say.local)
+                assert say.bytes_sent - before == own * (say.blocks - 1)
+    # views with gaps between the elements
+    whole = [np.arange(p, p + 40, dtype=np.int32) for p in range(say.blocks)]
+    parts = [part[::3] for part in sent(say, whole)]
+    same(say, say.all_gather(parts), [np.concatenate([w[::3] for w in whole])] * len(parts), "gaps")
+
+
+def exchanges(say: Communicator) -> None:
+    for dtype in TYPES:
+        for seed, most in enumerate((0, 1, 4, 3000)):
+            chance = np.random.default_rng([2, seed])
+            sizes = chance.integers(0, most, (say.blocks, say.blocks), endpoint=True)
+            check_exchange(say, sizes, dtype, seed)
+
+
+def check_exchange(say: Communicator, sizes: np.ndarray, dtype: str, seed: int) -> None:
+    """sizes[p, q] elements go from block p to block q."""
+    chance = np.random.default_rng([3, seed])
+    whole = [[numbers(chance, int(n), dtype) for n in row] for row in sizes]
+    for known in (None, [sizes[:, q].tolist() for q in say.local]):
+        before = say.bytes_sent
+        parts = [
+            [move(part.copy(), device) for part in whole[p]]
+            for p, device in zip(say.local, say.devices, strict=True)
+        ]
+        came = say.all_to_all(parts, sizes=known)
+        for row in parts:
+            spoil(row)
+        for p in range(say.blocks):
+            expected = [whole[p][q] for q in say.local]
+            same(say, [row[p] for row in came], expected, ("all_to_all", dtype, seed, p))
+        leaving = sum(whole[p][q].nbytes for p in say.local for q in range(say.blocks) if p != q)
+        assert say.bytes_sent - before == leaving
+
+
+def folded(arrays: Sequence[np.ndarray], op: str) -> np.ndarray:
+    """The reduction, in the order of the blocks."""
+    total = arrays[0].copy()
+    for array in arrays[1:]:
+        total = {"sum": np.add, "min": np.fmin, "max": np.fmax, "or": np.bitwise_or}[op](
+            total, array
+        )
+    return total
+
+
+def combinations() -> list[tuple[str, str]]:
+    pairs = [(op, dtype) for dtype in NUMBERS for op in ("sum", "min", "max", "or")]
+    pairs = [(op, dtype) for op, dtype in pairs if op != "or" or "float" not in dtype]
+    return [*pairs, ("min", "bool"), ("max", "bool"), ("or", "bool")]
+
+
+def reductions(say: Communicator) -> None:
+    for op, dtype in combinations():
+        for shape in ((0,), (1,), (), (3, 4), (9001,)):
+            chance = np.random.default_rng([4, *shape])
+            whole = [np.asarray(numbers(chance, shape, dtype)) for _ in range(say.blocks)]
+            parts = sent(say, whole)
+            came = say.all_reduce(parts, op)
+            spoil(parts)
+            same(say, came, [folded(whole, op)] * len(parts), f"all_reduce {op} {dtype} {shape}")
+        for pattern in size_patterns(say.blocks):
+            chance = np.random.default_rng([5, *pattern])
+            whole = [numbers(chance, sum(pattern), dtype) for _ in range(say.blocks)]
+            before, parts = say.bytes_sent, sent(say, whole)
+            came = say.reduce_scatter(parts, pattern, op)
+            spoil(parts)
+            starts = np.cumsum([0, *pattern])
+            expected = [folded(whole, op)[starts[q] : starts[q + 1]] for q in say.local]
+            same(say, came, expected, f"reduce_scatter {op} {dtype} {pattern}")
+            each = np.dtype(dtype).itemsize
+            leaving = sum(sum(pattern) - pattern[q] for q in say.local) * each
+            assert say.bytes_sent - before == leaving
+    holes = [np.full(4, np.nan) for _ in range(say.blocks)]
+    for p, hole in enumerate(holes):
+        hole[1:] = [p, -p, p if p == 0 else np.nan]
+    for op in ("min", "max"):
+        same(say, say.all_reduce(sent(say, holes), op), [folded(holes, op)] * len(say.local), op)
+
+
+def broadcasts(say: Communicator) -> None:
+    for seed, (dtype, shape) in enumerate(
+        [
+            ("bool", (5,)),
+            ("int16", ()),
+            ("float64", (2, 3, 4)),
+            ("uint32", (0,)),
+            ("int8", (70001,)),
+        ]
+    ):
+        for root in range(say.blocks):
+            whole = np.asarray(numbers(np.random.default_rng([6, seed, root]), shape, dtype))
+            given = None
+            if root in say.local:
+                given = move(whole.copy(), say.devices[root - say.local.start])
+            before = say.bytes_sent
+            came = say.broadcast(given, root)
+            if given is not None:
+                spoil([given])
+            same(say, came, [whole] * len(say.local), f"broadcast {dtype} {shape} {root}")
+            leaving = 0 if given is None else whole.nbytes * (say.blocks - 1)
+            assert say.bytes_sent - before == leaving
+
+
+def agreements(say: Communicator) -> None:
+    ranks = np.arange(say.processes)
+    own = np.array([1, say.rank, -(2**40) - say.rank], np.int64)
+    triangle = int(ranks.sum())
+    total = [say.processes, triangle, -(2**40) * say.processes - triangle]
+    assert say.agree(own, "sum").tolist() == total
+    assert say.agree(own, "min").tolist() == [1, 0, -(2**40) - int(ranks[-1])]
+    assert say.agree(own, "max").tolist() == [1, int(ranks[-1]), -(2**40)]
+    assert say.agree(own[1:2], "or").tolist() == [int(np.bitwise_or.reduce(ranks))]
+    shares = 1.0 / (3.0 + ranks)
+    whole = shares[0]
+    for share in shares[1:]:
+        whole += share
+    result = say.agree(shares[say.rank : say.rank + 1], "sum")
+    assert result.dtype == np.float64 and result[0] == whole
+    assert say.agree(np.zeros(0), "sum").size == 0
+    given = np.ones(2)
+    assert not np.shares_memory(say.agree(given, "max"), given)
+
+
+def fetches(say: Communicator) -> None:
+    for n in (1, 3, 70_000, 0, 2):
+        whole = [np.arange(p, p + n) for p in range(say.blocks)]
+        came = say.fetch(sent(say, whole))
+        for p, array in zip(say.local, came, strict=True):
+            assert type(array) is np.ndarray
+            np.testing.assert_array_equal(array, whole[p])
+
+
+def refusals(say: Communicator) -> None:
+    """What is wrong in every process alike raises everywhere, and nothing is left half done."""
+    parts = sent(say, [np.arange(3.0)] * say.blocks)
+    few = parts[:-1]
+    wrong: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+        (ValueError, "one array for each local block", lambda: say.all_gather(few)),
+        (ValueError, "1-D", lambda: say.all_gather([part.reshape(1, 3) for part in parts])),
+        (ValueError, "sizes", lambda: say.all_gather(parts, sizes=[3] * (say.blocks + 1))),
+        (ValueError, "the part has 3", lambda: say.all_gather(parts, sizes=[4] * say.blocks)),
+        (ValueError, "expected .* arrays for each", lambda: say.all_to_all([few] * len(parts))),
+        (ValueError, "op: expected", lambda: say.all_reduce(parts, "times")),  # type: ignore
+        (TypeError, "bits", lambda: say.all_reduce(parts, "or")),
+        (TypeError, "bool", lambda: say.all_reduce([part > 1 for part in parts], "sum")),
+        (ValueError, r"sum\(sizes\)", lambda: say.reduce_scatter(parts, [7] * say.blocks, "sum")),
+        (ValueError, "root", lambda: say.broadcast(None, say.blocks)),
+        (TypeError, "int64 or float64", lambda: say.agree(np.ones(2, np.int8), "sum")),
+        (TypeError, "integers or floats", lambda: say.all_gather([p + 0j for p in parts])),
+    ]
+    for kind, words, call in wrong:
+        with pytest.raises(kind, match=words):
+            call()
+    if say.processes < say.blocks:  # at least two local blocks
+        mixed = [part if k else part.astype(np.float32) for k, part in enumerate(parts)]
+        with pytest.raises(TypeError, match="one type"):
+            say.all_gather(mixed)
+    elif say.processes > 1:
+        mixed = [part.astype(np.float32) if say.rank else part for part in parts]
+        with pytest.raises(TypeError, match="one type"):
+            say.all_gather(mixed)
+    same(say, say.all_reduce(parts, "max"), [np.arange(3.0)] * len(parts), "after refusals")
+
+
+CASES = (gathers, exchanges, reductions, broadcasts, agreements, fetches, refusals)
+
+
+def contract(say: Communicator) -> None:
+    """All of it."""
+    assert list(say.local) == sorted(say.local) and len(say.devices) == len(say.local) > 0
+    assert 0 <= say.rank < say.processes and set(say.local) <= set(range(say.blocks))
+    for case in CASES:
+        before = say.calls
+        case(say)
+        say.check()
+        assert say.calls > before or case is fetches
+    same(
+        say,
+        say.all_reduce(sent(say, [np.ones(2)] * say.blocks), "max"),
+        [np.ones(2)] * len(say.local),
+        "at the end",
+    )
+
+
+def rounds(say: Communicator) -> None:
+    """Collectives without end; the last process kills itself in the middle of them."""
+    parts = sent(say, [np.ones(1000)] * say.blocks)
+    for i in range(10**9):
+        came = say.all_reduce(parts, "sum")
+        assert say.fetch(came)[0][0] == say.blocks
+        if i == 20 and say.rank == say.processes - 1:
+            os.kill(os.getpid(), 9)
+        if i == 20 and say.rank == 0:
+            print("rounds: process 0 has come to round 20", flush=True)
+
+
+def unequal(say: Communicator) -> None:
+    """The last process leaves for an error that the others do not have."""
+    parts = sent(say, [np.ones(10)] * say.blocks)
+    while True:
+        say.fetch(say.all_reduce(parts, "sum"))
+        if say.rank == say.processes - 1:
+            raise ValueError("something of this process alone")
+
+
+def large(say: Communicator) -> None:
+    """Messages of more than 2^31 bytes, which is 6 GB of memory, from process 0 to 1 and around."""
+    n = 2**31 + 2**28
+    part = np.arange(n if say.rank == 0 else 0, dtype=np.uint8)
+    (came,) = say.all_to_all([[np.zeros(3, np.uint8), part]])
+    if say.rank == 1:
+        assert came[0].size == n and came[1].size == 0
+        assert (came[0][::1001] == np.arange(0, n, 1001).astype(np.uint8)).all()
+    del came, part
+    (whole,) = say.all_gather([np.full(n // 2, say.rank + 1, np.uint8)])
+    assert whole[[0, n // 2 - 1, n // 2, -1]].tolist() == [1, 1, 2, 2]
+
+
+def store(say: Communicator) -> None:
+    """A store that MPI tells the way to."""
+    from mpi4py import MPI
+
+    with TcpStore.over_mpi(MPI.COMM_WORLD) as meeting:
+        meeting.set(f"from {say.rank}", bytes([say.rank]))
+        meeting.barrier("all")
+        assert meeting.get(f"from {(say.rank + 1) % say.processes}")[0] == (
+            (say.rank + 1) % say.processes
+        )
+
+
+def main(kind: str, what: str, *arguments: str) -> None:
+    """One process: `mpi WHAT BLOCKS` under mpiexec, or `nccl WHAT ADDRESS RANK PROCESSES`."""
+    runs = (contract, rounds, unequal, large, store)
+    run = {function.__name__: function for function in runs}[what]
+    if kind == "mpi":
+        with MpiCommunicator(blocks=int(arguments[0])) as say:
+            run(say)
+    else:
+        address, rank, processes = arguments[0], int(arguments[1]), int(arguments[2])
+        meeting = TcpStore(address, rank, processes, timeout=20)
+        try:
+            with NcclCommunicator.for_process(f"cuda:{rank}", meeting) as say:
+                run(say)
+        except CommunicationError as error:
+            print(f"process {rank} raised: {error}", flush=True)
+            if os.environ.get("SPGRAPH_LAUNCHED"):
+                raise
+            os._exit(1)  # what is asked here is whether it raises, not how a broken GPU is left
+    print(f"{what}: process {say.rank} of {say.processes} is done", flush=True)
+
+
+if __name__ == "__main__":
+    started = time.monotonic()
+    try:
+        main(*sys.argv[1:])
+    finally:
+        print(f"after {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)

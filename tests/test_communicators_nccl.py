@@ -1,0 +1,189 @@
+"""The logic around NCCL, against a stand-in for it: what goes where, and what failures say.
+
+tests/test_gpu_communicators.py asks the same of NCCL itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import communicator_cases as cases
+import fake_nccl
+import numpy as np
+import pytest
+
+from spgraph.containers.arrays import move
+from spgraph.distributed.communicators import (
+    LocalCommunicator,
+    NcclCommunicator,
+    TcpStore,
+    links,
+    watchdog,
+)
+from spgraph.errors import CommunicationError
+
+
+@pytest.fixture(autouse=True)
+def nccl() -> Iterator[Any]:
+    with fake_nccl.fake_gpus() as module:
+        yield module
+
+
+def devices(count: int) -> list[str]:
+    return [f"cuda:{k}" for k in range(count)]
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 4])
+def test_one_process(blocks: int) -> None:
+    # from the other end, so that a block's number is not its device's
+    with NcclCommunicator.for_devices(devices(blocks)[::-1]) as say:
+        cases.contract(say)
+    with pytest.raises(CommunicationError, match="it is closed"):
+        say.check()
+
+
+@pytest.mark.parametrize("names", [["cuda:0", "cuda:1"], ["cuda:1", "cuda:0", "cuda:1"]])
+def test_copies_between_gpus(names: list[str]) -> None:
+    with LocalCommunicator(len(names), names) as say:
+        cases.contract(say)
+    with pytest.raises(ValueError, match="a CPU beside GPUs"):
+        LocalCommunicator(2, ["cpu", "cuda"])
+
+
+def processes(count: int, function: Any, timeout: float = 20) -> list[Any]:
+    """function(communicator) in `count` threads that are processes to each other: what each gives
+    or raises.
+    """
+    first = TcpStore("127.0.0.1:0", 0, count, token="word", timeout=timeout)
+
+    def process(rank: int) -> Any:
+        store = first
+        if rank:
+            store = TcpStore(first.address, rank, count, token="word", timeout=timeout)
+        try:
+            with NcclCommunicator.for_process(f"cuda:{count - 1 - rank}", store) as say:
+                return function(say)
+        except Exception as error:
+            return error
+
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(process, range(count)))
+
+
+def test_a_process_each() -> None:
+    assert processes(3, cases.contract) == [None] * 3
+
+
+def test_a_process_that_fails_ends_the_others() -> None:
+    def run(say: NcclCommunicator) -> None:
+        cases.gathers(say)
+        if say.rank == 1:
+            raise ZeroDivisionError("of its own")
+        cases.gathers(say)
+
+    errors = processes(3, run)
+    assert isinstance(errors[1], ZeroDivisionError)
+    for rank in (0, 2):
+        assert isinstance(errors[rank], CommunicationError)
+        for words in (f"cuda:{2 - rank}, process {rank} of 3", "all_gather", "of its own"):
+            assert words in str(errors[rank])
+
+
+def test_a_launched_process_is_ended_when_another_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+    monkeypatch.setenv("SPGRAPH_LAUNCHED", "1")
+    monkeypatch.setattr(watchdog, "end_process", ended.append)
+
+    def run(say: NcclCommunicator) -> None:
+        if say.rank == 1:
+            raise ZeroDivisionError("of its own")
+        cases.agreements(say)
+
+    processes(2, run)
+    assert len(ended) == 1 and "cuda:1, process 0 of 2" in ended[0] and "of its own" in ended[0]
+
+
+def test_a_process_that_never_comes() -> None:
+    store = TcpStore("127.0.0.1:0", 0, 2, token="word", timeout=0.3)
+    with pytest.raises(CommunicationError, match="another process did not come"), store:
+        NcclCommunicator.for_process("cuda:0", store)
+
+
+@pytest.mark.parametrize("name", ["allGather", "send", "allReduce", "reduce", "broadcast"])
+def test_a_call_that_fails_names_device_and_collective(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    say = NcclCommunicator.for_devices(devices(3))
+    parts = cases.sent(say, [np.ones(4)] * 3)
+    calls = {
+        "allGather": ("all_gather", lambda: say.all_gather(parts)),
+        "send": ("all_to_all", lambda: say.all_to_all([[part] * 3 for part in parts])),
+        "allReduce": ("all_reduce", lambda: say.all_reduce(parts, "sum")),
+        "reduce": ("reduce_scatter", lambda: say.reduce_scatter(parts, [1, 3, 0], "sum")),
+        "broadcast": ("broadcast", lambda: say.broadcast(parts[0], 0)),
+    }
+    collective, call = calls[name]
+    monkeypatch.setattr(fake_nccl.Comm, "fail", name)
+    where = f"NCCL: cuda:2, in or after {collective}: .*{name}"
+    with pytest.raises(CommunicationError, match=where):
+        call()
+    monkeypatch.setattr(fake_nccl.Comm, "fail", None)
+    # it does not come to life again, and no group was left open
+    with pytest.raises(CommunicationError, match=where):
+        say.all_reduce(parts, "sum")
+    say.close()
+    cases.agreements(NcclCommunicator.for_devices(devices(2)))
+
+
+def test_an_error_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    say = NcclCommunicator.for_devices(devices(2))
+    parts = say.all_gather(cases.sent(say, [np.ones(4)] * 2))
+    monkeypatch.setattr(fake_nccl.Event, "status", links.NOT_READY)  # for ever
+    say._links.links[1].comm.failed = True
+    with pytest.raises(CommunicationError, match=r"NCCL: cuda:1, .*all_gather: .*found later"):
+        say.fetch(parts)
+
+
+def test_a_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    say = NcclCommunicator.for_devices(devices(2))
+    parts = say.all_gather(cases.sent(say, [np.ones(4)] * 2))
+    monkeypatch.setattr(fake_nccl.Event, "status", 700)
+    with pytest.raises(CommunicationError, match="NCCL: cuda:0, .*cudaError 700"):
+        say.fetch(parts)
+
+
+def test_waiting_ends_when_a_process_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device never finishes, as where a kernel of NCCL waits for one that is gone."""
+    waiting = threading.Event()
+
+    def run(say: NcclCommunicator) -> None:
+        parts = say.all_gather(cases.sent(say, [np.ones(4)] * 2), sizes=[4, 4])
+        if say.rank == 1:
+            waiting.wait(10)
+            time.sleep(0.2)
+            raise ZeroDivisionError("of its own")
+        monkeypatch.setattr(fake_nccl.Event, "status", links.NOT_READY)
+        waiting.set()
+        say.fetch(parts)
+
+    started = time.monotonic()
+    error, _ = processes(2, run)
+    assert isinstance(error, CommunicationError) and "of its own" in str(error)
+    assert time.monotonic() - started < 10
+
+
+def test_refusals(nccl: Any) -> None:
+    for names in ([], ["cpu"], ["cuda:0", "cuda"]):
+        with pytest.raises(ValueError, match="expected different GPUs"):
+            NcclCommunicator.for_devices(names)
+    say = NcclCommunicator.for_devices(devices(2))
+    parts = cases.sent(say, [np.ones(4)] * 2)
+    with pytest.raises(ValueError, match="on the block's device cuda:1, got one on cuda:0"):
+        say.all_gather([parts[0], move(parts[1], "cuda:0")])
+    nccl.available = False
+    with pytest.raises(Exception, match="finds no NCCL: pip install"):
+        NcclCommunicator.for_devices(devices(2))

@@ -1,0 +1,177 @@
+"""Communicators of GPUs: the contract, the order of streams, processes that are lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import communicator_cases as cases
+import numpy as np
+import pytest
+
+from spgraph.containers.arrays import import_cupy, on_device
+from spgraph.distributed.communicators import (
+    Communicator,
+    LocalCommunicator,
+    NcclCommunicator,
+    TcpStore,
+)
+from spgraph.errors import BackendUnavailable
+
+pytestmark = pytest.mark.gpu
+
+TOKEN = {"SPGRAPH_TOKEN": "a word of the tests"}
+
+
+def gpus(count: int) -> list[str]:
+    """The names of `count` GPUs; skips where there are fewer."""
+    visible = import_cupy().cuda.runtime.getDeviceCount()
+    if visible < count:
+        pytest.skip(f"gpu: needs {count} GPUs, {visible} visible")
+    return [f"cuda:{k}" for k in range(count)]
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_local_on_one_gpu(blocks: int) -> None:
+    with LocalCommunicator(blocks, ["cuda:0"] * blocks) as say:
+        cases.contract(say)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_local_between_gpus(count: int) -> None:
+    with LocalCommunicator(count, gpus(count)) as say:
+        cases.contract(say)
+
+
+def test_local_with_two_blocks_on_one_of_two_gpus() -> None:
+    a, b = gpus(2)
+    with LocalCommunicator(3, [b, a, b]) as say:
+        cases.contract(say)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_nccl_of_one_process(count: int) -> None:
+    with NcclCommunicator.for_devices(gpus(count)[::-1]) as say:
+        cases.contract(say)
+
+
+def make(kind: str, count: int) -> Communicator:
+    if kind == "nccl":
+        return NcclCommunicator.for_devices(gpus(count))
+    return LocalCommunicator(count, gpus(count))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("kind", ["local", "nccl"])
+def test_collectives_keep_the_order_of_streams(kind: str, count: int) -> None:
+    """On streams that wait for no other: what is late when the call is made, and overwritten at
+    once after it.
+    """
+    n = 1 << 20
+    with make(kind, count) as say:
+        streams = []
+        for device in say.devices:
+            with on_device(device) as cupy:
+                streams.append(cupy.cuda.Stream(non_blocking=True))
+        for turn in range(5):
+            parts: list[Any] = []
+            for block, (device, stream) in enumerate(zip(say.devices, streams, strict=True)):
+                with on_device(device) as cupy:
+                    stream.use()
+                    part = cupy.zeros(n, np.int32)
+                    if block % 2 == 0:
+                        work = cupy.ones((3000, 3000), np.float32)
+                        for _ in range(5):
+                            work = work @ work * 0
+                    part += turn + block
+                    parts.append(part)
+            gathered = say.all_gather(parts, sizes=[n] * count)
+            joined = say.all_gather([part[: n - k] for k, part in enumerate(parts)])
+            moved = say.all_to_all([[part] * count for part in parts])
+            summed = say.all_reduce(parts, "sum")
+            for device, part in zip(say.devices, parts, strict=True):
+                with on_device(device):
+                    part.fill(-1)
+            total = count * turn + sum(range(count))
+            whole = np.repeat(np.arange(count) + turn, n)
+            for found in say.fetch(gathered):
+                assert np.array_equal(found, whole)
+            for found in say.fetch(joined):
+                sizes = [n - k for k in range(count)]
+                assert np.array_equal(found, np.repeat(np.arange(count) + turn, sizes))
+            for p in range(count):
+                for found in say.fetch([row[p] for row in moved]):
+                    assert (found == turn + p).all()
+            for found in say.fetch(summed):
+                assert (found == total).all()
+        for device in say.devices:
+            with on_device(device) as cupy:
+                cupy.cuda.Stream.null.use()
+
+
+def test_nccl_refuses() -> None:
+    count = import_cupy().cuda.runtime.getDeviceCount()
+    with pytest.raises(BackendUnavailable, match=f"'cuda:{count}' was asked for"):
+        NcclCommunicator.for_devices([f"cuda:{count}"])
+    with pytest.raises(ValueError, match="different GPUs"):
+        NcclCommunicator.for_devices(["cuda:0", "cuda:0"])
+
+
+# --- a process each -------------------------------------------------------------------------------
+
+
+def processes(count: int, what: str, **environment: str) -> list[tuple[int, str, float]]:
+    """The exit status, the words and the time of life of `count` processes that meet."""
+    with TcpStore("127.0.0.1:0", 0, 1, token="find a port") as free:
+        address = free.address
+    command = [sys.executable, cases.__file__, "nccl", what, address]
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    started = time.monotonic()
+    running = [
+        subprocess.Popen(
+            [*command, str(rank), str(count)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | TOKEN | paths | environment,
+        )
+        for rank in range(count)
+    ]
+
+    def end_of(process: subprocess.Popen[str]) -> tuple[int, str, float]:
+        words, _ = process.communicate(timeout=200)
+        return process.returncode, words, time.monotonic() - started
+
+    try:
+        with ThreadPoolExecutor(count) as threads:
+            return list(threads.map(end_of, running))
+    finally:
+        for process in running:
+            process.kill()
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_nccl_of_a_process_each(count: int) -> None:
+    gpus(count)
+    for status, words, _ in processes(count, "contract"):
+        assert status == 0 and "is done" in words, words
+
+
+@pytest.mark.parametrize("launched", [False, True])
+@pytest.mark.parametrize("what", ["rounds", "unequal"])
+def test_nccl_a_process_that_ends_takes_the_others_along(what: str, launched: bool) -> None:
+    gpus(2)
+    count = min(4, import_cupy().cuda.runtime.getDeviceCount())
+    environment = {"SPGRAPH_LAUNCHED": "1"} if launched else {}
+    *others, last = processes(count, what, **environment)
+    assert last[0] == (-9 if what == "rounds" else 1)
+    for status, words, _ in others:
+        assert status == 1 or (launched and status == 70), (status, words)
+        assert "NCCL: cuda:" in words and "all_reduce" in words, words
+        reason = "was lost" if what == "rounds" else "something of this process alone"
+        assert f"process {count - 1}" in words and reason in words, words
+    assert max(seconds for *_, seconds in others) - last[2] < 30
