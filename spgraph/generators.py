@@ -18,7 +18,7 @@ from spgraph.containers.arrays import (
     is_cuda,
     on_device,
 )
-from spgraph.random_edges import LARGEST, UNIT, WORD, draw_edges, numbers, state_of
+from spgraph.random_edges import LARGEST, UNIT, WORD, Recipe, draw_edges, numbers, state_of
 
 EDGES, LABELS = 1, 2  # what random numbers are for
 
@@ -65,6 +65,39 @@ def kronecker(
     >>> A.shape, A.symmetric, A.nvals < 2 * 8 * 1024
     ((1024, 1024), True, True)
     """
+    return _drawn(
+        kronecker_recipe(
+            scale,
+            edge_factor,
+            a=a,
+            b=b,
+            c=c,
+            d=d,
+            noise=noise,
+            seed=seed,
+            permute=permute,
+            symmetric=symmetric,
+            self_loops=self_loops,
+        ),
+        device,
+    )
+
+
+def kronecker_recipe(
+    scale: int,
+    edge_factor: float = 16,
+    *,
+    a: float = 0.57,
+    b: float = 0.19,
+    c: float = 0.19,
+    d: float | None = None,
+    noise: float = 0.0,
+    seed: int = 1,
+    permute: bool = True,
+    symmetric: bool = True,
+    self_loops: bool = False,
+) -> Recipe:
+    """What determines the graph that `kronecker` makes of the same arguments."""
     scale = _integer("scale", scale, 0, 30)
     a, b, c, d = _probabilities(a, b, c, d)
     if not 0 <= noise <= 0.25:
@@ -77,9 +110,8 @@ def kronecker(
         parameters = (scale, *(min(int(t * 2.0**64), WORD) for t in sums))
     count = _edge_count(edge_factor, 1 << scale)
     kind = "noisy" if noise else "rmat"
-    return _random(
-        kind, parameters, 1 << scale, count, seed, permute, symmetric, self_loops, device
-    )
+    state, labels = _state(seed, EDGES), _state(seed, LABELS) if permute else None
+    return Recipe(kind, parameters, 1 << scale, count, state, labels, symmetric, self_loops)
 
 
 def uniform_random(
@@ -105,7 +137,8 @@ def uniform_random(
     """
     n = _integer("n", n, 0, LARGEST)
     count = _edge_count(edge_factor, n)
-    return _random("uniform", (n,), n, count, seed, False, symmetric, self_loops, device)
+    state = _state(seed, EDGES)
+    return _drawn(Recipe("uniform", (n,), n, count, state, None, symmetric, self_loops), device)
 
 
 def grid(
@@ -212,23 +245,14 @@ def _state(seed: int, purpose: int) -> int:
 # --- edges and arrays to a Matrix -----------------------------------------------------------------
 
 
-def _random(
-    kind: str,
-    parameters: tuple[int, ...],
-    n: int,
-    count: int,
-    seed: int,
-    permute: bool,
-    symmetric: bool,
-    self_loops: bool,
-    device: str,
-) -> Matrix:
-    """The Matrix of `count` edges of a kind that `draw_edges` knows."""
-    state = _state(seed, EDGES)
+def _drawn(recipe: Recipe, device: str) -> Matrix:
+    """The Matrix of all edges of a recipe."""
+    kind, parameters, n, count, state, permutation, symmetric, self_loops = recipe
     with on_device(check_device(device)) as xp:
         labels = None
-        if permute:  # no two numbers are equal, so that every sort gives the same permutation
-            labels = xp.argsort(numbers(_state(seed, LABELS), xp.arange(n, dtype=np.uint64)))
+        if permutation is not None:
+            # no two numbers are equal, so that every sort gives the same permutation
+            labels = xp.argsort(numbers(permutation, xp.arange(n, dtype=np.uint64)))
         keys = xp.empty(2 * count if symmetric else count, np.int64)
         draw_edges(keys[:count], kind, parameters, state, labels, self_loops)
         del labels

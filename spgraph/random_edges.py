@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,6 +54,23 @@ def numbers(state: Any, k: Any) -> Any:
     return mix((k + np.uint64(1)) * np.uint64(GOLDEN) + np.uint64(state))
 
 
+class Recipe(NamedTuple):
+    """All that determines a random graph: its edges can be drawn anywhere, in any parts.
+
+    `kind` is 'rmat', 'noisy' or 'uniform', `parameters` are what its function takes. `state` is
+    that of the edges, `labels` that of the permutation of the vertices, None without one.
+    """
+
+    kind: str
+    parameters: tuple[int, ...]
+    vertices: int
+    edges: int  # drawn; fewer are left
+    state: int
+    labels: int | None
+    symmetric: bool
+    self_loops: bool
+
+
 def draw_edges(
     keys: Array,
     kind: str,
@@ -61,14 +78,15 @@ def draw_edges(
     state: int,
     labels: Array | None,
     self_loops: bool,
+    start: int = 0,
 ) -> None:
-    """Writes edge e as row << 32 | column into keys[e], on the device of `keys`.
+    """Writes edge start + e as row << 32 | column into keys[e], on the device of `keys`.
 
-    `kind` is 'rmat', 'noisy' or 'uniform', `parameters` are what its function takes. Vertices are
-    relabelled by `labels`; loops become LOOP unless `self_loops`.
+    `kind` and `parameters` are those of a Recipe. Vertices are relabelled by `labels`; loops become
+    LOOP unless `self_loops`.
     """
     if is_cuda(keys):
-        _draw_cuda(keys, kind, parameters, state, labels, self_loops)
+        _draw_cuda(keys, kind, parameters, state, labels, self_loops, start)
         return
     functions: dict[str, Callable[..., Array]] = {
         "rmat": _rmat_edges,
@@ -78,7 +96,8 @@ def draw_edges(
     edges = functions[kind]
 
     def chunk(first: int) -> None:
-        e = np.arange(first, min(first + CHUNK, keys.size), dtype=np.uint64)
+        last = min(first + CHUNK, keys.size)
+        e = np.arange(start + first, start + last, dtype=np.uint64)
         key = edges(state, e, *parameters)
         u, v = key >> 32, key & 0xFFFFFFFF
         if labels is not None:
@@ -212,15 +231,16 @@ def _draw_cuda(
     state: int,
     labels: Array | None,
     self_loops: bool,
+    start: int,
 ) -> None:
     cupy = import_cupy()
     arguments = CUDA_PARAMETERS[kind]
     kernel = cupy.ElementwiseKernel(
-        "uint64 state, bool relabel, bool self_loops, raw int64 labels, "
+        "uint64 state, uint64 start, bool relabel, bool self_loops, raw int64 labels, "
         + ", ".join(f"{type} {name}" for type, name in arguments),
         "int64 key",
         f"""
-        long long drawn = {kind}_edge(state, i, {", ".join(name for _, name in arguments)});
+        long long drawn = {kind}_edge(state, start + i, {", ".join(name for _, name in arguments)});
         long long u = drawn >> 32, v = drawn & 0xffffffffll;
         if (relabel) drawn = labels[u] << 32 | labels[v];
         key = u == v && !self_loops ? {LOOP}ll : drawn;
@@ -230,4 +250,5 @@ def _draw_cuda(
     )
     values = [np.dtype(t).type(p) for (t, _), p in zip(arguments, parameters, strict=True)]
     table = cupy.empty(1, np.int64) if labels is None else labels
-    kernel(np.uint64(state), labels is not None, self_loops, table, *values, keys)
+    relabel = labels is not None
+    kernel(np.uint64(state), np.uint64(start), relabel, self_loops, table, *values, keys)

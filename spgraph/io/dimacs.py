@@ -7,13 +7,24 @@ import re
 from spgraph.errors import FormatError
 from spgraph.io.coordinates import Coordinates
 from spgraph.io.source import Source
-from spgraph.io.table import LARGEST_ORDER, Form, read_table
+from spgraph.io.table import LARGEST_ORDER, Form, Layout, read_table
 
 _COMMENT = re.compile(rb"(?m)^[ \t]*c(?:[ \t\r][^\n]*)?$")
 
 
 def parse(source: Source, base: int) -> Coordinates:
     """The edges of `source`: under 'p sp' directed with int64 weights, under 'p tw' undirected."""
+    layout = layout_of(source, base)
+    rows, columns, *values = read_table(source, layout.form, layout.count)
+    rows -= base
+    columns -= base
+    order = layout.nrows or 0
+    weights = values[0] if values else None
+    return Coordinates(rows, columns, weights, order, order, undirected=layout.undirected)
+
+
+def layout_of(source: Source, base: int) -> Layout:
+    """What the header says, which `source` is behind then."""
     problem, order, count = _header(source)
     directed = problem == b"sp"
     form = Form(
@@ -29,12 +40,7 @@ def parse(source: Source, base: int) -> Coordinates:
         comment=_COMMENT,
         markers=(b"c",),
     )
-    rows, columns, *values = read_table(source, form, count)
-    rows -= base
-    columns -= base
-    return Coordinates(
-        rows, columns, values[0] if values else None, order, order, undirected=not directed
-    )
+    return Layout(form, count, order, order, undirected=not directed)
 
 
 def _header(source: Source) -> tuple[bytes, int, int]:

@@ -7,7 +7,7 @@ import re
 from spgraph.errors import FormatError
 from spgraph.io.coordinates import Coordinates
 from spgraph.io.source import Source
-from spgraph.io.table import Form, read_table
+from spgraph.io.table import Form, Layout, read_table
 
 SUFFIXES = (".txt", ".el", ".wel", ".edges", ".csv", ".tsv")
 
@@ -21,6 +21,16 @@ def parse(source: Source, base: int) -> Coordinates:
     The first line with an edge decides whether there are weights; they are int64 if all of them are
     integers that fit, else float64.
     """
+    rows, columns, *values = read_table(source, layout_of(source, base).form)
+    order = 1 + int(max(rows.max(), columns.max())) - base
+    if base:
+        rows -= base
+        columns -= base
+    return Coordinates(rows, columns, values[0] if values else None, order, order)
+
+
+def layout_of(source: Source, base: int) -> Layout:
+    """What the first edge says; `source` is before it then."""
     while (line := source.readline()) is not None:
         text = _COMMENT.sub(b"", line).strip(b" \t\r\v\f")
         if text:
@@ -29,7 +39,7 @@ def parse(source: Source, base: int) -> Coordinates:
         raise FormatError(
             f"{source.path}: expected at least one edge, 'source target [weight]', got none"
         )
-    source.push_back(line)
+    source.push_back()
     found = _SEPARATOR.search(text)
     width = len(_SEPARATOR.split(text))
     form = Form(
@@ -45,9 +55,4 @@ def parse(source: Source, base: int) -> Coordinates:
         below="; are the ids counted from 0? then read with base=0" if base else "",
         beyond="; number the vertices densely, from 0",
     )
-    rows, columns, *values = read_table(source, form)
-    order = 1 + int(max(rows.max(), columns.max())) - base
-    if base:
-        rows -= base
-        columns -= base
-    return Coordinates(rows, columns, values[0] if values else None, order, order)
+    return Layout(form)

@@ -57,6 +57,28 @@ def read(
     >>> A.shape, A.nvals
     ((3, 3), 6)
     """
+    name, suffix, compression = check_arguments(path, symmetric, base)
+    if suffix == ".npz" and not compression:
+        A = npz.parse(name, None)
+    else:
+        with Source(name, compression) as source:
+            A = _parse(source, suffix, base)
+    check_direction(name, symmetric, bool(A.symmetric))
+    if symmetric and not A.symmetric:
+        if A.nrows != A.ncols:
+            raise ValueError(
+                f"symmetric: expected a square matrix in {name}, got {A.nrows} x {A.ncols}"
+            )
+        return symmetrised(A)
+    return A
+
+
+def check_arguments(
+    path: str | os.PathLike[str], symmetric: bool | None, base: int | None
+) -> tuple[str, str, str]:
+    """The name of the file, and the suffixes that say its format and compression ('' for none);
+    raises as `read` does.
+    """
     name = os.fsdecode(path)
     if type(base) not in (int, type(None)) or base not in (None, 0, 1):
         raise ValueError(f"base: expected 0, 1 or None (the format's own), got {base!r}")
@@ -71,23 +93,15 @@ def read(
         raise IsADirectoryError(f"path: expected a file, {name} is a folder")
     if (suffix, base) in ((".mtx", 0), (".npz", 1)):
         raise ValueError(f"base: {suffix} files never count from {base}; leave it out")
+    return name, suffix, compression
 
-    if suffix == ".npz" and not compression:
-        A = npz.parse(name, None)
-    else:
-        with Source(name, compression) as source:
-            A = _parse(source, suffix, base)
-    if symmetric is False and A.symmetric:
+
+def check_direction(name: str, symmetric: bool | None, undirected: bool) -> None:
+    """ValueError if the caller calls a graph directed that the file declares undirected."""
+    if symmetric is False and undirected:
         raise ValueError(
             f"symmetric: {name} declares an undirected graph, False contradicts it; leave it out"
         )
-    if symmetric and not A.symmetric:
-        if A.nrows != A.ncols:
-            raise ValueError(
-                f"symmetric: expected a square matrix in {name}, got {A.nrows} x {A.ncols}"
-            )
-        return symmetrised(A)
-    return A
 
 
 def write(path: str | os.PathLike[str], A: Any) -> None:

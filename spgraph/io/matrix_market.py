@@ -16,7 +16,7 @@ from spgraph.containers import Matrix
 from spgraph.errors import FormatError
 from spgraph.io.coordinates import Coordinates
 from spgraph.io.source import Source
-from spgraph.io.table import LARGEST_ORDER, Form, read_table
+from spgraph.io.table import LARGEST_ORDER, Form, Layout, read_table
 
 _VALUES: dict[str, tuple[str, ...]] = {
     "pattern": (),
@@ -29,36 +29,20 @@ _COMMENT = re.compile(rb"(?m)^[ \t]*%[^\n]*")
 
 def parse(source: Source) -> Coordinates:
     """The entries of `source`, of a dense array those that are not 0; duplicates are summed."""
-    nrows, ncols, count, layout, field, symmetry = _header(source)
-    dense = layout == "array"
+    layout, dense = layout_of(source)
+    nrows, ncols = layout.nrows or 0, layout.ncols or 0
     if dense:
-        form = Form("one value", ids=0, values=_VALUES[field], comment=_COMMENT, markers=(b"%",))
-        (flat,) = read_table(source, form, _listed(nrows, ncols, symmetry))
+        symmetry = "skew" if layout.skew else "symmetric" if layout.undirected else "general"
+        (flat,) = read_table(source, layout.form, layout.count)
         rows, columns = _dense_positions(nrows, ncols, symmetry)
         stored = flat != 0
         rows, columns, values = rows[stored], columns[stored], [flat[stored]]
     else:
-        size = f": line {source.line} declares {nrows} x {ncols}"
-        form = Form(
-            usage="'row column'"
-            if field == "pattern"
-            else f"'row column value' with {field} values",
-            values=_VALUES[field],
-            low=1,
-            high=(nrows, ncols),
-            beyond=size,
-            below=": Matrix Market counts from 1",
-            comment=_COMMENT,
-            markers=(b"%",),
-        )
-        rows, columns, *values = read_table(source, form, count)
+        rows, columns, *values = read_table(source, layout.form, layout.count)
         rows -= 1
         columns -= 1
-    if symmetry == "skew-symmetric":
-        if (rows == columns).any():
-            raise FormatError(
-                f"{source.path}: a skew-symmetric matrix has no diagonal, the file lists some of it"
-            )
+    if layout.skew:
+        refuse_diagonal(source.path, rows, columns)
         rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
         values = [np.concatenate([values[0], -values[0]])]
     return Coordinates(
@@ -67,9 +51,49 @@ def parse(source: Source) -> Coordinates:
         values[0] if values else None,
         nrows,
         ncols,
+        undirected=layout.undirected,
+        duplicates=layout.duplicates,
+    )
+
+
+def layout_of(source: Source) -> tuple[Layout, bool]:
+    """What the header says, which `source` is behind then, and whether a dense array follows."""
+    nrows, ncols, count, kind, field, symmetry = _header(source)
+    dense = kind == "array"
+    if dense:
+        form = Form("one value", ids=0, values=_VALUES[field], comment=_COMMENT, markers=(b"%",))
+        count = _listed(nrows, ncols, symmetry)
+    else:
+        form = Form(
+            usage="'row column'"
+            if field == "pattern"
+            else f"'row column value' with {field} values",
+            values=_VALUES[field],
+            low=1,
+            high=(nrows, ncols),
+            beyond=f": line {source.line} declares {nrows} x {ncols}",
+            below=": Matrix Market counts from 1",
+            comment=_COMMENT,
+            markers=(b"%",),
+        )
+    layout = Layout(
+        form,
+        count,
+        nrows,
+        ncols,
         undirected=symmetry == "symmetric",
         duplicates="plus",
+        skew=symmetry == "skew-symmetric",
     )
+    return layout, dense
+
+
+def refuse_diagonal(path: str, rows: np.ndarray, columns: np.ndarray) -> None:
+    """FormatError if one of these entries of a skew-symmetric matrix is on its diagonal."""
+    if (rows == columns).any():
+        raise FormatError(
+            f"{path}: a skew-symmetric matrix has no diagonal, the file lists some of it"
+        )
 
 
 def write(stream: IO[bytes], A: Matrix) -> None:

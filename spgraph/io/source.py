@@ -55,7 +55,7 @@ class Source:
         self.line = 0
         self._compression = compression
         self._stream = open_compressed(path, compression, "rb")
-        self._at = 0
+        self._at = self._before = self._taken = 0
         try:  # a byte order mark says nothing
             self._buffer = self._read(BLOCK).removeprefix(b"\xef\xbb\xbf")
         except BaseException:
@@ -68,6 +68,11 @@ class Source:
     def __exit__(self, *_: object) -> None:
         self._stream.close()
 
+    @property
+    def offset(self) -> int:
+        """How many bytes of the decompressed file have been handed out."""
+        return self._taken - len(self._buffer) + self._at
+
     def readline(self) -> bytes | None:
         """The next line without its end; None after the last."""
         while (end := self._buffer.find(b"\n", self._at)) < 0:
@@ -77,14 +82,13 @@ class Source:
         if self._at == end == len(self._buffer):
             return None
         text = self._buffer[self._at : end]
-        self._at = min(end + 1, len(self._buffer))
+        self._before, self._at = self._at, min(end + 1, len(self._buffer))
         self.line += 1
         return text.removesuffix(b"\r")
 
-    def push_back(self, text: bytes) -> None:
-        """Undoes the last `readline`, which returned `text`."""
-        self._buffer = text + b"\n" + self._buffer[self._at :]
-        self._at = 0
+    def push_back(self) -> None:
+        """Undoes the last call, a `readline` that returned a line."""
+        self._at = self._before
         self.line -= 1
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
@@ -120,7 +124,9 @@ class Source:
 
     def _read(self, size: int) -> bytes:
         try:
-            return self._stream.read(size)
+            found = self._stream.read(size)
+            self._taken += len(found)
+            return found
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # the disk's fault, not the file's

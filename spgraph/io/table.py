@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -56,6 +56,24 @@ class Form:
         return len(self.letter) + self.ids + bool(self.values)
 
 
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """What a file says before its first entry; ids count from form.low.
+
+    `count` is how many entries the header declares, `nrows` and `ncols` the extents; None: nothing
+    did. `undirected` and `duplicates` are those of Coordinates; `skew` means that the file lists
+    one of each two entries of opposite values.
+    """
+
+    form: Form
+    count: int | None = None
+    nrows: int | None = None
+    ncols: int | None = None
+    undirected: bool = False
+    duplicates: Literal["min", "plus"] = "min"
+    skew: bool = False
+
+
 def read_table(source: Source, form: Form, count: int | None = None) -> list[np.ndarray]:
     """The columns of all lines left in `source`: ids (int32 where they fit), then values.
 
@@ -64,18 +82,12 @@ def read_table(source: Source, form: Form, count: int | None = None) -> list[np.
     parts: list[list[np.ndarray]] = []
     seen, types = 0, form.values
     for line, block in source.blocks():
-        columns = _fast(form, block, types)
-        if (
-            columns is None
-            or not _in_range(form, columns)
-            or (count is not None and seen + columns[0].size > count)
-        ):
-            left = None if count is None else count - seen
-            columns = _by_line(form, source.path, line, block, types, left)
+        left = None if count is None else count - seen
+        columns = read_block(form, source.path, line, block, types, left)
         if len(types) > 1 and columns[-1].dtype == types[-1]:
             types = types[-1:]  # reals from here on
         seen += columns[0].size
-        parts.append([_narrow(c) for c in columns[: form.ids]] + columns[form.ids :])
+        parts.append(columns)
     if count is not None and seen < count:
         raise FormatError(
             f"{source.path}, line {source.line}: the file ends after {seen} entries, the header "
@@ -84,6 +96,22 @@ def read_table(source: Source, form: Form, count: int | None = None) -> list[np.
     if not parts:
         parts = [_empty(form, types)]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+def read_block(
+    form: Form, path: str, line: int, block: bytes, types: tuple[str, ...], left: int | None = None
+) -> list[np.ndarray]:
+    """The columns of some lines, of which the first has the number `line`; values of the first of
+    `types` that fits. More than `left` entries are an error.
+    """
+    columns = _fast(form, block, types)
+    if (
+        columns is None
+        or not _in_range(form, columns)
+        or (left is not None and columns[0].size > left)
+    ):
+        columns = _by_line(form, path, line, block, types, left)
+    return [_narrow(c) for c in columns[: form.ids]] + columns[form.ids :]
 
 
 def _narrow(ids: np.ndarray) -> np.ndarray:

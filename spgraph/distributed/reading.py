@@ -1,0 +1,226 @@
+"""`read_blocks`: a large text file read by several processes, each of which keeps its own rows."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from spgraph.distributed.communicators import Communicator
+from spgraph.distributed.ingest import (
+    Piece,
+    Pieces,
+    Rows,
+    build,
+    keys_of,
+    mirrored,
+    row_counts,
+    together,
+)
+from spgraph.distributed.partition import Partition, partition_by_counts
+from spgraph.errors import DimensionMismatch, FormatError
+from spgraph.io import dimacs, edge_list, matrix_market
+from spgraph.io.files import check_arguments, check_direction
+from spgraph.io.source import LONGEST_LINE, Source
+from spgraph.io.table import Layout, read_block
+
+STEP = 1 << 23  # bytes of text that a process parses between two exchanges
+ENTRIES = 1 << 20  # entries of a block sent at once
+
+
+class Spread(NamedTuple):
+    """A graph in blocks: `rows` are those of this process, on the CPU."""
+
+    partition: Partition
+    rows: list[Rows]
+    symmetric: bool | None
+
+
+def read_blocks(
+    path: str | os.PathLike[str],
+    communicator: Communicator,
+    how: Any = "edges",
+    *,
+    symmetric: bool | None = None,
+    base: int | None = None,
+    seed: int = 1,
+) -> Spread | None:
+    """The graph that `spgraph.read` makes of the same arguments, in blocks; None for a file that is
+    no list of entries (.npz, or a dense array in Matrix Market), which has to be read whole.
+
+    The file is read twice: once to count the entries of each row, so that `how` ('edges', 'random',
+    an array, a Partition) can divide the rows and no process holds more than its share, then to
+    send each entry to its row. Every process parses its part of the text, which all of them must
+    be able to open; a compressed file is decompressed by each of them.
+
+    Every process calls it with the same arguments. Raises what `spgraph.read` raises, in the
+    process that meets it; in the others CommunicationError. DimensionMismatch for a matrix that is
+    not square, which has no vertices to divide.
+    """
+
+    (text,), _ = together(lambda: [Text(path, symmetric, base, communicator)], communicator)
+    layout = text.layout
+    if layout is None:
+        return None
+    pieces = mirrored(text.pieces) if layout.undirected else text.pieces
+    both = bool(symmetric) and not layout.undirected
+    twice = both and layout.duplicates == "plus" and bool(layout.form.values)
+    if both and not twice:
+        pieces = mirrored(pieces)
+    counts = row_counts(pieces, layout.nrows, communicator)
+    text.settle(communicator)
+    partition = partition_by_counts(counts, communicator.blocks, how, seed=seed)
+    dtype = np.dtype(text.types[0]) if text.types else None
+    rows = build(pieces, counts, partition, communicator, dtype=dtype, duplicates=layout.duplicates)
+    if twice:  # values of one direction are summed, then the lesser of both directions counts
+        pieces = mirrored(_entries(rows, partition, communicator))
+        counts = row_counts(pieces, partition.size, communicator)
+        rows = build(pieces, counts, partition, communicator, dtype=dtype)
+    return Spread(partition, rows, True if layout.undirected or both else None)
+
+
+class Text:
+    """A file of entries, of which each process parses every so many-th part."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        symmetric: bool | None,
+        base: int | None,
+        communicator: Communicator,
+    ) -> None:
+        self.name, self.suffix, self.compression = check_arguments(path, symmetric, base)
+        self.base = base
+        self.layout: Layout | None = None  # None: it is no list of entries
+        self.types: tuple[str, ...] = ()
+        self.rank, self.processes = communicator.rank, communicator.processes
+        self.sender = communicator.local[0]  # the block in whose name this process sends
+        self.seen = 0
+        self.reals = False  # among the values seen
+        if self.suffix == ".npz":
+            return
+        with Source(self.name, self.compression) as source:
+            layout = self._header(source)
+            self.offset = source.offset
+        if layout is None:
+            return
+        self.layout, self.types = layout, layout.form.values
+        if layout.nrows != layout.ncols:
+            raise DimensionMismatch(
+                f"{self.name}: expected a square matrix to divide among blocks, got "
+                f"{layout.nrows} x {layout.ncols}"
+            )
+        check_direction(self.name, symmetric, layout.undirected)
+
+    def pieces(self, p: int) -> Iterator[Piece]:
+        """The entries of this process's parts, as they stand in the file, for one of its blocks."""
+        layout = self.layout
+        if p != self.sender or layout is None:
+            return
+        self.seen = 0
+        for rows, columns, *values in self._tables(layout):
+            self.seen += rows.size
+            rows, columns = rows - layout.form.low, columns - layout.form.low
+            found = values[0] if values else None
+            if found is not None:
+                self.reals = self.reals or found.dtype == np.float64
+                found = found.astype(self.types[0] if len(self.types) == 1 else found.dtype)
+            yield Piece(keys_of(rows, columns), found)
+            if layout.skew and found is not None:
+                matrix_market.refuse_diagonal(self.name, rows, columns)
+                yield Piece(keys_of(columns, rows), -found)
+
+    def settle(self, communicator: Communicator) -> None:
+        """After one reading: whether the entries are as many as declared, and of which type."""
+        if self.layout is None:
+            return
+        seen = int(communicator.agree(np.array([self.seen]), "sum")[0])
+        declared = self.layout.count
+        if declared is not None and seen != declared:
+            raise FormatError(
+                f"{self.name}: the header declares {declared} entries, the file has {seen}: fetch "
+                "the file again, or correct the header"
+            )
+        reals = bool(communicator.agree(np.array([int(self.reals)]), "max")[0])
+        self.types = self.types[-1:] if reals else self.types[:1]
+
+    def _header(self, source: Source) -> Layout | None:
+        if self.suffix == ".mtx":
+            layout, dense = matrix_market.layout_of(source)
+            return None if dense else layout
+        if self.suffix == ".gr":
+            return dimacs.layout_of(source, 1 if self.base is None else self.base)
+        return edge_list.layout_of(source, self.base or 0)
+
+    def _tables(self, layout: Layout) -> Iterator[list[np.ndarray]]:
+        """The columns of each part of the file that is this process's."""
+        types = self.types
+        if self.compression:
+            with Source(self.name, self.compression) as source:
+                self._header(source)
+                blocks = itertools.islice(source.blocks(), self.rank, None, self.processes)
+                for line, block in blocks:
+                    yield read_block(layout.form, self.name, line, block, types)
+            return
+        with open(self.name, "rb") as stream:
+            size = os.path.getsize(self.name)
+            for first in range(self.offset + self.rank * STEP, size, self.processes * STEP):
+                start, block = _lines(stream, self.offset, first, first + STEP)
+                try:
+                    columns = read_block(layout.form, self.name, 0, block, types)
+                except FormatError:  # once more, to say in which line
+                    line = 1 + _newlines(self.name, start)
+                    columns = read_block(layout.form, self.name, line, block, types)
+                yield columns
+
+
+def _lines(stream: IO[bytes], offset: int, first: int, last: int) -> tuple[int, bytes]:
+    """(where it begins, text) of the lines that begin at bytes first..last - 1; none do before
+    `offset`.
+    """
+    stream.seek(max(first - 1, offset))
+    start = first if first == offset else first - 1 + len(_line(stream))
+    if start >= last:
+        return start, b""
+    text = stream.read(last - start)
+    return start, text if text.endswith(b"\n") else text + _line(stream)
+
+
+def _line(stream: IO[bytes]) -> bytes:
+    """What is left of a line."""
+    text = stream.readline(LONGEST_LINE + 1)
+    if len(text) > LONGEST_LINE:
+        raise FormatError(
+            f"{stream.name}, near byte {stream.tell()}: expected lines of text, got one of more "
+            f"than {LONGEST_LINE} bytes; is this another kind of file under a wrong name?"
+        )
+    return text
+
+
+def _newlines(path: str, end: int) -> int:
+    """How many lines end before byte `end`."""
+    count = 0
+    with open(path, "rb") as stream:
+        while end > 0 and (text := stream.read(min(end, STEP))):
+            count += text.count(b"\n")
+            end -= len(text)
+    return count
+
+
+def _entries(rows: list[Rows], partition: Partition, communicator: Communicator) -> Pieces:
+    """The entries that the blocks hold already, by the user's ids."""
+
+    def some(p: int) -> Iterator[Piece]:
+        indptr, indices, values = rows[p - communicator.local[0]]
+        own = partition.slice(p)
+        ids = np.arange(own.start, own.stop) if partition.ids is None else partition.ids[own]
+        cuts = Partition.by_edges(indptr, 1 + indices.size // ENTRIES).offsets
+        for r, s in itertools.pairwise(cuts):
+            row = ids[r:s].repeat(np.diff(indptr[r : s + 1]))
+            part = slice(indptr[r], indptr[s])
+            yield Piece(keys_of(row, indices[part]), None if values is None else values[part])
+
+    return some

@@ -1,0 +1,107 @@
+"""Processes for the tests of distributed reading and drawing: threads of one process that meet in
+every call, and, run as a program under mpiexec, real ones that watch their memory.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from spgraph import generators
+from spgraph.distributed import drawing, ingest, reading
+from spgraph.distributed.communicators import MpiCommunicator
+from spgraph.distributed.partition import Partition
+
+
+class Member:
+    """One of several processes, in a thread: what ingest asks of a communicator, no more."""
+
+    def __init__(self, rank: int, board: list[Any], barrier: threading.Barrier, each: int) -> None:
+        self.rank, self.board, self.barrier = rank, board, barrier
+        self.processes = len(board)
+        self.blocks = each * len(board)
+        self.local = range(each * rank, each * (rank + 1))
+        self.devices = ("cpu",) * each
+
+    def _shown(self, mine: Any) -> list[Any]:
+        """What every process put on the board."""
+        self.board[self.rank] = mine
+        self.barrier.wait(20)
+        all_of_them = list(self.board)
+        self.barrier.wait(20)
+        return all_of_them
+
+    def agree(self, values: np.ndarray, op: str) -> np.ndarray:
+        return {"sum": np.sum, "max": np.max}[op](self._shown(values.copy()), axis=0)
+
+    def all_to_all(self, parts: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
+        assert len(parts) == len(self.local) and all(len(row) == self.blocks for row in parts)
+        rows = [row for process in self._shown(parts) for row in process]
+        assert len({part.dtype for row in rows for part in row}) == 1
+        return [[row[q].copy() for row in rows] for q in self.local]
+
+
+def together(processes: int, each: int, work: Callable[[Member], Any]) -> list[Any]:
+    """What `work` makes in each process of `each` blocks; an exception it raised is its result."""
+    barrier, board = threading.Barrier(processes), [None] * processes
+
+    def run(rank: int) -> Any:
+        try:
+            return work(Member(rank, board, barrier, each))
+        except Exception as error:
+            return error
+
+    with ThreadPoolExecutor(processes) as pool:
+        return list(pool.map(run, range(processes)))
+
+
+def joined(partition: Partition, rows: list[ingest.Rows]) -> tuple[Any, ...]:
+    """(indptr, indices, values) of the whole matrix, from all blocks, by loops."""
+    found: dict[int, tuple[list[Any], list[Any]]] = {}
+    for p, (indptr, indices, values) in enumerate(rows):
+        assert indptr.dtype == indices.dtype == np.int32 and indptr.size == partition.sizes[p] + 1
+        first = partition.slice(p).start
+        for r in range(indptr.size - 1):
+            part = slice(indptr[r], indptr[r + 1])
+            user = int(partition.to_user(np.array([first + r]))[0])
+            stored = [] if values is None else values[part].tolist()
+            found[user] = indices[part].tolist(), stored
+    order = range(partition.size)
+    indptr = np.cumsum([0] + [len(found[v][0]) for v in order])
+    columns, stored = ([x for v in order for x in found[v][k]] for k in (0, 1))
+    return indptr.tolist(), columns, None if rows[0].values is None else stored
+
+
+def grown() -> int:
+    """The most bytes that this process had at once so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def main(small: str, large: str) -> None:
+    """Prints, for drawing and for reading, the process's share and by how much it grew, in bytes,
+    since it had done the same with a small graph, which needs as much to work with.
+    """
+    with MpiCommunicator() as say:
+        drawing.EDGES = ingest.SORTED = 1 << 16
+        reading.STEP = 1 << 18
+        works: list[Callable[[bool], Any]] = [
+            lambda big: drawing.draw_blocks(generators.kronecker_recipe(17 if big else 13), say)[1],
+            lambda big: reading.read_blocks(large if big else small, say).rows,  # type: ignore
+        ]
+        for work in works:
+            work(False)
+            before = grown()
+            rows = work(True)
+            share = sum(array.nbytes for row in rows for array in row if array is not None)
+            entries = sum(row.indices.size for row in rows)
+            print(f"entries {entries} share {share} grew {grown() - before}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,104 @@
+"""Graphs drawn in blocks on GPUs are those that one GPU draws, and no block needs much more memory
+than it keeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spgraph import generators
+from spgraph.containers.arrays import move
+from spgraph.distributed import drawing, ingest, reading
+from spgraph.distributed.communicators import LocalCommunicator
+from spgraph.distributed.partition import Partition, partition
+from spgraph.distributed.report import border
+from spgraph.io import read, write
+
+pytestmark = pytest.mark.gpu
+
+GRAPHS: list[dict[str, Any]] = [
+    {},
+    {"symmetric": False},
+    {"self_loops": True, "noise": 0.05, "permute": False},
+]
+
+
+def devices(blocks: int) -> list[str]:
+    """All GPUs there are, in turn."""
+    import cupy
+
+    count = cupy.cuda.runtime.getDeviceCount()
+    return [f"cuda:{p % count}" for p in range(blocks)]
+
+
+@pytest.mark.parametrize("options", GRAPHS, ids=str)
+@pytest.mark.parametrize("blocks", [1, 2, 4, 7])
+def test_drawn(options: dict[str, Any], blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "SORTED_CUDA", 100_000)
+    A = generators.kronecker(14, 8, **options).to_scipy()
+    recipe = generators.kronecker_recipe(14, 8, **options)
+    for how in ("edges", "random", Partition.even(1 << 14, blocks)):
+        P, rows = drawing.draw_blocks(recipe, LocalCommunicator(blocks, devices(blocks)), how)
+        for p, (row, device) in enumerate(zip(rows, devices(blocks), strict=True)):
+            assert row.indices.device.id == row.indptr.device.id == int(device[5:])
+            own = P.to_user(np.arange(1 << 14)[P.slice(p)])
+            indptr, indices = A[own].indptr, A[own].indices
+            assert row.values is None and row.indices.dtype == row.indptr.dtype == np.int32
+            np.testing.assert_array_equal(row.indptr.get(), indptr)
+            np.testing.assert_array_equal(row.indices.get(), indices)
+
+
+def test_some_rows() -> None:
+    A = generators.kronecker(12)
+    recipe = generators.kronecker_recipe(12)
+    indptr, indices, _ = drawing.draw_rows(recipe, 1000, 3000, "cuda")
+    np.testing.assert_array_equal(indptr.get(), A.indptr[1000:3001] - A.indptr[1000])
+    np.testing.assert_array_equal(indices.get(), A.indices[A.indptr[1000] : A.indptr[3000]])
+
+
+def test_memory_of_a_block() -> None:
+    """Of a quarter of a graph: 1.5 times what it keeps and 1 GiB, at any time."""
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    peaks = []
+
+    class Watch(cupy.cuda.MemoryHook):
+        name = "watch"
+
+        def malloc_postprocess(self, **_: Any) -> None:
+            peaks.append(pool.used_bytes())
+
+    recipe = generators.kronecker_recipe(22, 64)
+    before = pool.used_bytes()
+    with Watch():
+        rows = drawing.draw_rows(recipe, 0, 1 << 20, "cuda")
+    share = rows.indptr.nbytes + rows.indices.nbytes
+    assert share > 1 << 28
+    assert max(peaks) - before < 1.5 * share + (1 << 30)
+
+
+def test_partition_and_border() -> None:
+    A = generators.kronecker(10)
+    for how in ("edges", "random"):
+        P = partition(A.to("cuda"), 3, how)
+        assert partition(A, 3, how) == P
+        ids = move(np.arange(1024), "cuda:0")
+        inside = P.to_internal(ids)
+        assert (P.to_user(inside) == ids).all()
+        np.testing.assert_array_equal(P.owner(inside).get(), P.owner(inside.get()))
+        columns = A.indices[: A.indptr[300]]
+        np.testing.assert_array_equal(border(move(columns, "cuda:0"), P, 1), border(columns, P, 1))
+
+
+def test_read(tmp_path: Any) -> None:
+    """Entries travel between the blocks' devices; the rows come on the CPU."""
+    path = tmp_path / "g.mtx"
+    write(path, generators.kronecker(8))
+    found = reading.read_blocks(path, LocalCommunicator(3, devices(3)))
+    assert found is not None
+    A = read(path)
+    np.testing.assert_array_equal(np.concatenate([r.indices for r in found.rows]), A.indices)

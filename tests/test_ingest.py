@@ -1,0 +1,310 @@
+"""Graphs read and drawn in blocks are those that one process reads and draws."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cuda_host_shim as shim
+import ingest_cases as cases
+import numpy as np
+import pyarrow
+import pyarrow.csv
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spgraph import Matrix, generators, random_edges, read
+from spgraph.distributed import drawing, ingest, reading
+from spgraph.distributed.communicators import LocalCommunicator
+from spgraph.distributed.partition import Partition
+from spgraph.errors import DimensionMismatch, FormatError
+from spgraph.io import source
+
+GRAPHS: list[dict[str, Any]] = [
+    {},
+    {"symmetric": False},
+    {"self_loops": True},
+    {"symmetric": False, "self_loops": True, "permute": False},
+    {"noise": 0.05, "permute": False},
+]
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many rounds and pieces even of small graphs."""
+    monkeypatch.setattr(drawing, "EDGES", 1000)
+    monkeypatch.setattr(ingest, "SORTED", 300)
+    monkeypatch.setattr(ingest, "COUNTS", 100)
+    monkeypatch.setattr(reading, "STEP", 64)
+    monkeypatch.setattr(reading, "ENTRIES", 10)
+
+
+def arrays(A: Matrix) -> tuple[Any, ...]:
+    values = None if A.iso else A.values.tolist()
+    return A.indptr.tolist(), A.indices.tolist(), values
+
+
+# --- drawing --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", GRAPHS, ids=str)
+def test_drawn(options: dict[str, Any]) -> None:
+    recipe = generators.kronecker_recipe(8, 6, seed=3, **options)
+    expected = arrays(generators.kronecker(8, 6, seed=3, **options))
+    hows = ["edges", "random", Partition.even(256, 6), np.arange(256) * 7 % 6]
+    for (processes, each), how in zip([(1, 6), (2, 3), (3, 2), (6, 1)], hows, strict=True):
+        made = cases.together(
+            processes, each, lambda say, how=how: drawing.draw_blocks(recipe, say, how)
+        )
+        partition = made[0][0]
+        assert all(partition == P for P, _ in made)
+        rows = [row for _, some in made for row in some]
+        assert cases.joined(partition, rows) == expected
+
+
+def test_drawn_uniform_and_empty() -> None:
+    for n, factor in ((50, 3), (3, 0), (0, 0), (1, 5)):
+        state = random_edges.state_of(1, generators.EDGES)
+        recipe = random_edges.Recipe(
+            "uniform", (n,), n, round(factor * n), state, None, True, False
+        )
+        A = generators.uniform_random(n, factor)
+        partition, rows = drawing.draw_blocks(recipe, LocalCommunicator(4))
+        assert cases.joined(partition, rows) == arrays(A)
+
+
+@given(st.integers(0, 64), st.integers(0, 64))
+def test_some_rows(first: int, last: int) -> None:
+    first, last = sorted((first, last))
+    A = generators.kronecker(6, 4)
+    indptr, indices, values = drawing.draw_rows(generators.kronecker_recipe(6, 4), first, last)
+    assert values is None
+    assert (indptr == A.indptr[first : last + 1] - A.indptr[first]).all()
+    assert (indices == A.indices[A.indptr[first] : A.indptr[last]]).all()
+
+
+@pytest.mark.skipif(shim.COMPILER is None, reason="needs g++")
+@pytest.mark.parametrize("options", GRAPHS, ids=str)
+def test_kernels_on_the_host(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a GPU does: each block walks all edges and keeps its own."""
+    shim.install(monkeypatch)
+    recipe = generators.kronecker_recipe(8, 6, **options)
+    labels = drawing._labels(recipe, np)
+    counts = sum(
+        drawing._counts(recipe, e, min(e + 600, recipe.edges), labels, np)
+        for e in range(0, recipe.edges, 600)
+    )
+    for partition in (
+        Partition.by_edges(np.append(0, np.cumsum(counts)), 3),
+        Partition.from_owner(np.arange(256) * 5 % 3, 3),
+    ):
+        rows = []
+        for p in range(3):
+            own = partition.to_user(np.arange(256)[partition.slice(p)])
+            start = partition.slice(p).start
+            rows.append(drawing._placed(recipe, counts[own], labels, partition.places, start, np))
+        assert cases.joined(partition, rows) == arrays(generators.kronecker(8, 6, **options))
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=7), min_size=1, max_size=20))
+def test_rows_merge_alike_on_both(rows: list[list[int]]) -> None:
+    starts = np.cumsum([0, *map(len, rows)])
+    columns = np.array([j for row in rows for j in row], np.int32)
+    expected = [sorted(set(row)) for row in rows]
+    for merge in (ingest._merged, ingest._merged_cuda):
+        kept, _, begins = merge(starts, columns.copy(), None, "min")
+        parts = np.split(kept, begins[1:])
+        assert [part.tolist() for part in parts] == expected
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+CHANCE = np.random.default_rng(7)
+PAIRS = CHANCE.integers(0, 40, (300, 2)).tolist()
+HEAD = "%%MatrixMarket matrix coordinate"
+
+
+def lines(form: Callable[..., str], base: int = 0, lower: bool = False) -> str:
+    """The edges, some of them twice; with `lower` only those below the diagonal, each once."""
+    pairs = sorted({(max(p), min(p)) for p in PAIRS if p[0] != p[1]}) if lower else PAIRS
+    rows = [form(u + base, v + base, (7 * u + v * v + k) % 23) for k, (u, v) in enumerate(pairs)]
+    return "\n".join(rows)
+
+
+LOWER = len({(max(p), min(p)) for p in PAIRS if p[0] != p[1]})
+TEXTS = {
+    "g.el": lines("{0} {1}".format),
+    "bom.el": "\ufeff" + lines("{0} {1}".format) + "\n",
+    "crlf.tsv": "# head\r\n" + lines("{0}\t{1}".format).replace("\n", "\r\n"),
+    "g.csv": lines("{0},{1},{2}".format) + "\n\n\n",
+    "g.wel": "# head\n\n" + lines("  {0}   {1} {2}  # c".format),
+    "reals.wel": lines("{0} {1} {2}".format) + "\n3 4 2.5\n",
+    "g.gr": "c head\np sp 45 300\n" + lines("a {0} {1} {2}".format, 1),
+    "tree.gr": f"p tw 45 {LOWER}\n" + lines("{0} {1}".format, 1, lower=True) + "\nc end\n",
+    "g.mtx": f"{HEAD} integer general\n% c\n45 45 300\n" + lines("{0} {1} {2}".format, 1),
+    "pattern.mtx": f"{HEAD} pattern general\n45 45 300\n" + lines("{0} {1}".format, 1),
+    "symmetric.mtx": f"{HEAD} real symmetric\n45 45 {LOWER}\n"
+    + lines("{0} {1} {2}.5".format, 1, lower=True),
+    "skew.mtx": f"{HEAD} integer skew-symmetric\n45 45 {LOWER}\n"
+    + lines("{0} {1} {2}".format, 1, lower=True),
+    "empty.mtx": f"{HEAD} pattern general\n4 4 0\n",
+    "none.mtx": f"{HEAD} pattern general\n0 0 0",
+}
+
+
+def same(path: Path, processes: int, each: int, how: Any = "edges", **options: Any) -> None:
+    """The blocks are together what one process reads."""
+    made = cases.together(
+        processes, each, lambda say: reading.read_blocks(path, say, how, **options)
+    )
+    A = read(path, **options)
+    for one in made:
+        assert isinstance(one, reading.Spread), one
+        assert one.partition == made[0].partition and one.symmetric == A.symmetric
+    rows = [row for one in made for row in one.rows]
+    kinds = {None if row.values is None else row.values.dtype for row in rows}
+    assert kinds == {None if A.iso else A.dtype}
+    assert cases.joined(made[0].partition, rows) == arrays(A)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_read(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(TEXTS[name], newline="")
+    for processes, each in ((1, 1), (3, 1), (2, 3)):
+        for symmetric in (None, True):
+            same(path, processes, each, symmetric=symmetric)
+    same(path, 2, 2, "random")
+
+
+def test_read_counts_from_base(tmp_path: Path) -> None:
+    path = tmp_path / "g.el"
+    path.write_text(lines("{0} {1}".format, 1))
+    same(path, 3, 1, base=1)
+    same(path, 3, 1, np.arange(41) % 3, base=0)
+
+
+@pytest.mark.parametrize("compress", [gzip, bz2, lzma], ids=["gz", "bz2", "xz"])
+def test_read_compressed(tmp_path: Path, compress: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "BLOCK", 64)
+    for name in ("g.wel", "g.gr", "skew.mtx"):
+        suffix = {gzip: "gz", bz2: "bz2", lzma: "xz"}[compress]
+        path = tmp_path / f"{name}.{suffix}"
+        path.write_bytes(compress.compress(TEXTS[name].encode()))
+        same(path, 3, 2)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(-9, 9)), min_size=1),
+    st.sampled_from(["\n", "\r\n", " # c\n", "\n\n"]),
+    st.integers(1, 40),
+    st.integers(1, 3),
+)
+def test_lines_cut_anywhere(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[int, int, int]],
+    end: str,
+    step: int,
+    processes: int,
+) -> None:
+    path = tmp_path_factory.mktemp("cut") / "g.wel"
+    path.write_text("".join(f"{u} {v} {w}{end}" for u, v, w in rows), newline="")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "STEP", step)
+        same(path, processes, 2)
+
+
+def test_other_files_are_not_read_in_blocks(tmp_path: Path) -> None:
+    dense = tmp_path / "dense.mtx"
+    dense.write_text("%%MatrixMarket matrix array real general\n1 2\n1\n2\n")
+    generators_file = tmp_path / "g.npz"
+    np.savez(generators_file, format=np.array(b"csr"))
+    for path in (dense, generators_file):
+        assert reading.read_blocks(path, LocalCommunicator(2)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"), [("g.wel", "1 x 3"), ("g.gr", "a 1 99 3"), ("skew.mtx", "2 1 4 7")]
+)
+def test_errors_name_the_line(tmp_path: Path, name: str, bad: str) -> None:
+    """One process meets a bad line far into the file: its message is that of `read`."""
+    rows = TEXTS[name].split("\n")
+    rows[200] = bad
+    path = tmp_path / name
+    path.write_text("\n".join(rows))
+    with pytest.raises(FormatError, match="line 201: ") as expected:
+        read(path)
+    found = cases.together(3, 2, lambda say: reading.read_blocks(path, say))
+    kinds = sorted(type(error).__name__ for error in found)
+    assert kinds == ["CommunicationError", "CommunicationError", "FormatError"]
+    assert str(expected.value) in [str(error) for error in found]
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    path = tmp_path / "g.gr"
+    for declared in (299, 301):
+        path.write_text(TEXTS["g.gr"].replace(" 300", f" {declared}"))
+        for error in cases.together(2, 2, lambda say: reading.read_blocks(path, say)):
+            assert isinstance(error, FormatError)
+            assert f"declares {declared} entries, the file has 300" in str(error)
+    path = tmp_path / "g.mtx"
+    path.write_text(f"{HEAD} pattern general\n3 4 0\n")
+    for error in cases.together(2, 1, lambda say: reading.read_blocks(path, say)):
+        assert isinstance(error, DimensionMismatch) and "got 3 x 4" in str(error)
+    path.write_text(TEXTS["symmetric.mtx"])
+    with pytest.raises(ValueError, match="False contradicts it"):
+        reading.read_blocks(path, LocalCommunicator(2), symmetric=False)
+    path.write_text(re.sub(r"\n(\d+) \d+ (\d+)$", r"\n\1 \1 \2", TEXTS["skew.mtx"]))
+    with pytest.raises(FormatError, match="skew-symmetric matrix has no diagonal"):
+        reading.read_blocks(path, LocalCommunicator(2))
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*missing\.el"):
+        reading.read_blocks(tmp_path / "missing.el", LocalCommunicator(2))
+    path = tmp_path / "long.el"
+    path.write_text("1 2\n" + " " * (source.LONGEST_LINE + 200))
+    with pytest.raises(FormatError, match="line"):
+        reading.read_blocks(path, LocalCommunicator(2))
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.mpi
+def test_memory_of_four_processes(tmp_path: Path) -> None:
+    """No process holds much more than its share: not all edges, nor its own twice.
+
+    What they work on at once is made small (see `main`), and so is the allowance for it: 16 MB
+    where 1 GiB is promised. All edges of the graph at once would be 34 MB, and twice that to sort.
+    """
+    edges = np.random.default_rng(1).integers(0, 1 << 17, (2, 1_000_000))
+    options = pyarrow.csv.WriteOptions(include_header=False, delimiter=" ")
+    for name, count in (("small.el", 100_000), ("large.el", 1_000_000)):
+        table = pyarrow.table({"u": edges[0, :count], "v": edges[1, :count]})
+        pyarrow.csv.write_csv(table, tmp_path / name, options)
+    mpiexec = shutil.which("mpiexec")
+    assert mpiexec is not None
+    run = subprocess.run(
+        [mpiexec, "-n", "4", sys.executable, cases.__file__, "small.el", "large.el"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=100,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    found = re.findall(r"entries (\d+) share (\d+) grew (\d+)", run.stdout)
+    assert len(found) == 8, run.stdout
+    numbers = np.array(found, np.int64)
+    entries = generators.kronecker(17).nvals + np.unique(edges[0] << 17 | edges[1]).size
+    assert numbers[:, 0].sum() == entries
+    assert (numbers[:, 2] < 1.5 * numbers[:, 1] + 16e6).all(), numbers
