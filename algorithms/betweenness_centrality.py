@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..containers import Matrix, Vector
-from ..containers.arrays import array_module
 from ..errors import DomainMismatch, NegativeWeight
 from ..iterations.closure import closure, tight
 from ..iterations.dependencies import dependencies, dependencies_along
 from ..operations import ewise_add
 from ..semirings import max_plus, min_plus
+from .random_words import fresh_seed
 from .vertices import square, vertices
 
 
@@ -62,14 +62,15 @@ def betweenness_centrality(
     # p<!level> = p plus.first A, and back: d<level> = p * (A plus.second ((1 + d) / p))
     score = _weighted(A, first) if weighted else dependencies(A, first)
     if normalized and A.nrows > 2:
-        score.values *= 1 / ((A.nrows - 1) * (A.nrows - 2))
+        most = (A.nrows - 1) * (A.nrows - 2)
+        score = score.with_values(lambda s: s * (1 / most))
     return score
 
 
 def _weighted(A: Matrix, sources: np.ndarray) -> Vector:
     A = _positive(A)
     kind = A.dtype if A.dtype.kind == "f" else np.int64
-    score = Vector(A.nrows, array_module(A.indptr).zeros(A.nrows))
+    score = Vector.filled(0.0, size=A.nrows, device=A.device)
     for source in sources.tolist():
         # d = start min d min.plus A
         start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
@@ -86,22 +87,21 @@ def _positive(A: Matrix) -> Matrix:
     """A, with weights of uint64 as int64, which distances of integers are."""
     if A.nvals == 0:
         return A
-    least = A.values.min().item()
+    least, greatest = A.extent()
     if least > 0:
         if A.dtype != np.uint64:
             return A
-        if int(A.values.max()) > np.iinfo(np.int64).max:
+        if greatest > np.iinfo(np.int64).max:
             raise OverflowError(
                 "betweenness_centrality: A: expected weights that int64 holds, "
-                f"got {A.values.max().item()}; take values of type float64"
+                f"got {greatest}; take values of type float64"
             )
         return A.dup(np.int64)
-    at = int((~(A.values > 0)).argmax())
-    i = int((A.indptr[1:] <= at).sum())
+    i, j, value = next(iter(A.where(lambda a: ~(a > 0))))
     kind = NegativeWeight if least < 0 else ValueError
     raise kind(
         "betweenness_centrality: A: expected weights > 0 (with those of 0 shortest paths go in "
-        f"circles), got A[{i}, {int(A.indices[at])}] = {A.values[at].item()}"
+        f"circles), got A[{i}, {j}] = {value}"
     )
 
 
@@ -119,5 +119,6 @@ def _sources(A: Matrix, sources: Any, k: int | None, seed: int | None) -> np.nda
         raise DomainMismatch(f"betweenness_centrality: k: expected an integer, got {k!r}")
     if not 1 <= k <= n:
         raise ValueError(f"betweenness_centrality: k: expected 1 <= k <= {n}, got {k}")
+    seed = fresh_seed(A.device) if seed is None else seed
     drawn = np.random.default_rng(seed).choice(n, int(k), replace=False)
     return np.sort(drawn).astype(np.int64)

@@ -58,7 +58,7 @@ def bfs(
         raise DomainMismatch(f"bfs: source: expected an integer, got {source!r}")
     if not 0 <= source < A.nrows:
         raise IndexOutOfBound(f"bfs: source: expected 0 <= source < {A.nrows}, got {source}")
-    start = Vector.unit(source, source, size=A.nrows, dtype=A.indices.dtype, device=A.device)
+    start = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     # q<!level> = q min.secondi A: the least vertex of the frontier that has an edge to it
     ring = min_secondi if parents else any_pair
     found = search(A, start, ring, direction=direction, max_depth=max_depth)

@@ -7,12 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..containers import Vector
-from ..containers.arrays import array_module
-from ..iterations.dependencies import levels
+from ..iterations.dependencies import level_sums
 from .vertices import square, vertices
-
-# levels that are looked at together
-BATCH = 1 << 26
 
 
 def closeness_centrality(A: Any, *, sources: Any = None, wf_improved: bool = True) -> Vector:
@@ -40,18 +36,11 @@ def closeness_centrality(A: Any, *, sources: Any = None, wf_improved: bool = Tru
     [0.444, 0.667, 0.444, 0.0]
     """
     A = square("closeness_centrality", A)
-    n, xp = A.nrows, array_module(A.indptr)
+    n = A.nrows
     asked = np.arange(n) if sources is None else vertices("closeness_centrality", A, sources)
-    score = xp.zeros(asked.size)
-    batch = max(1, BATCH // max(n, 1))
-    for begin in range(0, asked.size, batch):
-        found = levels(A.T, asked[begin : begin + batch])
-        others = (found > 0).sum(axis=1, dtype=np.int64)
-        distance = xp.maximum(found, 0).sum(axis=1, dtype=np.int64)
-        near = others / xp.maximum(distance, 1)
-        if wf_improved:
-            near *= others / max(n - 1, 1)
-        score[begin : begin + batch] = near
-    if sources is None:
-        return Vector(n, score)
-    return Vector.from_coo(xp.asarray(asked), score, size=n)
+    reached, distance = level_sums(A.T, asked)
+    others = reached - 1
+    score = others / np.maximum(distance, 1)
+    if wf_improved:
+        score *= others / max(n - 1, 1)
+    return Vector.from_coo(asked, score, size=n, device=A.device)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..containers import Matrix, Vector
-from ..containers.arrays import array_module
+from ..containers import Vector
 from ..operations import assign, ewise_mult, mxm, reduce_rowwise
 from ..semirings import binary, plus_pair
 from .triangle_count import undirected
@@ -29,13 +28,10 @@ def clustering(A: Any) -> Vector:
     [1.0, 0.667, 0.667, 1.0]
     """
     A = undirected("clustering", A)
-    xp = array_module(A.indptr)
-    ones = Matrix(A.nrows, A.ncols, A.indptr, A.indices, xp.ones(1, np.int64), iso=True)
-    ones.symmetric = True
+    ones = A.pattern(np.int64)
     # C<A> = A plus.pair A: at each edge the third vertices, so that a row counts a triangle twice
     triangles = reduce_rowwise(mxm(ones, ones, plus_pair, mask=ones.S))
-    degree = (A.indptr[1:] - A.indptr[:-1]).astype(np.float64)
-    pairs = Vector(A.nrows, xp.maximum(degree * (degree - 1), 1.0))
-    coefficient = Vector(A.nrows, xp.zeros(A.nrows))
+    pairs = A.row_degrees().with_values(lambda d: np.maximum(d * (d - 1.0), 1.0))
+    coefficient = Vector.filled(0.0, size=A.nrows, device=A.device)
     assign(coefficient, ewise_mult(triangles, pairs, binary.truediv), mask=triangles.S)
     return coefficient

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..containers import Matrix, Vector, as_matrix
-from ..containers.arrays import INT32_MAX, Array, array_module, index_dtype, on_device
+from ..containers.arrays import INT32_MAX
 from ..errors import DimensionMismatch
 from ..iterations.contract import contract
 from ..iterations.search import search
 from ..operations import assign, ewise_mult, extract, mxv
-from ..semirings import any_pair, binary, min_second
+from ..operations import select as select_entries
+from ..semirings import any_pair, binary, min_second, select
+from .random_words import random_words
 
 
 def connected_components(A: Any, *, connection: str = "weak") -> Vector:
@@ -61,16 +64,12 @@ def connected_components(A: Any, *, connection: str = "weak") -> Vector:
 
 def depth_first(A: Matrix) -> Vector:
     """The strong components of a Matrix on the CPU, by SciPy: one thread, linear time."""
-    from scipy.sparse import csgraph, csr_array
+    from scipy.sparse import csgraph
 
-    n = A.nrows
     # of type float64, or SciPy would make a copy that is
-    pattern = csr_array((np.ones(A.nvals), A.indices, A.indptr), shape=A.shape)
+    pattern = A.pattern(np.float64).to_scipy()
     _, component = csgraph.connected_components(pattern, connection="strong")
-    ids = np.arange(n, dtype=index_dtype(n))
-    least = np.empty_like(ids)
-    least[component[::-1]] = ids[::-1]  # of those that write to one place, the last stays
-    return Vector(n, least[component])
+    return _named_by_least(Vector.from_dense(component))
 
 
 def forward_backward(A: Matrix) -> Vector:
@@ -89,61 +88,76 @@ def forward_backward(A: Matrix) -> Vector:
     strongly connected components and related problems" (2014); Alabandi, Sands, Biros, Burtscher,
     "A high-performance strongly connected components implementation for GPUs" (2023).
     """
-    with on_device(A.device) as xp:
-        n, T = A.nrows, A.T
-        ids = xp.arange(n, dtype=index_dtype(n))
-        rank = xp.random.RandomState(1).permutation(n).astype(ids.dtype)
-        of_rank = xp.empty_like(rank)
-        of_rank[rank] = ids
-        component = Vector(n, rank.copy())  # named by the rank of one of its vertices
+    n, T, device = A.nrows, A.T, A.device
+    key, of = _random_keys(n, device), _vertex_of(n)
+    component = Vector.arange(n, device=device)  # named by one of its vertices
 
-        pivot = int(xp.argmax(_degrees(A).astype(np.float64) * _degrees(T)))
-        start = Vector.unit(pivot, True, size=n, dtype=bool, device=A.device)
-        after, before = search(A, start, any_pair).level, search(T, start, any_pair).level
-        giant = ewise_mult(after, before, binary.pair)
-        assign(component, int(rank[pivot]), mask=giant.S)
-        sides = Vector(n, xp.zeros(n, np.int64))
-        assign(sides, 1, mask=after.S)
-        assign(sides, 2, mask=before.S)
-        assign(sides, -1, mask=giant.S)
-        part = sides.values
+    pivot = _most_edges(A, T)
+    start = Vector.unit(pivot, True, size=n, dtype=bool, device=device)
+    after, before = search(A, start, any_pair).level, search(T, start, any_pair).level
+    giant = ewise_mult(after, before, binary.pair)
+    assign(component, pivot, mask=giant.S)
+    part = Vector.filled(0, size=n, dtype=np.int64, device=device)
+    for number, side in ((1, after), (2, before), (-1, giant)):
+        assign(part, number, mask=side.S)
+    A, T = _within(A, part), _within(T, part)
+
+    while A.nvals:
+        f, g = (_first(M, key, of) for M in (T, A))
+        component = component.with_values(
+            lambda c, f, g, p: np.where((f == g) & (p >= 0), of(f), c), f, g, part
+        )
+        part = part.with_values(
+            lambda p, f, g, d, e: np.where(
+                (f == g) | (p < 0) | (d == 0) | (e == 0), -1, of(f) * n + of(g)
+            ),
+            *(f, g, A.row_degrees(), T.row_degrees()),
+        )
         A, T = _within(A, part), _within(T, part)
-
-        while A.nvals:
-            first_before, first_after = (_first(M, rank, of_rank) for M in (T, A))
-            found = (first_before == first_after) & (part >= 0)
-            component.values[found] = first_before[found]
-            done = found | (part < 0) | (_degrees(A) == 0) | (_degrees(T) == 0)
-            part = xp.where(done, -1, first_before.astype(np.int64) * n + first_after)
-            A, T = _within(A, part), _within(T, part)
-
-        least = Vector(n, xp.full(n, n - 1, ids.dtype))
-        assign(least, Vector(n, ids), component.values, accum=binary.min)
-        return extract(least, component.values)
+    return _named_by_least(component)
 
 
-def _first(A: Matrix, rank: Array, of_rank: Array) -> Array:
-    """The least rank among the vertices that each vertex reaches in A, itself included."""
-    f = Vector(rank.size, rank.copy())
+def _random_keys(n: int, device: Any) -> Vector:
+    """A random number for each vertex, which ends in the vertex."""
+    width = n.bit_length()
+    words = random_words("connected_components", 1, n, device)
+    vertex = Vector.arange(n, dtype=np.int64, device=device)
+    return words.with_values(
+        lambda w, i: ((w >> np.uint64(width + 1)).astype(np.int64) << width) | i, vertex
+    )
+
+
+def _vertex_of(n: int) -> Callable[[Any], Any]:
+    """What takes keys to the vertices that they end in."""
+    low = (1 << n.bit_length()) - 1
+    return lambda keys: keys & low
+
+
+def _most_edges(A: Matrix, T: Matrix) -> int:
+    """The vertex with the greatest product of its in- and out-degrees."""
+    product = A.row_degrees().with_values(lambda d, e: d.astype(np.float64) * e, T.row_degrees())
+    return int(select_entries(product, select.valuege, product.extent()[1]).to_coo()[0][0])
+
+
+def _first(A: Matrix, key: Vector, of: Callable[[Any], Any]) -> Vector:
+    """The least key among the vertices that each vertex reaches in A, itself included."""
+    f = key.dup()
     while True:
         last = f.dup()
-        # f min= A min.second f; then f min= f[the vertex of rank f], for that is reached as well
+        # f min= A min.second f; then f min= f[the vertex of f], for that is reached as well
         mxv(A, f, min_second, accum=binary.min, out=f, direction="pull")
-        f = extract(extract(f, of_rank), f.values)
+        f = extract(f, f.with_values(of))
         if f.isequal(last):
-            return f.values
+            return f
 
 
-def _within(A: Matrix, part: Array) -> Matrix:
+def _within(A: Matrix, part: Vector) -> Matrix:
     """The edges of A, as a pattern, between vertices of the same part; none of part -1."""
-    xp = array_module(A.indices)
-    to = part[A.indices]
-    kept = (part[A.row_indices()] == to) & (to >= 0)
-    places = xp.zeros(A.nvals + 1, A.indptr.dtype)
-    xp.cumsum(kept, dtype=places.dtype, out=places[1:])
-    indptr, indices = places[A.indptr], A.indices[kept]
-    return Matrix(A.nrows, A.ncols, indptr, indices, xp.ones(1, bool), iso=True)
+    return A.where(lambda a, p, q: (p == q) & (q >= 0), part).pattern()
 
 
-def _degrees(A: Matrix) -> Array:
-    return A.indptr[1:] - A.indptr[:-1]
+def _named_by_least(component: Vector) -> Vector:
+    """The components of vertices, named by their smallest vertex instead of another number < n."""
+    ids = Vector.arange(component.size, device=component.device)
+    least = Vector.filled(component.size, size=component.size, dtype=ids.dtype, device=ids.device)
+    return extract(assign(least, ids, component, accum=binary.min), component)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..containers import Vector
-from ..containers.arrays import array_module, index_dtype
 from ..operations import assign, mxv, reduce
 from ..operations import select as select_entries
 from ..semirings import binary, monoid, plus_pair, select
@@ -35,10 +34,9 @@ def core_number(A: Any) -> Vector:
     array([2, 2, 2, 1, 0], dtype=int32)
     """
     A = undirected("core_number", A)
-    xp, n = array_module(A.indptr), A.nrows
     # entries are the vertices that are left
-    degree = Vector(n, (A.indptr[1:] - A.indptr[:-1]).astype(index_dtype(n)))
-    core = Vector(n, xp.zeros(n, degree.dtype))
+    degree = A.row_degrees()
+    core = Vector.filled(0, size=A.nrows, dtype=degree.dtype, device=A.device)
     k = 0
     while degree.nvals:
         leaving = select_entries(degree, select.valuele, k)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..containers import Vector
-from ..containers.arrays import array_module
 from ..iterations.power import Hop, Step, graph, limits, power, settled
 
 
@@ -40,7 +39,7 @@ def eigenvector_centrality(
     A = graph("eigenvector_centrality", A, weighted)
     limits("eigenvector_centrality", tol, max_iter)
     n = A.nrows
-    start = Vector(n, array_module(A.indptr).full(n, 1 / max(n, 1)))
+    start = Vector.filled(1 / max(n, 1), size=n, device=A.device)
     # x <- (x A + x) / its 2-norm
     step = Step((Hop(A),), keep=1.0, weighted=weighted)
     each = None if tol is None else tol * max(n, 1)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..containers import Matrix, Vector
-from ..containers.arrays import Array, array_module, index_dtype
-from ..operations import apply, assign, ewise_add, ewise_mult, extract, mxv
+from ..operations import apply, assign, ewise_add, ewise_mult, mxv
 from ..operations import select as select_entries
 from ..semirings import binary, bor_second, plus_pair, select, unary
 from .random_words import random_words
@@ -43,14 +42,11 @@ def greedy_color(A: Any, *, seed: int | None = None) -> Vector:
     [1, 0, 1, 0, 1]
     """
     A = undirected("greedy_color", A)
-    xp, n = array_module(A.indptr), A.nrows
-    order = _order(A, seed)
-    # row i of D: the neighbours of i before it, all vertices being numbered in that order
-    D = select_entries(extract(A, order, order), select.tril, -1)
-    kind = index_dtype(n)
+    # row i of D: the neighbours of i before it
+    D = _before(A, seed)
     # how many of them have no colour yet; entries are the vertices without one
-    wait = Vector(n, (D.indptr[1:] - D.indptr[:-1]).astype(kind))
-    color = Vector(n, xp.zeros(n, kind))
+    wait = D.row_degrees()
+    color = Vector.filled(0, size=A.nrows, dtype=wait.dtype, device=A.device)
     seen: list[Vector] = []
     while wait.nvals:
         ready = select_entries(wait, select.valuele, 0)
@@ -58,15 +54,17 @@ def greedy_color(A: Any, *, seed: int | None = None) -> Vector:
         wait = select_entries(wait, select.valuegt, 0)
         # w<w> -= D plus.pair r
         mxv(D, ready, plus_pair, mask=wait.S, accum=binary.minus, out=wait)
-    return assign(Vector(n, xp.zeros(n, kind)), color, order)
+    return color
 
 
-def _order(A: Matrix, seed: Any) -> Array:
-    """The vertices by falling logarithm of the degree, at random among equals."""
-    xp = array_module(A.indptr)
-    order = xp.argsort(random_words("greedy_color", seed, A.nrows, A.device))
-    degree = (A.indptr[1:] - A.indptr[:-1]).astype(np.float64)
-    return order[xp.argsort(-xp.frexp(degree)[1][order], kind="stable")]
+def _before(A: Matrix, seed: Any) -> Matrix:
+    """The edges from each vertex to those before it: by falling logarithm of the degree, at random
+    among equals.
+    """
+    word = random_words("greedy_color", seed, A.nrows, A.device)
+    # the exponent of a float
+    power = A.row_degrees().with_values(lambda d: d.astype(np.float64).view(np.int64) >> 52)
+    return A.where(lambda a, e, w, f, x: (f > e) | ((f == e) & (x < w)), power, word)
 
 
 def _first_free(D: Matrix, ready: Vector, seen: list[Vector], color: Vector) -> None:

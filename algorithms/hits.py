@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..containers import Vector
-from ..containers.arrays import array_module
 from ..iterations.power import Hop, Step, full, graph, limits, power, scaled, settled
 from ..operations import vxm
 from ..semirings import plus_first, plus_times
@@ -48,7 +47,7 @@ def hits(A: Any, *, tol: float | None = 1e-8, max_iter: int = 100, weighted: boo
     n = A.nrows
     # h <- (h A) A', of sum 1
     step = Step((Hop(A), Hop(A.T)), weighted=weighted)
-    start = Vector(n, array_module(A.indptr).full(n, 1 / max(n, 1)))
+    start = Vector.filled(1 / max(n, 1), size=n, device=A.device)
     found = power(start, step, norm=1, tol=tol, max_iter=max_iter)
     authority = vxm(found.value, A, plus_times if weighted else plus_first)
     authority = scaled(full("hits", "authority", authority, A), 1)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..containers import Vector
-from ..containers.arrays import array_module
 from ..iterations.power import Hop, Step, full, graph, limits, power, scaled, settled
 
 
@@ -50,7 +49,7 @@ def katz_centrality(
     restart = float(beta) if number else full("katz_centrality", "beta", beta, A)
     # x <- alpha x A + beta
     step = Step((Hop(A),), factor=alpha, jump=1.0, restart=restart, weighted=weighted)
-    start = Vector(A.nrows, array_module(A.indptr).zeros(A.nrows))
+    start = Vector.filled(0.0, size=A.nrows, device=A.device)
     each = None if tol is None else tol * max(A.nrows, 1)
     found = power(start, step, tol=each, max_iter=max_iter)
     return settled("katz_centrality", found, each, scaled(found.value, 2))

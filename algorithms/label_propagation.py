@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from ..containers import Matrix, Vector
-from ..containers.arrays import Array, array_module, index_dtype
 from ..errors import ConvergenceError
 from ..iterations.power import limits
-from ..operations import apply, assign, extract, mxm, reduce_rowwise
-from ..semirings import binary, monoid, plus_pair
+from ..operations import apply, assign, diag, ewise_add, extract, mxm, reduce_rowwise
+from ..operations import select as select_entries
+from ..semirings import IndexUnaryOp, monoid, plus_first, select
 from .greedy_color import greedy_color
 from .triangle_count import undirected
 
@@ -48,18 +49,18 @@ def label_propagation(A: Any, *, max_iter: int = 100, seed: int | None = None) -
     """
     A = undirected("label_propagation", A)
     limits("label_propagation", None, max_iter)
-    xp, n = array_module(A.indptr), A.nrows
-    classes = [(ids, extract(A, ids)) for ids in _classes(greedy_color(A, seed=seed))]
-    label = Vector(n, xp.arange(n, dtype=index_dtype(n)))
-    rows, one = xp.arange(n + 1, dtype=index_dtype(n)), xp.ones(1, np.int64)
+    own = diag(Vector.filled(1, size=A.nrows, dtype=np.int64, device=A.device))
+    # an edge counts 2 and a vertex's own label 1, so that it decides among equals
+    votes = ewise_add(ewise_add(A.pattern(np.int64), A.pattern(np.int64)), own)
+    color = greedy_color(A, seed=seed)
+    classes = [(ids, extract(votes, ids)) for ids in _classes(color)]
+    label = Vector.arange(A.nrows, device=A.device)
     for _ in range(max_iter):
         last = label.dup()
         for ids, neighbours in classes:
-            # C = N plus.pair L: C(i, l) neighbours of i have the label l, where L(v, label(v)) = 1
-            L = Matrix(n, n, rows, label.values, one, iso=True)
-            assign(
-                label, _most(mxm(neighbours, L, plus_pair), label, ids), ids, accum=binary.second
-            )
+            # C = N plus.first L: the votes of the neighbours of i for l, where L(v, label(v)) = 1
+            C = mxm(neighbours, Matrix.from_columns(label, ncols=A.nrows), plus_first)
+            assign(label, _most(C), ids)
         if label.isequal(last):
             return label
     raise ConvergenceError(
@@ -67,19 +68,20 @@ def label_propagation(A: Any, *, max_iter: int = 100, seed: int | None = None) -
     )
 
 
-def _classes(color: Vector) -> list[Array]:
+def _classes(color: Vector) -> list[Any]:
     """The vertices of each colour."""
-    xp = array_module(color.values)
-    order = xp.argsort(color.values, kind="stable")
-    colors = color.values[order]
-    return xp.split(order, (xp.flatnonzero(colors[1:] != colors[:-1]) + 1).tolist())
+    colors = range(color.extent()[1] + 1) if color.size else ()
+    return [select_entries(color, select.valueeq, c).to_coo()[0] for c in colors]
 
 
-def _most(count: Matrix, label: Vector, ids: Array) -> Vector:
-    """The label with the greatest count in each row: its own if it can, else the least of them."""
-    n = count.ncols
-    own = count.indices == label.values[ids][count.row_indices()]
-    # (count, own, -label) as one number, below 2 n^2
-    score = (2 * count.values + own) * n + (n - 1 - count.indices)
-    best = reduce_rowwise(Matrix(count.nrows, n, count.indptr, count.indices, score), monoid.max)
-    return apply(apply(best, binary.mod, right=n), binary.minus, left=n - 1)
+def _most(votes: Matrix) -> Vector:
+    """The label with the most votes in each row, the least of them."""
+    n = votes.ncols
+    best = reduce_rowwise(apply(votes, votes_and_label(), right=n), monoid.max)
+    return best.with_values(lambda x: n - 1 - x % n)
+
+
+@functools.cache
+def votes_and_label() -> IndexUnaryOp:
+    """(votes, -label) as one number, below 2 n^2."""
+    return IndexUnaryOp.define(lambda x, i, j, n: x * n + (n - 1 - j), "votes_and_label")

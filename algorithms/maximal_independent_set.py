@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..containers import Vector
-from ..containers.arrays import array_module
 from ..operations import apply, assign, ewise_union, mxv
 from ..operations import select as select_entries
 from ..semirings import any_pair, binary, max_second, select, unary
@@ -36,10 +35,9 @@ def maximal_independent_set(A: Any, *, seed: int | None = None) -> Vector:
     [False, True, True, True]
     """
     A = undirected("maximal_independent_set", A)
-    xp, n = array_module(A.indptr), A.nrows
     # entries are the vertices that are left, none with an equal number
-    left = Vector(n, random_words("maximal_independent_set", seed, n, A.device))
-    member = Vector(n, xp.zeros(n, bool))
+    left = random_words("maximal_independent_set", seed, A.nrows, A.device)
+    member = Vector.filled(False, size=A.nrows, device=A.device)
     while left.nvals:
         # b<l> = A max.second l: the greatest among the neighbours
         best = mxv(A, left, max_second, mask=left.S)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from ..containers import Matrix, Vector
-from ..containers.arrays import Array, array_module, index_dtype
-from ..operations import assign, extract
+from ..iterations.contract import contract
+from ..operations import apply, assign, ewise_add, extract, reduce_rowwise
 from ..operations import select as select_entries
-from ..semirings import binary, select
+from ..semirings import IndexUnaryOp, binary, monoid, select
 from .vertices import square
 
 
@@ -26,8 +27,7 @@ def minimum_spanning_tree(A: Any) -> Matrix:
 
     Every round at least halves the number of vertices: each component joins its nearest one.
 
-    Source: Boruvka, "O jistem problemu minimalnim" (1926); labels: Shiloach and Vishkin, "An
-    O(log n) parallel connectivity algorithm" (1982).
+    Source: Boruvka, "O jistem problemu minimalnim" (1926).
 
     >>> import spgraph as sg
     >>> from spgraph.algorithms.minimum_spanning_tree import minimum_spanning_tree
@@ -36,51 +36,56 @@ def minimum_spanning_tree(A: Any) -> Matrix:
     [(0, 1, 4), (1, 2, 3), (2, 3, 1)]
     """
     A = square("minimum_spanning_tree", A)
-    xp, n = array_module(A.indices), A.nrows
-    if A.dtype.kind == "f" and bool(xp.isnan(A.values).any()):
+    if A.dtype.kind == "f" and A.extent()[0] != A.extent()[0]:
         raise ValueError("minimum_spanning_tree: A: expected weights that can be compared, got NaN")
     # of the two equal entries of a symmetric matrix only the first can be chosen
     A = select_entries(A, *((select.triu, 1) if A.symmetric else (select.offdiag,)))
-    kept = xp.zeros(A.nvals, bool)
-    # edges by rising weight; from here on its place in this order is the weight of an edge
-    edge = xp.arange(A.nvals) if A.iso else xp.argsort(A.values, kind="stable")
-    head, tail = A.row_indices()[edge], A.indices[edge]
-    while edge.size:
-        place = Vector(edge.size, xp.arange(edge.size))
-        least = Vector.empty(n, np.int64, device=A.device)
-        # l(c) = the least over all edges from c, and then to c
-        assign(least, place, head, accum=binary.min)
-        assign(least, place, tail, accum=binary.min)
-        component, first = least.to_coo()
-        kept[edge[first]] = True
-        other = xp.where(head[first] == component, tail[first], head[first])
-        root = _roots(n, component, other)
-        head, tail = extract(root, head).values, extract(root, tail).values
-        between = head != tail
-        head, tail, edge = head[between], tail[between], edge[between]
-    return _part(A, kept)
+    is_pattern = A.iso and A.extent() == (1, 1)
+    tree = Matrix.empty(A.nrows, A.ncols, A.dtype, device=A.device)
+    component = Vector.arange(A.nrows, device=A.device)
+    while A.nvals:
+        tree = ewise_add(tree, _nearest(A, component), binary.first)
+        component = contract(tree)
+        A = A.where(lambda a, x, y: x != y, component)
+    return tree.pattern(A.dtype) if is_pattern else tree
 
 
-def _roots(n: int, component: Array, other: Array) -> Vector:
-    """What each component becomes part of when it joins its nearest, the `other`."""
-    xp = array_module(component)
-    ids = xp.arange(n, dtype=index_dtype(n))
-    parent = ids.copy()
-    parent[component] = other
-    # two that are nearest to each other are the only cycles: the lesser is the root
-    pair = (parent[parent] == ids) & (ids < parent)
-    root = Vector(n, xp.where(pair, ids, parent))
-    while True:
-        # r = r[r]
-        last, root = root, extract(root, root.values)
-        if root.isequal(last):
-            return root
+def _nearest(A: Matrix, component: Vector) -> Matrix:
+    """The entries of A that join each component to another: the first by (value, row, column)."""
+    from_row, from_column = _lightest(A, component)
+    first = _least(_places(from_row), _places(from_column), component)
+    n, vertex = A.nrows, Vector.arange(A.nrows, dtype=np.int64, device=A.device)
+    return ewise_add(
+        from_row.where(lambda a, x, i, y, j: i * n + j == x, first, vertex),
+        from_column.where(lambda a, x, i, y, j: i * n + j == y, first, vertex),
+        binary.first,
+    )
 
 
-def _part(A: Matrix, kept: Array) -> Matrix:
-    """The entries of A that are kept."""
-    xp = array_module(A.indices)
-    places = xp.zeros(A.nvals + 1, A.indptr.dtype)
-    xp.cumsum(kept, dtype=places.dtype, out=places[1:])
-    values = A.values if A.iso else A.values[kept]
-    return Matrix(A.nrows, A.ncols, places[A.indptr], A.indices[kept], values, iso=A.iso)
+def _lightest(A: Matrix, component: Vector) -> tuple[Matrix, Matrix]:
+    """The entries of least value of their row's component, and of their column's."""
+    if A.iso:
+        return A, A
+    least = _least(A, A, component)
+    A = A.where(lambda a, x, y: (a == x) | (a == y), least)
+    return A.where(lambda a, x, y: a == x, least), A.where(lambda a, x, y: a == y, least)
+
+
+def _least(R: Matrix, C: Matrix, component: Vector) -> Vector:
+    """For every vertex the least value in its component's rows of R and columns of C."""
+    most = monoid.min.resolve(R.dtype).identity
+    least = Vector.filled(most, size=R.nrows, dtype=R.dtype, device=R.device)
+    for M in (R, C.T):
+        # l(c) = the least over all entries of c
+        assign(least, reduce_rowwise(M, monoid.min), component, accum=binary.min)
+    return extract(least, component)
+
+
+def _places(A: Matrix) -> Matrix:
+    """The entries of A, of values that rise row by row."""
+    return apply(A.pattern(np.int64), place(), right=A.nrows)
+
+
+@functools.cache
+def place() -> IndexUnaryOp:
+    return IndexUnaryOp.define(lambda x, i, j, n: i * n + j, "place")

@@ -51,6 +51,6 @@ def most_reliable_path(
     if not parents:
         return MostReliablePath(reliability, None)
     # q<!parent> = q min.secondi T, over the edges T(i, j) = (r(i) * A(i, j) == r(j))
-    root = Vector.unit(source, source, size=A.nrows, dtype=A.indices.dtype, device=A.device)
+    root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     best = tight(A, reliability, max_times)
     return MostReliablePath(reliability, search(best, root, min_secondi).value)

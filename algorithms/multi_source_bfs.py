@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..containers import Matrix
-from ..containers.arrays import array_module, index_dtype
 from ..iterations.dependencies import levels
 from .vertices import square, vertices
 
@@ -32,13 +31,4 @@ def multi_source_bfs(A: Any, sources: Any) -> Matrix:
     """
     A = square("multi_source_bfs", A)
     vertices("multi_source_bfs", A, sources)  # refuses what is wrong
-    first = np.atleast_1d(np.asarray(sources)).astype(np.int64)
-    found = levels(A, first)
-    xp, n = array_module(found), A.nrows
-    reached = found >= 0
-    counts = reached.sum(axis=1, dtype=np.int64)
-    indptr = xp.zeros(first.size + 1, index_dtype(int(counts.sum())))
-    indptr[1:] = xp.cumsum(counts)
-    places = xp.flatnonzero(reached)
-    indices = (places % max(n, 1)).astype(index_dtype(n))
-    return Matrix(first.size, n, indptr, indices, found.ravel()[places])
+    return levels(A, np.atleast_1d(np.asarray(sources)).astype(np.int64))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..containers import Vector
-from ..containers.arrays import array_module
 from ..iterations.power import (
     Hop,
     Step,
@@ -64,7 +63,7 @@ def pagerank(
     limits("pagerank", tol, max_iter)
     if not 0 < damping < 1:
         raise ValueError(f"pagerank: damping: expected a number in (0, 1), got {damping!r}")
-    n, xp = A.nrows, array_module(A.indptr)
+    n = A.nrows
     restart = 1 / max(n, 1) if personalization is None else _distribution(personalization, A)
     # r <- d (r / out-degree) A + (1 - d + d * the sum of r where there is no out-edge) restart
     step = Step(
@@ -75,7 +74,7 @@ def pagerank(
         restart=restart,
         weighted=weighted,
     )
-    start = Vector(n, xp.full(n, 1 / max(n, 1)))
+    start = Vector.filled(1 / max(n, 1), size=n, device=A.device)
     single = tol is None or tol >= SINGLE
     found = power(start, step, tol=tol, max_iter=max_iter, single=single)
     return settled("pagerank", found, tol, scaled(found.value, 1))
@@ -83,7 +82,7 @@ def pagerank(
 
 def _distribution(personalization: Any, A: Any) -> Vector:
     v = full("pagerank", "personalization", personalization, A)
-    low, high = (float(v.values.min()), float(v.values.max())) if v.size else (0.0, 1.0)
+    low, high = v.extent() if v.size else (0.0, 1.0)
     if not (low >= 0 and 0 < high < float("inf")):
         raise ValueError(
             "pagerank: personalization: expected finite numbers >= 0, one of them above 0, "

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..containers import Vector
 from ..iterations.search import search
 from ..operations import assign
@@ -31,7 +29,7 @@ def reachable(A: Any, sources: Any) -> Vector:
     A = square("reachable", A)
     first = vertices("reachable", A, sources)
     reached = Vector.empty(A.nrows, bool, device=A.device)
-    start = Vector.from_coo(first, np.ones(first.size, bool), size=A.nrows, device=A.device)
+    start = Vector.from_coo(first, True, size=A.nrows, device=A.device)
     # q<!level> = q any.pair A; reached<level> = true
     level = search(A, start, any_pair).level
     return assign(reached, True, mask=level.S)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..containers import Vector
-from ..containers.arrays import array_module
 from ..iterations.power import (
     Hop,
     Step,
@@ -60,12 +61,11 @@ def salsa(
     """
     A = graph("salsa", A, weighted)
     limits("salsa", tol, max_iter)
-    xp = array_module(A.indptr)
     out = out_strength(A, weighted)
     forth, back = inverse(out), inverse(out_strength(A.T, weighted))
     # h <- (((h / out-degree) A) / in-degree) A'
     step = Step((Hop(A, forth), Hop(A.T, back)), weighted=weighted)
-    start = scaled(Vector(A.nrows, (out.values > 0).astype(xp.float64)), 1)
+    start = scaled(out.with_values(lambda d: (d > 0).astype(np.float64)), 1)
     found = power(start, step, tol=tol, max_iter=max_iter)
     authority = vxm(ewise_mult(found.value, forth), A, plus_times if weighted else plus_first)
     authority = scaled(full("salsa", "authority", authority, A), 1)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..containers import Matrix, Vector
-from ..iterations.closure import Counted, closure, counted, tight
+from ..iterations.closure import closure, counted, tight
 from ..iterations.closure import parents as carriers
 from ..iterations.search import search
 from ..operations import assign
@@ -60,29 +60,24 @@ def sssp(A: Any, source: int, *, parents: bool = True, delta: float | None = Non
         # (d, h) = start min (d, h) min.plus (A, 1), in one integer: worse along every edge, so the
         # least of the vertices that carry it, min u: (d, h)(u) + (A(u, v), 1) == (d, h)(v), will do
         parent = carriers(A, found.value, found.semiring)
-        return SSSP(_distance(found), assign(parent, source, [source]))
+        return SSSP(found.distance, assign(parent, source, [source]))
     # d = start min d min.plus A: the least fixed point
     distance = closure(A, start, min_plus, delta=delta)
     if not parents:
         return SSSP(distance, None)
     # q<!parent> = q min.secondi T, over the edges T(i, j) = (d(i) + A(i, j) == d(j))
-    root = Vector.unit(source, source, size=A.nrows, dtype=A.indices.dtype, device=A.device)
+    root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     return SSSP(distance, search(tight(A, distance, min_plus), root, min_secondi).value)
-
-
-def _distance(found: Counted) -> Vector:
-    """The distances without the numbers of edges."""
-    v = found.value
-    return Vector(v.size, v.values >> found.bits, indices=v.indices, bits=v.bits, nvals=v.nvals)
 
 
 def _signed(A: Matrix) -> Matrix:
     """Weights of uint64 as int64, which distances of integers are."""
     if A.dtype != np.uint64:
         return A
-    if A.nvals and int(A.values.max()) > np.iinfo(np.int64).max:
+    greatest = A.extent()[1]
+    if greatest > np.iinfo(np.int64).max:
         raise OverflowError(
-            f"sssp: A: expected weights that int64 holds, got {A.values.max().item()}; "
+            f"sssp: A: expected weights that int64 holds, got {greatest}; "
             "take values of type float64"
         )
     return A.dup(np.int64)

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..containers import Matrix
-from ..containers.arrays import array_module
-from ..operations import ewise_add, extract, mxm, reduce
+from ..containers import Matrix, Vector
+from ..operations import ewise_add, mxm, reduce
 from ..operations import select as select_entries
 from ..semirings import binary, plus_pair, select
 from .vertices import square
@@ -30,7 +29,7 @@ def triangle_count(A: Any) -> int:
     >>> sg.triangle_count(A)
     2
     """
-    L = _lower_by_degree(undirected("triangle_count", A))
+    L = _upward(undirected("triangle_count", A)).pattern(np.int64)
     # C<L> = L plus.pair L': at each edge the third vertices that both its ends are joined to
     return int(reduce(mxm(L, L.T, plus_pair, mask=L.S)))
 
@@ -47,14 +46,13 @@ def undirected(name: str, A: Any) -> Matrix:
     return simple
 
 
-def _lower_by_degree(A: Matrix) -> Matrix:
-    """The lower triangle of A with the vertices in the order of falling degrees.
+def _upward(A: Matrix) -> Matrix:
+    """The edges that lead to a vertex of higher degree, or of the same and a lesser number.
 
     There the row of a vertex holds its neighbours of higher degree, and these are few: at most
     sqrt(2 m) among m entries.
     """
-    xp = array_module(A.indptr)
-    order = xp.argsort(A.indptr[:-1] - A.indptr[1:], kind="stable")
-    L = select_entries(extract(A, order, order), select.tril, -1)
-    ones = xp.ones(1, np.int64)
-    return Matrix(A.nrows, A.ncols, L.indptr, L.indices, ones, iso=True)
+    n = A.nrows
+    vertex = Vector.arange(n, dtype=np.int64, device=A.device)
+    height = vertex.with_values(lambda i, d: d.astype(i.dtype) * n + (n - 1 - i), A.row_degrees())
+    return A.where(lambda a, x, y: x < y, height)

@@ -48,5 +48,5 @@ def widest_path(
     if not parents:
         return WidestPath(width, None)
     # q<!parent> = q min.secondi T, over the edges T(i, j) = (min(w(i), A(i, j)) == w(j))
-    root = Vector.unit(source, source, size=A.nrows, dtype=A.indices.dtype, device=A.device)
+    root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     return WidestPath(width, search(tight(A, width, max_min), root, min_secondi).value)

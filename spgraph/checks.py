@@ -211,8 +211,14 @@ def thunk(name: str, value: Any, beside: np.dtype) -> Any:
     return scalar(name, "thunk", value, beside)
 
 
-def index_array(name: str, indices: Any, size: int, device: str, argument: str) -> Array:
-    """`indices`, a slice or a 1-D array of integers, as an array on `device`, all in [0, size)."""
+def index_array(name: str, indices: Any, size: int, device: Any, argument: str) -> Array:
+    """`indices`, a slice, a 1-D array of integers or a full Vector of them, as an array on
+    `device`, all in [0, size). For distributed containers they are on the CPU, and a distributed
+    Vector stays one.
+    """
+    if isinstance(indices, Vector):
+        return _index_vector(name, indices, size, device, argument)
+    device = device if isinstance(device, str) else "cpu"
     if isinstance(indices, slice):
         start, stop, step = indices.indices(size)
         with on_device(device) as xp:
@@ -239,6 +245,25 @@ def index_array(name: str, indices: Any, size: int, device: str, argument: str) 
                 f"{name}: {argument}: expected 0 <= index < {size}, got {low if low < 0 else high}"
             )
     return array
+
+
+def _index_vector(name: str, ids: Vector, size: int, device: Any, argument: str) -> Any:
+    if ids.nvals != ids.size:
+        raise DomainMismatch(
+            f"{name}: {argument}: expected a full Vector, got {ids.nvals} entries in {ids.size} "
+            "positions"
+        )
+    if isinstance(ids.device, str):
+        return index_array(name, ids.to_bitmap().values, size, device, argument)
+    if ids.dtype.kind not in "iu":
+        raise DomainMismatch(f"{name}: {argument}: expected integers, got {ids.dtype}")
+    same_device(name, **{"the operand": _On(device), argument: ids})
+    low, high = ids.extent()
+    if ids.size and not 0 <= low <= high < size:
+        raise IndexOutOfBound(
+            f"{name}: {argument}: expected 0 <= index < {size}, got {low if low < 0 else high}"
+        )
+    return ids
 
 
 def position(name: str, argument: str, index: Any, size: int) -> int:

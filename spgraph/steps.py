@@ -13,8 +13,17 @@ from spgraph.containers import Mask, Matrix, Vector
 from spgraph.semirings import Function, TypedSemiring
 
 
-def backend(device: str) -> ModuleType:
-    """The module that computes on `device`."""
+def is_distributed(container: Vector | Matrix) -> bool:
+    """Whether its entries are spread over several blocks, so that it has no arrays to look at."""
+    return not isinstance(container.device, str)
+
+
+def backend(device: Any) -> ModuleType:
+    """The module that computes on `device`: a name, or the Placement of distributed containers."""
+    if not isinstance(device, str):
+        from spgraph import distributed
+
+        return distributed
     if device == "cpu":
         from spgraph.backends import cpu
 

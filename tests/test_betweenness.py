@@ -33,7 +33,14 @@ from spgraph.errors import (
     NegativeWeight,
 )
 from spgraph.iterations import dependencies as loops
-from spgraph.iterations.dependencies import composed, dependencies, dependencies_along, levels
+from spgraph.iterations.dependencies import (
+    composed,
+    composed_levels,
+    dependencies,
+    dependencies_along,
+    level_sums,
+    levels,
+)
 
 # beside the graphs of the searches
 MORE = ("empty", "acyclic", "grid", "rmat 8", "rmat 10", "rmat 9 directed", "layers", "braid")
@@ -198,6 +205,14 @@ def test_path_counts_beyond_float64(device: str) -> None:
     same(dependencies(A, [0]), expected[:n, :n].ravel())
 
 
+def dense(found: sg.Matrix) -> np.ndarray:
+    """Levels as an array, -1 where there is none."""
+    rows, columns, values = found.to("cpu").to_coo()
+    array = np.full(found.shape, -1, values.dtype)
+    array[rows, columns] = values
+    return array
+
+
 @pytest.mark.parametrize(("offsets", "ids"), [(np.int64, np.int32), (np.int64, np.int64)])
 def test_index_types(offsets: type, ids: type, device: str) -> None:
     for name in ("rmat 8", "acyclic"):
@@ -208,7 +223,7 @@ def test_index_types(offsets: type, ids: type, device: str) -> None:
         expected, rows = by_loops(name, tuple(sources.tolist()))
         same(dependencies(B, sources), expected)
         same(dependencies(B, sources[:1]), by_loops(name, (int(sources[0]),))[0])
-        np.testing.assert_array_equal(sg.containers.arrays.move(levels(B, sources), "cpu"), rows)
+        np.testing.assert_array_equal(dense(levels(B, sources)), rows)
 
 
 @pytest.mark.parametrize("graph", [*GRAPHS, *MORE])
@@ -219,7 +234,11 @@ def test_levels_equal_loops(graph: str, device: str) -> None:
         found = levels(A, sources)
         assert found.dtype == np.int32 and found.shape == (sources.size, A.nrows)
         rows = by_loops(graph, tuple(sources.tolist()))[1]
-        np.testing.assert_array_equal(sg.containers.arrays.move(found, "cpu"), rows)
+        np.testing.assert_array_equal(dense(found), rows)
+        assert composed_levels(A, sources).isequal(found)
+        reached, total = level_sums(A, sources)
+        np.testing.assert_array_equal(reached, (rows >= 0).sum(axis=1))
+        np.testing.assert_array_equal(total, np.maximum(rows, 0).sum(axis=1))
 
 
 @settings(max_examples=60)
@@ -412,9 +431,7 @@ def test_closeness_equals_networkx(graph: str, device: str) -> None:
 
 
 def test_closeness_of_some(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        importlib.import_module("spgraph.algorithms.closeness_centrality"), "BATCH", 600
-    )
+    monkeypatch.setattr(loops, "BATCH", 600)
     A = matrix("rmat 8").to(device)
     got = closeness_centrality(A, sources=[200, 7, 31, 7])
     assert got.to("cpu").to_coo()[0].tolist() == [7, 31, 200]
@@ -459,7 +476,7 @@ def test_real_graphs(name: str, device: str, shared_data: Path) -> None:
     A = sg.read(shared_data / name).to(device)
     sources = [17, 4001]
     got = betweenness_centrality(A, sources=sources).to_numpy()
-    rows = sg.containers.arrays.move(levels(A, sources), "cpu").astype(np.int64)
+    rows = dense(levels(A, sources)).astype(np.int64)
     np.testing.assert_allclose(got.sum(), (rows - 1)[rows > 0].sum(), rtol=1e-10)
     assert (got >= 0).all()
 
@@ -570,7 +587,7 @@ def test_wide_indices_and_a_real_search_on_the_shim(
     monkeypatch.setattr(device_jit, "current_device", lambda: 0)
     monkeypatch.setattr(loops, "backend", lambda device: cuda)
     monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments: False)
-    np.testing.assert_array_equal(levels(A, sources[:1]), rows[:1])
+    np.testing.assert_array_equal(dense(levels(A, sources[:1])), rows[:1])
 
 
 def test_backends_have_the_loops() -> None:

@@ -73,8 +73,9 @@ class MatrixConversions:
             present = array == array if missing != missing else array != missing
         indptr = xp.zeros(array.shape[0] + 1, index_dtype(array.size))
         xp.cumsum(present.sum(axis=1), out=indptr[1:])
-        columns = xp.nonzero(present)[1].astype(index_dtype(max(array.shape)))
-        values = array[present].astype(dtype, copy=False)
+        places = xp.flatnonzero(present)
+        columns = (places % max(array.shape[1], 1)).astype(index_dtype(max(array.shape)))
+        values = array.ravel()[places].astype(dtype, copy=False)
         return cls(array.shape[0], array.shape[1], indptr, columns, values)
 
     @classmethod

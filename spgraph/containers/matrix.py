@@ -25,11 +25,12 @@ from spgraph.containers.arrays import (
 from spgraph.containers.conversions import MatrixConversions
 from spgraph.containers.mask import Mask
 from spgraph.containers.sugar import MatrixSugar, transposed
-from spgraph.containers.vector import Vector, value_dtype
+from spgraph.containers.values import MatrixValues, value_dtype
+from spgraph.containers.vector import Vector
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 
-class Matrix(MatrixConversions, MatrixSugar):
+class Matrix(MatrixValues, MatrixConversions, MatrixSugar):
     """A sparse matrix; as a graph, A[i, j] is the edge i -> j.
 
     The arrays are canonical CSR: the columns of row i are indices[indptr[i]:indptr[i + 1]],
@@ -88,9 +89,11 @@ class Matrix(MatrixConversions, MatrixSugar):
 
     @classmethod
     def empty(
-        cls, nrows: int, ncols: int, dtype: Any = np.float64, *, device: str = "cpu"
+        cls, nrows: int, ncols: int, dtype: Any = np.float64, *, device: Any = "cpu"
     ) -> Matrix:
         """A matrix without entries."""
+        if not isinstance(device, str):  # spread over several devices
+            return device.empty_matrix(nrows, ncols, dtype)
         if nrows < 0 or ncols < 0:
             raise ValueError(f"nrows, ncols: expected integers >= 0, got {nrows}, {ncols}")
         kind = index_dtype(max(nrows, ncols))
@@ -102,15 +105,34 @@ class Matrix(MatrixConversions, MatrixSugar):
             )
         return cls(nrows, ncols, *parts)
 
-    def pattern(self) -> Matrix:
-        """The iso Matrix of value True at the same entries; shares the index arrays."""
+    @classmethod
+    def from_columns(cls, columns: Vector, *, ncols: int) -> Matrix:
+        """The iso Matrix of value True with one entry a row: that of row i in column columns[i] of
+        a full Vector of integers, which are not checked.
+
+        >>> import spgraph as sg
+        >>> list(sg.Matrix.from_columns(sg.Vector.from_dense([2, 0]), ncols=3))
+        [(0, 2, True), (1, 0, True)]
+        """
+        if not isinstance(columns.device, str):
+            return columns.device.from_columns(columns, ncols=ncols)
+        n = columns.size
+        with on_device(columns.device) as xp:
+            indptr = xp.arange(n + 1, dtype=index_dtype(n))
+            indices = columns.values.astype(index_dtype(max(n, ncols)))
+            return cls(n, ncols, indptr, indices, xp.ones(1, bool), iso=True)
+
+    def pattern(self, dtype: Any = bool) -> Matrix:
+        """The iso Matrix of value True, or 1 of another `dtype`, at the same entries; shares the
+        index arrays.
+        """
         xp = array_module(self.indices)
         A = Matrix(
             self.nrows,
             self.ncols,
             self.indptr,
             self.indices,
-            xp.ones(1, bool),
+            xp.ones(1, value_dtype(dtype)),
             iso=True,
             symmetric=self.symmetric,
         )
@@ -146,8 +168,13 @@ class Matrix(MatrixConversions, MatrixSugar):
         return self._with_arrays.values.dtype
 
     @property
-    def device(self) -> str:
-        """'cpu', or 'cuda:0' and so on."""
+    def index_dtype(self) -> np.dtype:
+        """The type of the ids of columns, and so of the vertices of a graph."""
+        return self.indices.dtype if self.is_made else index_dtype(max(self.shape))
+
+    @property
+    def device(self) -> Any:
+        """'cpu', or 'cuda:0' and so on; of a distributed one its Placement."""
         return device_of(self._with_arrays.indices)
 
     @property
@@ -242,8 +269,13 @@ class Matrix(MatrixConversions, MatrixSugar):
         values = self.expanded_values()
         return self.row_indices(), self.indices.copy(), values if self.iso else values.copy()
 
-    def to(self, device: str) -> Matrix:
-        """The same matrix on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already."""
+    def to(self, device: Any) -> Matrix:
+        """The same matrix on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.
+
+        A Placement, the `device` of a distributed container, spreads it as that one is.
+        """
+        if not isinstance(device, str):
+            return device.take(self)
         device = check_device(device)
         if device == self.device:
             return self

@@ -109,7 +109,7 @@ class VectorSugar(Sugar):
         size: int | None = None,
         dtype: Any = None,
         dup_op: Any = None,
-        device: str | None = None,
+        device: Any = None,
     ) -> Vector:
         """The Vector with values[k] at indices[k]; a scalar `values` stands at all of them.
 
@@ -122,6 +122,8 @@ class VectorSugar(Sugar):
         >>> sg.Vector.from_coo([1, 1], [2, 3], size=3, dup_op=binary.plus).to_coo()[1].tolist()
         [5]
         """
+        if device is not None and not isinstance(device, str):  # spread over several devices
+            return device.from_coo(indices, values, size=size, dtype=dtype, dup_op=dup_op)
         from spgraph.build import build_vector
 
         return build_vector(indices, values, size=size, dtype=dtype, dup_op=dup_op, device=device)
@@ -163,7 +165,7 @@ class MatrixSugar(Sugar):
         dtype: Any = None,
         dup_op: Any = None,
         symmetric: bool | None = None,
-        device: str | None = None,
+        device: Any = None,
     ) -> Matrix:
         """The Matrix with values[k] at (rows[k], columns[k]); a scalar `values` makes an iso
         Matrix.
@@ -177,6 +179,17 @@ class MatrixSugar(Sugar):
         >>> sg.Matrix.from_coo([0, 1], [1, 0], [3, 4]).to_scipy().toarray().tolist()
         [[0, 3], [4, 0]]
         """
+        if device is not None and not isinstance(device, str):  # spread over several devices
+            return device.matrix_from_coo(
+                rows,
+                columns,
+                values,
+                nrows=nrows,
+                ncols=ncols,
+                dtype=dtype,
+                dup_op=dup_op,
+                symmetric=symmetric,
+            )
         from spgraph.build import build_matrix
 
         return build_matrix(
@@ -189,6 +202,48 @@ class MatrixSugar(Sugar):
             dup_op=dup_op,
             symmetric=symmetric,
             device=device,
+        )
+
+    def distribute(
+        self,
+        blocks: int,
+        *,
+        devices: Any = None,
+        partition: Any = "edges",
+        communicator: Any = None,
+        exchange: str = "auto",
+    ) -> Any:
+        """The same Matrix in `blocks` blocks of rows, which every operation and algorithm takes as
+        it takes this one: a DistributedMatrix. Results come in blocks, too; `.gather()` brings one
+        home.
+
+        `devices` is "cpu", "cuda" (the GPUs there are, in turn) or a list of names, one for each
+        block; by default blocks stay on the CPU or go to as many GPUs as there are. `partition`
+        says who owns a row: "edges" (ranges with equal shares of the entries), and for a square
+        Matrix "random", "biased" (random, but near the neighbours) or "metis"; or an array with the
+        block of every row. With a `communicator` of several processes
+        (`spgraph.distributed.MpiCommunicator`) every process gives the whole Matrix, keeps its own
+        blocks, and calls the same operations in the same order.
+
+        `exchange` is how GPUs of one process tell each other of frontiers: "nccl", "peer" (they
+        write to each other's memory within one kernel) or "auto": "peer" wherever it can run.
+        Results are the same.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1])
+        >>> G = A.distribute(2)
+        >>> G.partition.sizes, sg.bfs(G, 0).level.to_numpy().tolist()
+        ((1, 2), [0, 1, 2])
+        """
+        from spgraph.distributed import distribute
+
+        return distribute(
+            self,  # type: ignore[arg-type]
+            blocks,
+            devices=devices,
+            partition_by=partition,
+            communicator=communicator,
+            exchange=exchange,
         )
 
     def prepare(self) -> Matrix:

@@ -22,10 +22,11 @@ from spgraph.containers.arrays import (
 )
 from spgraph.containers.mask import Mask
 from spgraph.containers.sugar import VectorSugar
+from spgraph.containers.values import VectorValues, value_dtype
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 
-class Vector(VectorSugar):
+class Vector(VectorValues, VectorSugar):
     """A vector of `size` positions, some of which hold an entry.
 
     The storage follows the density and decides whether products push or pull:
@@ -65,8 +66,10 @@ class Vector(VectorSugar):
     # --- construction -----------------------------------------------------------------------------
 
     @classmethod
-    def empty(cls, size: int, dtype: Any = np.float64, *, device: str = "cpu") -> Vector:
+    def empty(cls, size: int, dtype: Any = np.float64, *, device: Any = "cpu") -> Vector:
         """A vector of `size` positions without entries."""
+        if not isinstance(device, str):  # spread over several devices
+            return device.empty(size, dtype)
         if size < 0:
             raise ValueError(f"size: expected an integer >= 0, got {size}")
         with on_device(check_device(device)) as xp:
@@ -74,14 +77,48 @@ class Vector(VectorSugar):
         return cls(size, values, indices=indices)
 
     @classmethod
-    def unit(cls, index: int, value: Any, *, size: int, dtype: Any, device: str = "cpu") -> Vector:
+    def unit(cls, index: int, value: Any, *, size: int, dtype: Any, device: Any = "cpu") -> Vector:
         """A vector of `size` positions with one entry: `value` at `index`."""
+        if not isinstance(device, str):
+            return device.unit(index, value, size=size, dtype=dtype)
         kind, dtype = index_dtype(size), value_dtype(dtype)
         with on_device(check_device(device)) as xp:
             if value == index and kind == dtype:  # one fill instead of two
                 pair = xp.full(2, index, kind)
                 return cls(size, pair[1:], indices=pair[:1])
             return cls(size, xp.full(1, value, dtype), indices=xp.full(1, index, kind))
+
+    @classmethod
+    def filled(cls, value: Any, *, size: int, dtype: Any = None, device: Any = "cpu") -> Vector:
+        """The full vector of `size` positions that all hold `value`; of its type by default.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.filled(0.5, size=3).to_numpy().tolist()
+        [0.5, 0.5, 0.5]
+        """
+        if not isinstance(device, str):
+            return device.filled(value, size=size, dtype=dtype)
+        if size < 0:
+            raise ValueError(f"size: expected an integer >= 0, got {size}")
+        kind = value_dtype(np.asarray(value).dtype if dtype is None else dtype)
+        with on_device(check_device(device)) as xp:
+            return cls(size, xp.full(size, value, kind))
+
+    @classmethod
+    def arange(cls, size: int, *, dtype: Any = None, device: Any = "cpu") -> Vector:
+        """The full vector with value i at position i; of the type of its indices by default.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.arange(3).to_numpy().tolist()
+        [0, 1, 2]
+        """
+        if not isinstance(device, str):
+            return device.arange(size, dtype=dtype)
+        if size < 0:
+            raise ValueError(f"size: expected an integer >= 0, got {size}")
+        kind = index_dtype(size) if dtype is None else value_dtype(dtype)
+        with on_device(check_device(device)) as xp:
+            return cls(size, xp.arange(size, dtype=kind))
 
     @classmethod
     def from_dense(cls, array: Array, *, missing: Any = None) -> Vector:
@@ -114,8 +151,8 @@ class Vector(VectorSugar):
         return self.values.dtype
 
     @property
-    def device(self) -> str:
-        """'cpu', or 'cuda:0' and so on."""
+    def device(self) -> Any:
+        """'cpu', or 'cuda:0' and so on; of a distributed one its Placement."""
         return device_of(self.values)
 
     @property
@@ -250,8 +287,13 @@ class Vector(VectorSugar):
     def __dlpack_device__(self) -> Any:
         return self.values.__dlpack_device__()
 
-    def to(self, device: str) -> Vector:
-        """The same entries on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already."""
+    def to(self, device: Any) -> Vector:
+        """The same entries on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.
+
+        A Placement, the `device` of a distributed container, spreads it as that one is.
+        """
+        if not isinstance(device, str):
+            return device.take(self)
         device = check_device(device)
         if device == self.device:
             return self
@@ -366,14 +408,6 @@ class Vector(VectorSugar):
             indices = nonzero[local // 32] * 32 + local % 32
             values = self.values[indices]
         return list(zip(indices.tolist(), values.tolist(), strict=True))
-
-
-def value_dtype(dtype: Any) -> np.dtype:
-    """The NumPy type of a GraphBLAS domain; DomainMismatch for any other."""
-    kind = np.dtype(dtype)
-    if kind.kind not in "biuf" or kind.itemsize > 8 or kind == np.float16:
-        raise DomainMismatch(f"dtype: expected bool, (u)int8..64, float32 or float64, got {kind}")
-    return kind.newbyteorder("=")
 
 
 __all__ = ["Vector", "value_dtype"]

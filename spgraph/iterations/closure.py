@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import Array, array_module, move
 from spgraph.direction import bucket_width
 from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
 from spgraph.operations import assign, ewise_add, reduce, vxm
@@ -24,9 +24,6 @@ from spgraph.semirings import (
 )
 from spgraph.semirings import monoid as monoids
 from spgraph.steps import backend
-
-# values that an average is taken over; values of start that are looked at on the CPU
-SAMPLE, FEW = 1 << 16, 1024
 
 INT64 = np.dtype(np.int64)
 
@@ -78,6 +75,11 @@ class Counted(NamedTuple):
     semiring: Semiring
     bits: int
 
+    @property
+    def distance(self) -> Vector:
+        """The distances alone."""
+        return self.value.with_values(lambda d: d >> self.bits)
+
 
 def counted(A: Any, start: Vector, *, delta: float | None = None) -> Counted | None:
     """The closure over min_plus that counts the edges of its walks as it goes, for integers; None
@@ -90,13 +92,12 @@ def counted(A: Any, start: Vector, *, delta: float | None = None) -> Counted | N
     bits = 8 * max(2, -(-A.nrows.bit_length() // 8))  # few widths: each is a kernel of its own
     if plan.typed.dtype != INT64 or plan.saturates or start.nvals == 0:
         return None
-    most = int(start.to_sparse().values.max()) + (A.nrows - 1) * int(_extent(A).high)
+    most = int(start.extent()[1]) + (A.nrows - 1) * int(A.extent()[1])
     if most >= 1 << (63 - bits):
         return None
     ring = Semiring(monoids.min, plus_and_one(bits))
-    typed = _typed("closure", ring, INT64, A.dtype, A.indices.dtype)
-    first = start.dup()
-    first.values <<= bits
+    typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
+    first = start.with_values(lambda x: x << bits)
     width = None if plan.delta is None else plan.delta * 2.0**bits
     return Counted(backend(A.device).closure(A, first, typed, width), ring, bits)
 
@@ -187,7 +188,7 @@ def parents(A: Any, x: Vector, semiring: Semiring) -> Vector:
     """
     A, x, typed = _carried("parents", A, x, semiring)
     if x.nvals == 0 or A.nvals == 0:
-        return Vector.empty(A.nrows, A.indices.dtype, device=A.device)
+        return Vector.empty(A.nrows, A.index_dtype, device=A.device)
     T = A.T if A.has_transpose and _keeps_order(semiring) else None
     return backend(A.device).parents(A, T, x, typed)
 
@@ -211,20 +212,12 @@ class _Plan(NamedTuple):
     saturates: bool  # whether the greatest integer stands for what is greater
 
 
-class _Extent(NamedTuple):
-    """What the values of a Matrix are like; `mean` is that of a sample of the finite ones."""
-
-    low: Any
-    high: Any
-    mean: float
-
-
 def _checked(
     A: Any, start: Vector, semiring: Semiring, delta: float | None
 ) -> tuple[Matrix, _Plan]:
     A, start = _operands("closure", A, "start", start)
     ring = checks.semiring("closure", semiring)
-    typed = _typed("closure", ring, start.dtype, A.dtype, A.indices.dtype)
+    typed = _typed("closure", ring, start.dtype, A.dtype, A.index_dtype)
     if not typed.add.idempotent or typed.add.any:
         raise DomainMismatch(
             "closure: semiring: expected a monoid with x + x == x and one result, such as min, max "
@@ -233,15 +226,13 @@ def _checked(
     _check_delta(delta, ring)
     if ring not in (min_plus, max_min, min_max, max_times):
         return A, _Plan(ring, typed, delta, False)
-    extent, first = _extent(A), start.to_sparse().values
-    if first.size <= FEW:  # one copy instead of several questions to a device
-        first = move(first, "cpu")
-    _check_values(A, first, ring, extent)
+    first = start.extent()
+    _check_values(A, first, ring)
     if delta is None:
-        delta = _default_delta(A, ring, typed, extent)
-    if ring == min_plus and typed.dtype.kind in "iu" and not _holds(A, first, typed, extent):
+        delta = _default_delta(A, ring, typed)
+    if ring == min_plus and typed.dtype.kind in "iu" and not _holds(A, first, typed):
         ring = Semiring(monoids.min, saturating_plus())
-        typed = _typed("closure", ring, INT64, A.dtype, A.indices.dtype)
+        typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
         return A, _Plan(ring, typed, delta, True)
     return A, _Plan(ring, typed, delta, False)
 
@@ -260,7 +251,7 @@ def _carried(
 ) -> tuple[Matrix, Vector, TypedSemiring]:
     """Operands of which x has values of the semiring's own type."""
     A, x = _operands(name, A, "x", x)
-    typed = _typed(name, checks.semiring(name, semiring), x.dtype, A.dtype, A.indices.dtype)
+    typed = _typed(name, checks.semiring(name, semiring), x.dtype, A.dtype, A.index_dtype)
     if typed.dtype != x.dtype:
         raise DomainMismatch(
             f"{name}: x: expected values of the semiring's type {typed.dtype}, got {x.dtype}"
@@ -295,64 +286,51 @@ def _check_delta(delta: float | None, ring: Semiring) -> None:
         )
 
 
-def _extent(A: Matrix) -> _Extent:
-    """Found once and kept with A, whose values do not change."""
-    if "extent" not in A._derived:
-        if A.nvals == 0:
-            return _Extent(0, 0, 0.0)
-        xp, values = array_module(A.values), A.values
-        sample = values[:: -(-values.size // SAMPLE)].astype(np.float64)
-        sample = sample[xp.isfinite(sample)]
-        mean = float((sample / max(sample.size, 1)).sum())  # which does not overflow
-        A._derived["extent"] = _Extent(values.min().item(), values.max().item(), mean)
-    return A._derived["extent"]
-
-
-def _check_values(A: Matrix, first: Array, ring: Semiring, extent: _Extent) -> None:
-    """That going on along an edge makes no value better; `first` are those of start."""
-    if extent.low != extent.low:
-        raise ValueError(f"A: expected numbers, got {_first(A, A.values != A.values)}")
-    if first.dtype.kind == "f" and bool((first != first).any()):
+def _check_values(A: Matrix, first: tuple[Any, Any], ring: Semiring) -> None:
+    """That going on along an edge makes no value better; `first` is the extent of start."""
+    low, high = A.extent()
+    if low != low:
+        raise ValueError(f"A: expected numbers, got {_first(A, lambda a: a != a)}")
+    if first[0] != first[0]:
         raise ValueError("start: expected numbers, got NaN")
-    if ring == min_plus and extent.low < 0:
+    if ring == min_plus and low < 0:
         raise NegativeWeight(
-            f"A: expected lengths >= 0, got {_first(A, A.values < 0)}; where no cycle has a "
+            f"A: expected lengths >= 0, got {_first(A, lambda a: a < 0)}; where no cycle has a "
             "negative length, closure over min and a plus of your own (BinaryOp.define) takes them"
         )
     if ring == max_times:
-        if extent.low < 0 or extent.high > 1:
-            wrong = _first(A, (A.values < 0) | (A.values > 1))
+        if low < 0 or high > 1:
+            wrong = _first(A, lambda a: (a < 0) | (a > 1))
             raise ValueError(f"A: expected entries from 0 to 1, got {wrong}; scale them")
-        if bool((first < 0).any()):
-            raise ValueError(f"start: expected values >= 0, got {first.min().item()}")
+        if first[0] < 0:
+            raise ValueError(f"start: expected values >= 0, got {first[0]}")
 
 
-def _first(A: Matrix, wrong: Any) -> str:
-    """The first entry that is wrong, as text."""
-    at = int(wrong.argmax())
-    i = int((A.indptr[1:] <= at).sum())
-    return f"A[{i}, {int(A.indices[at])}] = {A.values[at].item()}"
+def _first(A: Matrix, wrong: Callable[..., Any]) -> str:
+    """The first entry whose value is wrong, as text."""
+    i, j, value = next(iter(A.where(wrong)))
+    return f"A[{i}, {j}] = {value}"
 
 
-def _default_delta(A: Matrix, ring: Semiring, typed: TypedSemiring, extent: _Extent) -> float:
+def _default_delta(A: Matrix, ring: Semiring, typed: TypedSemiring) -> float:
     """The width of a bucket, from how much an edge changes a value."""
+    mean = A.mean()
     if ring == min_plus:
-        step = extent.mean
+        step = mean
     elif ring == max_times:
-        step = 1.0 - extent.mean
+        step = 1.0 - mean
     else:  # of widths, any of them may become the narrowest
-        step = 2.0 * abs(extent.mean - float(extent.low))
-    step = step if np.isfinite(step) else abs(extent.mean)
+        step = 2.0 * abs(mean - float(A.extent()[0]))
+    step = step if np.isfinite(step) else abs(mean)
     width = bucket_width(step, A.nrows, A.nvals, A.device)
     return width if typed.dtype.kind == "f" else max(width, 1.0)
 
 
-def _holds(A: Matrix, first: Array, typed: TypedSemiring, extent: _Extent) -> bool:
+def _holds(A: Matrix, first: tuple[Any, Any], typed: TypedSemiring) -> bool:
     """Whether an integer type holds every sum along a path. If one of 64 bits may not, the sums
     stay at the greatest integer, and it shows in the end whether a best one did.
     """
-    most = int(first.max()) if first.size else 0
-    longest = max(most, 0) + (A.nrows - 1) * int(extent.high)
+    longest = max(int(first[1]), 0) + (A.nrows - 1) * int(A.extent()[1])
     if longest < np.iinfo(typed.dtype).max:
         return True
     if typed.dtype != INT64:

@@ -8,7 +8,6 @@ from typing import Any
 
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import index_dtype, on_device
 from spgraph.errors import DimensionMismatch
 from spgraph.operations import assign, ewise_add, extract, mxv, vxm
 from spgraph.semirings import binary, min_first, min_second
@@ -50,8 +49,7 @@ def composed(A: Any) -> Vector:
     convergence" (2020).
     """
     A = _checked(A)
-    with on_device(A.device) as xp:
-        label = Vector(A.nrows, xp.arange(A.nrows, dtype=index_dtype(A.nrows)))
+    label = Vector.arange(A.nrows, device=A.device)
     while True:
         last = label.dup()
         # the least label among the neighbours: over in-edges, over out-edges
@@ -59,8 +57,8 @@ def composed(A: Any) -> Vector:
         least = ewise_add(least, mxv(A, last, min_second, direction="pull"), binary.min)
         # it falls to the vertex itself, and to the one that its label names
         assign(label, least, accum=binary.min)
-        assign(label, least, last.values, accum=binary.min)
-        label = extract(label, label.values)
+        assign(label, least, last, accum=binary.min)
+        label = extract(label, label)
         if label.isequal(last):
             return label
 

@@ -4,17 +4,22 @@ every vertex carries of the shortest paths.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.arrays import index_dtype, move
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
-from spgraph.operations import assign, ewise_add, ewise_mult, mxv, vxm
-from spgraph.semirings import binary, plus_first, plus_second
-from spgraph.steps import backend
+from spgraph.iterations.search import search
+from spgraph.operations import assign, ewise_add, ewise_mult, mxv, reduce, vxm
+from spgraph.semirings import any_pair, binary, plus_first, plus_second
+from spgraph.steps import backend, is_distributed
+
+# levels that are looked at together
+BATCH = 1 << 26
 
 
 def dependencies(A: Any, sources: Any) -> Vector:
@@ -73,9 +78,9 @@ def dependencies_along(A: Any, level: Vector) -> Vector:
     return backend(A.device).dependencies(A, A.T, np.zeros(1, np.int64), level)
 
 
-def levels(A: Any, sources: Any) -> Array:
-    """The level of every vertex in a search from each of the sources, -1 where there is none: a
-    2-D array on A's device, a row of A.nrows signed integers for each source.
+def levels(A: Any, sources: Any) -> Matrix:
+    """The levels of a search from each of the sources: a Matrix on A's device, a row of A.nrows
+    signed integers for each source, without an entry where there is no path.
 
     `A` is a square Matrix or what `Matrix` can be made from, `sources` a sequence of vertices.
     Raises as `dependencies` does.
@@ -83,11 +88,55 @@ def levels(A: Any, sources: Any) -> Array:
     >>> import spgraph as sg
     >>> from spgraph.iterations.dependencies import levels
     >>> A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
-    >>> levels(A, [0, 1]).tolist()
-    [[0, 1, 2], [-1, 0, 1]]
+    >>> list(levels(A, [0, 1]))
+    [(0, 0, 0), (0, 1, 1), (0, 2, 2), (1, 1, 0), (1, 2, 1)]
     """
     A, first = _checked("levels", A, sources)
-    return backend(A.device).levels(A, A.T, first)
+    if is_distributed(A):
+        return composed_levels(A, first)
+    return Matrix.from_dense(backend(A.device).levels(A, A.T, first), missing=-1)
+
+
+def level_sums(A: Any, sources: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(how many vertices a search from each of the sources reaches, itself among them; the sum of
+    their levels): two NumPy arrays of int64, an element for each source.
+
+    Arguments and errors are those of `levels`, whose rows it sums without keeping them all.
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.dependencies import level_sums
+    >>> A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
+    >>> level_sums(A, [0, 1])
+    (array([3, 2]), array([3, 1]))
+    """
+    A, first = _checked("level_sums", A, sources)
+    reached, total = np.zeros(first.size, np.int64), np.zeros(first.size, np.int64)
+    if is_distributed(A):
+        for k, level in enumerate(_level_of_each(A, first)):
+            reached[k], total[k] = level.nvals, int(reduce(level.dup(np.int64)))
+        return reached, total
+    batch = max(1, BATCH // max(A.nrows, 1))
+    for begin in range(0, first.size, batch):
+        part = slice(begin, begin + batch)
+        found = backend(A.device).levels(A, A.T, first[part])
+        reached[part] = move((found >= 0).sum(axis=1, dtype=np.int64), "cpu")
+        total[part] = move(np.maximum(found, 0).sum(axis=1, dtype=np.int64), "cpu")
+    return reached, total
+
+
+def composed_levels(A: Any, sources: Any) -> Matrix:
+    """`levels` out of a search from each source."""
+    A, first = _checked("levels", A, sources)
+    found = Matrix.empty(first.size, A.nrows, index_dtype(A.nrows), device=A.device)
+    for row, level in enumerate(_level_of_each(A, first)):
+        assign(found, level, row)
+    return found
+
+
+def _level_of_each(A: Matrix, sources: np.ndarray) -> Iterator[Vector]:
+    for source in sources.tolist():
+        start = Vector.unit(source, True, size=A.nrows, dtype=bool, device=A.device)
+        yield search(A, start, any_pair).level
 
 
 def composed(A: Any, sources: Any) -> Vector:
@@ -96,8 +145,7 @@ def composed(A: Any, sources: Any) -> Vector:
     """
     A, first = _checked("dependencies", A, sources)
     n, device = A.nrows, A.device
-    xp = array_module(A.indptr)
-    score = Vector(n, xp.zeros(n))
+    score = Vector.filled(0.0, size=n, device=device)
     for source in first.tolist():
         paths = Vector.unit(source, 1.0, size=n, dtype=np.float64, device=device)
         seen, ends = Vector.empty(n, bool, device=device), []

@@ -10,7 +10,6 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import array_module
 from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
 from spgraph.operations import apply, ewise_add, ewise_mult, mxv, reduce, vxm
 from spgraph.semirings import (
@@ -160,7 +159,7 @@ def _times(v: Vector, factor: float) -> Vector:
 
 def _full(x: Vector, value: float) -> Vector:
     """A full Vector of one value, on the device of x."""
-    return Vector(x.size, array_module(x.values).full(x.size, value, FLOAT64))
+    return Vector.filled(value, size=x.size, dtype=FLOAT64, device=x.device)
 
 
 def _norm(z: Vector, norm: Any) -> float:
@@ -229,7 +228,7 @@ def graph(name: str, A: Any, weighted: bool) -> Matrix:
     A = checks.matrix(name, A)
     square(name, A)
     if weighted and A.nvals and A.dtype != np.bool_:
-        low, high = float(A.values.min()), float(A.values.max())
+        low, high = A.extent()
         if low < 0:
             raise NegativeWeight(f"{name}: A: expected values >= 0, got {low:g}")
         if not high < math.inf:  # true of NaN, which min and max pass on
@@ -240,24 +239,22 @@ def graph(name: str, A: Any, weighted: bool) -> Matrix:
 def out_strength(A: Matrix, weighted: bool) -> Vector:
     """For each vertex the sum of the values of its out-edges, or how many there are: float64."""
     if not weighted:
-        return Vector(A.nrows, (A.indptr[1:] - A.indptr[:-1]).astype(FLOAT64))
-    xp = array_module(A.indptr)
-    ones = Vector(A.ncols, xp.ones(A.ncols, FLOAT64))
-    return ewise_add(mxv(A, ones, plus_times), Vector(A.nrows, xp.zeros(A.nrows, FLOAT64)))
+        return A.row_degrees().with_values(lambda d: d.astype(FLOAT64))
+    ones, zeros = (Vector.filled(x, size=A.nrows, device=A.device) for x in (1.0, 0.0))
+    return ewise_add(mxv(A, ones, plus_times), zeros)
 
 
 def inverse(v: Vector) -> Vector:
     """1 / v[i], and 0 where v[i] is 0, for a full v >= 0."""
-    xp = array_module(v.values)
-    positive = v.values > 0
-    return Vector(v.size, xp.where(positive, 1.0 / xp.where(positive, v.values, 1.0), 0.0))
+    # where x is 0 it is 0 / 1
+    return v.with_values(lambda x: (x > 0) / (x + (x == 0)))
 
 
 def scaled(v: Vector, norm: int) -> Vector:
     """A full v divided by its norm, 1 or 2; zeros stay zeros. Nothing is read back."""
-    xp = array_module(v.values)
-    size = xp.abs(v.values).sum() if norm == 1 else xp.sqrt((v.values * v.values).sum())
-    return Vector(v.size, v.values / xp.where(size > 0, size, 1.0))
+    size = v.total(np.abs) if norm == 1 else v.total(np.square)
+    size = size if norm == 1 else np.sqrt(size)
+    return v.with_values(lambda x: x / (size + (size == 0)))
 
 
 def full(name: str, argument: str, v: Any, A: Matrix) -> Vector:
@@ -266,10 +263,11 @@ def full(name: str, argument: str, v: Any, A: Matrix) -> Vector:
     """
     if not isinstance(v, Vector):
         v = Vector.from_dense(v)
+    if isinstance(v.device, str) and not isinstance(A.device, str):
+        v = Vector.from_coo(*v.to_coo(), size=v.size, device=A.device)
     checks.same_size(name, f"{argument}.size", v.size, "A.nrows", A.nrows)
     checks.same_device(name, A=A, **{argument: v})
-    zeros = Vector(A.nrows, array_module(A.indptr).zeros(A.nrows, FLOAT64))
-    return ewise_add(v, zeros)
+    return ewise_add(v, Vector.filled(0.0, size=A.nrows, device=A.device))
 
 
 def settled(name: str, found: Power, tol: float | None, result: Any) -> Any:

@@ -129,7 +129,7 @@ def _checked(A: Any, start: Vector, semiring: Semiring, direction: str) -> tuple
     checks.same_device("search", A=A, start=start)
     checks.direction("search", direction)
     ring = checks.semiring("search", semiring)
-    return A, _plan(ring, start.dtype, A.dtype, A.indices.dtype)
+    return A, _plan(ring, start.dtype, A.dtype, A.index_dtype)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -18,7 +18,7 @@ from spgraph.errors import DomainMismatch
 from spgraph.operations.matrix_assignment import assign_matrix
 from spgraph.operations.repeats import folded, has_repeats, refuse_repeats
 from spgraph.semirings import BinaryOp, Function, Monoid, binary
-from spgraph.steps import backend
+from spgraph.steps import backend, is_distributed
 
 
 def assign(
@@ -36,11 +36,11 @@ def assign(
 
     `value` is a scalar, which stands at every position, or a Vector or Matrix of the region's
     shape; without `accum` its empty positions empty those of w. `indices` and `columns` are 1-D
-    arrays of integers, slices, or None for all; one integer in place of either lets `value` be the
-    Vector of that row or column. The mask and `replace` are over the whole of w (GraphBLAS's
-    assign, not SuiteSparse's subassign). An index may be repeated if there is an `accum`, which
-    then combines the values in their order, starting from w's entry; without one ValueError is
-    raised. Returns w.
+    arrays of integers, full Vectors of them, slices, or None for all; one integer in place of
+    either lets `value` be the Vector of that row or column. The mask and `replace` are over the
+    whole of w (GraphBLAS's assign, not SuiteSparse's subassign). An index may be repeated if there
+    is an `accum`, which then combines the values in their order, starting from w's entry; without
+    one ValueError is raised. Returns w.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import binary
@@ -72,6 +72,8 @@ def assign(
         value = checks.stored_scalar("assign", "value", value, w.dtype)
         dtype = value.dtype
     function = checks.accumulator("assign", accum, w, dtype)
+    if is_distributed(w):
+        return backend(w.device).assign(w, value, ids, mask, accum, replace)
     if ids is None:
         t = value.dup() if isinstance(value, Vector) else _constant(w, value, mask)
         backend(w.device).write(w, t, mask, function, replace)

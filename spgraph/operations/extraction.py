@@ -11,7 +11,7 @@ from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import Array, array_module, index_dtype
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Monoid
-from spgraph.steps import backend, finish
+from spgraph.steps import backend, finish, is_distributed
 
 
 def extract(
@@ -28,9 +28,9 @@ def extract(
     T[k, l] = u[indices[k], columns[l]].
 
     `indices` (the rows of a Matrix) and `columns` are 1-D arrays of integers in any order and with
-    repeats, slices, or None for all. One integer in place of either gives the Vector of that row or
-    column. Raises IndexOutOfBound for an index outside of u; in an array a negative one is outside
-    too: it is often the mark of what was not found.
+    repeats, full Vectors of them, slices, or None for all. One integer in place of either gives the
+    Vector of that row or column. Raises IndexOutOfBound for an index outside of u; in an array a
+    negative one is outside too: it is often the mark of what was not found.
 
     >>> import spgraph as sg
     >>> v = sg.Vector.from_coo([1, 3], [10, 30], size=5)
@@ -55,7 +55,7 @@ def extract(
 def _of_vector(u: Vector, indices: Any, argument: str) -> Vector:
     if indices is None:
         return u.dup()
-    if isinstance(indices, slice):
+    if isinstance(indices, slice) and not is_distributed(u):
         return _sliced(u, indices, len(range(*indices.indices(u.size))))
     ids = checks.index_array("extract", indices, u.size, u.device, argument)
     return backend(u.device).extract(u, ids)
@@ -71,6 +71,8 @@ def _of_matrix(A: Matrix, rows: Any, columns: Any) -> Matrix | Vector:
         return _of_vector(_row(A, i), columns, "columns")
     if checks.is_index(columns):
         j = checks.position("extract", "columns", columns, A.ncols)
+        if is_distributed(A):
+            return _of_vector(backend(A.device).extract_column(A, j), rows, "indices")
         if A.has_transpose:
             return _of_vector(_row(A.T, j), rows, "indices")
         return _column(backend(A.device).extract_matrix(A, _ids(A, rows, 0), _ids(A, [j], 1)))
@@ -81,12 +83,16 @@ def _ids(A: Matrix, indices: Any, axis: int) -> Array | None:
     """Checked rows (axis 0) or columns (1); None for all."""
     if indices is None or (isinstance(indices, slice) and indices == slice(None)):
         return None
+    if isinstance(indices, Vector) and is_distributed(indices):
+        indices = indices.to_numpy()
     argument = ("indices", "columns")[axis]
     return checks.index_array("extract", indices, A.shape[axis], A.device, argument)
 
 
 def _row(A: Matrix, i: int) -> Vector:
     """Row i of A."""
+    if is_distributed(A):
+        return backend(A.device).extract_row(A, i)
     start, stop = (int(offset) for offset in A.indptr[i : i + 2])
     columns = A.indices[start:stop].astype(index_dtype(A.ncols), copy=True)
     values = A.values.repeat(stop - start) if A.iso else A.values[start:stop].copy()

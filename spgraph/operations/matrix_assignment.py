@@ -12,7 +12,7 @@ from spgraph.containers.arrays import INT64_MAX, Array, array_module, index_dtyp
 from spgraph.errors import DimensionMismatch
 from spgraph.operations.repeats import folded, has_repeats, refuse_repeats
 from spgraph.semirings import BinaryOp, Function, Monoid, binary, select
-from spgraph.steps import backend
+from spgraph.steps import backend, is_distributed
 
 
 def assign_matrix(
@@ -26,6 +26,9 @@ def assign_matrix(
 ) -> Matrix:
     """See `assign`."""
     checks.output("assign", w.shape, w.device, mask, accum, replace, w)
+    if is_distributed(w):
+        checks.same_device("assign", w=w, value=value if isinstance(value, Vector | Matrix) else None)
+        return backend(w.device).assign_matrix(w, value, indices, columns, mask, accum, replace)
     rows, many_rows = _ids(w, indices, 0)
     cols, many_columns = _ids(w, columns, 1)
     shape = (
@@ -54,7 +57,7 @@ def assign_matrix(
         function = binary.second.resolve(w.dtype, T.dtype)
     elif function is None and _partial(rows, cols):
         # what the value lacks empties w inside of the region: Z = (w outside) and T
-        outside = _filtered(w, ~_inside(w, rows, cols))
+        outside = w.filtered(~_inside(w, rows, cols))
         T = on.ewise_matrix(outside, T, binary.second.resolve(w.dtype, T.dtype), True)
     on.write_matrix(w, T, mask, function, replace)
     return w
@@ -123,7 +126,7 @@ def _filled(
         true = select.valuene.resolve(M.dtype, np.dtype(np.int64))
         M = backend(w.device).select_matrix(M, true, np.int64(0))
     if _partial(rows, cols):
-        M = _filtered(M, _inside(M, rows, cols))
+        M = M.filtered(_inside(M, rows, cols))
     values = xp.full(1, value, value.dtype)
     return Matrix(w.nrows, w.ncols, M.indptr, M.indices, values, iso=True)
 
@@ -185,12 +188,3 @@ def _inside(A: Matrix, rows: Array | None, cols: Array | None) -> Array:
             flags[ids] = True
             inside &= flags[at()]
     return inside
-
-
-def _filtered(A: Matrix, kept: Array) -> Matrix:
-    """The entries of A whose flag is set."""
-    xp = array_module(kept)
-    through = xp.zeros(kept.size + 1, A.indptr.dtype)
-    xp.cumsum(kept, out=through[1:])
-    values = A.values if A.iso else A.values[kept]
-    return Matrix(A.nrows, A.ncols, through[A.indptr], A.indices[kept], values, iso=A.iso)

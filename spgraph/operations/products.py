@@ -7,7 +7,6 @@ from typing import Any
 from spgraph import checks
 from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import array_module
 from spgraph.semirings import BinaryOp, Monoid, Semiring, plus_times
 from spgraph.steps import backend, finish, push_or_pull
 
@@ -43,7 +42,7 @@ def mxv(
     checks.same_size("mxv", "u.size", u.size, "A.ncols", A.ncols)
     checks.output("mxv", (A.nrows,), device, mask, accum, replace, out)
     typed = checks.typed(
-        "mxv", checks.semiring("mxv", semiring), A.dtype, u.dtype, index=A.indices.dtype
+        "mxv", checks.semiring("mxv", semiring), A.dtype, u.dtype, index=A.index_dtype
     )
     function = checks.accumulator("mxv", accum, out, typed.dtype)
     way = push_or_pull("mxv", direction, A, u, A.nrows, typed, mask, over_transpose="push")
@@ -81,7 +80,7 @@ def vxm(
     checks.same_size("vxm", "u.size", u.size, "A.nrows", A.nrows)
     checks.output("vxm", (A.ncols,), device, mask, accum, replace, out)
     typed = checks.typed(
-        "vxm", checks.semiring("vxm", semiring), u.dtype, A.dtype, index=A.indices.dtype
+        "vxm", checks.semiring("vxm", semiring), u.dtype, A.dtype, index=A.index_dtype
     )
     function = checks.accumulator("vxm", accum, out, typed.dtype)
     way = push_or_pull("vxm", direction, A, u, A.ncols, typed, mask, over_transpose="pull")
@@ -129,7 +128,7 @@ def mxm(
     checks.same_size("mxm", "B.nrows", B.nrows, "A.ncols", A.ncols)
     checks.output("mxm", (A.nrows, B.ncols), device, mask, accum, replace, out)
     typed = checks.typed(
-        "mxm", checks.semiring("mxm", semiring), A.dtype, B.dtype, index=A.indices.dtype
+        "mxm", checks.semiring("mxm", semiring), A.dtype, B.dtype, index=A.index_dtype
     )
     function = checks.accumulator("mxm", accum, out, typed.dtype)
     on = backend(device)
@@ -152,10 +151,6 @@ def _dots_pay(A: Matrix, B: Matrix, mask: Mask, device: str) -> bool:
         return False
     else:
         dots = M.nvals * (B.nvals // max(B.ncols, 1) + 1)
-    if B.is_made:
-        rows = flops(A, B)
-    else:  # a view: its rows are columns of what it is the transpose of
-        sizes = array_module(A.indices).bincount(B.T.indices, minlength=B.nrows)
-        rows = int(sizes[A.indices].sum())
+    rows = flops(A, B)
     make_dots, make_rows = (0 if made else B.nvals for made in (B.has_transpose, B.is_made))
     return directions.dots_pay(dots, rows, make_dots - make_rows)

@@ -12,7 +12,7 @@ from spgraph.containers.arrays import Array, array_module, device_of
 from spgraph.operations.products import mxv, vxm
 from spgraph.semirings import BinaryOp, Monoid, Semiring, TypedMonoid, binary
 from spgraph.semirings import monoid as monoids
-from spgraph.steps import backend
+from spgraph.steps import backend, is_distributed
 
 # equal values that are summed at a time
 CHUNK = 1 << 20
@@ -30,22 +30,22 @@ def reduce(u: Any, monoid: Monoid = monoids.plus) -> Any:
     """
     u = checks.operand("reduce", "u", u)
     typed = checks.typed("reduce", _monoid("reduce", monoid), u.dtype)
-    if isinstance(u, Vector):
+    if isinstance(u, Vector) or is_distributed(u):
         return backend(u.device).reduce(u, typed)
     if u.iso:
-        return _sum_of_equals(u.values, u.nvals, typed)
+        return sum_of_equals(u.values, u.nvals, typed)
     return backend(u.device).reduce(Vector(u.nvals, u.values), typed)
 
 
-def _sum_of_equals(value: Array, count: int, monoid: TypedMonoid) -> Any:
+def sum_of_equals(value: Array, count: int, monoid: TypedMonoid) -> Any:
     """The sum of `count` times the only entry of `value`, in O(CHUNK log count)."""
     xp, total = array_module(value), backend(device_of(value)).reduce
     if count <= CHUNK:
         return total(Vector(count, xp.full(count, value[0])), monoid)
-    chunk = xp.full(1, _sum_of_equals(value, CHUNK, monoid), value.dtype)
-    parts = [_sum_of_equals(chunk, count // CHUNK, monoid)]
+    chunk = xp.full(1, sum_of_equals(value, CHUNK, monoid), value.dtype)
+    parts = [sum_of_equals(chunk, count // CHUNK, monoid)]
     if count % CHUNK:
-        parts.append(_sum_of_equals(value, count % CHUNK, monoid))
+        parts.append(sum_of_equals(value, count % CHUNK, monoid))
     return total(Vector(len(parts), xp.asarray(parts)), monoid)
 
 
@@ -122,4 +122,4 @@ def _firsts(name: str, A: Matrix, monoid: Any) -> Semiring:
 
 
 def _ones(A: Matrix, size: int) -> Vector:
-    return Vector(size, array_module(A.indices).ones(size, np.bool_))
+    return Vector.filled(True, size=size, dtype=np.bool_, device=A.device)

@@ -11,7 +11,7 @@ from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Monoid, binary
-from spgraph.steps import backend, finish
+from spgraph.steps import backend, finish, is_distributed
 
 
 def transpose(
@@ -109,6 +109,8 @@ def diag(
 
 
 def _on_diagonal(u: Vector, k: int, n: int) -> Matrix:
+    if is_distributed(u):
+        return backend(u.device).diag(u, k)
     v = u.to_sparse()
     assert v.indices is not None
     xp, kind = array_module(v.values), index_dtype(n)
@@ -121,6 +123,8 @@ def _on_diagonal(u: Vector, k: int, n: int) -> Matrix:
 
 
 def _diagonal_of(A: Matrix, k: int, size: int) -> Vector:
+    if is_distributed(A):
+        return backend(A.device).diag(A, k)
     rows = A.row_indices()
     xp = array_module(rows)
     at = xp.flatnonzero(A.indices.astype(np.int64) - rows == k)

@@ -41,8 +41,11 @@ WINDOW, SLOTS, WARP_WORK, WARP_ROW, TASK_WORK = 1 << 17, 1 << 12, 1 << 13, 128, 
 @jit.on_device
 def multiply_flops(A: Matrix, B: Matrix) -> int:
     """How many products A times B sums: for each entry of A the length of the row of B that its
-    column names, added up. One launch, and one read back.
+    column names, added up. One launch, and one read back; the transpose that B may be a view of is
+    not made for it.
     """
+    if not B.is_made:
+        return int(B.row_degrees().values[A.indices].sum(dtype=np.int64))
     return int(row_flops(A, B).sum())
 
 

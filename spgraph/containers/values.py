@@ -1,0 +1,188 @@
+"""Facts about the values of containers, and new values array by array: what compiles nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spgraph.containers.arrays import Array, array_module, index_dtype, move, on_device
+from spgraph.errors import BackendMismatch, DomainMismatch
+
+if TYPE_CHECKING:
+    from spgraph.containers.matrix import Matrix
+    from spgraph.containers.vector import Vector
+
+# values that are looked at on the CPU; values that a mean is taken over
+FEW, SAMPLE = 1024, 1 << 16
+
+
+class VectorValues:
+    """What a Vector says and makes of its values."""
+
+    __slots__ = ()
+
+    def with_values(self: Any, function: Callable[..., Array], *others: Vector) -> Vector:
+        """The vector with entries at the same positions whose values are function(values, the
+        values of each of the others).
+
+        `function` gets NumPy or CuPy arrays of equal length and gives a new one of that length,
+        each element made of those at its place alone: it is applied block by block, and under
+        absent entries of a bitmap, too. NumPy's functions take both kinds of arrays. With `others`
+        all vectors have to be full. This compiles nothing, where an operator of one's own does.
+
+        >>> import numpy as np, spgraph as sg
+        >>> v = sg.Vector.from_dense([1.0, 4.0])
+        >>> v.with_values(lambda x, y: np.sqrt(x) + y, v).to_numpy().tolist()
+        [2.0, 6.0]
+        """
+        from spgraph.containers.vector import Vector
+
+        for other in others:
+            if other.device != self.device:
+                raise BackendMismatch(
+                    f"with_values: one of others is on {other.device}, the Vector on {self.device};"
+                    " move one with .to()"
+                )
+            if other.size != self.size or {self.storage, other.storage} != {"full"}:
+                raise DomainMismatch(
+                    f"with_values: others: expected full Vectors of {self.size}, as the first is, "
+                    f"got a {self.storage} and a {other.storage} one of {other.size}"
+                )
+        if callable(self._nvals):  # the arrays of an operation that may have failed
+            self._nvals = self._nvals()
+        with on_device(self.device):
+            values = function(self.values, *(other.values for other in others))
+        values = values.astype(value_dtype(values.dtype), copy=False)
+        parts = {
+            k: None if a is None else a.copy()
+            for k, a in (("indices", self.indices), ("bits", self.bits))
+        }
+        return Vector(self.size, values, nvals=self._nvals, **parts)
+
+    def total(self: Any, function: Callable[[Array], Array] | None = None) -> Any:
+        """The sum of the values of a full vector, or of function(values) as `with_values` takes it:
+        an array without dimensions on the vector's device, which is not waited for.
+
+        >>> import numpy as np, spgraph as sg
+        >>> float(sg.Vector.from_dense([3.0, -4.0]).total(np.abs))
+        7.0
+        """
+        if self.storage != "full":
+            raise DomainMismatch(f"total: expected a full Vector, got a {self.storage} one")
+        with on_device(self.device):
+            return (self.values if function is None else function(self.values)).sum()
+
+    def extent(self: Any) -> tuple[Any, Any]:
+        """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
+        where there is none.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_dense([3, 1, 2]).extent()
+        (1, 3)
+        """
+        return extent_of(self.to_sparse().values if self.storage == "bitmap" else self.values)
+
+
+class MatrixValues:
+    """What a Matrix says and makes of its values."""
+
+    __slots__ = ()
+
+    def row_degrees(self: Any) -> Vector:
+        """How many entries each row has: a full Vector of the smallest index type for it.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0, 0, 2], [0, 1, 1]).row_degrees().to_numpy().tolist()
+        [2, 0, 1]
+        """
+        from spgraph.containers.vector import Vector
+
+        if self.is_made:
+            counts = self.indptr[1:] - self.indptr[:-1]
+        else:  # a view: its rows are columns of what it is the transpose of
+            ids = self._derived["T"].indices
+            counts = array_module(ids).bincount(ids, minlength=self.nrows)
+        return Vector(self.nrows, counts.astype(index_dtype(self.ncols), copy=False))
+
+    def extent(self: Any) -> tuple[Any, Any]:
+        """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
+        where there is none. Kept.
+        """
+        if "range" not in self._derived:
+            self._derived["range"] = extent_of(self.values) if self.nvals else (0, 0)
+        return self._derived["range"]
+
+    def mean(self: Any) -> float:
+        """The mean of the finite values, of a sample of them where there are many; 0 where there is
+        none. Kept.
+        """
+        if "mean" not in self._derived:
+            values = self.values[: self.nvals]
+            sample = values[:: max(1, -(-values.size // SAMPLE))].astype(np.float64)
+            sample = sample[array_module(sample).isfinite(sample)]
+            # a sum that does not overflow
+            self._derived["mean"] = float((sample / max(sample.size, 1)).sum())
+        return self._derived["mean"]
+
+    def where(self: Any, function: Callable[..., Array], *vectors: Vector) -> Matrix:
+        """The entries A[i, j] for which function(A[i, j], u[i], ..., u[j], ...) is true, u being
+        each of the `vectors`, full ones of a size that fits the rows and the columns.
+
+        `function` gets NumPy or CuPy arrays with an element an entry (one element for the values of
+        an iso Matrix), first the values, then each vector at the rows, then each at the columns,
+        and gives truth values, each of what stands at its place alone: it is applied block by
+        block. This compiles nothing, where an operator of one's own does.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1])
+        >>> rank = sg.Vector.from_dense([3, 1, 2])
+        >>> A.where(lambda a, x, y: x > y, rank).to_coo()[:2]
+        (array([0, 2], dtype=int32), array([1, 1], dtype=int32))
+        """
+        for v in vectors:
+            if v.device != self.device:
+                raise BackendMismatch(
+                    f"where: one of vectors is on {v.device}, the Matrix on {self.device}; "
+                    "move one with .to()"
+                )
+            if (v.size, v.size) != self.shape or v.storage != "full":
+                raise DomainMismatch(
+                    f"where: vectors: expected full Vectors of the size of rows and columns, "
+                    f"{self.nrows} and {self.ncols}, got a {v.storage} one of {v.size}"
+                )
+        with on_device(self.device):
+            rows = self.row_indices() if vectors else None
+            of_rows = (v.values[rows] for v in vectors)
+            of_columns = (v.values[self.indices] for v in vectors)
+            return self.filtered(function(self.values, *of_rows, *of_columns))
+
+    def filtered(self: Any, kept: Array) -> Matrix:
+        """The entries whose flag is set, of one flag an entry (or one for all)."""
+        from spgraph.containers.matrix import Matrix
+
+        xp = array_module(self.indices)
+        kept = xp.broadcast_to(kept, (self.nvals,))
+        places = xp.zeros(self.nvals + 1, self.indptr.dtype)
+        xp.cumsum(kept, dtype=places.dtype, out=places[1:])
+        values = self.values if self.iso else self.values[kept]
+        indptr, indices = places[self.indptr], self.indices[kept]
+        return Matrix(self.nrows, self.ncols, indptr, indices, values, iso=self.iso)
+
+
+def extent_of(values: Array) -> tuple[Any, Any]:
+    """(least, greatest) of an array as Python numbers; (0, 0) of an empty one."""
+    if values.size == 0:
+        return 0, 0
+    if values.size <= FEW:  # one copy instead of two questions to a device
+        values = move(values, "cpu")
+    return values.min().item(), values.max().item()
+
+
+def value_dtype(dtype: Any) -> np.dtype:
+    """The NumPy type of a GraphBLAS domain; DomainMismatch for any other."""
+    kind = np.dtype(dtype)
+    if kind.kind not in "biuf" or kind.itemsize > 8 or kind == np.float16:
+        raise DomainMismatch(f"dtype: expected bool, (u)int8..64, float32 or float64, got {kind}")
+    return kind.newbyteorder("=")
