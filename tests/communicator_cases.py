@@ -231,6 +231,11 @@ def refusals(say: Communicator) -> None:
     """What is wrong in every process alike raises everywhere, and nothing is left half done."""
     parts = sent(say, [np.arange(3.0)] * say.blocks)
     few = parts[:-1]
+    flags, complex_parts = [], []
+    for part, device in zip(parts, say.devices, strict=True):
+        with on_device(device):
+            flags.append(part > 1)
+            complex_parts.append(part + 0j)
     wrong: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         (ValueError, "one array for each local block", lambda: say.all_gather(few)),
         (ValueError, "1-D", lambda: say.all_gather([part.reshape(1, 3) for part in parts])),
@@ -239,11 +244,11 @@ def refusals(say: Communicator) -> None:
         (ValueError, "expected .* arrays for each", lambda: say.all_to_all([few] * len(parts))),
         (ValueError, "op: expected", lambda: say.all_reduce(parts, "times")),  # type: ignore
         (TypeError, "bits", lambda: say.all_reduce(parts, "or")),
-        (TypeError, "bool", lambda: say.all_reduce([part > 1 for part in parts], "sum")),
+        (TypeError, "bool", lambda: say.all_reduce(flags, "sum")),
         (ValueError, r"sum\(sizes\)", lambda: say.reduce_scatter(parts, [7] * say.blocks, "sum")),
         (ValueError, "root", lambda: say.broadcast(None, say.blocks)),
         (TypeError, "int64 or float64", lambda: say.agree(np.ones(2, np.int8), "sum")),
-        (TypeError, "integers or floats", lambda: say.all_gather([p + 0j for p in parts])),
+        (TypeError, "integers or floats", lambda: say.all_gather(complex_parts)),
     ]
     for kind, words, call in wrong:
         with pytest.raises(kind, match=words):

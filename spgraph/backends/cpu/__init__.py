@@ -20,7 +20,7 @@ from spgraph.backends.cpu.multiply import (
     multiply_flops,
     multiply_rows,
 )
-from spgraph.backends.cpu.power import power
+from spgraph.backends.cpu.power import power, power_block
 from spgraph.backends.cpu.products import prepare, pull, push
 from spgraph.backends.cpu.search import search
 from spgraph.backends.cpu.vectors import (
@@ -52,6 +52,7 @@ __all__ = [
     "multiply_rows",
     "parents",
     "power",
+    "power_block",
     "prepare",
     "pull",
     "push",

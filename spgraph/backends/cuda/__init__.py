@@ -23,7 +23,7 @@ from spgraph.backends.cuda.multiply import (
     multiply_flops,
     multiply_rows,
 )
-from spgraph.backends.cuda.power import power
+from spgraph.backends.cuda.power import power, power_block
 from spgraph.backends.cuda.products import pull, push
 from spgraph.backends.cuda.search import search
 from spgraph.backends.cuda.tiles import prepare
@@ -56,6 +56,7 @@ __all__ = [
     "multiply_rows",
     "parents",
     "power",
+    "power_block",
     "prepare",
     "pull",
     "push",

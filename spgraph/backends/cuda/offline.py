@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from spgraph import semirings
-from spgraph.backends.cuda import factors, matrices, multiply, preamble, vectors, writing
+from spgraph.backends.cuda import drawing, factors, matrices, multiply, preamble, vectors, writing
 from spgraph.backends.cuda.closure import closure_preamble, tight_preamble
+from spgraph.backends.cuda.closure_peers import program as closure_peers_program
 from spgraph.backends.cuda.dependencies import program as dependencies_program
 from spgraph.backends.cuda.power import program as power_preamble
 from spgraph.backends.cuda.search import program
+from spgraph.backends.cuda.search_peers import program as peers_program
 from spgraph.backends.cuda.sources import OPTIONS, source, stems
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import BackendUnavailable
@@ -62,9 +64,13 @@ def preambles() -> dict[str, str]:
         "apply": preamble.types(U=single, S=single, Z=single, N=index)
         + vectors.call(plus, "right", single),
         "closure": closure_preamble(matrix, distances, True, True),
+        "closure_peers": closure_peers_program(
+            *(distances, (("I", "<i4"), ("O", "<i4"), ("A", "<f4")), True, True, 1024, 4)
+        ),
         "contract": preamble.types(I=index, O=index, L=index),
         "dependencies": dependencies_program("<i4", "<i4", "<i4", False),
         "dependencies_apart": dependencies_program("<i4", "<i4", "<i4", False),
+        "drawing": drawing.preamble("noisy"),
         "ewise": preamble.types(U=single, V=single, N=index)
         + vectors.ewise_preamble(plus, True, True),
         "heads": preamble.types(O=index, I=index) + preamble.constants(HUBS=True),
@@ -112,6 +118,7 @@ def preambles() -> dict[str, str]:
             semirings.monoid.min.resolve(single), single, np.dtype(np.int64)
         ),
         "search": program(parents, True, True, True, searched),
+        "search_peers": peers_program((4, 1024, 1, 1, 1, 2048, 8192), ("<i4", "<i4", "<i4")),
         "segments": vectors.fold_preamble(plus, single, index, single),
         "select": preamble.types(U=single, S=single, N=index)
         + vectors.call(above, "index", np.dtype(bool)),

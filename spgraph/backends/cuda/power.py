@@ -8,6 +8,7 @@ threads to gather with: on an H200 it takes 7.5 ps an entry of a Kronecker graph
 from __future__ import annotations
 
 import functools
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,10 @@ LARGE = 1 << 23
 MANY = 8
 # blocks a multiprocessor, where every thread has vertices of its own
 BLOCKS = 4
+
+
+# what a block asks of the others, what it is told, what it finds
+Steps = Generator[tuple[str, Any], Any, tuple[Vector, Any]]
 
 
 class Settings(NamedTuple):
@@ -76,6 +81,38 @@ def power(
     settings = Settings(semiring, gathered, constants, restart, NORMS[norm], tol, max_iter)
     if sum(M.nvals for M in matrices) < LARGE:
         return _together(x, _alike(matrices), scales, settings)
+    steps = _apart(x, matrices, scales, settings)
+    answer: Any = None
+    while True:
+        try:
+            question, array = steps.send(answer)
+        except StopIteration as end:
+            return end.value
+        # one block is the whole
+        answer = float(move(array, "cpu")[0]) if question == "change" else array
+
+
+def power_block(
+    x: Vector,
+    matrices: tuple[Matrix, ...],
+    scales: tuple[Vector | None, ...],
+    semiring: TypedSemiring,
+    constants: tuple[float, float, float, float],
+    restart: Vector | float,
+    norm: Any,
+    tol: float | None,
+    max_iter: int,
+    single: bool,
+) -> Steps:
+    """`power` of the vertices of one block, as a generator that asks for what it takes of others.
+
+    It yields ("gather", the block's part of a vector) and is sent the whole one; ("totals", its
+    part of the three sums over vertices: change, lost, norm) and is sent those of all; ("change",
+    the totals) and is sent the first of them as a number. It returns what `power` does. Whoever
+    drives it makes the block's device the current one.
+    """
+    gathered = np.dtype(np.float32 if single else np.float64)
+    settings = Settings(semiring, gathered, constants, restart, NORMS[norm], tol, max_iter)
     return _apart(x, matrices, scales, settings)
 
 
@@ -100,14 +137,15 @@ def _program(M: Matrix, settings: Settings) -> str:
 
 def _apart(
     x: Vector, matrices: tuple[Matrix, ...], scales: tuple[Vector | None, ...], settings: Settings
-) -> tuple[Vector, Any]:
+) -> Steps:
     xp, n, norm = array_module(x.values), x.size, np.int32(settings.norm)
     text = preamble.types(U=settings.gathered)
     give, step, divide, total = (
         jit.kernel("power_apart", f"power_{name}", text)
         for name in ("give", "step", "divide", "total")
     )
-    blocks = min(-(-n // jit.BLOCK), BLOCKS * jit.multiprocessors(jit.current_device()))
+    most = BLOCKS * jit.multiprocessors(jit.current_device())
+    blocks = max(1, min(-(-n // jit.BLOCK), most))
     threads = blocks * jit.BLOCK
     sums, totals = xp.empty(SUMS * blocks), xp.zeros(SUMS)
     value = x.values.copy()
@@ -127,29 +165,31 @@ def _apart(
     factors = tuple(map(np.float64, settings.constants))
     restarts = _spread(settings.restart, xp)
 
-    def join() -> None:
+    def joined() -> Any:
         total((1,), (32 * SUMS,), (blocks, sums, norm, totals))
+        return totals
 
     jit.launch(give, threads, n, value, *spread[0], given[0], sums)
-    join()
+    sums_of_all = yield "totals", joined()
     report: tuple[int, float] | None = None
     for iteration in range(1, settings.max_iter + 1):
         for k, M in enumerate(matrices):
             if k and given[k] is not jit.NULL:
                 jit.launch(give, threads, n, sources[k], *spread[k], given[k], jit.NULL)
-            gather(M, cut[k], Vector(n, gathered[k]), texts[k], products[k])
+            whole = yield "gather", gathered[k]
+            gather(M, cut[k], Vector(M.ncols, whole), texts[k], products[k])
         jit.launch(
             step,
             threads,
             *(n, products[-1], *factors, *restarts, *spread[0], norm),
-            *(totals, value, z, given[0], sums),
+            *(sums_of_all, value, z, given[0], sums),
         )
-        join()
+        sums_of_all = yield "totals", joined()
         if norm:
-            jit.launch(divide, threads, n, z, *spread[0], norm, totals, value, given[0], sums)
-            join()
+            jit.launch(divide, threads, n, z, *spread[0], norm, sums_of_all, value, given[0], sums)
+            sums_of_all = yield "totals", joined()
         if settings.tol is not None:
-            report = iteration, float(move(totals, "cpu")[0])
+            report = iteration, (yield "change", sums_of_all)
             if report[1] <= settings.tol:
                 break
     return Vector(n, value), report

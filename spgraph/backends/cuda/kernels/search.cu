@@ -136,18 +136,7 @@ DEVICE void swap_queues() {
 
 DEVICE bool can_be_found(i64 v) { return !s.nonempty || test_bit(s.nonempty, v); }
 
-DEVICE int nth_bit(u32 word, int r) {
-    int position = 0;
-#pragma unroll
-    for (int width = 16; width; width >>= 1) {
-        const int below = __popc((word >> position) & ((1u << width) - 1u));
-        if (r >= below) {
-            r -= below;
-            position += width;
-        }
-    }
-    return position;
-}
+#include "nth_bit.cuh"
 
 DEVICE Z nothing() {
 #if VALUES

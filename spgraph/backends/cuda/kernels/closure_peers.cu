@@ -1,0 +1,282 @@
+// The least fixed point of  x = start (+) x (+.x) A  over the GPUs of one process: block p of the
+// vertices and its out-edges lie on GPU p, and one cooperative kernel on each runs all rounds; see
+// peers.cuh, and closure.cu for the steps of one GPU.
+//
+// Every GPU holds a value for each vertex of all: of its own the value, of its peers' the best one
+// that it knows, so that an edge which brings nothing new costs no message. It queues and relaxes
+// only its own vertices. A round is
+//   relax    the GPU goes on by itself until none of its vertices is near; but if the edges of all
+//            queues are many, it takes one step, since what it would do on top would be done again
+//            when better values come;
+//   send     the peers' vertices that improved, once each with the last value, to their owners;
+//   meet     all hear how much is left, and take the same decisions;
+//   receive  what has come joins the values; what improves and is near joins the queue.
+// When nobody has a near vertex the limit moves on, from the best far value of all.
+//
+// A cut ends as on one GPU, but that the vertices behind it pull from values that all GPUs write to
+// each other first.
+//
+// The preamble is that of closure.cu, and PEERS. Positions that multiply looks at are those of the
+// blocks one after the other.
+
+#include "peers.cuh"
+#include "closure_state.cuh"
+#include "nth_bit.cuh"
+
+#ifndef ALONE // steps of a GPU between two meetings, at most: the others wait
+#define ALONE 128
+#endif
+#ifndef CROWD // edges in the queues of a GPU, on average, from which on a round is one step
+#define CROWD LOCAL_EDGES
+#endif
+
+struct PeerControl : Control { // of one GPU; zero at launch
+    u64 sent[PEERS];           // vertices, to each peer: more than went if the inbox was full
+    u64 near;                  // of these, how many are near there, or did not fit
+    u64 relaxations, told;     // edges looked at; of them those that the peers know of
+    u64 come[PEERS];           // what all have told, at the last meeting
+    u64 queued, near_of_all, flags;
+    Z best_of_all;
+};
+static_assert(sizeof(PeerControl) <= 512, "closure_peers.py gives it 512 bytes");
+
+// What closure_peers.py writes, in fields of 8 bytes.
+struct Given {
+    i64 me;
+    i64 border[PEERS + 1];              // where blocks begin
+    u64 memory[PEERS];                  // that all peers write to; where in it things lie:
+    i64 inbox_ids, inbox_values, whole; // the last: values of all vertices
+    i64 capacity;                       // of the inbox for one sender and parity
+    i64 m, count_bits;                  // edges of all
+    u64 every;
+    const O* indptr; // out-edges of the own vertices
+    const I* indices;
+    const A* values;
+    const O* t_indptr; // in-edges, or null
+    const I* t_indices;
+    const A* t_values;
+    u32* bits;    // a bit for each vertex of all
+    u32* claims;  // likewise; two of them
+    u32* changed; // peers' vertices that improved since they were sent last
+    u32* groups;  // a bit for each word of `changed` that is not zero
+    I* queues;
+    O* offsets;
+    Meeting* meeting;
+    PeerControl* control;
+};
+
+struct PeerClosure : Closure {
+    Given given;
+    i64 n;
+    u64 queued, near;     // of all: edges in the queues before the last meeting, messages to heed
+    u64 relaxations;      // of all, since the meeting before
+    Z best_of_all;        // that stays far
+    bool active;          // some queue is not empty
+    bool undercut;        // by anyone, ever
+    bool unsettled, came; // someone gave up; something came for this GPU
+};
+
+__shared__ PeerClosure s;
+
+#include "closure_improve.cuh"
+#include "closure_queue.cuh"
+#include "edge_shares.cuh"
+
+DEVICE bool is_own(I v) { return v >= (I)s.first && v < (I)s.last; }
+
+DEVICE void tell_owner(I v) {
+    const i64 w = v >> 5;
+    const u32 bit = 1u << (v & 31);
+    if (load_lagging(s.given.changed + w) & bit) return;
+    if (!atomicOr(s.given.changed + w, bit)) set_bit(s.given.groups, w);
+}
+
+DEVICE void tally(u32 edges) {
+    edges = warp_sum(edges);
+    if (lane_id() == 0 && edges) atomicAdd(&s.given.control->relaxations, (u64)edges);
+}
+
+#include "closure_steps.cuh"
+#include "closure_peers_meet.cuh"
+
+// A queue with a large share of all edges: once it is behind, little is left.
+DEVICE bool is_bulk() { return (i64)s.queued >= CUT_EDGES && (i64)s.queued * CUT_SHARE >= s.m; }
+
+// The result of a launch that did not come to its end.
+DEVICE void leave(i64* result) {
+    if (thread_id() == 0) result[4] = (i64)load_acquire_system(&mail_of(peers.me)->lost);
+}
+
+#define RECORD(KIND, VERTICES, EDGES)                                                              \
+    if (TRACE && thread_id() == 0) record(KIND, VERTICES, EDGES);
+#define BLOCK_SETS(STATEMENTS)                                                                     \
+    __syncthreads();                                                                               \
+    if (threadIdx.x == 0) {                                                                        \
+        STATEMENTS                                                                                 \
+    }                                                                                              \
+    __syncthreads();
+
+// result: vertices reached, edges looked at, meetings, 1 if it did not settle, 0 or what was lost,
+// rows of the trace. Sources are counted from the first own vertex.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    closure_peers(const u64* given, Z* values, u32* bits, i64* result, const I* sources,
+                  const Z* source_values, i64 number_of_sources, Z width, u64 limit, i64* trace,
+                  i64 trace_rows) {
+    if (!given) return; // a first launch, so that the next one finds everything loaded
+    for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
+        reinterpret_cast<u64*>(&s.given)[i] = given[i];
+    __syncthreads();
+    const Given& g = s.given;
+    if (threadIdx.x < PEERS) peers.memory[threadIdx.x] = g.memory[threadIdx.x];
+    if (blockIdx.x == 0)
+        for (int i = threadIdx.x; i < sizeof(PeerControl) / 8; i += THREADS)
+            reinterpret_cast<u64*>(g.control)[i] = 0;
+    __syncthreads();
+    const i64 n = g.border[PEERS], words = (n + 31) / 32;
+    if (threadIdx.x == 0) {
+        peers.me = (int)g.me;
+        peers.meeting = g.meeting;
+        peers.limit = limit;
+        s.n = n;
+        s.first = g.border[g.me];
+        s.last = g.border[g.me + 1];
+        s.m = g.m;
+        s.every = g.every;
+        s.indptr = s.rows = g.indptr - s.first;
+        s.indices = g.indices;
+        s.values = g.values;
+        s.t_indptr = g.t_indptr ? g.t_indptr - s.first : g.t_indptr;
+        s.t_indices = g.t_indices;
+        s.t_values = g.t_values;
+        s.x = in_memory_of<Z>(peers.me, g.whole);
+        s.bits = g.bits;
+        s.claims = g.claims;
+        s.claimed = g.claims + words;
+        s.queue = g.queues;
+        s.next_queue = g.queues + (s.last - s.first);
+        s.offset = g.offsets;
+        s.next_offset = g.offsets + (s.last - s.first);
+        s.control = g.control;
+        s.trace = trace;
+        s.trace_rows = trace_rows;
+        s.since = TRACE ? globaltimer() : 0;
+        s.count_bits = (u32)g.count_bits;
+        s.width = width;
+        s.cutting = s.undercut = false;
+        s.limit = s.start = s.cut = s.floor = identity();
+        aim(0);
+        if (blockIdx.x == 0)
+            for (int i = 0; i < 6; i++) result[i] = 0;
+    }
+    __syncthreads();
+    for (i64 v = thread_id(); v < n; v += thread_count()) s.x[v] = identity();
+    for (i64 w = thread_id(); w < words; w += thread_count())
+        g.bits[w] = g.claims[w] = g.claims[words + w] = g.changed[w] = 0;
+    for (i64 w = thread_id(); w < (words + 31) / 32; w += thread_count()) g.groups[w] = 0;
+    if (meet_here(true)) return leave(result);
+    begin(sources, source_values, number_of_sources);
+    if (meet_peers(true)) return leave(result);
+    turn(false);
+    BLOCK_SETS(s.start = s.best_of_all; s.limit = behind(s.start);)
+    begin_queue(sources, number_of_sources);
+    if (meet_here(true)) return leave(result);
+    RECORD(START, 0, 0)
+
+    i64 steps = 0, rounds = 0, bucket_edges = 0, meetings = 0;
+    int cuts = 0, side = 0;
+    bool on = true, crowded = false, bulk = false, unsettled = false;
+    for (;;) {
+        while (on) {
+            const bool large = crowded && is_bulk();
+            bulk = bulk || large;
+            if (ORDERED && s.t_indptr && !s.cutting && cuts < CUTS && large) {
+                BLOCK_SETS(s.cut = behind(s.limit); s.floor = s.start;
+                           s.cutting = !same(s.cut, identity());)
+                cuts++;
+            }
+            bool filled = false; // there is a next queue, which has not become the queue
+            for (int alone = 0; s.vertices > 0 && !filled;) {
+                const i64 vertices = s.vertices, edges = s.edges;
+                const int kind = relax_queue();
+                if (thread_id() == 0) {
+                    if (kind == PUSH) atomicAdd(&g.control->relaxations, (u64)edges);
+                    if (++steps > n) g.control->unsettled = 1;
+                }
+                filled = crowded || ++alone == ALONE;
+                if (meet_here(!filled)) return leave(result);
+                RECORD(kind, vertices, edges)
+            }
+            send(side);
+            if (meet_peers(false)) return leave(result);
+            RECORD(MEETING, s.near, s.queued)
+            meetings++;
+            bucket_edges += s.relaxations;
+            unsettled = s.unsettled || ++rounds > n;
+            if (unsettled) break;
+            const bool came = s.came;
+            if (came) receive(side);
+            side ^= 1;
+            on = s.active || s.near;
+            crowded = s.queued + s.near * (u64)(s.m / n + 1) > (u64)CROWD * PEERS;
+            if (crowded) {
+                if (meet_peers(false)) return leave(result);
+                turn(true);
+                RECORD(MEETING, 0, s.queued)
+                meetings++;
+            } else if (came || filled) {
+                if (meet_here(true)) return leave(result);
+            }
+        }
+        if (!ORDERED || unsettled) break;
+        if (s.cutting && !better(s.limit, s.cut)) {
+            BLOCK_SETS(s.rows = s.t_indptr;)
+            open_vertices();
+            publish();
+            if (meet_peers(false)) return leave(result);
+            turn(false);
+            meetings++;
+            RECORD(MEETING, s.vertices, s.edges)
+            if (thread_id() == 0) atomicAdd(&g.control->relaxations, (u64)s.edges);
+            const i64 vertices = s.vertices, edges = s.edges;
+            pull(vertices, edges, !POSITIONAL && !s.undercut);
+            if (meet_here(true)) return leave(result);
+            RECORD(PULL, vertices, edges)
+            BLOCK_SETS(s.rows = s.indptr; s.cutting = false; s.cut = identity();)
+        }
+        const bool thin = bulk && rounds > 0 && bucket_edges < THIN * PEERS * rounds;
+        BLOCK_SETS(if (thin) s.width = doubled(s.width);)
+        steps = rounds = bucket_edges = 0;
+        Z next = behind(s.limit);
+        if (s.cutting && better(s.cut, next)) next = s.cut;
+        next_bucket(next);
+        if (meet_peers(true)) return leave(result);
+        turn(false);
+        meetings++;
+        RECORD(BUCKET, s.vertices, s.edges)
+        // nothing within one width: the next limit starts from the best that is left
+        on = s.active;
+        const bool all_cut = s.cutting && !better(s.best_of_all, s.cut);
+        if (!on && same(s.best_of_all, identity()) && !s.cutting) break;
+        BLOCK_SETS(s.start = s.limit; s.limit = on ? next : all_cut ? s.cut : s.best_of_all;)
+        crowded = s.queued > (u64)CROWD * PEERS;
+    }
+
+    u64 reached = 0;
+    const i64 own = s.last - s.first;
+    for (i64 i = thread_id() - lane_id(); i < own; i += thread_count()) {
+        const i64 v = s.first + i + lane_id();
+        const Z x = v < s.last ? load_relaxed(&s.x[v]) : identity();
+        const u32 here =
+            __ballot_sync(FULL_WARP, v < s.last && (!same(x, identity()) || test_bit(s.bits, v)));
+        if (v < s.last) values[v - s.first] = x;
+        if (lane_id() == 0) bits[i >> 5] = here;
+        reached += __popc(here);
+    }
+    if (lane_id() == 0 && reached) atomicAdd((u64*)&result[0], reached);
+    if (thread_id() == 0) {
+        result[1] = (i64)load_relaxed(&g.control->relaxations);
+        result[2] = meetings;
+        result[3] = unsettled;
+        result[5] = s.control->steps;
+    }
+}

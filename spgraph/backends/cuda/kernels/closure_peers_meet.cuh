@@ -1,0 +1,213 @@
+// What GPUs tell each other in a closure: words when they meet, and values before that.
+
+constexpr int MEETING = 5; // a kind of step in the trace
+
+DEVICE bool is_heeded(Z value) { return is_near(value) || same(value, identity()); }
+
+// Warp 0 of block 0 with the peers. Words go to each of them: what was sent there; the edges of the
+// queue that was filled last, above the 4 bits in which those with a queue are counted; and either,
+// in two halves, the best value that stays far, or messages to be heeded and, above flags that are
+// counted in 4 bits each, edges looked at.
+DEVICE bool talk(bool about_buckets) {
+    PeerControl* const c = s.given.control;
+    const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
+    const u64 packed = load_relaxed(s.packed), looked = load_relaxed(&c->relaxations);
+    const u64 best = (u64)to_bits(load_relaxed(s.best));
+    u64 word = 0, got;
+    if (k == 0 && q < PEERS) {
+        word = load_relaxed(&c->sent[q]);
+        if (word > (u64)s.given.capacity) word = (u64)s.given.capacity;
+    }
+    if (k == 1)
+        word = queue_edges(packed, s.count_bits) << 4 | (queue_count(packed, s.count_bits) != 0);
+    if (k == 2) word = about_buckets ? best & 0xffffffffu : load_relaxed(&c->near);
+    if (k == 3)
+        word = about_buckets ? best >> 32
+                             : (looked - load_relaxed(&c->told)) << 8 |
+                                   (u64)(load_relaxed(&c->undercut) != 0) << 4 |
+                                   (u64)(load_relaxed(&c->unsettled) != 0);
+    __syncwarp();
+    if (!exchange(word, got)) return false;
+    const u64 sum = sum_of_peers(got);
+    Z least = identity();
+    for (int p = 0; p < PEERS; p++) {
+        const u64 low = shuffle(got, WORDS_SENT * p + 2), high = shuffle(got, WORDS_SENT * p + 3);
+        least = add(least, from_bits<Z>((Bits<Z>)(high << 32 | low)));
+    }
+    if (k == 0 && q < PEERS) {
+        store_relaxed(&c->come[q], q == peers.me ? 0 : got);
+        store_relaxed(&c->sent[q], (u64)0);
+    }
+    if (lane == 1) store_relaxed(&c->queued, sum);
+    if (about_buckets) {
+        if (lane == 0) store_relaxed(&c->best_of_all, least);
+    } else {
+        if (lane == 0) {
+            store_relaxed(&c->near, (u64)0);
+            store_relaxed(&c->told, looked);
+        }
+        if (lane == 2) store_relaxed(&c->near_of_all, sum);
+        if (lane == 3) store_relaxed(&c->flags, sum);
+    }
+    return true;
+}
+
+// All blocks of all GPUs meet, and every block knows what was told. True when one is lost: the
+// caller leaves.
+CALLED bool meet_peers(bool about_buckets) {
+    if (meet_and([&] { return talk(about_buckets); }, true) == LOST) return true;
+    if (threadIdx.x == 0) {
+        PeerControl* const c = s.given.control;
+        const u64 queued = load_relaxed(&c->queued), flags = load_relaxed(&c->flags);
+        s.queued = queued >> 4;
+        s.active = queued & 15;
+        s.best_of_all = load_relaxed(&c->best_of_all);
+        s.near = load_relaxed(&c->near_of_all);
+        s.relaxations = flags >> 8;
+        s.undercut = s.undercut || (flags >> 4 & 15);
+        s.unsettled = flags & 15;
+        u64 come = 0;
+        for (int q = 0; q < PEERS; q++) come += load_relaxed(&c->come[q]);
+        s.came = come != 0;
+    }
+    __syncthreads();
+    return false;
+}
+
+// The blocks of this GPU meet, and the queues exchange their roles if `turns`.
+CALLED bool meet_here(bool turns) {
+    if (meet_and([] { return true; }, false) == LOST) return true;
+    if (turns) turn(true);
+    return false;
+}
+
+template <class T>
+DEVICE T* inbox(int of, i64 offset, int side, int sender) {
+    return in_memory_of<T>(of, offset) + ((i64)side * PEERS + sender) * s.given.capacity;
+}
+
+// Send what is marked in the 32 words of group g, of which `filled` names those that are not zero.
+// Gives how many of these this lane knows to be heeded. A warp calls.
+DEVICE u32 send_group(i64 g, u32 filled, int side) {
+    const Given& given = s.given;
+    const int lane = lane_id();
+    const i64 w = 32 * g + lane;
+    const bool mine = filled >> lane & 1;
+    const u32 bits = mine ? load_relaxed(&given.changed[w]) : 0;
+    u32 heeded = 0, left = 0;
+    for (int q = 0; q < PEERS; q++) {
+        const i64 begin = given.border[q], end = given.border[q + 1];
+        if (q == peers.me || begin >= 1024 * (g + 1) || end <= 1024 * g) continue;
+        u32 part = bits & valid_bits(w, end);
+        if (32 * w < begin) part &= begin - 32 * w < 32 ? FULL_WARP << (begin - 32 * w) : 0;
+        const int many = __popc(part), upto = warp_scan(many), all = shuffle(upto, 31);
+        if (!all) continue;
+        u64 slot = 0;
+        if (lane == 0) slot = atomicAdd(&given.control->sent[q], (u64)all);
+        slot = shuffle(slot, 0);
+        const i64 room = given.capacity - (i64)slot;
+        const int sent = room < 0 ? 0 : all < room ? all : (int)room;
+        I* const ids = inbox<I>(q, given.inbox_ids, side, peers.me) + slot;
+        Z* const values = inbox<Z>(q, given.inbox_values, side, peers.me) + slot;
+        for (int base = 0; base < sent; base += 32) {
+            const bool active = base + lane < sent;
+            const int rank = active ? base + lane : 0;
+            const int word = warp_search(upto - many, rank);
+            const int before = shuffle(upto - many, word);
+            const I v = (I)(32 * (32 * g + word) + nth_bit(shuffle(part, word), rank - before));
+            if (!active) continue;
+            const Z x = load_relaxed(&s.x[v]);
+            ids[rank] = v;
+            values[rank] = x;
+            heeded += is_heeded(x);
+        }
+        __syncwarp();
+        if (sent < all) { // the inbox is full: the rest goes next time
+            u32 rest = part;
+            for (int k = upto - many; k < sent && rest; k++) rest &= rest - 1;
+            left |= rest;
+            heeded += __popc(rest);
+        }
+    }
+    if (mine) store_relaxed(&given.changed[w], left);
+    const u32 still = __ballot_sync(FULL_WARP, left != 0);
+    if (lane == 0) store_relaxed(&given.groups[g], still);
+    return heeded;
+}
+
+// The peers' vertices that have improved go to their owners, who have them after the next meeting.
+CALLED void send(int side) {
+    if (PEERS == 1) return;
+    const i64 groups = (s.n + 1023) / 1024;
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
+    const i64 share = (groups + warps - 1) / warps, batch = share < 32 ? share : 32;
+    u32 heeded = 0;
+    for (i64 begin = me * batch; begin < groups; begin += warps * batch) {
+        const bool mine = lane_id() < batch && begin + lane_id() < groups;
+        const u32 filled = mine ? load_relaxed(&s.given.groups[begin + lane_id()]) : 0;
+        for (u32 rest = __ballot_sync(FULL_WARP, filled != 0); rest; rest &= rest - 1) {
+            const int which = __ffs(rest) - 1;
+            heeded += send_group(begin + which, shuffle(filled, which), side);
+        }
+    }
+    heeded = warp_sum(heeded);
+    if (lane_id() == 0 && heeded) atomicAdd(&s.given.control->near, (u64)heeded);
+}
+
+// What has come joins the own values; what improves and is near, the next queue.
+CALLED void receive(int side) {
+    constexpr int AT_ONCE = 4;
+    const i64 stride = thread_count() * AT_ONCE;
+    int held = 0;
+    for (int q = 0; q < PEERS; q++) {
+        const i64 come = (i64)load_relaxed(&s.given.control->come[q]);
+        const I* const ids = inbox<I>(peers.me, s.given.inbox_ids, side, q);
+        const Z* const values = inbox<Z>(peers.me, s.given.inbox_values, side, q);
+        for (i64 base = (thread_id() >> 5) * 32 * AT_ONCE; base < come; base += stride) {
+            I v[AT_ONCE];
+            Z z[AT_ONCE], old[AT_ONCE];
+            bool wanted[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                const i64 i = base + 32 * k + lane_id();
+                wanted[k] = i < come;
+                v[k] = wanted[k] ? load_relaxed(ids + i) : 0;
+                z[k] = wanted[k] ? load_relaxed(values + i) : identity();
+            }
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++)
+                old[k] = wanted[k] ? load_relaxed(&s.x[v[k]]) : identity();
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                if (wanted[k])
+                    wanted[k] = changes(old[k], z[k])
+                                    ? improve(&s.x[v[k]], z[k], old[k]) && is_near(old[k])
+                                    : reach(v[k], z[k]);
+                held = claim(held, wanted[k], v[k]);
+            }
+        }
+    }
+    release_rest(held);
+}
+
+// The own values that a cut has let through go to everyone.
+CALLED void publish() {
+    constexpr int AT_ONCE = 4;
+    for (i64 base = s.first + (thread_id() >> 5) * 32 * AT_ONCE; base < s.last;
+         base += thread_count() * AT_ONCE) {
+        Z x[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const i64 v = base + 32 * k + lane_id();
+            x[k] = v < s.last ? load_relaxed(&s.x[v]) : identity();
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const i64 v = base + 32 * k + lane_id();
+            if (v >= s.last || !better(x[k], s.cut)) continue;
+#pragma unroll
+            for (int q = 0; q < PEERS; q++)
+                if (q != peers.me) in_memory_of<Z>(q, s.given.whole)[v] = x[k];
+        }
+    }
+}

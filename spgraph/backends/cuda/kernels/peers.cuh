@@ -1,0 +1,191 @@
+// Rounds of several GPUs of one process, each with one cooperative grid: every GPU writes into the
+// memory of its peers, and they meet at a barrier on the devices; the host has no part in it.
+//
+// The preamble gives PEERS (how many, at most 8). A kernel sets `peers` before the first meeting.
+
+// What peers write to, by ordinary stores and before they arrive, is there after the meeting. One
+// round's four words are marked with the round, so that they need no order among themselves.
+#ifndef HOST_SHIM
+DEVICE u64 load_acquire_system(const u64* p) {
+    u64 x;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(p) : "memory");
+    return x;
+}
+DEVICE void store_relaxed_system(u64* p, u64 x) {
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(x) : "memory");
+}
+DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+#endif
+
+constexpr int WORDS_SENT = 4;
+static_assert(PEERS * WORDS_SENT <= 32, "a lane for each word of each peer");
+
+struct Mail { // at the start of each GPU's memory for its peers; zero at first
+    // by sender and parity of the round: the value above, the round in the low 16 bits
+    u64 word[PEERS][2][WORDS_SENT];
+    u64 lost; // 1 + the block whose GPU did not come, or LAUNCH_LOST: everyone leaves
+};
+
+struct Meeting { // of the blocks of one GPU; zero at first
+    u32 arrived;
+    u32 go;        // the outcome in the low two bits, changes with each meeting
+    u64 heartbeat; // block 0 changes it while it works alone
+    u64 round;     // of the peers: goes on from launch to launch
+    u64 mine[WORDS_SENT], total[WORDS_SENT]; // brought to a meeting, and the sums over the peers
+};
+
+enum Outcome { MET = 0, DETOUR = 1, LOST = 2 };
+
+struct Peers {
+    int me;
+    u64 memory[PEERS]; // where peers write; Mail at its start
+    Meeting* meeting;
+    u64 limit; // nanoseconds that a wait may last
+};
+
+__shared__ Peers peers;
+__shared__ int outcome_of_block;
+
+template <class T>
+DEVICE T* in_memory_of(int q, i64 offset) {
+    return reinterpret_cast<T*>(peers.memory[q] + (u64)offset);
+}
+DEVICE Mail* mail_of(int q) { return in_memory_of<Mail>(q, 0); }
+
+// A wait that may not last forever. All lanes of a warp call `expired`, now and then.
+struct Patience {
+    u64 limit, start = 0, beat = 0;
+    __device__ __forceinline__ Patience(u64 limit) : limit(limit) {}
+    __device__ __forceinline__ bool expired(u64 alive) {
+        const u64 now = shuffle(globaltimer(), 0);
+        if (start == 0 || alive != beat) start = now;
+        beat = alive;
+        return now - start > limit;
+    }
+};
+
+// Tell everyone, once, that block `lost` did not come. A warp calls.
+static __device__ __noinline__ void give_up(u64 lost) {
+    if (lane_id() < PEERS) store_relaxed_system(&mail_of(lane_id())->lost, lost + 1);
+    __syncwarp();
+}
+
+// Warp 0 of block 0: lane 4 q + k brings word k (48 bits) for block q and gets block q's for this
+// one. What the block wrote before the __syncthreads that precedes is there for q afterwards.
+static __device__ __noinline__ bool exchange(u64 bring, u64& got) {
+    const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
+    const bool peer = q < PEERS && q != peers.me;
+    got = q == peers.me ? bring : 0;
+    const u64 round = shuffle(load_relaxed(&peers.meeting->round), 0) + 1, mark = round & 0xffff;
+    fence_system();
+    if (peer) store_relaxed_system(&mail_of(q)->word[peers.me][round & 1][k], bring << 16 | mark);
+    Mail* const mail = mail_of(peers.me);
+    Patience patience(peers.limit);
+    for (u32 spins = 1; PEERS > 1; spins++) {
+        const u64 word = peer ? load_acquire_system(&mail->word[q][round & 1][k]) : mark;
+        const u32 late = __ballot_sync(FULL_WARP, (word & 0xffff) != mark);
+        if (!late) {
+            if (peer) got = word >> 16;
+            break;
+        }
+        if (spins & 63) continue;
+        const bool known = shuffle(load_acquire_system(&mail->lost), 0) != 0;
+        if (known) return false;
+        if (patience.expired(0)) {
+            give_up((__ffs(late) - 1) / WORDS_SENT);
+            return false;
+        }
+    }
+    if (lane == 0) store_relaxed(&peers.meeting->round, round);
+    __syncwarp();
+    return true;
+}
+
+// The sum of each of a peer's words over all peers, at every lane that has that word.
+DEVICE u64 sum_of_peers(u64 word) {
+#pragma unroll
+    for (int distance = WORDS_SENT; distance < 32; distance *= 2)
+        word += shuffle_xor(word, distance);
+    return word;
+}
+
+// All blocks of this GPU meet, and if `across` those of all its peers too: warp 0 of block 0 then
+// calls `talk`, which exchanges with the peers or says that one is lost, and what it stores is there
+// for all. If *detour is not zero, this GPU's blocks meet only each other, whatever the peers do:
+// DETOUR. LOST: the kernel must end.
+template <class Talk>
+DEVICE int meet_and(Talk talk, bool across, const u64* detour = nullptr) {
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        const int lane = threadIdx.x;
+        Meeting* const meeting = peers.meeting;
+        u64* const lost = &mail_of(peers.me)->lost;
+        const u32 old = shuffle(load_relaxed(&meeting->go), 0);
+        if (lane == 0) {
+            if (across)
+                fence_system();
+            else
+                __threadfence();
+            atomicAdd(&meeting->arrived, 1u);
+        }
+        int outcome = MET;
+        if (blockIdx.x == 0) {
+            Patience patience(peers.limit);
+            for (u32 spins = 1; shuffle(load_acquire(&meeting->arrived), 0) != gridDim.x; spins++) {
+                if (spins & 255) continue;
+                if (shuffle(load_acquire_system(lost), 0)) outcome = LOST;
+                if (outcome == MET && patience.expired(0)) {
+                    give_up(peers.me);
+                    outcome = LOST;
+                }
+                if (outcome == LOST) break;
+            }
+            if (outcome == MET && detour && shuffle(load_relaxed(detour), 0)) {
+                outcome = DETOUR;
+            } else if (outcome == MET && across) {
+                if (!talk()) outcome = LOST;
+                __syncwarp();
+            }
+            if (lane == 0) {
+                store_relaxed(&meeting->arrived, 0u);
+                store_release(&meeting->go, ((old >> 2) + 1) << 2 | (u32)outcome);
+            }
+        } else {
+            u32 go;
+            // twice the time of those that wait for others: who waits longest knows least
+            Patience patience(2 * peers.limit);
+            for (u32 spins = 1; (go = shuffle(load_acquire(&meeting->go), 0)) == old; spins++) {
+                if (spins & 255) continue;
+                __nanosleep(100);
+                if (shuffle(load_acquire_system(lost), 0)) break;
+                if (patience.expired(shuffle(load_relaxed(&meeting->heartbeat), 0))) {
+                    give_up(peers.me);
+                    break;
+                }
+            }
+            outcome = go == old ? LOST : (int)(go & 3);
+        }
+        if (lane == 0) outcome_of_block = outcome;
+    }
+    __syncthreads();
+    return outcome_of_block;
+}
+
+// The sums of `meeting->mine` over all peers go to `meeting->total`, and `mine` is zero again.
+DEVICE bool add_up() {
+    Meeting* const meeting = peers.meeting;
+    const int lane = lane_id();
+    u64 got;
+    const bool met = exchange(load_relaxed(&meeting->mine[lane % WORDS_SENT]), got);
+    got = sum_of_peers(got);
+    if (lane < WORDS_SENT) {
+        store_relaxed(&meeting->mine[lane], (u64)0);
+        store_relaxed(&meeting->total[lane], got);
+    }
+    return met;
+}
+
+// A meeting that adds up, if `across`.
+static __device__ __noinline__ int meet(bool across, const u64* detour = nullptr) {
+    return meet_and([] { return add_up(); }, across, detour);
+}

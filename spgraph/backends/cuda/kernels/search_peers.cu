@@ -1,0 +1,340 @@
+// A breadth-first search over the GPUs of one process: block p of the vertices, its out-edges and
+// its in-edges lie on GPU p, and one cooperative kernel on each runs all levels; see peers.cuh.
+//
+// Every GPU has the bitmap of the whole frontier, in which each block begins at a word of its own,
+// and all decide alike from sums that they exchange when they meet. A level takes one of three
+// forms:
+//   pull   a GPU looks for the frontier among the in-edges of its open vertices, and writes its
+//          part of the next frontier into the memory of all peers: one meeting;
+//   push   it takes the out-edges of its part of the frontier, gathers what they reach in a bitmap,
+//          with the best parent of each, and sends each peer its words and parents; each then
+//          settles what has arrived and is new: two meetings;
+//   small  block 0 alone runs level after level in shared memory and sends each peer what belongs
+//          there as a list. It meets only the blocks 0 of the peers, once a level: what arrives is
+//          looked at in the next level, and sizes are known a level late. A level that turns out to
+//          be too large is done again in another form.
+//
+// The preamble gives PEERS, THREADS, I (ids), O (offsets), L (levels and users' ids), PARENTS (0:
+// levels only), FIRST (a row's first hit is its least), PADDED (bit positions are not ids),
+// PULL_PAYS, SMALL (capacity of a frontier in shared memory), and LONG_ROW (in-edges one warp looks at
+// before the grid takes the row).
+
+#include "peers.cuh"
+
+constexpr int WARPS = THREADS / 32;
+constexpr int EACH = 4;     // edges a thread has in flight
+constexpr int PROBES = 32;  // in-edges one lane looks at before its warp takes the row
+constexpr i64 STAY = 65536; // frontier edges that turning a bitmap into a queue is worth
+constexpr int SMALL_EDGES =
+    8 * SMALL;                   // a small level with more edges than this is done by the grid
+constexpr int ENTER = SMALL / 2; // so that a search does not flap between the two
+constexpr int ENTER_EDGES = 2 * SMALL;
+constexpr int LIGHT =
+    16; // in a small level: edges that four lanes walk; else a warp for each PIECE
+constexpr int PIECE = 128;
+constexpr int PIECES = SMALL + SMALL_EDGES / PIECE;
+constexpr int PAIR = 2; // edges a lane of a small level has in flight
+
+enum Direction { AUTO = 0, PUSH = 1, PULL = 2 };
+
+#define CALLED static __device__ __noinline__
+
+// A parent, so that the least is the greatest and 0 is none: max_label() less the user's id.
+typedef Bits<L> Key;
+
+// The first in-edges of a row to look at, as positions in the bitmaps, -1 behind the last.
+struct __align__(4 * sizeof(I)) Heads {
+    I id[4];
+};
+
+// What block p sends block q in small levels: one of q's vertices, and its parent.
+struct __align__(2 * sizeof(L)) Message {
+    L vertex, parent;
+};
+
+struct Control {   // of one GPU
+    u64 packed;    // length and edges of the queue
+    u64 long_rows; // rows that a pull leaves to the grid
+    // what block 0 hands over after small levels; done may be LOST
+    i64 depth, left, open, vertices, edges, done;
+};
+
+// What search_peers.py writes, in fields of 8 bytes.
+struct Given {
+    i64 me;
+    i64 first[PEERS + 1], word[PEERS + 1]; // where blocks begin: their vertices, their words
+    u64 memory[PEERS];                     // that all peers write to; where in it things lie:
+    i64 frontiers[2], messages, inbox, parents;
+    i64 m, findable, symmetric; // of the whole graph: edges, vertices with in-edges
+    i64 count_bits;
+    const O* indptr; // out-edges of the own vertices
+    const I* indices;
+    const O* t_indptr; // in-edges
+    const I* t_indices;
+    const Heads* heads;
+    const u32* nonempty; // own vertices with in-edges, or null: not known
+    const L* ids;        // users' ids of all vertices, or null: the same
+    u32* known;   // own part: visited; others': visited or sent there, as far as this GPU knows
+    u32* reached; // that, and what this level reaches
+    Key* best;    // by bit position: parents of what this level reaches; else zero
+    I* queue;     // own frontier
+    O* offset;    // its degrees scanned
+    Meeting* meeting;
+    Control* control;
+};
+
+struct Search : Given {
+    u32 *frontier, *next; // the bitmaps of all vertices
+    i64 n, words, base;   // own: vertices, words, the place of the first
+    L *level, *parent;
+    i64* trace; // direction, frontier, edges looked at, ns; one row a level
+    u64 since;
+    i64 side; // which of the two bitmaps is `frontier`
+};
+
+struct SmallFrontier {
+    I vertex[SMALL];
+    O start[SMALL], end[SMALL];
+    u32 heavy[PIECES]; // pieces of the vertices with more than LIGHT edges: place in the low half
+};
+
+struct SmallCount {
+    u64 edges;
+    u32 vertices, pieces;
+};
+
+union Work {
+    u32 hit[WARPS][32];
+    u32 lanes[WARPS][32];
+    SmallFrontier small[2];
+};
+
+__shared__ Search s;
+__shared__ u64 block_sum[WORDS_SENT];
+extern __shared__ u64 work_memory[];
+
+DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
+DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
+DEVICE int warp_id() { return threadIdx.x >> 5; }
+
+// Where blocks begin, in registers.
+struct Borders {
+    I first[PEERS];
+    I shift[PEERS]; // how much further bit positions lie from ids than in the block before
+    __device__ __forceinline__ Borders() {
+#pragma unroll
+        for (int q = 1; q < PEERS; q++) {
+            first[q] = (I)s.first[q];
+            shift[q] = (I)(32 * (s.word[q] - s.word[q - 1]) - (s.first[q] - s.first[q - 1]));
+        }
+    }
+    __device__ __forceinline__ int owner(I v) const {
+        int q = 0;
+#pragma unroll
+        for (int k = 1; k < PEERS; k++) q += v >= first[k];
+        return q;
+    }
+    // the bit of vertex v in a bitmap of all vertices
+    __device__ __forceinline__ I position(I v) const {
+        I p = v;
+#pragma unroll
+        for (int k = 1; k < PEERS && PADDED; k++) p += v >= first[k] ? shift[k] : 0;
+        return p;
+    }
+    __device__ __forceinline__ I vertex(I p) const {
+        I v = p, begin = 0;
+#pragma unroll
+        for (int k = 1; k < PEERS && PADDED; k++) {
+            begin += shift[k];
+            v -= p >= first[k] + begin ? shift[k] : 0;
+        }
+        return v;
+    }
+};
+
+DEVICE L user_id(I v) { return s.ids ? s.ids[v] : (L)v; }
+DEVICE L own_user_id(I v) { return user_id((I)(s.first[s.me] + v)); }
+DEVICE bool can_be_found(i64 v) { return !s.nonempty || test_bit(s.nonempty, v); }
+DEVICE O degree_of(i64 v) { return s.indptr[v + 1] - s.indptr[v]; }
+DEVICE L max_label() { return (L)(~(u64)0 >> (65 - 8 * sizeof(L))); }
+DEVICE Key key_of(L parent) { return (Key)(max_label() - parent); }
+DEVICE L parent_of(Key key) { return max_label() - (L)key; }
+// What the last level has reached of own word w.
+DEVICE u32 claimed_bits(i64 w) { return s.reached[s.base + w] & ~s.known[s.base + w]; }
+
+#include "nth_bit.cuh"
+
+CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {
+    const u64 now = globaltimer();
+    i64* row = s.trace + 4 * depth;
+    row[0] = direction;
+    row[1] = frontier;
+    row[2] = edges;
+    row[3] = (i64)(now - s.since);
+    s.since = now;
+}
+
+// The word of the own part of the next frontier, for everyone. Two levels ago it had a value that
+// everyone has too: where that is the same there is nothing to write.
+DEVICE void tell(i64 w, u32 bits) {
+    u32* const here = s.next + s.base + w;
+    if (*here == bits) return;
+#pragma unroll
+    for (int q = 0; q < PEERS; q++)
+        in_memory_of<u32>(q, s.frontiers[s.side ^ 1])[s.base + w] = bits;
+}
+
+#include "search_peers_levels.cuh"
+#include "search_peers_small.cuh"
+
+// The sources are claimed as level 0.
+CALLED void claim_sources(const I* sources, const L* values, i64 number) {
+    for (i64 i = thread_id(); i < number; i += thread_count()) {
+        const I v = sources[i];
+        s.level[v] = 0;
+        if (PARENTS) s.parent[v] = values[i];
+        atomicOr(&s.reached[s.base + (v >> 5)], 1u << (v & 31));
+    }
+}
+
+DEVICE void swap_frontiers() {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        u32* const other = s.frontier;
+        s.frontier = s.next;
+        s.next = other;
+        s.side ^= 1;
+    }
+    __syncthreads();
+}
+
+// The result of a launch that did not come to its end.
+DEVICE void leave(i64* result) {
+    if (thread_id() == 0) result[2] = (i64)load_acquire_system(&mail_of(peers.me)->lost);
+}
+
+// result: vertices reached, levels, and 0 or what was lost. `all_sources` are those of all GPUs.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    search_peers(const u64* given, L* level, L* parent, u32* seen, i64* result, const I* sources,
+                 const L* values, i64 number_of_sources, i64 all_sources, int direction,
+                 i64 max_depth, u64 limit, i64* trace) {
+    if (!given) return; // a first launch, so that the next one finds everything loaded
+    for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
+        reinterpret_cast<u64*>(static_cast<Given*>(&s))[i] = given[i];
+    __syncthreads();
+    if (threadIdx.x < PEERS) peers.memory[threadIdx.x] = s.memory[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        peers.me = (int)s.me;
+        peers.meeting = s.meeting;
+        s.side = 0;
+        s.frontier = in_memory_of<u32>(peers.me, s.frontiers[0]);
+        s.next = in_memory_of<u32>(peers.me, s.frontiers[1]);
+        s.n = s.first[s.me + 1] - s.first[s.me];
+        s.base = s.word[s.me];
+        s.words = s.word[s.me + 1] - s.base;
+        s.level = level;
+        s.parent = parent;
+        s.trace = trace;
+        s.since = globaltimer();
+        peers.limit = limit;
+    }
+    const i64 thread = thread_id(), threads = thread_count();
+    if (thread < 3) result[thread] = thread == 2 ? -1 : 0;
+    __syncthreads();
+    if (load_acquire_system(&mail_of(peers.me)->lost)) return leave(result);
+    for (i64 w = thread; w < s.word[PEERS]; w += threads) s.known[w] = s.reached[w] = 0;
+    Control* const control = s.control;
+    if (thread == 0) control->packed = control->long_rows = 0;
+    if (meet(false) == LOST) return leave(result);
+
+    i64 depth = 0, nf = all_sources, mf = 0, left = s.findable, open = s.m;
+    bool small = all_sources <= ENTER && direction != PULL, from_sources = true;
+    bool claimed = false; // the frontier is claimed by its owners, and no bitmap yet
+    bool pushed = true;   // the last level was
+    if (!small) {
+        claim_sources(sources, values, number_of_sources);
+        if (meet(false) == LOST) return leave(result);
+        announce();
+        if (meet(true) == LOST) return leave(result);
+        swap_frontiers();
+        mf = (i64)load_relaxed(&s.meeting->total[1]);
+        left -= (i64)load_relaxed(&s.meeting->total[2]);
+        open -= mf;
+    }
+    while (small || (nf > 0 && mf > 0 && left > 0 && depth < max_depth)) {
+        if (small) {
+            if (blockIdx.x == 0)
+                small_levels(from_sources, sources, values, number_of_sources, all_sources, depth,
+                             left, open, max_depth);
+            if (meet(false) == LOST) return leave(result);
+            const Control* const now = control;
+            depth = load_relaxed(&now->depth);
+            left = load_relaxed(&now->left);
+            open = load_relaxed(&now->open);
+            nf = load_relaxed(&now->vertices);
+            mf = load_relaxed(&now->edges);
+            const i64 done = load_relaxed(&now->done);
+            if (done == LOST) return leave(result);
+            if (done) break;
+            claimed = true;
+        }
+        from_sources = false;
+        small = direction != PULL && !claimed && nf <= ENTER && mf <= ENTER_EDGES;
+        // out-edges of open vertices are their in-edges only in a symmetric graph
+        const bool pull = direction == PULL || (direction == AUTO && !(pushed && small) &&
+                                                PULL_PAYS(mf + (pushed ? 0 : STAY), left,
+                                                          s.symmetric ? open : s.m, s.m));
+        small = small && !pull;
+        pushed = !pull;
+        if (pull && claimed) {
+            announce();
+            if (meet(true) == LOST) return leave(result);
+            swap_frontiers();
+        }
+        if (!pull) {
+            convert(claimed, nf);
+            if (meet(false) == LOST) return leave(result);
+            if (small) continue;
+            push_level(load_relaxed(&control->packed));
+            if (meet(false) == LOST) return leave(result);
+            send_claims();
+            if (meet(true) == LOST) return leave(result);
+        }
+        claimed = false;
+        if (pull)
+            sweep((L)(depth + 1));
+        else
+            settle((L)(depth + 1));
+        int outcome = meet(true, &control->long_rows);
+        if (outcome == DETOUR) {
+            const i64 rows = (i64)load_relaxed(&control->long_rows);
+            pull_long_rows(rows, (L)(depth + 1));
+            if (meet(false) == LOST) return leave(result);
+            tell_long_rows(rows);
+            outcome = meet(true);
+        }
+        if (outcome == LOST) return leave(result);
+        swap_frontiers();
+        if (s.trace && thread == 0)
+            record(depth, pull ? PULL : PUSH, nf,
+                   pull ? (i64)load_relaxed(&s.meeting->total[2]) : mf);
+        nf = (i64)load_relaxed(&s.meeting->total[0]);
+        mf = (i64)load_relaxed(&s.meeting->total[1]);
+        left -= nf;
+        open -= mf;
+        depth++;
+    }
+    u64 reached = 0;
+    for (i64 w = thread; w < s.words; w += threads) {
+        const u32 bits = load_relaxed(&s.known[s.base + w]);
+        seen[w] = bits;
+        reached += __popc(bits);
+    }
+    reached = warp_sum(reached);
+    if (lane_id() == 0 && reached) atomicAdd((u64*)&result[0], reached);
+    if (thread == 0) {
+        result[1] = depth;
+        result[2] = 0;
+    }
+}

@@ -1,0 +1,311 @@
+// Small levels: block 0 of each GPU alone, in its shared memory.
+
+__shared__ SmallCount small_count[3];
+__shared__ u32 small_sent[PEERS], small_come[PEERS], small_covered, small_lost;
+__shared__ u64 small_sum[WORDS_SENT];
+
+constexpr int BIG = 40; // from this bit on, the third word that is exchanged counts the GPUs whose
+                        // level does not fit; below lies how many vertices the next one may have
+
+// Put the found vertices, with their edges first to last, into a frontier in shared memory; what
+// does not fit goes to the queue. A warp calls.
+DEVICE void small_add(SmallFrontier& to, SmallCount& count, const bool (&found)[PAIR],
+                      const I (&v)[PAIR], const O (&first)[PAIR], const O (&last)[PAIR]) {
+    u32 who[PAIR], all = 0;
+    u64 edges = 0;
+#pragma unroll
+    for (int k = 0; k < PAIR; k++) {
+        who[k] = __ballot_sync(FULL_WARP, found[k]);
+        all += __popc(who[k]);
+        const O degree = last[k] - first[k];
+        if (found[k]) edges += (u64)degree;
+    }
+    if (!all) return;
+    edges = warp_sum(edges);
+    u32 slot = 0;
+    if (lane_id() == 0) {
+        slot = atomicAdd(&count.vertices, all);
+        atomicAdd(&count.edges, edges);
+    }
+    slot = shuffle(slot, 0);
+#pragma unroll
+    for (int k = 0; k < PAIR; k++) {
+        const u32 place = slot + __popc(who[k] & lanes_below());
+        slot += __popc(who[k]);
+        if (!found[k]) continue;
+        if (place < SMALL) {
+            to.vertex[place] = v[k];
+            to.start[place] = first[k];
+            to.end[place] = last[k];
+            const O degree = last[k] - first[k];
+            if (degree > LIGHT && degree <= SMALL_EDGES) { // with a larger one it is no small level
+                const u32 pieces = ((u32)degree + PIECE - 1) / PIECE;
+                const u32 at = atomicAdd(&count.pieces, pieces);
+                for (u32 p = 0; p < pieces && at + p < PIECES; p++)
+                    to.heavy[at + p] = place | p << 16;
+            }
+        } else {
+            s.queue[place] = v[k];
+        }
+    }
+}
+
+DEVICE I small_vertex(const SmallFrontier& list, u32 i) {
+    return i < SMALL ? list.vertex[i] : s.queue[i];
+}
+
+// Claim an own vertex for the level of `to`; true for the first that does.
+DEVICE bool small_claim(I v, L parent, L depth) {
+    u32* const word = &s.reached[s.base + (v >> 5)];
+    const u32 bit = 1u << (v & 31);
+#if PARENTS
+    if (atomicMax(&s.best[32 * s.base + v], key_of(parent))) return false;
+    atomicOr(word, bit);
+#else
+    if (atomicOr(word, bit) & bit) return false;
+#endif
+    s.level[v] = depth;
+    return true;
+}
+
+// The best parents of a frontier are its parents. All but warp 0 call.
+DEVICE void small_parents(const SmallFrontier& list, const SmallCount& size) {
+    for (u32 i = threadIdx.x - 32; PARENTS && i < size.vertices; i += THREADS - 32) {
+        const I v = small_vertex(list, i);
+        Key* const best = &s.best[32 * s.base + v];
+        const Key key = load_relaxed(best);
+        if (!key) continue; // it has one: a source, or found by the grid
+        s.parent[v] = parent_of(key);
+        *best = 0;
+    }
+}
+
+// The edges of `from`: four lanes walk those of a light vertex, a warp those of a piece of a heavy
+// one. `parity` is that of the meeting that follows.
+DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const SmallCount& size,
+                        SmallCount& count, L depth, int parity) {
+    constexpr u32 GROUP = 32 / 4 * PAIR; // light vertices of a warp
+    const Borders borders;
+    const u32 light = (size.vertices + GROUP - 1) / GROUP, tasks = light + size.pieces;
+    for (u32 task = warp_id(); task < tasks; task += WARPS) {
+        const bool heavy = task >= light;
+        const u32 piece = heavy ? from.heavy[task - light] : 0;
+        I u[PAIR];
+        O e[PAIR], end[PAIR];
+#pragma unroll
+        for (int k = 0; k < PAIR; k++) {
+            const u32 i = heavy ? piece & 0xffff : GROUP * task + 8 * k + lane_id() / 4;
+            e[k] = end[k] = 0;
+            if (i >= size.vertices) continue;
+            u[k] = from.vertex[i];
+            const O start = from.start[i], stop = from.end[i];
+            if (heavy) {
+                const O offset = (O)(piece >> 16) * PIECE;
+                e[k] = start + offset + 32 * k + lane_id();
+                end[k] = stop - start - offset > PIECE ? start + offset + PIECE : stop;
+            } else if (stop - start <= LIGHT) {
+                e[k] = start + (lane_id() & 3);
+                end[k] = stop;
+            }
+        }
+        const int stride = heavy ? 32 * PAIR : 4;
+        while (__any_sync(FULL_WARP, e[0] < end[0] || e[1] < end[1])) {
+            I v[PAIR], place[PAIR];
+            bool found[PAIR];
+            u32 word[PAIR];
+            O first[PAIR], last[PAIR];
+            L id[PAIR];
+#pragma unroll
+            for (int k = 0; k < PAIR; k++) {
+                found[k] = e[k] < end[k];
+                v[k] = found[k] ? s.indices[e[k]] : 0;
+                id[k] = PARENTS && found[k] ? own_user_id(u[k]) : 0;
+            }
+#pragma unroll
+            for (int k = 0; k < PAIR; k++) {
+                place[k] = borders.position(v[k]);
+                word[k] = found[k] ? load_relaxed(&s.known[place[k] >> 5]) : FULL_WARP;
+                const int q = borders.owner(v[k]);
+                v[k] -= (I)s.first[q];
+                first[k] = last[k] = 0;
+                found[k] = !((word[k] >> (place[k] & 31)) & 1u);
+                if (q == s.me) {
+                    // the row is wanted only of those that are found, but waiting costs more
+                    first[k] = s.indptr[v[k]];
+                    last[k] = s.indptr[v[k] + 1];
+                } else if (found[k]) {
+                    found[k] = false;
+                    // once for each edge: what is sent may not count, so that it is not yet known
+                    Message* const box = in_memory_of<Message>(q, s.messages);
+                    const u32 slot = atomicAdd(&small_sent[q], 1u);
+                    box[(i64)(parity * PEERS + s.me) * SMALL_EDGES + slot] = {(L)v[k], id[k]};
+                }
+            }
+#pragma unroll
+            for (int k = 0; k < PAIR; k++) {
+                if (found[k]) found[k] = small_claim(v[k], id[k], depth);
+                e[k] += stride;
+            }
+            small_add(to, count, found, v, first, last);
+        }
+    }
+}
+
+// What the peers have sent joins the next level.
+DEVICE void small_receive(SmallFrontier& to, SmallCount& count, L depth, int parity) {
+    const Message* const boxes = in_memory_of<Message>((int)s.me, s.messages);
+    for (int q = 0; q < PEERS; q++) {
+        const Message* const box = boxes + (i64)(parity * PEERS + q) * SMALL_EDGES;
+        const u32 come = q == s.me ? 0 : small_come[q];
+        for (u32 base = 32 * warp_id(); base < come; base += THREADS) {
+            const u32 i = base + lane_id();
+            bool found[PAIR] = {i < come};
+            I v[PAIR] = {};
+            O first[PAIR] = {}, last[PAIR] = {};
+            if (found[0]) {
+                v[0] = (I)load_relaxed(&box[i].vertex);
+                const L id = load_relaxed(&box[i].parent);
+                const u32 word = load_relaxed(&s.known[s.base + (v[0] >> 5)]);
+                first[0] = s.indptr[v[0]];
+                last[0] = s.indptr[v[0] + 1];
+                found[0] = !((word >> (v[0] & 31)) & 1u) && small_claim(v[0], id, depth);
+            }
+            small_add(to, count, found, v, first, last);
+        }
+    }
+}
+
+// Warp 0 of the block, after a __syncthreads: the sizes of this level and what has been sent go to
+// the peers; their sums to small_sum, what they have sent to small_come.
+DEVICE void small_exchange(const SmallCount& size, const SmallCount& next, bool big, bool sources) {
+    const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
+    const u32 sent = warp_sum(lane < PEERS ? small_sent[lane] : 0u);
+    u64 word = 0, got;
+    if (k == 0) word = sources ? small_covered : size.vertices;
+    if (k == 1) word = size.edges;
+    if (k == 2) word = (u64)big << BIG | (next.vertices + sent);
+    if (k == 3) word = q < PEERS ? small_sent[q] : 0;
+    __syncwarp();
+    const bool met = exchange(word, got);
+    if (k == 3 && q < PEERS) {
+        small_come[q] = (u32)got;
+        small_sent[q] = 0;
+    }
+    const u64 sum = sum_of_peers(got);
+    if (lane < WORDS_SENT) small_sum[lane] = sum;
+    if (lane == 0) small_lost = !met;
+    __syncwarp();
+}
+
+// Block 0 runs levels until they outgrow one of the GPUs, and leaves the last frontier claimed. The
+// first frontier is this GPU's sources if `from_sources`, or the queue, which is counted already.
+CALLED void small_levels(bool from_sources, const I* sources, const L* values, i64 number,
+                         i64 all_sources, i64 depth, i64 left, i64 open, i64 max_depth) {
+    SmallFrontier* frontier = work().small;
+    SmallCount* count = small_count;
+    const i64 nf = from_sources
+                       ? number
+                       : (i64)queue_count(load_relaxed(&s.control->packed), (u32)s.count_bits);
+    __syncthreads();
+    if (threadIdx.x < 3) count[threadIdx.x] = SmallCount{};
+    if (threadIdx.x < PEERS) small_sent[threadIdx.x] = 0;
+    if (threadIdx.x == 0) {
+        small_covered = small_lost = 0;
+        s.control->packed = 0;
+    }
+    __syncthreads();
+    for (i64 base = 32 * warp_id(); base < nf; base += THREADS) {
+        const i64 i = base + lane_id();
+        I v[PAIR] = {};
+        O first[PAIR] = {}, last[PAIR] = {};
+        const bool found[PAIR] = {i < nf};
+        if (found[0]) {
+            v[0] = from_sources ? sources[i] : s.queue[i];
+            first[0] = s.indptr[v[0]];
+            last[0] = s.indptr[v[0] + 1];
+            if (from_sources) {
+                s.level[v[0]] = 0;
+                atomicOr(&s.reached[s.base + (v[0] >> 5)], 1u << (v[0] & 31));
+#if PARENTS
+                s.parent[v[0]] = values[i];
+#endif
+                if (can_be_found(v[0])) atomicAdd(&small_covered, 1u);
+            }
+        }
+        small_add(frontier[0], count[0], found, v, first, last);
+    }
+    __syncthreads();
+    bool counted = !from_sources, handed = false, fresh = from_sources;
+    int side = 0, turn = 0;
+    for (;;) {
+        const int next = turn == 2 ? 0 : turn + 1, after = next == 2 ? 0 : next + 1;
+        const SmallCount& size = count[turn];
+        const bool big = size.vertices > SMALL || size.edges > SMALL_EDGES;
+        const bool last = depth >= max_depth;
+        // what the last level claimed is known from now on, unless it is left to the grid
+        for (u32 i = threadIdx.x; (last || !big) && i < size.vertices; i += THREADS) {
+            const I v = small_vertex(frontier[side], i);
+            atomicOr(&s.known[s.base + (v >> 5)], 1u << (v & 31));
+        }
+        if (last) {
+            if (threadIdx.x >= 32) small_parents(frontier[side], size);
+            break;
+        }
+        const int parity = (int)((load_relaxed(&s.meeting->round) + 1) & 1);
+        __syncthreads();
+        if (!big)
+            small_level(frontier[side], frontier[side ^ 1], size, count[next], (L)(depth + 1),
+                        parity);
+        __syncthreads();
+        if (threadIdx.x < 32)
+            small_exchange(size, count[next], big, fresh);
+        else
+            small_parents(frontier[side], size);
+        __syncthreads();
+        if (small_lost) break;
+        const i64 covered = (i64)small_sum[0], edges = (i64)small_sum[1];
+        const i64 may_follow = (i64)(small_sum[2] & ((1ull << BIG) - 1));
+        const i64 vertices = fresh ? all_sources : covered;
+        handed = small_sum[2] >> BIG;
+        if (!counted) {
+            left -= covered;
+            open -= edges;
+        }
+        counted = fresh = false;
+        if (handed) { // this level is left to the grid, and what was found is not
+            for (u32 i = threadIdx.x; i < count[next].vertices; i += THREADS) {
+                const I v = small_vertex(frontier[side ^ 1], i);
+                atomicAnd(&s.reached[s.base + (v >> 5)], ~(1u << (v & 31)));
+                if (PARENTS) s.best[32 * s.base + v] = 0;
+            }
+            for (u32 i = threadIdx.x; !big && i < size.vertices; i += THREADS) {
+                const I v = small_vertex(frontier[side], i);
+                atomicAnd(&s.known[s.base + (v >> 5)], ~(1u << (v & 31)));
+            }
+            if (threadIdx.x == 0) {
+                s.control->vertices = vertices;
+                s.control->edges = edges;
+            }
+            break;
+        }
+        if (vertices) {
+            if (s.trace && threadIdx.x == 0) record(depth, PUSH, vertices, edges);
+            depth++;
+        }
+        if (!may_follow || left <= 0) break;
+        if (threadIdx.x == 0) store_relaxed(&s.meeting->heartbeat, (u64)depth);
+        small_receive(frontier[side ^ 1], count[next], (L)depth, parity);
+        if (threadIdx.x == 0) count[after] = SmallCount{};
+        __syncthreads();
+        side ^= 1;
+        turn = next;
+    }
+    if (threadIdx.x == 0) {
+        Control* const control = s.control;
+        control->depth = depth;
+        control->left = left;
+        control->open = open;
+        control->done = small_lost ? LOST : !handed;
+    }
+    __syncthreads();
+}

@@ -1,0 +1,133 @@
+"""Memory of several GPUs of one process that all of them write, and one launch on all of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from spgraph.containers.arrays import import_cupy
+from spgraph.errors import BackendUnavailable
+
+ALREADY_ENABLED = 704  # cudaErrorPeerAccessAlreadyEnabled
+
+
+class PeerBuffers:
+    """One allocation on each of `devices` (their numbers), which kernels on all of them write.
+
+    Made by cudaMalloc, since a pool may hand out memory that peers cannot reach; kept, and grown
+    when a launch needs more. A grid on one device waits for those on the others, so two such
+    launches must not interleave: they take `lock`, of which a process has one, and follow each
+    other on every device.
+
+    Raises BackendUnavailable for a device that is named twice (two grids that wait for each other
+    never run on it at the same time) or that cannot reach one of the others.
+    """
+
+    lock: ClassVar[threading.RLock] = threading.RLock()
+    # of the last launch, by device: work of a process on its devices, whoever holds the buffers
+    _done: ClassVar[dict[int, Any]] = {}
+
+    def __init__(self, devices: Sequence[int]) -> None:
+        self.devices = tuple(int(device) for device in devices)
+        self._memory: dict[int, Any] = {}
+        self._layout: object = None
+        cupy = import_cupy()
+        if len(set(self.devices)) < len(self.devices):
+            raise BackendUnavailable(
+                "peer exchange: expected a device of its own for each block, "
+                f"got devices {list(self.devices)}: use fewer blocks or exchange='nccl'"
+            )
+        runtime = cupy.cuda.runtime
+        for device in self.devices:
+            with cupy.cuda.Device(device):
+                for peer in self.devices:
+                    if peer == device:
+                        continue
+                    if not runtime.deviceCanAccessPeer(device, peer):
+                        raise BackendUnavailable(
+                            f"peer exchange: device {device} cannot reach the memory of device "
+                            f"{peer}: use exchange='nccl'"
+                        )
+                    try:
+                        runtime.deviceEnablePeerAccess(peer)
+                    except runtime.CUDARuntimeError as error:
+                        if error.status != ALREADY_ENABLED:
+                            raise
+        event = cupy.cuda.Event
+        self._ready: list[Any] = []
+        self._finished: list[Any] = []
+        for device in self.devices:
+            with cupy.cuda.Device(device):
+                self._ready.append(event(disable_timing=True))
+                self._finished.append(event(disable_timing=True))
+
+    def reserve(self, layout: object, sizes: Sequence[int]) -> list[int]:
+        """The address of at least `sizes[p]` bytes on device p. They are as the last launch left
+        them if `layout` is its layout, and zero otherwise.
+        """
+        cupy = import_cupy()
+        fits = all(
+            device in self._memory and self._memory[device].mem.size >= size
+            for device, size in zip(self.devices, sizes, strict=True)
+        )
+        if not fits:
+            self._layout = None
+        if self._layout is None:  # peers may still write there, and wait for some that never come
+            for device in self.devices:
+                cupy.cuda.Device(device).synchronize()
+        if not fits:
+            self._memory.clear()
+            for device, size in zip(self.devices, sizes, strict=True):
+                with cupy.cuda.Device(device):
+                    memory = cupy.cuda.Memory(size)
+                    self._memory[device] = cupy.cuda.MemoryPointer(memory, 0)
+        if layout != self._layout:
+            for device in self.devices:
+                with cupy.cuda.Device(device):
+                    stream = cupy.cuda.get_current_stream()
+                    for done in self._done.values():
+                        stream.wait_event(done)
+                    self._memory[device].memset_async(0, self._memory[device].mem.size, stream)
+            self._layout = layout
+        return [int(self._memory[device].ptr) for device in self.devices]
+
+    def forget(self) -> None:
+        """After a launch that failed: the next one finds zeros."""
+        self._layout = None
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held, on all devices together."""
+        return sum(int(memory.mem.size) for memory in self._memory.values())
+
+    def launch(
+        self,
+        kernels: Sequence[Any],
+        grids: Sequence[int],
+        threads: int,
+        arguments: Sequence[tuple[Any, ...]],
+        shared: int,
+    ) -> None:
+        """Run kernels[p] on device p's current stream, after all that the current streams of the
+        devices hold by now and after the last such launch.
+        """
+        cupy = import_cupy()
+        devices = [cupy.cuda.Device(device) for device in self.devices]
+        streams = []
+        for p, device in enumerate(devices):
+            with device:
+                streams.append(cupy.cuda.get_current_stream())
+                if p:
+                    self._ready[p].record(streams[p])
+        with devices[0]:
+            for event in (*self._ready[1:], *self._done.values()):
+                streams[0].wait_event(event)
+            self._ready[0].record(streams[0])
+        for p, device in enumerate(devices):
+            with device:
+                if p:
+                    streams[p].wait_event(self._ready[0])
+                kernels[p]((grids[p],), (threads,), arguments[p], shared_mem=shared)
+                self._finished[p].record(streams[p])
+        self._done.update(zip(self.devices, self._finished, strict=True))

@@ -1,0 +1,98 @@
+"""Containers over several devices and processes: the backend of a Placement.
+
+The functions here are those of spgraph.backends.cpu and cuda, on distributed containers; what needs
+no exchange they leave to the backend of every block.
+"""
+
+from spgraph.distributed.communicators import (
+    Communicator,
+    LocalCommunicator,
+    MpiCommunicator,
+    NcclCommunicator,
+    TcpStore,
+)
+from spgraph.distributed.dependencies import dependencies
+from spgraph.distributed.distribute import distribute
+from spgraph.distributed.elements import (
+    apply,
+    apply_matrix,
+    ewise,
+    ewise_matrix,
+    reduce,
+    select,
+    select_matrix,
+    write,
+    write_matrix,
+)
+from spgraph.distributed.input import draw, read
+from spgraph.distributed.loops import closure, contract, parents, search, tight
+from spgraph.distributed.matrix import DistributedMatrix
+from spgraph.distributed.placement import Placement
+from spgraph.distributed.power import power
+from spgraph.distributed.products import (
+    multiply_dense,
+    multiply_dots,
+    multiply_flops,
+    multiply_rows,
+    prepare,
+    pull,
+    push,
+)
+from spgraph.distributed.structure import (
+    assign,
+    assign_matrix,
+    diag,
+    extract,
+    extract_column,
+    extract_matrix,
+    extract_row,
+    kronecker,
+    transpose,
+)
+from spgraph.distributed.vector import DistributedVector
+
+__all__ = [
+    "Communicator",
+    "DistributedMatrix",
+    "DistributedVector",
+    "LocalCommunicator",
+    "MpiCommunicator",
+    "NcclCommunicator",
+    "Placement",
+    "TcpStore",
+    "apply",
+    "apply_matrix",
+    "assign",
+    "assign_matrix",
+    "closure",
+    "contract",
+    "dependencies",
+    "diag",
+    "distribute",
+    "draw",
+    "ewise",
+    "ewise_matrix",
+    "extract",
+    "extract_column",
+    "extract_matrix",
+    "extract_row",
+    "kronecker",
+    "multiply_dense",
+    "multiply_dots",
+    "multiply_flops",
+    "multiply_rows",
+    "parents",
+    "power",
+    "prepare",
+    "pull",
+    "push",
+    "read",
+    "reduce",
+    "search",
+    "select",
+    "select_matrix",
+    "tight",
+    "transpose",
+    "write",
+    "write_matrix",
+]

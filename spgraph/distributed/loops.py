@@ -1,0 +1,213 @@
+"""The loops in rounds: every block goes as far as it can alone, then the blocks exchange."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from spgraph import direction as directions
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import array_module, index_dtype
+from spgraph.distributed import peers
+from spgraph.distributed.elements import ewise, reduce, select, write
+from spgraph.distributed.exchange import combine, lower, lower_matrix, made, replicate
+from spgraph.distributed.matrix import DistributedMatrix
+from spgraph.distributed.products import pull, push
+from spgraph.distributed.vector import DistributedVector
+from spgraph.errors import ConvergenceError
+from spgraph.semirings import TypedSemiring, any_pair, binary, monoid
+from spgraph.semirings import select as selectors
+
+# --- search ---------------------------------------------------------------------------------------
+
+
+def search(
+    A: Any,
+    T: Any,
+    start: Any,
+    semiring: TypedSemiring | None,
+    first: bool,
+    direction: str,
+    max_depth: int,
+    trace: bool,
+) -> tuple[Vector, Vector | None, Any]:
+    """The masked level iteration: the peer form where it can run, else in rounds, where a level is
+    a product under the mask of what is open.
+    """
+    if A.device.peers is not None and peers.finds(semiring):
+        return peers.search(A, T, start, semiring, direction, max_depth, trace)
+    typed = any_pair.resolve(start.dtype, A.dtype) if semiring is None else semiring
+    placement, n = A.device, A.nrows
+    level = placement.empty(n, index_dtype(n))
+    value = None if semiring is None else placement.empty(n, typed.dtype)
+    degrees = A.row_degrees() if trace else None
+    q, depth, rows = start, 0, []
+    while q.nvals:
+        began = time.perf_counter()
+        write(level, _constant(q, depth, level.dtype), q.S, None, False)
+        if value is not None:
+            write(value, q, q.S, None, False)
+        if depth == max_depth:
+            break
+        way = direction
+        if way == "auto":
+            open_ = n - level.nvals
+            way = directions.choose(q.nvals, n, A.nvals, n, open_, first)
+        way = "push" if T is None else way
+        frontier, edges = q.nvals, 0 if degrees is None else _edges(q, degrees)
+        seen = ~level.S
+        q = push(A, q, typed, seen, False) if way == "push" else pull(T, q, typed, seen, True)
+        if q.nvals:
+            spent = int(1e9 * (time.perf_counter() - began))
+            rows.append((1 if way == "push" else 2, frontier, edges, spent))
+        depth += 1
+    return level, value, np.array(rows, np.int64).reshape(-1, 4) if trace else None
+
+
+def _constant(q: Any, value: Any, dtype: np.dtype) -> DistributedVector:
+    return q.with_values(lambda x: array_module(x).full(x.size, value, dtype))
+
+
+def _edges(q: Any, degrees: Any) -> int:
+    """The out-edges of the entries of q."""
+
+    def own(k: int, block: Vector, counts: Vector) -> int:
+        return int(counts.values[block.to_sparse().indices].sum(dtype=np.int64))
+
+    return q.device.total(q.device.map(own, q.blocks, degrees.blocks))
+
+
+# --- closure --------------------------------------------------------------------------------------
+
+
+def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
+    """The least fixed point in rounds: what got better and lies below the limit is pushed, and the
+    limit rises by `delta` when nothing does.
+    """
+    add = semiring.add
+    x = start.dup(semiring.dtype)
+    waiting = x.dup()
+    sign = 0 if delta is None or x.dtype == np.bool_ else {"min": 1, "max": -1}[add.name]
+    limit: Any = None
+    rounds = 0
+    while waiting.nvals:
+        near, far = waiting, None
+        if sign:
+            near, far = _split(waiting, limit, sign)
+            if near.nvals == 0:
+                ends = monoid.min if sign > 0 else monoid.max
+                best = reduce(waiting, ends.resolve(x.dtype))
+                limit = _beyond(best, delta, sign, x.dtype)
+                rounds = 0
+                if limit == best:  # the last number of the type: nothing is left to order
+                    sign = 0
+                continue
+        if rounds > A.nrows:
+            raise ConvergenceError(
+                f"closure: values still improve after {A.nrows} rounds, as many as there are "
+                f"vertices: {semiring.name} has a cycle here that makes its own values better",
+                x,
+            )
+        found = push(A, near, semiring, None, False)
+        x, better = _improved(x, found, add)
+        waiting = (
+            better
+            if far is None
+            else ewise(far, better, binary.second.resolve(x.dtype, x.dtype), True)
+        )
+        rounds += 1
+    return x
+
+
+def _split(v: Any, limit: Any, sign: int) -> tuple[Any, Any]:
+    """(the entries before the limit, those that are not)."""
+    if limit is None:
+        return v.device.empty(v.size, v.dtype), v
+    ops = (selectors.valuelt, selectors.valuege)
+    if sign < 0:
+        ops = (selectors.valuegt, selectors.valuele)
+    near, far = (select(v, op.resolve(v.dtype, limit.dtype), limit) for op in ops)
+    return near, far
+
+
+def _beyond(best: Any, delta: Any, sign: int, dtype: np.dtype) -> Any:
+    """The limit a `delta` behind the best value, and at least the next number."""
+    if dtype.kind == "f":
+        limit = dtype.type(best + sign * dtype.type(min(delta, float(np.finfo(dtype).max))))
+        return np.nextafter(best, dtype.type(sign * np.inf)) if limit == best else limit
+    ends = np.iinfo(dtype)
+    return dtype.type(min(max(int(best) + sign * max(int(delta), 1), ends.min), ends.max))
+
+
+def _improved(x: Any, found: Any, add: Any) -> tuple[DistributedVector, DistributedVector]:
+    """(x + found, its entries that differ from x's)."""
+    placement = x.device
+
+    def own(k: int, old: Vector, new: Vector) -> tuple[Vector, Vector]:
+        on = placement.plain(k)
+        both = on.ewise(old, new, add.function, True)
+        # at the entries of what was found alone, so that few of them cost little
+        at = new.to_sparse().indices
+        assert at is not None
+        was, now = on.extract(old, at), on.extract(both, at)
+        xp = array_module(now.values)
+        now = now.to_bitmap()
+        kept = now.values != was.to_bitmap().values
+        if was.nvals < was.size:
+            there = xp.zeros(was.size, bool)
+            there[was.to_sparse().indices] = True
+            kept |= ~there
+        return both, Vector(old.size, now.values[kept], indices=at[kept])
+
+    pairs = placement.map(own, x.blocks, found.blocks)
+    return (
+        DistributedVector(x.size, [both for both, _ in pairs], placement),
+        DistributedVector(x.size, [better for _, better in pairs], placement),
+    )
+
+
+def tight(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
+    """Every block looks at its rows, beside the whole of x."""
+    placement = A.device
+    made(A)
+
+    def own(k: int, whole: Vector) -> Matrix:
+        return lower_matrix(placement.plain(k).tight(A.lifted(k), whole, semiring), placement, k)
+
+    return DistributedMatrix(A.nrows, A.ncols, placement.map(own, replicate(x)), placement)
+
+
+def parents(A: Any, T: Any, x: Any, semiring: TypedSemiring) -> DistributedVector:
+    """The least that each block finds among its rows, and the least of these."""
+    placement = A.device
+    made(A)
+
+    def own(k: int, whole: Vector) -> Vector:
+        return placement.plain(k).parents(A.lifted(k), None, whole, semiring)
+
+    least = monoid.min.resolve(A.index_dtype)
+    found = combine(placement.map(own, replicate(x)), least, placement)
+    return DistributedVector(A.nrows, found, placement)
+
+
+# --- components -----------------------------------------------------------------------------------
+
+
+def contract(A: Any, undirected: bool) -> DistributedVector:
+    """The components of every block's rows, then those of the forest that all of these make."""
+    placement, n = A.device, A.nrows
+    forests = placement.map(lambda k, _: placement.plain(k).contract(A.lifted(k), False), A.blocks)
+    labels = placement.map(lambda k, forest: forest.to_bitmap().values, forests)
+    together = placement.communicator.all_gather(labels, sizes=[n] * placement.blocks)
+
+    def merge(k: int, every: Any) -> Vector:
+        xp = array_module(every)
+        # row v of the forest has the label of v in each block
+        columns = xp.sort(every.reshape(placement.blocks, n).T, axis=1).ravel()
+        indptr = xp.arange(n + 1, dtype=index_dtype(n * placement.blocks)) * placement.blocks
+        forest = Matrix(n, n, indptr, columns, xp.ones(1, bool), iso=True)
+        return lower(placement.plain(k).contract(forest, False), placement, k)
+
+    return DistributedVector(n, placement.map(merge, together), placement)

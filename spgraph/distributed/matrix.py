@@ -1,0 +1,325 @@
+"""DistributedMatrix: a Matrix whose rows are spread over the blocks of a Placement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers import Matrix, Vector, display
+from spgraph.containers.arrays import Array, array_module, index_dtype, move, on_device
+from spgraph.containers.sugar import transposed
+from spgraph.distributed.exchange import lift_matrix, replicate
+from spgraph.distributed.partition import Partition
+from spgraph.distributed.placement import Placement
+from spgraph.distributed.report import Report, border, report
+from spgraph.distributed.vector import DistributedVector, extent_of_blocks
+from spgraph.errors import BackendMismatch, DomainMismatch
+
+
+class DistributedMatrix(Matrix):
+    """A Matrix in blocks of rows: block p is a Matrix of the rows that it owns, counted from 0 in
+    the order of their ids, and of all columns, by the user's ids.
+
+    Everything that takes a Matrix takes it, beside others of the same Placement; it has no arrays
+    of its own to look at. `gather()` brings it home, `partition` says who owns what. What asks for
+    all entries is a question to every process.
+    """
+
+    __slots__ = ("_nvals", "_placement", "blocks")
+
+    def __init__(
+        self,
+        nrows: int,
+        ncols: int,
+        blocks: list[Matrix],
+        placement: Placement,
+        *,
+        symmetric: bool | None = None,
+    ) -> None:
+        self.nrows, self.ncols, self.blocks = nrows, ncols, blocks
+        self.iso = blocks[0].iso
+        self.symmetric = symmetric if nrows == ncols else False
+        self.is_made, self.transient = True, False
+        self._derived: dict[str, Any] = {}
+        self._placement = placement
+        self._nvals: int | None = None
+
+    @classmethod
+    def spread(cls, A: Matrix, placement: Placement) -> DistributedMatrix:
+        """The entries of A, which every process has, each in the block that owns its row."""
+        partition = placement.partition(A.nrows)
+
+        def own(p: int) -> tuple[Array, Array, Array]:
+            if partition.ids is not None:
+                return _rows(A, partition.users(p, A.device))
+            rows = partition.slice(p)
+            offsets = A.indptr[rows.start : rows.stop + 1]
+            first, last = int(offsets[0]), int(offsets[-1])
+            values = A.values.copy() if A.iso else A.values[first:last].copy()
+            return offsets - first, A.indices[first:last].copy(), values
+
+        blocks = []
+        for p, device in zip(placement.local, placement.devices, strict=True):
+            with on_device(A.device):
+                arrays = own(p)
+            moved = (move(array, device) for array in arrays)
+            blocks.append(Matrix(partition.sizes[p], A.ncols, *moved, iso=A.iso))
+        return cls(A.nrows, A.ncols, blocks, placement, symmetric=A.symmetric)
+
+    # --- what it is -------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        # a transpose is a view: it lacks its blocks until somebody looks at one
+        if name == "blocks":
+            self.blocks = transposed(self._derived["T"]).blocks
+            self.is_made = True
+            return self.blocks
+        if name in ("indptr", "indices", "values"):
+            raise AttributeError(
+                f"a distributed Matrix has no {name!r} on one device; .gather() brings it home"
+            )
+        raise AttributeError(f"'DistributedMatrix' object has no attribute {name!r}")
+
+    @property
+    def nvals(self) -> int:
+        if not self.is_made:
+            return self._derived["T"].nvals
+        if self._nvals is None:
+            self._nvals = self._placement.total([block.nvals for block in self.blocks])
+        return self._nvals
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._with_arrays.blocks[0].dtype
+
+    @property
+    def index_dtype(self) -> np.dtype:
+        return self._with_arrays.blocks[0].index_dtype
+
+    @property
+    def device(self) -> Any:
+        """The Placement."""
+        return self._placement
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the CSR arrays of the blocks of this process."""
+        return sum(block.nbytes for block in self.blocks)
+
+    @property
+    def partition(self) -> GraphPartition:
+        """Which block owns which row, and what that costs: `.sizes`, `.report()`."""
+        return GraphPartition(self)
+
+    def lifted(self, k: int) -> Matrix:
+        """Local block k as a Matrix of the whole shape, without entries in the rows of others."""
+        return lift_matrix(self.blocks[k], self._placement, k, self.nrows)
+
+    # --- what is derived once and kept ------------------------------------------------------------
+
+    @property
+    def T(self) -> Matrix:
+        if self.symmetric:
+            return self
+        if "T" not in self._derived:
+            view = DistributedMatrix.__new__(DistributedMatrix)
+            view.nrows, view.ncols = self.ncols, self.nrows
+            view.iso, view.symmetric, view._placement = self.iso, self.symmetric, self._placement
+            view.transient, view.is_made, view._nvals = False, False, None
+            view._derived = {"T": self}
+            self._derived["T"] = view
+        return self._derived["T"]
+
+    def is_symmetric(self) -> bool:
+        if self.symmetric is None:
+            T = self.T
+            self.symmetric = T.symmetric = self.isequal(T)
+            if self.symmetric:
+                del self._derived["T"]
+        return self.symmetric
+
+    def row_degrees(self) -> Vector:
+        degrees = self._placement.map(lambda k, block: block.row_degrees(), self.blocks)
+        return DistributedVector(self.nrows, degrees, self._placement)
+
+    def extent(self) -> tuple[Any, Any]:
+        if "range" not in self._derived:
+            self._derived["range"] = extent_of_blocks(self)
+        return self._derived["range"]
+
+    def mean(self) -> float:
+        counts = np.array([block.nvals for block in self.blocks])
+        sums = np.array(self._placement.map(lambda k, block: block.mean(), self.blocks)) * counts
+        total = self._placement.communicator.agree(sums.sum(keepdims=True), "sum")[0]
+        return float(total / max(self.nvals, 1))
+
+    def where(self, function: Callable[..., Any], *vectors: Any) -> Matrix:
+        whole = [replicate(v) for v in vectors]
+
+        def own(k: int, block: Matrix) -> Matrix:
+            rows = block.row_indices()
+            of_rows = (v.blocks[k].to_bitmap().values[rows] for v in vectors)
+            of_columns = (v[k].to_bitmap().values[block.indices] for v in whole)
+            kept = function(block.values, *of_rows, *of_columns)
+            return block.filtered(kept)
+
+        blocks = self._placement.map(own, self.blocks)
+        return DistributedMatrix(self.nrows, self.ncols, blocks, self._placement)
+
+    # --- the same entries -------------------------------------------------------------------------
+
+    def pattern(self, dtype: Any = bool) -> Matrix:
+        return self._with(lambda k, block: block.pattern(dtype))
+
+    def dup(self, dtype: Any = None) -> Matrix:
+        return self._with(lambda k, block: block.dup(dtype))
+
+    copy = dup
+
+    def gather(self, device: str = "cpu") -> Matrix:
+        """A plain Matrix of all entries on `device`, in every process."""
+        if not self.is_made:
+            return self._derived["T"].gather(device).T
+        return self.replicated()[0].to(device)
+
+    def replicated(self) -> list[Matrix]:
+        """The whole Matrix on the device of every local block, which those of one device share."""
+        placement, n = self._placement, self.nrows
+        partition, say = placement.partition(n), placement.communicator
+        lengths = say.all_gather(placement.map(lambda k, b: np.diff(b.indptr), self.blocks))
+        indices = say.all_gather([b.indices for b in self.blocks])
+        values = [b.values for b in self.blocks]
+        if not self.iso:
+            values = say.all_gather(values)
+
+        def whole(k: int) -> Matrix:
+            xp = array_module(lengths[k])
+            indptr = xp.zeros(n + 1, index_dtype(int(indices[k].size)))
+            xp.cumsum(lengths[k], out=indptr[1:])
+            made = Matrix(n, self.ncols, indptr, indices[k], values[k], iso=self.iso)
+            if partition.places is not None:
+                arrays = _rows(made, partition.by_id(xp.arange(n, dtype=index_dtype(n))))
+                made = Matrix(n, self.ncols, *arrays, iso=self.iso)
+            made.symmetric = self.symmetric
+            return made
+
+        firsts = [placement.devices.index(device) for device in placement.devices]
+        made = placement.map(lambda k: whole(k) if firsts[k] == k else None)
+        return [made[first] for first in firsts]
+
+    def to(self, device: Any) -> Matrix:
+        return self if device is self._placement else self.gather().to(device)
+
+    def become(self, other: Any) -> None:
+        view = self._derived.get("T")
+        if view is not None:  # it stays the transpose of what was here
+            view._derived["T"] = DistributedMatrix(
+                self.nrows, self.ncols, self.blocks, self._placement
+            )
+        self.__init__(other.nrows, other.ncols, other.blocks, other.device)  # type: ignore[misc]
+        self.symmetric = other.symmetric
+
+    def _with(self, function: Callable[..., Matrix]) -> Matrix:
+        blocks = self._placement.map(function, self.blocks)
+        return DistributedMatrix(
+            self.nrows, self.ncols, blocks, self._placement, symmetric=self.symmetric
+        )
+
+    # --- the way out ------------------------------------------------------------------------------
+
+    def to_coo(self) -> tuple[Array, Array, Array]:
+        return self.gather().to_coo()
+
+    def to_scipy(self) -> Any:
+        return self.gather().to_scipy()
+
+    def to_cupyx(self) -> Any:
+        return self.gather().to_cupyx()
+
+    def _matches(self, other: Any, check_dtype: bool, same: Any) -> bool:
+        if not isinstance(other, Matrix):
+            raise DomainMismatch(f"other: expected a Matrix, got {type(other).__name__}")
+        if other.device is not self._placement:
+            raise BackendMismatch(
+                f"other is on {other.device}, the Matrix on {self.device}; .gather() brings it home"
+            )
+        if self.shape != other.shape or (check_dtype and self.dtype != other.dtype):
+            return False
+        equal = self._placement.map(
+            lambda k, a, b: Matrix._matches(a, b, False, same),
+            self.blocks,
+            other.blocks,
+        )
+        return self._placement.total([not each for each in equal]) == 0
+
+    # --- for Python and people --------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("a distributed Matrix does not pickle; .gather() makes one that does")
+
+    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+        # nothing here may ask another process: only one of them may be printing
+        facts = [str(self.dtype) + (" iso" if self.iso else ""), str(self.device)]
+        facts += ["symmetric"] if self.symmetric else []
+        facts += [f"{display.size_of(self.nbytes)} here"]
+        return f"Matrix {self.nrows}x{self.ncols}", facts, [], 0
+
+
+class GraphPartition:
+    """Which block owns which row of a distributed Matrix, and what that costs."""
+
+    def __init__(self, A: DistributedMatrix) -> None:
+        self._matrix = A
+        self.vertices: Partition = A.device.partition(A.nrows)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many rows each block owns."""
+        return self.vertices.sizes
+
+    def owner(self, ids: Any) -> Array:
+        """The blocks that own rows of the given ids."""
+        return self.vertices.owner(self.vertices.to_internal(ids))
+
+    def report(self) -> Report:
+        """Vertices, edges, bytes and borders of every block. A question to every process."""
+        A = self._matrix
+        placement: Placement = A.device
+        columns = placement.partition(A.ncols)
+
+        def row(k: int, block: Matrix) -> np.ndarray:
+            across = border(columns.to_internal(block.indices), columns, placement.local[k])
+            return np.array([block.nvals, block.nbytes, *across], np.int64)
+
+        rows = placement.map(row, A.blocks)
+        table = _from_all(rows, placement)
+        return report(self.vertices, table[:, 0], table[:, 1], table[:, 2:])  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"GraphPartition(sizes={self.sizes})"
+
+
+def _from_all(rows: list[np.ndarray], placement: Placement) -> np.ndarray:
+    """A row of integers of every block, on the host."""
+    table = np.zeros((placement.blocks, rows[0].size), np.int64)
+    table[placement.local.start : placement.local.stop] = rows
+    return placement.communicator.agree(table.ravel(), "sum").reshape(table.shape)
+
+
+def _rows(A: Matrix, rows: Array) -> tuple[Array, Array, Array]:
+    """The arrays of A's rows in another order."""
+    xp = array_module(A.indices)
+    lengths = (A.indptr[1:] - A.indptr[:-1])[rows]
+    indptr = xp.zeros(rows.size + 1, A.indptr.dtype)
+    xp.cumsum(lengths, out=indptr[1:])
+    total = int(indptr[-1])
+    # the place of every entry: where its row began, moved by where its row begins now
+    shift = xp.zeros(total + 1, np.int64)
+    starts = A.indptr[:-1][rows].astype(np.int64) - indptr[:-1]
+    nonempty = lengths > 0
+    at, jumps = indptr[:-1][nonempty], starts[nonempty]
+    shift[at] = xp.diff(jumps, prepend=xp.zeros(1, np.int64)) if jumps.size else jumps
+    places = xp.cumsum(shift[:total]) + xp.arange(total)
+    return indptr, A.indices[places], A.values.copy() if A.iso else A.values[places]

@@ -1,0 +1,83 @@
+"""The peer form of the loops: GPUs of one process that write into each other's memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spgraph.backends.cuda.search_peers import PeerBlock, PeerGraph, search_peers
+from spgraph.containers import Matrix, Vector
+from spgraph.distributed.vector import DistributedVector
+from spgraph.semirings import TypedSemiring
+
+
+def finds(semiring: TypedSemiring | None) -> bool:
+    """Whether the peer form of search is of that semiring: levels alone, or the least parents."""
+    if semiring is None:
+        return True
+    least = semiring.add.any or semiring.add.name == "min"
+    return least and semiring.multiply.name in ("secondi", "firstj")
+
+
+def search(
+    A: Any,
+    T: Any,
+    start: Any,
+    semiring: TypedSemiring | None,
+    direction: str,
+    max_depth: int,
+    trace: bool,
+) -> tuple[Vector, Vector | None, Any]:
+    """As `search` of a backend, in one launch a GPU for all levels."""
+    placement = A.device
+    parents = semiring is not None
+    transposed = A.T if T is None and parents else T
+    first = placement.map(lambda k, block: block.to_sparse(), start.blocks)
+    found, rows = search_peers(
+        graph(A, transposed),
+        placement.peers,
+        [block.indices for block in first],
+        [block.values for block in first] if parents else None,
+        direction=direction,
+        max_depth=max_depth,
+        trace=trace,
+    )
+
+    def vector(k: int, values: Any, dtype: Any) -> Vector:
+        part = found[k]
+        values = values.astype(dtype, copy=False)
+        return Vector(values.size, values, bits=part.seen, nvals=part.reached)
+
+    levels = placement.map(lambda k, part: vector(k, part.level, part.level.dtype), found)
+    level = DistributedVector(A.nrows, levels, placement)
+    if semiring is None:
+        return level, None, rows
+    dtype = semiring.dtype
+    values = placement.map(lambda k, part: vector(k, part.parent, dtype), found)
+    return level, DistributedVector(A.nrows, values, placement), rows
+
+
+def graph(A: Any, T: Any) -> PeerGraph:
+    """The blocks of A and of its transpose as the peer form takes them; kept with A."""
+    kind = "peers" if T is None else "peers_both"
+    if kind not in A._derived:
+        placement, symmetric = A.device, bool(A.symmetric)
+        partition = placement.partition(A.nrows)
+
+        def inside(k: int, block: Matrix) -> tuple[Any, Any]:
+            return block.indptr, partition.to_internal(block.indices)
+
+        out = placement.map(inside, A.blocks)
+        back = out if T is A else [(None, None)] * len(out)
+        if T is not None and T is not A:
+            back = placement.map(inside, T.blocks)
+        ids = [None] * len(out)
+        if partition.ids is not None:
+            ids = placement.map(lambda k, block: partition.user_ids(block.device), A.blocks)
+        blocks = [
+            PeerBlock(*rows, *columns, every)
+            for rows, columns, every in zip(out, back, ids, strict=True)
+        ]
+        # the columns of a row ascend by the user's ids, whatever they are inside
+        offsets = tuple(partition.offsets.tolist())
+        A._derived[kind] = PeerGraph(offsets, blocks, ordered=True, symmetric=symmetric)
+    return A._derived[kind]
