@@ -1,4 +1,4 @@
-"""Pictures. matplotlib (extra `plot`) is imported when the first one is drawn."""
+"""A search, level by level."""
 
 from __future__ import annotations
 
@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spgraph.errors import BackendUnavailable
+from spgraph.plot.style import (
+    BLUE,
+    GREY,
+    INK,
+    VERMILION,
+    counted,
+    headline,
+    legend_above,
+    new_figure,
+    quiet,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from spgraph.iterations.search import Level
 
-# Okabe and Ito's palette, told apart by every kind of colour vision; the hatch tells on paper too.
-COLOUR = {"push": "#0072B2", "pull": "#D55E00"}
+# The hatch tells them on paper too.
+COLOUR = {"push": BLUE, "pull": VERMILION}
 HATCH = {"push": "", "pull": "////"}
-INK, FAINT = "#222222", "#D9D9D9"
 # With more levels than this a bar is thinner than its outline, so that areas are drawn instead.
 BARS = 60
 # Up to here there is room for a number on each bar.
@@ -41,7 +50,7 @@ def frontier_profile(trace: Sequence[Level], *, title: str | None = None) -> Fig
     """
     if not trace:
         raise ValueError("trace: expected at least one level; run the search with trace=True")
-    figure = _figure((7.2, 5.0))
+    figure = new_figure(5.0)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
     depth = np.array([row.depth for row in trace])
     pull = np.array([row.direction == "pull" for row in trace])
@@ -68,42 +77,22 @@ def frontier_profile(trace: Sequence[Level], *, title: str | None = None) -> Fig
     above.set_ylabel("count")
     below.set_ylabel(f"time [{unit}]")
     below.set_xlabel("level")
-    below.set_ylim(bottom=0)
-    below.xaxis.get_major_locator().set_params(integer=True)
+    below.set_ylim(0, seconds.max() * scale * 1.2 or 1)
+    if len(trace) <= LABELS:
+        below.set_xticks(depth)
+    else:
+        below.xaxis.get_major_locator().set_params(integer=True)
     below.set_xlim(depth[0] - 0.7, depth[-1] + 0.7)
     for axes in (above, below):
-        _quiet(axes)
+        quiet(axes)
     figure.align_ylabels()
     _legend(above, pull, areas=len(trace) > BARS)
     total = seconds.sum()
-    amount = f"{total * 1e3:.3g} ms" if total < 1 else f"{total:.3g} s"
-    above.set_title(
-        title or f"{len(trace)} levels, {edges.sum():,} edges looked at, {amount}",
-        loc="left",
-        fontsize=11,
-        color=INK,
-        pad=26,
-    )
-    return figure
-
-
-def require_matplotlib() -> tuple[Any, Any]:
-    """matplotlib's Figure and Agg canvas, or BackendUnavailable with what to install."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise BackendUnavailable(
-            "plot: pictures need matplotlib, which is not installed: pip install 'spgraph[plot]'"
-        ) from error
-    return Figure, FigureCanvasAgg
-
-
-def _figure(size: tuple[float, float]) -> Figure:
-    """An empty figure that belongs to no window: pyplot and its global state stay out of it."""
-    figure_class, canvas_class = require_matplotlib()
-    figure = figure_class(figsize=size, dpi=150, layout="constrained")
-    canvas_class(figure)
+    amount = f"{total:.3g} s" if total >= 1 else f"{total * 1e3:.3g} ms"
+    amount = amount if total >= 1e-4 else f"{total * 1e6:.3g} µs"
+    looked = counted(int(edges.sum()), "edge")
+    text = f"{counted(len(trace), 'level')}, {looked} looked at, {amount}"
+    headline(above, title or text, pad=26)
     return figure
 
 
@@ -135,7 +124,6 @@ def _numbers(axes: Any, x: Any, height: Any) -> None:
             fontsize=8,
             color=INK,
         )
-    axes.margins(y=0.15)
 
 
 def _areas(axes: Any, depth: Any, height: Any, pull: Any) -> None:
@@ -153,18 +141,6 @@ def _areas(axes: Any, depth: Any, height: Any, pull: Any) -> None:
             )
 
 
-def _quiet(axes: Any) -> None:
-    """Light horizontal lines under the data, no box around it."""
-    axes.grid(axis="y", color=FAINT, linewidth=0.6, zorder=0)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color("#888888")
-    axes.tick_params(axis="both", length=0, labelsize=9, labelcolor=INK)
-    axes.tick_params(axis="y", which="minor", length=0)
-    axes.xaxis.label.set_color(INK)
-    axes.yaxis.label.set_color(INK)
-
-
 def _legend(axes: Any, pull: Any, *, areas: bool) -> None:
     """What the colours mean and which bar is which, in one row above the data."""
     from matplotlib.lines import Line2D
@@ -176,19 +152,9 @@ def _legend(axes: Any, pull: Any, *, areas: bool) -> None:
         if present
     ]
     handles += [
-        Patch(facecolor="#777777", edgecolor="none", label="frontier (vertices)"),
+        Patch(facecolor=GREY, edgecolor="none", label="frontier (vertices)"),
         Line2D([], [], color=INK, linewidth=1.2, label="edges looked at")
         if areas
-        else Patch(facecolor="white", edgecolor="#777777", label="edges looked at"),
+        else Patch(facecolor="white", edgecolor=GREY, label="edges looked at"),
     ]
-    axes.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0, 1.0),
-        ncols=len(handles),
-        frameon=False,
-        fontsize=9,
-        handlelength=1.4,
-        borderaxespad=0.2,
-        columnspacing=1.4,
-    )
+    legend_above(axes, handles=handles)

@@ -1,0 +1,19 @@
+"""Pictures, each a matplotlib Figure. matplotlib (extra `plot`) is imported when one is drawn."""
+
+from spgraph.plot.degree_distribution import degree_distribution
+from spgraph.plot.distance_histogram import distance_histogram
+from spgraph.plot.draw import draw
+from spgraph.plot.frontier_profile import frontier_profile
+from spgraph.plot.scaling import scaling
+from spgraph.plot.spy import spy
+from spgraph.plot.style import require_matplotlib
+
+__all__ = [
+    "degree_distribution",
+    "distance_histogram",
+    "draw",
+    "frontier_profile",
+    "require_matplotlib",
+    "scaling",
+    "spy",
+]
