@@ -2,19 +2,22 @@
 // (preamble, common.cuh, kernel file), which then compiles as C++.
 //
 // The threads of a block are fibers of one thread of the operating system, and give way to each
-// other at every barrier and warp operation; blocks run on several such threads, all of them at
-// once when the launch is cooperative. Shared memory is the thread-local memory of a block's
-// thread. A block whose fibers all wait is reported and ends the program: that would hang a GPU.
+// other at every barrier and warp operation (by _longjmp: swapcontext calls the system each time);
+// blocks run on several such threads, all of them at once when the launch is cooperative. Shared
+// memory is the thread-local memory of a block's thread. A block whose fibers all wait is reported
+// and ends the program: that would hang a GPU.
 #include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <chrono>
+#include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 #include <sched.h>
+#include <setjmp.h>
 #include <ucontext.h>
 
 #define HOST_SHIM 1
@@ -40,16 +43,18 @@ struct Warp {
 };
 
 struct Fiber {
-    ucontext_t context;
+    ucontext_t context; // where it starts
+    jmp_buf at;         // where it gave way
     Index thread;
-    bool done;
+    bool begun, done;
 };
 
 struct Block {
     std::vector<Fiber> fibers;
-    std::vector<char> stacks;
+    std::unique_ptr<char[]> stacks; // left as they are: most of their pages are never touched
+    size_t stacked = 0;
     std::vector<Warp> warps;
-    ucontext_t scheduler;
+    jmp_buf scheduler;
     const void* body;
     void (*invoke)(const void*);
     unsigned arrived, live, generation;
@@ -66,6 +71,13 @@ constexpr size_t STACK = 1 << 16;
 
 inline void progress() { block->waits = 0; }
 
+inline void go_on(Fiber& f) {
+    current = &f;
+    if (f.begun) _longjmp(f.at, 1);
+    f.begun = true;
+    setcontext(&f.context);
+}
+
 // Let the next fiber run that has not ended.
 inline void wait() {
     Block& b = *block;
@@ -78,8 +90,7 @@ inline void wait() {
     do i = (i + 1) % b.fibers.size();
     while (b.fibers[i].done && &b.fibers[i] != self);
     if (&b.fibers[i] == self) return;
-    current = &b.fibers[i];
-    swapcontext(&self->context, &current->context);
+    if (!_setjmp(self->at)) go_on(b.fibers[i]);
 }
 
 inline void enter() {
@@ -95,11 +106,8 @@ inline void enter() {
         b.generation++;
     }
     for (Fiber& f : b.fibers)
-        if (!f.done) {
-            current = &f;
-            setcontext(&f.context);
-        }
-    setcontext(&b.scheduler);
+        if (!f.done) go_on(f);
+    _longjmp(b.scheduler, 1);
 }
 
 inline int sync_threads(int vote) {
@@ -161,7 +169,10 @@ void run_block(const F& body, unsigned index, unsigned threads, unsigned blocks)
     block_size.x = threads;
     grid_size.x = blocks;
     b.fibers.resize(threads);
-    b.stacks.resize(threads * STACK);
+    if (b.stacked < threads) {
+        b.stacks.reset(new char[threads * STACK]);
+        b.stacked = threads;
+    }
     b.warps.assign((threads + 31) / 32, Warp());
     b.body = &body;
     b.invoke = [](const void* p) { (*static_cast<const F*>(p))(); };
@@ -172,15 +183,14 @@ void run_block(const F& body, unsigned index, unsigned threads, unsigned blocks)
     for (unsigned t = 0; t < threads; t++) {
         Fiber& f = b.fibers[t];
         f.thread.x = t;
-        f.done = false;
+        f.begun = f.done = false;
         getcontext(&f.context);
-        f.context.uc_stack.ss_sp = b.stacks.data() + t * STACK;
+        f.context.uc_stack.ss_sp = b.stacks.get() + t * STACK;
         f.context.uc_stack.ss_size = STACK;
         f.context.uc_link = nullptr;
         makecontext(&f.context, enter, 0);
     }
-    current = &b.fibers[0];
-    swapcontext(&b.scheduler, &b.fibers[0].context);
+    if (!_setjmp(b.scheduler)) go_on(b.fibers[0]);
 }
 
 template <class F>
@@ -348,6 +358,16 @@ SHIM_ACCESS(unsigned char, unsigned)
 SHIM_ACCESS(unsigned short, unsigned)
 SHIM_ACCESS(unsigned, unsigned)
 SHIM_ACCESS(unsigned long long, unsigned long long)
+
+// what several devices share; each of them is a launch of its own
+inline unsigned long long load_acquire_system(const unsigned long long* p) {
+    sched_yield();
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+inline void fence_system() { std::atomic_thread_fence(std::memory_order_acq_rel); }
+inline void store_relaxed_system(unsigned long long* p, unsigned long long x) {
+    __atomic_store_n(p, x, __ATOMIC_RELAXED);
+}
 
 inline unsigned long long globaltimer() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(

@@ -4,6 +4,7 @@ cuda_host_shim.h.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import functools
@@ -27,6 +28,9 @@ from spgraph.backends.cuda.sources import source
 HEADER = pathlib.Path(__file__).with_name("cuda_host_shim.h")
 COMPILER = shutil.which("g++")
 SHARED = 1 << 17  # bytes of dynamic shared memory that a block may have
+FLAGS = "-std=c++17 -O1 -w -fPIC -pthread -fno-strict-aliasing".split()
+# a jump from one stack to another is what _longjmp is for here
+FLAGS += ["-U_FORTIFY_SOURCE"]
 THREADS = 2  # of the operating system, for a launch that is not cooperative
 
 
@@ -81,34 +85,48 @@ def compiled(name: str, text: str) -> ctypes.CDLL:
     # memory whose size comes with the launch
     dynamic = rf"static thread_local \1 \2[{SHARED} / sizeof(\1)];"
     text = re.sub(r"extern __shared__ (\w+) (\w+)\[\];", dynamic, text)
-    text = f'#include "{HEADER}"\n{text}'
-    folder = pathlib.Path(os.environ.get("SPGRAPH_SHIM_CACHE") or scratch())
-    path = (
-        folder
-        / f"{name}_{hashlib.sha256((HEADER.read_text() + text).encode()).hexdigest()[:20]}.so"
-    )
+    text = f'#include "{header().name}"\n{text}'
+    path = folder() / f"{name}_{digest(text)}.so"
     if not path.exists():
         path.with_suffix(".cpp").write_text(text)
-        command = [
-            str(COMPILER),
-            "-std=c++17",
-            "-O1",
-            "-w",
-            "-fPIC",
-            "-shared",
-            "-pthread",
-            "-fno-strict-aliasing",
-        ]
-        done = subprocess.run(
-            [*command, "-o", path, path.with_suffix(".cpp")], capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr[:4000]
+        build(path, "-shared", path.with_suffix(".cpp"))
     return ctypes.CDLL(str(path))
 
 
 @functools.cache
-def scratch() -> str:
-    return tempfile.mkdtemp(prefix="spgraph-shim-")
+def header() -> pathlib.Path:
+    """The header beside what it compiles to, which takes g++ less long to read."""
+    text = HEADER.read_text()
+    path = folder() / f"shim_{digest(text)}.h"
+    made = path.with_suffix(".h.gch")
+    if not made.exists():
+        path.write_text(text)
+        build(made, "-xc++-header", path)
+    return path
+
+
+def build(result: pathlib.Path, *what: str | pathlib.Path) -> None:
+    """Let g++ write `result`, which is there when it is complete: others may look for it."""
+    written = result.with_name(f"{os.getpid()}_{result.name}")
+    done = subprocess.run(
+        [str(COMPILER), *FLAGS, *what, "-o", written], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[:4000]
+    written.replace(result)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@functools.cache
+def folder() -> pathlib.Path:
+    kept = os.environ.get("SPGRAPH_SHIM_CACHE")
+    if kept:
+        return pathlib.Path(kept)
+    made = tempfile.mkdtemp(prefix="spgraph-shim-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return pathlib.Path(made)
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,15 +64,33 @@ class Place(NamedTuple):
         return argument
 
 
-@pytest.fixture(
-    params=[
-        "cpu-1",
-        "cpu-2",
-        "cpu-3",
-        pytest.param("shim", marks=pytest.mark.skipif(shim.COMPILER is None, reason="needs g++")),
-        pytest.param("cuda", marks=pytest.mark.gpu),
+BACKENDS: dict[str, list[pytest.MarkDecorator]] = {
+    "cpu-1": [],
+    "cpu-2": [],
+    "cpu-3": [],
+    "shim": [pytest.mark.skipif(shim.COMPILER is None, reason="needs g++")],
+    "cuda": [pytest.mark.gpu],
+}
+
+
+def over(types: list[Any]) -> pytest.MarkDecorator:
+    """Every backend over every one of `types`, the first of which are those of all other tests: the
+    shim, which is slow to compile, runs them only under `full`.
+    """
+    cases = [
+        pytest.param(
+            name,
+            each,
+            id=f"{name}-{k}",
+            marks=[*marks, pytest.mark.full] if name == "shim" and k == 0 else marks,
+        )
+        for name, marks in BACKENDS.items()
+        for k, each in enumerate(types)
     ]
-)
+    return pytest.mark.parametrize(("backend", "types"), cases, indirect=["backend"])
+
+
+@pytest.fixture(params=[pytest.param(name, marks=marks) for name, marks in BACKENDS.items()])
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """The CPU backend with 1, 2 and 3 threads, the CUDA backend on the shim and on a GPU."""
     kind, _, threads = request.param.partition("-")
@@ -148,7 +166,7 @@ def equal(got: Matrix, expected: Entries, dtype: np.dtype, *, own: bool = True) 
 # --- element by element ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("types", INDICES, ids=range(len(INDICES)))
+@over(INDICES)
 @pytest.mark.parametrize("how", ["union", "intersection", "both scalars"])
 def test_ewise(backend: Place, how: str, types: Any) -> None:
     scalars = (np.int32(50), np.int64(70)) if how == "both scalars" else ()
@@ -220,7 +238,7 @@ def test_uneven_rows(backend: Place) -> None:
 # --- apply and select -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("types", [both[0] for both in INDICES], ids=range(len(INDICES)))
+@over([both[0] for both in INDICES])
 def test_apply(backend: Place, types: Any) -> None:
     cases: list[tuple[Any, str, Any, Callable[[int, int, int], Any]]] = [
         (unary.ainv.resolve(INT32), "unary", np.False_, lambda x, i, j: -x),
@@ -241,7 +259,7 @@ def test_apply(backend: Place, types: Any) -> None:
             assert C.iso == (iso and not looks)
 
 
-@pytest.mark.parametrize("types", [both[0] for both in INDICES], ids=range(len(INDICES)))
+@over([both[0] for both in INDICES])
 def test_select(backend: Place, types: Any) -> None:
     cases: list[tuple[Any, Any, Callable[[int, int, int], bool]]] = [
         (select.tril.resolve(INT32, INT64), np.int64(1), lambda x, i, j: j <= i + 1),
@@ -284,7 +302,7 @@ def written(
     return there.to("cpu")
 
 
-@pytest.mark.parametrize("types", INDICES, ids=range(len(INDICES)))
+@over(INDICES)
 @pytest.mark.parametrize("kind", MASKS)
 def test_write(backend: Place, kind: str, types: Any) -> None:
     chance = np.random.default_rng(6)
@@ -367,7 +385,7 @@ def test_other_values_may_be_symmetric(backend: Place) -> None:
 # --- parts, transposes, products ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("types", [both[0] for both in INDICES], ids=range(len(INDICES)))
+@over([both[0] for both in INDICES])
 def test_extract(backend: Place, types: Any) -> None:
     chance = np.random.default_rng(8)
 
@@ -422,7 +440,7 @@ def test_extract_many(backend: Place, wide: bool) -> None:
     assert got.nvals > 0
 
 
-@pytest.mark.parametrize("types", [both[0] for both in INDICES], ids=range(len(INDICES)))
+@over([both[0] for both in INDICES])
 def test_transpose(backend: Place, types: Any) -> None:
     chance = np.random.default_rng(10)
     for shape, iso in itertools.product(backend.shapes, (False, True)):
@@ -442,7 +460,7 @@ def test_transpose_of_many(backend: Place) -> None:
     assert np.array_equal(got.values, expected.data)
 
 
-@pytest.mark.parametrize("types", INDICES, ids=range(len(INDICES)))
+@over(INDICES)
 def test_kronecker(backend: Place, types: Any) -> None:
     chance = np.random.default_rng(12)
     shapes = [(0, 0), (0, 3), (1, 1), (2, 5), (4, 3), (7, 7)]

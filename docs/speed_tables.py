@@ -1,0 +1,177 @@
+"""The tables of docs/speed.md, out of the newest files of benchmarks/results/.
+
+    python docs/speed_tables.py
+
+writes them between the page's comments `<!-- NAME -->` and `<!-- end -->`; tests/test_docs.py fails
+where the page and the files differ.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).with_name("speed.md")
+RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
+Result = dict[str, Any]
+
+
+def newest(benchmark: str) -> tuple[str, Result]:
+    """The name and the content of the newest result file of a benchmark."""
+    path = max(RESULTS.glob(f"{benchmark}_[0-9]*.json"))
+    return path.name, json.loads(path.read_text())
+
+
+def milliseconds(value: float | None) -> str:
+    """Three significant digits; a dash for what was not measured."""
+    if value is None:
+        return "-"
+    value = float(f"{value:.3g}")
+    return f"{value:,.{max(0, 2 - math.floor(math.log10(value)))}f}"
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [list(head), *map(list, rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def described(name: str, result: Result, *libraries: str) -> str:
+    """Where, when and with what a file was measured."""
+    machine, versions = result["machine"], result["versions"]
+    place = f"{machine['cores']} cores of {machine['cpu']}"
+    if machine["gpu"]:
+        place = f"one {machine['gpu']['name']}, driver {machine['gpu']['driver_version']}"
+    used = [f"{library} {versions[library]}" for library in libraries]
+    if "cugraph" in result:
+        used.append(f"cuGraph {result['cugraph']['version']}")
+    day, commit = result["date"][:10], result["source"]["commit"][:7]
+    return f"`benchmarks/results/{name}`: {place}; {', '.join(used)}; {day}, commit {commit}."
+
+
+def graph(name: str, entry: Result) -> str:
+    """A graph's name, or how it was drawn."""
+    return entry["origin"].partition(", seed")[0] if "seed" in entry["origin"] else name
+
+
+def size(entry: Result) -> str:
+    return f"{milliseconds(entry['directed_edges'] / 1e6)} M"
+
+
+def bfs_cpu() -> str:
+    name, result = newest("bfs_cpu")
+    systems = ["spgraph", "spgraph parents", "spgraph composed"]
+    systems += ["graphblas", "graphblas parents", "scipy", "networkit"]
+    head = ["graph", "entries", "levels", "with parents", "own loop"]
+    head += ["GraphBLAS, levels", "GraphBLAS, parents", "SciPy", "NetworKit"]
+    rows = [
+        [graph(key, entry), size(entry)]
+        + [milliseconds(entry["systems"].get(system, {}).get("median")) for system in systems]
+        for key, entry in result["graphs"].items()
+    ]
+    libraries = ("numba", "scipy", "networkit", "python-graphblas")
+    return f"{described(name, result, *libraries)}\n\n{table(head, rows)}"
+
+
+def bfs_gpu() -> str:
+    name, result = newest("bfs_gpu")
+    head = ["graph", "entries", "levels: device", "wall", "with parents: device", "wall"]
+    head += ["cuGraph, levels: wall", "with parents: wall"]
+    rows = []
+    for key, entry in result["graphs"].items():
+        ours = [entry["bfs"][kind][time] for kind in KINDS for time in ("device_ms", "wall_ms")]
+        theirs = [entry.get("cugraph", {}).get(kind, {}).get("wall_ms") for kind in KINDS]
+        rows.append([graph(key, entry), size(entry), *map(milliseconds, ours + theirs)])
+    return f"{described(name, result, 'cupy-cuda13x')}\n\n{table(head, rows)}"
+
+
+KINDS = ("levels", "parents")
+
+
+def algorithms_cpu() -> str:
+    name, result = newest("algorithms_cpu")
+    rows = []
+    for key, entry in result["graphs"].items():
+        for task, systems in entry["tasks"].items():
+            times = {k: v["median"] for k, v in systems.items() if isinstance(v, dict)}
+            peers = sorted((t, peer) for peer, t in times.items() if peer != "spgraph")
+            others = ", ".join(f"{peer} {milliseconds(t)}" for t, peer in peers)
+            rows.append([graph(key, entry), task, milliseconds(times["spgraph"]), others])
+    libraries = ("numba", "scipy", "networkit", "python-graphblas")
+    head = ["graph", "task", "spgraph", "others"]
+    return f"{described(name, result, *libraries)}\n\n{table(head, rows)}"
+
+
+def algorithms_gpu() -> str:
+    name, result = newest("algorithms_gpu")
+    rows = []
+    for key, entry in result["graphs"].items():
+        for task in ("sssp", "components", "betweenness", "pagerank", "triangles"):
+            if task in entry and isinstance(entry[task], dict):
+                peer = entry.get("cugraph", {}).get(task, {}).get("wall_ms")
+                ours = [entry[task]["device_ms"], entry[task]["wall_ms"], peer]
+                rows.append([graph(key, entry), task, *map(milliseconds, ours)])
+    head = ["graph", "task", "device", "wall", "cuGraph: wall"]
+    return f"{described(name, result, 'cupy-cuda13x')}\n\n{table(head, rows)}"
+
+
+def operations_cpu() -> str:
+    name, result = newest("operations_cpu")
+    systems = ("spgraph", "graphblas", "scipy")
+    rows = []
+    for key, entry in result["matrices"].items():
+        for task, found in entry["tasks"].items():
+            times = [found.get(system, {}).get("median") for system in systems]
+            rows.append([key, task, *map(milliseconds, times)])
+    head = ["matrix", "operation", "spgraph", "GraphBLAS", "SciPy"]
+    return f"{described(name, result, 'numba', 'scipy', 'python-graphblas')}\n\n{table(head, rows)}"
+
+
+def operations_gpu() -> str:
+    name, result = newest("operations_gpu")
+    rows = [
+        [graph(key, entry), task, milliseconds(found["device_ms"]), milliseconds(found["wall_ms"])]
+        for key, entry in result["graphs"].items()
+        for task, found in entry["tasks"].items()
+    ]
+    head = ["matrix", "operation", "device", "wall"]
+    return f"{described(name, result, 'cupy-cuda13x')}\n\n{table(head, rows)}"
+
+
+def first_call() -> str:
+    rows = []
+    for benchmark in ("bfs_cpu", "bfs_gpu"):
+        name, result = newest(benchmark)
+        for kind, found in result["first_call"].items():
+            for caches, words in (("cold", "over empty caches"), ("disk", "compiled before")):
+                times = [found[caches][field] for field in ("import_s", "first_call_s")]
+                rows.append([f"`{name}`", kind, words, *(f"{t:.2f}" for t in times)])
+    return table(["file", "search", "kernels", "import, s", "first call, s"], rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "bfs_cpu": bfs_cpu,
+    "bfs_gpu": bfs_gpu,
+    "algorithms_cpu": algorithms_cpu,
+    "algorithms_gpu": algorithms_gpu,
+    "operations_cpu": operations_cpu,
+    "operations_gpu": operations_gpu,
+    "first_call": first_call,
+}
+
+
+def filled(page: str) -> str:
+    """The page with every table as the result files have it."""
+    for name, make in TABLES.items():
+        before, mark, rest = page.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("\n<!-- end -->")
+        assert mark and end, f"the page has no place for {name}"
+        page = before + mark + make() + end + after
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(filled(PAGE.read_text()))

@@ -1,0 +1,203 @@
+"""What the pages under docs/ say is computed: both sides of every table of equivalent calls, every
+number about speed, every source, every link and every command.
+
+The examples in the pages run as doctests (pyproject.toml: --doctest-glob).
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import math
+import re
+import shlex
+import unicodedata
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from spgraph import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+
+
+# --- tables of equivalent calls -------------------------------------------------------------------
+
+
+def sections(text: str) -> dict[str, str]:
+    """The parts of a page by their headings of second order."""
+    parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+COMING = sections((DOCS / "coming_from.md").read_text())
+ROWS = [
+    pytest.param(section, *row, id=f"{section}: {row[0]}")
+    for section, text in COMING.items()
+    for row in re.findall(r"^\| `(.+?)` \| `(.+?)` \|$", text, re.MULTILINE)
+]
+
+
+def test_every_row_of_a_table_is_found() -> None:
+    rows = sum(text.count("\n|") - 2 * text.count("\n| ---") for text in COMING.values())
+    assert len(ROWS) == rows > 70
+    assert list(COMING) == ["From python-graphblas", "From SciPy", "From NetworkX", "From cuGraph"]
+
+
+@pytest.mark.parametrize(("section", "theirs", "ours"), ROWS)
+def test_both_sides_of_a_table_agree(section: str, theirs: str, ours: str) -> None:
+    if "graphblas" in section:
+        pytest.importorskip(
+            "graphblas", reason="the table's other side: pip install 'spgraph[dev]'"
+        )
+    above = COMING[section].partition("\n| ")[0]
+    blocks = re.findall(r"```python\n(.*?)```", above, re.DOTALL)
+    *before, mine = [namespace(block) for block in blocks]
+    found = result(ours, mine)
+    assert found is not None or ours == "A[1, 0]"
+    if before:
+        same(result(theirs, before[0]), found)
+
+
+def namespace(block: str) -> dict[str, Any]:
+    """What the examples of a block define."""
+    found: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(block):
+        exec(example.source, found)
+    return found
+
+
+def result(expression: str, names: dict[str, Any]) -> Any:
+    """The value of a call; of one that writes, what `w` is afterwards."""
+    value = eval(expression, names)
+    return names["w"] if " << " in expression else value
+
+
+def same(theirs: Any, ours: Any) -> None:
+    theirs, ours = plain(theirs), plain(ours)
+    if isinstance(theirs, dict) and not isinstance(ours, dict):
+        ours = dict(enumerate(ours))
+    if isinstance(theirs, dict):
+        assert theirs.keys() == ours.keys()
+        theirs, ours = zip(*((theirs[key], ours[key]) for key in theirs), strict=True)
+    if isinstance(theirs, list | tuple):
+        assert len(theirs) == len(ours)
+        for one, other in zip(theirs, ours, strict=True):
+            same(one, other)
+    elif isinstance(theirs, float):
+        assert math.isclose(theirs, ours, rel_tol=1e-4, abs_tol=1e-6) or theirs == ours
+    else:
+        assert theirs == ours
+
+
+def plain(x: Any) -> Any:
+    """Matrices, vectors and arrays of any library as dictionaries and lists."""
+    if isinstance(x, Mapping):
+        return dict(x)
+    if isinstance(x, scipy.sparse.sparray | scipy.sparse.spmatrix):
+        x = scipy.sparse.coo_array(x)
+        return dict(
+            zip(zip(*(c.tolist() for c in x.coords), strict=True), x.data.tolist(), strict=True)
+        )
+    if hasattr(x, "to_coo"):
+        *at, values = (part.tolist() for part in x.to_coo())
+        keys = at[0] if len(at) == 1 else zip(*at, strict=True)
+        return dict(zip(keys, values, strict=True))
+    return x.tolist() if isinstance(x, np.ndarray | np.generic) else x
+
+
+# --- numbers about speed --------------------------------------------------------------------------
+
+
+def test_the_numbers_about_speed_are_those_of_the_result_files() -> None:
+    spec = importlib.util.spec_from_file_location("speed_tables", DOCS / "speed_tables.py")
+    assert spec is not None and spec.loader is not None
+    tables = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    page = (DOCS / "speed.md").read_text()
+    assert page == tables.filled(page), "python docs/speed_tables.py brings the page up to date"
+    outside = re.sub(r"<!-- \w+ -->.*?<!-- end -->", "", page, flags=re.DOTALL)
+    assert page.count("<!-- end -->") == len(tables.TABLES)
+    # what is not in a table has no measured number: only those of weights, iterations and sources
+    assert set(re.findall(r"\b\d[\d.,]*\b", outside)) <= {"1", "20", "64"}
+
+
+# --- papers ---------------------------------------------------------------------------------------
+
+
+def folded(text: str) -> str:
+    """Lower case, no accents, one blank between words."""
+    text = unicodedata.normalize("NFKD", text.replace("ö", "oe")).encode("ascii", "ignore").decode()
+    return " ".join(text.lower().split())
+
+
+CITED = [line for line in (DOCS / "citations.md").read_text().splitlines() if line[:2] == "- "]
+
+
+def sources() -> Iterator[tuple[Path, str, str]]:
+    """The file, title and year of everything that a docstring or comment of ours cites."""
+    for path in [*ROOT.glob("algorithms/*.py"), *ROOT.glob("spgraph/**/*.py")]:
+        text = " ".join(path.read_text().split())
+        for title, year in re.findall(r'"([A-Z][^"]{11,100})",? \(?(?:[A-Z]\w+ )?(\d{4})\b', text):
+            yield path, title, year
+
+
+def test_every_source_of_the_code_is_cited() -> None:
+    found = list(sources())
+    assert len(found) > 40
+    for path, title, year in found:
+        lines = [line for line in CITED if folded(title) in folded(line)]
+        assert len(lines) == 1 and year in lines[0], (path.name, title, year)
+
+
+def test_cited_files_name_who_is_cited() -> None:
+    assert len(CITED) > 45
+    for line in CITED:
+        author = re.split(r"[,:]| et al", line[2:])[0].split()[-1]
+        for target in re.findall(r"\]\(\.\./([^)]+)\)", line):
+            text = folded((ROOT / target).read_text())
+            assert folded(author).split("-")[-1] in text, (target, author)
+
+
+# --- links and commands ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    text = page.read_text()
+    targets = [t for t in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in t]
+    paths = re.findall(r"`((?:spgraph|algorithms|tests|benchmarks|docs)/[\w/.-]*)`", text)
+    assert not [t for t in targets if not (page.parent / t).exists()]
+    assert not [path for path in paths if not (ROOT / path).exists()]
+
+
+COMMANDS = [
+    pytest.param(re.findall(r"^\$ (.*)$", block, re.MULTILINE), id=f"{page.stem} {k}")
+    for page in PAGES
+    for k, block in enumerate(re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL))
+]
+
+
+@pytest.mark.parametrize("lines", COMMANDS)
+def test_commands_of_a_page_run(
+    lines: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Block by block, in an empty folder; all but those for GPUs and for mpirun."""
+    if any("--plot" in line for line in lines):
+        pytest.importorskip("matplotlib", reason="an example draws a picture (extra plot)")
+    monkeypatch.chdir(tmp_path)
+    assert lines
+    for line in lines:
+        program, *words = shlex.split(line, comments=True)
+        if program != "spgraph" or "cuda" in words or "--gpus" in words:
+            continue
+        assert cli.main(words) == 0, (line, capsys.readouterr().err)
