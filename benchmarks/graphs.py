@@ -42,14 +42,19 @@ def weighted(A: sg.Matrix) -> sg.Matrix:
     """A symmetric pattern with integer weights from 1 to 64, one for each undirected edge, that
     only its two vertices and the seed 7 decide.
     """
-    rows, columns = A.row_indices().astype(np.uint64), A.indices.astype(np.uint64)
-    low, high = np.minimum(rows, columns), np.maximum(rows, columns)  # of either library's arrays
+    weight = weights(A.row_indices(), A.indices)
+    return sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, weight, symmetric=True)
+
+
+def weights(rows: Any, columns: Any) -> Any:
+    """Those of the entries at `rows` and `columns`, arrays of NumPy or CuPy."""
+    rows, columns = rows.astype(np.uint64), columns.astype(np.uint64)
+    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
     # one round of splitmix64 over both ids
     mixed = (low * np.uint64(0x9E3779B97F4A7C15) + high + np.uint64(7)) * np.uint64(
         0xBF58476D1CE4E5B9
     )
-    weights = (mixed >> np.uint64(58)).astype(np.int32) + np.int32(1)
-    return sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, weights, symmetric=True)
+    return (mixed >> np.uint64(58)).astype(np.int32) + np.int32(1)
 
 
 def describe(name: str, A: sg.Matrix) -> dict[str, Any]:

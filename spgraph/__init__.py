@@ -22,11 +22,13 @@ __all__ = [
     "Matrix",
     "Vector",
     "algorithms",
+    "csgraph",  # noqa: F405 (see __getattr__)
+    "distributed",  # noqa: F405
     "errors",
     "generators",
     "load",
     "operations",
-    "plot",  # noqa: F405 (see __getattr__)
+    "plot",  # noqa: F405
     "read",
     "save",
     "semirings",
@@ -37,8 +39,8 @@ __all__ += operations.__all__
 
 
 def __getattr__(name: str) -> Any:
-    if name == "plot":  # draws with matplotlib, which most who compute never load
+    if name in ("csgraph", "distributed", "plot"):  # which most who compute never load
         import importlib
 
-        return importlib.import_module("spgraph.plot")
+        return importlib.import_module(f"spgraph.{name}")
     raise AttributeError(f"module 'spgraph' has no attribute {name!r}")

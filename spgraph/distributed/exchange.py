@@ -31,7 +31,7 @@ def made(*given: Any) -> None:
     no block may be the first to ask, in the midst of its own work.
     """
     for container in given:
-        parent = container.parent if isinstance(container, Mask) else container
+        parent: Any = container.parent if isinstance(container, Mask) else container
         assert parent is None or parent.blocks is not None
 
 

@@ -31,7 +31,7 @@ def read(
     communicator: Communicator | None = None,
     exchange: str = "auto",
 ) -> DistributedMatrix:
-    """`spgraph.read(path).distribute(blocks)`, of which each process keeps its own blocks only.
+    r"""`spgraph.read(path).distribute(blocks)`, of which each process keeps its own blocks only.
 
     `symmetric` and `base` are those of `spgraph.read`, the others those of `Matrix.distribute`;
     blocks are on the CPU unless `devices` or the `communicator` says otherwise. Every process calls
@@ -48,7 +48,7 @@ def read(
     >>> import spgraph as sg
     >>> from spgraph import distributed
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "path.el"
-    >>> _ = path.write_text("0 1\\n1 2\\n2 3\\n")
+    >>> _ = path.write_text("0 1\n1 2\n2 3\n")
     >>> G = distributed.read(path, 2, symmetric=True)
     >>> sg.bfs(G, 0).level.to_numpy().tolist()
     [0, 1, 2, 3]

@@ -73,10 +73,8 @@ def graph(A: Any, T: Any) -> PeerGraph:
         ids = [None] * len(out)
         if partition.ids is not None:
             ids = placement.map(lambda k, block: partition.user_ids(block.device), A.blocks)
-        blocks = [
-            PeerBlock(*rows, *columns, every)
-            for rows, columns, every in zip(out, back, ids, strict=True)
-        ]
+        parts = zip(out, back, ids, strict=True)
+        blocks = [PeerBlock(i, j, ti, tj, every) for (i, j), (ti, tj), every in parts]
         # the columns of a row ascend by the user's ids, whatever they are inside
         offsets = tuple(partition.offsets.tolist())
         A._derived[kind] = PeerGraph(offsets, blocks, ordered=True, symmetric=symmetric)

@@ -23,7 +23,7 @@ from spgraph.semirings import (
     min_plus,
 )
 from spgraph.semirings import monoid as monoids
-from spgraph.steps import backend
+from spgraph.steps import backend, is_distributed
 
 INT64 = np.dtype(np.int64)
 
@@ -322,7 +322,8 @@ def _default_delta(A: Matrix, ring: Semiring, typed: TypedSemiring) -> float:
     else:  # of widths, any of them may become the narrowest
         step = 2.0 * abs(mean - float(A.extent()[0]))
     step = step if np.isfinite(step) else abs(mean)
-    width = bucket_width(step, A.nrows, A.nvals, A.device)
+    device = A.device.devices[0] if is_distributed(A) else A.device
+    width = bucket_width(step, A.nrows, A.nvals, device)
     return width if typed.dtype.kind == "f" else max(width, 1.0)
 
 

@@ -27,7 +27,9 @@ def assign_matrix(
     """See `assign`."""
     checks.output("assign", w.shape, w.device, mask, accum, replace, w)
     if is_distributed(w):
-        checks.same_device("assign", w=w, value=value if isinstance(value, Vector | Matrix) else None)
+        checks.same_device(
+            "assign", w=w, value=value if isinstance(value, Vector | Matrix) else None
+        )
         return backend(w.device).assign_matrix(w, value, indices, columns, mask, accum, replace)
     rows, many_rows = _ids(w, indices, 0)
     cols, many_columns = _ids(w, columns, 1)

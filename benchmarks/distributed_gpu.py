@@ -1,0 +1,211 @@
+"""Algorithms on 1, 2 and 4 GPUs of one node, in one run.
+
+usage: python -m benchmarks.distributed_gpu [--graphs NAMES] [--devices 1,2,4] [-o FILE]
+
+Whole calls, warm, wall time with all devices synchronised: the median over the sources of the
+median of the calls. One GPU is a plain Matrix on it, several are `distribute`d blocks, once with
+exchange="nccl" and, where there is one, in the peer form. PageRank's time of an iteration is (the
+time of 30 - the time of 10) / 20, with tol=None. Weights are integers from 1 to 64, one for each
+undirected edge. Every answer is compared with that of one GPU before it is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import pathlib
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import spgraph as sg
+from benchmarks import graphs, machine
+from spgraph.containers.arrays import import_cupy
+from spgraph.distributed import DistributedMatrix, draw
+
+HERE = pathlib.Path(__file__).parent
+# scale, edge factor
+GRAPHS = {
+    "rmat_n24_32": (24, 32),
+    "kron24_16": (24, 16),
+    "kron25_16": (25, 16),
+    "kron25_32": (25, 32),
+    "kron26_16": (26, 16),
+    "kron26_32": (26, 32),
+}
+CHUNK = 1 << 26  # entries that weights are made for at a time
+Calls = dict[str, Callable[[Any, Any, int], Any]]
+
+# of the pattern, the weighted graph and a source
+TASKS: Calls = {
+    "bfs": lambda A, W, source: sg.bfs(A, source),
+    "bfs levels": lambda A, W, source: sg.bfs(A, source, parents=False),
+    "bfs push": lambda A, W, source: sg.bfs(A, source, parents=False, direction="push"),
+    "sssp": lambda A, W, source: sg.sssp(W, source, parents=False),
+    "components": lambda A, W, source: sg.connected_components(A),
+    "betweenness": lambda A, W, source: sg.betweenness_centrality(A, sources=[source]),
+    "pagerank 10": lambda A, W, source: sg.pagerank(A, tol=None, max_iter=10),
+    "pagerank 30": lambda A, W, source: sg.pagerank(A, tol=None, max_iter=30),
+}
+ONE_SOURCE = ("components", "pagerank 10", "pagerank 30")
+SEARCHES = ("bfs", "bfs levels", "bfs push", "sssp")  # what has a peer form
+
+
+def main() -> None:
+    options = _options()
+    result: dict[str, Any] = {
+        "benchmark": "distributed_gpu",
+        **machine.facts(options.commit),
+        "unit": "ms",
+        "graphs": {},
+        "results": [],
+        "faults": [],
+    }
+    for name in options.graphs.split(","):
+        measure(name, options, result)
+        machine.write(options.output, result)
+        for device in range(import_cupy().cuda.runtime.getDeviceCount()):
+            with import_cupy().cuda.Device(device):
+                import_cupy().get_default_memory_pool().free_all_blocks()
+    print(*result["faults"], sep="\n")
+
+
+def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> None:
+    """All tasks on one graph, by one GPU and by several."""
+    scale, edge_factor = GRAPHS[name]
+    recipe = sg.generators.kronecker_recipe(scale, edge_factor, seed=1)
+    tasks = options.tasks.split(",") if options.tasks else list(TASKS)
+    sources: list[int] = []
+    answers: dict[tuple[str, int], Any] = {}
+    for devices in map(int, options.devices.split(",")):
+        names = [f"cuda:{d}" for d in range(devices)]
+        for exchange in options.exchange.split(",") if devices > 1 else ("",):
+            began = time.perf_counter()
+            given = {"exchange": exchange} if exchange else {}
+            A: Any = draw(recipe, devices, devices=names, **given)
+            W = weighted(A) if "sssp" in tasks else None
+            if devices == 1:
+                A, W = (None if G is None else one_device(G) for G in (A, W))
+                found = sg.bfs(A, int(A.row_degrees().values.argmax()), parents=False)
+                sources = graphs.draw_sources(found.level.to_coo()[0].get(), options.sources)
+                result["graphs"][name] = {
+                    "vertices": A.nrows,
+                    "directed_edges": A.nvals,
+                    "origin": f"kronecker({scale}, {edge_factor}), seed 1",
+                    "sources": sources,
+                }
+            print(f"{name}, {devices} {exchange}: {time.perf_counter() - began:.1f} s", flush=True)
+            for task in tasks:
+                if exchange == "peer" and task not in SEARCHES:
+                    continue
+                try:
+                    ms = timed(task, A, W, sources, answers, options.calls)
+                except Exception as error:  # the next task may still be measured
+                    place = traceback.extract_tb(error.__traceback__)[-1]
+                    where = f"{pathlib.Path(place.filename).name}:{place.lineno}"
+                    fault = f"{name} {devices} {exchange} {task}: {error!r} at {where}"
+                    result["faults"].append(fault[:400])
+                    print("  ", fault[:400], flush=True)
+                    continue
+                row = {"algorithm": task, "graph": name, "devices": devices, "ms": round(ms, 4)}
+                result["results"].append(row | ({"exchange": exchange} if exchange else {}))
+                print(f"   {task:12s} {ms:9.3f} ms", flush=True)
+            del A, W
+
+
+def timed(
+    task: str, A: Any, W: Any, sources: list[int], answers: dict[Any, Any], calls: int
+) -> float:
+    """Milliseconds of a call, after its answers were compared with those of one GPU."""
+    runtime = import_cupy().cuda.runtime
+    devices = range(runtime.getDeviceCount())
+
+    def settled() -> None:
+        for device in devices:
+            import_cupy().cuda.Device(device).synchronize()
+
+    medians = []
+    for source in sources[:1] if task in ONE_SOURCE else sources:
+        found = TASKS[task](A, W, source)
+        compare(found, answers, (task, source))
+        del found
+        times = []
+        for _ in range(calls):
+            settled()
+            start = time.perf_counter()
+            last = TASKS[task](A, W, source)
+            settled()
+            times.append(1e3 * (time.perf_counter() - start))
+            del last
+        medians.append(float(np.median(times)))
+    return float(np.median(medians))
+
+
+def compare(found: Any, answers: dict[Any, Any], key: tuple[str, int]) -> None:
+    """ValueError unless the answer is that of one GPU, which comes first."""
+    vectors = found if isinstance(found, tuple) else (found,)
+    home = [v.gather() if hasattr(v, "gather") else v.to("cpu") for v in vectors if v is not None]
+    if key not in answers:
+        answers[key] = home
+        return
+    for mine, expected in zip(home, answers[key], strict=True):
+        exact = mine.dtype.kind != "f"
+        if not (mine.isequal(expected) if exact else mine.isclose(expected, rtol=1e-6)):
+            raise ValueError(f"{key}: another answer than that of one GPU")
+
+
+def one_device(G: DistributedMatrix) -> sg.Matrix:
+    """The only block, as a plain Matrix."""
+    A = G.blocks[0]
+    A.symmetric = True
+    return A
+
+
+def weighted(G: DistributedMatrix) -> DistributedMatrix:
+    """The graph with the weights of `graphs.weighted`, made a part at a time."""
+
+    def own(k: int, block: sg.Matrix) -> sg.Matrix:
+        xp = import_cupy()
+        users = G.device.users(k, G.nrows)
+        values = xp.empty(block.nvals, np.int32)
+        row = 0
+        while row < block.nrows:
+            first = int(block.indptr[row])
+            last = int(xp.searchsorted(block.indptr, first + CHUNK, side="right")) - 1
+            last = min(max(last, row + 1), block.nrows)
+            offsets = block.indptr[row : last + 1] - first
+            end = first + int(offsets[-1])
+            part = sg.Matrix(last - row, G.ncols, offsets, block.indices[first:end], values[:1])
+            ids = users[part.row_indices() + row]
+            values[first:end] = graphs.weights(ids, part.indices)
+            row = last
+        return sg.Matrix(block.nrows, block.ncols, block.indptr, block.indices, values)
+
+    blocks = G.device.map(own, G.blocks)
+    return DistributedMatrix(G.nrows, G.ncols, blocks, G.device, symmetric=True)
+
+
+def _options() -> argparse.Namespace:
+    today = datetime.datetime.now(datetime.UTC).date()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--graphs", default=",".join(GRAPHS))
+    parser.add_argument("--devices", default="1,2,4")
+    parser.add_argument("--tasks", default="", help="all of them by default")
+    parser.add_argument("--exchange", default="nccl,peer")
+    parser.add_argument("--sources", type=int, default=4)
+    parser.add_argument("--calls", type=int, default=5)
+    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=pathlib.Path,
+        default=HERE / "results" / f"distributed_gpu_{today}.json",
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
