@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import distributed_cases as cases
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import spgraph as sg
+from spgraph import errors
+from spgraph.semirings import min_plus, plus_times, unary
 
 BLOCKS = [1, 2, 3, 4, 7]
 
@@ -53,3 +60,153 @@ def test_metis() -> None:
     H = S.distribute(3, partition="metis")
     cases.check_loops(S, H, spread_like(H))
     assert H.partition.report().border.sum() <= S.nvals
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_more_blocks_than_vertices(n: int) -> None:
+    A = sg.Matrix.from_coo(range(n - 1), range(1, n), nrows=n, ncols=n)
+    G = A.distribute(5)
+    assert sum(G.partition.sizes) == n and len(G.partition.sizes) == 5
+    cases.same(G.T, A.T)
+    cases.same(sg.connected_components(G), sg.connected_components(A))
+    cases.same(sg.pagerank(G), sg.pagerank(A), close=1e-6)
+    if n:
+        for blocks, plain in zip(sg.bfs(G, 0), sg.bfs(A, 0), strict=True):
+            cases.same(blocks, plain)
+
+
+def test_without_edges() -> None:
+    A = sg.Matrix.empty(9, 9, np.int64)
+    G = A.distribute(3)
+    cases.same(sg.sssp(G, 4).distance, sg.sssp(A, 4).distance)
+    cases.same(G @ G, A @ A)
+    assert sg.reduce(G) == 0 and sg.triangle_count(G) == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(1, 40),
+    seed=st.integers(0, 10**6),
+    blocks=st.integers(1, 9),
+    density=st.floats(0, 0.3),
+    data=st.data(),
+)
+def test_any_assignment(n: int, seed: int, blocks: int, density: float, data: Any) -> None:
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(1, 9, (n, n)) * (rng.random((n, n)) < density)
+    A = sg.Matrix.from_dense(weights)
+    owner = data.draw(st.lists(st.integers(0, blocks - 1), min_size=n, max_size=n))
+    source = data.draw(st.integers(0, n - 1))
+    G = A.distribute(blocks, partition=np.array(owner))
+    assert G.partition.sizes == tuple(np.bincount(owner, minlength=blocks).tolist())
+    for function in (sg.bfs, sg.sssp):
+        for found, expected in zip(function(G, source), function(A, source), strict=True):
+            cases.same(found, expected)
+    cases.same(sg.connected_components(G), sg.connected_components(A))
+    u = cases.vector(n, 0.5, seed=seed)
+    for way in ("push", "pull"):
+        cases.same(
+            sg.vxm(u.to(G.device), G, plus_times, direction=way),
+            sg.vxm(u, A, plus_times, direction=way),
+        )
+
+
+def test_a_rectangular_matrix() -> None:
+    A = sg.Matrix.from_dense(np.arange(35).reshape(5, 7) % 4)
+    G = A.distribute(3)
+    u = cases.vector(7, 0.6)
+    cases.same(sg.mxv(G, u.to(G.device), min_plus), sg.mxv(A, u, min_plus))
+    cases.same(G @ G.T, A @ A.T)
+    cases.same(G.T, A.T)
+
+
+def test_what_a_placement_refuses() -> None:
+    A = cases.graph()
+    G, H = A.distribute(2), A.distribute(2)
+    with pytest.raises(errors.BackendMismatch, match=r"B is on 2 blocks on cpu, A on"):
+        sg.mxm(G, H)
+    cases.same(G @ H.to(G.device), A @ A)
+    with pytest.raises(errors.BackendMismatch, match="move one with"):
+        sg.vxm(cases.vector(A.nrows, 0.1), G)
+    for blocks in (0, -1, 2.0, True):
+        with pytest.raises(ValueError, match="blocks: expected an integer >= 1"):
+            A.distribute(blocks)
+    with pytest.raises(errors.DimensionMismatch, match="devices: expected 2"):
+        A.distribute(2, devices=["cpu"])
+    with pytest.raises(ValueError, match="exchange: expected one of"):
+        A.distribute(2, exchange="smoke signals")
+    with pytest.raises(ValueError, match="takes a GPU of its own for each block"):
+        A.distribute(2, exchange="peer")
+    with pytest.raises(AttributeError, match="gather"):
+        _ = G.indptr
+    with pytest.raises(errors.BackendMismatch, match="bring it home"):
+        np.asarray(sg.bfs(G, 5).level)
+    with pytest.raises(TypeError, match="gather"):
+        pickle.dumps(G)
+    with pytest.raises(errors.IndexOutOfBound, match="0 <= source < 70"):
+        sg.bfs(G, 70)
+    with pytest.raises(errors.IndexOutOfBound, match="expected 0 <= index < 70"):
+        sg.extract(sg.bfs(G, 5).level, [70])
+    with pytest.raises(errors.NegativeWeight):
+        sg.sssp(sg.apply(G, unary.ainv), 5)
+
+
+def test_a_failed_assign_leaves_everything_as_it_was() -> None:
+    A = cases.graph()
+    G = A.distribute(3)
+    w = cases.vector(A.nrows, 0.5).to(G.device)
+    before = w.gather()
+    with pytest.raises(ValueError, match="more than once"):
+        sg.assign(w, 1, [3, 3])
+    with pytest.raises(errors.IndexOutOfBound):
+        sg.assign(w, 1, [3, 70])
+    assert w.gather().isequal(before)
+
+
+def test_repr_says_where_it_is_and_asks_nobody() -> None:
+    G = cases.graph().distribute(3)
+    assert repr(G).startswith("Matrix 70x70, int64, 3 blocks on cpu, ")
+    assert repr(sg.bfs(G, 5).level.dup()).startswith("Vector 70, int32, 3 blocks on cpu, ")
+    assert "3 blocks" in G._repr_html_() and "[" not in repr(G.partition.sizes)
+    before = G.device.communicator.calls
+    repr(G)
+    assert G.device.communicator.calls == before
+
+
+def test_report_counts_the_border() -> None:
+    A = cases.graph()
+    G = A.distribute(3, partition=np.arange(A.nrows) % 3)
+    rows, columns, _ = A.to_coo()
+    report = G.partition.report()
+    for p in range(3):
+        for q in range(3):
+            across = columns[(rows % 3 == p) & (columns % 3 == q)]
+            assert report.border[p, q] == (0 if p == q else np.unique(across).size)
+    assert report.edges.sum() == A.nvals and tuple(report.vertices) == G.partition.sizes
+
+
+def test_dense_frontiers_travel_as_bits_and_sparse_ones_as_pairs() -> None:
+    A = sg.generators.kronecker(10, 16)
+    G = A.distribute(4)
+    say = G.device.communicator
+
+    def sent(u: Any) -> int:
+        before = say.bytes_sent
+        sg.vxm(u.to(G.device), G, min_plus, direction="pull")
+        return say.bytes_sent - before
+
+    few, many = cases.vector(A.nrows, 0.01), cases.vector(A.nrows, 0.9)
+    # each entry goes to three other blocks: 4 bytes of id and 8 of value, or 8 and a bit
+    assert sent(few) == 3 * 12 * few.nvals
+    assert 3 * 8 * A.nrows <= sent(many) <= 3 * (8 * A.nrows + A.nrows // 8 + 16)
+
+
+def test_paths_that_float64_cannot_count() -> None:
+    """A ladder of diamonds doubles the number of shortest paths 1100 times."""
+    k = 1100
+    top = 3 * np.arange(k)
+    rows = np.concatenate([top, top, top + 1, top + 2])
+    columns = np.concatenate([top + 1, top + 2, top + 3, top + 3])
+    A = sg.Matrix.from_coo(rows, columns, nrows=3 * k + 1, ncols=3 * k + 1)
+    found = sg.betweenness_centrality(A.distribute(2), sources=[0])
+    cases.same(found, sg.betweenness_centrality(A, sources=[0]), close=1e-9)
