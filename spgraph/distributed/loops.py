@@ -203,10 +203,10 @@ def contract(A: Any, undirected: bool) -> DistributedVector:
     together = placement.communicator.all_gather(labels, sizes=[n] * placement.blocks)
 
     def merge(k: int, every: Any) -> Vector:
-        xp = array_module(every)
-        # row v of the forest has the label of v in each block
-        columns = xp.sort(every.reshape(placement.blocks, n).T, axis=1).ravel()
-        indptr = xp.arange(n + 1, dtype=index_dtype(n * placement.blocks)) * placement.blocks
+        xp, found = array_module(every), every.reshape(placement.blocks, n)
+        # row v of the forest has the labels of v in all blocks; the least has to come first
+        columns = xp.concatenate([found.min(axis=0, keepdims=True), found]).T.ravel()
+        indptr = xp.arange(n + 1, dtype=index_dtype(columns.size)) * (placement.blocks + 1)
         forest = Matrix(n, n, indptr, columns, xp.ones(1, bool), iso=True)
         return lower(placement.plain(k).contract(forest, False), placement, k)
 

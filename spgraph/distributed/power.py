@@ -62,12 +62,18 @@ def power(
 def _gathered(parts: list[Array], placement: Placement, n: int, norm: Any) -> list[Array]:
     partition = placement.partition(n)
     whole = placement.communicator.all_gather(parts, sizes=partition.sizes)
+    if partition.ids is None:
+        return whole
     return placement.map(lambda k, x: partition.by_id(x), whole)
 
 
 def _totals(parts: list[Array], placement: Placement, n: int, norm: Any) -> list[Array]:
     every = placement.communicator.all_gather(parts, sizes=[SUMS] * placement.blocks)
-    return placement.map(lambda k, table: _summed(table.reshape(-1, SUMS), norm), every)
+    totals = []
+    for device, table in zip(placement.devices, every, strict=True):
+        with on_device(device):  # nothing here waits: a thread for each would cost more
+            totals.append(_summed(table.reshape(-1, SUMS), norm))
+    return totals
 
 
 def _summed(table: Array, norm: Any) -> Array:
