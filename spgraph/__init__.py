@@ -44,3 +44,7 @@ def __getattr__(name: str) -> Any:
 
         return importlib.import_module(f"spgraph.{name}")
     raise AttributeError(f"module 'spgraph' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

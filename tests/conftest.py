@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 from functools import cache
 from pathlib import Path
 
 import hypothesis
 import pytest
+from processes import MPIEXEC
 
 # Kernels compile inside the first example, so that no example has a time limit; CI draws the same
 # examples every time, a person new ones.
@@ -55,7 +55,7 @@ def no_mpi() -> str:
     """Why the mpi tests cannot run; empty if they can."""
     if importlib.util.find_spec("mpi4py") is None:
         return "mpi: mpi4py is not installed (pip install 'spgraph[mpi]')"
-    return "" if shutil.which("mpiexec") else "mpi: there is no mpiexec"
+    return "" if MPIEXEC else "mpi: there is no mpiexec (pip install mpich)"
 
 
 @pytest.fixture(scope="session")

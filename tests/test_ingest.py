@@ -7,7 +7,6 @@ import gzip
 import lzma
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,8 +21,10 @@ import pyarrow.csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import MPIEXEC
 
-from spgraph import Matrix, generators, random_edges, read
+import spgraph as sg
+from spgraph import Matrix, distributed, generators, random_edges, read
 from spgraph.distributed import drawing, ingest, reading
 from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.partition import Partition
@@ -290,10 +291,9 @@ def test_memory_of_four_processes(tmp_path: Path) -> None:
     for name, count in (("small.el", 100_000), ("large.el", 1_000_000)):
         table = pyarrow.table({"u": edges[0, :count], "v": edges[1, :count]})
         pyarrow.csv.write_csv(table, tmp_path / name, options)
-    mpiexec = shutil.which("mpiexec")
-    assert mpiexec is not None
+    assert MPIEXEC is not None
     run = subprocess.run(
-        [mpiexec, "-n", "4", sys.executable, cases.__file__, "small.el", "large.el"],
+        [MPIEXEC, "-n", "4", sys.executable, cases.__file__, "small.el", "large.el"],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -308,3 +308,31 @@ def test_memory_of_four_processes(tmp_path: Path) -> None:
     entries = generators.kronecker(17).nvals + np.unique(edges[0] << 17 | edges[1]).size
     assert numbers[:, 0].sum() == entries
     assert (numbers[:, 2] < 1.5 * numbers[:, 1] + 16e6).all(), numbers
+
+
+def test_read_and_draw_say_what_does_not_fit(tmp_path: Path) -> None:
+    recipe = generators.kronecker_recipe(4)
+    (tmp_path / "graph.el").write_text("0 1\n")
+
+    def reading_it(*arguments: Any, **options: Any) -> Any:
+        return distributed.read(tmp_path / "graph.el", *arguments, **options)
+
+    def drawing_it(*arguments: Any, **options: Any) -> Any:
+        return distributed.draw(recipe, *arguments, **options)
+
+    two = LocalCommunicator(2)
+    for name, made in (("read", reading_it), ("draw", drawing_it)):
+        with pytest.raises(ValueError, match="blocks: expected an integer >= 1, got 0"):
+            made(0)
+        with pytest.raises(DimensionMismatch, match=f"{name}: blocks: expected 2 as the commun"):
+            made(3, communicator=two)
+        with pytest.raises(ValueError, match=f"{name}: devices: the communicator given has"):
+            made(2, communicator=two, devices="cpu")
+        with pytest.raises(DimensionMismatch, match=f"{name}: devices: expected 2, one for each"):
+            made(2, devices=["cpu"])
+        with pytest.raises(ValueError, match=f"{name}: exchange: 'nccl' takes a GPU of its own"):
+            made(2, exchange="nccl")
+        G = made(7)  # more blocks than vertices of the one, empty ones among them
+        assert G.partition.vertices.blocks == 7 and sg.bfs(G, 0).level.nvals
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        distributed.read(tmp_path / "missing.el", 2)

@@ -25,37 +25,41 @@ ROWS = (
     {"semirings"},
     {"direction"},
     {"containers"},
+    {"random_edges"},
     {"checks", "backends"},
     {"steps"},
     {"operations"},
     {"build"},
     {"iterations"},
     {"algorithms"},
-    {"random_edges"},
-    {"io", "generators", "plot", "validation", "terminal"},
+    {"io", "generators", "plot", "validation", "terminal", "csgraph"},
+    {"distributed"},
     {"cli"},
     {"", "__main__"},  # "" is spgraph/__init__.py
 )
 RANK = {room: rank for rank, row in enumerate(ROWS) for room in row}
 
-# The methods of containers that lead upwards, inside functions only.
-UPWARDS = {"containers/sugar.py"}
+# What leads upwards, inside functions only: methods of containers, and the way from a device to the
+# module that computes there, which for blocks is made of everything above.
+UPWARDS = {"containers/sugar.py", "steps.py"}
 
 # Libraries that belong to some rooms only.
 ONLY_IN = {
-    "cupy": {"backends/cuda", "containers", "generators"},
-    "cupyx": {"backends/cuda", "containers", "io"},
+    "cupy": {"backends/cuda", "containers", "csgraph", "distributed"},
+    "cupyx": {"backends/cuda", "containers", "csgraph"},
     "numba": {"backends/cpu", "semirings"},
     "llvmlite": {"backends/cpu"},
     "cuda": {"backends/cuda"},
     "pyarrow": {"io"},
     "matplotlib": {"plot"},
-    "networkx": {"containers", "io"},
+    "networkx": {"containers", "io", "plot"},
+    "mpi4py": {"cli", "distributed"},
+    "pymetis": {"distributed"},
     "click": {"cli"},
     "rich": {"terminal"},
 }
 # ... and these only inside functions: a machine without them installs and runs everything else.
-LATE = {"cupy", "cupyx", "cuda", "matplotlib", "networkx", "rich"}
+LATE = {"cupy", "cupyx", "cuda", "matplotlib", "mpi4py", "networkx", "pymetis", "rich"}
 
 
 class Import(NamedTuple):
@@ -239,6 +243,16 @@ def test_backends_expose_the_same_functions() -> None:
     cpu, cuda = (public_functions(PACKAGE / "backends" / name) for name in ("cpu", "cuda"))
     assert cpu == cuda
     assert cpu, "no public function was found"
+
+
+def test_blocks_have_the_functions_of_a_backend() -> None:
+    """But for steps of others: those work on arrays, of which containers in blocks have none."""
+    steps = {"levels", "power_block", "reduce_segments", "scatter"}
+    cpu, blocks = (public_functions(PACKAGE / name) for name in ("backends/cpu", "distributed"))
+    assert steps < cpu.keys() and not steps & blocks.keys()
+    assert {name: blocks.get(name) for name in cpu.keys() - steps} == {
+        name: parameters for name, parameters in cpu.items() if name not in steps
+    }
 
 
 def test_kernels_mirror_each_other() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -95,7 +96,11 @@ def leave(code: int, message: str = "", *, own: bool = False) -> int:
 
     A process that comes with an error while others are at work ends them: they wait for it in vain.
     """
-    if not world.cache_info().currsize:
+    together = False
+    if processes() > 1:
+        with contextlib.suppress(BackendUnavailable):  # said already, if somebody needed it
+            together = bool(world())
+    if not together:
         _say(message, rank() == 0)
         return code
     all_of_them = np.empty((processes(), 2), np.int64)

@@ -90,6 +90,7 @@ def placed(
     """A, as `read` gives it, on `device` (None: the CPU), over so many GPUs, or over so many blocks
     on the CPU.
     """
+    check(device, gpus, blocks, partition)
     if isinstance(A, distributed.DistributedMatrix):
         return A
     if gpus is not None:

@@ -1,0 +1,144 @@
+"""Programs for processes under mpiexec: containers in blocks beside plain ones, graphs that come in
+blocks, a search that is killed, and command lines that fail in one process.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import distributed_cases as cases
+import numpy as np
+import pytest
+
+import spgraph as sg
+from spgraph import distributed
+from spgraph.distributed import MpiCommunicator
+from spgraph.errors import CommunicationError
+
+OPERATIONS = (
+    cases.check_products,
+    cases.check_elements,
+    cases.check_structure,
+    cases.check_matrix_products,
+    cases.check_loops,
+)
+
+
+def operations(say: MpiCommunicator, how: str) -> None:
+    """Every operation and loop; every process looks at the whole of all results."""
+    A = cases.graph()
+    # the last of several blocks is empty
+    own = np.random.default_rng(2).integers(0, max(1, say.blocks - 1), A.nrows)
+    G = A.distribute(say.blocks, partition=own if how == "own" else how, communicator=say)
+    for check in OPERATIONS:
+        check(A, G, lambda container: container.to(G.device))
+    report = G.partition.report()
+    assert report.edges.sum() == A.nvals and report.vertices.sum() == A.nrows
+
+
+def algorithms(say: MpiCommunicator, how: str) -> None:
+    """Every algorithm; and none of the processes draws random numbers of its own."""
+    A, S = cases.graph(), cases.graph(symmetric=True)
+    G, H = (X.distribute(say.blocks, partition=how, communicator=say) for X in (A, S))
+    cases.check_algorithms(A, G, S, H)
+    few(say, how)
+    for drawn in (
+        sg.maximal_independent_set(H).gather().to_numpy(fill=0),
+        sg.greedy_color(H).gather().to_numpy(),
+        sg.betweenness_centrality(H, k=3).gather().to_numpy(fill=0),
+    ):
+        found = drawn.astype(np.float64)
+        assert (say.agree(found, "max") == say.agree(found, "min")).all()
+
+
+def few(say: MpiCommunicator, how: str) -> None:
+    """An algorithm of each kind."""
+    S = cases.graph(symmetric=True)
+    H = S.distribute(say.blocks, partition=how, communicator=say)
+    for plain, spread in ((sg.bfs(S, 5), sg.bfs(H, 5)), (sg.sssp(S, 5), sg.sssp(H, 5))):
+        for one, blocks in zip(plain, spread, strict=True):
+            cases.same(blocks, one)
+    cases.same(sg.connected_components(H), sg.connected_components(S))
+    cases.same(sg.pagerank(H), sg.pagerank(S), close=1e-6)
+    ids = [5, 9]
+    for run in (sg.betweenness_centrality, sg.multi_source_bfs):
+        cases.same(run(H, sources=ids), run(S, sources=ids), close=1e-9)
+    assert sg.triangle_count(H) == sg.triangle_count(S)
+
+
+def inputs(say: MpiCommunicator, folder: str) -> None:
+    """Graphs read and drawn in blocks; an error of one process ends the call in all of them."""
+    options: dict[str, Any] = {"communicator": say}
+    for name, both, how in (
+        ("graph.wel", None, "edges"),
+        ("graph.wel", True, "random"),
+        ("graph.wel", None, "biased"),
+        ("graph.npz", None, "random"),
+        ("dense.mtx", None, "edges"),
+    ):
+        path = Path(folder, name)
+        A = sg.read(path, symmetric=both)
+        G = distributed.read(path, say.blocks, symmetric=both, partition=how, **options)
+        assert G.symmetric == A.symmetric and G.partition.vertices.blocks == say.blocks
+        cases.same(G, A)
+        cases.same(sg.bfs(G, 5).level, sg.bfs(A, 5).level)
+    for symmetric in (True, False):
+        recipe = sg.generators.kronecker_recipe(7, 4, symmetric=symmetric)
+        G = distributed.draw(recipe, say.blocks, partition="random", **options)
+        A = sg.generators.kronecker(7, 4, symmetric=symmetric)
+        cases.same(G, A)
+        cases.same(sg.connected_components(G), sg.connected_components(A))
+    last = say.processes - 1
+    missing = Path(folder, "graph.npz" if say.rank < last else "missing.npz")
+    with pytest.raises(FileNotFoundError if say.rank == last else CommunicationError):
+        distributed.read(missing, say.blocks, **options)
+    with pytest.raises(ValueError, match="needs the whole graph"):
+        distributed.draw(recipe, say.blocks, partition="metis", **options)
+
+
+def searches(say: MpiCommunicator) -> None:
+    """Searches without an end, in which a process is to be killed."""
+    A = cases.graph(symmetric=True).distribute(say.blocks, communicator=say)
+    for run in itertools.count():
+        sg.bfs(A, 5)
+        if run == 3:
+            print(f"process {say.rank} has the id {os.getpid()};", flush=True)
+
+
+def command(*arguments: str) -> None:
+    """The command line, with RANK in `arguments` replaced by the number of the process; where they
+    end with `fails`, the search of process 1 does.
+    """
+    from spgraph.cli import launch, main
+
+    words = [word.replace("RANK", str(launch.rank())) for word in arguments]
+    if words[-1] == "fails":
+        words.pop()
+        if launch.rank() == 1:
+            sg.bfs = _fails  # type: ignore[assignment]
+    sys.exit(main(words))
+
+
+def _fails(*_: Any, **__: Any) -> None:
+    raise ValueError("what process 1 alone has met")
+
+
+def main(*runs: str) -> None:
+    """`runs` are functions of this file, each with a number of blocks and its arguments behind
+    colons.
+    """
+    for run in runs:
+        name, blocks, *arguments = run.split(":")
+        with MpiCommunicator(blocks=int(blocks)) as say:
+            globals()[name](say, *arguments)
+    print(f"process {say.rank} is done;", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "command":
+        command(*sys.argv[2:])
+    main(*sys.argv[1:])
