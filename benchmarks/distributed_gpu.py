@@ -6,7 +6,9 @@ Whole calls, warm, wall time with all devices synchronised: the median over the 
 median of the calls. One GPU is a plain Matrix on it, several are `distribute`d blocks, once with
 exchange="nccl" and, where there is one, in the peer form. PageRank's time of an iteration is (the
 time of 30 - the time of 10) / 20, with tol=None. Weights are integers from 1 to 64, one for each
-undirected edge. Every answer is compared with that of one GPU before it is timed.
+undirected edge. Every answer is compared with that of one GPU before it is timed. On the grid,
+whose frontiers are small, "round" is the median time of a level in microseconds. With --memory a
+Kronecker graph of scale 29 meets a limit of 48 GiB of memory a GPU: on one of them, then on all.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ import spgraph as sg
 from benchmarks import graphs, machine
 from spgraph.containers.arrays import import_cupy
 from spgraph.distributed import DistributedMatrix, draw
+from spgraph.iterations.search import search
+from spgraph.semirings import any_pair
 
 HERE = pathlib.Path(__file__).parent
 # scale, edge factor
@@ -36,6 +40,8 @@ GRAPHS = {
     "kron26_16": (26, 16),
     "kron26_32": (26, 32),
 }
+GRID = "grid1000"  # 1000 x 1000, like a road network
+LIMIT = 48 << 30  # bytes of each GPU's memory, with --memory
 CHUNK = 1 << 26  # entries that weights are made for at a time
 Calls = dict[str, Callable[[Any, Any, int], Any]]
 
@@ -67,16 +73,54 @@ def main() -> None:
     for name in options.graphs.split(","):
         measure(name, options, result)
         machine.write(options.output, result)
-        for device in range(import_cupy().cuda.runtime.getDeviceCount()):
-            with import_cupy().cuda.Device(device):
-                import_cupy().get_default_memory_pool().free_all_blocks()
+        on_all_devices(lambda pool: pool.free_all_blocks())
+    if options.memory:
+        result["memory"] = memory()
+        machine.write(options.output, result)
     print(*result["faults"], sep="\n")
+
+
+def on_all_devices(function: Callable[[Any], None]) -> None:
+    """`function` of the memory pool of each GPU."""
+    cupy = import_cupy()
+    for device in range(cupy.cuda.runtime.getDeviceCount()):
+        with cupy.cuda.Device(device):
+            function(cupy.get_default_memory_pool())
+
+
+def memory() -> dict[str, Any]:
+    """What becomes of a graph that one GPU cannot hold."""
+    recipe = sg.generators.kronecker_recipe(29, 16, seed=1)
+    on_all_devices(lambda pool: pool.set_limit(size=LIMIT))
+    found: dict[str, Any] = {"graph": "kronecker(29, 16), seed 1", "limit_bytes": LIMIT}
+    try:
+        draw(recipe, 1, devices=["cuda:0"])
+        found["one GPU"] = "passes"
+    except Exception as error:
+        found["one GPU"] = f"{type(error).__name__}: {error}"
+    on_all_devices(lambda pool: pool.free_all_blocks())
+    count = import_cupy().cuda.runtime.getDeviceCount()
+    try:
+        began = time.perf_counter()
+        G = draw(recipe, count, devices="cuda")
+        found["seconds to draw"] = round(time.perf_counter() - began, 2)
+        level = sg.bfs(G, 0, parents=False).level
+        began = time.perf_counter()
+        level = sg.bfs(G, 0, parents=False).level
+        found |= {"devices": count, "directed_edges": G.nvals, "reached": level.nvals}
+        found["bfs levels ms"] = round(1e3 * (time.perf_counter() - began), 3)
+        peaks: list[int] = []
+        on_all_devices(lambda pool: peaks.append(pool.total_bytes()))
+        found["bytes held by the pool of each GPU"] = peaks
+    except Exception as error:
+        found[f"{count} GPUs"] = f"{type(error).__name__}: {error}"
+    on_all_devices(lambda pool: pool.set_limit(size=0))
+    print(found, flush=True)
+    return found
 
 
 def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> None:
     """All tasks on one graph, by one GPU and by several."""
-    scale, edge_factor = GRAPHS[name]
-    recipe = sg.generators.kronecker_recipe(scale, edge_factor, seed=1)
     tasks = options.tasks.split(",") if options.tasks else list(TASKS)
     sources: list[int] = []
     answers: dict[tuple[str, int], Any] = {}
@@ -85,7 +129,7 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
         for exchange in options.exchange.split(",") if devices > 1 else ("",):
             began = time.perf_counter()
             given = {"exchange": exchange} if exchange else {}
-            A: Any = draw(recipe, devices, devices=names, **given)
+            A = graph(name, names, given)
             W = weighted(A) if "sssp" in tasks else None
             if devices == 1:
                 A, W = (None if G is None else one_device(G) for G in (A, W))
@@ -94,7 +138,7 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
                 result["graphs"][name] = {
                     "vertices": A.nrows,
                     "directed_edges": A.nvals,
-                    "origin": f"kronecker({scale}, {edge_factor}), seed 1",
+                    "origin": name if name == GRID else f"kronecker{GRAPHS[name]}, seed 1",
                     "sources": sources,
                 }
             print(f"{name}, {devices} {exchange}: {time.perf_counter() - began:.1f} s", flush=True)
@@ -113,7 +157,32 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
                 row = {"algorithm": task, "graph": name, "devices": devices, "ms": round(ms, 4)}
                 result["results"].append(row | ({"exchange": exchange} if exchange else {}))
                 print(f"   {task:12s} {ms:9.3f} ms", flush=True)
+            if name == GRID:
+                row = {"algorithm": "round", "graph": name, "devices": devices}
+                row |= {"us": round(round_us(A, sources[0]), 2)}
+                result["results"].append(row | ({"exchange": exchange} if exchange else {}))
+                print(f"   a round      {row['us']:9.3f} us", flush=True)
+            if devices > 1:
+                A.device.communicator.close()
             del A, W
+
+
+def graph(name: str, devices: list[str], given: dict[str, Any]) -> Any:
+    """The graph in a block on each of the devices."""
+    if name == GRID:
+        A = sg.generators.grid(1000, 1000, device="cuda:0")
+        return A.distribute(len(devices), devices=devices, **given)
+    recipe = sg.generators.kronecker_recipe(*GRAPHS[name], seed=1)
+    return draw(recipe, len(devices), devices=devices, **given)
+
+
+def round_us(A: Any, source: int) -> float:
+    """The median time of a level of a search, whose frontiers are small."""
+    start = sg.Vector.unit(source, True, size=A.nrows, dtype=bool, device=A.device)
+    search(A, start, any_pair)
+    levels = search(A, start, any_pair, trace=True).trace
+    assert levels is not None
+    return 1e6 * float(np.median([level.seconds for level in levels[:-1]]))
 
 
 def timed(
@@ -191,7 +260,8 @@ def weighted(G: DistributedMatrix) -> DistributedMatrix:
 def _options() -> argparse.Namespace:
     today = datetime.datetime.now(datetime.UTC).date()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", default=",".join(GRAPHS))
+    parser.add_argument("--graphs", default=",".join([*GRAPHS, GRID]))
+    parser.add_argument("--memory", action="store_true", help="scale 29 under a limit, too")
     parser.add_argument("--devices", default="1,2,4")
     parser.add_argument("--tasks", default="", help="all of them by default")
     parser.add_argument("--exchange", default="nccl,peer")
