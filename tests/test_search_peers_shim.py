@@ -115,6 +115,10 @@ def graph(name: str) -> tuple[Any, bool, list[int]]:
         return S, True, [int(np.diff(S.indptr).argmax())]
     skewed = (random(900, 9000) * rng.random((9000, 2)) ** 2).astype(int)
     broom = np.concatenate([both(star(700)), both(chain(40) + 699)])
+    middle = np.arange(1, 401)  # from 0 through 400 vertices to 401, 402 and 403, and on to 404
+    layers = [(0 * middle, middle), *((middle, 0 * middle + hub) for hub in (401, 402, 403))]
+    layers += [(np.array([401, 402, 403]), np.array([404, 404, 404]))]
+    funnel = np.concatenate([np.stack(layer, axis=1) for layer in layers])
     n, pairs, symmetric, sources = {
         "one": (1, np.empty((0, 2), int), True, [0]),
         "no edges": (70, np.empty((0, 2), int), True, [69]),
@@ -123,6 +127,7 @@ def graph(name: str) -> tuple[Any, bool, list[int]]:
         "star": (600, both(star(600)), True, [77]),
         "star in": (600, star(600)[:, ::-1], False, [599]),
         "broom": (740, broom, True, [738]),
+        "funnel": (420, both(funnel), True, [0]),
         "grid": (400, grid(20), True, [0]),
         "directed": (500, random(500, 1500), False, [5, 400]),
         "dense directed": (200, random(200, 9000), False, [0]),
@@ -237,8 +242,8 @@ def check(
 
 
 NAMES = (
-    "one", "no edges", "path", "directed path", "star", "star in", "broom", "grid", "directed",
-    "dense directed", "skewed", "many sources", "kronecker",
+    "one", "no edges", "path", "directed path", "star", "star in", "broom", "funnel", "grid",
+    "directed", "dense directed", "skewed", "many sources", "kronecker",
 )  # fmt: skip
 
 
@@ -265,6 +270,13 @@ def test_relabelled_vertices() -> None:
     for ordered in (False, True):
         check("skewed", (0.3, 0.4), relabelled=True, ordered=ordered)
         check("directed", (0.3, 0.4), relabelled=True, ordered=ordered)
+
+
+def test_many_push_to_one() -> None:
+    """The least parent wins wherever it lies, and a hub is found without a look at its row."""
+    for offsets in ((0.5, 0.957), (0.01, 0.2), (0.96, 0.98)):
+        check("funnel", offsets, directions=("auto", "push"), relabelled=True)
+    check("star", (0.1, 0.6), directions=("push",), relabelled=True, depths=(10**6, 2, 1))
 
 
 def test_wide_indices() -> None:

@@ -114,20 +114,26 @@ class PeerBuffers:
         """
         cupy = import_cupy()
         devices = [cupy.cuda.Device(device) for device in self.devices]
-        streams = []
-        for p, device in enumerate(devices):
+        streams, idle = [], all(event.done for event in self._done.values())
+        for device in devices:
             with device:
                 streams.append(cupy.cuda.get_current_stream())
-                if p:
+                idle = idle and streams[-1].done
+        if not idle:
+            for p in range(1, len(devices)):
+                with devices[p]:
                     self._ready[p].record(streams[p])
-        with devices[0]:
-            for event in (*self._ready[1:], *self._done.values()):
-                streams[0].wait_event(event)
-            self._ready[0].record(streams[0])
+            with devices[0]:
+                for event in (*self._ready[1:], *self._done.values()):
+                    streams[0].wait_event(event)
+                self._ready[0].record(streams[0])
+            for p in range(1, len(devices)):
+                with devices[p]:
+                    streams[p].wait_event(self._ready[0])
+        for p, device in enumerate(devices):  # one close after the other: they wait for each other
+            with device:
+                kernels[p]((grids[p],), (threads,), arguments[p], shared_mem=shared)
         for p, device in enumerate(devices):
             with device:
-                if p:
-                    streams[p].wait_event(self._ready[0])
-                kernels[p]((grids[p],), (threads,), arguments[p], shared_mem=shared)
                 self._finished[p].record(streams[p])
         self._done.update(zip(self.devices, self._finished, strict=True))

@@ -16,6 +16,9 @@ from spgraph.semirings.translate import cuda_function
 
 # as in kernels/search.cu
 THREADS, STAGE, MORE_PIECES = 1024, 256, 32
+# what a step of push costs, in probes of a pull whose first hit decides: with parents; and with
+# levels only, where a pull looks at the hubs among the neighbours first
+PUSH_STEP, PUSH_STEP_HUBS = 2.0, 4.0
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # 64-bit words of its Control, and where the ones that the host reads lie
 CONTROL, DEPTH, REACHED = 18, 16, 17
@@ -116,7 +119,9 @@ def program(
     kinds = dict(types)
     text += preamble.constants(SMALL=small_frontier(np.dtype(kinds["I"]), np.dtype(kinds["O"])))
     text += cuda_function(rule, "pull_rule", (np.dtype(np.float64),) * counts, np.dtype(bool))
-    arguments = "mf, left, open, m" if counts == 4 else "mf, open"
+    step = PUSH_STEP_HUBS if semiring is None else PUSH_STEP
+    first_hit = f"mf, (left) / {step}, (open) / {step}, m"
+    arguments = first_hit if counts == 4 else "mf, open"
     text += f"#define PULL_PAYS(mf, left, open, m) pull_rule({arguments})\n"
     return text + (
         preamble.types(Z=np.dtype(np.uint8)) if semiring is None else preamble.semiring(semiring)

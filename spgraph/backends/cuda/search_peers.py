@@ -13,7 +13,12 @@ import numpy as np
 
 from spgraph import direction as directions
 from spgraph.backends.cuda import jit, preamble
-from spgraph.backends.cuda.search import DIRECTIONS, small_frontier
+from spgraph.backends.cuda.search import (
+    DIRECTIONS,
+    PUSH_STEP,
+    PUSH_STEP_HUBS,
+    small_frontier,
+)
 from spgraph.containers.arrays import Array, array_module, index_dtype, move, words
 from spgraph.errors import CommunicationError
 from spgraph.semirings.translate import cuda_function
@@ -25,9 +30,6 @@ THREADS = 1024
 LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
 PLACES = ("frontier", "other", "messages", "inbox", "parents")
 OWN = ("known", "reached", "best", "queue", "offset", "meeting", "control")
-# what a step of push costs, in probes of a pull: with parents; and with levels only, where a pull
-# looks at the hubs among the neighbours first
-PUSH_STEP, PUSH_STEP_HUBS = 2.0, 4.0
 DEADLINE = 5.0  # seconds that a device waits for another
 
 
@@ -50,8 +52,9 @@ class Buffers(Protocol):
 
 
 class PeerBlock(NamedTuple):
-    """The rows that one device owns: of A, and of its transpose (None: there is only push). Columns are ids of all blocks' vertices; `ids`, if they are not the user's own, are
-    the user's ids of *all* vertices, on this device.
+    """The rows that one device owns: of A, and of its transpose (None: there is only push). Columns
+    are ids of all blocks' vertices; `ids`, if they are not the user's own, are the user's ids of
+    *all* vertices, on this device.
     """
 
     indptr: Array
@@ -250,8 +253,9 @@ def new_plan(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
     key, needed = (tuple(sizes), kinds, capacity), [part["end"] for part in parts]
     memory = buffers.reserve(key, needed)
     vertex = kinds[0].itemsize + 2 * kinds[1].itemsize
-    # two frontiers of kernels/search_peers.cu, or 32 words a warp
-    shared = max(2 * (capacity * vertex + 4 * (capacity + capacity // 16)), 4 * THREADS)
+    # of kernels/search_peers.cu: two frontiers, or Pull
+    small = 2 * (capacity * vertex + 4 * (capacity + capacity // 16))
+    shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
     rows = None if first.t_indptr is None else rows_to_look_at(graph, hubs=not parents)
     findable = graph.size if rows is None else sum(count for _, _, count in rows)
     kernels, grids, given = [], [], []
@@ -286,7 +290,7 @@ def address(array: Any) -> int:
 def layout(
     sizes: Sequence[int], all_words: int, kinds: tuple[np.dtype, ...], capacity: int
 ) -> list[dict[str, int]]:
-    """Where things lie in the memory of each block; what peers write is at the same place in all."""
+    """Where things lie in each block's memory; what peers write is at the same place in all."""
     ids, offsets, labels = (kind.itemsize for kind in kinds)
     peers, widest, result = len(sizes), max(map(words, sizes)), []
     for n in sizes:

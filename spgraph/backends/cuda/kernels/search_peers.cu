@@ -16,8 +16,8 @@
 //
 // The preamble gives PEERS, THREADS, I (ids), O (offsets), L (levels and users' ids), PARENTS (0:
 // levels only), FIRST (a row's first hit is its least), PADDED (bit positions are not ids),
-// PULL_PAYS, SMALL (capacity of a frontier in shared memory), and LONG_ROW (in-edges one warp looks at
-// before the grid takes the row).
+// PULL_PAYS, SMALL (capacity of a frontier in shared memory), and LONG_ROW (in-edges one warp looks
+// at before the grid takes the row).
 
 #include "peers.cuh"
 
@@ -103,8 +103,13 @@ struct SmallCount {
     u32 vertices, pieces;
 };
 
-union Work {
+struct Pull { // of each warp: the bits it has found, rows that wait for it
     u32 hit[WARPS][32];
+    I waiting[WARPS][64];
+};
+
+union Work {
+    Pull pull;
     u32 lanes[WARPS][32];
     SmallFrontier small[2];
 };
@@ -185,6 +190,7 @@ DEVICE void tell(i64 w, u32 bits) {
 }
 
 #include "search_peers_levels.cuh"
+#include "search_peers_push.cuh"
 #include "search_peers_small.cuh"
 
 // The sources are claimed as level 0.

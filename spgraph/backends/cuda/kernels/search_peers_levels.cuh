@@ -1,4 +1,4 @@
-// Levels of the whole grid: pull, push, and what turns one form of a frontier into another.
+// Levels of the whole grid: what all share, and those that pull.
 
 // Warps take these many neighbouring words of a part at a time.
 DEVICE i64 words_at_a_time(i64 words) {
@@ -64,23 +64,31 @@ DEVICE bool take(I u, bool& found, L& least) {
     return FIRST;
 }
 
-// One lane looks at up to PROBES in-edges from `e` on.
+// Ids that one load brings.
+constexpr int WIDE = 16 / sizeof(I);
+struct __align__(16) Ids {
+    I id[WIDE];
+};
+
+// One lane looks at up to PROBES in-edges from `e` on. It loads the aligned 16 bytes that they lie
+// in, and with them what lies beside the row: 32 lanes in as many rows take a load each as long.
 DEVICE bool scan_start(const Borders& borders, O& e, O end, bool& found, L& least, u32& probes) {
     bool stop = false;
-    for (int k = 0; k < PROBES && !stop && e < end; k += EACH) {
-        I u[EACH];
-        bool here[EACH];
+    for (int k = 0; k < PROBES && !stop && e < end; k += WIDE) {
+        const I* const at = s.t_indices + e;
+        const int before = (int)((u64)at % 16 / sizeof(I));
+        const int after = end - e < WIDE - before ? (int)(end - e) + before : WIDE;
+        const Ids u = *reinterpret_cast<const Ids*>(at - before);
+        bool here[WIDE];
 #pragma unroll
-        for (int j = 0; j < EACH; j++) u[j] = j < end - e ? s.t_indices[e + j] : -1;
+        for (int j = 0; j < WIDE; j++)
+            here[j] = j >= before && j < after && test_bit(s.frontier, borders.position(u.id[j]));
 #pragma unroll
-        for (int j = 0; j < EACH; j++)
-            here[j] = u[j] >= 0 && test_bit(s.frontier, borders.position(u[j]));
-#pragma unroll
-        for (int j = 0; j < EACH; j++) {
-            probes += !stop && u[j] >= 0;
-            if (!stop && here[j]) stop = take(u[j], found, least);
+        for (int j = 0; j < WIDE; j++) {
+            probes += !stop && j >= before && j < after;
+            if (!stop && here[j]) stop = take(u.id[j], found, least);
         }
-        e += EACH < end - e ? EACH : end - e;
+        e += after - before;
     }
     return stop;
 }
@@ -127,96 +135,133 @@ DEVICE L warp_least(L least) {
     return least;
 }
 
-// Look for the frontier among the in-edges of the open vertices.
+// What a warp has found in 32 words of the own part from `begin` on.
+struct Finds {
+    u32* hit;
+    i64 begin = 0;
+    L depth;
+    u64 edges = 0;
+    O first = 0, last = 0; // of the latest row, which is counted when it has come
+    u32 count = 0, probes = 0;
+    __device__ __forceinline__ Finds(L depth) : hit(work().pull.hit[warp_id()]), depth(depth) {}
+    __device__ __forceinline__ void add(I v, L least) {
+        atomicOr(&hit[(v >> 5) - begin], 1u << (v & 31));
+        s.level[v] = depth;
+#if PARENTS
+        s.parent[v] = least;
+#endif
+        edges += (u64)(last - first);
+        first = s.indptr[v];
+        last = s.indptr[v + 1];
+        count++;
+    }
+    __device__ __forceinline__ void finish() { bring(count, edges + (u64)(last - first), probes); }
+};
+
+// The heads of v's row; true where the rest of it has to be looked at.
+DEVICE bool look_at_heads(const Borders& borders, I v, const Heads& heads, Finds& finds) {
+    bool here[4], found = false;
+    L least = max_label();
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        here[k] = heads.id[k] >= 0 && !(k && here[0]) && test_bit(s.frontier, heads.id[k]);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        finds.probes += !found && heads.id[k] >= 0;
+        if (!found && here[k]) take(borders.vertex(heads.id[k]), found, least);
+    }
+    if (found) finds.add(v, least);
+    return !found && heads.id[3] >= 0;
+}
+
+// The rows of up to 32 vertices, one a lane that is `active`, from their entry `skip` on.
+DEVICE void look_at_rows(const Borders& borders, bool active, I v, O skip, Finds& finds) {
+    bool found = false;
+    L least = max_label();
+    O e = active ? s.t_indptr[v] + skip : 0, end = active ? s.t_indptr[v + 1] : 0;
+    const bool stop = scan_start(borders, e, end, found, least, finds.probes);
+    // rows that go on get the warp one after the other; what it does not finish, the grid
+    for (u32 rest = __ballot_sync(FULL_WARP, !stop && e < end); rest; rest &= rest - 1) {
+        const int from = __ffs(rest) - 1;
+        const O row = shuffle(e, from), all = shuffle(end, from);
+        const O to = all - row > LONG_ROW ? row + LONG_ROW : all;
+        bool row_found = found && lane_id() == from;
+        L row_least = row_found ? least : max_label();
+        const bool done = scan_row(row, to, row_found, row_least, finds.probes);
+        const u32 who = __ballot_sync(FULL_WARP, row_found);
+        if (PARENTS && who) row_least = warp_least(row_least);
+        if (lane_id() != from) continue;
+        found = who != 0;
+        least = row_least;
+        if (!done && to < all) {
+            const u64 k = atomicAdd(&s.control->long_rows, 1ull);
+            s.queue[k] = v; // the queue is free while a level pulls
+            s.offset[k] = to;
+#if PARENTS
+            s.parent[v] = least; // what the grid finds is compared with it
+#endif
+        }
+    }
+    __syncwarp();
+    if (found) finds.add(v, least);
+}
+
+// Look for the frontier among the in-edges of the open vertices: first at the heads of rows, then,
+// for 32 that wait at a time, at the rows themselves.
 CALLED void sweep(L depth) {
     const Borders borders;
     const int lane = lane_id();
     // the warps of a block take neighbouring words
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
     const i64 batch = words_at_a_time(s.words);
-    u64 edges = 0;
-    u32 count = 0, probes = 0;
-    u32* hit = work().hit[warp_id()];
+    const bool heads = FIRST && s.heads;
+    // for parents the heads are a row's own first entries; else any four
+    const O skip = heads && PARENTS ? 4 : 0;
+    Finds finds(depth);
+    I* const waiting = work().pull.waiting[warp_id()];
     for (i64 begin = me * batch; begin < s.words; begin += warps * batch) {
         const i64 w = begin + lane;
         const bool mine = lane < batch && w < s.words;
         const u32 seen = mine ? s.known[s.base + w] : 0;
         const u32 open = mine ? s.nonempty[w] & ~seen : 0;
         const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
-        hit[lane] = 0;
+        finds.begin = begin;
+        finds.hit[lane] = 0;
         __syncwarp();
-        for (int base = 0; base < total; base += 32) {
-            const bool active = base + lane < total;
-            const Ranked which(open, upto, begin, base + lane, active);
-            const I v = which.vertex;
-            O e = 0, end = 0;
-            bool found = false, stop = false;
-            L least = max_label();
-            if (active) {
-                e = s.t_indptr[v];
-                end = s.t_indptr[v + 1];
+        int held = 0;
+        I coming = Ranked(open, upto, begin, lane, lane < total).vertex;
+        Heads its = heads && lane < total ? s.heads[coming] : Heads{};
+        for (int base = 0; base < total || held; base += 32) {
+            if (base < total) {
+                bool waits = base + lane < total;
+                const I v = coming;
+                const Heads row = its;
+                const int next = base + 32 + lane; // fetched while this one is looked at
+                if (base + 32 < total)
+                    coming = Ranked(open, upto, begin, next, next < total).vertex;
+                if (heads && next < total) its = s.heads[coming];
+                if (heads && waits) waits = look_at_heads(borders, v, row, finds);
+                const u32 who = __ballot_sync(FULL_WARP, waits);
+                if (waits) waiting[held + __popc(who & lanes_below())] = v;
+                held += __popc(who);
+                __syncwarp();
             }
-            if (FIRST && s.heads && active) {
-                const Heads heads = s.heads[v];
-                bool here[4];
-#pragma unroll
-                for (int k = 0; k < 4; k++)
-                    here[k] =
-                        heads.id[k] >= 0 && !(k && here[0]) && test_bit(s.frontier, heads.id[k]);
-#pragma unroll
-                for (int k = 0; k < 4; k++) {
-                    probes += !stop && heads.id[k] >= 0;
-                    if (!stop && here[k]) stop = take(borders.vertex(heads.id[k]), found, least);
-                }
-                // for parents the heads are the row's own first entries; else any four
-                if (end - e <= 4)
-                    e = end;
-                else if (PARENTS)
-                    e += 4;
-            }
-            if (!stop) stop = scan_start(borders, e, end, found, least, probes);
-            // rows that go on get the warp one after the other; what it does not finish, the grid
-            for (u32 rest = __ballot_sync(FULL_WARP, !stop && e < end); rest; rest &= rest - 1) {
-                const int from = __ffs(rest) - 1;
-                const O row = shuffle(e, from), all = shuffle(end, from);
-                const O to = all - row > LONG_ROW ? row + LONG_ROW : all;
-                bool row_found = found && lane == from;
-                L row_least = row_found ? least : max_label();
-                const bool done = scan_row(row, to, row_found, row_least, probes);
-                const u32 who = __ballot_sync(FULL_WARP, row_found);
-                if (PARENTS && who) row_least = warp_least(row_least);
-                if (lane != from) continue;
-                found = who != 0;
-                least = row_least;
-                if (!done && to < all) {
-                    const u64 k = atomicAdd(&s.control->long_rows, 1ull);
-                    s.queue[k] = v; // the queue is free while a level pulls
-                    s.offset[k] = to;
-#if PARENTS
-                    s.parent[v] = least; // what the grid finds is compared with it
-#endif
-                }
-            }
+            if (held < 32 && base + 32 < total) continue;
+            const int many = held < 32 ? held : 32;
+            held -= many;
+            const I v = lane < many ? waiting[held + lane] : 0;
+            if (many) look_at_rows(borders, lane < many, v, skip, finds);
             __syncwarp();
-            if (found) {
-                atomicOr(&hit[which.word], 1u << which.bit);
-                s.level[v] = depth;
-#if PARENTS
-                s.parent[v] = least;
-#endif
-                edges += (u64)degree_of(v);
-                count++;
-            }
         }
         __syncwarp();
         if (mine) {
-            const u32 bits = hit[lane];
+            const u32 bits = finds.hit[lane];
             tell(w, bits);
             if (bits) s.known[s.base + w] = s.reached[s.base + w] = seen | bits;
         }
         __syncwarp();
     }
-    bring(count, edges, probes);
+    finds.finish();
 }
 
 // The rows that sweep left to the grid, after all blocks have met.
@@ -263,205 +308,4 @@ CALLED void tell_long_rows(i64 rows) {
             if (q != s.me) in_memory_of<u32>(q, s.frontiers[s.side ^ 1])[w] = bits;
     }
     if (thread_id() == 0) store_relaxed(&s.control->long_rows, (u64)0);
-}
-
-// ---- push --------------------------------------------------------------------------------------
-
-// The own part of the frontier, of `all` vertices in all parts, becomes the queue with its scanned
-// degrees. If it is `claimed` it becomes known, and the peers do not hear of it.
-CALLED void convert(bool claimed, i64 all) {
-    const int lane = lane_id();
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
-    const i64 batch = words_at_a_time(s.words);
-    for (i64 begin = me * batch; begin < s.words; begin += warps * batch) {
-        const i64 w = begin + lane;
-        const bool mine = lane < batch && w < s.words;
-        const u32 bits = !mine ? 0 : claimed ? claimed_bits(w) : s.frontier[s.base + w];
-        if (claimed && bits) s.known[s.base + w] |= bits;
-        const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
-        if (!total) continue;
-        u64 edges = 0;
-        for (int base = 0; base < total; base += 32) {
-            const bool active = base + lane < total;
-            const Ranked which(bits, upto, begin, base + lane, active);
-            if (active) edges += (u64)degree_of(which.vertex);
-        }
-        edges = warp_sum(edges);
-        u64 place = 0;
-        if (lane == 0) place = atomicAdd(&s.control->packed, (edges << s.count_bits) + (u64)total);
-        place = shuffle(place, 0);
-        const i64 slot = (i64)queue_count(place, (u32)s.count_bits);
-        O edge = (O)queue_edges(place, (u32)s.count_bits);
-        for (int base = 0; base < total; base += 32) {
-            const bool active = base + lane < total;
-            const Ranked which(bits, upto, begin, base + lane, active);
-            const O degree = active ? degree_of(which.vertex) : 0, through = warp_scan(degree);
-            if (active) {
-                s.queue[slot + base + lane] = which.vertex;
-                s.offset[slot + base + lane] = edge + through - degree;
-            }
-            edge += shuffle(through, 31);
-        }
-    }
-    // nobody has to know of a large frontier
-    if (PEERS == 1 || claimed || all < s.word[PEERS]) return;
-    for (i64 w = thread_id(); w < s.word[PEERS]; w += thread_count()) {
-        const u32 bits = w >= s.base && w < s.base + s.words ? 0 : s.frontier[w];
-        if (bits) s.reached[w] = s.known[w] |= bits;
-    }
-}
-
-#include "edge_shares.cuh"
-
-struct Pusher {
-    const Borders borders;
-    Key key = 0; // of this lane's row as a parent
-    __device__ __forceinline__ O load(i64 i, bool here) {
-        const I u = here ? s.queue[i] : 0;
-        if (PARENTS) key = here ? key_of(own_user_id(u)) : 0;
-        return here ? s.indptr[u] - s.offset[i] : 0;
-    }
-    template <bool ONE>
-    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
-                                         const bool (&open)[EACH]) {
-        I p[EACH];
-        u32 word[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; k++) p[k] = open[k] ? load_once(&s.indices[entry[k]]) : 0;
-#if PARENTS
-        Key parent[EACH], old[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            p[k] = borders.position(p[k]);
-            word[k] = s.known[p[k] >> 5];
-            parent[k] = shuffle(key, owner[k]);
-        }
-#pragma unroll
-        for (int k = 0; k < EACH; k++)
-            old[k] =
-                open[k] && !((word[k] >> (p[k] & 31)) & 1u) ? load_lagging(&s.best[p[k]]) : ~(Key)0;
-#pragma unroll
-        for (int k = 0; k < EACH; k++)
-            if (parent[k] > old[k] && !atomicMax(&s.best[p[k]], parent[k])) // the first
-                atomicOr(&s.reached[p[k] >> 5], 1u << (p[k] & 31));
-#else
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            p[k] = borders.position(p[k]);
-            word[k] = load_lagging(&s.reached[p[k] >> 5]);
-        }
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            const u32 bit = 1u << (p[k] & 31);
-            if (open[k] && !(word[k] & bit)) atomicOr(&s.reached[p[k] >> 5], bit);
-        }
-#endif
-    }
-};
-
-// What the edges of the queue reach is claimed, with the best parent in this GPU's part.
-CALLED void push_level(u64 packed) {
-    const i64 nf = (i64)queue_count(packed, (u32)s.count_bits);
-    const i64 mf = (i64)queue_edges(packed, (u32)s.count_bits);
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
-    i64 share = (mf + warps - 1) / warps;
-    share = (share + 31) / 32 * 32;
-    const i64 begin = me * share, end = begin + share < mf ? begin + share : mf;
-    if (begin >= end) return;
-    i64 window = row_at(s.offset, nf, begin);
-    Pusher pusher;
-    walk<EACH>(s.offset, nf, mf, window, begin, end, work().lanes[warp_id()], pusher);
-}
-
-// What is claimed of the peers' parts goes there, with its parents.
-CALLED void send_claims() {
-    if (thread_id() == 0) s.control->packed = 0;
-    const int lane = lane_id();
-    const i64 warps = (i64)gridDim.x * WARPS, warp = (i64)blockIdx.x * WARPS + warp_id();
-    for (int k = 1; k < PEERS; k++) {
-        const int q = (int)(s.me + k) % PEERS; // not all to the same one
-        const i64 first = s.word[q], words = s.word[q + 1] - first;
-        const i64 batch = words_at_a_time(words);
-        u32* const inbox = in_memory_of<u32>(q, s.inbox) + s.me * words;
-        Key* const parents = in_memory_of<Key>(q, s.parents) + 32 * s.me * words;
-        Key* const best = s.best + 32 * first;
-        for (i64 begin = warp * batch; begin < words; begin += warps * batch) {
-            const i64 w = begin + lane;
-            const bool mine = lane < batch && w < words;
-            const u32 known = mine ? s.known[first + w] : 0;
-            const u32 bits = mine ? load_relaxed(&s.reached[first + w]) & ~known : 0;
-            if (bits) {
-                s.known[first + w] = known | bits;
-                inbox[w] = bits;
-            }
-            if (!PARENTS) continue;
-            const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
-            for (int base = 0; base < total; base += 32) {
-                const bool active = base + lane < total;
-                const Ranked which(bits, upto, begin, base + lane, active);
-                if (!active) continue;
-                parents[which.vertex] = load_relaxed(&best[which.vertex]);
-                best[which.vertex] = 0;
-            }
-        }
-    }
-}
-
-// What edges of the frontier have reached of the own part, here and at the peers, and is new.
-CALLED void settle(L depth) {
-    const int lane = lane_id();
-    const i64 warps = (i64)gridDim.x * WARPS, warp = (i64)blockIdx.x * WARPS + warp_id();
-    const i64 batch = words_at_a_time(s.words);
-    u32* const inbox = in_memory_of<u32>((int)s.me, s.inbox);
-    const Key* const parents = in_memory_of<Key>((int)s.me, s.parents);
-    Key* const best = s.best + 32 * s.base;
-    u64 edges = 0;
-    u32 count = 0;
-    for (i64 begin = warp * batch; begin < s.words; begin += warps * batch) {
-        const i64 w = begin + lane;
-        const bool mine = lane < batch && w < s.words;
-        const u32 seen = mine ? s.known[s.base + w] : 0;
-        u32 part[PEERS], bits = 0;
-#pragma unroll
-        for (int q = 0; q < PEERS; q++) {
-            const u32* const place = q == s.me ? s.reached + s.base + w : inbox + q * s.words + w;
-            part[q] = mine ? load_relaxed(place) : 0;
-        }
-#pragma unroll
-        for (int q = 0; q < PEERS; q++) {
-            if (q != s.me && part[q]) inbox[q * s.words + w] = 0;
-            part[q] &= ~seen;
-            bits |= part[q];
-        }
-        if (mine) {
-            tell(w, bits);
-            if (bits) s.known[s.base + w] = s.reached[s.base + w] = seen | bits;
-        }
-        const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
-        for (int base = 0; base < total; base += 32) {
-            const bool active = base + lane < total;
-            const Ranked which(bits, upto, begin, base + lane, active);
-            const I v = which.vertex;
-#if PARENTS
-            Key key[PEERS];
-#pragma unroll
-            for (int q = 0; q < PEERS; q++) {
-                const bool sent = (shuffle(part[q], which.word) >> which.bit) & 1u;
-                const Key* const place = q == s.me ? best : parents + 32 * q * s.words;
-                key[q] = active && sent ? load_relaxed(&place[v]) : 0;
-            }
-#pragma unroll
-            for (int q = 1; q < PEERS; q++) key[0] = key[q] > key[0] ? key[q] : key[0];
-#endif
-            if (!active) continue;
-            s.level[v] = depth;
-#if PARENTS
-            s.parent[v] = parent_of(key[0]);
-            best[v] = 0;
-#endif
-            edges += (u64)degree_of(v);
-            count++;
-        }
-    }
-    bring(count, edges, 0);
 }

@@ -1,0 +1,200 @@
+// Levels of the whole grid that push.
+
+// The own part of the frontier, of `all` vertices in all parts, becomes the queue with its scanned
+// degrees. If it is `claimed` it becomes known, and the peers do not hear of it.
+CALLED void convert(bool claimed, i64 all) {
+    const int lane = lane_id();
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
+    const i64 batch = words_at_a_time(s.words);
+    for (i64 begin = me * batch; begin < s.words; begin += warps * batch) {
+        const i64 w = begin + lane;
+        const bool mine = lane < batch && w < s.words;
+        const u32 bits = !mine ? 0 : claimed ? claimed_bits(w) : s.frontier[s.base + w];
+        if (claimed && bits) s.known[s.base + w] |= bits;
+        const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
+        if (!total) continue;
+        u64 edges = 0;
+        for (int base = 0; base < total; base += 32) {
+            const bool active = base + lane < total;
+            const Ranked which(bits, upto, begin, base + lane, active);
+            if (active) edges += (u64)degree_of(which.vertex);
+        }
+        edges = warp_sum(edges);
+        u64 place = 0;
+        if (lane == 0) place = atomicAdd(&s.control->packed, (edges << s.count_bits) + (u64)total);
+        place = shuffle(place, 0);
+        const i64 slot = (i64)queue_count(place, (u32)s.count_bits);
+        O edge = (O)queue_edges(place, (u32)s.count_bits);
+        for (int base = 0; base < total; base += 32) {
+            const bool active = base + lane < total;
+            const Ranked which(bits, upto, begin, base + lane, active);
+            const O degree = active ? degree_of(which.vertex) : 0, through = warp_scan(degree);
+            if (active) {
+                s.queue[slot + base + lane] = which.vertex;
+                s.offset[slot + base + lane] = edge + through - degree;
+            }
+            edge += shuffle(through, 31);
+        }
+    }
+    // nobody has to know of a large frontier
+    if (PEERS == 1 || claimed || all < s.word[PEERS]) return;
+    for (i64 w = thread_id(); w < s.word[PEERS]; w += thread_count()) {
+        const u32 bits = w >= s.base && w < s.base + s.words ? 0 : s.frontier[w];
+        if (bits) s.reached[w] = s.known[w] |= bits;
+    }
+}
+
+#include "edge_shares.cuh"
+
+struct Pusher {
+    const Borders borders;
+    Key key = 0; // of this lane's row as a parent
+    __device__ __forceinline__ O load(i64 i, bool here) {
+        const I u = here ? s.queue[i] : 0;
+        if (PARENTS) key = here ? key_of(own_user_id(u)) : 0;
+        return here ? s.indptr[u] - s.offset[i] : 0;
+    }
+    template <bool ONE>
+    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
+                                         const bool (&open)[EACH]) {
+        I p[EACH];
+        u32 word[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) p[k] = open[k] ? load_once(&s.indices[entry[k]]) : 0;
+#if PARENTS
+        Key parent[EACH], old[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            p[k] = borders.position(p[k]);
+            word[k] = s.known[p[k] >> 5];
+            parent[k] = shuffle(key, owner[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            old[k] =
+                open[k] && !((word[k] >> (p[k] & 31)) & 1u) ? load_lagging(&s.best[p[k]]) : ~(Key)0;
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            if (parent[k] > old[k] && !atomicMax(&s.best[p[k]], parent[k])) // the first
+                atomicOr(&s.reached[p[k] >> 5], 1u << (p[k] & 31));
+#else
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            p[k] = borders.position(p[k]);
+            word[k] = load_lagging(&s.reached[p[k] >> 5]);
+        }
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const u32 bit = 1u << (p[k] & 31);
+            if (open[k] && !(word[k] & bit)) atomicOr(&s.reached[p[k] >> 5], bit);
+        }
+#endif
+    }
+};
+
+// What the edges of the queue reach is claimed, with the best parent in this GPU's part.
+CALLED void push_level(u64 packed) {
+    const i64 nf = (i64)queue_count(packed, (u32)s.count_bits);
+    const i64 mf = (i64)queue_edges(packed, (u32)s.count_bits);
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
+    i64 share = (mf + warps - 1) / warps;
+    share = (share + 31) / 32 * 32;
+    const i64 begin = me * share, end = begin + share < mf ? begin + share : mf;
+    if (begin >= end) return;
+    i64 window = row_at(s.offset, nf, begin);
+    Pusher pusher;
+    walk<EACH>(s.offset, nf, mf, window, begin, end, work().lanes[warp_id()], pusher);
+}
+
+// What is claimed of the peers' parts goes there, with its parents.
+CALLED void send_claims() {
+    if (thread_id() == 0) s.control->packed = 0;
+    const int lane = lane_id();
+    const i64 warps = (i64)gridDim.x * WARPS, warp = (i64)blockIdx.x * WARPS + warp_id();
+    for (int k = 1; k < PEERS; k++) {
+        const int q = (int)(s.me + k) % PEERS; // not all to the same one
+        const i64 first = s.word[q], words = s.word[q + 1] - first;
+        const i64 batch = words_at_a_time(words);
+        u32* const inbox = in_memory_of<u32>(q, s.inbox) + s.me * words;
+        Key* const parents = in_memory_of<Key>(q, s.parents) + 32 * s.me * words;
+        Key* const best = s.best + 32 * first;
+        for (i64 begin = warp * batch; begin < words; begin += warps * batch) {
+            const i64 w = begin + lane;
+            const bool mine = lane < batch && w < words;
+            const u32 known = mine ? s.known[first + w] : 0;
+            const u32 bits = mine ? load_relaxed(&s.reached[first + w]) & ~known : 0;
+            if (bits) {
+                s.known[first + w] = known | bits;
+                inbox[w] = bits;
+            }
+            if (!PARENTS) continue;
+            const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
+            for (int base = 0; base < total; base += 32) {
+                const bool active = base + lane < total;
+                const Ranked which(bits, upto, begin, base + lane, active);
+                if (!active) continue;
+                parents[which.vertex] = load_relaxed(&best[which.vertex]);
+                best[which.vertex] = 0;
+            }
+        }
+    }
+}
+
+// What edges of the frontier have reached of the own part, here and at the peers, and is new.
+CALLED void settle(L depth) {
+    const int lane = lane_id();
+    const i64 warps = (i64)gridDim.x * WARPS, warp = (i64)blockIdx.x * WARPS + warp_id();
+    const i64 batch = words_at_a_time(s.words);
+    u32* const inbox = in_memory_of<u32>((int)s.me, s.inbox);
+    const Key* const parents = in_memory_of<Key>((int)s.me, s.parents);
+    Key* const best = s.best + 32 * s.base;
+    u64 edges = 0;
+    u32 count = 0;
+    for (i64 begin = warp * batch; begin < s.words; begin += warps * batch) {
+        const i64 w = begin + lane;
+        const bool mine = lane < batch && w < s.words;
+        const u32 seen = mine ? s.known[s.base + w] : 0;
+        u32 part[PEERS], bits = 0;
+#pragma unroll
+        for (int q = 0; q < PEERS; q++) {
+            const u32* const place = q == s.me ? s.reached + s.base + w : inbox + q * s.words + w;
+            part[q] = mine ? load_relaxed(place) : 0;
+        }
+#pragma unroll
+        for (int q = 0; q < PEERS; q++) {
+            if (q != s.me && part[q]) inbox[q * s.words + w] = 0;
+            part[q] &= ~seen;
+            bits |= part[q];
+        }
+        if (mine) {
+            tell(w, bits);
+            if (bits) s.known[s.base + w] = s.reached[s.base + w] = seen | bits;
+        }
+        const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
+        for (int base = 0; base < total; base += 32) {
+            const bool active = base + lane < total;
+            const Ranked which(bits, upto, begin, base + lane, active);
+            const I v = which.vertex;
+#if PARENTS
+            Key key[PEERS];
+#pragma unroll
+            for (int q = 0; q < PEERS; q++) {
+                const bool sent = (shuffle(part[q], which.word) >> which.bit) & 1u;
+                const Key* const place = q == s.me ? best : parents + 32 * q * s.words;
+                key[q] = active && sent ? load_relaxed(&place[v]) : 0;
+            }
+#pragma unroll
+            for (int q = 1; q < PEERS; q++) key[0] = key[q] > key[0] ? key[q] : key[0];
+#endif
+            if (!active) continue;
+            s.level[v] = depth;
+#if PARENTS
+            s.parent[v] = parent_of(key[0]);
+            best[v] = 0;
+#endif
+            edges += (u64)degree_of(v);
+            count++;
+        }
+    }
+    bring(count, edges, 0);
+}
