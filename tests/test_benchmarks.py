@@ -85,6 +85,7 @@ def _strings(value: Any) -> Iterator[str]:
     ("module", "arguments"),
     [
         ("operations_cpu", ["--matrices", "kron10,uniform10", "--rounds", "1"]),
+        ("csgraph_cpu", ["--graphs", "grid8,dense20", "--rounds", "1"]),
         ("algorithms_cpu", ["--graphs", "kron8", "--rounds", "1"]),
     ],
 )

@@ -1,0 +1,103 @@
+# Floyd's and Warshall's distances between all vertices, in blocks that stay in a core's cache: one
+# launch. The vertices of a block become stations on the way: first between themselves, then on the
+# ways from or to a vertex of the block, then on all others. The tiles of the second and of the
+# third step are shared by the threads.
+#
+# `distance`, n x n and flat, holds lengths and becomes distances; `parents`, where it is wanted,
+# the vertex before the last. No preamble but the header.
+
+# what only other kernels call needs no way in from Python: half of the time to compile
+inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+@inner
+def tile(distance, parents, wants, rows, columns, stations, n, size):
+    """One tile: the ways of `rows` to `columns` over `stations`, each a block by its number."""
+    n, size = np.uint64(n), np.uint64(size)
+    top, left, first = np.uint64(rows) * size, np.uint64(columns) * size, np.uint64(stations) * size
+    bottom, last = min(top + size, n), min(first + size, n)
+    width = min(left + size, n) - left
+    for k in range(first, last):
+        beyond = k * n + left
+        for i in range(top, bottom):
+            x = distance[i * n + k]
+            if x == np.inf:
+                continue
+            own = i * n + left
+            if wants:
+                # a look without a store runs eight at a time, and mostly nothing gets better
+                better = np.int64(0)
+                for j in range(width):
+                    better += np.int64(x + distance[beyond + j] < distance[own + j])
+                if better == 0:
+                    continue
+                for j in range(width):
+                    z = x + distance[beyond + j]
+                    if z < distance[own + j]:
+                        distance[own + j] = z
+                        parents[own + j] = parents[beyond + j]
+            else:
+                for j in range(width):
+                    z = x + distance[beyond + j]
+                    y = distance[own + j]
+                    distance[own + j] = z if z < y else y
+
+
+@inner
+def apart(distance, rows, columns, stations, n, size):
+    """`tile` without parents where the stations are on neither side, four of them at a time."""
+    n, size = np.uint64(n), np.uint64(size)
+    top, left, first = np.uint64(rows) * size, np.uint64(columns) * size, np.uint64(stations) * size
+    bottom, last = min(top + size, n), min(first + size, n)
+    width = min(left + size, n) - left
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for i in range(top, bottom):
+        own = i * n + left
+        k = first
+        while k < last:
+            # the last may stand in for those that there are not
+            k1, k2, k3 = (
+                min(k + one, last - one),
+                min(k + two, last - one),
+                min(k + three, last - one),
+            )
+            x0, x1 = distance[i * n + k], distance[i * n + k1]
+            x2, x3 = distance[i * n + k2], distance[i * n + k3]
+            if min(min(x0, x1), min(x2, x3)) < np.inf:
+                b0, b1, b2, b3 = k * n + left, k1 * n + left, k2 * n + left, k3 * n + left
+                for j in range(width):
+                    y = distance[own + j]
+                    z = x0 + distance[b0 + j]
+                    y = z if z < y else y
+                    z = x1 + distance[b1 + j]
+                    y = z if z < y else y
+                    z = x2 + distance[b2 + j]
+                    y = z if z < y else y
+                    z = x3 + distance[b3 + j]
+                    distance[own + j] = z if z < y else y
+            k += np.uint64(4)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def floyd_warshall(thread, threads, sync, distance, parents, wants, n, size):
+    blocks = (n + size - 1) // size
+    for b in range(blocks):
+        if thread == 0:
+            tile(distance, parents, wants, b, b, b, n, size)
+        barrier(sync, threads)
+        # the other blocks of row b, then those of column b
+        for item in range(thread, 2 * blocks, threads):
+            other = item % blocks
+            if other != b and item < blocks:
+                tile(distance, parents, wants, b, other, b, n, size)
+            elif other != b:
+                tile(distance, parents, wants, other, b, b, n, size)
+        barrier(sync, threads)
+        for item in range(thread, blocks * blocks, threads):
+            row, column = item // blocks, item % blocks
+            if row != b and column != b:
+                if wants:
+                    tile(distance, parents, wants, row, column, b, n, size)
+                else:
+                    apart(distance, row, column, b, n, size)
+        barrier(sync, threads)

@@ -1,0 +1,145 @@
+"""Distances between all pairs of vertices: Floyd and Warshall, and along given predecessors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse.csgraph import NegativeCycleError
+
+from spgraph.containers.arrays import Array, array_module
+from spgraph.csgraph.conversions import csgraph_masked_from_dense, csgraph_to_dense
+from spgraph.csgraph.graphs import NULL, from_pydata, walks
+from spgraph.csgraph.kinds import is_gpu, is_sparse
+
+
+def floyd_warshall(
+    csgraph: Any,
+    directed: bool = True,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    overwrite: bool = False,
+) -> Any:
+    """The distances between all pairs of vertices, along edges of lengths of either sign: an N x N
+    array of float64, infinite where no path leads; with `return_predecessors` the pair of it and an
+    int32 array, the vertex before the last on a shortest path, -9999 where there is none.
+
+    `csgraph` is a graph as SciPy takes it; in a dense one zeros, NaN and infinity are no edges, and
+    with `overwrite` a dense array of float64 in C order becomes the distances. Of several edges
+    between two vertices the shortest counts, in an undirected graph (`directed=False`) of those of
+    both directions. `unweighted` takes every edge for one of length 1. On a GPU results stay there.
+
+    Sums are formed in another order than SciPy's and may differ by rounding. Where several shortest
+    paths exist its documentation leaves predecessors open, and they may be others here.
+
+    Raises NegativeCycleError where there is a cycle of negative length, ValueError for a graph that
+    is not square.
+
+    Source: Floyd, "Algorithm 97: shortest path" (1962); in blocks: Venkataraman, Sahni,
+    Mukhopadhyaya, "A blocked all-pairs shortest-paths algorithm" (2003).
+
+    >>> from spgraph.csgraph import floyd_warshall
+    >>> floyd_warshall([[0, 1, 5], [0, 0, 2], [0, 0, 0]])
+    array([[ 0.,  1.,  3.],
+           [inf,  0.,  2.],
+           [inf, inf,  0.]])
+    """
+    distance = _lengths(csgraph, copy=not overwrite)
+    xp, n = array_module(distance), distance.shape[0]
+    if not is_sparse(csgraph):
+        distance[distance == 0] = np.inf
+    if unweighted:
+        distance[~xp.isinf(distance)] = 1
+    distance.reshape(-1)[:: n + 1] = 0
+    if not directed:
+        xp.minimum(distance, distance.T.copy(), out=distance)
+    parents = None
+    if return_predecessors:
+        ids = xp.arange(n, dtype=np.int32)[:, None]
+        parents = xp.where(xp.isinf(distance), np.int32(NULL), ids).astype(np.int32)
+        parents.reshape(-1)[:: n + 1] = NULL
+    if n:
+        walks(distance).floyd_warshall(distance, parents)
+    wrong = xp.flatnonzero(xp.diagonal(distance) < 0)
+    if wrong.size:
+        raise NegativeCycleError(f"Negative cycle in nodes {wrong}")
+    return distance if parents is None else (distance, parents)
+
+
+def construct_dist_matrix(
+    graph: Any, predecessors: Any, directed: bool = True, null_value: float = np.inf
+) -> Array:
+    """The distances between all pairs of vertices along given paths: an N x N array of float64.
+
+    predecessors[i, j] is the vertex before j on the path from i, -9999 where there is none, as the
+    functions of shortest paths give it: an array of int32, TypeError for another type. Pairs
+    without a path get `null_value`; where a path ends before it has come to i, what there is of it
+    is added up. Lengths are read from `graph` as by `floyd_warshall`, in an undirected one the
+    lesser of both directions.
+
+    Raises ValueError for shapes that differ, for a graph that is not square and for predecessors
+    that are no vertices or lead around a cycle.
+
+    >>> import numpy as np
+    >>> from spgraph.csgraph import construct_dist_matrix
+    >>> before = np.array([[-9999, 0, 1], [-9999, -9999, 1], [-9999] * 3], np.int32)
+    >>> construct_dist_matrix([[0, 1, 5], [0, 0, 2], [0, 0, 0]], before)
+    array([[ 0.,  1.,  3.],
+           [inf,  0.,  2.],
+           [inf, inf,  0.]])
+    """
+    lengths = _lengths(graph, copy=not directed)
+    xp, n = array_module(lengths), lengths.shape[0]
+    given = predecessors if is_gpu(predecessors) else np.asarray(predecessors)
+    if given.shape != lengths.shape:
+        raise ValueError(
+            "graph and predecessors must have the same shape, "
+            f"got {lengths.shape} and {given.shape}"
+        )
+    if given.dtype != np.int32:
+        raise TypeError(f"predecessors: expected an array of int32, got {given.dtype}")
+    if not directed:
+        lengths[lengths == 0] = np.inf
+        xp.minimum(lengths, lengths.T.copy(), out=lengths)
+    if n == 0:
+        return lengths
+    distance, failed = walks(lengths).lengths(
+        lengths, xp.ascontiguousarray(xp.asarray(given)), float(null_value)
+    )
+    if failed[0]:
+        raise ValueError(
+            "predecessors: expected vertices, or -9999, that lead to the start of their row; "
+            "some lead around a cycle or out of the graph"
+        )
+    return distance
+
+
+def _lengths(graph: Any, copy: bool) -> Array:
+    """A dense array of float64 in C order, infinite where there is no edge."""
+    graph = from_pydata(graph)
+    if is_sparse(graph):
+        if is_gpu(graph) or graph.format in ("lil", "csr", "csc"):
+            return csgraph_to_dense(graph.tocsr(), null_value=np.inf)
+        raise ValueError(f"csgraph must be lil, csr, or csc format, got {graph.format}")
+    if is_gpu(graph):
+        return _lengths_of_cupy(graph, copy)
+    if np.ma.isMaskedArray(graph):
+        dense, mask = np.array(graph.data, np.float64, copy=copy or None), np.ma.getmaskarray(graph)
+    else:
+        masked = csgraph_masked_from_dense(graph, copy=copy)
+        dense, mask = np.asarray(masked.data, np.float64), np.ma.getmaskarray(masked)
+    dense[mask] = np.inf
+    if dense.ndim != 2:
+        raise ValueError("compressed-sparse graph must be 2-D")
+    if dense.shape[0] != dense.shape[1]:
+        raise ValueError("compressed-sparse graph must be shape (N, N)")
+    return np.ascontiguousarray(dense)
+
+
+def _lengths_of_cupy(graph: Array, copy: bool) -> Array:
+    if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
+        raise ValueError("graph should be a square array")
+    xp = array_module(graph)
+    dense = xp.array(graph, np.float64, copy=copy, order="C")
+    dense[xp.isclose(dense, 0.0) | xp.isnan(dense) | xp.isinf(dense)] = np.inf
+    return dense

@@ -1,0 +1,113 @@
+"""Shortest walks out of the closure over min and plus: what a GPU runs, where one walk at a time
+has all of the device. On the CPU `spgraph.backends.cpu.walks` gives each walk one thread.
+
+The functions here take the same rows as those and give the same results, on the device of the rows.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import Array, array_module, on_device, unpack_bits
+from spgraph.csgraph.graphs import NULL, Rows
+from spgraph.errors import ConvergenceError
+from spgraph.iterations.closure import closure, tight
+from spgraph.iterations.search import search
+from spgraph.operations import ewise_add
+from spgraph.semirings import BinaryOp, Semiring, binary, min_first, min_plus, min_secondi, monoid
+
+# what a cycle may be below zero by rounding
+SLACK = 1e-15
+
+
+@functools.cache
+def signed() -> Semiring:
+    """min_plus for lengths of either sign, which the closure over min_plus refuses."""
+    plus = BinaryOp.from_expressions("signed_plus", python="x + y", cuda="x + y")
+    return Semiring(monoid.min, plus)
+
+
+def lengths_of(rows: Rows, directed: bool, unweighted: bool) -> Matrix:
+    """The Matrix of lengths; edges of NaN or of infinite length are none, of several edges the
+    shortest counts, in an undirected graph of those of both directions.
+    """
+    with on_device(rows.matrix().device) as xp:
+        if unweighted:
+            A = rows.canonical(xp.ones(rows.indices.size))
+        else:
+            values = rows.lengths().astype(np.float64, copy=False)
+            known = values < np.inf
+            if not bool(known.all()):
+                places = xp.zeros(values.size + 1, rows.indptr.dtype)
+                xp.cumsum(known, dtype=places.dtype, out=places[1:])
+                rows = rows._replace(indptr=places[rows.indptr], indices=rows.indices[known])
+                values = values[known]
+            A = rows.canonical(values)
+    return A if directed else ewise_add(A, A.T, binary.min)
+
+
+def shortest(
+    A: Matrix, starts: Any, bounds: Any, limit: float, parents: bool, origins: bool, ring: Semiring
+) -> tuple[Array, Array, Array, bool]:
+    """(distances, parents, origins, whether a cycle of negative length is on the way): row b starts
+    from all of starts[bounds[b]:bounds[b + 1]] at once.
+    """
+    n, k = A.nrows, len(bounds) - 1
+    with on_device(A.device) as xp:
+        distance = xp.full((k, n), np.inf)
+        parent = xp.full((k if parents else 1, n if parents else 0), NULL, np.int32)
+        origin = xp.full((k if origins else 1, n if origins else 0), NULL, np.int32)
+        for b in range(k):
+            ids = xp.unique(xp.asarray(starts[bounds[b] : bounds[b + 1]]).astype(A.indices.dtype))
+            if ids.size == 0:
+                continue
+            zero = Vector(n, xp.zeros(ids.size), indices=ids, nvals=ids.size)
+            found, failed = _fixed_point(A, zero, ring)
+            if failed:
+                return distance, parent, origin, True
+            distance[b] = _dense(found, np.inf)
+            if parents or origins:
+                root = Vector(n, ids.copy(), indices=ids, nvals=ids.size)
+                edges = tight(A, found, ring)
+            if parents:
+                parent[b] = _dense(search(edges, root, min_secondi).value, NULL)
+                parent[b, ids] = NULL
+            if origins:
+                origin[b] = _dense(search(edges, root, min_first).value, NULL)
+            if limit < np.inf:
+                far = distance[b] > limit
+                distance[b][far] = np.inf
+                for found_ids in (parent, origin):
+                    if found_ids.size:
+                        found_ids[b][far] = NULL
+        return distance, parent, origin, False
+
+
+def _fixed_point(A: Matrix, start: Vector, ring: Semiring) -> tuple[Vector, bool]:
+    try:
+        return closure(A, start, ring), False
+    except ConvergenceError as error:
+        x: Any = error.result
+    # rounding alone may keep a cycle of length zero from coming to rest
+    d, xp = _dense(x, np.inf), array_module(A.indices)
+    better = d[A.row_indices()] + A.values + SLACK < d[A.indices]
+    return x, bool(xp.any(better))
+
+
+def _dense(v: Any, fill: Any) -> Array:
+    """The values of a Vector on its device, `fill` where there is no entry."""
+    v = v.to_bitmap()
+    if v.bits is None:
+        return v.values
+    return array_module(v.values).where(unpack_bits(v.bits, v.size), v.values, fill)
+
+
+def shortest_over(rows: Rows, directed: bool, unweighted: bool) -> tuple[Matrix, Semiring]:
+    """The Matrix of lengths and the semiring that takes them."""
+    A = lengths_of(rows, directed, unweighted)
+    negative = A.nvals > 0 and bool((A.values < 0).any())
+    return A, signed() if negative else min_plus

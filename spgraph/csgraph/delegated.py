@@ -1,0 +1,54 @@
+"""What stays SciPy's: functions that spgraph has no kernels for. They are called, not copied."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from scipy.sparse import csgraph as scipys
+
+from spgraph.csgraph.kinds import is_gpu
+
+# name -> SciPy's function
+DELEGATED: dict[str, Callable[..., Any]] = {
+    # walks in depth: one step depends on the one before
+    "depth_first_order": scipys.depth_first_order,
+    "depth_first_tree": scipys.depth_first_tree,
+    # the k shortest paths without loops
+    "yen": scipys.yen,
+    # flows and matchings
+    "maximum_flow": scipys.maximum_flow,
+    "maximum_bipartite_matching": scipys.maximum_bipartite_matching,
+    "min_weight_full_bipartite_matching": scipys.min_weight_full_bipartite_matching,
+    # orders of matrices
+    "reverse_cuthill_mckee": scipys.reverse_cuthill_mckee,
+    "structural_rank": scipys.structural_rank,
+}
+
+
+def on_the_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
+    """SciPy's function, which says so when it is given a graph that lies on a GPU."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for argument in (*args, *kwargs.values()):
+            if is_gpu(argument):
+                raise TypeError(
+                    f"{function.__name__}: expected a graph on the CPU, for the function is "
+                    f"SciPy's, got {type(argument).__module__}.{type(argument).__name__}; "
+                    "take a copy of it with .get()"
+                )
+        return function(*args, **kwargs)
+
+    return call
+
+
+depth_first_order = on_the_cpu(DELEGATED["depth_first_order"])
+depth_first_tree = on_the_cpu(DELEGATED["depth_first_tree"])
+yen = on_the_cpu(DELEGATED["yen"])
+maximum_flow = on_the_cpu(DELEGATED["maximum_flow"])
+maximum_bipartite_matching = on_the_cpu(DELEGATED["maximum_bipartite_matching"])
+min_weight_full_bipartite_matching = on_the_cpu(DELEGATED["min_weight_full_bipartite_matching"])
+reverse_cuthill_mckee = on_the_cpu(DELEGATED["reverse_cuthill_mckee"])
+structural_rank = on_the_cpu(DELEGATED["structural_rank"])

@@ -1,0 +1,174 @@
+"""What the functions of `spgraph.csgraph` make of their argument: rows of edges, or lengths of all
+pairs, on the device where it lies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from spgraph.containers import Matrix
+from spgraph.containers.arrays import Array, is_cuda
+from spgraph.csgraph.conversions import csgraph_from_dense, csgraph_from_masked
+from spgraph.csgraph.kinds import is_gpu, is_pydata, is_sparse
+from spgraph.semirings import binary
+from spgraph.steps import backend
+
+# lengths that are read as they are; others become float64, as SciPy makes of all
+LENGTHS = tuple(map(np.dtype, ("float64", "float32", "int32", "int64")))
+# edges below which SciPy transposes faster in one thread than several do together
+FEW = 1 << 20
+# what stands for no vertex
+NULL = -9999
+
+
+class Rows(NamedTuple):
+    """Edges by the vertex that they leave. They may lie in any order and more than once; the arrays
+    are those of the argument wherever they can be. `kind` makes results: it is the class of
+    compressed rows that goes with the argument.
+    """
+
+    n: int
+    indptr: Array
+    indices: Array
+    values: Array
+    kind: Any
+
+    @property
+    def on_gpu(self) -> bool:
+        return is_cuda(self.indices)
+
+    def matrix(self) -> Matrix:
+        """The Matrix of the same arrays, which this call alone looks at."""
+        made = Matrix(self.n, self.n, self.indptr, self.indices, self.values)
+        made.transient = True
+        return made
+
+    def ascend(self) -> bool:
+        """Whether the columns of every row ascend, each once."""
+        if self.indices.size < 2:
+            return True
+        rises = self.indices[1:] > self.indices[:-1]
+        starts = self.indptr[1:-1]
+        rises[starts[(starts > 0) & (starts < self.indices.size)] - 1] = True
+        return bool(rises.all())
+
+    def canonical(self, values: Array) -> Matrix:
+        """The Matrix of other values whose rows ascend; of several edges the least counts."""
+        made = self._replace(values=values).matrix()
+        if not self.ascend():
+            parts = made.row_indices(), made.indices, values
+            made = Matrix.from_coo(*parts, nrows=self.n, ncols=self.n, dup_op=binary.min)
+            made.transient = True
+        return made
+
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """(indptr, indices, values)."""
+        return self.indptr, self.indices, self.values
+
+    def lengths(self) -> Array:
+        """The values as numbers that can be added."""
+        values = self.values
+        return values if values.dtype in LENGTHS else values.astype(np.float64)
+
+    def transposed(self, values: bool = True) -> Rows:
+        """The same edges by the vertex that they enter, in each row in the order of this one's;
+        with their lengths, or with one value for all.
+        """
+        if not self.on_gpu and self.indices.size < FEW:
+            data = self.lengths() if values else np.zeros(self.indices.size, np.int8)
+            shape = (self.n, self.n)
+            made = scipy.sparse.csr_array((data, self.indices, self.indptr), shape=shape).tocsc()
+            return Rows(self.n, made.indptr, made.indices, made.data, self.kind)
+        A = self._replace(values=self.lengths()).matrix() if values else self.matrix().pattern()
+        T = backend(A.device).transpose(A)
+        return Rows(self.n, T.indptr, T.indices, T.values, self.kind)
+
+    def build(self, indptr: Array, indices: Array, values: Array) -> Any:
+        """A result of compressed rows."""
+        return self.kind((values, indices, indptr), shape=(self.n, self.n))
+
+
+def rows_of(csgraph: Any, directed: bool = True) -> Rows:
+    """The edges of a graph in any form that SciPy takes; ValueError where it is no square."""
+    csr = as_csr(csgraph, directed)
+    entries = int(csr.indptr[-1])
+    # compressed rows may own arrays longer than their entries
+    indices = csr.indices if csr.indices.size == entries else csr.indices[:entries]
+    values = csr.data if csr.data.size == entries else csr.data[:entries]
+    if values.dtype.kind == "c":
+        values = values.astype(np.float64)  # with NumPy's warning of what is lost
+    return Rows(csr.shape[0], csr.indptr, indices, values, type(csr))
+
+
+def as_csr(csgraph: Any, directed: bool = True) -> Any:
+    """Compressed rows: the argument itself, where it is such."""
+    csgraph = from_pydata(csgraph)
+    if is_sparse(csgraph):
+        if csgraph.ndim != 2:
+            raise ValueError("compressed-sparse graph must be 2-D")
+        # of an undirected graph the columns are as good as the rows
+        if not directed and csgraph.format == "csc":
+            csgraph = csgraph.T
+        csr = csgraph.tocsr()
+    elif np.ma.isMaskedArray(csgraph):
+        csr = csgraph_from_masked(csgraph)
+    else:
+        csr = csgraph_from_dense(csgraph)
+    if csr.shape[0] != csr.shape[1]:
+        raise ValueError(
+            f"compressed-sparse graph must be shape (N, N), got {csr.shape[0]} x {csr.shape[1]}"
+        )
+    return csr
+
+
+def from_pydata(csgraph: Any) -> Any:
+    """A SciPy array of an array of the package `sparse`; anything else as it is.
+
+    What is missing there may be infinite or NaN instead of zero.
+    """
+    if not is_pydata(csgraph):
+        return csgraph
+    fill = csgraph.fill_value
+    if not (fill == 0 or fill != fill or np.isinf(fill)):
+        raise ValueError(f"expected a fill value of 0, infinity or NaN, got {fill}")
+    coo = csgraph.asformat("coo")
+    made = scipy.sparse.coo_array((coo.data, tuple(coo.coords)), shape=coo.shape)
+    return made.tocsr()
+
+
+def like(csgraph: Any, result: Any) -> Any:
+    """The result as an array of the package `sparse` where the argument is one."""
+    if not is_pydata(csgraph):
+        return result
+    made = type(csgraph).from_scipy_sparse(result)
+    if csgraph.fill_value != 0 and hasattr(made, "fill_value"):
+        made.fill_value = made.data.dtype.type(csgraph.fill_value)
+    return made
+
+
+def walks(array: Array) -> Any:
+    """The module of walks of the backend for where an array lies."""
+    if is_cuda(array):
+        from spgraph.backends.cuda import walks as on_gpu
+
+        return on_gpu
+    from spgraph.backends.cpu import walks as on_cpu
+
+    return on_cpu
+
+
+def vertices_of(indices: Any, n: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """(vertices as a flat array, the shape that results take for them); None stands for all."""
+    if indices is None:
+        return np.arange(n, dtype=np.int32), (n,)
+    given = indices.get() if is_gpu(indices) else indices
+    ids = np.array(given, order="C", dtype=np.int32)
+    shape = ids.shape
+    ids = np.atleast_1d(ids).reshape(-1)
+    ids[ids < 0] += n
+    if np.any(ids < 0) or np.any(ids >= n):
+        raise ValueError(f"indices out of range 0...N: expected -{n} <= indices < {n}")
+    return ids, shape

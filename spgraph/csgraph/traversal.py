@@ -1,0 +1,180 @@
+"""Breadth-first orders and trees, and trees along given predecessors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from spgraph.algorithms import bfs
+from spgraph.containers import Matrix
+from spgraph.containers.arrays import Array, array_module, on_device, unpack_bits
+from spgraph.csgraph.graphs import NULL, Rows, from_pydata, like, rows_of, walks
+from spgraph.csgraph.kinds import is_gpu, is_sparse
+from spgraph.operations import ewise_add
+from spgraph.semirings import binary
+
+
+def breadth_first_order(
+    csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True
+) -> Any:
+    """The vertices that `i_start` reaches, by rising numbers of edges, and for every vertex the one
+    before it in a breadth-first tree, -9999 for the start and for what is not reached: two arrays
+    of int32, without `return_predecessors` the first alone.
+
+    `csgraph` is a graph as SciPy takes it, or on a GPU as CuPy has it; results lie where it does.
+    Every stored entry is an edge, whatever its value. In an undirected graph (`directed=False`) an
+    edge may be gone both ways.
+
+    SciPy's documentation says that such an order is not unique. On the CPU both results are those
+    of SciPy's own queue, entry by entry; on a GPU vertices of one level come by rising ids, and the
+    vertex before is that of least id.
+
+    Raises ValueError for a graph that is not square and for a start outside of it (OverflowError
+    for a negative one, as in SciPy), TypeError for a start that is no number.
+
+    >>> from spgraph.csgraph import breadth_first_order
+    >>> breadth_first_order([[0, 1, 1], [0, 0, 1], [0, 0, 0]], 0)
+    (array([0, 1, 2], dtype=int32), array([-9999,     0,     0], dtype=int32))
+    """
+    rows = rows_of(csgraph, directed)
+    start = _start(i_start, rows.n)
+    order, parent = _order(rows, start, directed)
+    return (order, parent) if return_predecessors else order
+
+
+def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any:
+    """The tree of a breadth-first search from `i_start`: compressed rows that hold the edge from
+    each vertex to those that it reaches first, with their values.
+
+    Arguments, orders and errors: as for `breadth_first_order`; edges and results: as for
+    `reconstruct_path`.
+
+    >>> from spgraph.csgraph import breadth_first_tree
+    >>> breadth_first_tree([[0, 1, 1], [0, 0, 1], [0, 0, 0]], 0).toarray()
+    array([[0., 1., 1.],
+           [0., 0., 0.],
+           [0., 0., 0.]])
+    """
+    rows = rows_of(csgraph, directed)
+    _, parent = _order(rows, _start(i_start, rows.n), directed)
+    return like(csgraph, _tree(rows, parent, directed, _kind(csgraph, rows)))
+
+
+def reconstruct_path(csgraph: Any, predecessors: Any, directed: bool = True) -> Any:
+    """The tree that `predecessors` name: compressed rows of float64 with an entry from the
+    predecessor of each vertex to the vertex, a csr_matrix for a sparse matrix and else a csr_array,
+    on a GPU CuPy's csr_matrix.
+
+    `predecessors` is an array of N integers, below zero where there is none. The value is that of
+    the edge in `csgraph`, several edges being added up, and 0 where there is none; in an undirected
+    graph (`directed=False`) the lesser of both directions, where 0 counts as infinite.
+
+    Raises ValueError for a graph that is not square, IndexError for a predecessor outside of it.
+
+    >>> import numpy as np
+    >>> from spgraph.csgraph import reconstruct_path
+    >>> reconstruct_path([[0, 4, 1], [0, 0, 0], [0, 2, 0]], np.array([-9999, 2, 0])).toarray()
+    array([[0., 0., 1.],
+           [0., 0., 0.],
+           [0., 2., 0.]])
+    """
+    rows = rows_of(csgraph, directed)
+    parent = predecessors if is_gpu(predecessors) else np.asarray(predecessors)
+    if parent.ndim != 1 or parent.dtype.kind not in "iu":
+        raise TypeError(
+            "predecessors: expected a 1-D array of integers, "
+            f"got {parent.ndim} dimensions of {parent.dtype}"
+        )
+    if parent.size != rows.n or (rows.n and int(parent.max()) >= rows.n):
+        raise IndexError(f"predecessors: expected {rows.n} ids below {rows.n}")
+    return like(csgraph, _tree(rows, parent, directed, _kind(csgraph, rows)))
+
+
+def _order(rows: Rows, start: int, directed: bool) -> tuple[Array, Array]:
+    if rows.on_gpu:
+        return by_levels(rows, start, directed)
+    back = None if directed else rows.transposed(values=False).arrays()
+    return walks(rows.indices).breadth_first(rows.arrays(), back, start)
+
+
+def by_levels(rows: Rows, start: int, directed: bool) -> tuple[Array, Array]:
+    """The vertices reached by levels, each level by ids, and the least vertex before each."""
+    A = pattern(rows, directed)
+    found = bfs(A, start)
+    assert found.parent is not None
+    with on_device(A.device) as xp:
+        level, before = found.level.to_bitmap(), found.parent.to_bitmap()
+        every = xp.ones(rows.n, bool)
+        reached = every if level.bits is None else unpack_bits(level.bits, rows.n)
+        ids = xp.flatnonzero(reached).astype(np.int32)
+        order = ids[xp.argsort(level.values[ids], kind="stable")]
+        parent = xp.where(reached, before.values, NULL).astype(np.int32)
+        parent[start] = NULL
+        return order, parent
+
+
+def pattern(rows: Rows, directed: bool) -> Matrix:
+    """Where there are edges, whichever way they may be gone."""
+    A = rows.canonical(rows.lengths()).pattern()
+    return A if directed else ewise_add(A, A.T, binary.pair).pattern()
+
+
+def _tree(rows: Rows, parent: Array, directed: bool, kind: Any) -> Any:
+    xp = array_module(rows.indices)
+    parent = xp.asarray(parent)
+    children = xp.argsort(parent, kind="stable")
+    children = children[int((parent < 0).sum()) :].astype(np.int32)
+    heads = parent[children]
+    ids = xp.arange(rows.n + 1, dtype=heads.dtype)
+    indptr = xp.searchsorted(heads, ids).astype(np.int32)
+    values = _values_at(rows, heads, children)
+    if not directed:
+        back = _values_at(rows, children, heads)
+        values[values == 0] = np.inf
+        back[back == 0] = np.inf
+        values = xp.minimum(values, back)
+    return kind((values, children, indptr), shape=(rows.n, rows.n))
+
+
+def _values_at(rows: Rows, i: Array, j: Array) -> Array:
+    """The entries (i, j), several of them added up, 0 where there is none."""
+    xp = array_module(rows.indices)
+    low, high = rows.indptr[i].astype(np.int64), rows.indptr[i + 1].astype(np.int64)
+    if not rows.ascend():
+        arrays = rows.values.copy(), rows.indices.copy(), rows.indptr.copy()
+        made = rows.kind(arrays, shape=(rows.n, rows.n))
+        made.sum_duplicates()
+        rows = Rows(rows.n, made.indptr, made.indices, made.data, rows.kind)
+        low, high = rows.indptr[i].astype(np.int64), rows.indptr[i + 1].astype(np.int64)
+    if rows.indices.size == 0:
+        return xp.zeros(i.size)
+    end, last = high.copy(), rows.indices.size - 1
+    # all at once: the first column of row i that is not below j
+    for _ in range(int((high - low).max()).bit_length() if i.size else 0):
+        middle = (low + high) >> 1
+        below = (rows.indices[xp.minimum(middle, last)] < j) & (low < high)
+        low = xp.where(below, middle + 1, low)
+        high = xp.where(below, high, middle)
+    at = xp.minimum(low, last)
+    found = (low < end) & (rows.indices[at] == j)
+    return xp.where(found, rows.values[at], 0).astype(np.float64)
+
+
+def _kind(csgraph: Any, rows: Rows) -> Any:
+    """The class of a tree: that of SciPy's matrices for such a matrix only."""
+    if rows.on_gpu or is_sparse(from_pydata(csgraph)):
+        return rows.kind
+    return scipy.sparse.csr_array
+
+
+def _start(i_start: Any, n: int) -> int:
+    if not isinstance(i_start, int | float | np.number):
+        raise TypeError(f"i_start: an integer is required, got {type(i_start).__name__}")
+    start = int(i_start)  # a fraction is cut off, as SciPy does
+    if start < 0:
+        raise OverflowError(f"i_start: can't convert negative value to unsigned int, got {start}")
+    if start >= n:
+        raise ValueError(f"i_start: expected 0 <= i_start < {n}, got {start}")
+    return start

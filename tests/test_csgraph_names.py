@@ -1,0 +1,100 @@
+"""spgraph.csgraph has what scipy.sparse.csgraph has; what it does not serve says so."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import tracemalloc
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.sparse import csgraph as theirs
+
+import spgraph.csgraph as ours
+from spgraph.csgraph import delegated
+
+G = np.array([[0, 3.0, 3, 0], [0, 0, 0, 2], [0, 0, 0, 0], [1, 0, 0, 0]])
+
+
+def test_names() -> None:
+    assert ours.__all__ == theirs.__all__ and len(ours.__all__) == 26
+    assert ours.NegativeCycleError is theirs.NegativeCycleError
+
+
+@pytest.mark.parametrize("name", [name for name in theirs.__all__ if name[0].islower()])
+def test_signatures(name: str) -> None:
+    def parameters(function: Any) -> list[Any]:
+        found = inspect.signature(function).parameters.values()
+        return [(p.name, p.kind, p.default) for p in found]
+
+    assert parameters(getattr(ours, name)) == parameters(getattr(theirs, name))
+
+
+def test_the_table_of_what_is_scipys() -> None:
+    for name, function in delegated.DELEGATED.items():
+        assert function is getattr(theirs, name)
+        assert getattr(ours, name).__wrapped__ is function
+    served = set(ours.__all__) - delegated.DELEGATED.keys()
+    assert not any(getattr(ours, name) is getattr(theirs, name) for name in served if name[0] > "Z")
+
+
+def test_delegated_functions_compute() -> None:
+    S = scipy.sparse.csr_array(G)
+    W = scipy.sparse.csr_array(G.astype(np.int32))
+    calls: dict[str, tuple[Any, ...]] = {
+        "depth_first_order": (S, 0),
+        "yen": (S, 0, 3, 2),
+        "maximum_bipartite_matching": (S,),
+        "reverse_cuthill_mckee": (S,),
+        "structural_rank": (S,),
+    }
+    for name, arguments in calls.items():
+        found, expected = (np.ravel(getattr(m, name)(*arguments)) for m in (ours, theirs))
+        np.testing.assert_array_equal(found, expected)
+    assert ours.maximum_flow(W, 0, 3).flow_value == theirs.maximum_flow(W, 0, 3).flow_value
+    assert (ours.depth_first_tree(S, 0) != theirs.depth_first_tree(S, 0)).nnz == 0
+    full = scipy.sparse.csr_array(np.arange(1.0, 10).reshape(3, 3))
+    for mine, other in zip(
+        ours.min_weight_full_bipartite_matching(full),
+        theirs.min_weight_full_bipartite_matching(full),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_a_graph_on_a_gpu_is_refused_with_the_remedy() -> None:
+    """Something that says it lies there is enough: nothing of CuPy is needed for that."""
+    array = types.SimpleNamespace(__cuda_array_interface__={})
+    for name in delegated.DELEGATED:
+        with pytest.raises(TypeError, match=rf"{name}: expected a graph on the CPU.*\.get\(\)"):
+            getattr(ours, name)(array)
+    with pytest.raises(TypeError, match=r"csgraph_to_masked.*CPU.*\.get\(\)"):
+        ours.csgraph_to_masked(array)
+
+
+def test_importing_it_compiles_nothing_and_needs_no_cupy() -> None:
+    code = "import sys, spgraph.csgraph; print({'numba', 'cupy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "set()", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["dijkstra", "breadth_first_order", "connected_components"])
+def test_rows_are_not_copied(name: str) -> None:
+    """What is allocated is far less than the rows, whose entries are many times the vertices."""
+    n = 300
+    S = scipy.sparse.csr_array(np.ones((n, n)))
+    call = {
+        "dijkstra": lambda: ours.dijkstra(S, indices=0, return_predecessors=True),
+        "breadth_first_order": lambda: ours.breadth_first_order(S, 0),
+        "connected_components": lambda: ours.connected_components(S),
+    }[name]
+    call()  # compiles
+    tracemalloc.start()
+    call()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < S.indices.nbytes / 2

@@ -1,0 +1,305 @@
+"""Shortest paths of spgraph.csgraph beside SciPy's: distances to the last bit, and predecessors
+that are paths.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from csgraph_cases import SIGNED, check_paths, graphs, rows_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csgraph as theirs
+
+import spgraph.csgraph as ours
+from spgraph.csgraph import composed
+from spgraph.csgraph.graphs import rows_of as read
+from spgraph.errors import NegativeWeight
+
+FUNCTIONS = ("dijkstra", "bellman_ford", "johnson")
+
+
+def starts_of(n: int, seed: int) -> Any:
+    """Indices of every shape."""
+    chance = np.random.default_rng(seed)
+    some = chance.integers(-n, n, 2 * (1 + seed % 2))
+    return [None, int(some[0]), some, some.reshape(2, -1), []][seed % 5]
+
+
+@settings(max_examples=60)
+@given(graphs(), st.booleans(), st.booleans(), st.integers(0, 1000), st.sampled_from(FUNCTIONS))
+def test_distances_are_scipys(
+    S: Any, directed: bool, unweighted: bool, seed: int, name: str
+) -> None:
+    indices = starts_of(S.shape[0], seed)
+    options = {"directed": directed, "indices": indices, "unweighted": unweighted}
+    expected = getattr(theirs, name)(S, **options)
+    found, parent = getattr(ours, name)(S, return_predecessors=True, **options)
+    assert found.dtype == np.float64 and parent.dtype == np.int32 and parent.shape == found.shape
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(getattr(ours, name)(S, **options), expected)
+    n = S.shape[0]
+    starts = np.arange(n) if indices is None else np.atleast_1d(indices).reshape(-1)
+    for s, d, p in zip(starts, found.reshape(-1, n), parent.reshape(-1, n), strict=True):
+        check_paths(S, directed, [int(s) % n], d, p, unweighted)
+
+
+@settings(max_examples=60)
+@given(graphs(), st.booleans(), st.integers(0, 1000), st.sampled_from([0, 1, 2.5, 7, np.nan]))
+def test_limits_and_the_nearest_of_several(S: Any, directed: bool, seed: int, limit: float) -> None:
+    n = S.shape[0]
+    indices = starts_of(n, seed)
+    options = {"directed": directed, "indices": indices, "limit": limit}
+    np.testing.assert_array_equal(ours.dijkstra(S, **options), theirs.dijkstra(S, **options))
+    options |= {"min_only": True, "return_predecessors": True}
+    expected = theirs.dijkstra(S, **options)
+    distance, parent, origin = ours.dijkstra(S, **options)
+    np.testing.assert_array_equal(distance, expected[0])
+    starts = range(n) if indices is None else [int(s) % n for s in np.atleast_1d(indices).flat]
+    ends = check_paths(S, directed, list(starts), distance, parent)
+    np.testing.assert_array_equal(origin, ends)
+    assert parent.dtype == origin.dtype == np.int32
+    without = ours.dijkstra(S, **{**options, "return_predecessors": False})
+    np.testing.assert_array_equal(without, distance)
+
+
+@settings(max_examples=80)
+@given(graphs(SIGNED), st.booleans(), st.integers(0, 1000), st.sampled_from(FUNCTIONS[1:]))
+def test_lengths_of_either_sign(S: Any, directed: bool, seed: int, name: str) -> None:
+    options = {"directed": directed, "indices": starts_of(S.shape[0], seed)}
+    try:
+        expected = getattr(theirs, name)(S, **options)
+    except theirs.NegativeCycleError:
+        with pytest.raises(ours.NegativeCycleError):
+            getattr(ours, name)(S, **options)
+        return
+    found, parent = getattr(ours, name)(S, return_predecessors=True, **options)
+    np.testing.assert_allclose(found, expected)
+    n = S.shape[0]
+    starts = options["indices"]
+    starts = np.arange(n) if starts is None else np.atleast_1d(starts).reshape(-1)
+    for s, d, p in zip(starts, found.reshape(-1, n), parent.reshape(-1, n), strict=True):
+        check_paths(S, directed, [int(s) % n], d, p)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS[1:])
+def test_negative_lengths_without_a_cycle(name: str) -> None:
+    """Lengths as seen from heights: most are negative somewhere, no cycle is."""
+    chance = np.random.default_rng(5)
+    n = 60
+    height = chance.integers(-50, 50, n)
+    S = scipy.sparse.random_array((n, n), density=0.1, rng=chance, format="csr")
+    rows = np.repeat(np.arange(n), np.diff(S.indptr))
+    S.data = chance.integers(0, 9, S.nnz) + (height[rows] - height[S.indices]).astype(float)
+    assert (S.data < 0).any()
+    found, parent = getattr(ours, name)(S, return_predecessors=True)
+    np.testing.assert_allclose(found, getattr(theirs, name)(S))
+    for s in range(n):
+        check_paths(S, True, [s], found[s], parent[s])
+
+
+def test_cycles_are_noticed_at_once() -> None:
+    """A long way into a short cycle: SciPy walks N rounds over all edges."""
+    n = 200_000
+    ends = np.append(np.arange(1, n), n - 3)
+    data = np.append(np.ones(n - 1), -3.0)
+    S = scipy.sparse.csr_array((data, (np.append(np.arange(n - 1), n - 1), ends)), shape=(n, n))
+    with pytest.raises(ours.NegativeCycleError, match="on node 199000"):
+        ours.bellman_ford(S, indices=n - 1000)
+    T = S[-400:, -400:]
+    with pytest.raises(ours.NegativeCycleError):
+        ours.johnson(T)
+    # before the cycle, and not into it
+    U = S.copy()
+    U.data[U.indptr[n - 500]] = np.inf
+    assert ours.bellman_ford(U, indices=n - 600)[n - 500] == 100
+
+
+def test_a_cycle_of_length_zero_by_rounding_is_none() -> None:
+    S = rows_of(3, [(0, 1, 0.1), (1, 2, 0.2), (2, 0, -0.3), (0, 2, 5.0)])
+    for name in FUNCTIONS[1:]:
+        np.testing.assert_allclose(
+            getattr(ours, name)(S), getattr(theirs, name)(S), rtol=1e-12, atol=1e-12
+        )
+
+
+@settings(max_examples=25)
+@given(graphs(most=7), st.booleans(), st.booleans(), st.sampled_from([np.inf, 2.0]))
+def test_closures_give_the_same(S: Any, directed: bool, unweighted: bool, limit: float) -> None:
+    """What runs on a GPU, run on the CPU."""
+    n = S.shape[0]
+    A, ring = composed.shortest_over(read(S, directed), directed, unweighted)
+    for bounds in (np.arange(n + 1), np.array([0, n // 2 + 1])):
+        starts = np.arange(n, dtype=np.int32)
+        several = len(bounds) == 2
+        distance, parent, origin, failed = composed.shortest(
+            A, starts, bounds, limit, True, several, ring
+        )
+        expected = theirs.dijkstra(
+            S,
+            directed=directed,
+            unweighted=unweighted,
+            limit=limit,
+            indices=starts[: bounds[-1]],
+            min_only=several,
+        ).reshape(-1, n)
+        assert not failed and distance.dtype == np.float64 and parent.dtype == np.int32
+        np.testing.assert_array_equal(distance, expected)
+        for b in range(len(bounds) - 1):
+            group = starts[bounds[b] : bounds[b + 1]].tolist()
+            ends = check_paths(S, directed, group, distance[b], parent[b], unweighted)
+            if several:
+                np.testing.assert_array_equal(origin[b], ends)
+
+
+def test_closures_of_either_sign() -> None:
+    S = rows_of(3, [(0, 1, 4.0), (0, 2, 1.0), (2, 1, -2.0)])
+    A, ring = composed.shortest_over(read(S), True, False)
+    found = composed.shortest(A, np.arange(3), np.arange(4), np.inf, True, False, ring)
+    np.testing.assert_array_equal(found[0], theirs.bellman_ford(S))
+    S = rows_of(3, [(0, 1, 1.0), (1, 2, -3.0), (2, 0, 1.0)])
+    A, ring = composed.shortest_over(read(S), True, False)
+    assert composed.shortest(A, np.arange(3), np.arange(4), np.inf, False, False, ring)[3]
+    with pytest.raises(NegativeWeight):
+        composed.shortest(A, np.arange(3), np.arange(4), np.inf, False, False, composed.min_plus)
+
+
+# --- graphs in every form -------------------------------------------------------------------------
+
+G = np.array([[0, 3, 3, 0, 0], [0, 0, 0, 2, 4], [0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [2, 0, 0, 2, 0]])
+FORMS = {
+    "list": G.tolist(),
+    "matrix": np.asmatrix(G),
+    "masked": np.ma.masked_equal(G, 0),
+    "infinite": np.where(G == 0, np.inf, G),
+    "nan": np.where(G == 0, np.nan, G),
+    "fortran": np.asfortranarray(G, dtype=float),
+    **{
+        kind: scipy.sparse.csr_array(G).asformat(kind) for kind in "csr csc coo lil bsr dok".split()
+    },
+    "csr_matrix": scipy.sparse.csr_matrix(G),
+    **{name: scipy.sparse.csr_array(G.astype(name)) for name in "bool uint8 float32 g".split()},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("directed", [True, False])
+def test_every_form(form: str, directed: bool) -> None:
+    graph = FORMS[form]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in FUNCTIONS:
+            found = getattr(ours, name)(graph, directed=directed)
+            np.testing.assert_array_equal(found, getattr(theirs, name)(graph, directed=directed))
+            assert type(found) is np.ndarray
+
+
+def test_index_types_and_read_only_arrays() -> None:
+    S = scipy.sparse.csr_array(G.astype(float))
+    for kind in (np.int32, np.int64):
+        T = scipy.sparse.csr_array(
+            (S.data.copy(), S.indices.astype(kind), S.indptr.astype(kind)), shape=S.shape
+        )
+        for array in (T.data, T.indices, T.indptr):
+            array.flags.writeable = False
+        for directed in (True, False):
+            np.testing.assert_array_equal(ours.dijkstra(T, directed), theirs.dijkstra(S, directed))
+
+
+def test_complex_lengths_lose_their_imaginary_part() -> None:
+    S = scipy.sparse.csr_array(G + 2j)
+    with pytest.warns(np.exceptions.ComplexWarning):
+        found = ours.dijkstra(S)
+    np.testing.assert_array_equal(found, theirs.dijkstra(S.real))
+
+
+def test_arrays_longer_than_their_entries() -> None:
+    S = scipy.sparse.csr_array(G.astype(float))
+    T = scipy.sparse.csr_array(S.shape)
+    T.data, T.indices = np.append(S.data, [9.0, 9.0]), np.append(S.indices, [0, 0])
+    T.indptr = S.indptr
+    np.testing.assert_array_equal(ours.dijkstra(T), theirs.dijkstra(S))
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "shortest_path", "floyd_warshall"])
+def test_no_vertices(name: str) -> None:
+    for graph in (scipy.sparse.csr_array((0, 0)), np.zeros((0, 0))):
+        assert getattr(ours, name)(graph).shape == (0, 0)
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "shortest_path", "floyd_warshall"])
+@pytest.mark.parametrize(
+    "graph",
+    [np.ones((2, 3)), scipy.sparse.csr_array(np.ones((2, 3))), np.ones(3), None],
+    ids=["dense", "sparse", "1-D", "None"],
+)
+def test_what_is_not_square(name: str, graph: Any) -> None:
+    for library in (ours, theirs):
+        with pytest.raises(ValueError):
+            getattr(library, name)(graph)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"indices": 5}, ValueError),
+        ({"indices": [0, -6]}, ValueError),
+        ({"indices": "a"}, ValueError),
+        ({"limit": -1}, ValueError),
+        ({"limit": "far"}, (TypeError, ValueError)),
+    ],
+)
+def test_bad_options(options: Any, error: Any) -> None:
+    for library in (ours, theirs):
+        with pytest.raises(error):
+            library.dijkstra(G, **options)
+
+
+def test_methods() -> None:
+    for method in ("auto", "FW", "D", "BF", "J"):
+        np.testing.assert_array_equal(ours.shortest_path(G, method), theirs.shortest_path(G))
+    assert ours.NegativeCycleError is theirs.NegativeCycleError
+    with pytest.raises(ValueError, match="unrecognized method 'x'"):
+        ours.shortest_path(G, "x")
+    with pytest.raises(ValueError, match="Cannot specify indices with method == 'FW'"):
+        ours.shortest_path(G, "FW", indices=[0])
+    signed = np.array([[0, -1.0, 0], [0, 0, 2], [0, 0, 0]])
+    for graph in (signed, scipy.sparse.csr_array(signed), np.ma.masked_equal(signed, 0)):
+        np.testing.assert_array_equal(
+            ours.shortest_path(graph, indices=0), theirs.shortest_path(graph, indices=0)
+        )
+
+
+def test_negative_lengths_give_a_warning() -> None:
+    S = scipy.sparse.csr_array(np.array([[0, -1.0, np.nan], [0, 0, 2], [0, 0, 0]]))
+    with pytest.warns(UserWarning, match="Graph has negative weights") as seen:
+        found = ours.dijkstra(S)
+    assert seen[0].filename == __file__
+    with pytest.warns(UserWarning):
+        np.testing.assert_array_equal(found, theirs.dijkstra(S))
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "int64"])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_rows_are_read_where_they_lie(dtype: str, index: str) -> None:
+    S = scipy.sparse.random_array((50, 50), density=0.2, rng=np.random.default_rng(1), format="csr")
+    S = scipy.sparse.csr_array(
+        ((9 * S.data).astype(dtype), S.indices.astype(index), S.indptr.astype(index)),
+        shape=S.shape,
+    )
+    rows = read(S)
+    for mine, given_ in zip(rows.arrays(), (S.indptr, S.indices, S.data), strict=True):
+        assert np.shares_memory(mine, given_)
+    assert rows.lengths() is rows.values
+    A = rows.matrix()
+    assert A.indptr is rows.indptr and A.indices is rows.indices and A.values is rows.values
