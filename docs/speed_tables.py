@@ -141,6 +141,44 @@ def operations_gpu() -> str:
     return f"{described(name, result, 'cupy-cuda13x')}\n\n{table(head, rows)}"
 
 
+def csgraph_cpu() -> str:
+    name, result = newest("csgraph_cpu")
+    rows = []
+    for key, entry in result["graphs"].items():
+        for task, systems in entry["tasks"].items():
+            times = [systems.get(system, {}).get("median") for system in ("spgraph", "scipy")]
+            rows.append([key, task, *map(milliseconds, times)])
+    head = ["graph", "function", "spgraph", "SciPy"]
+    return f"{described(name, result, 'numba', 'scipy')}\n\n{table(head, rows)}"
+
+
+def distributed_gpu() -> str:
+    """A line a graph and algorithm, a column for each number of GPUs and way of exchange."""
+    name, result = newest("distributed_gpu")
+    ways = sorted({(row["devices"], row.get("exchange", "")) for row in result["results"]})
+    times = {
+        (row["graph"], row["algorithm"], row["devices"], row.get("exchange", "")): row
+        for row in result["results"]
+    }
+    rows = []
+    for key in dict.fromkeys((row["graph"], row["algorithm"]) for row in result["results"]):
+        found = [times.get((*key, *way), {}) for way in ways]
+        if key[1] == "pagerank 10":
+            continue
+        if key[1] == "pagerank 30":  # an iteration, from the difference of two runs
+            less = [times.get((key[0], "pagerank 10", *way), {}) for way in ways]
+            pairs = zip(found, less, strict=True)
+            cells = [(a["ms"] - b["ms"]) / 20 if a and b else None for a, b in pairs]
+            rows.append([key[0], "pagerank, an iteration", *map(milliseconds, cells)])
+            continue
+        unit = ", us" if key[1] == "round" else ""
+        cells = [row.get("us" if unit else "ms") for row in found]
+        rows.append([key[0], key[1] + unit, *map(milliseconds, cells)])
+    head = ["graph", "task"]
+    head += [f"{n} GPU" if n == 1 else f"{n} GPUs, {way}" for n, way in ways]
+    return f"{described(name, result, 'cupy-cuda13x')}\n\n{table(head, rows)}"
+
+
 def first_call() -> str:
     rows = []
     for benchmark in ("bfs_cpu", "bfs_gpu"):
@@ -159,6 +197,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "algorithms_gpu": algorithms_gpu,
     "operations_cpu": operations_cpu,
     "operations_gpu": operations_gpu,
+    "csgraph_cpu": csgraph_cpu,
+    "distributed_gpu": distributed_gpu,
     "first_call": first_call,
 }
 

@@ -73,16 +73,19 @@ BACKENDS: dict[str, list[pytest.MarkDecorator]] = {
 }
 
 
-def over(types: list[Any]) -> pytest.MarkDecorator:
+def over(types: list[Any], *, wide: bool = True) -> pytest.MarkDecorator:
     """Every backend over every one of `types`, the first of which are those of all other tests: the
-    shim, which is slow to compile, runs them only under `full`.
+    shim, which is slow to compile, runs them only under `full`, and the CPU backend the others if
+    they are not `wide`, as test_operations_matrices.py has all kernels over wide indices.
     """
     cases = [
         pytest.param(
             name,
             each,
             id=f"{name}-{k}",
-            marks=[*marks, pytest.mark.full] if name == "shim" and k == 0 else marks,
+            marks=[*marks, pytest.mark.full]
+            if (name == "shim" and k == 0) or (name[:3] == "cpu" and k > 0 and not wide)
+            else marks,
         )
         for name, marks in BACKENDS.items()
         for k, each in enumerate(types)
@@ -302,7 +305,7 @@ def written(
     return there.to("cpu")
 
 
-@over(INDICES)
+@over(INDICES, wide=False)
 @pytest.mark.parametrize("kind", MASKS)
 def test_write(backend: Place, kind: str, types: Any) -> None:
     chance = np.random.default_rng(6)
@@ -385,7 +388,7 @@ def test_other_values_may_be_symmetric(backend: Place) -> None:
 # --- parts, transposes, products ------------------------------------------------------------------
 
 
-@over([both[0] for both in INDICES])
+@over([both[0] for both in INDICES], wide=False)
 def test_extract(backend: Place, types: Any) -> None:
     chance = np.random.default_rng(8)
 
@@ -460,7 +463,7 @@ def test_transpose_of_many(backend: Place) -> None:
     assert np.array_equal(got.values, expected.data)
 
 
-@over(INDICES)
+@over(INDICES, wide=False)
 def test_kronecker(backend: Place, types: Any) -> None:
     chance = np.random.default_rng(12)
     shapes = [(0, 0), (0, 3), (1, 1), (2, 5), (4, 3), (7, 7)]

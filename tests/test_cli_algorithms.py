@@ -518,7 +518,11 @@ def test_placed_asks_for_what_the_options_say() -> None:
     assert placement.placed(plain, None, None, None, None) is plain
 
 
-@pytest.mark.parametrize("name", ["bfs", "sssp", "connected-components", "minimum-spanning-tree"])
+# the others' kernels are those of test_distributed.py
+BLOCKS = ["bfs", "connected-components", "minimum-spanning-tree"]
+
+
+@pytest.mark.parametrize("name", [*BLOCKS, pytest.param("sssp", marks=pytest.mark.full)])
 @pytest.mark.parametrize("partition", [(), ("--partition", "random")])
 def test_blocks_change_no_result(
     name: str, partition: tuple[str, ...], run: Run, file: Path, weights: Path

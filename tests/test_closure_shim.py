@@ -232,7 +232,7 @@ def test_tight_equals_plain_loops(name: str) -> None:
     values = np.array([x[v] for v in sorted(x)], np.int64)
     v = Vector.from_coo(np.array(sorted(x)), values, size=made.A.nrows)
     for storage in (v, v.to_bitmap()):
-        found = host().tight(made.A, storage, min_plus.resolve("int64", "int32"))
+        found = host().tight(made.A, storage, min_plus.resolve("int64", "int64"))
         expected = sorted(
             (i, j) for (i, j), a in made.edges.items() if i in x and j in x and x[i] + a == x[j]
         )

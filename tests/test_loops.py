@@ -131,7 +131,9 @@ def kruskal(S: Any) -> set[tuple[int, int, Any]]:
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("kind", ["int64", "float32", "uint8", "iso"])
+@pytest.mark.parametrize(
+    "kind", ["int64", "float32", pytest.param("uint8", marks=pytest.mark.full), "iso"]
+)
 def test_tree_equals_kruskal_and_scipy(name: str, kind: str, device: str) -> None:
     S, _ = case(name)
     A = sg.Matrix.from_scipy(S)
@@ -242,11 +244,10 @@ def test_no_vertices_and_what_matrix_takes(call: Any, device: str) -> None:
 
 @pytest.mark.parametrize(
     "call",
-    # every kernel anew: the dearest to compile are for long runs
+    # every kernel anew: one by default
     [
-        core_number,
         minimum_spanning_tree,
-        *(pytest.param(f, marks=pytest.mark.full) for f in SEEDED),
+        *(pytest.param(f, marks=pytest.mark.full) for f in (core_number, *SEEDED)),
     ],
 )
 def test_indices_of_64_bits(call: Any, device: str) -> None:

@@ -52,7 +52,17 @@ def consistent(case: dict[str, Any]) -> dict[str, Any]:
     return case if case["out_storage"] else {**case, "accum": None, "replace": False}
 
 
-CASES = [consistent(case) for case in pairwise(PARAMETERS)]
+# Kernels are compiled for the semiring, the types of values and of indices: by default one type of
+# each kind, which goes with one of indices.
+INDEX = {"bool": "int32", "int64": "int32", "uint8": "int64", "float32": "int32"}
+CASES = [
+    consistent({**case, "index": INDEX[case["dtype"]]})
+    for case in pairwise(
+        {key: values for key, values in PARAMETERS.items() if key != "index"}
+        | {"dtype": list(INDEX)}
+    )
+]
+FREE = [pytest.param(consistent(case), marks=pytest.mark.full) for case in pairwise(PARAMETERS)]
 WHOLE = {
     key: values
     for key, values in PARAMETERS.items()
@@ -89,7 +99,7 @@ def mask_of(kind: str, v: Vector) -> Any:
     return ~mask if kind.startswith("complement") else mask
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
+@pytest.mark.parametrize("case", [*CASES, *FREE], ids=name_of)
 def test_cover(case: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "threads_for", lambda work: case["threads"])
     monkeypatch.setattr(products, "FEW", 0 if case["few"] else 1000)

@@ -54,7 +54,7 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_index_types(index: Any, device: str) -> None:
     A = sg.generators.kronecker(9, 8)
-    S = scipy.sparse.csr_array((np.ones(A.nvals, np.int8), A.indices, A.indptr), shape=A.shape)
+    S = scipy.sparse.csr_array((np.ones(A.nvals), A.indices, A.indptr), shape=A.shape)
     S.indices, S.indptr = S.indices.astype(index), S.indptr.astype(index)
     B = sg.Matrix.from_scipy(S, symmetric=True).to(device)
     assert B.indices.dtype == index and B.indptr.dtype == index
@@ -64,7 +64,12 @@ def test_index_types(index: Any, device: str) -> None:
     assert parent.dtype == index and level.dtype == np.int32
 
 
-@pytest.mark.parametrize("ring", [any_pair, min_secondi, plus_first, min_plus, lor_land], ids=repr)
+# each is compiled in both forms: the others are compared with dense loops above
+FUSED = [any_pair, min_secondi, lor_land]
+FUSED += [pytest.param(ring, marks=pytest.mark.full) for ring in (plus_first, min_plus)]
+
+
+@pytest.mark.parametrize("ring", FUSED, ids=repr)
 @pytest.mark.parametrize(
     "graph", ["skewed both", "sparse directed", "two components", "many sources"]
 )

@@ -94,6 +94,8 @@ class MatrixConversions:
         if len(G) == 0:
             return cls.empty(0, 0)
         S = networkx.to_scipy_sparse_array(G, nodelist=nodelist, weight=weight, format="csr")
+        kind = index_dtype(max(S.nnz, *S.shape))  # NetworkX gives 64 bits, whatever the size
+        S.indptr, S.indices = S.indptr.astype(kind), S.indices.astype(kind)
         A = cls.from_scipy(S, symmetric=True if not G.is_directed() else None)
         return A if weight is not None else A.pattern()
 

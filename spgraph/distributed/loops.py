@@ -10,7 +10,7 @@ import numpy as np
 from spgraph import direction as directions
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype
-from spgraph.distributed import peers
+from spgraph.distributed import peers, rounds
 from spgraph.distributed.elements import ewise, reduce, select, write
 from spgraph.distributed.exchange import combine, lower, lower_matrix, made, replicate
 from spgraph.distributed.matrix import DistributedMatrix
@@ -33,11 +33,12 @@ def search(
     max_depth: int,
     trace: bool,
 ) -> tuple[Vector, Vector | None, Any]:
-    """The masked level iteration: the peer form where it can run, else in rounds, where a level is
-    a product under the mask of what is open.
+    """The masked level iteration: on GPUs the peer form where it can run, or the rounds of kernels
+    of its own; else a level is a product under the mask of what is open.
     """
-    if A.device.peers is not None and peers.finds(semiring):
-        return peers.search(A, T, start, semiring, direction, max_depth, trace)
+    if peers.finds(semiring) and A.device.devices[0] != "cpu":
+        form = rounds if A.device.peers is None else peers
+        return form.search(A, T, start, semiring, direction, max_depth, trace)
     typed = any_pair.resolve(start.dtype, A.dtype) if semiring is None else semiring
     placement, n = A.device, A.nrows
     level = placement.empty(n, index_dtype(n))
@@ -83,9 +84,11 @@ def _edges(q: Any, degrees: Any) -> int:
 
 
 def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
-    """The least fixed point in rounds: what got better and lies below the limit is pushed, and the
-    limit rises by `delta` when nothing does.
+    """The least fixed point: the peer form where it can run, else in rounds: what got better and
+    lies below the limit is pushed, and the limit rises by `delta` when nothing does.
     """
+    if A.device.peers is not None and not semiring.multiply.positional:
+        return peers.closure(A, start, semiring, delta)
     add = semiring.add
     x = start.dup(semiring.dtype)
     waiting = x.dup()

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+from spgraph.backends.cuda.closure_peers import (
+    Closed,
+    ClosureBlock,
+    ClosureGraph,
+    closure_peers,
+)
 from spgraph.backends.cuda.search_peers import PeerBlock, PeerGraph, search_peers
 from spgraph.containers import Matrix, Vector
 from spgraph.distributed.vector import DistributedVector
+from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
 
 
@@ -78,4 +85,50 @@ def graph(A: Any, T: Any) -> PeerGraph:
         # the columns of a row ascend by the user's ids, whatever they are inside
         offsets = tuple(partition.offsets.tolist())
         A._derived[kind] = PeerGraph(offsets, blocks, ordered=True, symmetric=symmetric)
+    return A._derived[kind]
+
+
+def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
+    """As `closure` of a backend, in one launch a GPU for all rounds."""
+    try:
+        return _home(closed(A, start, semiring, delta), A)
+    except ConvergenceError as error:
+        error.result = _home(cast(Closed, error.result), A)
+        raise
+
+
+def closed(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Closed:
+    """The closure's parts, and how many edges were looked at in how many rounds."""
+    first = A.device.map(lambda k, block: block.to_sparse(), start.blocks)
+    ids, values = [block.indices for block in first], [block.values for block in first]
+    return closure_peers(_weighted(A), A.device.peers, ids, values, semiring, delta)
+
+
+def _home(found: Closed, A: Any) -> DistributedVector:
+    blocks = [
+        Vector(part.values.size, part.values, bits=part.bits, nvals=part.reached)
+        for part in found.parts
+    ]
+    return DistributedVector(A.nrows, blocks, A.device)
+
+
+def _weighted(A: Any) -> ClosureGraph:
+    """The blocks as the peer form of closure takes them, with in-edges where they are at hand; kept
+    with A.
+    """
+    T = A.T if A.has_transpose else None
+    kind = "closure" if T is None else "closure_both"
+    if kind not in A._derived:
+        placement = A.device
+        partition = placement.partition(A.nrows)
+
+        def inside(k: int, block: Matrix) -> tuple[Any, Any, Any]:
+            return block.indptr, partition.to_internal(block.indices), block.values
+
+        out = placement.map(inside, A.blocks)
+        back: list[Any] = out if T is A else [(None, None, None)] * len(out)
+        if T is not None and T is not A:
+            back = placement.map(inside, T.blocks)
+        blocks = [ClosureBlock(*rows, *columns) for rows, columns in zip(out, back, strict=True)]
+        A._derived[kind] = ClosureGraph(tuple(partition.offsets.tolist()), blocks, A.iso)
     return A._derived[kind]

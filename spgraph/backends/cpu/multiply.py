@@ -210,7 +210,7 @@ def _chosen(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
         return M.indptr, M.indices
     true = M.expanded_values() != 0
     before = _sums(true)
-    return before[M.indptr], M.indices[true]
+    return before[M.indptr].astype(M.indptr.dtype, copy=False), M.indices[true]
 
 
 def _constant(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | None:

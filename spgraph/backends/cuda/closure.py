@@ -200,11 +200,11 @@ def warp_bytes(values: np.dtype, ids: np.dtype, offsets: np.dtype) -> int:
 def closure_preamble(A: Matrix, semiring: TypedSemiring, ordered: bool, trace: bool) -> str:
     """The preamble of kernels/closure.cu; `ordered` asks for buckets, where the monoid has them."""
     types = (("I", A.indices.dtype.str), ("O", A.indptr.dtype.str), ("A", A.dtype.str))
-    return _closure_preamble(semiring, types, ordered, trace, THREADS)
+    return program(semiring, types, ordered, trace, THREADS)
 
 
 @functools.lru_cache(maxsize=1024)
-def _closure_preamble(
+def program(
     semiring: TypedSemiring,
     types: tuple[tuple[str, str], ...],
     ordered: bool,

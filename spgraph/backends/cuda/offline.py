@@ -14,6 +14,7 @@ from spgraph.backends.cuda.dependencies import program as dependencies_program
 from spgraph.backends.cuda.power import program as power_preamble
 from spgraph.backends.cuda.search import program
 from spgraph.backends.cuda.search_peers import program as peers_program
+from spgraph.backends.cuda.search_rounds import program as rounds_program
 from spgraph.backends.cuda.sources import OPTIONS, source, stems
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import BackendUnavailable
@@ -73,6 +74,7 @@ def preambles() -> dict[str, str]:
         "drawing": drawing.preamble("noisy"),
         "ewise": preamble.types(U=single, V=single, N=index)
         + vectors.ewise_preamble(plus, True, True),
+        "floyd_warshall": preamble.constants(TILE=32),
         "heads": preamble.types(O=index, I=index) + preamble.constants(HUBS=True),
         "extract": preamble.types(U=single, N=index, J=index),
         "kronecker": entries + others + preamble.types(Z=single) + plus.define_cuda("op"),
@@ -119,12 +121,14 @@ def preambles() -> dict[str, str]:
         ),
         "search": program(parents, True, True, True, searched),
         "search_peers": peers_program((4, 1024, 1, 1, 1, 2048, 8192), ("<i4", "<i4", "<i4")),
+        "search_rounds": rounds_program((4, 256, 1, 8192, 1024, 4096), ("<i4",) * 4),
         "segments": vectors.fold_preamble(plus, single, index, single),
         "select": preamble.types(U=single, S=single, N=index)
         + vectors.call(above, "index", np.dtype(bool)),
         "tiles": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=False, FULL=True)
         + product
         + preamble.types(R=index),
+        "walks": "",
         "tiles_build": preamble.types(O=index, I=index, A=single, R=index)
         + preamble.constants(ISO=False),
         "tight": tight_preamble(matrix, distances),

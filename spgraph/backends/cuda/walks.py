@@ -1,5 +1,6 @@
-"""Distances between all vertices: those of spgraph.csgraph, on a GPU. Its walks from single vertices
-are closures there.
+"""Distances between all vertices: those of spgraph.csgraph, on a GPU.
+
+Its walks from single vertices are closures there.
 """
 
 from __future__ import annotations

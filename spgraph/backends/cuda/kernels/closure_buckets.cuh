@@ -24,23 +24,23 @@ DEVICE Z doubled(Z width) {
     return fits ? (Z)(width + width) : width;
 }
 
-// Queue the vertices that `wanted(v, x)` names; all vertices are looked at.
+// Queue the vertices that `wanted(v, x)` names; all own vertices are looked at.
 template <class Wanted>
 DEVICE void gather(Wanted wanted) {
     constexpr int AT_ONCE = 4;
     int held = 0;
-    for (i64 base = (thread_id() >> 5) * 32 * AT_ONCE; base < s.n;
+    for (i64 base = s.first + (thread_id() >> 5) * 32 * AT_ONCE; base < s.last;
          base += thread_count() * AT_ONCE) {
         Z x[AT_ONCE];
 #pragma unroll
         for (int k = 0; k < AT_ONCE; k++) {
             const i64 v = base + 32 * k + lane_id();
-            x[k] = v < s.n ? load_relaxed(&s.x[v]) : identity();
+            x[k] = v < s.last ? load_relaxed(&s.x[v]) : identity();
         }
 #pragma unroll
         for (int k = 0; k < AT_ONCE; k++) {
             const i64 v = base + 32 * k + lane_id();
-            held = enqueue(held, v < s.n && wanted(v, x[k]), (I)v);
+            held = enqueue(held, v < s.last && wanted(v, x[k]), (I)v);
         }
     }
     release_rest(held);
@@ -64,13 +64,14 @@ CALLED void next_bucket(Z limit) {
     stays_far(best);
 }
 
-// The start: its values, and the best of them.
+// The start: its values, and the best of them. Sources are counted from the first own vertex.
 CALLED void begin(const I* sources, const Z* source_values, i64 count) {
     Z best = identity();
     for (i64 i = thread_id(); i < count; i += thread_count()) {
+        const I v = (I)s.first + sources[i];
         const Z x = normal(source_values[i]);
-        s.x[sources[i]] = x;
-        reach(sources[i], x);
+        s.x[v] = x;
+        reach(v, x);
         best = add(best, x);
     }
     if (ORDERED) stays_far(best);
@@ -81,8 +82,8 @@ CALLED void begin_queue(const I* sources, i64 count) {
     int held = 0;
     for (i64 base = thread_id() - lane_id(); base < count; base += thread_count()) {
         const i64 i = base + lane_id();
-        const I v = i < count ? sources[i] : 0;
-        const Z x = s.x[v];
+        const I v = i < count ? (I)s.first + sources[i] : 0;
+        const Z x = i < count ? s.x[v] : identity();
         held = enqueue(held, i < count && (is_near(x) || same(x, identity())), v);
     }
     release_rest(held);

@@ -15,6 +15,7 @@ CALLED void follow(i64 vertices) {
     const Z cut = s.cut;
     u32 head = 0, tail = 0;
     int held = 0;
+    u32 tried = 0;
     unclaim(vertices);
     if (me * share < vertices) {
         const i64 left = vertices - me * share;
@@ -30,6 +31,7 @@ CALLED void follow(i64 vertices) {
         }
         __syncwarp();
     }
+    held = take_in(ring, tail, held);
     for (int step = 0; step < STEPS && head != tail; step++) {
         const u32 i = head + lane / ROW_LANES;
         const bool active = i < tail;
@@ -51,11 +53,15 @@ CALLED void follow(i64 vertices) {
                 v = indices[e];
                 z = product(x, values, e, u, v);
                 // wanted only where v improves, but waiting to know costs more than looking
-                first = indptr[v];
-                end = indptr[v + 1];
+                if (is_own(v)) {
+                    first = indptr[v];
+                    end = indptr[v + 1];
+                }
+                tried++;
                 found = same(x, now) && is_followed(z, cut) &&
-                        (improve(&all_x[v], z, z) ? is_near(z) : reach(v, z));
+                        (improve(&all_x[v], z, z) ? is_wanted(v, z) : reach(v, z));
             }
+            const bool abroad = found && !is_own(v);
             found = found && first < end;
             const bool light = found && end - first <= HEAVY;
             const u32 who = __ballot_sync(FULL_WARP, light), room = RING - (tail - head);
@@ -70,11 +76,13 @@ CALLED void follow(i64 vertices) {
                 watch(z);
             }
             tail += all < room ? all : room;
+            send_at_once(abroad, v, z);
             held = claim(held, found && !kept, v);
             e += ROW_LANES;
         }
         __syncwarp();
     }
+    tally(tried);
     for (; head != tail; head = tail - head < 32 ? tail : head + 32) {
         const u32 i = head + lane;
         const bool here = i < tail;

@@ -5,12 +5,14 @@
 // Every GPU holds a value for each vertex of all: of its own the value, of its peers' the best one
 // that it knows, so that an edge which brings nothing new costs no message. It queues and relaxes
 // only its own vertices. A round is
-//   relax    the GPU goes on by itself until none of its vertices is near; but if the edges of all
-//            queues are many, it takes one step, since what it would do on top would be done again
-//            when better values come;
+//   relax    the GPU goes on by itself until none of its vertices is near; but if the edges in queues
+//            are many, it takes one step: the others may have nothing to do, and what it would do on
+//            top would be done again when better values come;
 //   send     the peers' vertices that improved, once each with the last value, to their owners;
+//            a step over a small queue sends them as it finds them, which costs no step more;
 //   meet     all hear how much is left, and take the same decisions;
-//   receive  what has come joins the values; what improves and is near joins the queue.
+//   receive  what has come joins the values; what improves and is near joins the queue, or, if it
+//            is little, what the next step follows.
 // When nobody has a near vertex the limit moves on, from the best far value of all.
 //
 // A cut ends as on one GPU, but that the vertices behind it pull from values that all GPUs write to
@@ -35,6 +37,7 @@ struct PeerControl : Control { // of one GPU; zero at launch
     u64 near;                  // of these, how many are near there, or did not fit
     u64 relaxations, told;     // edges looked at; of them those that the peers know of
     u64 come[PEERS];           // what all have told, at the last meeting
+    u64 kept, left;            // the exchange in which something marked is to go, and that as told
     u64 queued, near_of_all, flags;
     Z best_of_all;
 };
@@ -68,12 +71,17 @@ struct Given {
 struct PeerClosure : Closure {
     Given given;
     i64 n;
-    u64 queued, near;     // of all: edges in the queues before the last meeting, messages to heed
-    u64 relaxations;      // of all, since the meeting before
-    Z best_of_all;        // that stays far
-    bool active;          // some queue is not empty
-    bool undercut;        // by anyone, ever
-    bool unsettled, came; // someone gave up; something came for this GPU
+    u64 queued, near; // of all: edges in the queues before the last meeting, messages to heed
+    u64 relaxations;  // of all, since the meeting before
+    Z best_of_all;    // that stays far
+    bool active;      // some queue is not empty
+    bool undercut;    // by anyone, ever
+    bool unsettled;   // someone gave up
+    bool marked;      // of what is marked in `changed`, some has not been sent
+    u64 come[PEERS], all_come; // messages for this GPU, and their sum, until they are taken in
+    u64 exchanges;             // so many so far
+    int side;                  // of the inboxes that are written to
+    u64 looked, heeded;        // by this block since it met the others: to be added to Control
 };
 
 __shared__ PeerClosure s;
@@ -93,10 +101,12 @@ DEVICE void tell_owner(I v) {
 
 DEVICE void tally(u32 edges) {
     edges = warp_sum(edges);
-    if (lane_id() == 0 && edges) atomicAdd(&s.given.control->relaxations, (u64)edges);
+    if (lane_id() == 0 && edges) atomicAdd(&s.looked, (u64)edges);
 }
 
 #include "closure_steps.cuh"
+#include "closure_peers_small.cuh"
+#include "closure_relax.cuh"
 #include "closure_peers_meet.cuh"
 
 // A queue with a large share of all edges: once it is behind, little is left.
@@ -108,7 +118,9 @@ DEVICE void leave(i64* result) {
 }
 
 #define RECORD(KIND, VERTICES, EDGES)                                                              \
-    if (TRACE && thread_id() == 0) record(KIND, VERTICES, EDGES);
+    {                                                                                              \
+        if (TRACE && thread_id() == 0) record(KIND, VERTICES, EDGES);                              \
+    }
 #define BLOCK_SETS(STATEMENTS)                                                                     \
     __syncthreads();                                                                               \
     if (threadIdx.x == 0) {                                                                        \
@@ -162,7 +174,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.since = TRACE ? globaltimer() : 0;
         s.count_bits = (u32)g.count_bits;
         s.width = width;
-        s.cutting = s.undercut = false;
+        s.cutting = s.undercut = s.marked = false;
+        s.all_come = s.exchanges = s.looked = s.heeded = 0;
+        s.side = 0;
         s.limit = s.start = s.cut = s.floor = identity();
         aim(0);
         if (blockIdx.x == 0)
@@ -173,17 +187,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     for (i64 w = thread_id(); w < words; w += thread_count())
         g.bits[w] = g.claims[w] = g.claims[words + w] = g.changed[w] = 0;
     for (i64 w = thread_id(); w < (words + 31) / 32; w += thread_count()) g.groups[w] = 0;
-    if (meet_here(true)) return leave(result);
+    if (meet_here(true) == LOST) return leave(result);
     begin(sources, source_values, number_of_sources);
-    if (meet_peers(true)) return leave(result);
+    if (meet_peers(true) == LOST) return leave(result);
     turn(false);
     BLOCK_SETS(s.start = s.best_of_all; s.limit = behind(s.start);)
     begin_queue(sources, number_of_sources);
-    if (meet_here(true)) return leave(result);
+    if (meet_here(true) == LOST) return leave(result);
     RECORD(START, 0, 0)
 
     i64 steps = 0, rounds = 0, bucket_edges = 0, meetings = 0;
-    int cuts = 0, side = 0;
+    int cuts = 0;
     bool on = true, crowded = false, bulk = false, unsettled = false;
     for (;;) {
         while (on) {
@@ -194,37 +208,60 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                            s.cutting = !same(s.cut, identity());)
                 cuts++;
             }
-            bool filled = false; // there is a next queue, which has not become the queue
-            for (int alone = 0; s.vertices > 0 && !filled;) {
+            bool met = false, marked = s.marked, filled = crowded;
+            if (crowded) {
                 const i64 vertices = s.vertices, edges = s.edges;
-                const int kind = relax_queue();
-                if (thread_id() == 0) {
-                    if (kind == PUSH) atomicAdd(&g.control->relaxations, (u64)edges);
-                    if (++steps > n) g.control->unsettled = 1;
-                }
-                filled = crowded || ++alone == ALONE;
-                if (meet_here(!filled)) return leave(result);
+                const int kind = vertices ? relax_queue() : LOCAL;
+                marked = marked || kind == PUSH;
+                if (kind == PUSH && thread_id() == 0) atomicAdd(&s.looked, (u64)edges);
+                if (meet_here(false) == LOST) return leave(result);
                 RECORD(kind, vertices, edges)
             }
-            send(side);
-            if (meet_peers(false)) return leave(result);
+            for (int alone = 1; !crowded && (s.vertices || s.all_come); alone++) {
+                const i64 vertices = s.vertices, edges = s.edges;
+                const int kind = relax_all();
+                marked = marked || kind == PUSH;
+                if (thread_id() == 0) {
+                    if (kind == PUSH) atomicAdd(&s.looked, (u64)edges);
+                    if (++steps > 4 * n) g.control->unsettled = 1;
+                }
+                // what is sent at once needs no second meeting
+                const bool goes_on = alone < ALONE;
+                const int outcome =
+                    marked ? meet_here(false) : meet_peers(false, goes_on ? s.packed : nullptr);
+                if (outcome == LOST) return leave(result);
+                met = !marked && outcome == MET;
+                RECORD(kind, vertices, edges)
+                const u64 packed = load_relaxed(s.packed);
+                const bool rests = met ? goes_on : packed == 0;
+                if (rests) steps = 0;
+                filled = met || rests || !goes_on ||
+                         queue_edges(packed, s.count_bits) > (u64)CROWD; // others may be idle
+                if (filled) break;
+                __syncthreads(); // all have looked at `packed`
+                turn(true);
+            }
+            if (!met) {
+                if (marked) send();
+                if (meet_peers(false) == LOST) return leave(result);
+            }
             RECORD(MEETING, s.near, s.queued)
             meetings++;
             bucket_edges += s.relaxations;
-            unsettled = s.unsettled || ++rounds > n;
+            unsettled = s.unsettled || ++rounds > 2 * n;
             if (unsettled) break;
-            const bool came = s.came;
-            if (came) receive(side);
-            side ^= 1;
             on = s.active || s.near;
-            crowded = s.queued + s.near * (u64)(s.m / n + 1) > (u64)CROWD * PEERS;
-            if (crowded) {
-                if (meet_peers(false)) return leave(result);
+            crowded = on && s.queued + s.near * (u64)(s.m / n + 1) > (u64)CROWD * PEERS;
+            if (crowded || !on) {
+                const bool came = s.all_come != 0;
+                if (came) receive();
+                if (crowded ? meet_peers(false) == LOST : came && meet_here(false) == LOST)
+                    return leave(result);
+                if (crowded || came) turn(true);
+                meetings += crowded;
+                if (crowded || came) RECORD(MEETING, 0, s.queued)
+            } else if (filled) {
                 turn(true);
-                RECORD(MEETING, 0, s.queued)
-                meetings++;
-            } else if (came || filled) {
-                if (meet_here(true)) return leave(result);
             }
         }
         if (!ORDERED || unsettled) break;
@@ -232,14 +269,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             BLOCK_SETS(s.rows = s.t_indptr;)
             open_vertices();
             publish();
-            if (meet_peers(false)) return leave(result);
+            if (meet_peers(false) == LOST) return leave(result);
             turn(false);
             meetings++;
             RECORD(MEETING, s.vertices, s.edges)
-            if (thread_id() == 0) atomicAdd(&g.control->relaxations, (u64)s.edges);
+            if (thread_id() == 0) atomicAdd(&s.looked, (u64)s.edges);
             const i64 vertices = s.vertices, edges = s.edges;
             pull(vertices, edges, !POSITIONAL && !s.undercut);
-            if (meet_here(true)) return leave(result);
+            if (meet_here(true) == LOST) return leave(result);
             RECORD(PULL, vertices, edges)
             BLOCK_SETS(s.rows = s.indptr; s.cutting = false; s.cut = identity();)
         }
@@ -249,7 +286,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         Z next = behind(s.limit);
         if (s.cutting && better(s.cut, next)) next = s.cut;
         next_bucket(next);
-        if (meet_peers(true)) return leave(result);
+        if (meet_peers(true) == LOST) return leave(result);
         turn(false);
         meetings++;
         RECORD(BUCKET, s.vertices, s.edges)

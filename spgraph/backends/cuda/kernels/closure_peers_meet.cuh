@@ -1,8 +1,7 @@
 // What GPUs tell each other in a closure: words when they meet, and values before that.
 
 constexpr int MEETING = 5; // a kind of step in the trace
-
-DEVICE bool is_heeded(Z value) { return is_near(value) || same(value, identity()); }
+constexpr int AT_ONCE = 4; // values a lane has in flight
 
 // Warp 0 of block 0 with the peers. Words go to each of them: what was sent there; the edges of the
 // queue that was filled last, above the 4 bits in which those with a queue are counted; and either,
@@ -38,6 +37,7 @@ DEVICE bool talk(bool about_buckets) {
         store_relaxed(&c->come[q], q == peers.me ? 0 : got);
         store_relaxed(&c->sent[q], (u64)0);
     }
+    if (lane == 0) store_relaxed(&c->left, load_relaxed(&c->kept));
     if (lane == 1) store_relaxed(&c->queued, sum);
     if (about_buckets) {
         if (lane == 0) store_relaxed(&c->best_of_all, least);
@@ -52,11 +52,21 @@ DEVICE bool talk(bool about_buckets) {
     return true;
 }
 
-// All blocks of all GPUs meet, and every block knows what was told. True when one is lost: the
-// caller leaves.
-CALLED bool meet_peers(bool about_buckets) {
-    if (meet_and([&] { return talk(about_buckets); }, true) == LOST) return true;
-    if (threadIdx.x == 0) {
+// What this block has counted is added to what its GPU tells.
+DEVICE void hand_in() {
+    __syncthreads();
+    if (threadIdx.x) return;
+    if (s.looked) atomicAdd(&s.given.control->relaxations, s.looked);
+    if (s.heeded) atomicAdd(&s.given.control->near, s.heeded);
+    s.looked = s.heeded = 0;
+}
+
+// All blocks of all GPUs meet, and every block knows what was told: MET, DETOUR where *detour is not
+// zero, or LOST: the caller leaves.
+CALLED int meet_peers(bool about_buckets, const u64* detour = nullptr) {
+    hand_in();
+    const int outcome = meet_and([&] { return talk(about_buckets); }, true, detour);
+    if (outcome == MET && threadIdx.x == 0) {
         PeerControl* const c = s.given.control;
         const u64 queued = load_relaxed(&c->queued), flags = load_relaxed(&c->flags);
         s.queued = queued >> 4;
@@ -66,29 +76,30 @@ CALLED bool meet_peers(bool about_buckets) {
         s.relaxations = flags >> 8;
         s.undercut = s.undercut || (flags >> 4 & 15);
         s.unsettled = flags & 15;
-        u64 come = 0;
-        for (int q = 0; q < PEERS; q++) come += load_relaxed(&c->come[q]);
-        s.came = come != 0;
+        s.all_come = 0;
+        for (int q = 0; q < PEERS; q++) s.all_come += s.come[q] = load_relaxed(&c->come[q]);
+        s.side ^= 1;
+        s.exchanges++;
+        s.marked = s.marked || load_relaxed(&c->left) == s.exchanges;
     }
+    if (outcome == DETOUR && threadIdx.x == 0) s.all_come = 0;
     __syncthreads();
-    return false;
+    return outcome;
 }
 
 // The blocks of this GPU meet, and the queues exchange their roles if `turns`.
-CALLED bool meet_here(bool turns) {
-    if (meet_and([] { return true; }, false) == LOST) return true;
+CALLED int meet_here(bool turns) {
+    hand_in();
+    const int outcome = meet_and([] { return true; }, false);
+    if (threadIdx.x == 0) s.all_come = 0;
+    __syncthreads();
     if (turns) turn(true);
-    return false;
-}
-
-template <class T>
-DEVICE T* inbox(int of, i64 offset, int side, int sender) {
-    return in_memory_of<T>(of, offset) + ((i64)side * PEERS + sender) * s.given.capacity;
+    return outcome;
 }
 
 // Send what is marked in the 32 words of group g, of which `filled` names those that are not zero.
 // Gives how many of these this lane knows to be heeded. A warp calls.
-DEVICE u32 send_group(i64 g, u32 filled, int side) {
+DEVICE u32 send_group(i64 g, u32 filled) {
     const Given& given = s.given;
     const int lane = lane_id();
     const i64 w = 32 * g + lane;
@@ -107,19 +118,28 @@ DEVICE u32 send_group(i64 g, u32 filled, int side) {
         slot = shuffle(slot, 0);
         const i64 room = given.capacity - (i64)slot;
         const int sent = room < 0 ? 0 : all < room ? all : (int)room;
-        I* const ids = inbox<I>(q, given.inbox_ids, side, peers.me) + slot;
-        Z* const values = inbox<Z>(q, given.inbox_values, side, peers.me) + slot;
-        for (int base = 0; base < sent; base += 32) {
-            const bool active = base + lane < sent;
-            const int rank = active ? base + lane : 0;
-            const int word = warp_search(upto - many, rank);
-            const int before = shuffle(upto - many, word);
-            const I v = (I)(32 * (32 * g + word) + nth_bit(shuffle(part, word), rank - before));
-            if (!active) continue;
-            const Z x = load_relaxed(&s.x[v]);
-            ids[rank] = v;
-            values[rank] = x;
-            heeded += is_heeded(x);
+        I* const ids = inbox<I>(q, given.inbox_ids, s.side, peers.me) + slot;
+        Z* const values = inbox<Z>(q, given.inbox_values, s.side, peers.me) + slot;
+        for (int base = lane; base < 32 * ((sent + 31) / 32); base += 32 * AT_ONCE) {
+            I v[AT_ONCE];
+            Z z[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                const int rank = base + 32 * k < sent ? base + 32 * k : 0;
+                const int word = warp_search(upto - many, rank);
+                const int before = shuffle(upto - many, word);
+                v[k] = (I)(32 * (32 * g + word) + nth_bit(shuffle(part, word), rank - before));
+            }
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++)
+                z[k] = base + 32 * k < sent ? load_relaxed(&s.x[v[k]]) : identity();
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                if (base + 32 * k >= sent) continue;
+                ids[base + 32 * k] = v[k];
+                values[base + 32 * k] = z[k];
+                heeded += is_heeded(z[k]);
+            }
         }
         __syncwarp();
         if (sent < all) { // the inbox is full: the rest goes next time
@@ -127,6 +147,7 @@ DEVICE u32 send_group(i64 g, u32 filled, int side) {
             for (int k = upto - many; k < sent && rest; k++) rest &= rest - 1;
             left |= rest;
             heeded += __popc(rest);
+            keep();
         }
     }
     if (mine) store_relaxed(&given.changed[w], left);
@@ -136,8 +157,10 @@ DEVICE u32 send_group(i64 g, u32 filled, int side) {
 }
 
 // The peers' vertices that have improved go to their owners, who have them after the next meeting.
-CALLED void send(int side) {
+CALLED void send() {
     if (PEERS == 1) return;
+    __syncthreads(); // all know whether there is something
+    if (threadIdx.x == 0) s.marked = false;
     const i64 groups = (s.n + 1023) / 1024;
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
     const i64 share = (groups + warps - 1) / warps, batch = share < 32 ? share : 32;
@@ -147,22 +170,21 @@ CALLED void send(int side) {
         const u32 filled = mine ? load_relaxed(&s.given.groups[begin + lane_id()]) : 0;
         for (u32 rest = __ballot_sync(FULL_WARP, filled != 0); rest; rest &= rest - 1) {
             const int which = __ffs(rest) - 1;
-            heeded += send_group(begin + which, shuffle(filled, which), side);
+            heeded += send_group(begin + which, shuffle(filled, which));
         }
     }
     heeded = warp_sum(heeded);
-    if (lane_id() == 0 && heeded) atomicAdd(&s.given.control->near, (u64)heeded);
+    if (lane_id() == 0 && heeded) atomicAdd(&s.heeded, (u64)heeded);
 }
 
 // What has come joins the own values; what improves and is near, the next queue.
-CALLED void receive(int side) {
-    constexpr int AT_ONCE = 4;
+CALLED void receive() {
     const i64 stride = thread_count() * AT_ONCE;
     int held = 0;
     for (int q = 0; q < PEERS; q++) {
-        const i64 come = (i64)load_relaxed(&s.given.control->come[q]);
-        const I* const ids = inbox<I>(peers.me, s.given.inbox_ids, side, q);
-        const Z* const values = inbox<Z>(peers.me, s.given.inbox_values, side, q);
+        const i64 come = (i64)s.come[q];
+        const I* const ids = inbox<I>(peers.me, s.given.inbox_ids, s.side ^ 1, q);
+        const Z* const values = inbox<Z>(peers.me, s.given.inbox_values, s.side ^ 1, q);
         for (i64 base = (thread_id() >> 5) * 32 * AT_ONCE; base < come; base += stride) {
             I v[AT_ONCE];
             Z z[AT_ONCE], old[AT_ONCE];
@@ -190,9 +212,19 @@ CALLED void receive(int side) {
     release_rest(held);
 }
 
+// One step on the queue and on what has come.
+DEVICE int relax_all() {
+    const i64 warps = (i64)gridDim.x * WARPS;
+    if (s.all_come && !(is_local() && (i64)s.all_come <= warps * (RING / 4))) {
+        receive(); // which is relaxed in the next step
+        if (threadIdx.x == 0) s.all_come = 0;
+        __syncthreads();
+    }
+    return relax_queue();
+}
+
 // The own values that a cut has let through go to everyone.
 CALLED void publish() {
-    constexpr int AT_ONCE = 4;
     for (i64 base = s.first + (thread_id() >> 5) * 32 * AT_ONCE; base < s.last;
          base += thread_count() * AT_ONCE) {
         Z x[AT_ONCE];

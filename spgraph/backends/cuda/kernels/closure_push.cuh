@@ -20,8 +20,9 @@ CALLED int relax(int from, int count, int held) {
 #pragma unroll
     for (int k = 0; k < SHARE; k++) {
         if (open[k])
-            open[k] = changes(old[k], z[k]) ? improve(&s.x[v[k]], z[k], old[k]) && is_near(old[k])
-                                            : reach(v[k], z[k]);
+            open[k] = changes(old[k], z[k])
+                          ? improve(&s.x[v[k]], z[k], old[k]) && is_wanted(v[k], old[k])
+                          : reach(v[k], z[k]);
     }
 #pragma unroll
     for (int k = 0; k < SHARE; k++) held = claim(held, open[k], v[k]);

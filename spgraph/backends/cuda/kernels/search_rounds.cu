@@ -1,0 +1,227 @@
+// A breadth-first search over blocks of vertices in rounds that the host drives: the kernels do what
+// one block can do alone, and the host lets a communicator carry what they leave behind. It works
+// between processes and hosts too, where the peer form (search_peers.cu) cannot.
+//
+// Bitmaps of all vertices give each block the same number of words, so that what a block writes of
+// one can be gathered as it is; bit positions and ids differ by the padding. A level is one of:
+//   pull  the open vertices of the block look for the frontier, a bitmap of all vertices, among
+//         their in-edges, and the block's part of the next one goes to all;
+//   list  the edges of the block's frontier become a list of what they reach, with the parent,
+//         which goes to all, and each takes what is its own: for few edges;
+//   bits  they mark what they reach in a bitmap of all vertices; blocks take their parts of the
+//         union of all. With parents, what is marked becomes such a list, each vertex once.
+// The last block of a kernel to end tells the host what was counted, through memory of the host.
+//
+// The preamble gives PEERS (blocks), THREADS, I (ids), O (offsets), L (levels and users' ids), Q
+// (positions in bitmaps), PARENTS (0: levels only), LONG_ROW (in-edges that one warp looks at before
+// all take the row), AHEAD_VERTICES and AHEAD (a frontier with no more vertices and edges is pushed
+// at once).
+
+constexpr int WARPS = THREADS / 32;
+constexpr int EACH = 4;    // edges a thread has in flight
+constexpr int PROBES = 32; // in-edges one lane looks at before its warp takes the row
+
+enum Count { VERTICES, EDGES, COVERED, WAITING, COUNTS };
+
+#define CALLED static __device__ __noinline__
+
+typedef Bits<L> Key; // a parent, so that the least is the greatest and 0 is none
+
+struct __align__(4 * sizeof(I)) Heads { // of a row: the ids to look at first, -1 behind the last
+    I id[4];
+};
+
+// A vertex that was reached, or -1; the first of a list has the length of the list instead.
+struct Entry {
+    L vertex;
+#if PARENTS
+    L parent;
+#endif
+};
+
+struct Control {
+    u64 packed; // length and edges of the queue that is being filled
+    u64 count[COUNTS];
+    u32 arrived, unused;
+};
+
+// What search_rounds.py writes, in fields of 8 bytes.
+struct Given {
+    i64 me, words;        // this block; words that each block has in a bitmap of all
+    i64 first[PEERS + 1]; // where blocks begin
+    i64 count_bits;
+    const O* indptr; // out-edges of the own vertices
+    const I* indices;
+    const O* t_indptr; // in-edges
+    const I* t_indices;
+    const Heads* heads;
+    const u32* nonempty; // own vertices with in-edges
+    const L* ids;        // users' ids of all vertices, or null: the same
+    // the own part of the frontier is one of two: bits, after a pull (zero at other times), or a
+    // queue with its scanned degrees
+    u32* own;
+    I* queue;
+    O* offset;
+    Control* control;
+    u64 *counts, *mail; // of the last kernel that counted; for the host, with its round
+};
+
+__shared__ Given g;
+__shared__ u64 sums[COUNTS], told[COUNTS];
+__shared__ bool is_last;
+
+DEVICE int warp_id() { return threadIdx.x >> 5; }
+DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
+DEVICE i64 warp_number() { return (i64)blockIdx.x * WARPS + warp_id(); }
+DEVICE i64 own_vertices() { return g.first[g.me + 1] - g.first[g.me]; }
+DEVICE u32* own_part(u32* bitmap) { return bitmap + g.me * g.words; }
+DEVICE O degree_of(i64 v) { return g.indptr[v + 1] - g.indptr[v]; }
+DEVICE L user_id(i64 v) { return g.ids ? g.ids[v] : (L)v; }
+DEVICE Key key_of(L parent) { return (Key)(L)(~(u64)0 >> (65 - 8 * sizeof(L))) - (Key)parent; }
+DEVICE L parent_of(Key key) { return (L)key_of((L)key); }
+
+// Where blocks begin, in registers.
+struct Borders {
+    I first[PEERS];
+    Q shift[PEERS]; // how much further bit positions lie from ids than in the block before
+    __device__ __forceinline__ Borders() {
+#pragma unroll
+        for (int q = 1; q < PEERS; q++) {
+            first[q] = (I)g.first[q];
+            shift[q] = (Q)(32 * g.words - (g.first[q] - g.first[q - 1]));
+        }
+    }
+    __device__ __forceinline__ Q position(I v) const {
+        Q p = v;
+#pragma unroll
+        for (int q = 1; q < PEERS; q++) p += v >= first[q] ? shift[q] : 0;
+        return p;
+    }
+};
+
+// Every kernel begins with `enter`, and one that counts ends with `tell`.
+DEVICE void enter(const u64* given) {
+    for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
+        reinterpret_cast<u64*>(&g)[i] = given[i];
+    if (threadIdx.x < COUNTS) sums[threadIdx.x] = 0;
+    __syncthreads();
+}
+
+// All lanes of a warp call.
+DEVICE void count(Count which, u64 value) {
+    value = warp_sum(value);
+    if (lane_id() == 0 && value) atomicAdd(&sums[which], value);
+}
+
+// Sums of all blocks and what they put into the queue go to the host; a list gets its length. True
+// in the last block to come, where they are in `told`.
+CALLED bool tell(i64 round, Entry* list = nullptr) {
+    Control* const c = g.control;
+    __syncthreads();
+    if (threadIdx.x < COUNTS && sums[threadIdx.x])
+        atomicAdd(&c->count[threadIdx.x], sums[threadIdx.x]);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) is_last = atomicAdd(&c->arrived, 1u) == gridDim.x - 1;
+    if (threadIdx.x == 0 && is_last) {
+        __threadfence();
+        const u64 packed = load_relaxed(&c->packed);
+        for (int k = 0; k < COUNTS; k++) {
+            u64 value = load_relaxed(&c->count[k]);
+            if (k == VERTICES) value += queue_count(packed, (u32)g.count_bits);
+            if (k == EDGES) value += queue_edges(packed, (u32)g.count_bits);
+            if (list && k == VERTICES) list->vertex = (L)value;
+            g.counts[k] = told[k] = value;
+            // every word has the round: they need no order among themselves
+            *(volatile u64*)&g.mail[k] = value << 16 | (u64)(round & 0xffff);
+        }
+        *c = Control{};
+    }
+    __syncthreads();
+    return is_last;
+}
+
+// Own vertices, one a lane that is `active`, into the queue. All lanes of a warp call.
+DEVICE void enqueue(bool active, i64 v) {
+    const Place place = queue_allocate(active, active ? (u64)degree_of(v) : 0, &g.control->packed,
+                                       (u32)g.count_bits);
+    if (!active) return;
+    g.queue[place.slot] = (I)v;
+    g.offset[place.slot] = (O)place.edge;
+}
+
+// The same for vertices that are new: known from now on.
+DEVICE void claim(bool active, i64 v, u32* known) {
+    enqueue(active, v);
+    if (active) atomicOr(&own_part(known)[v >> 5], 1u << (v & 31));
+}
+
+// work(active, v) for the vertices that are bits of own words, `bits(w)`; whole warps.
+template <class Bits, class Work>
+DEVICE void for_each_bit(Bits bits, Work work) {
+    for (i64 begin = 32 * warp_number(); begin < g.words; begin += 32 * WARPS * (i64)gridDim.x) {
+        const i64 w = begin + lane_id();
+        const u32 mine = w < g.words ? bits(w) : 0;
+        for (u32 rest = __ballot_sync(FULL_WARP, mine != 0); rest; rest &= rest - 1) {
+            const int from = __ffs(rest) - 1;
+            work((shuffle(mine, from) >> lane_id()) & 1u, 32 * (begin + from) + lane_id());
+        }
+    }
+}
+
+// ---- kernels that begin a search, or change its form -------------------------------------------
+
+// Nothing is known yet: levels and parents are -1, the greatest of all as unsigned numbers.
+extern "C" __global__ void clear(const u64* given, L* level, L* parent, u32* known) {
+    enter(given);
+    const i64 thread = thread_id(), threads = thread_count();
+    for (i64 v = thread; v < own_vertices(); v += threads) {
+        level[v] = -1;
+        if (PARENTS) parent[v] = -1;
+    }
+    for (i64 w = thread; w < PEERS * g.words; w += threads) known[w] = 0;
+    for (i64 w = thread; w < g.words; w += threads) g.own[w] = 0;
+    if (thread == 0) *g.control = Control{};
+}
+
+// The own part of the frontier from bits to a queue, and back.
+extern "C" __global__ void convert(const u64* given, i64 round) {
+    enter(given);
+    const auto taken = [](i64 w) {
+        const u32 bits = g.own[w];
+        if (bits) g.own[w] = 0;
+        return bits;
+    };
+    for_each_bit(taken, [](bool active, i64 v) { enqueue(active, v); });
+    tell(round);
+}
+
+extern "C" __global__ void mark(const u64* given, i64 vertices) {
+    enter(given);
+    for (i64 i = thread_id(); i < vertices; i += thread_count())
+        atomicOr(&g.own[g.queue[i] >> 5], 1u << (g.queue[i] & 31));
+}
+
+#include "search_rounds_push.cuh"
+
+// The own sources, counted from 0, with their parents.
+extern "C" __global__ void begin(const u64* given, L* level, L* parent, u32* known,
+                                 const I* sources, const L* values, i64 number, Entry* list,
+                                 i64 round) {
+    enter(given);
+    u64 covered = 0;
+    for (i64 base = thread_id() - lane_id(); base < number; base += thread_count()) {
+        const bool active = base + lane_id() < number;
+        const I v = active ? sources[base + lane_id()] : 0;
+        if (active) {
+            level[v] = 0;
+            if (PARENTS) parent[v] = values[base + lane_id()];
+            covered += !g.nonempty || test_bit(g.nonempty, v);
+        }
+        claim(active, v, known);
+    }
+    count(COVERED, covered);
+    if (tell(round)) push_ahead(known, list);
+}
+
+#include "search_rounds_pull.cuh"

@@ -1,0 +1,192 @@
+// Levels that push: what the edges of the own frontier reach, and what arrives of that.
+
+// ---- a list ------------------------------------------------------------------------------------
+
+// What edge e of the own frontier reaches, whose row of the queue is number i and starts at edge
+// `start`: -1 if that is known to be no news.
+DEVICE Entry reached_by(const Borders& borders, const u32* known, i64 i, i64 start, i64 e) {
+    const I u = load_relaxed(&g.queue[i]), v = g.indices[g.indptr[u] + (e - start)];
+    Entry entry;
+    entry.vertex = test_bit(known, borders.position(v)) ? -1 : v;
+#if PARENTS
+    entry.parent = user_id(g.first[g.me] + u);
+#endif
+    return entry;
+}
+
+// Entry 1 + e of the list is what edge e of the frontier reaches.
+extern "C" __global__ void push_list(const u64* given, const u32* known, Entry* list, i64 vertices,
+                                     i64 edges) {
+    enter(given);
+    const Borders borders;
+    if (thread_id() == 0) list->vertex = (L)edges;
+    for (i64 e = thread_id(); e < edges; e += thread_count()) {
+        const i64 i = lower_bound(g.offset, vertices, e + 1) - 1; // the last row that starts by e
+        list[1 + e] = reached_by(borders, known, i, g.offset[i], e);
+    }
+}
+
+// The same by the last block of the kernel that has filled the queue, if that is short: the host may
+// let it be, but a small level costs a launch less.
+CALLED void push_ahead(const u32* known, Entry* list) {
+    __shared__ O offset[AHEAD_VERTICES];
+    const i64 vertices = told[VERTICES], edges = told[EDGES];
+    if (vertices > AHEAD_VERTICES || edges > AHEAD) return;
+    const Borders borders;
+    for (i64 i = threadIdx.x; i < vertices; i += THREADS) offset[i] = load_relaxed(&g.offset[i]);
+    __syncthreads();
+    if (threadIdx.x == 0) list->vertex = (L)edges;
+    for (i64 e = threadIdx.x; e < edges; e += THREADS) {
+        const i64 i = lower_bound(offset, vertices, e + 1) - 1;
+        list[1 + e] = reached_by(borders, known, i, offset[i], e);
+    }
+}
+
+// The own vertices in the lists of all blocks, which lie `stride` entries apart. A vertex is new
+// where its level is, so that all of its parents in this level are seen.
+extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u32* known,
+                                       const Entry* came, i64 stride, L depth, Entry* ahead,
+                                       i64 round) {
+    enter(given);
+    const Borders borders;
+    for (int k = 0; k < PEERS; k++) {
+        const Entry* const list = came + k * stride;
+        const i64 length = list->vertex;
+        for (i64 base = thread_id() - lane_id(); base < length; base += thread_count()) {
+            const i64 i = base + lane_id();
+            const i64 id = i < length ? (i64)list[1 + i].vertex : -1, v = id - g.first[g.me];
+            bool is_new = false;
+            if (id >= 0 && v >= 0 && v < own_vertices()) {
+                L found = load_relaxed(&level[v]);
+                if (found < 0) {
+                    found = (L)atomicCAS((Key*)&level[v], (Key)-1, (Key)depth);
+                    is_new = found < 0;
+                }
+#if PARENTS
+                if (is_new || found == depth) atomicMin((Key*)&parent[v], (Key)list[1 + i].parent);
+#endif
+            } else if (id >= 0) { // nobody has to hear of it again
+                set_bit(known, borders.position((I)id));
+            }
+            claim(is_new, v, known);
+        }
+    }
+    if (tell(round)) push_ahead(known, ahead);
+}
+
+// ---- a bitmap ----------------------------------------------------------------------------------
+
+#include "edge_shares.cuh"
+
+struct Pusher {
+    const u32* known;
+    u32* reached; // what is known, and what this level reaches
+    Key* best;    // by bit position: the parents of the latter
+    const Borders borders;
+    Key key = 0; // of this lane's row as a parent
+    __device__ __forceinline__ Pusher(const u32* known, u32* reached, Key* best)
+        : known(known), reached(reached), best(best) {}
+    __device__ __forceinline__ O load(i64 i, bool here) {
+        const I u = here ? g.queue[i] : 0;
+        if (PARENTS) key = here ? key_of(user_id(g.first[g.me] + u)) : 0;
+        return here ? g.indptr[u] - g.offset[i] : 0;
+    }
+    template <bool ONE>
+    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
+                                         const bool (&open)[EACH]) {
+        Q p[EACH];
+        u32 word[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) p[k] = open[k] ? load_once(&g.indices[entry[k]]) : 0;
+#if PARENTS
+        Key parent[EACH], old[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            p[k] = borders.position((I)p[k]);
+            word[k] = known[p[k] >> 5];
+            parent[k] = shuffle(key, owner[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            old[k] =
+                open[k] && !((word[k] >> (p[k] & 31)) & 1u) ? load_lagging(&best[p[k]]) : ~(Key)0;
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            if (parent[k] > old[k] && !atomicMax(&best[p[k]], parent[k])) // the first
+                atomicOr(&reached[p[k] >> 5], 1u << (p[k] & 31));
+#else
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            p[k] = borders.position((I)p[k]);
+            word[k] = load_lagging(&reached[p[k] >> 5]);
+        }
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const u32 bit = 1u << (p[k] & 31);
+            if (open[k] && !(word[k] & bit)) atomicOr(&reached[p[k] >> 5], bit);
+        }
+#endif
+    }
+};
+
+// What the edges of the frontier reach, in equal shares; `reached` is a copy of `known` before.
+extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
+    push_bits(const u64* given, const u32* known, u32* reached, Key* best, i64 vertices,
+              i64 edges) {
+    __shared__ u32 lanes[WARPS][32];
+    enter(given);
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
+    i64 share = (edges + warps - 1) / warps;
+    share = (share + 31) / 32 * 32;
+    const i64 begin = me * share, end = begin + share < edges ? begin + share : edges;
+    if (begin >= end) return;
+    i64 window = row_at(g.offset, vertices, begin);
+    Pusher pusher(known, reached, best);
+    walk<EACH>(g.offset, vertices, edges, window, begin, end, lanes[warp_id()], pusher);
+}
+
+// The union of `parts` bitmaps that lie `stride` words apart, of which the own words begin at
+// `from`: what is new there is settled. For parts of others' vertices, `reached` is known.
+extern "C" __global__ void settle_bits(const u64* given, L* level, u32* known, const u32* reached,
+                                       const u32* came, i64 parts, i64 stride, i64 from, L depth,
+                                       i64 round) {
+    enter(given);
+    for (i64 w = thread_id(); w < PEERS * g.words; w += thread_count())
+        if (w / g.words != g.me) known[w] = reached[w];
+    u32* const mine = own_part(known);
+    const auto news = [&](i64 w) {
+        u32 bits = 0;
+        for (i64 q = 0; q < parts; q++) bits |= came[q * stride + from + w];
+        bits &= ~mine[w];
+        mine[w] |= bits;
+        return bits;
+    };
+    for_each_bit(news, [&](bool active, i64 v) {
+        if (active) level[v] = depth;
+        enqueue(active, v);
+    });
+    tell(round);
+}
+
+// What push_bits has reached, as a list, each vertex with its best parent; `best` is zero again.
+extern "C" __global__ void compact(const u64* given, const u32* known, const u32* reached,
+                                   Key* best, Entry* list, i64 round) {
+    enter(given);
+#if PARENTS
+    for (int q = 0; q < PEERS; q++) {
+        const i64 first = q * g.words;
+        const auto news = [&](i64 w) { return reached[first + w] & ~known[first + w]; };
+        for_each_bit(news, [&](bool active, i64 v) {
+            const u32 who = __ballot_sync(FULL_WARP, active);
+            u64 slot = 0;
+            if (lane_id() == 0) slot = atomicAdd(&g.control->count[VERTICES], (u64)__popc(who));
+            slot = shuffle(slot, 0) + __popc(who & lanes_below());
+            if (!active) return;
+            const i64 p = 32 * first + v;
+            list[1 + slot] = Entry{(L)(g.first[q] + v), parent_of(load_relaxed(&best[p]))};
+            best[p] = 0;
+        });
+    }
+#endif
+    tell(round, list);
+}
