@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import numpy as np
+
 from spgraph.backends.cuda.closure_peers import (
     Closed,
     ClosureBlock,
@@ -70,8 +72,10 @@ def graph(A: Any, T: Any) -> PeerGraph:
         placement, symmetric = A.device, bool(A.symmetric)
         partition = placement.partition(A.nrows)
 
+        types = index_types(A, T)
+
         def inside(k: int, block: Matrix) -> tuple[Any, Any]:
-            return block.indptr, partition.to_internal(block.indices)
+            return _typed(block, partition, types)
 
         out = placement.map(inside, A.blocks)
         back = out if T is A else [(None, None)] * len(out)
@@ -86,6 +90,19 @@ def graph(A: Any, T: Any) -> PeerGraph:
         offsets = tuple(partition.offsets.tolist())
         A._derived[kind] = PeerGraph(offsets, blocks, ordered=True, symmetric=symmetric)
     return A._derived[kind]
+
+
+def index_types(A: Any, T: Any) -> tuple[np.dtype, np.dtype]:
+    """(of offsets, of ids): a kernel knows one of each for all blocks, and for the transpose."""
+    blocks = [*A.blocks, *(() if T is None else T.blocks)]
+    offsets = np.result_type(*(block.indptr.dtype for block in blocks))
+    return offsets, np.result_type(*(block.indices.dtype for block in blocks))
+
+
+def _typed(block: Matrix, partition: Any, types: tuple[np.dtype, np.dtype]) -> tuple[Any, Any]:
+    """(offsets, internal ids) of a block."""
+    ids = partition.to_internal(block.indices).astype(types[1], copy=False)
+    return block.indptr.astype(types[0], copy=False), ids
 
 
 def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
@@ -122,8 +139,10 @@ def _weighted(A: Any) -> ClosureGraph:
         placement = A.device
         partition = placement.partition(A.nrows)
 
+        types = index_types(A, T)
+
         def inside(k: int, block: Matrix) -> tuple[Any, Any, Any]:
-            return block.indptr, partition.to_internal(block.indices), block.values
+            return *_typed(block, partition, types), block.values
 
         out = placement.map(inside, A.blocks)
         back: list[Any] = out if T is A else [(None, None, None)] * len(out)

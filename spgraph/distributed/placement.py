@@ -189,7 +189,10 @@ class Placement:
         from spgraph.distributed.vector import DistributedVector
 
         sizes = self.partition(size).sizes
-        blocks = self.map(lambda k: make(k, sizes[self.local[k]]))
+        blocks = []
+        for k, p in enumerate(self.local):
+            with on_device(self.devices[k]):  # nothing here waits for a device
+                blocks.append(make(k, sizes[p]))
         return DistributedVector(size, blocks, self)
 
 
