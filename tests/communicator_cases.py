@@ -231,11 +231,12 @@ def refusals(say: Communicator) -> None:
     """What is wrong in every process alike raises everywhere, and nothing is left half done."""
     parts = sent(say, [np.arange(3.0)] * say.blocks)
     few = parts[:-1]
-    flags, complex_parts = [], []
+    flags, complex_parts, single = [], [], []
     for part, device in zip(parts, say.devices, strict=True):
         with on_device(device):
             flags.append(part > 1)
             complex_parts.append(part + 0j)
+            single.append(part.astype(np.float32))
     wrong: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         (ValueError, "one array for each local block", lambda: say.all_gather(few)),
         (ValueError, "1-D", lambda: say.all_gather([part.reshape(1, 3) for part in parts])),
@@ -254,11 +255,11 @@ def refusals(say: Communicator) -> None:
         with pytest.raises(kind, match=words):
             call()
     if say.processes < say.blocks:  # at least two local blocks
-        mixed = [part if k else part.astype(np.float32) for k, part in enumerate(parts)]
+        mixed = [single[0], *parts[1:]]
         with pytest.raises(TypeError, match="one type"):
             say.all_gather(mixed)
     elif say.processes > 1:
-        mixed = [part.astype(np.float32) if say.rank else part for part in parts]
+        mixed = single if say.rank else parts
         with pytest.raises(TypeError, match="one type"):
             say.all_gather(mixed)
     same(say, say.all_reduce(parts, "max"), [np.arange(3.0)] * len(parts), "after refusals")

@@ -32,12 +32,16 @@ def both(name: str, A: Matrix, u: Vector, ring: Any, mask: Mask | None, flip: bo
     host.same(typed.name, ours, theirs)
 
 
+MASKS = ("none", "structure", "complement value")
+
+
 @pytest.mark.parametrize(("ring", "dtype", "iso"), host.RINGS, ids=lambda value: str(value))
 @pytest.mark.parametrize("index", ["int32", "int64"])
 def test_rows_of_every_length(ring: str, dtype: str, iso: bool, index: str) -> None:
     A = host.rows_of_every_length(dtype, iso, index)
     for share, flip in ((1.1, False), (0.3, True), (0.002, False)):
-        for mask in host.masks_of(host.vector(A.nrows, 0.5, "int8")):
+        for kind in MASKS:
+            mask = host.mask_of(host.vector(A.nrows, 0.5, "int8"), kind)
             both(
                 "pull",
                 A,
@@ -46,7 +50,8 @@ def test_rows_of_every_length(ring: str, dtype: str, iso: bool, index: str) -> N
                 mask,
                 flip,
             )
-        for mask in host.masks_of(host.vector(A.ncols, 0.5, "int8")):
+        for kind in MASKS:
+            mask = host.mask_of(host.vector(A.ncols, 0.5, "int8"), kind)
             both(
                 "push", A, host.vector(A.nrows, share, dtype), getattr(semirings, ring), mask, flip
             )

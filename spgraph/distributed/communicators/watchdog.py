@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -60,13 +61,17 @@ def in_time(
 
 
 def in_background(function: Callable[[], Any]) -> None:
-    """function() in a thread of its own, whatever comes of it: it may hang or fail."""
+    """function() in a thread of its own, whatever comes of it: it may hang or fail. The end of the
+    process waits a little for it, for a driver crashes where Python ends under its feet.
+    """
 
     def run() -> None:
         with contextlib.suppress(Exception):
             function()
 
-    threading.Thread(target=run, daemon=True).start()
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    atexit.register(thread.join, GRACE)
 
 
 def end_process(message: str, grace: float = GRACE) -> None:
