@@ -17,7 +17,7 @@ demo: $(VENV)/.demo
 
 # a file a process: most of the time goes into compiling kernels, which the tests of a file share
 test: $(VENV)/.dev
-	SPGRAPH_SHIM_CACHE=$${SPGRAPH_SHIM_CACHE:-$(VENV)/shim} $(BIN)/pytest -n auto --dist loadfile
+	SPGRAPH_SHIM_CACHE=$${SPGRAPH_SHIM_CACHE:-$(abspath $(VENV))/shim} $(BIN)/pytest -n auto --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check

@@ -103,7 +103,9 @@ def install() -> None:
         setattr(scipys, name, among_themselves(getattr(ours, name)))
 
 
-install()
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test module is imported, and only where this is loaded as a plugin."""
+    install()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

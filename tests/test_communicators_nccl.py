@@ -104,6 +104,9 @@ def test_a_launched_process_is_ended_when_another_is_lost(monkeypatch: pytest.Mo
         cases.agreements(say)
 
     processes(2, run)
+    deadline = time.monotonic() + 10
+    while not ended and time.monotonic() < deadline:  # it hears of the loss in a thread
+        time.sleep(0.01)
     assert len(ended) == 1 and "cuda:1, process 0 of 2" in ended[0] and "of its own" in ended[0]
 
 

@@ -151,7 +151,9 @@ class Placement:
                 return Vector.empty(n, dtype, device=device)
             return Vector.unit(inside - own.start, value, size=n, dtype=dtype, device=device)
 
-        return self._vector(size, make)
+        v = self._vector(size, make)
+        v._nvals = 1  # which saves a question to every device
+        return v
 
     def from_coo(self, indices: Any, values: Any = True, **options: Any) -> Vector:
         return self.take(Vector.from_coo(_host(indices), _host(values), **options))
