@@ -60,6 +60,9 @@ def same_device(name: str, **containers: Any) -> str:
             raise BackendMismatch(
                 f"{name}: {argument} is on {container.device}, {first} on {device}; "
                 f"move one with .to({device!r})"
+                if isinstance(device, str)
+                else f"{name}: {argument} is on {container.device}, {first} on {device}; "
+                f"move {argument} with .to({first}.device)"
             )
     return device
 

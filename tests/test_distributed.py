@@ -210,3 +210,54 @@ def test_paths_that_float64_cannot_count() -> None:
     A = sg.Matrix.from_coo(rows, columns, nrows=3 * k + 1, ncols=3 * k + 1)
     found = sg.betweenness_centrality(A.distribute(2), sources=[0])
     cases.same(found, sg.betweenness_centrality(A, sources=[0]), close=1e-9)
+
+
+def test_what_array_functions_may_give() -> None:
+    A = cases.graph()
+    for M in (A, A.distribute(3)):
+        v = sg.Vector.arange(A.nrows, device=M.device)
+        with pytest.raises(errors.DomainMismatch, match="one for each that it was given"):
+            v.with_values(lambda x: x[:1])
+        w = v.with_values(lambda x: x)
+        sg.assign(w, 99, [0])
+        assert v[0] == 0 and w[0] == 99
+        assert M.where(lambda a: a & 1).nvals == int((A.values & 1).sum())
+        few = cases.vector(A.nrows, 0.3).to(M.device)
+        for call in (
+            lambda: v.with_values(np.add, few),
+            lambda: M.where(lambda a, x, y: x > y, few),
+        ):
+            with pytest.raises(errors.DomainMismatch, match="expected full Vectors"):
+                call()
+        with pytest.raises(errors.DomainMismatch, match="expected a full Vector"):
+            few.total()
+        with pytest.raises(errors.IndexOutOfBound, match="0 <= index < 4"):
+            sg.Vector.unit(9, 1, size=4, dtype=int, device=M.device)
+        with pytest.raises(ValueError, match="size: expected"):
+            sg.Vector.arange(-1, device=M.device)
+
+
+def test_storages_share_nothing() -> None:
+    A = cases.graph()
+    v = cases.vector(A.nrows, 0.5).to(A.distribute(3).device)
+    before = v.gather()
+    for other in (v.to_sparse(), v.to_bitmap(), v.conform()):
+        sg.assign(other, 77, list(range(A.nrows)))
+    assert v.gather().isequal(before)
+
+
+def test_blocks_of_blocks_and_indices_in_blocks() -> None:
+    A = cases.graph()
+    G = A.distribute(2)
+    cases.same(G.distribute(4), A)
+    J = sg.Vector.from_dense(np.array([4, 1, 9]))
+    C, D = A.dup(), A.to(G.device)
+    sg.assign(C, 5, J, [0, 2])
+    sg.assign(D, 5, J.to(G.device), [0, 2])
+    cases.same(D, C)
+    nan = sg.Matrix.from_dense([[0, np.nan], [np.nan, 0]])
+    assert nan.is_symmetric() == nan.distribute(2).is_symmetric()
+    T = G.T
+    assert not T.is_made
+    cases.same(T.row_degrees(), A.T.row_degrees())
+    assert not T.is_made  # degrees do not take the transpose

@@ -39,22 +39,18 @@ class VectorValues:
         """
         from spgraph.containers.vector import Vector
 
-        for other in others:
-            if other.device != self.device:
-                raise BackendMismatch(
-                    f"with_values: one of others is on {other.device}, the Vector on {self.device};"
-                    " move one with .to()"
-                )
-            if other.size != self.size or {self.storage, other.storage} != {"full"}:
-                raise DomainMismatch(
-                    f"with_values: others: expected full Vectors of {self.size}, as the first is, "
-                    f"got a {self.storage} and a {other.storage} one of {other.size}"
-                )
+        check_others(self, others)
         if callable(self._nvals):  # the arrays of an operation that may have failed
             self._nvals = self._nvals()
         with on_device(self.device):
             values = function(self.values, *(other.values for other in others))
-        values = values.astype(value_dtype(values.dtype), copy=False)
+            if getattr(values, "shape", None) != self.values.shape:
+                raise DomainMismatch(
+                    f"with_values: function: expected an array of {self.values.size} values, one "
+                    f"for each that it was given, got {getattr(values, 'shape', type(values))}"
+                )
+            shared = array_module(values).may_share_memory(values, self.values)
+            values = values.astype(value_dtype(values.dtype), copy=shared)
         parts = {
             k: None if a is None else a.copy()
             for k, a in (("indices", self.indices), ("bits", self.bits))
@@ -141,17 +137,7 @@ class MatrixValues:
         >>> A.where(lambda a, x, y: x > y, rank).to_coo()[:2]
         (array([0, 2], dtype=int32), array([1, 1], dtype=int32))
         """
-        for v in vectors:
-            if v.device != self.device:
-                raise BackendMismatch(
-                    f"where: one of vectors is on {v.device}, the Matrix on {self.device}; "
-                    "move one with .to()"
-                )
-            if (v.size, v.size) != self.shape or v.storage != "full":
-                raise DomainMismatch(
-                    f"where: vectors: expected full Vectors of the size of rows and columns, "
-                    f"{self.nrows} and {self.ncols}, got a {v.storage} one of {v.size}"
-                )
+        check_sides(self, vectors)
         with on_device(self.device):
             rows = self.row_indices() if vectors else None
             of_rows = (v.values[rows] for v in vectors)
@@ -163,12 +149,42 @@ class MatrixValues:
         from spgraph.containers.matrix import Matrix
 
         xp = array_module(self.indices)
-        kept = xp.broadcast_to(kept, (self.nvals,))
+        kept = xp.broadcast_to(xp.asarray(kept, bool), (self.nvals,))
         places = xp.zeros(self.nvals + 1, self.indptr.dtype)
         xp.cumsum(kept, dtype=places.dtype, out=places[1:])
         values = self.values if self.iso else self.values[kept]
         indptr, indices = places[self.indptr], self.indices[kept]
         return Matrix(self.nrows, self.ncols, indptr, indices, values, iso=self.iso)
+
+
+def check_others(v: Any, others: tuple[Any, ...]) -> None:
+    """What `with_values` asks of other vectors."""
+    for other in others:
+        if other.device != v.device:
+            raise BackendMismatch(
+                f"with_values: one of others is on {other.device}, the Vector on {v.device}; "
+                "move one with .to() of the other's .device"
+            )
+        if other.size != v.size or {v.storage, other.storage} != {"full"}:
+            raise DomainMismatch(
+                f"with_values: others: expected full Vectors of {v.size}, as the first is, "
+                f"got a {v.storage} and a {other.storage} one of {other.size}"
+            )
+
+
+def check_sides(A: Any, vectors: tuple[Any, ...]) -> None:
+    """What `where` asks of vectors."""
+    for v in vectors:
+        if v.device != A.device:
+            raise BackendMismatch(
+                f"where: one of vectors is on {v.device}, the Matrix on {A.device}; "
+                "move one with .to() of the other's .device"
+            )
+        if (v.size, v.size) != A.shape or v.storage != "full":
+            raise DomainMismatch(
+                f"where: vectors: expected full Vectors of the size of rows and columns, "
+                f"{A.nrows} and {A.ncols}, got a {v.storage} one of {v.size}"
+            )
 
 
 def extent_of(values: Array) -> tuple[Any, Any]:

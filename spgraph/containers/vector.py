@@ -23,7 +23,7 @@ from spgraph.containers.arrays import (
 from spgraph.containers.mask import Mask
 from spgraph.containers.sugar import VectorSugar
 from spgraph.containers.values import VectorValues, value_dtype
-from spgraph.errors import BackendMismatch, DomainMismatch
+from spgraph.errors import BackendMismatch, DomainMismatch, IndexOutOfBound
 
 
 class Vector(VectorValues, VectorSugar):
@@ -81,6 +81,7 @@ class Vector(VectorValues, VectorSugar):
         """A vector of `size` positions with one entry: `value` at `index`."""
         if not isinstance(device, str):
             return device.unit(index, value, size=size, dtype=dtype)
+        check_position(index, size)
         kind, dtype = index_dtype(size), value_dtype(dtype)
         with on_device(check_device(device)) as xp:
             if value == index and kind == dtype:  # one fill instead of two
@@ -408,6 +409,12 @@ class Vector(VectorValues, VectorSugar):
             indices = nonzero[local // 32] * 32 + local % 32
             values = self.values[indices]
         return list(zip(indices.tolist(), values.tolist(), strict=True))
+
+
+def check_position(index: int, size: int) -> None:
+    """IndexOutOfBound unless a vector of `size` has that position."""
+    if not 0 <= index < size:
+        raise IndexOutOfBound(f"index: expected 0 <= index < {size}, got {index}")
 
 
 __all__ = ["Vector", "value_dtype"]

@@ -31,6 +31,8 @@ def distribute(
     exchange: str = "auto",
 ) -> DistributedMatrix:
     """See `Matrix.distribute`."""
+    if not isinstance(A.device, str):
+        A = A.gather()
     if devices is None and communicator is None:
         devices = A.device.partition(":")[0]
     say = chosen("distribute", blocks, devices, communicator, exchange)

@@ -34,8 +34,8 @@ def write(out: Any, t: Any, mask: Mask | None, accum: Function | None, replace: 
     def own(k: int, into: Vector, block: Vector) -> None:
         placement.plain(k).write(into, block, block_mask(mask, k), accum, replace)
 
-    placement.map(own, out.blocks, t.blocks)
     out._nvals = None
+    placement.map(own, out.blocks, t.blocks)
 
 
 def ewise_matrix(

@@ -32,7 +32,8 @@ def made(*given: Any) -> None:
     """
     for container in given:
         parent: Any = container.parent if isinstance(container, Mask) else container
-        assert parent is None or parent.blocks is not None
+        if parent is not None:
+            _ = parent.blocks
 
 
 # --- from a block to the whole and back -----------------------------------------------------------

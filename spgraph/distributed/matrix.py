@@ -10,6 +10,7 @@ import numpy as np
 from spgraph.containers import Matrix, Vector, display
 from spgraph.containers.arrays import Array, array_module, index_dtype, move, on_device
 from spgraph.containers.sugar import transposed
+from spgraph.containers.values import check_sides
 from spgraph.distributed.exchange import lift_matrix, replicate
 from spgraph.distributed.partition import Partition
 from spgraph.distributed.placement import Placement
@@ -135,12 +136,16 @@ class DistributedMatrix(Matrix):
     def is_symmetric(self) -> bool:
         if self.symmetric is None:
             T = self.T
-            self.symmetric = T.symmetric = self.isequal(T)
+            # as of a plain Matrix, NaN is not symmetric to itself
+            equal = self._matches(T, False, lambda xp, x, y: x == y)
+            self.symmetric = T.symmetric = equal
             if self.symmetric:
                 del self._derived["T"]
         return self.symmetric
 
     def row_degrees(self) -> Vector:
+        if not self.is_made:  # a view: its rows are columns of what it is the transpose of
+            return _column_counts(self._derived["T"])
         degrees = self._placement.map(lambda k, block: block.row_degrees(), self.blocks)
         return DistributedVector(self.nrows, degrees, self._placement)
 
@@ -156,6 +161,7 @@ class DistributedMatrix(Matrix):
         return float(total / max(self.nvals, 1))
 
     def where(self, function: Callable[..., Any], *vectors: Any) -> Matrix:
+        check_sides(self, vectors)
         whole = [replicate(v) for v in vectors]
 
         def own(k: int, block: Matrix) -> Matrix:
@@ -323,3 +329,20 @@ def _rows(A: Matrix, rows: Array) -> tuple[Array, Array, Array]:
     shift[at] = xp.diff(jumps, prepend=xp.zeros(1, np.int64)) if jumps.size else jumps
     places = xp.cumsum(shift[:total]) + xp.arange(total)
     return indptr, A.indices[places], A.values.copy() if A.iso else A.values[places]
+
+
+def _column_counts(A: Any) -> DistributedVector:
+    """How many entries each column of A has."""
+    placement, partition = A.device, A.device.partition(A.ncols)
+    kind = index_dtype(A.nrows)
+
+    def own(k: int, block: Matrix) -> Array:
+        xp = array_module(block.indices)
+        counts = xp.bincount(block.indices, minlength=A.ncols).astype(kind, copy=False)
+        if partition.ids is None:
+            return counts
+        return counts[partition.user_ids(block.device)]
+
+    counts = placement.map(own, A.blocks)
+    summed = placement.communicator.reduce_scatter(counts, partition.sizes, "sum")
+    return DistributedVector(A.ncols, [Vector(x.size, x) for x in summed], placement)

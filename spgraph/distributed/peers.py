@@ -61,6 +61,7 @@ def search(
     if semiring is None:
         return level, None, rows
     dtype = semiring.dtype
+    found = placement.map(lambda k, part: part._replace(seen=part.seen.copy()), found)
     values = placement.map(lambda k, part: vector(k, part.parent, dtype), found)
     return level, DistributedVector(A.nrows, values, placement), rows
 

@@ -14,6 +14,7 @@ import numpy as np
 from spgraph.backends.cuda.peers import PeerBuffers
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import Array, index_dtype, on_device
+from spgraph.containers.vector import check_position, value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.partition import Partition
 from spgraph.steps import backend
@@ -44,8 +45,7 @@ class Placement:
         self.main = partition
         self.communicator = communicator
         self.peers = peers  # memory that GPUs write for each other, where the peer form runs
-        self._partitions = {partition.size: partition}
-        self._users: dict[tuple[int, int], Array] = {}
+        self._users: dict[int, Array] = {}
 
     @property
     def blocks(self) -> int:
@@ -70,23 +70,18 @@ class Placement:
 
     def partition(self, size: int) -> Partition:
         """How the positions of a vector of `size` are divided."""
-        if size not in self._partitions:
-            self._partitions[size] = Partition.even(size, self.blocks)
-        return self._partitions[size]
+        return self.main if size == self.main.size else Partition.even(size, self.blocks)
 
     def users(self, k: int, size: int) -> Array:
-        """The ids that local block k holds, ascending, on its device; kept."""
-        if (k, size) not in self._users:
-            partition = self.partition(size)
-            own = partition.slice(self.local[k])
-            kind = index_dtype(size)
-            with on_device(self.devices[k]) as xp:
-                if partition.ids is None:
-                    ids = xp.arange(own.start, own.stop, dtype=kind)
-                else:
-                    ids = xp.asarray(partition.ids[own].astype(kind, copy=False))
-            self._users[k, size] = ids
-        return self._users[k, size]
+        """The ids that local block k holds, ascending, on its device; kept for the graph's size."""
+        if size != self.main.size:
+            return self._ids(k, size)
+        if k not in self._users:
+            self._users[k] = self._ids(k, size)
+        return self._users[k]
+
+    def _ids(self, k: int, size: int) -> Array:
+        return self.partition(size).users(self.local[k], self.devices[k])
 
     # --- work on all local blocks -----------------------------------------------------------------
 
@@ -135,12 +130,13 @@ class Placement:
         )
 
     def arange(self, size: int, *, dtype: Any = None) -> Vector:
-        kind = index_dtype(size) if dtype is None else np.dtype(dtype)
+        kind = index_dtype(size) if dtype is None else value_dtype(dtype)
         return self._vector(
             size, lambda k, n: Vector(n, self.users(k, size).astype(kind, copy=True))
         )
 
     def unit(self, index: int, value: Any, *, size: int, dtype: Any) -> Vector:
+        check_position(index, size)
         partition = self.partition(size)
         inside = int(partition.to_internal(np.array([index]))[0])
 
@@ -188,6 +184,8 @@ class Placement:
         return DistributedMatrix.spread(container, self)
 
     def _vector(self, size: int, make: Callable[[int, int], Vector]) -> Vector:
+        if size < 0:
+            raise ValueError(f"size: expected an integer >= 0, got {size}")
         from spgraph.distributed.vector import DistributedVector
 
         sizes = self.partition(size).sizes

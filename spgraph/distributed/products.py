@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import array_module
 from spgraph.distributed.exchange import (
     block_mask,
     combine,
@@ -132,22 +131,3 @@ def _multiplied(
         return lower_matrix(multiply(A.lifted(k), whole, semiring, allowed), placement, k)
 
     return DistributedMatrix(A.nrows, ncols, placement.map(own, B.replicated()), placement)
-
-
-def column_counts(A: Any) -> Vector:
-    """How many entries each column of A has."""
-    placement = A.device
-
-    def own(k: int, block: Matrix) -> Any:
-        xp = array_module(block.indices)
-        return xp.bincount(block.indices, minlength=A.ncols).astype(np.int64, copy=False)
-
-    counts = placement.map(own, A.blocks)
-    sizes = placement.partition(A.ncols).sizes
-    users = [placement.users(k, A.ncols) for k in range(len(counts))]
-    if placement.partition(A.ncols).ids is None:
-        summed = placement.communicator.reduce_scatter(counts, sizes, "sum")
-    else:
-        every = placement.communicator.all_reduce(counts, "sum")
-        summed = [count[ids] for count, ids in zip(every, users, strict=True)]
-    return DistributedVector(A.ncols, [Vector(x.size, x) for x in summed], placement)

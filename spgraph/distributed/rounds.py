@@ -77,7 +77,9 @@ def search(
             if dtype is not None and values.dtype != dtype:
                 with on_device(device_of(values)):
                     values = values.astype(dtype)
-            parts.append(Vector(values.size, values, bits=part[2], nvals=nvals))
+            with on_device(device_of(values)):  # each Vector has bits of its own
+                bits = part[2].copy() if which else part[2]
+            parts.append(Vector(values.size, values, bits=bits, nvals=nvals))
         return DistributedVector(A.nrows, parts, placement)
 
     value = None if semiring is None else vector(1, semiring.dtype)

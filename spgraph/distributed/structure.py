@@ -46,9 +46,10 @@ def delivered(
         n = placement.partition(nrows).sizes[placement.local[k]]
         xp = array_module(came[0][0])
         rows, columns, *values = (xp.concatenate(each) for each in zip(*came, strict=True))
-        keys = rows.astype(np.int64) * ncols + columns
-        order = xp.argsort(keys)
-        indptr = xp.zeros(n + 1, index_dtype(int(keys.size)))
+        # by rows, and within them by columns: one key for both could be beyond 64 bits
+        order = xp.argsort(columns, kind="stable")
+        order = order[xp.argsort(rows[order], kind="stable")]
+        indptr = xp.zeros(n + 1, index_dtype(int(rows.size)))
         xp.cumsum(xp.bincount(rows, minlength=n), out=indptr[1:])
         columns = columns[order].astype(index_dtype(max(shape)), copy=False)
         kept = entries[k][2].copy() if iso else values[0][order]

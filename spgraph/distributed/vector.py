@@ -9,6 +9,7 @@ import numpy as np
 
 from spgraph.containers import Vector, display
 from spgraph.containers.arrays import array_module, on_device
+from spgraph.containers.values import check_others
 from spgraph.distributed.exchange import part, replicate
 from spgraph.distributed.placement import Placement
 from spgraph.errors import BackendMismatch, DomainMismatch
@@ -91,13 +92,13 @@ class DistributedVector(Vector):
     # --- the same entries -------------------------------------------------------------------------
 
     def to_sparse(self) -> Vector:
-        return self._with(lambda k, v: v.to_sparse())
+        return self._with(lambda k, v: _apart(v, v.to_sparse()))
 
     def to_bitmap(self) -> Vector:
-        return self._with(lambda k, v: v.to_bitmap())
+        return self._with(lambda k, v: _apart(v, v.to_bitmap()))
 
     def conform(self) -> Vector:
-        return self._with(lambda k, v: v.conform())
+        return self._with(lambda k, v: _apart(v, v.conform()))
 
     def dup(self, dtype: Any = None) -> Vector:
         return self._with(lambda k, v: v.dup(dtype))
@@ -105,11 +106,15 @@ class DistributedVector(Vector):
     copy = dup
 
     def with_values(self, function: Callable[..., Any], *others: Any) -> Vector:
+        check_others(self, others)
         return self._with(
             lambda k, v, *more: v.with_values(function, *more), *(other.blocks for other in others)
         )
 
     def total(self, function: Callable[..., Any] | None = None) -> Any:
+        if self.storage != "full":
+            raise DomainMismatch(f"total: expected a full Vector, got a {self.storage} one")
+
         def own(k: int, v: Vector) -> Any:
             return array_module(v.values).reshape(v.to_bitmap().total(function), 1)
 
@@ -195,3 +200,10 @@ def extent_of_blocks(container: Any) -> tuple[Any, Any]:
     say = placement.communicator
     found = say.fetch(say.all_gather(placement.map(own, container.blocks)))[0]
     return (found.min().item(), found.max().item()) if found.size else (0, 0)
+
+
+def _apart(v: Vector, made: Vector) -> Vector:
+    """`made`, or a copy where it is v itself: whether a block already was so differs from block to
+    block, and what is written to the one Vector must not show in half of the other.
+    """
+    return made.dup() if made is v else made

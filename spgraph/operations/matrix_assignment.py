@@ -30,7 +30,11 @@ def assign_matrix(
         checks.same_device(
             "assign", w=w, value=value if isinstance(value, Vector | Matrix) else None
         )
-        return backend(w.device).assign_matrix(w, value, indices, columns, mask, accum, replace)
+        at = [
+            ids.to_numpy() if isinstance(ids, Vector) and is_distributed(ids) else ids
+            for ids in (indices, columns)
+        ]
+        return backend(w.device).assign_matrix(w, value, *at, mask, accum, replace)
     rows, many_rows = _ids(w, indices, 0)
     cols, many_columns = _ids(w, columns, 1)
     shape = (
