@@ -43,6 +43,7 @@ class Numbers(NamedTuple):
 
 @functools.cache
 def plain_numbers() -> Numbers:
+    """Numbers as they are."""
     return Numbers(
         forward=plus_first,
         backward=plus_second,
@@ -57,6 +58,7 @@ def plain_numbers() -> Numbers:
 
 @functools.cache
 def logarithms() -> Numbers:
+    """Logarithms: a sum of numbers is log(exp(x) + exp(y))."""
     add = BinaryOp.from_expressions(
         "log_plus",
         python="x if y == -math.inf else max(x, y) + math.log1p(math.exp(-abs(x - y)))",

@@ -17,18 +17,22 @@ from spgraph.steps import backend
 def ewise(
     u: Any, v: Any, op: Function, union: bool, alpha: Any = None, beta: Any = None
 ) -> DistributedVector:
+    """op of the entries of u and v, block by block; as `ewise` of a backend."""
     return _vectors(op, u.size, lambda on, *pair: on.ewise(*pair, op, union, alpha, beta), u, v)
 
 
 def apply(u: Any, op: Function, kind: str, scalar: Any) -> DistributedVector:
+    """op of every entry."""
     return _vectors(op, u.size, lambda on, block: on.apply(block, op, kind, scalar), u)
 
 
 def select(u: Any, op: Function, thunk: Any) -> DistributedVector:
+    """The entries for which op is true."""
     return _vectors(op, u.size, lambda on, block: on.select(block, op, thunk), u)
 
 
 def write(out: Any, t: Any, mask: Mask | None, accum: Function | None, replace: bool) -> None:
+    """Accumulate and write under the mask, each block for itself."""
     placement = out.device
 
     def own(k: int, into: Vector, block: Vector) -> None:
@@ -41,20 +45,24 @@ def write(out: Any, t: Any, mask: Mask | None, accum: Function | None, replace: 
 def ewise_matrix(
     A: Any, B: Any, op: Function, union: bool, alpha: Any = None, beta: Any = None
 ) -> DistributedMatrix:
+    """op of the entries of A and B, block by block."""
     return _matrices(op, lambda on, *pair: on.ewise_matrix(*pair, op, union, alpha, beta), A, B)
 
 
 def apply_matrix(A: Any, op: Function, kind: str, scalar: Any) -> DistributedMatrix:
+    """op of every entry."""
     return _matrices(op, lambda on, block: on.apply_matrix(block, op, kind, scalar), A)
 
 
 def select_matrix(A: Any, op: Function, thunk: Any) -> DistributedMatrix:
+    """The entries for which op is true."""
     return _matrices(op, lambda on, block: on.select_matrix(block, op, thunk), A)
 
 
 def write_matrix(
     out: Any, t: Any, mask: Mask | None, accum: Function | None, replace: bool
 ) -> None:
+    """Accumulate and write under the mask; `out` changes when all blocks are done."""
     placement = out.device
     made(mask)
 

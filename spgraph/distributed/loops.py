@@ -94,7 +94,7 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
     waiting = x.dup()
     sign = 0 if delta is None or x.dtype == np.bool_ else {"min": 1, "max": -1}[add.name]
     limit: Any = None
-    rounds = 0
+    steps = 0
     while waiting.nvals:
         near, far = waiting, None
         if sign:
@@ -103,11 +103,11 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
                 ends = monoid.min if sign > 0 else monoid.max
                 best = reduce(waiting, ends.resolve(x.dtype))
                 limit = _beyond(best, delta, sign, x.dtype)
-                rounds = 0
+                steps = 0
                 if limit == best:  # the last number of the type: nothing is left to order
                     sign = 0
                 continue
-        if rounds > A.nrows:
+        if steps > A.nrows:
             raise ConvergenceError(
                 f"closure: values still improve after {A.nrows} rounds, as many as there are "
                 f"vertices: {semiring.name} has a cycle here that makes its own values better",
@@ -120,7 +120,7 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
             if far is None
             else ewise(far, better, binary.second.resolve(x.dtype, x.dtype), True)
         )
-        rounds += 1
+        steps += 1
     return x
 
 

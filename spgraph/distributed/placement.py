@@ -122,20 +122,24 @@ class Placement:
     # --- new containers, as Vector and Matrix make them for a device ------------------------------
 
     def empty(self, size: int, dtype: Any = np.float64) -> Vector:
+        """A Vector without entries."""
         return self._vector(size, lambda k, n: Vector.empty(n, dtype, device=self.devices[k]))
 
     def filled(self, value: Any, *, size: int, dtype: Any = None) -> Vector:
+        """The full Vector of one value."""
         return self._vector(
             size, lambda k, n: Vector.filled(value, size=n, dtype=dtype, device=self.devices[k])
         )
 
     def arange(self, size: int, *, dtype: Any = None) -> Vector:
+        """The full Vector with value i at position i."""
         kind = index_dtype(size) if dtype is None else value_dtype(dtype)
         return self._vector(
             size, lambda k, n: Vector(n, self.users(k, size).astype(kind, copy=True))
         )
 
     def unit(self, index: int, value: Any, *, size: int, dtype: Any) -> Vector:
+        """The Vector with one entry."""
         check_position(index, size)
         partition = self.partition(size)
         inside = int(partition.to_internal(np.array([index]))[0])
@@ -152,9 +156,11 @@ class Placement:
         return v
 
     def from_coo(self, indices: Any, values: Any = True, **options: Any) -> Vector:
+        """The Vector of entries that every process gives, all of them."""
         return self.take(Vector.from_coo(_host(indices), _host(values), **options))
 
     def from_columns(self, columns: Any, *, ncols: int) -> Matrix:
+        """The iso Matrix with one entry a row, in a column that the Vector names."""
         from spgraph.distributed.matrix import DistributedMatrix
 
         def own(k: int, block: Vector) -> Matrix:
@@ -163,6 +169,7 @@ class Placement:
         return DistributedMatrix(columns.size, ncols, self.map(own, columns.blocks), self)
 
     def empty_matrix(self, nrows: int, ncols: int, dtype: Any = np.float64) -> Matrix:
+        """A Matrix without entries."""
         from spgraph.distributed.matrix import DistributedMatrix
 
         blocks = [
@@ -172,6 +179,7 @@ class Placement:
         return DistributedMatrix(nrows, ncols, blocks, self)
 
     def matrix_from_coo(self, rows: Any, columns: Any, values: Any = True, **options: Any) -> Any:
+        """The Matrix of entries that every process gives, all of them."""
         return self.take(Matrix.from_coo(_host(rows), _host(columns), _host(values), **options))
 
     def take(self, container: Vector | Matrix) -> Any:

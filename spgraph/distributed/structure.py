@@ -84,6 +84,7 @@ def coordinates(A: Any, k: int) -> tuple[Array, Array, Array]:
 
 
 def transpose(A: Any) -> DistributedMatrix:
+    """The transpose of A: every entry goes to the block that owns its column."""
     made(A)
 
     def own(k: int) -> tuple[Array, Array, Array]:
