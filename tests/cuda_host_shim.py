@@ -123,6 +123,7 @@ def digest(text: str) -> str:
 def folder() -> pathlib.Path:
     kept = os.environ.get("SPGRAPH_SHIM_CACHE")
     if kept:
+        pathlib.Path(kept).mkdir(parents=True, exist_ok=True)
         return pathlib.Path(kept)
     made = tempfile.mkdtemp(prefix="spgraph-shim-")
     atexit.register(shutil.rmtree, made, ignore_errors=True)
