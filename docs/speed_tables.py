@@ -39,12 +39,13 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def described(name: str, result: Result, *libraries: str) -> str:
+def described(name: str, result: Result, *libraries: str, gpus: int = 1) -> str:
     """Where, when and with what a file was measured."""
     machine, versions = result["machine"], result["versions"]
     place = f"{machine['cores']} cores of {machine['cpu']}"
     if machine["gpu"]:
-        place = f"one {machine['gpu']['name']}, driver {machine['gpu']['driver_version']}"
+        count = "one" if gpus == 1 else f"up to {gpus}"
+        place = f"{count} {machine['gpu']['name']}, driver {machine['gpu']['driver_version']}"
     used = [f"{library} {versions[library]}" for library in libraries]
     if "cugraph" in result:
         used.append(f"cuGraph {result['cugraph']['version']}")
@@ -176,7 +177,8 @@ def distributed_gpu() -> str:
         rows.append([key[0], key[1] + unit, *map(milliseconds, cells)])
     head = ["graph", "task"]
     head += [f"{n} GPU" if n == 1 else f"{n} GPUs, {way}" for n, way in ways]
-    return f"{described(name, result, 'cupy-cuda13x')}\n\n{table(head, rows)}"
+    most = max(n for n, _ in ways)
+    return f"{described(name, result, 'cupy-cuda13x', gpus=most)}\n\n{table(head, rows)}"
 
 
 def first_call() -> str:
