@@ -101,6 +101,22 @@ class PeerBuffers:
         """How much memory is held, on all devices together."""
         return sum(int(memory.mem.size) for memory in self._memory.values())
 
+    def meet(self) -> None:
+        """What the devices' current streams get from now on comes after all that any of them holds:
+        who holds `lock` and has written to peers lets them read. Nothing here waits on the host.
+        """
+        cupy = import_cupy()
+        streams = []
+        for p, device in enumerate(self.devices):
+            with cupy.cuda.Device(device):
+                streams.append(cupy.cuda.get_current_stream())
+                self._ready[p].record(streams[p])
+        for p, device in enumerate(self.devices):
+            with cupy.cuda.Device(device):
+                for q in range(len(self.devices)):
+                    if q != p:
+                        streams[p].wait_event(self._ready[q])
+
     def launch(
         self,
         kernels: Sequence[Any],
