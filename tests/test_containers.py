@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -208,6 +210,68 @@ def test_transpose_is_kept_and_shared() -> None:
     assert T.indices.size == A.nvals and A.has_transpose
     assert np.array_equal(T.to_scipy().toarray(), DENSE.T)
     assert Matrix.from_coo([0, 1], [1, 2]).T.iso
+
+
+def test_a_new_view_has_what_was_made_for_the_one_before() -> None:
+    A = Matrix.from_dense(DENSE)
+    before = A.T
+    indices, bits = before.indices, before.nonempty_rows()
+    was = weakref.ref(before)
+    del before
+    assert was() is None and A.has_transpose and A.T.is_made
+    assert A.T.indices is indices and A.T.nonempty_rows() is bits
+    view = A.T
+    view.become(Matrix.from_dense(DENSE))  # written to, it is a view no more
+    assert view.T is not A and A.T is not view and A.T.indices is indices
+
+
+@pytest.mark.parametrize("blocks", [0, 3])
+def test_memory_is_free_with_the_last_reference(blocks: int) -> None:
+    def arrays(A: Matrix) -> list[Any]:
+        held = A.blocks if blocks else [A]  # type: ignore[attr-defined]
+        return [weakref.ref(array) for each in held for array in (each.indptr, each.indices)]
+
+    def alive(references: list[Any]) -> bool:
+        return any(reference() is not None for reference in references)
+
+    def graph(dense: np.ndarray) -> Matrix:
+        A = Matrix.from_dense(dense)
+        return A.distribute(blocks) if blocks else A
+
+    square = DENSE[:, :3]
+
+    def home(A: Any) -> Matrix:
+        return A.gather() if blocks else A
+
+    gc.collect()
+    gc.disable()
+    try:
+        A = graph(square)
+        held = arrays(A) + arrays(A.T)
+        assert alive(held)
+        del A
+        assert not alive(held)
+        A = graph(square)
+        view, own = A.T, arrays(A)
+        made = arrays(view)
+        del A
+        # the view holds its source
+        assert alive(own) and home(view.T).isequal(Matrix.from_dense(square))
+        source = view.T
+        del view
+        assert alive(made) and home(source.T).isequal(Matrix.from_dense(square.T))
+        source.become(graph(square.T))
+        assert not alive(own + made)
+        A = graph(square + square.T)
+        own, made = arrays(A), arrays(A.T)
+        assert A.is_symmetric() and alive(own) and not alive(made)
+        A = graph(square + square.T)
+        view, own = A.T, arrays(A)
+        assert view.is_symmetric() and A.T is A and view.T is view
+        del A
+        assert not alive(own)
+    finally:
+        gc.enable()
 
 
 def test_symmetry_is_tested_once() -> None:

@@ -24,13 +24,14 @@ from spgraph.containers.arrays import (
 )
 from spgraph.containers.conversions import MatrixConversions
 from spgraph.containers.mask import Mask
-from spgraph.containers.sugar import MatrixSugar, transposed
+from spgraph.containers.sugar import MatrixSugar
 from spgraph.containers.values import MatrixValues, value_dtype
 from spgraph.containers.vector import Vector
+from spgraph.containers.views import MatrixViews
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 
-class Matrix(MatrixValues, MatrixConversions, MatrixSugar):
+class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
     """A sparse matrix; as a graph, A[i, j] is the edge i -> j.
 
     The arrays are canonical CSR: the columns of row i are indices[indptr[i]:indptr[i + 1]],
@@ -48,10 +49,12 @@ class Matrix(MatrixValues, MatrixConversions, MatrixSugar):
     """
 
     __slots__ = (
+        "__weakref__",
         "_derived",
+        "_source",
+        "_view",
         "indices",
         "indptr",
-        "is_made",
         "iso",
         "ncols",
         "nrows",
@@ -78,12 +81,10 @@ class Matrix(MatrixValues, MatrixConversions, MatrixSugar):
         self.values = values
         self.iso = iso
         self.symmetric = symmetric if nrows == ncols else False
-        # False for a transpose that nobody has looked into
-        self.is_made = True
         # True for a Matrix that one call made from a foreign object: nothing it caches is ever used
         # again
         self.transient = False
-        self._derived: dict[str, Any] = {}
+        self._begin()
 
     # --- construction -----------------------------------------------------------------------------
 
@@ -140,20 +141,6 @@ class Matrix(MatrixValues, MatrixConversions, MatrixSugar):
 
     # --- what it is -------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:
-        # a transpose is a view: it lacks its arrays until somebody looks at one
-        if name not in ("indptr", "indices", "values"):
-            raise AttributeError(f"'Matrix' object has no attribute {name!r}")
-        made = transposed(self._derived["T"])
-        self.indptr, self.indices, self.values = made.indptr, made.indices, made.values
-        self.is_made = True
-        return getattr(self, name)
-
-    @property
-    def _with_arrays(self) -> Matrix:
-        """Itself, or the transpose of a view."""
-        return self if self.is_made else self._derived["T"]
-
     @property
     def shape(self) -> tuple[int, int]:
         return (self.nrows, self.ncols)
@@ -196,27 +183,6 @@ class Matrix(MatrixValues, MatrixConversions, MatrixSugar):
 
     # --- what is derived once and kept ------------------------------------------------------------
 
-    @property
-    def T(self) -> Matrix:
-        """The transpose, as a view that is kept: its arrays are made when they are first needed.
-        The transpose of a view is the Matrix itself; one known to be symmetric is its own. Writing
-        to a Matrix leaves its views as they are.
-        """
-        if self.symmetric:
-            return self
-        if "T" not in self._derived:
-            view = Matrix.__new__(Matrix)
-            view.nrows, view.ncols = self.ncols, self.nrows
-            view.iso, view.symmetric = self.iso, self.symmetric
-            view.transient, view.is_made, view._derived = False, False, {"T": self}
-            self._derived["T"] = view
-        return self._derived["T"]
-
-    @property
-    def has_transpose(self) -> bool:
-        """Whether the arrays of `T` are there."""
-        return bool(self.symmetric) or ("T" in self._derived and self._derived["T"].is_made)
-
     def is_symmetric(self) -> bool:
         """Whether A equals its transpose, entries and values; tested once (by making the
         transpose), then known.
@@ -224,11 +190,8 @@ class Matrix(MatrixValues, MatrixConversions, MatrixSugar):
         if self.symmetric is None:
             T = self.T
             same = bool((self.indptr == T.indptr).all()) and bool((self.indices == T.indices).all())
-            self.symmetric = same and (self.iso or bool((self.values == T.values).all()))
-            if self.symmetric:
-                del self._derived["T"]
-            T.symmetric = self.symmetric
-        return self.symmetric
+            self._decide(T, same and (self.iso or bool((self.values == T.values).all())))
+        return bool(self.symmetric)
 
     def nonempty_rows(self) -> Array:
         """One bit a row, set where the row has an entry (packed as `arrays.pack_bits` does);
@@ -292,10 +255,10 @@ class Matrix(MatrixValues, MatrixConversions, MatrixSugar):
 
     def become(self, other: Matrix) -> None:
         """Take over the arrays of `other` (the last step of an operation that writes `out`)."""
-        view = self._derived.get("T")
+        view = self._living_view()
         if view is not None:  # it stays the transpose of what was here
             arrays = self.indptr, self.indices, self.values
-            view._derived["T"] = Matrix(self.nrows, self.ncols, *arrays, iso=self.iso)
+            view._follow(Matrix(self.nrows, self.ncols, *arrays, iso=self.iso))
         arrays = other.indptr, other.indices, other.values
         self.__init__(other.nrows, other.ncols, *arrays, iso=other.iso)  # type: ignore[misc]
         self.symmetric = other.symmetric

@@ -98,7 +98,7 @@ class MatrixValues:
         if self.is_made:
             counts = self.indptr[1:] - self.indptr[:-1]
         else:  # a view: its rows are columns of what it is the transpose of
-            ids = self._derived["T"].indices
+            ids = self._source.indices
             counts = array_module(ids).bincount(ids, minlength=self.nrows)
         return Vector(self.nrows, counts.astype(index_dtype(self.ncols), copy=False))
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from spgraph.containers import Matrix, Vector, display
 from spgraph.containers.arrays import Array, array_module, index_dtype, move, on_device
-from spgraph.containers.sugar import transposed
 from spgraph.containers.values import check_sides
 from spgraph.distributed.exchange import lift_matrix, replicate
 from spgraph.distributed.partition import Partition
@@ -29,6 +28,7 @@ class DistributedMatrix(Matrix):
     """
 
     __slots__ = ("_nvals", "_placement", "blocks")
+    _arrays = ("blocks",)
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class DistributedMatrix(Matrix):
         self.nrows, self.ncols, self.blocks = nrows, ncols, blocks
         self.iso = blocks[0].iso
         self.symmetric = symmetric if nrows == ncols else False
-        self.is_made, self.transient = True, False
-        self._derived: dict[str, Any] = {}
+        self.transient = False
         self._placement = placement
         self._nvals: int | None = None
+        self._begin()
 
     @classmethod
     def spread(cls, A: Matrix, placement: Placement) -> DistributedMatrix:
@@ -72,21 +72,16 @@ class DistributedMatrix(Matrix):
     # --- what it is -------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        # a transpose is a view: it lacks its blocks until somebody looks at one
-        if name == "blocks":
-            self.blocks = transposed(self._derived["T"]).blocks
-            self.is_made = True
-            return self.blocks
         if name in ("indptr", "indices", "values"):
             raise AttributeError(
                 f"a distributed Matrix has no {name!r} on one device; .gather() brings it home"
             )
-        raise AttributeError(f"'DistributedMatrix' object has no attribute {name!r}")
+        return super().__getattr__(name)
 
     @property
     def nvals(self) -> int:
-        if not self.is_made:
-            return self._derived["T"].nvals
+        if self._source is not None:
+            return self._source.nvals
         if self._nvals is None:
             self._nvals = self._placement.total([block.nvals for block in self.blocks])
         return self._nvals
@@ -120,32 +115,21 @@ class DistributedMatrix(Matrix):
 
     # --- what is derived once and kept ------------------------------------------------------------
 
-    @property
-    def T(self) -> Matrix:
-        if self.symmetric:
-            return self
-        if "T" not in self._derived:
-            view = DistributedMatrix.__new__(DistributedMatrix)
-            view.nrows, view.ncols = self.ncols, self.nrows
-            view.iso, view.symmetric, view._placement = self.iso, self.symmetric, self._placement
-            view.transient, view.is_made, view._nvals = False, False, None
-            view._derived = {"T": self}
-            self._derived["T"] = view
-        return self._derived["T"]
+    def _new_view(self) -> Any:
+        view = super()._new_view()
+        view._placement, view._nvals = self._placement, None
+        return view
 
     def is_symmetric(self) -> bool:
         if self.symmetric is None:
             T = self.T
             # as of a plain Matrix, NaN is not symmetric to itself
-            equal = self._matches(T, False, lambda xp, x, y: x == y)
-            self.symmetric = T.symmetric = equal
-            if self.symmetric:
-                del self._derived["T"]
-        return self.symmetric
+            self._decide(T, self._matches(T, False, lambda xp, x, y: x == y))
+        return bool(self.symmetric)
 
     def row_degrees(self) -> Vector:
         if not self.is_made:  # a view: its rows are columns of what it is the transpose of
-            return _column_counts(self._derived["T"])
+            return _column_counts(self._source)
         degrees = self._placement.map(lambda k, block: block.row_degrees(), self.blocks)
         return DistributedVector(self.nrows, degrees, self._placement)
 
@@ -155,10 +139,13 @@ class DistributedMatrix(Matrix):
         return self._derived["range"]
 
     def mean(self) -> float:
-        counts = np.array([block.nvals for block in self.blocks])
-        sums = np.array(self._placement.map(lambda k, block: block.mean(), self.blocks)) * counts
-        total = self._placement.communicator.agree(sums.sum(keepdims=True), "sum")[0]
-        return float(total / max(self.nvals, 1))
+        if "mean" not in self._derived:
+            counts = np.array([block.nvals for block in self.blocks])
+            means = self._placement.map(lambda k, block: block.mean(), self.blocks)
+            sums = (np.array(means) * counts).sum(keepdims=True)
+            total = self._placement.communicator.agree(sums, "sum")[0]
+            self._derived["mean"] = float(total / max(self.nvals, 1))
+        return self._derived["mean"]
 
     def where(self, function: Callable[..., Any], *vectors: Any) -> Matrix:
         check_sides(self, vectors)
@@ -187,7 +174,7 @@ class DistributedMatrix(Matrix):
     def gather(self, device: str = "cpu") -> Matrix:
         """A plain Matrix of all entries on `device`, in every process."""
         if not self.is_made:
-            return self._derived["T"].gather(device).T
+            return self.T.gather(device).T
         return self.replicated()[0].to(device)
 
     def replicated(self) -> list[Matrix]:
@@ -219,11 +206,9 @@ class DistributedMatrix(Matrix):
         return self if device is self._placement else self.gather().to(device)
 
     def become(self, other: Any) -> None:
-        view = self._derived.get("T")
+        view = self._living_view()
         if view is not None:  # it stays the transpose of what was here
-            view._derived["T"] = DistributedMatrix(
-                self.nrows, self.ncols, self.blocks, self._placement
-            )
+            view._follow(DistributedMatrix(self.nrows, self.ncols, self.blocks, self._placement))
         self.__init__(other.nrows, other.ncols, other.blocks, other.device)  # type: ignore[misc]
         self.symmetric = other.symmetric
 

@@ -1,0 +1,107 @@
+"""The transpose of a Matrix as a view of it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from spgraph.containers.sugar import transposed
+
+if TYPE_CHECKING:
+    from spgraph.containers.matrix import Matrix
+
+
+class MatrixViews:
+    """What a Matrix and the view `A.T` know of each other.
+
+    References go one way, so that memory is free as soon as the last of them goes: a view holds its
+    source. The source holds what is derived of the view (its arrays first of all), but the view
+    itself only weakly, and makes another when it is asked for one that nobody holds. What others
+    keep in `_derived` must not refer to the Matrix either.
+    """
+
+    __slots__ = ()
+    # what a view lacks until somebody looks at it
+    _arrays: tuple[str, ...] = ("indptr", "indices", "values")
+
+    def _begin(self: Any, source: Matrix | None = None) -> None:
+        """Nothing is derived yet; `source` is what a view is the transpose of."""
+        self._source = source
+        self._view: weakref.ref[Any] | None = None
+        self._derived: dict[str, Any] = {}
+        if source is not None:
+            self._derived = source._derived.setdefault("T", self._derived)
+            self._take_arrays()
+
+    def __getattr__(self: Any, name: str) -> Any:
+        if name not in self._arrays:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        made = transposed(self._source)
+        self._derived["arrays"] = tuple(getattr(made, each) for each in self._arrays)
+        self._take_arrays()
+        return getattr(self, name)
+
+    def _take_arrays(self: Any) -> None:
+        """The arrays of a view, if they have been made."""
+        for name, array in zip(self._arrays, self._derived.get("arrays", ()), strict=False):
+            setattr(self, name, array)
+
+    @property
+    def is_made(self: Any) -> bool:
+        """False for a transpose that nobody has looked into."""
+        return self._source is None or "arrays" in self._derived
+
+    @property
+    def _with_arrays(self: Any) -> Matrix:
+        """Itself, or the transpose of a view."""
+        return self if self.is_made else self._source
+
+    @property
+    def T(self: Any) -> Matrix:
+        """The transpose, as a view: its arrays are made when they are first needed, and kept as
+        long as the Matrix or the view is. The transpose of a view is the Matrix itself; one known
+        to be symmetric is its own. Writing to a Matrix leaves its views as they are.
+        """
+        if self.symmetric:
+            return self
+        if self._source is not None:
+            return self._source
+        view = self._living_view()
+        if view is None:
+            view = self._new_view()
+            self._view = weakref.ref(view)
+        return view
+
+    @property
+    def has_transpose(self: Any) -> bool:
+        """Whether the arrays of `T` are there."""
+        if self.symmetric or self._source is not None:
+            return True
+        return "arrays" in self._derived.get("T", ())
+
+    def _new_view(self: Any) -> Any:
+        view = object.__new__(type(self))
+        view.nrows, view.ncols = self.ncols, self.nrows
+        view.iso, view.symmetric, view.transient = self.iso, self.symmetric, False
+        view._begin(self)
+        return view
+
+    def _living_view(self: Any) -> Any:
+        """The view of this Matrix that somebody holds; None where nobody does."""
+        view = None if self._view is None else self._view()
+        return view if view is not None and view._source is self else None
+
+    def _follow(self: Any, source: Matrix) -> None:
+        """Be the view of another Matrix, of the same entries."""
+        self._source = source
+        source._derived["T"], source._view = self._derived, weakref.ref(self)
+
+    def _decide(self: Any, T: Matrix, symmetric: bool) -> None:
+        """Note whether this Matrix equals `T`, its transpose, whose arrays are there; then each is
+        its own transpose and holds no other.
+        """
+        for each in (self, T):
+            each.symmetric = symmetric
+            if symmetric:
+                each._source = None
+                each._derived.pop("T", None)
