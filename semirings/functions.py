@@ -169,7 +169,11 @@ class Function:
     @property
     def positional(self) -> bool:
         """Whether the value may depend on a row or column."""
-        return _positional(self)
+        return self.uses(*PLACES)
+
+    def uses(self, *parameters: str) -> bool:
+        """Whether the value may depend on one of these parameters."""
+        return not _used(self).isdisjoint(parameters)
 
     def define_python(self, name: str) -> str:
         """The source of a Numba function called `name`; its module imports `njit`, `np`, `math`."""
@@ -204,10 +208,10 @@ class Function:
 
 
 @cache
-def _positional(function: Function) -> bool:
-    places = PLACES.intersection(function.parameters)
+def _used(function: Function) -> frozenset[str]:
+    """The parameters that the text names."""
     words = re.findall(r"\w+", "\n".join((function.python.value, *function.python.lines)))
-    return not places.isdisjoint(words)
+    return frozenset(words).intersection(function.parameters)
 
 
 def python_cast(dtype: np.dtype[Any], text: str) -> str:

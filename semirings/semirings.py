@@ -6,8 +6,8 @@ hundreds.
 """
 
 import difflib
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,22 @@ class TypedSemiring:
     def dtype(self) -> np.dtype[Any]:
         """The type of the products, of their sums and of the result."""
         return self.multiply.result
+
+    @cached_property
+    def of_pattern(self) -> "TypedSemiring | None":
+        """The semiring as it is over all types of a second operand of which products want no more
+        than the place, taken as one of bytes; None where they want its value.
+
+        >>> from spgraph.semirings import min_secondi, min_plus
+        >>> x, y = min_secondi.resolve("int32", "bool"), min_secondi.resolve("int32", "float64")
+        >>> x == y, x.of_pattern == y.of_pattern, min_plus.resolve("int32", "int32").of_pattern
+        (False, True, None)
+        """
+        if self.multiply.uses("y"):
+            return None
+        x, _, *places = self.multiply.arguments
+        multiply = replace(self.multiply, arguments=(x, np.dtype(np.uint8), *places))
+        return replace(self, multiply=multiply)
 
 
 @dataclass(frozen=True, repr=False)

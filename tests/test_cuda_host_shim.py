@@ -17,7 +17,7 @@ import test_operations_products as products
 from spgraph import semirings
 from spgraph.backends import cpu, cuda
 from spgraph.backends.cuda import preamble
-from spgraph.backends.cuda.sources import FOLDER
+from spgraph.backends.cuda.sources import whole
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Monoid, binary, monoid
@@ -200,7 +200,7 @@ extern "C" __global__ void combine_all(Z* sums, const Z* terms, int count) {
 
 def test_combine() -> None:
     """Every monoid and type, by as many threads as there are terms, onto neighbouring addresses."""
-    common = (FOLDER / "common.cuh").read_text()
+    common = whole("common.cuh")
     cases = monoids()
     assert len(cases) > 90
     text = ""
@@ -290,7 +290,7 @@ extern "C" __global__ void bits(u32* words, i64 count, u32* first, u32* valid) {
 
 
 def common_kernel(name: str, *, cooperative: bool = False) -> shim.HostKernel:
-    library = shim.compiled("common", (FOLDER / "common.cuh").read_text() + KERNELS)
+    library = shim.compiled("common", whole("common.cuh") + KERNELS)
     return shim.HostKernel(getattr(library, f"launch_{name}"), cooperative)
 
 

@@ -92,6 +92,32 @@ def test_fused_equals_composed(graph: str, ring: Any, device: str) -> None:
             assert fast.value.isequal(slow.value, check_dtype=True)
 
 
+@pytest.mark.parametrize("ring", [any_pair, min_secondi], ids=repr)
+def test_graphs_of_all_types_of_values_share_a_compiled_kernel(
+    ring: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spgraph.backends.cpu import jit
+
+    found = []
+
+    def module(stem: str, preamble: str) -> Any:
+        found.append(original(stem, preamble))
+        return found[-1]
+
+    original = jit.module
+    monkeypatch.setattr(jit, "module", module)
+    A = matrix("sparse directed")
+    start = sg.Vector.unit(1, 1, size=A.nrows, dtype=A.index_dtype)
+    first = search(A, start, ring)
+    compiled = list(found[-1].search.signatures)
+    for values in (True, 0.5, np.arange(A.nvals, dtype=np.float32)):
+        rows, columns, _ = A.to_coo()
+        B = sg.Matrix.from_coo(rows, columns, values, nrows=A.nrows, ncols=A.ncols)
+        assert search(B, start, ring).level.isequal(first.level)
+    searches = {id(each) for each in found if hasattr(each, "search")}
+    assert len(searches) == 1 and list(found[-1].search.signatures) == compiled
+
+
 def test_values_of_the_matrix_count(device: str) -> None:
     """min_plus in levels: the least sum over the shortest paths in edges, not the shortest
     distance.
@@ -176,14 +202,14 @@ def test_trace_rows(device: str) -> None:
 
 def test_a_scipy_matrix_needs_no_transpose(monkeypatch: pytest.MonkeyPatch) -> None:
     """A directed matrix that lives for one call is only pushed."""
-    from spgraph.containers import matrix as matrices
+    from spgraph.containers import views
 
     def refuse(A: Any) -> Any:
         raise AssertionError("transposed")
 
     S = scipy.sparse.random_array((2000, 2000), density=0.02, format="csr", rng=1)
     expected = sg.bfs(sg.Matrix.from_scipy(S), 0)
-    monkeypatch.setattr(matrices, "transposed", refuse)
+    monkeypatch.setattr(views, "transposed", refuse)
     level, parent = sg.bfs(S, 0)
     assert level.isequal(expected.level) and parent.isequal(expected.parent)
 

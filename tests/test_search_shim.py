@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import cuda_host_shim
+import numpy as np
 import pytest
-from search_cases import GRAPHS, check_against_dense
+from search_cases import GRAPHS, check_against_dense, matrix
 
 import spgraph as sg
 from spgraph.backends import cuda
@@ -37,6 +39,29 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_search_equals_dense_loops(graph: str, ring: Any) -> None:
     for direction in ("auto", "push", "pull"):
         check_against_dense(graph, ring, direction, "cpu")
+
+
+@pytest.mark.parametrize("ring", RINGS, ids=repr)
+def test_graphs_of_all_types_of_values_share_a_program(
+    ring: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module(cuda.search.__module__)
+    compile_, texts = module._kernel, []
+    monkeypatch.setattr(
+        module, "_kernel", lambda text, *rest: texts.append(text) or compile_(text, *rest)
+    )
+    pattern = matrix("two components").pattern()
+    rows, columns, _ = pattern.to_coo()
+    start = sg.Vector.unit(5, 1, size=pattern.nrows, dtype=pattern.index_dtype)
+    expected = searches.search(pattern, start, ring)
+    for dtype in (np.int32, np.float64):
+        values = np.arange(pattern.nvals).astype(dtype)
+        A = sg.Matrix.from_coo(rows, columns, values, nrows=pattern.nrows, ncols=pattern.ncols)
+        for direction in ("auto", "pull"):
+            found = searches.search(A, start, ring, direction=direction)
+            assert found.level.isequal(expected.level)
+            assert ring == any_pair or found.value.isequal(expected.value)
+    assert len(texts) == 5 and len(set(texts)) == 1
 
 
 def test_trace_counts_what_was_looked_at() -> None:

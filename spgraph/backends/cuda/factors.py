@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from typing import Any
 
 import numpy as np
@@ -61,9 +60,9 @@ def one_value(A: Matrix, B: Matrix, semiring: TypedSemiring) -> Any:
     products are equal, and adding equal ones changes nothing. Else None.
     """
     multiply, add = semiring.multiply, semiring.add
-    varying = [not A.iso, not B.iso, True, True, True, True]
-    read = _reads(multiply)
-    if not (add.any or add.idempotent) or any(x and y for x, y in zip(read, varying, strict=True)):
+    if not (add.any or add.idempotent) or multiply.positional:
+        return None
+    if (multiply.uses("x") and not A.iso) or (multiply.uses("y") and not B.iso):
         return None
     xp = array_module(A.indptr)
     z = xp.empty(1, semiring.dtype)
@@ -77,13 +76,6 @@ def value_preamble(A: Matrix, B: Matrix, multiply: Function) -> str:
     """The preamble of kernels/one_value.cu."""
     types = preamble.types(A=A.dtype, B=B.dtype, Z=multiply.result)
     return types + multiply.define_cuda("multiply")
-
-
-@functools.cache
-def _reads(function: Function) -> list[bool]:
-    """For each parameter, whether the text of a function names it."""
-    text = " ".join((*function.cuda.lines, function.cuda.value))
-    return [re.search(rf"\b{name}_?\b", text) is not None for name in function.parameters]
 
 
 @functools.cache

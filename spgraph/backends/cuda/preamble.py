@@ -16,7 +16,7 @@ from spgraph.semirings import monoid as monoids
 from spgraph.semirings.functions import C_TYPES
 
 # Monoids that take less than a loop of compare and swap to add to memory, by kind of type; see
-# `combine` in common.cuh.
+# `combine` in kernels/monoid.cuh.
 ORDER = {"min": "ADD_MIN", "max": "ADD_MAX"}
 WHOLE = ORDER | {"plus": "ADD_PLUS", "bor": "ADD_OR", "band": "ADD_AND", "bxor": "ADD_XOR"}
 KINDS = {
@@ -62,7 +62,7 @@ def monoid(add: TypedMonoid) -> str:
 
 
 def kind_of(add: TypedMonoid) -> str:
-    """How `combine` adds to memory: a name of AddKind in common.cuh."""
+    """How `combine` adds to memory: a name of AddKind in kernels/monoid.cuh."""
     if add.any:
         return "ADD_ANY"
     kind = KINDS[add.dtype.kind].get(add.name)

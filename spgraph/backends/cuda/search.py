@@ -40,8 +40,15 @@ def search(
 
     `semiring` None settles levels only; `first` says that a vertex's first product decides. One
     memset and one launch; nothing is read back, except where a trace is asked for.
+
+    Where no product looks at a value of A, graphs of all types of values share one program; it is
+    given their arrays all the same, as arrays of bytes of which it looks at none.
     """
     xp = array_module(A.indptr)
+    pattern = None if semiring is None else semiring.of_pattern
+    iso, entries = A.iso, A.dtype
+    if semiring is None or pattern is not None:
+        semiring, iso, entries = pattern, True, np.dtype(np.uint8)
     start = start.to_sparse()
     n, m = A.nrows, A.nvals
     if n.bit_length() + m.bit_length() > 64:
@@ -49,9 +56,9 @@ def search(
             "search: expected at most 64 bits for a vertex and an edge, "
             f"got {n} vertices, {m} edges"
         )
-    kinds = (A.indices.dtype, A.indptr.dtype, A.dtype, index_dtype(n))
+    kinds = (A.indices.dtype, A.indptr.dtype, entries, index_dtype(n))
     names = tuple(zip("IOAL", (kind.str for kind in kinds), strict=True))
-    text = program(semiring, first, A.iso, trace, names)
+    text = program(semiring, first, iso, trace, names)
     capacity = small_frontier(A.indices.dtype, A.indptr.dtype)
     vertex = A.indices.itemsize + 2 * A.indptr.itemsize
     small = 2 * (capacity * vertex + 4 * (capacity + MORE_PIECES))

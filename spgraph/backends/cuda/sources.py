@@ -1,5 +1,5 @@
-"""The text of a CUDA program: a preamble, common.cuh and one kernel file. Needs neither CuPy nor a
-GPU.
+"""The text of a CUDA program: a preamble, kernels/common.cuh and one kernel file. Needs neither
+CuPy nor a GPU.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ import functools
 import pathlib
 import re
 
-FOLDER = pathlib.Path(__file__).parent
-KERNELS = FOLDER / "kernels"
+KERNELS = pathlib.Path(__file__).parent / "kernels"
 OPTIONS = ("-std=c++17",)
 
 
@@ -20,11 +19,7 @@ def source(stem: str, preamble: str) -> str:
     CuPy's cache of compiled programs is keyed by the text and would not notice an edited header.
     The #line directives make a compiler's messages name the file they are about.
     """
-    return (
-        f'#line 1 "preamble of {stem}"\n{preamble}\n'
-        f'#line 1 "common.cuh"\n{_read(FOLDER / "common.cuh")}\n'
-        f"{_whole(f'{stem}.cu')}"
-    )
+    return f'#line 1 "preamble of {stem}"\n{preamble}\n{whole("common.cuh")}{whole(f"{stem}.cu")}'
 
 
 def stems() -> list[str]:
@@ -33,18 +28,14 @@ def stems() -> list[str]:
 
 
 @functools.cache
-def _whole(name: str) -> str:
+def whole(name: str) -> str:
     """The text of a file of kernels/, with the files that it includes in place."""
     lines = [f'#line 1 "kernels/{name}"']
-    for number, line in enumerate(_read(KERNELS / name).splitlines(), 1):
+    text = (KERNELS / name).read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), 1):
         included = re.fullmatch(r'#include "(\w+\.cuh)"', line)
         if included:
-            lines += [_whole(included[1]), f'#line {number + 1} "kernels/{name}"']
+            lines += [whole(included[1]), f'#line {number + 1} "kernels/{name}"']
         else:
             lines.append(line)
     return "\n".join(lines) + "\n"
-
-
-@functools.cache
-def _read(path: pathlib.Path) -> str:
-    return path.read_text(encoding="utf-8")

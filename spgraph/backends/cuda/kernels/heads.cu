@@ -1,11 +1,15 @@
-// The heads of all rows: the first four entries to look at of each, side by side, -1 behind the last.
+// The heads of all rows: the first four entries to look at of each, side by side, -1 behind the
+// last.
 //
-// A search that pulls looks for any entry of a row that lies in its frontier. The rows of a large graph lie scattered over
-// gigabytes, and each new page costs an address translation; four ids a row fit in a few pages, and decide most rows.
-// The preamble gives I (ids), O (offsets), HUBS (1: the entries of largest degree; 0: the row's first entries).
+// A search that pulls looks for any entry of a row that lies in its frontier. The rows of a large
+// graph lie scattered over gigabytes, and each new page costs an address translation; four ids a
+// row fit in a few pages, and decide most rows.
+//
+// The preamble gives I (ids), O (offsets), HUBS (1: the entries of largest degree; 0: the row's
+// first entries).
 
-constexpr int LOOKED_AT =
-    64; // entries of a row among which hubs are chosen: enough to find some, never a long row's cost
+// entries of a row among which hubs are chosen: enough to find some, never a long row's cost
+constexpr int LOOKED_AT = 64;
 
 extern "C" __global__ void heads(i64 n, const O* indptr, const I* indices, const O* degree_indptr,
                                  I* out) {

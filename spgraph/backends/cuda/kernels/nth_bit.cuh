@@ -11,3 +11,14 @@ DEVICE int nth_bit(u32 word, int r) {
     }
     return position;
 }
+
+// The set bit of number `rank` among those of 32 words, one a lane, of which there are `upto`
+// through this lane's. All lanes of a warp call; the ranks of those that are `active` ascend.
+struct RankedBit {
+    int word, bit; // word is a lane
+    __device__ __forceinline__ RankedBit(u32 bits, int upto, int rank, bool active) {
+        word = warp_search(upto - __popc(bits), active ? rank : 0);
+        const int before = shuffle(upto - __popc(bits), word);
+        bit = nth_bit(shuffle(bits, word), active ? rank - before : 0);
+    }
+};

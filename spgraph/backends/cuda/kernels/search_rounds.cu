@@ -1,6 +1,6 @@
-// A breadth-first search over blocks of vertices in rounds that the host drives: the kernels do what
-// one block can do alone, and the host lets a communicator carry what they leave behind. It works
-// between processes and hosts too, where the peer form (search_peers.cu) cannot.
+// A breadth-first search over blocks of vertices in rounds that the host drives: the kernels do
+// what one block can do alone, and the host lets a communicator carry what they leave behind. It
+// works between processes and hosts too, where the peer form (search_peers.cu) cannot.
 //
 // Bitmaps of all vertices give each block the same number of words, so that what a block writes of
 // one can be gathered as it is; bit positions and ids differ by the padding. A level is one of:
@@ -13,9 +13,9 @@
 // The last block of a kernel to end tells the host what was counted, through memory of the host.
 //
 // The preamble gives PEERS (blocks), THREADS, I (ids), O (offsets), L (levels and users' ids), Q
-// (positions in bitmaps), PARENTS (0: levels only), LONG_ROW (in-edges that one warp looks at before
-// all take the row), AHEAD_VERTICES and AHEAD (a frontier with no more vertices and edges is pushed
-// at once).
+// (positions in bitmaps), PARENTS (0: levels only), LONG_ROW (in-edges that one warp looks at
+// before all take the row), AHEAD_VERTICES and AHEAD (a frontier with no more vertices and edges is
+// pushed at once).
 
 constexpr int WARPS = THREADS / 32;
 constexpr int EACH = 4;    // edges a thread has in flight
@@ -27,9 +27,7 @@ enum Count { VERTICES, EDGES, COVERED, WAITING, COUNTS };
 
 typedef Bits<L> Key; // a parent, so that the least is the greatest and 0 is none
 
-struct __align__(4 * sizeof(I)) Heads { // of a row: the ids to look at first, -1 behind the last
-    I id[4];
-};
+#include "heads.cuh"
 
 // A vertex that was reached, or -1; the first of a list has the length of the list instead.
 struct Entry {

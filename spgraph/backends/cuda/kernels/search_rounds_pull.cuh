@@ -106,8 +106,8 @@ DEVICE void look_at_rows(const Probe& probe, bool active, I v, O skip, Finds& fi
     if (found >= 0) finds.add(v, found);
 }
 
-// Open vertices look for the frontier: first at the heads of rows, then, for 32 that wait at a time,
-// at the rows themselves. A warp takes `batch` words of the own part at a time.
+// Open vertices look for the frontier: first at the heads of rows, then, for 32 that wait at a
+// time, at the rows themselves. A warp takes `batch` words of the own part at a time.
 extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     pull(const u64* given, L* level, L* parent, u32* known, const u32* frontier, i64 batch, L depth,
          i64 round) {
@@ -137,10 +137,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
             if (base < total) {
                 const int rank = base + lane;
                 bool active = rank < total;
-                const int word = warp_search(upto - __popc(open), active ? rank : 0);
-                const int before = shuffle(upto - __popc(open), word);
-                const int bit = nth_bit(shuffle(open, word), active ? rank - before : 0);
-                const I v = (I)(32 * (begin + word) + bit);
+                const RankedBit place(open, upto, rank, active);
+                const I v = (I)(32 * (begin + place.word) + place.bit);
                 if (active) active = look_at_heads(probe, v, g.heads[v], finds);
                 const u32 who = __ballot_sync(FULL_WARP, active);
                 if (active) waiting[held + __popc(who & lanes_below())] = v;

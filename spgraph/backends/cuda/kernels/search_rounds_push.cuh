@@ -26,8 +26,8 @@ extern "C" __global__ void push_list(const u64* given, const u32* known, Entry* 
     }
 }
 
-// The same by the last block of the kernel that has filled the queue, if that is short: the host may
-// let it be, but a small level costs a launch less.
+// The same by the last block of the kernel that has filled the queue, if that is short: the host
+// may let it be, but a small level costs a launch less.
 CALLED void push_ahead(const u32* known, Entry* list) {
     __shared__ O offset[AHEAD_VERTICES];
     const i64 vertices = told[VERTICES], edges = told[EDGES];

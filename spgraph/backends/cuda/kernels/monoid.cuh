@@ -1,0 +1,115 @@
+// Sums over the monoid: what depends on it exists only where the preamble defines ADD_KIND.
+
+enum AddKind {
+    ADD_OTHER, // whatever add() does
+    ADD_ANY,   // either operand
+    ADD_PLUS,
+    ADD_MIN,
+    ADD_MAX,
+    ADD_OR, // bitwise; also the logical ones over bool, whose values are 0 and 1
+    ADD_AND,
+    ADD_XOR
+};
+
+#ifdef ADD_KIND
+
+// Whether some sum can be known before its last term.
+#ifdef TERMINAL
+constexpr bool ENDS = true;
+#else
+constexpr bool ENDS = ADD_KIND == ADD_ANY;
+#endif
+
+// No further term can change `value`.
+DEVICE bool is_terminal(Z value) {
+    if constexpr (ADD_KIND == ADD_ANY) return true;
+#ifdef TERMINAL
+    return value == terminal();
+#else
+    return false;
+#endif
+}
+
+// *address = add(*address, value) by compare and swap on the word of type W that holds it from bit
+// `shift` on.
+template <class W>
+DEVICE void combine_in_word(W* word, int shift, Z value) {
+    const W field = (W)(Bits<Z>)~(Bits<Z>)0 << shift;
+    W old = load_relaxed(word);
+    for (;;) {
+        Z sum = add(from_bits<Z>((Bits<Z>)(old >> shift)), value);
+        W desired = (old & ~field) | ((W)to_bits(sum) << shift);
+        if (desired == old) return;
+        W seen = atomicCAS(word, old, desired);
+        if (seen == old) return;
+        old = seen;
+    }
+}
+
+template <class T>
+DEVICE void combine_as(T* address, T value) {
+    constexpr bool floating = (double)(T)0.5 == 0.5, negative = (T)-1 < (T)0;
+    constexpr bool least = ADD_KIND == ADD_MIN, greatest = ADD_KIND == ADD_MAX;
+    constexpr bool bitwise = ADD_KIND == ADD_OR || ADD_KIND == ADD_AND || ADD_KIND == ADD_XOR;
+    if constexpr (ADD_KIND == ADD_ANY) {
+        store_relaxed(address, value);
+    } else if constexpr (bitwise || sizeof(T) < 4) {
+        // the aligned word around it: an allocation never ends inside one
+        typedef Bits<T> B;
+        typedef typename BitsOf<(sizeof(T) < 4 ? 4 : sizeof(T))>::type W;
+        u64 place = (u64)address;
+        W* word = (W*)(place & ~(u64)(sizeof(W) - 1));
+        int shift = (int)(place & (sizeof(W) - 1)) * 8;
+        W bits = (W)to_bits(value) << shift, others = ~((W)(B) ~(B)0 << shift);
+        if constexpr (ADD_KIND == ADD_OR) {
+            if (bits & ~load_lagging(word)) atomicOr(word, bits);
+        } else if constexpr (ADD_KIND == ADD_AND) {
+            if (load_lagging(word) & ~(bits | others)) atomicAnd(word, bits | others);
+        } else if constexpr (ADD_KIND == ADD_XOR) {
+            if (bits) atomicXor(word, bits);
+        } else {
+            combine_in_word(word, shift, value);
+        }
+    } else if constexpr (ADD_KIND == ADD_PLUS && floating) {
+        atomicAdd(address, value);
+    } else if constexpr (ADD_KIND == ADD_PLUS) {
+        atomicAdd((Bits<T>*)address, to_bits(value));
+    } else if constexpr (least || greatest) {
+        typedef typename SignedOf<sizeof(T)>::type S;
+        typedef Bits<T> B;
+        // false for NaN
+        T seen = load_lagging(address);
+        if (!(least ? value < seen : value > seen)) return;
+        if constexpr (floating) {
+            // the bits of floats ascend as signed integers where positive, descend as unsigned ones
+            // where negative
+            value = value + (T)0;
+            if (value >= 0)
+                least ? atomicMin((S*)address, (S)to_bits(value))
+                      : atomicMax((S*)address, (S)to_bits(value));
+            else
+                least ? atomicMax((B*)address, to_bits(value))
+                      : atomicMin((B*)address, to_bits(value));
+        } else if constexpr (negative) {
+            least ? atomicMin((S*)address, (S)value) : atomicMax((S*)address, (S)value);
+        } else {
+            least ? atomicMin((B*)address, (B)value) : atomicMax((B*)address, (B)value);
+        }
+    } else {
+        combine_in_word((Bits<T>*)address, 0, value);
+    }
+}
+
+// *address = add(*address, value), atomically and unordered. *address holds identity() or such a
+// sum before. Min and max over floats omit NaN and take -0.0 for 0.0.
+DEVICE void combine(Z* address, Z value) { combine_as<Z>(address, value); }
+
+// The sum over the lanes of the aligned groups of `width` lanes (a power of 2), in every lane of
+// the group; `mask` names all lanes that call. Lanes without a term bring identity().
+DEVICE Z warp_combine(Z value, int width = 32, u32 mask = FULL_WARP) {
+    for (int distance = width / 2; distance; distance /= 2)
+        value = add(value, shuffle_xor(value, distance, mask));
+    return value;
+}
+
+#endif

@@ -1,0 +1,138 @@
+// The state of a search, and what its parts share. What the preamble gives stands in search.cu.
+
+constexpr int THREADS = 1024;
+constexpr int WARPS = THREADS / 32;
+constexpr int STAGE = 256; // found vertices a warp holds back; it hands on 128 at a time
+constexpr int EACH = 4;    // edges a thread has in flight
+// a frontier in shared memory: in pieces of PIECE edges its heavy vertices, of SMALL_EDGES at most
+constexpr int SMALL_EDGES = 8192;
+constexpr int PIECE = 256;
+constexpr int PIECES = SMALL + SMALL_EDGES / PIECE;
+
+enum Direction { AUTO = 0, PUSH = 1, PULL = 2 };
+
+#include "heads.cuh"
+
+struct Control { // zero at launch
+    // found vertices in the low bits, their edges in the high bits: by round modulo 3, and for a
+    // frontier that is turned from bitmap to queue
+    u64 packed[3], converted;
+    GridBarrier barrier;
+    u64 long_rows[2]; // by round parity: rows left to the grid
+    u64 probes[2];    // by round parity: in-edges looked at (TRACE)
+    u64 covered;      // sources that have in-edges
+    // what block 0 hands over after small levels: vertices, edges, depth, open vertices, open edges
+    i64 state[5];
+    i64 depth, reached;
+};
+
+struct Search {
+    i64 n, m, words, max_depth;
+    const O* indptr; // out-edges
+    const I* indices;
+    const A* values;
+    const O* t_indptr; // in-edges
+    const I* t_indices;
+    const A* t_values;
+    const Heads* heads; // of the rows of in-edges, or null
+    // vertices with in-edges, the others can only be sources; null where nothing pulls
+    const u32* nonempty;
+    L* level;
+    Z* value;
+    u32* seen;
+    u32* frontier;
+    u32* next;
+    I* queue;
+    O* offset;
+    I* next_queue;
+    O* next_offset;
+    Control* control;
+    i64* trace; // direction, frontier, edges looked at, ns; one row a level
+    u64 since;
+    u32 count_bits;
+};
+
+struct SmallFrontier {
+    I vertex[SMALL];
+    O start[SMALL], end[SMALL];
+    u32 heavy[PIECES]; // pieces of heavy vertices: place in the low half, number in the high
+};
+
+struct SmallCount {
+    u32 vertices, pieces, edges;
+};
+
+union Work {
+    I stage[WARPS][STAGE];
+    u32 hit[WARPS][32];
+    SmallFrontier small[2];
+};
+
+__shared__ Search s;
+__shared__ u64 block_sum[3];
+__shared__ SmallCount small_count[3];
+__shared__ u32 warp_count[WARPS];
+__shared__ O warp_edges[WARPS];
+extern __shared__ u64 work_memory[];
+
+#define CALLED static __device__ __noinline__
+
+DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
+DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
+DEVICE int warp_id() { return threadIdx.x >> 5; }
+
+// All blocks meet. True when one of them did not come: the caller leaves.
+CALLED bool meet() { return !grid_barrier(&s.control->barrier, gridDim.x); }
+
+template <class T>
+DEVICE void swap(T*& x, T*& y) {
+    T* z = x;
+    x = y;
+    y = z;
+}
+// Every block exchanges the roles of its arrays; its threads meet before and after.
+DEVICE void swap_bitmaps() {
+    __syncthreads();
+    if (threadIdx.x == 0) swap(s.frontier, s.next);
+    __syncthreads();
+}
+DEVICE void swap_queues() {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        swap(s.queue, s.next_queue);
+        swap(s.offset, s.next_offset);
+    }
+    __syncthreads();
+}
+
+DEVICE bool can_be_found(i64 v) { return !s.nonempty || test_bit(s.nonempty, v); }
+
+// What a sum is before its first product.
+DEVICE Z nothing() {
+#if VALUES
+    return identity();
+#else
+    return Z();
+#endif
+}
+
+// That of vertex u's value and an edge u -> v.
+DEVICE Z product(const A* values, i64 u, i64 v, i64 edge) {
+#if VALUES
+    return multiply(load_relaxed(&s.value[u]), values[ISO ? 0 : edge], (i64)0, u, u, v);
+#else
+    return Z();
+#endif
+}
+
+// A row of the trace, by one thread.
+CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {
+    if (!s.trace) return; // a run that only counts the levels
+    const u64 now = globaltimer();
+    i64* row = s.trace + 4 * depth;
+    row[0] = direction;
+    row[1] = frontier;
+    row[2] = edges;
+    row[3] = (i64)(now - s.since);
+    s.since = now;
+}

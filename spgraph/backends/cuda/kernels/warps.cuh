@@ -1,0 +1,77 @@
+// What the lanes of a warp do together: all 32 call, or the `width` aligned lanes of each group
+// named by `mask`.
+
+template <class T>
+DEVICE T shuffle(T value, int source, int width = 32, u32 mask = FULL_WARP) {
+    if constexpr (sizeof(T) == 8)
+        return from_bits<T>(__shfl_sync(mask, to_bits(value), source, width));
+    else
+        return from_bits<T>((Bits<T>)__shfl_sync(mask, (u32)to_bits(value), source, width));
+}
+template <class T>
+DEVICE T shuffle_xor(T value, int distance, u32 mask = FULL_WARP) {
+    if constexpr (sizeof(T) == 8)
+        return from_bits<T>(__shfl_xor_sync(mask, to_bits(value), distance));
+    else
+        return from_bits<T>((Bits<T>)__shfl_xor_sync(mask, (u32)to_bits(value), distance));
+}
+template <class T>
+DEVICE T shuffle_up(T value, int distance) {
+    if constexpr (sizeof(T) == 8)
+        return from_bits<T>(__shfl_up_sync(FULL_WARP, to_bits(value), distance));
+    else
+        return from_bits<T>((Bits<T>)__shfl_up_sync(FULL_WARP, (u32)to_bits(value), distance));
+}
+
+// The sum of `value` over the lanes up to this one, itself included.
+template <class T>
+DEVICE T warp_scan(T value) {
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+        T below = shuffle_up(value, distance);
+        if (lane_id() >= distance) value += below;
+    }
+    return value;
+}
+template <class T>
+DEVICE T warp_sum(T value) {
+#pragma unroll
+    for (int distance = 16; distance; distance /= 2) value += shuffle_xor(value, distance);
+    return value;
+}
+
+// With `keys` ascending over the lanes: the last lane whose key is <= x (lane 0 if there is none).
+template <class T>
+DEVICE int warp_search(T keys, T x) {
+    int found = 0;
+#pragma unroll
+    for (int step = 16; step; step /= 2) {
+        T key = shuffle(keys, found + step);
+        if (key <= x) found += step;
+    }
+    return found;
+}
+
+// ---- queues -------------------------------------------------------------------------------------
+
+// Where a lane's entry goes: its slot in the queue and the number of edges before it.
+struct Place {
+    u64 slot, edge;
+};
+
+// A place in a queue for each lane that wants one, with one atomic for the warp. `packed` holds the
+// queue's length in its low `count_bits` bits and the sum of the degrees above, so the scanned
+// degrees of the queue come for free. All 32 lanes call.
+DEVICE Place queue_allocate(bool wanted, u64 degree, u64* packed, u32 count_bits) {
+    u32 wanting = __ballot_sync(FULL_WARP, wanted);
+    if (!wanting) return Place{0, 0};
+    if (!wanted) degree = 0;
+    u64 through = warp_scan(degree), total = shuffle(through, 31), base = 0;
+    if (lane_id() == 0) base = atomicAdd(packed, (total << count_bits) + (u64)__popc(wanting));
+    base = shuffle(base, 0);
+    u32 below = wanting & ((1u << lane_id()) - 1);
+    return Place{(base & ((1ull << count_bits) - 1)) + (u64)__popc(below),
+                 (base >> count_bits) + through - degree};
+}
+DEVICE u64 queue_count(u64 packed, u32 count_bits) { return packed & ((1ull << count_bits) - 1); }
+DEVICE u64 queue_edges(u64 packed, u32 count_bits) { return packed >> count_bits; }
