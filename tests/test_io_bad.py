@@ -65,6 +65,7 @@ BAD_TEXTS = [
     ("g.gr", "p sp 3 -1\n", 1, "'p sp N M'"),
     ("g.gr", "p sp 3 1.5\n", 1, "'p sp N M'"),
     ("g.gr", "p sp 4000000000 0\n", 1, "at most 3037000499 vertices"),
+    ("g.gr", "p sp " + 5000 * "9" + " 0\n", 1, "at most 3037000499 vertices"),
     ("g.gr", "p sp 3 2\na 1 2 3\n", 2, "ends after 1 entries, the header declares 2"),
     ("g.gr", "p tw 3 2\n", 1, "ends after 0 entries"),
     ("g.gr", "p sp 3 1\na 1 2 3\nc\na 2 3 4\n", 4, "more entries than the header"),

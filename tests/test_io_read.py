@@ -72,6 +72,7 @@ def test_edge_list(file: Make, suffix: str) -> None:
         "0, 1\n1 ,2\n2 , 0\n",
         "0,1\n1 2\n2\t0\n",
         "00 01\n1 002\n2 0\n",
+        f"0 1\n1 {'0' * 5000}2\n2 0\n",
         "# head\n% head\n0 1\n1 2\n# x (0x1F) in the middle\n2 0\n# at the end",
         "0 1 # why\n1 2%5 9\n2 0#\n",
         "   # indented\n0 1\n1 2\n2 0\n",
@@ -95,6 +96,8 @@ def test_edge_list_weights(file: Make) -> None:
     assert A.dtype == np.int64 and entries(A) == {(0, 1): 2**63 - 1, (1, 2): -(2**63)}
     A = read(file("g.wel", f"0 1 {2**63}\n1 2 1\n"))
     assert A.dtype == np.float64 and entries(A) == {(0, 1): 2.0**63, (1, 2): 1.0}
+    A = read(file("g.wel", f"0 1 -{'0' * 5000}7\n"))
+    assert A.dtype == np.int64 and entries(A) == {(0, 1): -7}
     A = read(file("g.wel", "0 1 nan\n"))
     assert np.isnan(entries(A)[0, 1])
 

@@ -31,8 +31,8 @@ def shortest_path(
     """The distances between vertices, by one of the functions below.
 
     `method` is "D" (`dijkstra`), "BF" (`bellman_ford`), "J" (`johnson`), "FW" (`floyd_warshall`,
-    which takes no `indices`) or "auto": "J" for a graph with negative lengths, else "FW" for a
-    dense one of which all pairs are asked for, else "D". Everything else is as there.
+    which takes no `indices`) or "auto": "FW" for a dense graph of which all pairs are asked for,
+    else "J" for one with negative lengths, else "D". Everything else is as there.
 
     Raises ValueError for another method and for "FW" with `indices`.
 

@@ -141,15 +141,14 @@ def _tree(rows: Rows, parent: Array, directed: bool, kind: Any) -> Any:
 def _values_at(rows: Rows, i: Array, j: Array) -> Array:
     """The entries (i, j), several of them added up, 0 where there is none."""
     xp = array_module(rows.indices)
-    low, high = rows.indptr[i].astype(np.int64), rows.indptr[i + 1].astype(np.int64)
     if not rows.ascend():
         arrays = rows.values.copy(), rows.indices.copy(), rows.indptr.copy()
         made = rows.kind(arrays, shape=(rows.n, rows.n))
         made.sum_duplicates()
         rows = Rows(rows.n, made.indptr, made.indices, made.data, rows.kind)
-        low, high = rows.indptr[i].astype(np.int64), rows.indptr[i + 1].astype(np.int64)
     if rows.indices.size == 0:
         return xp.zeros(i.size)
+    low, high = rows.indptr[i].astype(np.int64), rows.indptr[i + 1].astype(np.int64)
     end, last = high.copy(), rows.indices.size - 1
     # all at once: the first column of row i that is not below j
     for _ in range(int((high - low).max()).bit_length() if i.size else 0):

@@ -7,7 +7,7 @@ import re
 from spgraph.errors import FormatError
 from spgraph.io.coordinates import Coordinates
 from spgraph.io.source import Source
-from spgraph.io.table import LARGEST_ORDER, Form, Layout, read_table
+from spgraph.io.table import LARGEST_ORDER, Form, Layout, bounded, read_table
 
 _COMMENT = re.compile(rb"(?m)^[ \t]*c(?:[ \t\r][^\n]*)?$")
 
@@ -64,7 +64,7 @@ def _header(source: Source) -> tuple[bytes, int, int]:
             raise FormatError(
                 f"{where}: expected 'p sp N M' or 'p tw N M', N vertices and M edges, got {got}"
             )
-        order, count = int(numbers[0]), int(numbers[1])
+        order, count = bounded(numbers[0]), bounded(numbers[1])
         if order > LARGEST_ORDER:
             raise FormatError(f"{where}: expected at most {LARGEST_ORDER} vertices, got {order}")
         return tokens[1], order, count

@@ -253,7 +253,7 @@ def _id(form: Form, where: str, token: bytes, high: int) -> int:
             f"{where}: expected an integer vertex id, got {_show(token)} "
             f"(a comment begins with {' or '.join(m.decode() for m in form.markers)})"
         )
-    id = _bounded(token)
+    id = bounded(token)
     if id < form.low:
         raise FormatError(f"{where}: vertex id {id} is below {form.low}, the least{form.below}")
     if id > high:
@@ -261,16 +261,20 @@ def _id(form: Form, where: str, token: bytes, high: int) -> int:
     return id
 
 
-def _bounded(token: bytes) -> int:
-    """The integer, cut to 29 digits: enough to be out of range, and int() refuses thousands."""
-    return int(token[:30])
+def bounded(token: bytes) -> int:
+    """The integer, cut to 29 digits behind leading zeros: enough to be out of range, and int()
+    refuses thousands.
+    """
+    digits = token.removeprefix(b"-")
+    return int(token[: len(token) - len(digits)] + b"0" + digits.lstrip(b"0")[:29])
 
 
 def _value(where: str, token: bytes, types: tuple[str, ...]) -> int | float:
     if types[0] in _RANGES and _INTEGER.fullmatch(token):
         low, high = _RANGES[types[0]]
-        if low <= _bounded(token) <= high:
-            return int(token)
+        number = bounded(token)
+        if low <= number <= high:
+            return number
         if len(types) == 1:
             raise FormatError(f"{where}: the value {_show(token)} does not fit {types[0]}")
     if "float64" in types and _REAL.fullmatch(token):
