@@ -66,10 +66,8 @@ def joined(partition: Partition, rows: list[ingest.Rows]) -> tuple[Any, ...]:
     found: dict[int, tuple[list[Any], list[Any]]] = {}
     for p, (indptr, indices, values) in enumerate(rows):
         assert indptr.dtype == indices.dtype == np.int32 and indptr.size == partition.sizes[p] + 1
-        first = partition.slice(p).start
-        for r in range(indptr.size - 1):
+        for r, user in enumerate(partition.users(p, "cpu").tolist()):
             part = slice(indptr[r], indptr[r + 1])
-            user = int(partition.to_user(np.array([first + r]))[0])
             stored = [] if values is None else values[part].tolist()
             found[user] = indices[part].tolist(), stored
     order = range(partition.size)

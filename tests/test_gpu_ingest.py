@@ -44,19 +44,11 @@ def test_drawn(options: dict[str, Any], blocks: int, monkeypatch: pytest.MonkeyP
         P, rows = drawing.draw_blocks(recipe, LocalCommunicator(blocks, devices(blocks)), how)
         for p, (row, device) in enumerate(zip(rows, devices(blocks), strict=True)):
             assert row.indices.device.id == row.indptr.device.id == int(device[5:])
-            own = P.to_user(np.arange(1 << 14)[P.slice(p)])
+            own = P.users(p, "cpu")
             indptr, indices = A[own].indptr, A[own].indices
             assert row.values is None and row.indices.dtype == row.indptr.dtype == np.int32
             np.testing.assert_array_equal(row.indptr.get(), indptr)
             np.testing.assert_array_equal(row.indices.get(), indices)
-
-
-def test_some_rows() -> None:
-    A = generators.kronecker(12)
-    recipe = generators.kronecker_recipe(12)
-    indptr, indices, _ = drawing.draw_rows(recipe, 1000, 3000, "cuda")
-    np.testing.assert_array_equal(indptr.get(), A.indptr[1000:3001] - A.indptr[1000])
-    np.testing.assert_array_equal(indices.get(), A.indices[A.indptr[1000] : A.indptr[3000]])
 
 
 def test_memory_of_a_block() -> None:
@@ -75,7 +67,9 @@ def test_memory_of_a_block() -> None:
     recipe = generators.kronecker_recipe(22, 64)
     before = pool.used_bytes()
     with Watch():
-        rows = drawing.draw_rows(recipe, 0, 1 << 20, "cuda")
+        labels = drawing._labels(recipe, cupy)
+        counts = drawing._counts(recipe, 0, recipe.edges, labels, cupy)[: 1 << 20].copy()
+        rows = drawing._placed(recipe, counts, labels, None, 0, cupy)
     share = rows.indptr.nbytes + rows.indices.nbytes
     assert share > 1 << 28
     assert max(peaks) - before < 1.5 * share + (1 << 30)
@@ -88,7 +82,7 @@ def test_partition_and_border() -> None:
         assert partition(A, 3, how) == P
         ids = move(np.arange(1024), "cuda:0")
         inside = P.to_internal(ids)
-        assert (P.to_user(inside) == ids).all()
+        assert (P.user_ids("cuda:0")[inside] == ids).all() if P.ids is not None else inside is ids
         np.testing.assert_array_equal(P.owner(inside).get(), P.owner(inside.get()))
         columns = A.indices[: A.indptr[300]]
         np.testing.assert_array_equal(border(move(columns, "cuda:0"), P, 1), border(columns, P, 1))

@@ -84,16 +84,6 @@ def test_drawn_uniform_and_empty() -> None:
         assert cases.joined(partition, rows) == arrays(A)
 
 
-@given(st.integers(0, 64), st.integers(0, 64))
-def test_some_rows(first: int, last: int) -> None:
-    first, last = sorted((first, last))
-    A = generators.kronecker(6, 4)
-    indptr, indices, values = drawing.draw_rows(generators.kronecker_recipe(6, 4), first, last)
-    assert values is None
-    assert (indptr == A.indptr[first : last + 1] - A.indptr[first]).all()
-    assert (indices == A.indices[A.indptr[first] : A.indptr[last]]).all()
-
-
 @pytest.mark.skipif(shim.COMPILER is None, reason="needs g++")
 @pytest.mark.parametrize("options", GRAPHS, ids=str)
 def test_kernels_on_the_host(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +101,7 @@ def test_kernels_on_the_host(options: dict[str, Any], monkeypatch: pytest.Monkey
     ):
         rows = []
         for p in range(3):
-            own = partition.to_user(np.arange(256)[partition.slice(p)])
+            own = partition.users(p, "cpu")
             start = partition.slice(p).start
             rows.append(drawing._placed(recipe, counts[own], labels, partition.places, start, np))
         assert cases.joined(partition, rows) == arrays(generators.kronecker(8, 6, **options))

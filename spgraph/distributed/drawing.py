@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, check_device, move, on_device
-from spgraph.distributed.communicators import Communicator, LocalCommunicator
+from spgraph.containers.arrays import Array, move, on_device
+from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.ingest import (
     LOW,
     Piece,
     Pieces,
     Rows,
-    Slots,
     build,
     compact,
     keys_of,
@@ -34,7 +33,7 @@ EDGES = 1 << 20  # drawn at once by the blocks of a process
 
 
 def draw_blocks(
-    recipe: Recipe, communicator: Communicator, how: Any = "edges", *, seed: int = 1
+    recipe: Recipe, communicator: Communicator, how: Any = "edges"
 ) -> tuple[Partition, list[Rows]]:
     """The partition and the rows of each local block, on its device, of the graph of `recipe`.
 
@@ -42,33 +41,11 @@ def draw_blocks(
     included. Every process calls it, with the same arguments.
     """
     if communicator.devices[0] != "cpu":
-        return _walked(recipe, communicator, how, seed)
+        return _walked(recipe, communicator, how)
     pieces = _pieces(recipe, communicator.blocks, EDGES // len(communicator.local))
     counts = row_counts(pieces, recipe.vertices, communicator)
-    partition = partition_by_counts(counts, communicator.blocks, how, seed=seed)
+    partition = partition_by_counts(counts, communicator.blocks, how)
     return partition, build(pieces, counts, partition, communicator)
-
-
-def draw_rows(recipe: Recipe, first: int, last: int, device: str = "cpu") -> Rows:
-    """Rows first..last - 1 of the graph of `recipe`, on `device`, without the others."""
-    device = check_device(device)
-    with on_device(device) as xp:
-        if device != "cpu":
-            labels = _labels(recipe, xp)
-            counts = _counts(recipe, 0, recipe.edges, labels, xp)[first:last].copy()
-            return _placed(recipe, counts, labels, None, first, xp)
-    draw = _pieces(recipe, 1, EDGES)
-
-    def own(p: int) -> Iterator[Piece]:
-        low, high = np.uint64(first << 32), np.uint64(last << 32)
-        for keys, _ in draw(p):
-            yield Piece(np.sort(keys[(keys >= low) & (keys < high)]))
-
-    counts = row_counts(own, recipe.vertices, LocalCommunicator(1))[first:last]
-    slots = Slots(counts, np.dtype(np.int32), None)
-    for piece in own(0):
-        slots.place(piece, first)
-    return slots.rows("min")
 
 
 # --- CPUs: each block draws its share -------------------------------------------------------------
@@ -108,9 +85,7 @@ def _labels(recipe: Recipe, xp: Any) -> Array | None:
 # --- GPUs: each block draws everything ------------------------------------------------------------
 
 
-def _walked(
-    recipe: Recipe, communicator: Communicator, how: Any, seed: int
-) -> tuple[Partition, list[Rows]]:
+def _walked(recipe: Recipe, communicator: Communicator, how: Any) -> tuple[Partition, list[Rows]]:
     devices, blocks = communicator.devices, communicator.blocks
     ks = range(len(devices))
     labels: dict[str, Array | None] = {}
@@ -139,7 +114,7 @@ def _walked(
             labels[device] = _labels(recipe, xp)
     counts: list[Array] = communicator.all_reduce([count(k) for k in ks], "sum")
     with on_device(devices[0]):
-        partition = partition_by_counts(counts[0], blocks, how, seed=seed)
+        partition = partition_by_counts(counts[0], blocks, how)
     if len(set(devices)) < len(devices):  # blocks on one GPU take turns
         return partition, [place(k) for k in ks]
     with ThreadPoolExecutor(len(devices)) as pool:

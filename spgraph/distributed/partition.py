@@ -25,6 +25,7 @@ from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 WORD = 32  # ranges of ids begin where words of bitmaps do, so that blocks share none,
 ALIGN_FROM = 1024  # once a block has so many vertices
 BIAS = 0.75  # how often a biased random choice follows the neighbours
+SEED = 1  # of what is drawn at random
 SLACK = 1.05  # how far beyond its share a block of a biased random choice may grow
 
 
@@ -168,21 +169,14 @@ class Partition:
 
     def to_internal(self, ids: Any) -> Array:
         """The internal ids of an array of the user's, on the device where that is."""
-        return self._looked_up("places", ids)
-
-    def to_user(self, ids: Any) -> Array:
-        """The user's ids of an array of internal ones, on the device where that is."""
-        return self._looked_up("ids", ids)
+        ids = ids if is_cuda(ids) else np.asarray(ids)
+        return ids if self.ids is None else self._table("places", device_of(ids))[ids]
 
     def owner(self, ids: Any) -> Array:
         """The blocks that own an array of internal ids, on the device where that is."""
         ids = ids if is_cuda(ids) else np.asarray(ids)
         offsets = self._table("offsets", device_of(ids))
         return offsets.searchsorted(ids, side="right").astype(np.int32) - 1
-
-    def _looked_up(self, name: str, ids: Any) -> Array:
-        ids = ids if is_cuda(ids) else np.asarray(ids)
-        return ids if self.ids is None else self._table(name, device_of(ids))[ids]
 
     def _table(self, name: str, device: str) -> Array:
         """The array of that name on `device`, where a copy stays for the next call."""
@@ -218,7 +212,7 @@ class Partition:
         return f"Partition of {self.size} vertices in {self.blocks} blocks ({kind})"
 
 
-def partition(A: Matrix, blocks: int, how: Any = "edges", *, seed: int = 1) -> Partition:
+def partition(A: Matrix, blocks: int, how: Any = "edges") -> Partition:
     """The partition of the vertices of the square Matrix A into `blocks` blocks.
 
     'edges'   contiguous ranges of ids with equal shares of the entries
@@ -228,9 +222,9 @@ def partition(A: Matrix, blocks: int, how: Any = "edges", *, seed: int = 1) -> P
     'metis'   few edges between blocks, by METIS (pip install 'spgraph[partition]')
     an array  vertex v goes to block how[v]
 
-    Except for an array and 'edges', the partition depends on `seed`. Raises DimensionMismatch for a
-    matrix that is not square or an array of another length; DomainMismatch and ValueError for what
-    is in it, for another word, or less than one block; BackendUnavailable without pymetis.
+    What is drawn at random is the same in every run. Raises DimensionMismatch for a matrix that is
+    not square or an array of another length; DomainMismatch and ValueError for what is in it, for
+    another word, or less than one block; BackendUnavailable without pymetis.
 
     Pan, Wang, Wu, Yang, Owens, "Multi-GPU graph analytics", IPDPS 2017; Karypis, Kumar, "A fast and
     high quality multilevel scheme for partitioning irregular graphs", SIAM J. Sci. Comput., 1998.
@@ -246,20 +240,18 @@ def partition(A: Matrix, blocks: int, how: Any = "edges", *, seed: int = 1) -> P
     if how == "edges":
         return Partition.by_edges(A.indptr, blocks)
     if how == "random":
-        return Partition.from_owner(_random(n, blocks, seed), blocks)
+        return Partition.from_owner(_random(n, blocks), blocks)
     if how == "biased":
-        return Partition.from_owner(_biased(*_undirected(A), blocks, seed), blocks)
+        return Partition.from_owner(_biased(*_undirected(A), blocks), blocks)
     if how == "metis":
-        return Partition.from_owner(_metis(A, blocks, seed), blocks)
+        return Partition.from_owner(_metis(A, blocks), blocks)
     raise ValueError(
         "partition: expected 'edges', 'random', 'biased', 'metis' or an array of block numbers, "
         f"got {how!r}"
     )
 
 
-def partition_by_counts(
-    counts: Array, blocks: int, how: Any = "edges", *, seed: int = 1
-) -> Partition:
+def partition_by_counts(counts: Array, blocks: int, how: Any = "edges") -> Partition:
     """The same for a graph of which only the entries of each row are known yet: `how` is 'edges',
     'random', an array or a Partition; ValueError for what looks at the edges.
     """
@@ -277,7 +269,7 @@ def partition_by_counts(
         xp.cumsum(counts, out=indptr[1:])
         return Partition.by_edges(indptr, blocks)
     if how == "random":
-        return Partition.from_owner(_random(counts.size, blocks, seed), blocks)
+        return Partition.from_owner(_random(counts.size, blocks), blocks)
     raise ValueError(
         "partition: of a graph that is made or read in blocks, expected 'edges', 'random' or an "
         f"array of block numbers, got {how!r}, which needs the whole graph; make it on one device "
@@ -295,8 +287,8 @@ def check_blocks(blocks: Any) -> int:
 # --- who owns a vertex ----------------------------------------------------------------------------
 
 
-def _random(n: int, blocks: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).permutation(_equal(n, blocks))
+def _random(n: int, blocks: int) -> np.ndarray:
+    return np.random.default_rng(SEED).permutation(_equal(n, blocks))
 
 
 def _equal(n: int, blocks: int) -> np.ndarray:
@@ -313,10 +305,10 @@ def _undirected(A: Matrix) -> tuple[np.ndarray, np.ndarray]:
     return S.indptr, S.indices
 
 
-def _biased(indptr: np.ndarray, indices: np.ndarray, blocks: int, seed: int) -> np.ndarray:
+def _biased(indptr: np.ndarray, indices: np.ndarray, blocks: int) -> np.ndarray:
     """Vertices choose in random order, in batches that see the choices of the batches before."""
     n = indptr.size - 1
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     order = rng.permutation(n)
     owner = np.full(n, blocks, np.int64)  # `blocks` is nobody
     weights = np.diff(indptr) + 1.0
@@ -353,7 +345,7 @@ def _within(
     return choice
 
 
-def _metis(A: Matrix, blocks: int, seed: int) -> np.ndarray:
+def _metis(A: Matrix, blocks: int) -> np.ndarray:
     """What METIS makes of A | A.T without loops; a vertex weighs its degree + 1."""
     try:
         import pymetis
@@ -374,7 +366,7 @@ def _metis(A: Matrix, blocks: int, seed: int) -> np.ndarray:
         blocks,
         pymetis.CSRAdjacency(indptr.astype(np.int32), indices.astype(np.int32)),
         vweights=np.diff(indptr) + 1,
-        options=pymetis.Options(seed=seed),
+        options=pymetis.Options(seed=SEED),
     )
     return np.asarray(found[1])
 

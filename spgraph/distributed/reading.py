@@ -46,7 +46,6 @@ def read_blocks(
     *,
     symmetric: bool | None = None,
     base: int | None = None,
-    seed: int = 1,
 ) -> Spread | None:
     """The graph that `spgraph.read` makes of the same arguments, in blocks; None for a file that is
     no list of entries (.npz, or a dense array in Matrix Market), which has to be read whole.
@@ -72,7 +71,7 @@ def read_blocks(
         pieces = mirrored(pieces)
     counts = row_counts(pieces, layout.nrows, communicator)
     text.settle(communicator)
-    partition = partition_by_counts(counts, communicator.blocks, how, seed=seed)
+    partition = partition_by_counts(counts, communicator.blocks, how)
     dtype = np.dtype(text.types[0]) if text.types else None
     rows = build(pieces, counts, partition, communicator, dtype=dtype, duplicates=layout.duplicates)
     if twice:  # values of one direction are summed, then the lesser of both directions counts
