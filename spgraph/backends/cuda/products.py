@@ -25,11 +25,10 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     xp = array_module(A.indptr)
     full, masked = u.bits is None, mask is not None
     cut = A._derived.get("shared_tiles") if full and not masked and tiles.takes(semiring) else None
-    classes = row_classes(A) if cut is None else cut.rest
-    nonempty = classes.nonempty + (0 if cut is None else cut.rows)
+    nonempty = row_classes(A).nonempty if cut is None else cut.nonempty
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=masked, FULL=full)
     text += preamble.types(
-        O=A.indptr.dtype, I=A.indices.dtype, A=A.dtype, U=u.dtype, R=classes.rows.dtype
+        O=A.indptr.dtype, I=A.indices.dtype, A=A.dtype, U=u.dtype, R=index_dtype(A.nrows)
     )
     bits, invert = mask_words(mask)
     nvals: int | None = None
@@ -62,13 +61,14 @@ def gather(
     A's tiles `cut` where there are some; `text` is the preamble of pull. Where u is not full the
     bits of these rows are set in z_bits.
 
-    One launch, one more where a row has over 1024 entries; two or three more with tiles.
+    One launch, one more where a row has over 1024 entries; with tiles those of `tiles.product`.
     """
-    classes = row_classes(A) if cut is None else cut.rest
-    xp, pieces = array_module(z), classes.piece_row.size
-    product, join = jit.kernel("pull", "pull", text), jit.kernel("pull", "pull_split", text)
     if cut is not None:
         tiles.product(A, cut, u, text, z)
+        return
+    classes = row_classes(A)
+    xp, pieces = array_module(z), classes.piece_row.size
+    product, join = jit.kernel("pull", "pull", text), jit.kernel("pull", "pull_split", text)
     settled = hits = partial = jit.NULL
     if pieces:
         settled, hits = xp.zeros(classes.split, np.uint32), xp.empty(pieces, bool)

@@ -1,5 +1,5 @@
-// z[i] = the sum over row i, for the rows of a matrix that lie in tiles, u being full. Preamble: as
-// gather.cuh.
+// z[i] = the sum over row i for every row that has entries, u being full: the rows of a matrix that
+// lie in tiles, and the rest. Preamble: as gather.cuh.
 
 #include "gather.cuh"
 #include "tiles.cuh"
@@ -24,4 +24,39 @@ extern "C" __global__ void tiles_split(i64 split, const R* rows, const i64* firs
     for (i64 p = first[s] + lane_id(); p < first[s + 1]; p += 32) sum = add(sum, partial[p]);
     sum = warp_combine(sum);
     if (lane_id() == 0) z[rows[s]] = sum;
+}
+
+// The other rows, the short ones: a warp a slice of 32 rows of about one length, a lane a row, whose
+// entries lie side by side from step first[slice] on. A place k < streamed is hubs[k], what is
+// behind them u[k - streamed].
+extern "C" __global__ void __launch_bounds__(256)
+    tiles_rest(i64 slices, const u32* first, const int* rows, const u32* entries, const A* values,
+               u32 streamed, const U* hubs, const U* u, const A* a, Z* z) {
+    constexpr int BATCH = 4;
+    constexpr u32 NONE = ~0u;
+    const i64 slice = thread_id() >> 5;
+    if (slice >= slices) return;
+    const int lane = lane_id(), row = rows[slice * 32 + lane];
+    const u32 stop = first[slice + 1];
+    const A one = ISO ? a[0] : (A)0;
+    Z sum = identity();
+    for (u32 step = first[slice]; step < stop; step += BATCH) {
+        const i64 at = (i64)step * 32 + lane;
+        u32 entry[BATCH];
+        A x[BATCH];
+        U y[BATCH];
+#pragma unroll
+        for (int j = 0; j < BATCH; j++)
+            entry[j] = step + j < stop ? load_once(entries + at + 32 * j) : NONE;
+#pragma unroll
+        for (int j = 0; j < BATCH; j++) {
+            const bool there = entry[j] != NONE;
+            x[j] = ISO || !there ? one : load_once(values + at + 32 * j);
+            y[j] = !there ? (U)0 : entry[j] < streamed ? hubs[entry[j]] : u[entry[j] - streamed];
+        }
+#pragma unroll
+        for (int j = 0; j < BATCH; j++)
+            if (entry[j] != NONE) sum = add(sum, product(0, 0, x[j], y[j]));
+    }
+    if (row >= 0) z[row] = sum;
 }

@@ -6,15 +6,15 @@
 // were put side by side before: `hubs`), the next ones while the warps work on these; then every
 // warp adds its own entries of the tile, which lie in its stream: STEP at a time, LANE neighbours a
 // lane, sorted by row. An entry is 4 bytes: the place of its row's sum and that of its column in
-// the tile. Columns of small degree are not worth the copies: entries there (`far`) are 8 bytes and
-// gather from u itself. No two warps add to one row, so there are no atomics, and the order of
-// additions is always the same.
+// the tile. Columns of small degree are not worth the copies. Behind the tiles they come in `ranges`
+// of `span` columns, and entries there gather from u: all warps come to a range at about the same
+// time, and find its part of u in the L2. No two warps add to one row, so there are no atomics, and
+// the order of additions is always the same.
 
-constexpr int WARPS = 32, LANE = 8, STEP = 32 * LANE, FAR_LANE = 2, FAR_STEP = 32 * FAR_LANE;
-// an entry is the place of its sum, and 4 times the place of its column
-constexpr u32 COLUMN_BITS = 18, COLUMN_MASK = (1u << COLUMN_BITS) - 1;
-// there is room for two tiles of small values, or for one of large ones
-constexpr int BUFFERS = sizeof(U) > 4 ? 1 : 2;
+constexpr int WARPS = 32, LANE = 8, STEP = 32 * LANE;
+// an entry is the place of its sum among the warp's, and 4 times the place of its column in a tile,
+// or its place in a range
+constexpr u32 COLUMN_BITS = 22, COLUMN_MASK = (1u << COLUMN_BITS) - 1;
 
 // 16 bytes that move as one.
 struct alignas(16) Quad {
@@ -106,15 +106,14 @@ DEVICE void store_shared(Shared p, T value) {
 }
 #endif
 
+#include "tiles_feed.cuh"
+
 // As tiles.py writes it: one 64-bit word each.
 struct Tiles {
-    i64 blocks, count, width, slots;
+    i64 blocks, count, width, slots, ranges, span;
     const Quad* entries; // one step more than there are, to be loaded ahead
     const A* values;     // of the entries, in their order
-    const u32* ends;     // of each warp's steps in each tile, all of them counted through; 0 before
-    const Quad* far;     // place of the sum << 32 | column
-    const A* far_values;
-    const u32* far_ends; // of each warp's steps; 0 before
+    const u32* ends;     // of each warp's steps in each tile and range, counted through; 0 before
     const int* targets;  // of each slot: its row, -1 for none, -2 - p for partial sum p
 };
 
@@ -166,27 +165,43 @@ DEVICE void load_chunk(Chunk& chunk, const Tiles& t, u32 step) {
     }
 }
 
-// The same of the far ones, and the values of u at their columns.
-struct FarChunk {
-    Quad entries;
-    Group<A, FAR_LANE> values;
-    U u[FAR_LANE];
-};
-DEVICE void load_far(FarChunk& chunk, const Tiles& t, u32 step) {
-    const i64 at = (i64)step * 32 + lane_id();
-    chunk.entries = load_quad(t.far + at);
-    if (!ISO) chunk.values = ((const Group<A, FAR_LANE>*)t.far_values)[at];
-}
-DEVICE void load_u(FarChunk& chunk, const U* u) {
+// Add a step's entries; fetch(place) is the value of u at the place of a column.
+template <class Fetch>
+DEVICE void add_chunk(const Chunk& chunk, A one, Shared sums, Fetch fetch) {
+    U y[LANE];
+    u32 row[LANE];
+    Z v[LANE];
 #pragma unroll
-    for (int k = 0; k < FAR_LANE; k++) chunk.u[k] = u[chunk.entries.x[2 * k]];
+    for (int k = 0; k < LANE; k++) y[k] = fetch(chunk.entries[k / 4].x[k % 4] & COLUMN_MASK);
+#pragma unroll
+    for (int k = 0; k < LANE; k++) {
+        row[k] = chunk.entries[k / 4].x[k % 4] >> COLUMN_BITS;
+        v[k] = product(0, 0, ISO ? one : chunk.values[k / 4].x[k % 4], y[k]);
+    }
+    add_runs<LANE>(row, v, sums);
 }
 
-DEVICE void copy_tile(Quad* to, const U* from, i64 width) {
-    const Quad* source = (const Quad*)from;
-    const u32 quads = (u32)(width * sizeof(U) / 16);
-    for (u32 k = threadIdx.x; k < quads; k += blockDim.x) copy_quad(to + k, source + k);
-}
+// A warp's steps, the next of which is loaded ahead.
+struct Stream {
+    const Tiles& t;
+    u32 step, end; // of the part that is next
+    Chunk next;
+
+    __device__ __forceinline__ Stream(const Tiles& t, const u32* ends)
+        : t(t), step(ends[0]), end(ends[1]) {
+        load_chunk(next, t, step);
+    }
+    // Add the entries of a part; the next one has its end at `next_end`.
+    template <class Fetch>
+    __device__ __forceinline__ void add(u32 next_end, A one, Shared sums, Fetch fetch) {
+        while (step < end) {
+            const Chunk now = next;
+            load_chunk(next, t, ++step);
+            add_chunk(now, one, sums, fetch);
+        }
+        end = next_end;
+    }
+};
 
 // done(i, sum) for every row i of the tiles, but sums of pieces of rows go to `partial`. All
 // threads of the first t.blocks blocks, of WARPS warps each, call; `pool` is their dynamic shared
@@ -195,72 +210,31 @@ template <class Done>
 DEVICE void sum_tiles(const Tiles t, const U* hubs, const U* u, const A* a, Quad* pool, Z* partial,
                       Done done) {
     const int lane = lane_id(), warp = threadIdx.x >> 5, places = (int)t.slots + 1;
-    const Shared sums = shared_address(pool), own = sums + warp * places * (int)sizeof(Z);
+    const int count = (int)t.count, parts = count + (int)t.ranges;
     Quad* part = pool + WARPS * places * (int)sizeof(Z) / 16;
-    const Shared parts = shared_address(part);
-    const int part_quads = (int)(t.width * sizeof(U) / 16), count = (int)t.count;
-    for (int s = lane; s < places; s += 32) store_shared<Z>(own + s * (int)sizeof(Z), identity());
+    const Shared sums = shared_address(pool) + warp * places * (int)sizeof(Z);
+    for (int s = lane; s < places; s += 32) store_shared<Z>(sums + s * (int)sizeof(Z), identity());
     __syncwarp();
 
     const i64 q = (i64)blockIdx.x * WARPS + warp;
-    const u32* ends = t.ends + q * count;
+    const u32* ends = t.ends + q * parts;
     const A one = ISO ? a[0] : (A)0;
-    u32 step = ends[0], end = ends[1];
-    Chunk next;
-    load_chunk(next, t, step);
-    copy_tile(part, hubs, t.width);
+    Stream stream(t, ends);
+    const Feed feed = Feed::start(part, hubs, t.width, count);
     for (int tile = 0; tile < count; tile++) {
-        copies_done();
-        __syncthreads(); // the tile is there, and all are done with the one before
-        const Shared x = parts + (BUFFERS == 2 ? (tile & 1) * part_quads * 16 : 0);
-        if (BUFFERS == 2 && tile + 1 < count)
-            copy_tile(part + (1 - (tile & 1)) * part_quads, hubs + (tile + 1) * t.width, t.width);
-        const u32 next_end = tile + 1 < count ? ends[tile + 2] : 0;
-        while (step < end) {
-            const Chunk now = next;
-            load_chunk(next, t, ++step);
-            u32 row[LANE];
-            Z v[LANE];
-#pragma unroll
-            for (int k = 0; k < LANE; k++) {
-                const u32 entry = now.entries[k / 4].x[k % 4];
-                row[k] = entry >> COLUMN_BITS;
-                const U y = load_shared<U>(x + (entry & COLUMN_MASK) / 4 * (u32)sizeof(U));
-                v[k] = product(0, 0, ISO ? one : now.values[k / 4].x[k % 4], y);
-            }
-            add_runs<LANE>(row, v, sums);
-        }
-        end = next_end;
-        if (BUFFERS == 1 && tile + 1 < count) {
-            __syncthreads();
-            copy_tile(part, hubs + (tile + 1) * t.width, t.width);
-        }
+        const Shared x = feed.wait(tile);
+        stream.add(tile + 1 < parts ? ends[tile + 2] : 0, one, sums,
+                   [&](u32 place) { return load_shared<U>(x + place / 4 * (u32)sizeof(U)); });
+        feed.done(tile);
     }
-
-    step = t.far_ends[q];
-    end = t.far_ends[q + 1];
-    FarChunk now, soon, later;
-    load_far(now, t, step);
-    load_far(soon, t, step + 1);
-    if (step < end) load_u(now, u);
-    for (; step < end; step++) {
-        load_far(later, t, step + 2);
-        if (step + 1 < end) load_u(soon, u);
-        u32 row[FAR_LANE];
-        Z v[FAR_LANE];
-#pragma unroll
-        for (int k = 0; k < FAR_LANE; k++) {
-            row[k] = now.entries.x[2 * k + 1];
-            v[k] = product(0, 0, ISO ? one : now.values.x[k], now.u[k]);
-        }
-        add_runs<FAR_LANE>(row, v, sums);
-        now = soon;
-        soon = later;
+    for (int p = count; p < parts; p++) {
+        const U* x = u + (p - count) * t.span;
+        stream.add(p + 1 < parts ? ends[p + 2] : 0, one, sums, [&](u32 place) { return x[place]; });
     }
 
     for (int s = lane; s < places - 1; s += 32) {
         const int target = t.targets[q * t.slots + s];
-        const Z sum = load_shared<Z>(own + s * (int)sizeof(Z));
+        const Z sum = load_shared<Z>(sums + s * (int)sizeof(Z));
         if (target >= 0)
             done((i64)target, sum);
         else if (target < -1)

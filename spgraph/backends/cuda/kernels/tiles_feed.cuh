@@ -1,0 +1,118 @@
+// How tiles come to shared memory, and when a warp may read them. All warps of all blocks call.
+//
+// Feed::start begins the first copies; wait(tile) ends when the tile is there, at the address that it
+// returns; done(tile) says that the calling warp has read it.
+
+// there is room for two tiles of small values, or for one of large ones
+constexpr int BUFFERS = sizeof(U) > 4 ? 1 : 2;
+
+#if !defined(HOST_SHIM) && __CUDA_ARCH__ >= 900
+DEVICE u32 add_shared(Shared p, u32 value) {
+    u32 before;
+    asm volatile("atom.acq_rel.cta.shared.add.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "r"(p), "r"(value)
+                 : "memory");
+    return before;
+}
+// One thread says how many bytes will come in this phase of a barrier.
+DEVICE void expect_bytes(Shared barrier, u32 bytes) {
+    asm volatile("{\n"
+                 ".reg .b64 state;\n"
+                 "mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n"
+                 "}\n" ::"r"(barrier),
+                 "r"(bytes)
+                 : "memory");
+}
+DEVICE bool phase_over(Shared barrier, u32 parity) {
+    u32 over;
+    asm volatile("{\n"
+                 ".reg .pred over;\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, over;\n"
+                 "}\n"
+                 : "=r"(over)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+    return over;
+}
+// One thread starts to copy, and the barrier counts the bytes as they come.
+DEVICE void bulk_copy(Shared to, const void* from, u32 bytes, Shared barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
+// No warp waits for another one: the last that is done with a buffer has it filled anew.
+struct Feed {
+    Shared parts, state; // of each buffer a barrier, and how often warps were done with it
+    const char* hubs;
+    u32 bytes;
+    int count;
+
+    static __device__ __forceinline__ Feed start(Quad* part, const U* hubs, i64 width, int count) {
+        __shared__ u64 state[2 * BUFFERS];
+        const Feed feed = {shared_address(part), shared_address(state), (const char*)hubs,
+                           (u32)(width * sizeof(U)), count};
+        if (threadIdx.x == 0) {
+            for (int b = 0; b < BUFFERS; b++) {
+                asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(feed.at(b)) : "memory");
+                store_shared<u64>(feed.at(b) + 8, 0);
+            }
+            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            for (int b = 0; b < BUFFERS && b < count; b++) feed.fill(b);
+        }
+        __syncthreads();
+        return feed;
+    }
+    __device__ __forceinline__ Shared at(int tile) const { return state + 16 * (tile % BUFFERS); }
+    __device__ __forceinline__ void fill(int tile) const {
+        expect_bytes(at(tile), bytes);
+        bulk_copy(parts + tile % BUFFERS * bytes, hubs + (i64)tile * bytes, bytes, at(tile));
+    }
+    __device__ __forceinline__ Shared wait(int tile) const {
+        while (!phase_over(at(tile), tile / BUFFERS & 1)) {
+        }
+        return parts + tile % BUFFERS * bytes;
+    }
+    __device__ __forceinline__ void done(int tile) const {
+        __syncwarp();
+        if (lane_id() != 0 || tile + BUFFERS >= count) return;
+        const u32 all = (tile / BUFFERS + 1) * WARPS;
+        if (add_shared(at(tile) + 8, 1) + 1 == all) fill(tile + BUFFERS);
+    }
+};
+#else
+// All threads copy a share, and meet before they read what the others have copied.
+struct Feed {
+    Quad* part;
+    Shared parts;
+    const Quad* hubs;
+    u32 quads;
+    int count;
+
+    static __device__ __forceinline__ Feed start(Quad* part, const U* hubs, i64 width, int count) {
+        const u32 quads = (u32)(width * sizeof(U) / 16);
+        const Feed feed = {part, shared_address(part), (const Quad*)hubs, quads, count};
+        feed.fill(0);
+        return feed;
+    }
+    __device__ __forceinline__ void fill(int tile) const {
+        const Quad* from = hubs + (i64)tile * quads;
+        Quad* to = part + tile % BUFFERS * quads;
+        for (u32 k = threadIdx.x; k < quads; k += blockDim.x) copy_quad(to + k, from + k);
+    }
+    __device__ __forceinline__ Shared wait(int tile) const {
+        copies_done();
+        __syncthreads(); // the tile is there, and all are done with the one before
+        if (BUFFERS == 2 && tile + 1 < count) fill(tile + 1);
+        return parts + tile % BUFFERS * quads * 16;
+    }
+    __device__ __forceinline__ void done(int tile) const {
+        if (BUFFERS == 2 || tile + 1 == count) return;
+        __syncthreads();
+        fill(tile + 1);
+    }
+};
+#endif

@@ -1,0 +1,86 @@
+"""Tiles on a GPU, where their copies are bulk ones: products equal those of plain rows."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spgraph as sg
+from spgraph import semirings
+from spgraph.algorithms import pagerank
+from spgraph.backends import cuda
+from spgraph.backends.cuda import tiles
+from spgraph.containers.arrays import array_module
+
+pytestmark = pytest.mark.gpu
+on_cuda = importlib.import_module("spgraph.backends.cuda.power")
+CASES = [
+    ("plus_second", "float32", True, False),
+    ("plus_second", "float64", True, False),
+    ("plus_times", "float32", False, True),
+    ("plus_times", "float64", False, False),
+    ("plus_times", "int64", False, False),
+    ("min_plus", "float32", False, False),
+    ("min_plus", "float64", False, True),
+    ("max_minus", "int8", False, True),
+]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small matrices are cut into tiles, with pieces of rows and several ranges of columns."""
+    for name, value in (("ENTRIES", 1), ("COLUMNS", 1), ("PIECE", 64), ("RANGE", 1 << 14)):
+        monkeypatch.setattr(tiles, name, value)
+    monkeypatch.setattr(tiles, "sectors", lambda *arguments: (2.0, 1.0))
+    monkeypatch.setattr(tiles, "shared_memory", lambda device: 40_000)
+
+
+def graph(part: int, dtype: str, iso: bool) -> sg.Matrix:
+    """The first 1 / part of the rows of a Kronecker graph, with values 1 to 9."""
+    A = sg.generators.kronecker(17, 16, seed=1, device="cuda")
+    rows, xp = A.nrows // part, array_module(A.indptr)
+    indptr = A.indptr[: rows + 1].copy()
+    m = int(indptr[-1])
+    values = (xp.arange(1 if iso else m) * 7919 % 9 + 1).astype(dtype)
+    return sg.Matrix(rows, A.ncols, indptr, A.indices[:m].copy(), values, iso=iso)
+
+
+@pytest.mark.parametrize(("ring", "dtype", "iso", "flip"), CASES)
+@pytest.mark.parametrize("part", [1, 4])
+def test_products_equal_those_of_plain_rows(
+    ring: str, dtype: str, iso: bool, flip: bool, part: int
+) -> None:
+    A = graph(part, dtype, iso)
+    xp = array_module(A.indptr)
+    u = sg.Vector.from_dense((xp.arange(A.ncols) * 104729 % 10).astype(dtype))
+    typed = getattr(semirings, ring).resolve(u.dtype, u.dtype)
+    plain = cuda.pull(A, u, typed, None, flip)
+    made: Any = tiles.prepare(A)
+    assert made is not None and made.number > 1 and made.split > 0 and made.rest.slices > 0
+    # whole numbers: sums are exact in any order
+    assert cuda.pull(A, u, typed, None, flip).isequal(plain)
+
+
+def test_sums_are_the_same_each_time() -> None:
+    A = graph(1, "float32", True)
+    xp = array_module(A.indptr)
+    u = sg.Vector.from_dense(xp.sqrt(xp.arange(A.ncols, dtype=np.float32)))
+    typed = semirings.plus_second.resolve(u.dtype, u.dtype)
+    assert tiles.prepare(A) is not None
+    first = cuda.pull(A, u, typed, None, False)
+    for _ in range(20):
+        assert cuda.pull(A, u, typed, None, False).isequal(first)
+
+
+def test_pagerank(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_cuda, "LARGE", 0)
+    A = sg.generators.kronecker(17, 16, seed=1, symmetric=False, device="cuda")
+    A.T._derived["shared_tiles"] = None
+    plain = pagerank(A, tol=None, max_iter=20)
+    del A.T._derived["shared_tiles"]
+    tiled = pagerank(A, tol=None, max_iter=20)
+    assert A.T._derived["shared_tiles"] is not None
+    np.testing.assert_allclose(tiled.to_numpy(), plain.to_numpy(), rtol=1e-6)
