@@ -4,6 +4,8 @@ the shim; and they compile over what they are specialised on.
 
 from __future__ import annotations
 
+import ctypes
+import dataclasses
 import importlib
 from typing import Any
 
@@ -13,13 +15,15 @@ import pytest
 import scipy.sparse
 from search_cases import matrix
 from test_power import NORMS, dense, full, steps, weighted_graph
+from test_search_peers_shim import HostBuffers
 
 import spgraph as sg
-from spgraph import semirings
+from spgraph import distributed, semirings
 from spgraph.algorithms import pagerank
 from spgraph.backends import cuda
-from spgraph.backends.cuda import jit, offline, preamble, tiles
+from spgraph.backends.cuda import jit, offline, power_apart, preamble, tiles
 from spgraph.backends.cuda.sources import source
+from spgraph.distributed import placement
 from spgraph.iterations import power as powers
 
 on_cuda = importlib.import_module("spgraph.backends.cuda.power")
@@ -40,9 +44,9 @@ def shim(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def tiled(shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices are cut into tiles, with pieces of rows and with far columns."""
-    for name, value in (("ENTRIES", 1), ("COLUMNS", 1), ("MOST_TILES", 3), ("PIECE", 64)):
+    small = {"ENTRIES": 1, "COLUMNS": 1, "MOST_TILES": 3, "RANGE": 400, "PIECE": 64, "PIECES": 2}
+    for name, value in small.items():
         monkeypatch.setattr(tiles, name, value)
-    monkeypatch.setattr(tiles, "PIECES", 2)
     monkeypatch.setattr(tiles, "sectors", lambda *arguments: (2.0, 1.0))
 
 
@@ -82,7 +86,7 @@ def test_pull_over_tiles_equals_pull(
     plain = cuda.pull(A, u, typed, None, flip)
     made = tiles.prepare(A)
     assert made is not None and tiles.prepare(A) is made
-    assert made.number == 3 and made.split > 0 and made.rest.nonempty > 100
+    assert made.number == 3 and made.split > 0 and made.nonempty - made.rows > 100
     assert made.columns.size < 1400 and made.nbytes > 4 * A.nvals
     found = cuda.pull(A, u, typed, None, flip)
     assert found.storage == plain.storage and found.nvals == plain.nvals
@@ -93,6 +97,18 @@ def test_pull_over_tiles_equals_pull(
     if ring == "plus_times" and not flip:
         expected = S @ u.to_numpy()
         assert (found.to_numpy(fill=0) == expected).all()
+
+
+@shimmed
+def test_every_row_has_a_place_in_tiles(tiled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "SHORT", 0)
+    S = skewed(300, 1400, 20_000, np.int64)
+    S.indptr = S.indptr.astype(np.int32)
+    A, u = sg.Matrix.from_scipy(S), sg.Vector.from_dense(np.arange(1400))
+    made = tiles.prepare(A)
+    assert made is not None and made.rest.slices == 0 and made.rows == made.nonempty
+    found = cuda.pull(A, u, semirings.plus_times.resolve(A.dtype, u.dtype), None, False)
+    assert (found.to_numpy(fill=0) == S @ np.arange(1400)).all()
 
 
 @pytest.fixture(params=["together", "apart"])
@@ -131,6 +147,9 @@ def test_both_forms_equal_the_composed_one(slow: dict[Any, powers.Power], way: s
         np.testing.assert_allclose(found.value.values, expected.value.values, rtol=1e-12)
         assert found.iterations == 3 and not found.converged
         assert found.change == pytest.approx(expected.change, rel=1e-9)
+        if norm is None:
+            unasked = powers.power(full(x, "cpu"), step, tol=None, max_iter=3)
+            assert (unasked.value.values == found.value.values).all()
 
 
 @shimmed
@@ -146,6 +165,37 @@ def test_tolerance_and_single_precision(way: str) -> None:
     assert found.converged and found.change <= 1e-2 and (found.value.values == after).all()
     assert found.change == pytest.approx(abs(after - before).sum(), rel=1e-9)
     assert 0 < abs(after - rounded).sum() < 1e-7
+
+
+@shimmed
+def test_products_begin_before_the_change_is_known_but_for_the_last(
+    shim: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_cuda, "LARGE", 0)
+    order: list[str] = []
+    gather, to_host = power_apart.gather, power_apart.to_host
+
+    def multiplied(*arguments: Any) -> None:
+        order.append("product")
+        gather(*arguments)
+
+    def asked(array: Any) -> Any:
+        wait = to_host(array)
+        return lambda: order.append("change") or wait()
+
+    monkeypatch.setattr(power_apart, "gather", multiplied)
+    monkeypatch.setattr(on_cuda, "to_host", asked)
+    A = matrix("skewed both")
+    step, x = steps(A, "cpu", False)["leaking"], full(np.full(A.nrows, 1 / A.nrows), "cpu")
+    short = powers.power(x, step, tol=1e-300, max_iter=4)
+    assert short.iterations == 4 and order == ["product"] + 3 * ["product", "change"] + ["change"]
+    order.clear()
+    found = powers.power(x, step, tol=1e-6)
+    # the change shrinks alike from step to step, so that the last one is foreseen
+    assert found.iterations > 5 and order.count("product") == found.iterations
+    assert order.index("change") == 2
+    again = powers.power(x, step, tol=None, max_iter=found.iterations)
+    assert (again.value.values == found.value.values).all()
 
 
 @shimmed
@@ -179,6 +229,102 @@ def test_hops_whose_index_types_differ(way: str) -> None:
     np.testing.assert_allclose(found.value.to_numpy(), dense(x, step, 2, 2), rtol=1e-12)
 
 
+class Meeting(HostBuffers):
+    """Stands for PeerBuffers where nobody waits: between two meetings a device does all its work
+    before the next one begins.
+    """
+
+    meetings = 0
+
+    def meet(self) -> None:
+        self.meetings += 1
+
+
+def seen(address: int, size: int, dtype: np.dtype, owner: Any) -> np.ndarray:
+    octets = (ctypes.c_char * (size * dtype.itemsize)).from_address(address)
+    return np.frombuffer(memoryview(octets), dtype)
+
+
+def in_blocks(step: powers.Step, G: Any) -> powers.Step:
+    """A step over the matrix of which G are the blocks, or over its transpose."""
+
+    def spread(v: Any) -> Any:
+        return v.to(G.device) if isinstance(v, sg.Vector) else v
+
+    first, *rest = (spread(hop.scale) for hop in step.hops)
+    hops = (powers.Hop(G, first), *(powers.Hop(G.T, scale) for scale in rest))
+    return dataclasses.replace(step, hops=hops, restart=spread(step.restart))
+
+
+@pytest.fixture(scope="module")
+def apart() -> dict[tuple[int, str], Any]:
+    """The graph in blocks, transposed by the CPU's own backend."""
+    A, found = weighted_graph(90, 700), {}
+    for key in ((2, "edges"), (3, "random"), (4, "random")):
+        found[key] = A.distribute(key[0], partition=key[1])
+        assert len(found[key].T.blocks) == key[0]
+    return found
+
+
+@pytest.fixture
+def blocked(apart: Any, shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks on the CPU iterate as those of GPUs do."""
+    monkeypatch.setattr(
+        powers, "backend", lambda device: cuda if isinstance(device, str) else distributed
+    )
+    monkeypatch.setattr(placement, "backend", lambda device: cuda)
+    monkeypatch.setattr(power_apart, "view", seen)
+
+
+@shimmed
+@pytest.mark.parametrize(
+    ("blocks", "how", "peers"),
+    [(2, "edges", True), (4, "random", True), (3, "random", False)],
+)
+def test_blocks_equal_the_composed_form(
+    slow: Any, apart: Any, blocks: int, how: str, peers: bool, blocked: None
+) -> None:
+    A, x = weighted_graph(90, 700), np.random.default_rng(1).random(90)
+    G, buffers = apart[blocks, how], Meeting(blocks)
+    G.device.peers = buffers if peers else None
+    for name, weighted, norm in CASES[blocks % 2 :: 2]:
+        step, expected = steps(A, "cpu", weighted)[name], slow[name, weighted, norm]
+        start, step = full(x, "cpu").to(G.device), in_blocks(step, G)
+        buffers.meetings = 0
+        found = powers.power(start, step, norm=norm, tol=1e-300, max_iter=3)
+        np.testing.assert_allclose(found.value.to_numpy(), expected.value.values, rtol=1e-12)
+        assert found.change == pytest.approx(expected.change, rel=1e-9)
+        meetings = 2 + 3 * (len(step.hops) + (norm is not None))
+        assert buffers.meetings == (meetings if peers else 0)
+        if norm is None:
+            unasked = powers.power(start, step, tol=None, max_iter=3)
+            assert (unasked.value.to_numpy() == found.value.to_numpy()).all()
+    single = powers.power(start, step, norm=norm, tol=None, max_iter=3, single=True)
+    np.testing.assert_allclose(single.value.to_numpy(), found.value.to_numpy(), rtol=1e-6)
+
+
+@shimmed
+def test_after_a_failure_nothing_is_taken_for_granted(
+    apart: Any, blocked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    A, G = weighted_graph(90, 700), apart[2, "edges"]
+    G.device.peers = buffers = Meeting(2)
+    step, x = in_blocks(steps(A, "cpu", False)["leaking"], G), full(np.ones(90), "cpu")
+    first = powers.power(x.to(G.device), step, tol=None, max_iter=2)
+    assert buffers.layout is not None
+
+    def fails(*arguments: Any) -> None:
+        raise MemoryError("of one block")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(power_apart, "gather", fails)
+        with pytest.raises(MemoryError, match="of one block"):
+            powers.power(x.to(G.device), step, tol=None, max_iter=2)
+    assert buffers.layout is None
+    again = powers.power(x.to(G.device), step, tol=None, max_iter=2)
+    assert (again.value.to_numpy() == first.value.to_numpy()).all()
+
+
 @shimmed
 @pytest.mark.parametrize("name", ["leaking", "two scales"])
 def test_power_over_tiles_equals_dense_loops(
@@ -205,11 +351,11 @@ def test_large_graphs_get_tiles_unless_steps_are_few(
 ) -> None:
     monkeypatch.setattr(on_cuda, "LARGE", 0)
     A = sg.Matrix.from_scipy(skewed(700, 700, 12_000, np.float64))
-    few = pagerank(A, tol=None, max_iter=on_cuda.MANY - 1)
+    few = pagerank(A, tol=None, max_iter=power_apart.MANY - 1)
     assert "shared_tiles" not in A.T._derived
-    many = pagerank(A, tol=None, max_iter=on_cuda.MANY)
+    many = pagerank(A, tol=None, max_iter=power_apart.MANY)
     assert A.T._derived["shared_tiles"] is not None
-    again = pagerank(A, tol=None, max_iter=on_cuda.MANY - 1)
+    again = pagerank(A, tol=None, max_iter=power_apart.MANY - 1)
     np.testing.assert_allclose(few.values, again.values, rtol=1e-6)
     assert 0 < abs(many.values - again.values).sum() < 0.1
 

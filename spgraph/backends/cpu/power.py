@@ -74,10 +74,11 @@ def power_block(
 ) -> Generator[tuple[str, Any], Any, tuple[Vector, Any]]:
     """`power` of the vertices of one block, as a generator that asks for what it takes of others.
 
-    It yields ("gather", the block's part of a vector) and is sent the whole one; ("totals", its
-    part of the three sums over vertices: change, lost, norm) and is sent those of all; ("change",
-    the totals) and is sent the first of them as a number. It returns what `power` does. `single`
-    changes nothing here: what blocks exchange stays in double precision.
+    It yields ("share", (its part of a vector, its part of the three sums over vertices: change,
+    lost, norm)) and is sent (the whole vector, the sums of all blocks in their order), None for
+    what is None; ("change", the sums of all blocks) and is sent the first of them, added up. It
+    returns what `power` does. `single` changes nothing here: what blocks exchange stays in double
+    precision.
     """
     factor, keep, jump, leak = constants
     value = x.values.copy()
@@ -89,21 +90,25 @@ def power_block(
         return np.array([change, of[none].sum(), size])
 
     report = None
-    totals = yield "totals", sums(0.0, value)
+    whole, totals = yield "share", (value * scale[0], sums(0.0, value))
     for iteration in range(1, max_iter + 1):
         y = value
-        for M, by in zip(matrices, scale, strict=True):
-            whole = yield "gather", y * by
+        for k, M in enumerate(matrices):
+            if k:
+                whole, _ = yield "share", (y * scale[k], None)
             y = pull(M, Vector(M.ncols, whole), semiring, None, False).to_numpy(fill=0.0)
-        z = factor * y + keep * value + (jump + leak * totals[1]) * again
+        lost = totals[1::SUMS].sum()
+        z = factor * y + keep * value + (jump + leak * lost) * again
         if norm is not None:
             sizes = z * z if norm == 2 else np.abs(z)
             part = sizes.max(initial=0.0) if norm == "max" else sizes.sum()
-            totals = yield "totals", sums(0.0, z, part)
-            size = math.sqrt(totals[2]) if norm == 2 else totals[2]
+            _, totals = yield "share", (None, sums(0.0, z, part))
+            size = totals[2::SUMS].max() if norm == "max" else totals[2::SUMS].sum()
+            size = math.sqrt(size) if norm == 2 else size
             z = z / (size if size > 0 else 1.0)
         change, value = float(np.abs(z - value).sum()), z
-        totals = yield "totals", sums(change, value)
+        given = None if iteration == max_iter else value * scale[0]
+        whole, totals = yield "share", (given, sums(change, value))
         if tol is not None:
             report = iteration, (yield "change", totals)
             if report[1] <= tol:

@@ -120,17 +120,13 @@ class Links:
                         part.data.ptr, target.data.ptr, part.nbytes, byte, link.stream()
                     )
             return came
-        for link, part, target in self._each(parts, came):
-            _copy(link, part, target[starts[link.block] : starts[link.block + 1]])
-        with self._group():
+        with self._group():  # NCCL runs them side by side
             for link, part, target in self._each(parts, came):
-                stream = link.stream()
                 for q in range(self.blocks):
-                    if q != link.block and part.nbytes:
-                        link.comm.send(part.data.ptr, part.nbytes, byte, q, stream)
-                    if q != link.block and sizes[q]:
-                        at = target.data.ptr + starts[q] * each
-                        link.comm.recv(at, sizes[q] * each, byte, q, stream)
+                    if sizes[q]:
+                        place = target.data.ptr + starts[q] * each
+                        source = part.data.ptr if q == link.block else place
+                        link.comm.broadcast(source, place, sizes[q] * each, byte, q, link.stream())
         return came
 
     def exchange(
