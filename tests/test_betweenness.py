@@ -19,6 +19,7 @@ from fixtures_device import device  # noqa: F401
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_cases import GRAPHS, edges_of
+from test_search_peers_shim import HostBuffers
 
 import spgraph as sg
 from spgraph.algorithms.betweenness_centrality import betweenness_centrality
@@ -26,6 +27,8 @@ from spgraph.algorithms.closeness_centrality import closeness_centrality
 from spgraph.algorithms.multi_source_bfs import multi_source_bfs
 from spgraph.backends import cpu, cuda
 from spgraph.backends.cpu import jit
+from spgraph.containers.arrays import import_cupy
+from spgraph.distributed import LocalCommunicator
 from spgraph.errors import (
     BackendMismatch,
     DimensionMismatch,
@@ -528,8 +531,7 @@ def define(monkeypatch: pytest.MonkeyPatch, **constants: int) -> None:
 
 
 @shim
-@pytest.mark.parametrize("extended", [False, True])
-@pytest.mark.parametrize("small", [4096, 40, 0])
+@pytest.mark.parametrize(("small", "extended"), [(40, False), (0, False), (40, True)])
 def test_all_blocks_on_one_source(
     small: int, extended: bool, on_the_shim: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -575,6 +577,169 @@ def test_too_many_paths_are_noticed(on_the_shim: Any, monkeypatch: pytest.Monkey
         same(dependencies(matrix("grid"), sources), expected)
 
 
+class Meetings(HostBuffers):
+    """Stands for PeerBuffers: what was launched is done, so that to meet is nothing."""
+
+    def meet(self) -> None:
+        pass
+
+
+def in_blocks(
+    name: str,
+    cuts: tuple[float, ...],
+    peers: bool,
+    patch: pytest.MonkeyPatch,
+    sources: Any = None,
+    relabelled: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(scores, sources that are left) for blocks that begin at these shares of a graph; levels come
+    from plain loops.
+    """
+    host = importlib.import_module("spgraph.distributed.dependencies")
+    steps = importlib.import_module("spgraph.backends.cuda.dependencies_block")
+    device_jit = importlib.import_module("spgraph.backends.cuda.jit")
+    A = matrix(name)
+    owner = np.searchsorted([int(x * A.nrows) for x in cuts], np.arange(A.nrows), side="right")
+    if relabelled:
+        owner = np.random.default_rng(3).permutation(owner)
+    G: Any = A.distribute(len(cuts) + 1, partition=owner)
+    G.T.blocks  # noqa: B018 - made before kernels go to the shim
+    sources = two(name) if sources is None else sources
+    level = {
+        source: sg.Vector.from_dense(row.astype(np.int32), missing=-1).to(G.device)
+        for source, row in zip(sources, by_loops(name, tuple(sources))[1], strict=True)
+    }
+    if peers:
+        G.device.peers = Meetings(G.device.blocks)
+        G._derived["dependencies"] = Meetings(G.device.blocks)
+    cuda_host_shim.install(patch)
+    patch.setattr(device_jit, "BLOCK", 64)
+    patch.setattr(steps, "THREADS", 64)
+    patch.setattr(host, "_levels_from", lambda A, T, source: level[source])
+    scores = [np.zeros(size) for size in G.device.main.sizes]
+    left = host.in_blocks(G, G.T, np.array(sources), scores)
+    found = np.empty(A.nrows)
+    found[slice(None) if G.device.main.ids is None else G.device.main.ids] = np.concatenate(scores)
+    return found, left
+
+
+def two(name: str) -> list[int]:
+    return some_sources(matrix(name).nrows, 2).tolist()
+
+
+def check_blocks(name: str, cuts: tuple[float, ...], peers: bool, **more: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        found, left = in_blocks(name, cuts, peers, patch, **more)
+    expected = by_loops(name, tuple(two(name)))[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-10, err_msg=name)
+    assert not left.size
+
+
+@shim
+@pytest.mark.parametrize("peers", [True, False])
+@pytest.mark.parametrize("cuts", [(), (0.0, 0.4), (0.2, 0.5, 0.7)])
+def test_blocks_in_step(cuts: tuple[float, ...], peers: bool) -> None:
+    for name in ("one", "star both", "two components", "sparse directed", "acyclic", "rmat 8"):
+        check_blocks(name, cuts, peers, relabelled=len(cuts) == 3)
+
+
+# thresholds with which small graphs take every form of a level
+FORMS = {
+    "push": {"PUSH_STEP": 0},
+    "pull": {"PUSH_STEP": 100, "SMALL_EDGES": 0},
+    "rows in phases": {"PUSH_STEP": 100, "SMALL_EDGES": 0, "CACHED": 64, "LONG_PART": 1},
+    "marks": {"PUSH_STEP": 100, "SMALL_EDGES": 0, "MARKED_EDGES": 0, "RARE": 1},
+    "read where they are": {"UNREAD": 0},
+}
+
+
+@shim
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_a_level(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = importlib.import_module("spgraph.backends.cuda.dependencies_plan")
+    free = {"SUM_STEP": 0, "MEETING": 0, "MEETING_LISTS": 0}
+    for name, value in (free | FORMS[form]).items():
+        monkeypatch.setattr(plan, name, value)
+    for graph in ("star both", "sparse directed", "rmat 8"):
+        check_blocks(graph, (0.2, 0.5), graph != "rmat 8")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("exchange", ["", "auto", "nccl", "peer"])
+def test_forms_on_gpus(form: str, exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one of them; in three blocks there; a block each on two."""
+    host = importlib.import_module("spgraph.backends.cuda.dependencies")
+    plan = importlib.import_module("spgraph.backends.cuda.dependencies_plan")
+    monkeypatch.setattr(host, "LARGE", 0)
+    monkeypatch.setattr(host, "apart_pays", lambda *arguments: False)
+    for name, value in FORMS[form].items():
+        monkeypatch.setattr(plan, name, value)
+    blocks, devices = (3, ["cuda:0"] * 3) if exchange == "auto" else (2, "cuda")
+    if blocks == 2 and exchange and import_cupy().cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("needs 2 GPUs")
+    for graph in ("rmat 10", "rmat 9 directed", "grid"):
+        A: Any = matrix(graph)
+        if exchange:
+            A = A.distribute(blocks, devices=devices, exchange=exchange)
+        else:
+            A = A.to("cuda")
+        got = dependencies(A, two(graph))
+        got = got.gather() if exchange else got  # type: ignore[attr-defined]
+        same(got, by_loops(graph, tuple(two(graph)))[0])
+
+
+@shim
+def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They travel by the communicator: here it says that there are others."""
+    monkeypatch.setattr(LocalCommunicator, "processes", 2)
+    check_blocks("rmat 8", (0.2, 0.5), False)
+
+
+@shim
+def test_one_device_in_steps(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a source of many levels on all is left to other forms; so is one of too many paths."""
+    steps = importlib.import_module("spgraph.backends.cuda.dependencies_block")
+    monkeypatch.setattr(steps, "THREADS", 64)
+
+    def check(name: str, sources: list[int], done: list[int], few: int) -> None:
+        monkeypatch.setattr(steps, "FEW", few)
+        A, score = matrix(name), np.zeros(matrix(name).nrows)
+        left = on_the_shim._in_steps(A, A.T, np.array(sources), score)
+        assert sorted([*left.tolist(), *done]) == sorted(sources)
+        np.testing.assert_allclose(score, by_loops(name, tuple(done))[0], rtol=1e-10)
+
+    for name in ("rmat 8", "sparse directed"):
+        check(name, two(name), two(name), 64)
+    check("two components", [10, 3, 10], [10], 5)
+    check("layers", [2000, 0], [2000], 1000)
+    monkeypatch.setattr(on_the_shim, "LARGE", 0)
+    monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments: False)
+    same(dependencies(matrix("grid"), two("grid")), by_loops("grid", tuple(two("grid")))[0])
+
+
+@shim
+@pytest.mark.parametrize("peers", [True, False])
+def test_blocks_with_many_levels(peers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than are read back at once, than are counted at first, than bytes tell apart."""
+    steps = importlib.import_module("spgraph.backends.cuda.dependencies_block")
+    for name, value in (("FEW", 3), ("LEVELS", 5), ("SHALLOW", 8)):
+        monkeypatch.setattr(steps, name, value)
+        check_blocks("grid", (0.5,), peers)
+    check_blocks("path", (0.5,), peers)
+
+
+@shim
+@pytest.mark.parametrize("peers", [True, False])
+def test_blocks_with_too_many_paths(peers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source is left over, and nothing is added for it: the paths from end to end are too many,
+    those from the middle are not.
+    """
+    found, left = in_blocks("layers", (0.4,), peers, monkeypatch, [0, 2000])
+    assert left.tolist() == [0]
+    np.testing.assert_allclose(found, by_loops("layers", (2000,))[0], rtol=1e-10)
+
+
 @shim
 def test_exponents_on_the_shim(on_the_shim: Any) -> None:
     A, score = matrix("braid"), np.zeros(matrix("braid").nrows)
@@ -583,24 +748,30 @@ def test_exponents_on_the_shim(on_the_shim: Any) -> None:
 
 
 @shim
-def test_wide_indices_and_a_real_search_on_the_shim(
-    on_the_shim: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wide_indices_on_the_shim(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     A = matrix("acyclic")
     arrays = A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values
     B = sg.Matrix(*A.shape, *arrays, iso=A.iso)
     sources = some_sources(A.nrows, 2)
-    expected, rows = by_loops("acyclic", tuple(sources.tolist()))
+    expected = by_loops("acyclic", tuple(sources.tolist()))[0]
     same(dependencies(B, sources), expected)
     monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments: False)
     same(dependencies(B, sources), expected)
-    monkeypatch.undo()
+
+
+@pytest.mark.full  # a search of its own is compiled for it
+@shim
+def test_a_real_search_on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = importlib.import_module("spgraph.backends.cuda.dependencies")
+    A = matrix("acyclic")
+    sources = some_sources(A.nrows, 1)
     cuda_host_shim.install(monkeypatch)
     device_jit = importlib.import_module("spgraph.backends.cuda.jit")
     monkeypatch.setattr(device_jit, "current_device", lambda: 0)
     monkeypatch.setattr(loops, "backend", lambda device: cuda)
-    monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments: False)
-    np.testing.assert_array_equal(dense(levels(A, sources[:1])), rows[:1])
+    monkeypatch.setattr(host, "apart_pays", lambda *arguments: False)
+    rows = by_loops("acyclic", tuple(sources.tolist()))[1]
+    np.testing.assert_array_equal(dense(levels(A, sources)), rows)
 
 
 def test_backends_have_the_loops() -> None:

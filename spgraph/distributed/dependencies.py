@@ -1,16 +1,26 @@
-"""Dependencies of sources on vertices, level by level, out of operations."""
+"""Dependencies of sources on vertices, level by level: on GPUs by kernels of their own, else out of
+operations.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from spgraph.backends.cuda.dependencies_block import Room, dependencies_block, room_words
+from spgraph.backends.cuda.dependencies_plan import Plan
+from spgraph.backends.cuda.peers import PeerBuffers
+from spgraph.backends.cuda.search_peers import address
 from spgraph.containers import Vector
-from spgraph.containers.arrays import array_module
+from spgraph.containers.arrays import array_module, on_device
+from spgraph.distributed import peers
+from spgraph.distributed.home import home_of
 from spgraph.distributed.loops import search
+from spgraph.distributed.placement import Placement
 from spgraph.operations import assign, ewise_add, ewise_mult, mxv, select, vxm
 from spgraph.semirings import (
     BinaryOp,
@@ -80,19 +90,148 @@ def logarithms() -> Numbers:
 def dependencies(A: Any, T: Any, sources: np.ndarray, level: Any) -> Vector:
     """As `dependencies` of a backend: of every one of `sources`, or with a `level`, of its only
     vertex of level 0 along the edges of A.
+
+    On GPUs kernels of their own do it, blocks in step with each other, or at home where rounds are
+    what costs; on the CPU, with a `level` (betweenness of weighted graphs), and for sources whose
+    numbers of paths leave float64 it is made of operations, which takes ten times as long.
     """
     placement, n = A.device, A.nrows
+    if home := home_of(A):
+        taken = None if level is None else home.take(level)
+        return home.give(placement.plain(0).dependencies(home.whole, home.whole.T, sources, taken))
     score = placement.filled(0.0, size=n, dtype=np.float64)
+    if level is None and placement.devices[0] != "cpu":
+        sources = in_blocks(A, T, sources, [block.values for block in score.blocks])
     for source in sources.tolist():
         steps = level
         if level is None:
-            start = placement.unit(source, True, size=n, dtype=np.bool_)
-            steps, _, _ = search(A, T, start, None, True, "auto", n, False)
+            steps = _levels_from(A, T, source)
         found = _of_source(A, steps, level is None, plain_numbers())
         if found is None:
             found = _of_source(A, steps, level is None, logarithms())
         assign(score, found, accum=binary.plus)
     return score
+
+
+def _levels_from(A: Any, T: Any, source: int) -> Any:
+    start = A.device.unit(source, True, size=A.nrows, dtype=np.bool_)
+    return search(A, T, start, None, True, "auto", A.nrows, False)[0]
+
+
+# --- blocks in step -------------------------------------------------------------------------------
+
+
+def in_blocks(A: Any, T: Any, sources: np.ndarray, scores: Sequence[Any]) -> np.ndarray:
+    """Add to `scores`, arrays of the local blocks; the sources whose numbers of paths leave
+    float64, of which nothing is added.
+
+    A source takes a search, one read-back, and in each direction one exchange a level, two where
+    edges are pushed along. GPUs that write into each other's memory then only meet: kernels write
+    values where they are read, into rooms of 36 bytes a vertex of the whole that stay with A.
+    Otherwise lists of values go through the communicator.
+    """
+    placement, n = A.device, A.nrows
+    graph = peers.graph(A, T)
+    inside = placement.partition(n).to_internal(sources)
+    reports = _on_each(placement, lambda k, xp: xp.zeros(max(1, sources.size), np.uint8))
+    answers = _by_communicator if placement.peers is None else _by_peers
+    with contextlib.nullcontext() if placement.peers is None else PeerBuffers.lock:
+        rooms = _rooms(A, graph.offsets)
+        for j, (source, place) in enumerate(zip(sources.tolist(), inside.tolist(), strict=True)):
+            level = _levels_from(A, T, source)
+            if placement.peers is not None:  # nobody reads the last source's values any more
+                placement.peers.meet()
+            steps = [
+                dependencies_block(
+                    *(edges, graph.offsets, p, rooms[k], level.blocks[k], place, scores[k]),
+                    reports[k][j : j + 1],
+                )
+                for k, (p, edges) in enumerate(zip(placement.local, graph.blocks, strict=True))
+            ]
+            _run(placement, n, steps, answers)
+        lost = placement.communicator.fetch(reports)[0][: sources.size]
+    return sources[lost > 0]
+
+
+def _on_each(placement: Placement, make: Callable[[int, Any], Any]) -> list[Any]:
+    """make(k, the library of arrays) for each local block, on its device."""
+    made = []
+    for k, device in enumerate(placement.devices):
+        with on_device(device) as xp:
+            made.append(make(k, xp))
+    return made
+
+
+def _rooms(A: Any, offsets: Sequence[int]) -> list[Room]:
+    """The rooms of the local blocks; those that others write to are kept with A."""
+    placement, words = A.device, room_words(A.nrows)
+    shared = placement.peers is not None
+    if shared:
+        if "dependencies" not in A._derived:
+            A._derived["dependencies"] = PeerBuffers(placement.peers.devices)
+        places = A._derived["dependencies"].reserve(words, [8 * words] * placement.blocks)
+
+    def room(k: int, xp: Any) -> Room:
+        firsts = xp.asarray(offsets, np.int64)
+        if shared:
+            return Room(places[k], xp.asarray(places, np.int64), True, firsts)
+        held = xp.empty(words)
+        return Room(address(held), xp.full(1, address(held), np.int64), False, firsts, held)
+
+    return _on_each(placement, room)
+
+
+def _run(
+    placement: Placement,
+    n: int,
+    steps: Sequence[Any],
+    answer: Callable[[Placement, str, list[Any]], list[Any]],
+) -> None:
+    """Let the blocks of n vertices go on from question to question, until they are done."""
+    answers: list[Any] = [None] * len(steps)
+    while True:
+        questions, done = [], False
+        for step, device, told in zip(steps, placement.devices, answers, strict=True):
+            with on_device(device):
+                try:
+                    questions.append(step.send(told))
+                except StopIteration:
+                    done = True
+        if done:
+            return
+        question, asked = questions[0][0], [given for _, given in questions]
+        if question == "plan":
+            plan = Plan.of(_of_all(placement, asked), n, placement.peers is not None)
+            answers = [plan] * len(asked)
+        else:
+            answers = answer(placement, question, asked)
+
+
+def _of_all(placement: Placement, parts: list[Any]) -> list[np.ndarray]:
+    """What all blocks have counted, on the host."""
+    say = placement.communicator
+    if say.processes == 1:
+        return say.fetch(parts)
+    every = say.all_gather(parts, sizes=[parts[0].size] * say.blocks)
+    return list(say.fetch(every)[0].reshape(say.blocks, -1))
+
+
+def _by_peers(placement: Placement, question: str, asked: list[Any]) -> list[Any]:
+    """Values are where they are read once all devices have met."""
+    assert placement.peers is not None
+    placement.peers.meet()
+    return [None] * len(asked)
+
+
+def _by_communicator(placement: Placement, question: str, asked: list[Any]) -> list[Any]:
+    """Lists go from block to block."""
+    parts, sizes = [part for part, _ in asked], asked[0][1]
+    if question == "sums":
+        return placement.communicator.reduce_scatter(parts, sizes, "sum")
+    return placement.communicator.all_gather(parts, sizes=sizes)
+
+
+# --- out of operations ----------------------------------------------------------------------------
 
 
 def _of_source(A: Any, level: Any, adjacent: bool, numbers: Numbers) -> Any:

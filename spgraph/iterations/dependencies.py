@@ -127,9 +127,18 @@ def level_sums(A: Any, sources: Any) -> tuple[np.ndarray, np.ndarray]:
 def composed_levels(A: Any, sources: Any) -> Matrix:
     """`levels` out of a search from each source."""
     A, first = _checked("levels", A, sources)
-    found = Matrix.empty(first.size, A.nrows, index_dtype(A.nrows), device=A.device)
-    for row, level in enumerate(_level_of_each(A, first)):
-        assign(found, level, row)
+    return _stacked(_level_of_each(A, first), first.size, A)
+
+
+def _stacked(rows: Iterator[Vector], count: int, A: Any) -> Matrix:
+    """The Matrix of the next `count` rows, by halves: to write one row alone copies all others."""
+    found = Matrix.empty(count, A.nrows, index_dtype(A.nrows), device=A.device)
+    half = count // 2
+    if half:
+        assign(found, _stacked(rows, half, A), slice(0, half))
+        assign(found, _stacked(rows, count - half, A), slice(half, count))
+    elif count:
+        assign(found, next(rows), 0)
     return found
 
 

@@ -1,21 +1,34 @@
-"""Brandes' dependencies on a GPU: a block a source, or all blocks on one source after the other."""
+"""Brandes' dependencies on a GPU: a block a source, all blocks on one source after the other, or in
+launches for every step.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any
 
 import numpy as np
 
 from spgraph.backends.cuda import jit, preamble
+from spgraph.backends.cuda.dependencies_block import (
+    Room,
+    address,
+    dependencies_block,
+    room_words,
+)
+from spgraph.backends.cuda.dependencies_plan import RUNG, Plan
 from spgraph.backends.cuda.search import search
+from spgraph.backends.cuda.search_peers import PeerBlock
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype, move, unpack_bits
 
 # threads of a block that works with all others, and of one of many that work by themselves
 THREADS, THREADS_APART = 1024, 256
-# as in kernels/dependencies*: 64-bit words of a Control, where overflow lies in it, a Rung's words
-CONTROL, OVERFLOW, RUNG = 5, 4, 3
+# as in kernels/dependencies*: 64-bit words of a Control, where overflow lies in it
+CONTROL, OVERFLOW = 5, 4
+# the entries from which launches for every step of a level pay
+LARGE = 1 << 28
 # a block by itself walks so many edges in the time that all blocks need for a small source
 EDGES_APART = 20_000
 # bytes that blocks may take to work on sources of their own
@@ -31,8 +44,10 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
     that A is acyclic, that all of its edges count and lead to higher levels.
 
     Many sources in a small graph take one launch, in which each block works on sources of its own.
-    Otherwise each source takes a search and one launch more. Where numbers of paths leave float64,
-    sources are done again with exponents: one read-back tells, or two.
+    Otherwise each source takes a search and one launch more; or, in a graph of LARGE entries with
+    few levels, a read-back and two or three launches a level and direction, each of them in the
+    form that suits it. Where numbers of paths leave float64, sources are done again with exponents:
+    one read-back tells, or two.
     """
     score = array_module(A.indptr).zeros(A.nrows)
     if level is None and apart_pays(A, sources.size):
@@ -40,6 +55,8 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
         if rest.size:
             _apart(A, T, rest, score, True)
         return Vector(A.nrows, score)
+    if level is None and A.nvals >= LARGE:
+        sources = _in_steps(A, T, sources, score)
     # the first source tells whether the others are likely to leave float64
     extended = False
     for some in (sources[:1], sources[1:]):
@@ -109,6 +126,32 @@ def _launch_apart(
             *(overflow, jit.NULL if score is None else score),
         ),
     )
+
+
+def _in_steps(A: Matrix, T: Matrix, sources: np.ndarray, score: Any) -> np.ndarray:
+    """Add to `score`; gives the sources whose paths are too many, and from the first one on that
+    has many levels all.
+    """
+    xp, n = array_module(A.indptr), A.nrows
+    held = xp.empty(room_words(n))
+    place = address(held)
+    room = Room(place, xp.full(1, place, np.int64), True, xp.zeros(1, np.int64))
+    reports = xp.zeros(sources.size, np.uint8)
+    block, done = PeerBlock(*_edges(A, T)), sources.size
+    for j, source in enumerate(sources.tolist()):
+        level = _levels_from(A, T, source)
+        steps = dependencies_block(block, (0, n), 0, room, level, source, score, reports[j : j + 1])
+        plan = Plan.of([move(next(steps)[1], "cpu")], n, True)
+        if isinstance(plan, int):
+            done = j
+            break
+        with contextlib.suppress(StopIteration):  # one block has nobody to ask
+            steps.send(plan)
+            while True:
+                next(steps)
+    left = move(reports, "cpu") > 0
+    left[done:] = True
+    return sources[left]
 
 
 def _together(

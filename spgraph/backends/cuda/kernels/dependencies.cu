@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
         if (i < n) count[i] = 0;
     }
     if (!grid_barrier(&control->barrier, gridDim.x)) return;
-    if (!arrange(seen, count, sums, control)) return;
+    if (!arrange(seen, count, n, sums, control)) return;
 
     const Team grid = {(i64)warp_id() * gridDim.x + blockIdx.x, (i64)gridDim.x * warps_of_block()};
     const Team block = {warp_id(), warps_of_block()};

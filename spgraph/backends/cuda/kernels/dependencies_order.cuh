@@ -26,11 +26,12 @@ DEVICE void by_level(i64 level, Act act) {
     }
 }
 
-// How many of the block's vertices lie in each level, the vertices without one marked; and in
-// `count` how many of all.
-CALLED void count_levels(const u32* seen, u64* count) {
+// How many of the block's vertices lie in each level, the vertices without one marked; in `count`,
+// of `most` levels, how many of all; and how many levels there are.
+CALLED void count_levels(const u32* seen, u64* count, i64 most, Control* control) {
     const i64 share = block_share(s.n), begin = blockIdx.x * share;
     const i64 end = begin + share < s.n ? begin + share : s.n;
+    i64 deepest = -1;
     for (int d = threadIdx.x; d < COUNTED; d += blockDim.x) counted[d] = 0;
     __syncthreads();
     for (i64 base = begin + 32 * warp_id(); base < end; base += blockDim.x) {
@@ -42,26 +43,33 @@ CALLED void count_levels(const u32* seen, u64* count) {
             else
                 s.level[v] = -1;
         }
+        if (level > deepest) deepest = level;
         by_level(level, [&](i64 d, u32 same) {
             if (lane_id()) return;
             if (d < COUNTED)
                 atomicAdd(&counted[d], (u32)__popc(same));
-            else
+            else if (d < most)
                 atomicAdd(&count[d], (u64)__popc(same));
         });
     }
+    for (int distance = 16; distance; distance /= 2) {
+        const i64 other = shuffle_xor(deepest, distance);
+        if (other > deepest) deepest = other;
+    }
+    if (lane_id() == 0 && deepest >= load_lagging(&control->levels))
+        atomicMax((u64*)&control->levels, (u64)(deepest + 1));
     __syncthreads();
-    for (int d = threadIdx.x; d < COUNTED; d += blockDim.x)
+    for (int d = threadIdx.x; d < COUNTED && d < most; d += blockDim.x)
         if (counted[d]) counted[d] = (u32)atomicAdd(&count[d], (u64)counted[d]);
 }
 
-// Where every level begins; block 0 alone.
-CALLED void scan_levels(const u64* count, Control* control) {
+// Where each of the levels begins; block 0 alone.
+CALLED void scan_levels(const u64* count, i64 levels) {
     __shared__ u64 sums[32];
     i64 begin = 0;
-    for (i64 base = 0;; base += blockDim.x) {
+    for (i64 base = 0; base <= levels; base += blockDim.x) {
         const i64 d = base + threadIdx.x;
-        const u64 here = d < s.n ? load_relaxed(&count[d]) : 0;
+        const u64 here = d < levels ? load_relaxed(&count[d]) : 0;
         const u64 through = warp_scan(here);
         if (lane_id() == 31) sums[warp_id()] = through;
         __syncthreads();
@@ -71,11 +79,9 @@ CALLED void scan_levels(const u64* count, Control* control) {
             if (w < warp_id()) before += sums[w];
             all += sums[w];
         }
-        if (d <= s.n) s.rungs[d].start = begin + (i64)(before + through - here);
-        // levels follow each other without a gap
-        if (here && (d + 1 == s.n || !load_relaxed(&count[d + 1]))) control->levels = d + 1;
+        if (d <= levels) s.rungs[d].start = begin + (i64)(before + through - here);
         begin += (i64)all;
-        if (__syncthreads_or(!here)) break;
+        __syncthreads();
     }
 }
 
@@ -177,15 +183,18 @@ CALLED void add_degrees(i64 count, const u64* sums) {
     }
 }
 
-// All of the above, by all blocks; false where they lost each other.
-DEVICE bool arrange(const u32* seen, u64* count, u64* sums, Control* control) {
-    count_levels(seen, count);
+// All of the above, by all blocks; false where they lost each other, or where there are more than
+// `most` levels.
+DEVICE bool arrange(const u32* seen, u64* count, i64 most, u64* sums, Control* control) {
+    count_levels(seen, count, most, control);
     if (!grid_barrier(&control->barrier, gridDim.x)) return false;
-    if (blockIdx.x == 0) scan_levels(count, control);
+    const i64 levels = load_relaxed(&control->levels);
+    if (levels > most) return false;
+    if (blockIdx.x == 0) scan_levels(count, levels);
     if (!grid_barrier(&control->barrier, gridDim.x)) return false;
     sort_levels(count);
     if (!grid_barrier(&control->barrier, gridDim.x)) return false;
-    const i64 levels = load_relaxed(&control->levels), reached = s.rungs[levels].start;
+    const i64 reached = s.rungs[levels].start;
     sum_degrees(reached, sums);
     if (!grid_barrier(&control->barrier, gridDim.x)) return false;
     add_degrees(reached, sums);

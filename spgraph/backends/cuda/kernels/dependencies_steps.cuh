@@ -116,11 +116,11 @@ DEVICE N sum_at(const N* x, const I (&u)[EACH]) {
     return term[0];
 }
 
-// finish(v, before(v), the sum of x over row v) for the rows order[first] to order[last - 1], which
-// have `edges` edges. Groups of lanes take rows; what is long for a group is its warp's.
-template <class Before, class Finish>
+// finish(i, v, before(v), the sum of sum_of over row v) for the rows v = order[first] to order[last - 1],
+// which have `edges` edges. Groups of lanes take rows; what is long for a group is its warp's.
+template <class Sum, class Before, class Finish>
 DEVICE void gather(Team team, const O* indptr, const I* indices, i64 first, i64 last, i64 edges,
-                   const N* x, Before before, Finish finish) {
+                   Sum sum_of, Before before, Finish finish) {
     const i64 rows = last - first;
     const int shift = edges <= 4 * rows ? 2 : edges <= 8 * rows ? 3 : edges <= 16 * rows ? 4 : 5;
     const int width = 1 << shift, each = 32 >> shift, lane = lane_id(), sub = lane & (width - 1);
@@ -140,7 +140,7 @@ DEVICE void gather(Team team, const O* indptr, const I* indices, i64 first, i64 
                 u[k] = -1;
                 if (end - e > k * width + sub) u[k] = indices[e + k * width + sub];
             }
-            sum = plus(sum, sum_at(x, u));
+            sum = plus(sum, sum_of(u));
             e = end - e > EACH * width ? e + EACH * width : end;
         }
         for (u32 left = __ballot_sync(FULL_WARP, e < end && sub == 0); left; left &= left - 1) {
@@ -152,7 +152,7 @@ DEVICE void gather(Team team, const O* indptr, const I* indices, i64 first, i64 
                 I u[EACH];
 #pragma unroll
                 for (int k = 0; k < EACH; k++) u[k] = at + 32 * k < to ? indices[at + 32 * k] : -1;
-                more = plus(more, sum_at(x, u));
+                more = plus(more, sum_of(u));
             }
             for (int distance = 16; distance; distance /= 2)
                 more = plus(more, lanes_apart(more, distance));
@@ -160,7 +160,7 @@ DEVICE void gather(Team team, const O* indptr, const I* indices, i64 first, i64 
         }
         for (int distance = width / 2; distance; distance /= 2)
             sum = plus(sum, lanes_apart(sum, distance));
-        if (here && sub == 0) finish((i64)v, known, normal(sum));
+        if (here && sub == 0) finish(i, (i64)v, known, normal(sum));
     }
 }
 
@@ -183,15 +183,47 @@ DEVICE void share_edges(Team team, i64 first, i64 last, i64 begin, i64 end, Work
 
 #if !EXTENDED
 
-// sums[v] += x over the edges of row v.
+// What vertices u are worth; -1 for none. All are looked up before the first is waited for.
+struct AnyWorth {
+    const double* x;
+    __device__ __forceinline__ void look(const I (&u)[EACH], double (&v)[EACH]) const {
+#pragma unroll
+        for (int k = 0; k < EACH; k++) v[k] = u[k] >= 0 ? x[u[k]] : 0.0;
+    }
+};
+
+// The same of those that `marks` has a bit for: where few are worth anything, what has to be looked up
+// of these and the bits stay in the cache.
+struct MarkedWorth {
+    const double* x;
+    const u32* marks;
+    __device__ __forceinline__ void look(const I (&u)[EACH], double (&v)[EACH]) const {
+        bool hit[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) hit[k] = u[k] >= 0 && test_bit(marks, u[k]);
+#pragma unroll
+        for (int k = 0; k < EACH; k++) v[k] = hit[k] ? x[u[k]] : 0.0;
+    }
+};
+
+// sums[v] += what u is worth over the edges of row v. PHASED: `offset` numbers equal parts of rows, of
+// which this is number `phase`; what its rounding gives a row too much is left out.
+template <class Worth, bool PHASED = false>
 struct Puller {
     const O *indptr, *offset;
     const I *order, *indices;
-    const double* x;
+    Worth worth;
     double* sums;
+    int phase;
     I mine;
+    O limit;
     __device__ __forceinline__ O load(i64 i, bool here) {
         mine = here ? order[i] : 0;
+        if constexpr (PHASED) {
+            limit = here ? indptr[mine + 1] : 0;
+            const O before = here ? offset[i] : 0, width = here ? offset[i + 1] - before : 0;
+            return here ? indptr[mine] + phase * width - before : 0;
+        }
         return here ? indptr[mine] - offset[i] : 0;
     }
     template <bool ONE>
@@ -199,17 +231,26 @@ struct Puller {
                                          const bool (&open)[EACH]) {
         I u[EACH];
 #pragma unroll
-        for (int k = 0; k < EACH; k++) u[k] = open[k] ? indices[entry[k]] : -1;
+        for (int k = 0; k < EACH; k++) {
+            bool inside = open[k];
+            if constexpr (PHASED) {
+                // an entry beyond the last one may not fit its type
+                const O end = shuffle(limit, owner[k]);
+                inside = inside && (O)((Bits<O>)end - (Bits<O>)entry[k]) > 0;
+            }
+            u[k] = inside ? indices[entry[k]] : -1;
+        }
+        double v[EACH];
+        worth.look(u, v);
         if (ONE) {
-            const double sum = warp_sum(sum_at(x, u));
+#pragma unroll
+            for (int k = 1; k < EACH; k++) v[0] += v[k];
+            const double sum = warp_sum(v[0]);
             const I row = shuffle(mine, owner[0]);
             if (lane_id() == 0 && sum != 0.0) atomicAdd(sums + row, sum);
             return;
         }
         const int lane = lane_id();
-        double v[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; k++) v[k] = u[k] >= 0 ? x[u[k]] : 0.0;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             // rows ascend over the lanes: each one's sum comes to its last lane
@@ -261,13 +302,12 @@ struct Pusher {
 };
 
 CALLED void pull_edges(Team team, bool back, Rung from, Rung to, const N* x, N* sums) {
-    const Puller worker = {back ? s.indptr : s.t_indptr,
-                           back ? s.offset : s.t_offset,
-                           s.order,
-                           back ? s.indices : s.t_indices,
-                           x,
-                           sums,
-                           0};
+    const Puller<AnyWorth> worker = {back ? s.indptr : s.t_indptr,
+                                     back ? s.offset : s.t_offset,
+                                     s.order,
+                                     back ? s.indices : s.t_indices,
+                                     {x},
+                                     sums};
     share_edges(team, from.start, to.start, back ? from.out : from.in, back ? to.out : to.in,
                 worker);
 }
@@ -323,8 +363,9 @@ CALLED void count_paths(Team team, i64 d, Rung a, Rung b, Rung c) {
     }
 #endif
     gather(
-        team, s.t_indptr, s.t_indices, b.start, c.start, c.in - b.in, x, [](I) { return 0; },
-        [&](i64 v, int, N sum) { paths[v] = sum; });
+        team, s.t_indptr, s.t_indices, b.start, c.start, c.in - b.in,
+        [&](const I(&u)[EACH]) { return sum_at(x, u); }, [](I) { return 0; },
+        [&](i64, i64 v, int, N sum) { paths[v] = sum; });
 }
 
 struct Own {
@@ -349,9 +390,10 @@ CALLED bool carry_shares(Team team, i64 d, Rung a, Rung b, Rung c) {
 #endif
     const N* paths = s.row(s.paths, d);
     gather(
-        team, s.indptr, s.indices, a.start, b.start, b.out - a.out, x,
+        team, s.indptr, s.indices, a.start, b.start, b.out - a.out,
+        [&](const I(&u)[EACH]) { return sum_at(x, u); },
         [&](I v) { return Own{paths[v], inverse(paths[v])}; },
-        [&](i64 v, Own own, N sum) { settle(v, d, own.paths, own.reciprocal, sum); });
+        [&](i64, i64 v, Own own, N sum) { settle(v, d, own.paths, own.reciprocal, sum); });
     return true;
 }
 
