@@ -11,6 +11,7 @@ from spgraph.distributed.communicators import (
     NcclCommunicator,
     TcpStore,
 )
+from spgraph.distributed.components import contract
 from spgraph.distributed.dependencies import dependencies
 from spgraph.distributed.distribute import distribute
 from spgraph.distributed.elements import (
@@ -25,7 +26,7 @@ from spgraph.distributed.elements import (
     write_matrix,
 )
 from spgraph.distributed.input import draw, read
-from spgraph.distributed.loops import closure, contract, parents, search, tight
+from spgraph.distributed.loops import closure, parents, search, tight
 from spgraph.distributed.matrix import DistributedMatrix
 from spgraph.distributed.placement import Placement
 from spgraph.distributed.power import power

@@ -14,7 +14,7 @@ from spgraph.containers.arrays import array_module, index_dtype, words
 
 # as in kernels/contract.cu
 LONG_ROW = 2048
-CONTROL, PIECE = 3, 2  # 64-bit words
+CONTROL, GIANT, PIECE = 3, 2, 2  # 64-bit words
 
 
 @jit.on_device
@@ -25,28 +25,54 @@ def contract(A: Matrix, undirected: bool) -> Vector:
     hardly read; otherwise every edge is. Six launches, seven for a directed graph; nothing is
     read back.
     """
-    xp = array_module(A.indptr)
-    n, m = A.nrows, A.nvals
-    text = preamble.types(I=A.indices.dtype, O=A.indptr.dtype, L=index_dtype(n))
+    forest = Forest(A)
+    forest.sample()
+    forest.rest(undirected)
+    return Vector(A.nrows, forest.label)
 
-    def run(name: str, *arguments: Any) -> None:
-        kernel = jit.kernel("contract", name, text)
-        grid = min(-(-n // jit.BLOCK), jit.occupancy(kernel))
-        kernel((grid,), (jit.BLOCK,), arguments)
 
-    label = xp.empty(n, index_dtype(n))
-    if n == 0:
-        return Vector(0, label)
-    other, control = xp.empty_like(label), xp.empty(CONTROL, np.int64)
-    # no row is cut into more pieces than twice its edges fill
-    pieces = xp.empty(PIECE * (2 * m // LONG_ROW), np.int64)
-    inside = jit.NULL if undirected else xp.empty(words(n), np.uint32)
-    run("start", n, A.indptr, A.indices, label, other, control)
-    run("hook", n, other, label)
-    run("compress", n, m, A.indices, label, control, np.int32(True))
-    if not undirected:
-        run("mark", n, label, control, inside)
-    run("rest", n, A.indptr, A.indices, label, inside, control, pieces)
-    run("rest_long", A.indptr, A.indices, label, inside, control, pieces)
-    run("compress", n, m, A.indices, label, control, np.int32(False))
-    return Vector(n, label)
+class Forest:
+    """The labels of A's vertices, in the making: each leads straight to the smallest that is known
+    to be in its component. `giant`, an array of one, is the root that most edges lead to, by a
+    sample of them, or -1 where there are none.
+    """
+
+    def __init__(self, A: Matrix) -> None:
+        xp, n = array_module(A.indptr), A.nrows
+        self.A, self.kind = A, index_dtype(n)
+        self.text = preamble.types(I=A.indices.dtype, O=A.indptr.dtype, L=self.kind)
+        self.label = xp.empty(n, self.kind)
+        self.control = xp.empty(CONTROL, np.int64)
+        self.giant = self.control[GIANT:]
+
+    def run(self, name: str, *arguments: Any) -> None:
+        if self.A.nrows:
+            kernel = jit.kernel("contract", name, self.text)
+            grid = min(-(-self.A.nrows // jit.BLOCK), jit.occupancy(kernel))
+            kernel((grid,), (jit.BLOCK,), arguments)
+
+    def sample(self) -> None:
+        """Two edges of every vertex."""
+        A, label = self.A, self.label
+        other = array_module(label).empty_like(label)
+        self.run("start", A.nrows, A.indptr, A.indices, label, other, self.control)
+        self.run("hook", A.nrows, other, label)
+        self.compress(vote=True)
+
+    def rest(self, undirected: bool) -> None:
+        """The other edges, but for those inside of the giant."""
+        A, label, control = self.A, self.label, self.control
+        xp, n = array_module(label), A.nrows
+        # no row is cut into more pieces than twice its edges fill
+        pieces = xp.empty(PIECE * (2 * A.nvals // LONG_ROW), np.int64)
+        inside = jit.NULL if undirected else xp.empty(words(n), np.uint32)
+        if not undirected:
+            self.run("mark", n, label, control, inside)
+        self.run("rest", n, A.indptr, A.indices, label, inside, control, pieces)
+        self.run("rest_long", A.indptr, A.indices, label, inside, control, pieces)
+        self.compress(vote=False)
+
+    def compress(self, vote: bool) -> None:
+        """Every vertex under its root; then the giant is elected, if that is asked for."""
+        A = self.A
+        self.run("compress", A.nrows, A.nvals, A.indices, self.label, self.control, np.int32(vote))

@@ -16,9 +16,10 @@
 //
 // Preamble: types I (ids), O (offsets), L (labels).
 
+#include "unite.cuh"
+
 constexpr int EACH = 4;        // accesses that a thread has in flight
 constexpr int SAMPLES = 1024;  // edges that vote
-constexpr int NEAR = 8;        // hops in which a label from this multiprocessor's cache will do
 constexpr int LONG_ROW = 2048; // a longer row is cut into pieces of as many edges, a warp for each
 constexpr int WARPS = 8;       // of a block
 
@@ -31,34 +32,6 @@ struct Control { // as contract.py allocates it
     u64 arrived; // blocks of `compress` that are done
     i64 giant;   // -1 where there are no edges
 };
-
-// The label of v. Many look at the same few roots, which the cache serves; but on a long path that
-// others shorten at the same time, an old label is a long way round.
-DEVICE L look(const L* label, L v, int hops) {
-    return hops < NEAR ? load_lagging(label + v) : load_relaxed(label + v);
-}
-
-// Join the trees of u and v: the larger root under the smaller.
-DEVICE void unite(L* label, L u, L v) {
-    L x = load_lagging(label + u), y = load_lagging(label + v);
-    for (int hops = 0; x != y; hops++) {
-        if (x < y) {
-            const L z = x;
-            x = y;
-            y = z;
-        }
-        L above = look(label, x, hops);
-        if (above == x) {
-            above = from_bits<L>(atomicCAS((Bits<L>*)(label + x), to_bits<L>(x), to_bits<L>(y)));
-            if (above == x) return;
-        }
-        // halve the path behind; threads may overwrite each other, each time by an ancestor
-        const L next = look(label, above, hops);
-        if (next != above) store_relaxed(label + x, next);
-        x = next;
-        y = look(label, y, hops);
-    }
-}
 
 // How many edges of row v, the first of which leads to u, `start` and `hook` follow.
 DEVICE int followed(i64 v, I u) { return u <= v ? 2 : 1; }

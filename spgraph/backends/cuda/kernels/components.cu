@@ -1,0 +1,319 @@
+// Components of a graph whose rows are spread over blocks: what a block does between two exchanges,
+// in which the messages of all go to all. Vertices are named by the user's ids; a block numbers its
+// own from 0, in the order of these.
+//
+// A symmetric graph, when a search has found what is about one vertex, the giant component:
+//   outside  a list of the edges of own vertices that it has not reached
+//   begin    the ends of all listed edges are trees of their own
+//   join     they are united
+//   settle   the label of every own vertex: the giant's, or that of its tree
+// Any graph, when contract.cu has found the components of the own rows:
+//   tell     what the owners do not know: for each vertex of others that own rows join with more,
+//            its root; a bit is enough where that is the giant of the own rows
+//   hear     what others have told of own vertices is united with what is known; roots that come to
+//            lead elsewhere, and names that are no roots here, go to all
+//   join     these are united
+//   agree    between two such exchanges: which rows need not be read any more
+//   finish   the label of every own vertex
+//
+// A list has room for a number of pairs. `count` goes on beyond it, and who sees that at the end
+// knows that the result is void.
+//
+// Preamble: types I (ids), O (offsets), L (labels).
+
+#include "unite.cuh"
+
+#define MEMBER __device__ __forceinline__
+
+constexpr int EACH = 4; // accesses that a thread has in flight
+
+struct Pair {
+    L u, v;
+};
+
+DEVICE i64 max_of(i64 x, i64 y) { return x > y ? x : y; }
+
+struct Message {
+    u64 count; // of the pairs
+    i64 lead;  // of `outside`: how far the least that was reached is from the end; of `tell`: the
+               // root of which the bits tell, -1 for none; of `hear`: the longest list it got
+};
+
+// The messages of some blocks, each with bits, then pairs: one after the other, or where `places`
+// says, in the memory of peers.
+struct Box {
+    Message* messages;
+    const u64* places;
+    i64 stride, bits, room; // of each: 64-bit words in all, those of bits; pairs
+    MEMBER Message* message(i64 p) const {
+        return places ? (Message*)places[p] : (Message*)((u64*)messages + p * stride);
+    }
+    MEMBER u32* flags(i64 p) const { return (u32*)(message(p) + 1); }
+    MEMBER Pair* pairs(i64 p) const { return (Pair*)((u64*)(message(p) + 1) + bits); }
+    MEMBER i64 length(i64 p) const {
+        const u64 count = message(p)->count;
+        return count < (u64)room ? (i64)count : room;
+    }
+    // to the own message
+    MEMBER void add(L u, L v) const {
+        const u64 place = atomicAdd(&messages->count, 1ull);
+        if (place < (u64)room) ((Pair*)((u64*)(messages + 1) + bits))[place] = {u, v};
+    }
+    // the same for each lane that wants to; all 32 call
+    MEMBER void add_all(bool wanted, L u, L v) const {
+        const u32 wanting = __ballot_sync(FULL_WARP, wanted);
+        if (!wanting) return;
+        u64 place = 0;
+        if (lane_id() == 0) place = atomicAdd(&messages->count, (u64)__popc(wanting));
+        place = shuffle(place, 0) + __popc(wanting & ((1u << lane_id()) - 1));
+        if (wanted && place < (u64)room) ((Pair*)((u64*)(messages + 1) + bits))[place] = {u, v};
+    }
+};
+
+// The vertices of this block, of all n.
+struct Own {
+    i64 n, first, count;   // from which place on inside, and how many
+    const L *ids, *places; // the ids of own vertices, the places of all; null: a range of ids
+    MEMBER L id(i64 i) const { return ids ? ids[i] : (L)(first + i); }
+    // the number of v; outside of 0 .. count - 1 if another block has it
+    MEMBER i64 number(L v) const { return (i64)(places ? places[v] : v) - first; }
+    MEMBER bool has(L v) const {
+        const i64 i = number(v);
+        return 0 <= i && i < count;
+    }
+};
+
+#define OWN i64 n, i64 first_own, i64 count_own, const L *ids, const L *places
+#define TAKE_OWN                                                                                   \
+    const Own own { n, first_own, count_own, ids, places }
+#define BOX Message *messages, const u64 *box_places, i64 stride, i64 bits, i64 room
+#define TAKE_BOX                                                                                   \
+    const Box box { messages, box_places, stride, bits, room }
+
+// ---- about the giant ----------------------------------------------------------------------------
+
+// The edges of the rows of a warp's lanes, `degree` of them from `first` on, go to the list; no
+// further once it is full.
+DEVICE void list_edges(const Box& box, L v, O first, O degree, const I* indices) {
+    const O upto = warp_scan(degree), before = upto - degree, total = shuffle(upto, 31);
+    for (O begin = 0; begin < total; begin += 32) {
+        const u64 count = lane_id() == 0 ? load_relaxed(&box.messages->count) : 0;
+        if (shuffle(count, 0) > (u64)box.room) return;
+        const O x = begin + lane_id();
+        const int owner = warp_search(before, x);
+        const O e = shuffle((O)(first - before), owner) + x;
+        const L from = shuffle(v, owner);
+        const L u = x < total ? (L)indices[e] : from;
+        box.add_all(u != from, from, u);
+    }
+}
+
+// `nonempty`: the own vertices that have edges. A lane takes a word, and the warp what is open in it.
+extern "C" __global__ void outside(OWN, const O* indptr, const I* indices, const u32* seen,
+                                   const u32* nonempty, L* table, BOX) {
+    TAKE_OWN;
+    TAKE_BOX;
+    const i64 all = (own.count + 31) / 32;
+    __shared__ u64 lead;
+    if (threadIdx.x == 0) lead = 0;
+    __syncthreads();
+    bool led = false;
+    for (i64 base = thread_id() - lane_id(); base < all; base += thread_count()) {
+        const i64 word = base + lane_id();
+        const u32 reached = word < all ? seen[word] & valid_bits(word, own.count) : 0;
+        const u32 open = word < all ? nonempty[word] & ~reached : 0;
+        const u32 some = __ballot_sync(FULL_WARP, reached != 0);
+        if (some && !led) { // ids ascend: what this warp sees later is no less
+            led = true;
+            if (lane_id() == __ffs(some) - 1)
+                atomicMax(&lead, (u64)(own.n - own.id(word * 32 + __ffs(reached) - 1)));
+        }
+        for (u32 left = __ballot_sync(FULL_WARP, open != 0); left; left &= left - 1) {
+            const int lane = __ffs(left) - 1;
+            const i64 v = (base + lane) * 32 + lane_id();
+            const bool here = shuffle(open, lane) >> lane_id() & 1;
+            const L id = here ? own.id(v) : 0;
+            const O first = here ? indptr[v] : 0, last = here ? indptr[v + 1] : 0;
+            if (here) table[id] = id;
+            list_edges(box, id, first, last - first, indices);
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && lead) atomicMax((u64*)&box.messages->lead, lead);
+}
+
+struct Report {
+    i64 is_void; // a list is too long, or an edge leads to what the search reached: it ended early
+    i64 lead;    // the greatest of the messages
+};
+
+// `report` is zero.
+extern "C" __global__ void begin(OWN, const u32* seen, L* table, i64 parts, BOX, Report* report) {
+    TAKE_OWN;
+    TAKE_BOX;
+    if (thread_id() == 0) {
+        for (i64 p = 0; p < parts; p++) {
+            const Message message = *box.message(p);
+            if (message.count > (u64)box.room) report->is_void = 1;
+            report->lead = max_of(report->lead, message.lead);
+        }
+    }
+    for (i64 p = 0; p < parts; p++) {
+        const i64 length = box.length(p);
+        for (i64 k = thread_id(); k < length; k += thread_count()) {
+            const Pair pair = box.pairs(p)[k];
+            table[pair.u] = pair.u;
+            table[pair.v] = pair.v;
+            if (own.has(pair.v) && test_bit(seen, own.number(pair.v))) report->is_void = 1;
+        }
+    }
+}
+
+// `report`, unless null, rises to the greatest number in the heads of messages.
+extern "C" __global__ void join(L* label, i64 parts, BOX, i64* report) {
+    TAKE_BOX;
+    if (report && thread_id() == 0)
+        for (i64 p = 0; p < parts; p++) {
+            const Message message = *box.message(p);
+            const i64 most = max_of((i64)message.count, message.lead);
+            *report = max_of(*report, most);
+        }
+    for (i64 p = 0; p < parts; p++) {
+        const i64 length = box.length(p);
+        for (i64 k = thread_id(); k < length; k += thread_count()) {
+            const Pair pair = box.pairs(p)[k];
+            unite(label, pair.u, pair.v);
+        }
+    }
+}
+
+// The root of v, above which nothing moves any more.
+DEVICE L root_of(const L* label, L v) {
+    L above = label[v];
+    while (above != v) {
+        v = above;
+        above = label[v];
+    }
+    return v;
+}
+
+struct __align__(EACH * sizeof(L)) Labels {
+    L each[EACH];
+};
+
+// `mail` is memory of the host, which learns whether the labels are void, above which is `round`.
+extern "C" __global__ void settle(OWN, const u32* seen, const u32* nonempty, const L* table,
+                                  L* label, const Report* report, i64 round, i64* mail) {
+    TAKE_OWN;
+    if (thread_id() == 0) *(volatile i64*)mail = round << 1 | report->is_void;
+    const L giant = (L)(own.n - report->lead);
+    for (i64 base = thread_id() * EACH; base < own.count; base += thread_count() * EACH) {
+        const u32 reached = seen[base >> 5] >> (base & 31);
+        const u32 rows = nonempty[base >> 5] >> (base & 31);
+        const int here = own.count - base < EACH ? (int)(own.count - base) : EACH;
+        Labels found;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const L id = k < here ? own.id(base + k) : 0;
+            const bool in_tree = k < here && (rows & ~reached) >> k & 1;
+            found.each[k] = reached >> k & 1 ? giant : in_tree ? root_of(table, id) : id;
+        }
+        if (here == EACH)
+            *(Labels*)(label + base) = found;
+        else
+            for (int k = 0; k < here; k++) label[base + k] = found.each[k];
+    }
+}
+
+// ---- any graph ----------------------------------------------------------------------------------
+
+// The roots of own vertices that belong to others are told by themselves, as names: the owner may
+// know them by another root. `named` has a bit for each.
+extern "C" __global__ void tell(OWN, const L* label, const i64* giant, u32* named, BOX) {
+    TAKE_OWN;
+    TAKE_BOX;
+    const i64 all = (own.n + 31) / 32, warps = thread_count() >> 5;
+    const i64 lead = *giant < 0 ? -1 : (i64)label[*giant];
+    if (thread_id() == 0) box.messages->lead = lead;
+    for (i64 base = (thread_id() >> 5) * EACH; base < all; base += warps * EACH) {
+        L root[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const i64 w = (base + k) * 32 + lane_id();
+            root[k] = w < own.n ? label[w] : 0;
+        }
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const i64 word = base + k, w = word * 32 + lane_id();
+            if (word >= all) break;
+            const bool mine = w < own.n && own.has((L)w), giants = w < own.n && root[k] == lead;
+            const u32 inside = __ballot_sync(FULL_WARP, giants && !mine);
+            if (lane_id() == 0) box.flags(0)[word] = inside;
+            bool wanted = w < own.n && !giants && !mine && root[k] != (L)w;
+            if (mine && root[k] != (L)w && !own.has(root[k])) wanted = set_bit(named, root[k]);
+            box.add_all(wanted, mine ? root[k] : (L)w, root[k]);
+        }
+    }
+}
+
+// `answer` gets links between roots: those that are hooked here, and names of roots that are none
+// here. It is enough that the owner of a name says so: who knows it by another root has told that.
+extern "C" __global__ void hear(OWN, i64 me, L* label, i64 parts, BOX, Message* answer,
+                                i64 answer_room) {
+    TAKE_OWN;
+    TAKE_BOX;
+    const Box links{answer, nullptr, 0, 0, answer_room};
+    const auto hooked = [&](L x, L y) { links.add(x, y); };
+    if (thread_id() == 0) {
+        i64 longest = 0;
+        for (i64 p = 0; p < parts; p++) longest = max_of(longest, (i64)box.message(p)->count);
+        answer->lead = longest;
+    }
+    for (i64 p = 0; p < parts; p++) {
+        if (p == me) continue;
+        const i64 lead = box.message(p)->lead;
+        if (lead >= 0) {
+            L last = -1; // the root that was united with the giant's last
+            for (i64 i = thread_id() - lane_id(); i < own.count; i += thread_count()) {
+                const L v = i + lane_id() < own.count ? own.id(i + lane_id()) : 0;
+                const bool told = i + lane_id() < own.count && test_bit(box.flags(p), v);
+                const u32 some = __ballot_sync(FULL_WARP, told);
+                if (!some) continue;
+                // most of them have one root, which one lane is enough for
+                const L root = told ? load_lagging(label + v) : 0;
+                const int leader = __ffs(some) - 1;
+                const L common = shuffle(root, leader);
+                if (told && root != last && (root != common || lane_id() == leader))
+                    unite(label, v, (L)lead, hooked);
+                last = common;
+            }
+        }
+        const i64 length = box.length(p);
+        for (i64 k = thread_id(); k < length; k += thread_count()) {
+            const Pair pair = box.pairs(p)[k];
+            if (!own.has(pair.u)) continue;
+            if (pair.u != pair.v) {
+                unite(label, pair.u, pair.v, hooked);
+            } else {
+                const L above = load_lagging(label + pair.u);
+                if (above != pair.u) links.add(pair.u, above);
+            }
+        }
+    }
+}
+
+// The tree whose rows need not be read: that of the first giant that anybody told of. By now own
+// vertices that are in it have its root at all blocks.
+extern "C" __global__ void agree(const L* label, i64 parts, BOX, i64* giant) {
+    TAKE_BOX;
+    if (thread_id()) return;
+    *giant = -1;
+    for (i64 p = 0; p < parts && *giant < 0; p++)
+        if (box.message(p)->lead >= 0) *giant = root_of(label, (L)box.message(p)->lead);
+}
+
+extern "C" __global__ void finish(OWN, const L* label, L* result) {
+    TAKE_OWN;
+    for (i64 i = thread_id(); i < own.count; i += thread_count())
+        result[i] = root_of(label, own.id(i));
+}
