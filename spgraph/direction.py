@@ -26,6 +26,13 @@ MISSED_GUESS = 8.0
 ROW_STEP = 2.0
 # making a transpose, an entry
 TRANSPOSE_STEP = 8.0
+# edges of a vertex, on average, of which it pays to follow two before an exchange
+SAMPLE_PAYS = 8
+# microseconds that a round of a loop takes longer on several GPUs than on one: where they write
+# into each other's memory (7.6 against 5.3), and where the host drives the rounds (75 to 108)
+PEER_ROUND, HOST_ROUND = 2.3, 90.0
+# what the way to one of them and back takes, and how many edges a GPU follows in one
+WAY_HOME, EDGES_A_MICROSECOND = 300.0, 1e5
 
 
 def pull_pays(
@@ -80,10 +87,45 @@ def bucket_width(step: float, vertices: int, edges: int, device: str) -> float:
 
     `step` is how much one edge changes a value, on average. A path to a vertex of degree d is
     replaced by a better one after about step / d: the width is a few of those on a CPU (Meyer and
-    Sanders, "Delta-stepping", 2003). A GPU wants work for many warps in a bucket, which a small
-    degree gives it in a wide one only (measured: road networks, Kronecker graphs of degree 99 to
-    740).
+    Sanders, "Delta-stepping", 2003). A GPU wants work for many warps in a bucket, which few edges a
+    vertex give it in a wide one only; of a Kronecker graph, wide ones follow every edge of its hubs
+    twice and thrice (measured: road networks, a grid, random graphs of degree 8 and 32, Kronecker
+    graphs of degree 16 to 700 and scale 18 to 25).
     """
     degree = max(edges, 1) / max(vertices, 1)
-    width = step * (4.0 / degree if device == "cpu" else max(300.0 / degree**1.7, 0.11))
+    if device == "cpu":
+        width = step * 4.0 / degree
+    else:
+        width = step * max(60.0 * min(4.0 / degree, 1.0) ** 5.5, 0.5 / degree**0.25)
     return width if width > 0 else 1.0
+
+
+def one_device_pays(vertices: int, edges: int, blocks: int, peers: bool) -> bool:
+    """Whether a loop over a graph in `blocks` blocks, one a GPU, is faster on one of them alone.
+
+    Several GPUs share its edges and lose time in every round. How many rounds it will take is a
+    guess from the degree: as many as on a grid, which of dimension d has 2 d edges a vertex and
+    d vertices^(1/d) levels. That is right for road networks and meshes, where rounds are all; for
+    the seven levels of a Kronecker graph it says 35, of which `peers`, GPUs that write into each
+    other's memory, lose little. Otherwise the host drives the rounds.
+    """
+    dimension = max(edges / max(vertices, 1) / 2.0, 2.0)
+    rounds = dimension * vertices ** (1.0 / dimension)
+    shared = edges / EDGES_A_MICROSECOND * (1.0 - 1.0 / blocks)
+    return rounds * (PEER_ROUND if peers else HOST_ROUND) > shared + WAY_HOME
+
+
+def all_are_near(vertices: int, edges: int, most: int, levels: int) -> bool:
+    """Whether a search from a vertex of `most` edges may be expected to reach what it can in
+    `levels` levels: where each is larger than the one before by the average degree. So it is in
+    Kronecker graphs and social networks; road networks need thousands.
+    """
+    degree = edges / max(vertices, 1)
+    return most * degree ** (levels - 1) >= vertices
+
+
+def a_sample_pays(vertices: int, edges: int) -> bool:
+    """Whether components of a symmetric graph in blocks are found from two edges of each vertex
+    first, which takes one exchange more and spares most of the others.
+    """
+    return edges >= SAMPLE_PAYS * vertices

@@ -42,7 +42,7 @@ def distribute(
 
 def placed(cuts: Partition, communicator: Communicator, exchange: str) -> Placement:
     """The Placement of blocks cut like that, with memory for the peer form where it is to run."""
-    return Placement(cuts, communicator, _peers(communicator, exchange))
+    return Placement(cuts, communicator, _peers(communicator, exchange), exchange != "auto")
 
 
 def _peers(communicator: Communicator, exchange: str) -> PeerBuffers | None:

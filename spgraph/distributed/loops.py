@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from spgraph import direction as directions
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype
-from spgraph.distributed import peers, rounds
+from spgraph.distributed import closure_rounds, peers, rounds
+from spgraph.distributed.closure_rounds import beyond
 from spgraph.distributed.elements import ewise, reduce, select, write
-from spgraph.distributed.exchange import combine, lower, lower_matrix, made, replicate
+from spgraph.distributed.exchange import combine, lower_matrix, made, replicate
+from spgraph.distributed.home import home_of
 from spgraph.distributed.matrix import DistributedMatrix
 from spgraph.distributed.products import pull, push
 from spgraph.distributed.vector import DistributedVector
@@ -33,9 +35,17 @@ def search(
     max_depth: int,
     trace: bool,
 ) -> tuple[Vector, Vector | None, Any]:
-    """The masked level iteration: on GPUs the peer form where it can run, or the rounds of kernels
-    of its own; else a level is a product under the mask of what is open.
+    """The masked level iteration: on one GPU where that is faster, else on several in the peer form
+    where it can run, or in rounds of kernels of its own; else a level is a product under the mask
+    of what is open.
     """
+    if home := home_of(A):
+        whole = home.whole
+        transposed = None if T is None else whole.T
+        rest = (semiring, first, direction, max_depth, trace)
+        found = A.device.plain(0).search(whole, transposed, home.take(start), *rest)
+        give = home.give
+        return give(found[0]), None if found[1] is None else give(found[1]), found[2]
     if peers.finds(semiring) and A.device.devices[0] != "cpu":
         form = rounds if A.device.peers is None else peers
         return form.search(A, T, start, semiring, direction, max_depth, trace)
@@ -84,11 +94,21 @@ def _edges(q: Any, degrees: Any) -> int:
 
 
 def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
-    """The least fixed point: the peer form where it can run, else in rounds: what got better and
-    lies below the limit is pushed, and the limit rises by `delta` when nothing does.
+    """The least fixed point: on one GPU where that is faster, else on several in the peer form
+    where it can run, or in rounds of kernels of its own; else what got better and lies below the
+    limit is pushed, and the limit rises by `delta` when nothing does.
     """
-    if A.device.peers is not None and not semiring.multiply.positional:
-        return peers.closure(A, start, semiring, delta)
+    if home := home_of(A):
+        try:
+            return home.give(
+                A.device.plain(0).closure(home.whole, home.take(start), semiring, delta)
+            )
+        except ConvergenceError as error:
+            error.result = home.give(cast(Vector, error.result))
+            raise
+    if A.device.devices[0] != "cpu" and not semiring.multiply.positional:
+        form = closure_rounds if A.device.peers is None else peers
+        return form.closure(A, start, semiring, delta)
     add = semiring.add
     x = start.dup(semiring.dtype)
     waiting = x.dup()
@@ -102,7 +122,7 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
             if near.nvals == 0:
                 ends = monoid.min if sign > 0 else monoid.max
                 best = reduce(waiting, ends.resolve(x.dtype))
-                limit = _beyond(best, delta, sign, x.dtype)
+                limit = beyond(best, delta, sign, x.dtype)
                 steps = 0
                 if limit == best:  # the last number of the type: nothing is left to order
                     sign = 0
@@ -135,15 +155,6 @@ def _split(v: Any, limit: Any, sign: int) -> tuple[Any, Any]:
     return near, far
 
 
-def _beyond(best: Any, delta: Any, sign: int, dtype: np.dtype) -> Any:
-    """The limit a `delta` behind the best value, and at least the next number."""
-    if dtype.kind == "f":
-        limit = dtype.type(best + sign * dtype.type(min(delta, float(np.finfo(dtype).max))))
-        return np.nextafter(best, dtype.type(sign * np.inf)) if limit == best else limit
-    ends = np.iinfo(dtype)
-    return dtype.type(min(max(int(best) + sign * max(int(delta), 1), ends.min), ends.max))
-
-
 def _improved(x: Any, found: Any, add: Any) -> tuple[DistributedVector, DistributedVector]:
     """(x + found, its entries that differ from x's)."""
     placement = x.device
@@ -172,7 +183,11 @@ def _improved(x: Any, found: Any, add: Any) -> tuple[DistributedVector, Distribu
 
 
 def tight(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
-    """Every block looks at its rows, beside the whole of x."""
+    """Every block looks at its rows, beside the whole of x; or all are looked at where the closure
+    was.
+    """
+    if home := home_of(A):
+        return home.give_matrix(A.device.plain(0).tight(home.whole, home.take(x), semiring))
     placement = A.device
     made(A)
 
@@ -183,7 +198,13 @@ def tight(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
 
 
 def parents(A: Any, T: Any, x: Any, semiring: TypedSemiring) -> DistributedVector:
-    """The least that each block finds among its rows, and the least of these."""
+    """The least that each block finds among its rows, and the least of these; at home where the
+    closure was.
+    """
+    if home := home_of(A):
+        whole = home.whole
+        transposed = None if T is None else whole.T
+        return home.give(A.device.plain(0).parents(whole, transposed, home.take(x), semiring))
     placement = A.device
     made(A)
 
@@ -193,24 +214,3 @@ def parents(A: Any, T: Any, x: Any, semiring: TypedSemiring) -> DistributedVecto
     least = monoid.min.resolve(A.index_dtype)
     found = combine(placement.map(own, replicate(x)), least, placement)
     return DistributedVector(A.nrows, found, placement)
-
-
-# --- components -----------------------------------------------------------------------------------
-
-
-def contract(A: Any, undirected: bool) -> DistributedVector:
-    """The components of every block's rows, then those of the forest that all of these make."""
-    placement, n = A.device, A.nrows
-    forests = placement.map(lambda k, _: placement.plain(k).contract(A.lifted(k), False), A.blocks)
-    labels = placement.map(lambda k, forest: forest.to_bitmap().values, forests)
-    together = placement.communicator.all_gather(labels, sizes=[n] * placement.blocks)
-
-    def merge(k: int, every: Any) -> Vector:
-        xp, found = array_module(every), every.reshape(placement.blocks, n)
-        # row v of the forest has the labels of v in all blocks; the least has to come first
-        columns = xp.concatenate([found.min(axis=0, keepdims=True), found]).T.ravel()
-        indptr = xp.arange(n + 1, dtype=index_dtype(columns.size)) * (placement.blocks + 1)
-        forest = Matrix(n, n, indptr, columns, xp.ones(1, bool), iso=True)
-        return lower(placement.plain(k).contract(forest, False), placement, k)
-
-    return DistributedVector(n, placement.map(merge, together), placement)

@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph import operations
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import Array, array_module, index_dtype, move
+from spgraph.containers.arrays import Array, array_module, index_dtype, move, on_device
 from spgraph.distributed.exchange import (
     block_mask,
     lift,
@@ -223,6 +223,8 @@ def assign(
 
     if indices is None:
         return _changed(w, placement.map(everywhere, w.blocks))
+    if mask is None and not isinstance(value, Vector) and not isinstance(indices, Vector):
+        return _assign_here(w, value, indices, accum)
     values = replicate(value) if isinstance(value, Vector) else [value] * len(w.blocks)
     ids = replicate(indices) if isinstance(indices, Vector) else [indices] * len(w.blocks)
 
@@ -233,6 +235,19 @@ def assign(
         return lower(raised, placement, k)
 
     return _changed(w, placement.map(at, w.blocks, values, ids))
+
+
+def _assign_here(w: Any, value: Any, indices: Any, accum: Any) -> DistributedVector:
+    """A scalar at some positions: every block writes those that it owns."""
+    placement, partition = w.device, w.partition
+    inside, blocks = partition.to_internal(indices), list(w.blocks)
+    for k, p in enumerate(placement.local):
+        own = partition.slice(p)
+        here = inside[(inside >= own.start) & (inside < own.stop)] - own.start
+        if here.size:
+            with on_device(placement.devices[k]):
+                blocks[k] = operations.assign(blocks[k].dup(), value, here, accum=accum)
+    return _changed(w, blocks)
 
 
 def assign_matrix(

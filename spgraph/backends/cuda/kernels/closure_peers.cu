@@ -89,21 +89,7 @@ __shared__ PeerClosure s;
 #include "closure_improve.cuh"
 #include "closure_queue.cuh"
 #include "edge_shares.cuh"
-
-DEVICE bool is_own(I v) { return v >= (I)s.first && v < (I)s.last; }
-
-DEVICE void tell_owner(I v) {
-    const i64 w = v >> 5;
-    const u32 bit = 1u << (v & 31);
-    if (load_lagging(s.given.changed + w) & bit) return;
-    if (!atomicOr(s.given.changed + w, bit)) set_bit(s.given.groups, w);
-}
-
-DEVICE void tally(u32 edges) {
-    edges = warp_sum(edges);
-    if (lane_id() == 0 && edges) atomicAdd(&s.looked, (u64)edges);
-}
-
+#include "closure_blocks.cuh"
 #include "closure_steps.cuh"
 #include "closure_peers_small.cuh"
 #include "closure_relax.cuh"

@@ -1,0 +1,62 @@
+"""Graphs with many small rounds over several GPUs: their loops run on the first one, and say so."""
+
+from __future__ import annotations
+
+import logging
+
+import distributed_cases as cases
+import numpy as np
+import pytest
+
+import spgraph as sg
+from spgraph import direction
+from spgraph.distributed.home import home_of
+
+pytestmark = pytest.mark.gpu
+
+
+def enough(blocks: int) -> None:
+    """Skips where there are fewer GPUs."""
+    import cupy
+
+    count = cupy.cuda.runtime.getDeviceCount()
+    if count < blocks:
+        pytest.skip(f"gpu: {blocks} devices are needed, {count} visible")
+
+
+@pytest.mark.parametrize("how", ["edges", "random"])
+@pytest.mark.parametrize("blocks", [2, 4])
+def test_loops_at_home(blocks: int, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    enough(blocks)
+    monkeypatch.setattr(direction, "one_device_pays", lambda *_: True)  # of a small graph, too
+    A = cases.graph()
+    G = A.distribute(blocks, devices="cuda", partition=how)
+    cases.check_loops(A, G, lambda container: container.to(G.device))
+    home = home_of(G)
+    assert home is not None and home.whole.device == "cuda:0"
+    for exchange in ("nccl", "peer"):
+        asked = A.distribute(blocks, devices="cuda", partition=how, exchange=exchange)
+        assert home_of(asked) is None
+
+
+@pytest.mark.parametrize("blocks", [2, 4])
+def test_a_grid(blocks: int, caplog: pytest.LogCaptureFixture) -> None:
+    enough(blocks)
+    A = sg.generators.grid(120, 120)
+    weights = np.random.default_rng(1).integers(1, 9, A.nvals)
+    W = sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, weights)
+    with caplog.at_level(logging.INFO, "spgraph.distributed"):
+        G, H = (X.distribute(blocks, devices="cuda") for X in (A, W))
+        for found, right in zip(sg.bfs(G, 7), sg.bfs(A, 7), strict=True):
+            cases.same(found, right)
+        for found, right in zip(sg.sssp(H, 7), sg.sssp(W, 7), strict=True):
+            cases.same(found, right)
+        cases.same(sg.connected_components(G), sg.connected_components(A))
+        ids = [7, 5000]
+        cases.same(
+            sg.betweenness_centrality(G, sources=ids),
+            sg.betweenness_centrality(A, sources=ids),
+            close=1e-9,
+        )
+    assert len(caplog.records) == 2  # once a graph
+    assert f"in {blocks} blocks run on cuda:0 alone" in caplog.text

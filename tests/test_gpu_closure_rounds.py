@@ -1,0 +1,62 @@
+"""Closures in rounds on GPUs: several blocks on one of them, and one on each of several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from closure_cases import CASES, entries, expected, graph
+
+from spgraph.containers import Matrix
+from spgraph.distributed import closure_rounds
+from spgraph.errors import ConvergenceError
+from spgraph.semirings import min_plus, monoid
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(
+    params=[("cuda:0",) * 3, ("cuda:0", "cuda:1"), tuple(f"cuda:{d}" for d in range(4))]
+)
+def devices(request: pytest.FixtureRequest) -> list[str]:
+    import cupy
+
+    count = cupy.cuda.runtime.getDeviceCount()
+    if count < len(set(request.param)):
+        pytest.skip(f"gpu: {len(set(request.param))} devices are needed, {count} visible")
+    return list(request.param)
+
+
+def spread(A: Matrix, devices: list[str], how: str) -> Any:
+    exchange = "nccl" if len(set(devices)) > 1 else "auto"
+    return A.distribute(len(devices), devices=devices, partition=how, exchange=exchange)
+
+
+@pytest.mark.parametrize("how", ["edges", "random"])
+@pytest.mark.parametrize("crowd", [40, closure_rounds.CROWD])
+def test_closures(
+    devices: list[str], how: str, crowd: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(closure_rounds, "CROWD", crowd)
+    monkeypatch.setattr(closure_rounds, "CUT_EDGES", 1)
+    for name in ("skewed both", "sparse directed", "grid", "many sources"):
+        for case in ("distance, zeros", "width, float32", "narrowness", "reached"):
+            made, kind = graph(name, CASES[case]), CASES[case]
+            typed = kind.ring.resolve(made.v.dtype, made.A.dtype)
+            G = spread(made.A, devices, how)
+            view = G.T  # a cut needs it
+            assert view.blocks
+            start = made.v.to(G.device)
+            ordered = kind.ring.monoid in (monoid.min, monoid.max)
+            for delta in (1, 50) if ordered else (None,):
+                found = closure_rounds.closure(G, start, typed, delta)
+                assert entries(found.gather()) == expected(name, kind), (name, case, delta)
+
+
+def test_no_fixed_point(devices: list[str]) -> None:
+    A = Matrix.from_coo([0, 3, 4, 5], [3, 4, 0, 0], [4, 3, -8, 1], nrows=7, ncols=7)
+    G = spread(A, devices, "edges")
+    start = G.device.unit(0, 0, size=7, dtype=np.int64)
+    with pytest.raises(ConvergenceError, match="7 rounds"):
+        closure_rounds.closure(G, start, min_plus.resolve("int64", "int64"), 3)
