@@ -43,7 +43,15 @@ class HostBuffers:
     def forget(self) -> None:
         self.layout = None
 
-    def launch(self, kernels: Any, grids: Any, threads: int, arguments: Any, shared: int) -> None:
+    def launch(
+        self,
+        kernels: Any,
+        grids: Any,
+        threads: int,
+        arguments: Any,
+        shared: int,
+        first: int = 0,
+    ) -> None:
         def one(p: int) -> None:
             kernels[p]((grids[p],), (threads,), arguments[p], shared_mem=shared)
 
@@ -188,11 +196,16 @@ def run(
     **more: Any,
 ) -> tuple[np.ndarray, np.ndarray | None, Any]:
     """(levels, parents, trace), -1 where not reached; `place` moves arrays to a device."""
-    own, values = [], []
+    own: list[Any] = []
+    values: list[Any] = []
     for p, (begin, end) in enumerate(itertools.pairwise(made.offsets)):
         mine = np.array([v for v in sources if begin <= v < end], np.int64)
-        own.append(place(p, mine - begin))
-        values.append(place(p, user[mine]))
+        if parents and len(sources) == 1:  # a number instead of an array
+            own.append(sources[0] - begin if mine.size else None)
+            values.append(int(user[sources[0]]) if mine.size else None)
+        else:
+            own.append(place(p, mine - begin))
+            values.append(place(p, user[mine]))
     found, trace = search_peers.search_peers(
         made,
         buffers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -36,34 +37,54 @@ def search(
     max_depth: int,
     trace: bool,
 ) -> tuple[Vector, Vector | None, Any]:
-    """As `search` of a backend, in one launch a GPU for all levels."""
+    """As `search` of a backend, in one launch a GPU for all levels. Nothing waits for a device,
+    unless `start` has to be made sparse.
+    """
     placement = A.device
     parents = semiring is not None
     transposed = A.T if T is None and parents else T
-    first = placement.map(lambda k, block: block.to_sparse(), start.blocks)
+    sources, values = starts(start)
     found, rows = search_peers(
         graph(A, transposed),
         placement.peers,
-        [block.indices for block in first],
-        [block.values for block in first] if parents else None,
+        sources,
+        values if parents else None,
         direction=direction,
         max_depth=max_depth,
         trace=trace,
     )
 
-    def vector(k: int, values: Any, dtype: Any) -> Vector:
-        part = found[k]
-        values = values.astype(dtype, copy=False)
-        return Vector(values.size, values, bits=part.seen, nvals=part.reached)
+    def whole(values: Sequence[Any], bits: Sequence[Any]) -> DistributedVector:
+        blocks = [
+            Vector(own.size, own, bits=seen, nvals=part.reached)
+            for part, own, seen in zip(found, values, bits, strict=True)
+        ]
+        return DistributedVector(A.nrows, blocks, placement)
 
-    levels = placement.map(lambda k, part: vector(k, part.level, part.level.dtype), found)
-    level = DistributedVector(A.nrows, levels, placement)
+    level = whole([part.level for part in found], [part.seen for part in found])
     if semiring is None:
         return level, None, rows
-    dtype = semiring.dtype
-    found = placement.map(lambda k, part: part._replace(seen=part.seen.copy()), found)
-    values = placement.map(lambda k, part: vector(k, part.parent, dtype), found)
-    return level, DistributedVector(A.nrows, values, placement), rows
+    values, dtype = [part.parent for part in found], semiring.dtype
+    if values[0].dtype != dtype:
+        values = placement.map(lambda k, own: own.astype(dtype), values)
+    return level, whole(values, [part.seen_too for part in found]), rows
+
+
+def starts(start: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+    """(positions, values) of the entries of each block: arrays; or two numbers in one of them."""
+    placement, entry = start.device, start.entry
+    if entry is not None:
+        one = entry.dtype.type(entry.value)
+        pairs = [
+            (entry.place, int(one)) if p == entry.owner else (None, None) for p in placement.local
+        ]
+    else:
+        blocks = start.blocks
+        if any(block.indices is None for block in blocks):
+            blocks = placement.map(lambda k, block: block.to_sparse(), blocks)
+        pairs = [(block.indices, block.values) for block in blocks]
+    sources, values = zip(*pairs, strict=True)
+    return sources, values
 
 
 def graph(A: Any, T: Any) -> PeerGraph:
@@ -119,7 +140,7 @@ def closed(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Closed:
     """The closure's parts, and how many edges were looked at in how many rounds."""
     first = A.device.map(lambda k, block: block.to_sparse(), start.blocks)
     ids, values = [block.indices for block in first], [block.values for block in first]
-    return closure_peers(_weighted(A), A.device.peers, ids, values, semiring, delta)
+    return closure_peers(weighted(A), A.device.peers, ids, values, semiring, delta)
 
 
 def _home(found: Closed, A: Any) -> DistributedVector:
@@ -130,7 +151,7 @@ def _home(found: Closed, A: Any) -> DistributedVector:
     return DistributedVector(A.nrows, blocks, A.device)
 
 
-def _weighted(A: Any) -> ClosureGraph:
+def weighted(A: Any) -> ClosureGraph:
     """The blocks as the peer form of closure takes them, with in-edges where they are at hand; kept
     with A.
     """

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,15 @@ class Work(threading.local):
 WORK = Work()
 
 
+class Entry(NamedTuple):
+    """The one entry of a Vector: of which block, where in it."""
+
+    owner: int
+    place: int
+    value: Any
+    dtype: np.dtype
+
+
 class Placement:
     """The `device` of distributed containers: a partition of the vertices, and a communicator
     between the blocks.
@@ -40,11 +49,16 @@ class Placement:
     """
 
     def __init__(
-        self, partition: Partition, communicator: Communicator, peers: PeerBuffers | None = None
+        self,
+        partition: Partition,
+        communicator: Communicator,
+        peers: PeerBuffers | None = None,
+        asked: bool = False,
     ) -> None:
         self.main = partition
         self.communicator = communicator
         self.peers = peers  # memory that GPUs write for each other, where the peer form runs
+        self.asked = asked  # the form of the exchange was asked for: loops stay in blocks
         self._users: dict[int, Array] = {}
 
     @property
@@ -134,26 +148,34 @@ class Placement:
     def arange(self, size: int, *, dtype: Any = None) -> Vector:
         """The full Vector with value i at position i."""
         kind = index_dtype(size) if dtype is None else value_dtype(dtype)
-        return self._vector(
-            size, lambda k, n: Vector(n, self.users(k, size).astype(kind, copy=True))
-        )
+
+        def make(k: int, n: int) -> Vector:
+            with on_device(self.devices[k]):
+                return Vector(n, self.users(k, size).astype(kind, copy=True))
+
+        return self._vector(size, make)
 
     def unit(self, index: int, value: Any, *, size: int, dtype: Any) -> Vector:
         """The Vector with one entry."""
+        from spgraph.distributed.vector import DistributedVector
+
         check_position(index, size)
         partition = self.partition(size)
-        inside = int(partition.to_internal(np.array([index]))[0])
+        inside = int(partition.to_internal(index))
+        owner = int(partition.offsets.searchsorted(inside, side="right")) - 1
+        entry = Entry(owner, inside - int(partition.offsets[owner]), value, value_dtype(dtype))
+        return DistributedVector.of_one(size, entry, self)
+
+    def blocks_of_one(self, size: int, entry: Entry) -> list[Vector]:
+        """The blocks of the Vector with one entry."""
 
         def make(k: int, n: int) -> Vector:
-            own = partition.slice(self.local[k])
-            device = self.devices[k]
-            if not own.start <= inside < own.stop:
-                return Vector.empty(n, dtype, device=device)
-            return Vector.unit(inside - own.start, value, size=n, dtype=dtype, device=device)
+            _, place, value, dtype = entry
+            if self.local[k] != entry.owner:
+                return Vector.empty(n, dtype, device=self.devices[k])
+            return Vector.unit(place, value, size=n, dtype=dtype, device=self.devices[k])
 
-        v = self._vector(size, make)
-        v._nvals = 1  # which saves a question to every device
-        return v
+        return self._blocks(size, make)
 
     def from_coo(self, indices: Any, values: Any = True, **options: Any) -> Vector:
         """The Vector of entries that every process gives, all of them."""
@@ -196,12 +218,12 @@ class Placement:
             raise ValueError(f"size: expected an integer >= 0, got {size}")
         from spgraph.distributed.vector import DistributedVector
 
+        return DistributedVector(size, self._blocks(size, make), self)
+
+    def _blocks(self, size: int, make: Callable[[int, int], Vector]) -> list[Vector]:
         sizes = self.partition(size).sizes
-        blocks = []
-        for k, p in enumerate(self.local):
-            with on_device(self.devices[k]):  # nothing here waits for a device
-                blocks.append(make(k, sizes[p]))
-        return DistributedVector(size, blocks, self)
+        # nothing here waits for a device
+        return [make(k, sizes[p]) for k, p in enumerate(self.local)]
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from spgraph.containers import Vector, display
 from spgraph.containers.arrays import array_module, on_device
 from spgraph.containers.values import check_others
 from spgraph.distributed.exchange import part, replicate
-from spgraph.distributed.placement import Placement
+from spgraph.distributed.placement import Entry, Placement
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 
@@ -29,13 +29,21 @@ class DistributedVector(Vector):
     [0, 1, 2]
     """
 
-    __slots__ = ("_placement", "blocks")
+    __slots__ = ("_placement", "blocks", "entry")
 
     def __init__(self, size: int, blocks: list[Vector], placement: Placement) -> None:
         self.size = size
         self.blocks = blocks
+        self.entry: Entry | None = None
         self._placement = placement
         self._nvals = None
+
+    @classmethod
+    def of_one(cls, size: int, entry: Entry, placement: Placement) -> DistributedVector:
+        """The Vector with one entry: it has no blocks until somebody looks at them."""
+        v = cls.__new__(cls)
+        v.size, v.entry, v._placement, v._nvals = size, entry, placement, 1
+        return v
 
     @classmethod
     def spread(cls, v: Vector, placement: Placement) -> DistributedVector:
@@ -50,6 +58,11 @@ class DistributedVector(Vector):
     # --- what it is -------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
+        if name == "blocks":
+            if (entry := self.entry) is not None:
+                self.blocks = self._placement.blocks_of_one(self.size, entry)
+                self.entry = None  # who has the blocks may write them
+            return self.blocks
         if name in ("values", "indices", "bits"):
             raise AttributeError(
                 f"a distributed Vector has no {name!r} on one device; .gather() brings it home"
@@ -58,7 +71,8 @@ class DistributedVector(Vector):
 
     @property
     def dtype(self) -> np.dtype:
-        return self.blocks[0].dtype
+        entry = self.entry
+        return self.blocks[0].dtype if entry is None else entry.dtype
 
     @property
     def device(self) -> Any:
@@ -123,6 +137,9 @@ class DistributedVector(Vector):
         return say.fetch(sums)[0][0]
 
     def extent(self) -> tuple[Any, Any]:
+        if self.entry is not None:
+            value = self.entry.dtype.type(self.entry.value).item()
+            return value, value
         return extent_of_blocks(self)
 
     def gather(self, device: str = "cpu") -> Vector:
@@ -139,7 +156,7 @@ class DistributedVector(Vector):
 
     def become(self, other: Any) -> None:
         self.size, self.blocks, self._placement = other.size, other.blocks, other.device
-        self._nvals = other._nvals
+        self.entry, self._nvals = None, other._nvals
 
     def _with(self, function: Callable[..., Vector], *lists: Any) -> Vector:
         placement = self._placement
@@ -192,13 +209,22 @@ class DistributedVector(Vector):
 def extent_of_blocks(container: Any) -> tuple[Any, Any]:
     """(least, greatest) value of the entries of all blocks; (0, 0) where there is none."""
     placement, dtype = container.device, container.dtype
+    if placement.communicator.processes == 1:
+        ends = []
+        for device, block in zip(placement.devices, container.blocks, strict=True):
+            with on_device(device):
+                ends += [block.extent()] if block.nvals else []
+        return _ends(np.array(ends, dtype))
 
     def own(k: int, block: Any) -> Any:
         with on_device(placement.devices[k]) as xp:
             return xp.asarray(block.extent() if block.nvals else (), dtype)
 
     say = placement.communicator
-    found = say.fetch(say.all_gather(placement.map(own, container.blocks)))[0]
+    return _ends(say.fetch(say.all_gather(placement.map(own, container.blocks)))[0])
+
+
+def _ends(found: np.ndarray) -> tuple[Any, Any]:
     return (found.min().item(), found.max().item()) if found.size else (0, 0)
 
 

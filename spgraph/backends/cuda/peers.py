@@ -55,6 +55,7 @@ class PeerBuffers:
                         if error.status != ALREADY_ENABLED:
                             raise
         event = cupy.cuda.Event
+        self._contexts = [cupy.cuda.Device(device) for device in self.devices]
         self._ready: list[Any] = []
         self._finished: list[Any] = []
         for device in self.devices:
@@ -124,16 +125,19 @@ class PeerBuffers:
         threads: int,
         arguments: Sequence[tuple[Any, ...]],
         shared: int,
+        first: int = 0,
     ) -> None:
         """Run kernels[p] on device p's current stream, after all that the current streams of the
         devices hold by now and after the last such launch.
+
+        The first kernels wait for the last one to start; kernels[first], which has something to do
+        meanwhile, is the first.
         """
-        cupy = import_cupy()
-        devices = [cupy.cuda.Device(device) for device in self.devices]
+        current, devices = import_cupy().cuda.get_current_stream, self._contexts
         streams, idle = [], all(event.done for event in self._done.values())
         for device in devices:
             with device:
-                streams.append(cupy.cuda.get_current_stream())
+                streams.append(current())
                 idle = idle and streams[-1].done
         if not idle:
             for p in range(1, len(devices)):
@@ -146,8 +150,8 @@ class PeerBuffers:
             for p in range(1, len(devices)):
                 with devices[p]:
                     streams[p].wait_event(self._ready[0])
-        for p, device in enumerate(devices):  # one close after the other: they wait for each other
-            with device:
+        for p in (first, *(p for p in range(len(devices)) if p != first)):
+            with devices[p]:
                 kernels[p]((grids[p],), (threads,), arguments[p], shared_mem=shared)
         for p, device in enumerate(devices):
             with device:

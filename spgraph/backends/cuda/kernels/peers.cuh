@@ -28,10 +28,11 @@ struct Mail { // at the start of each GPU's memory for its peers; zero at first
 
 struct Meeting { // of the blocks of one GPU; zero at first
     u32 arrived;
-    u32 go;        // the outcome in the low two bits, changes with each meeting
-    u64 heartbeat; // block 0 changes it while it works alone
-    u64 round;     // of the peers: goes on from launch to launch
-    u64 mine[WORDS_SENT], total[WORDS_SENT]; // brought to a meeting, and the sums over the peers
+    u32 go;               // the outcome in the low two bits, changes with each meeting
+    u64 heartbeat;        // block 0 changes it while it works alone
+    u64 round;            // of the peers: goes on from launch to launch
+    u64 mine[WORDS_SENT]; // brought to a meeting that adds up
+    u32 turn;             // the top bit flips when all blocks have come to a meeting of their own
 };
 
 enum Outcome { MET = 0, DETOUR = 1, LOST = 2 };
@@ -40,7 +41,8 @@ struct Peers {
     int me;
     u64 memory[PEERS]; // where peers write; Mail at its start
     Meeting* meeting;
-    u64 limit; // nanoseconds that a wait may last
+    u64 limit;             // nanoseconds that a wait may last
+    u64 total[WORDS_SENT]; // the sums of the last meeting that adds up
 };
 
 __shared__ Peers peers;
@@ -109,6 +111,19 @@ DEVICE u64 sum_of_peers(u64 word) {
     return word;
 }
 
+// Warp 0 of block 0 waits for all blocks of this GPU; false if one is lost.
+DEVICE bool all_arrived() {
+    Patience patience(peers.limit);
+    for (u32 spins = 1; shuffle(load_acquire(&peers.meeting->arrived), 0) != gridDim.x; spins++) {
+        if (spins & 255) continue;
+        if (shuffle(load_acquire_system(&mail_of(peers.me)->lost), 0)) return false;
+        if (!patience.expired(0)) continue;
+        give_up(peers.me);
+        return false;
+    }
+    return true;
+}
+
 // All blocks of this GPU meet, and if `across` those of all its peers too: warp 0 of block 0 then
 // calls `talk`, which exchanges with the peers or says that one is lost, and what it stores is there
 // for all. If *detour is not zero, this GPU's blocks meet only each other, whatever the peers do:
@@ -130,16 +145,7 @@ DEVICE int meet_and(Talk talk, bool across, const u64* detour = nullptr) {
         }
         int outcome = MET;
         if (blockIdx.x == 0) {
-            Patience patience(peers.limit);
-            for (u32 spins = 1; shuffle(load_acquire(&meeting->arrived), 0) != gridDim.x; spins++) {
-                if (spins & 255) continue;
-                if (shuffle(load_acquire_system(lost), 0)) outcome = LOST;
-                if (outcome == MET && patience.expired(0)) {
-                    give_up(peers.me);
-                    outcome = LOST;
-                }
-                if (outcome == LOST) break;
-            }
+            if (!all_arrived()) outcome = LOST;
             if (outcome == MET && detour && shuffle(load_relaxed(detour), 0)) {
                 outcome = DETOUR;
             } else if (outcome == MET && across) {
@@ -171,21 +177,88 @@ DEVICE int meet_and(Talk talk, bool across, const u64* detour = nullptr) {
     return outcome_of_block;
 }
 
-// The sums of `meeting->mine` over all peers go to `meeting->total`, and `mine` is zero again.
-DEVICE bool add_up() {
-    Meeting* const meeting = peers.meeting;
-    const int lane = lane_id();
-    u64 got;
-    const bool met = exchange(load_relaxed(&meeting->mine[lane % WORDS_SENT]), got);
-    got = sum_of_peers(got);
-    if (lane < WORDS_SENT) {
-        store_relaxed(&meeting->mine[lane], (u64)0);
-        store_relaxed(&meeting->total[lane], got);
+// All blocks of this GPU meet, without its peers: MET or LOST.
+static __device__ __noinline__ int meet_local() {
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        Meeting* const meeting = peers.meeting;
+        // the last arrival, whichever it is, makes the sum of all shares 0x80000000
+        const u32 share = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u;
+        u32 before = 0;
+        if (lane_id() == 0) {
+            __threadfence();
+            before = atomicAdd(&meeting->turn, share);
+        }
+        before = shuffle(before, 0);
+        int outcome = MET;
+        // block 0 may work alone for long, and the others wait twice as long as those that wait for
+        // peers: who waits longest knows least
+        Patience patience(blockIdx.x ? 2 * peers.limit : peers.limit);
+        for (u32 spins = 1; !((before ^ shuffle(load_acquire(&meeting->turn), 0)) & 0x80000000u);
+             spins++) {
+            if (spins & 255) continue;
+            __nanosleep(100);
+            if (shuffle(load_acquire_system(&mail_of(peers.me)->lost), 0)) outcome = LOST;
+            if (outcome == MET && patience.expired(shuffle(load_relaxed(&meeting->heartbeat), 0))) {
+                give_up(peers.me);
+                outcome = LOST;
+            }
+            if (outcome == LOST) break;
+        }
+        if (lane_id() == 0) outcome_of_block = outcome;
     }
-    return met;
+    __syncthreads();
+    return outcome_of_block;
 }
 
-// A meeting that adds up, if `across`.
-static __device__ __noinline__ int meet(bool across, const u64* detour = nullptr) {
-    return meet_and([] { return add_up(); }, across, detour);
+// All blocks of all GPUs meet, and `peers.total` gets the sums over the GPUs of `meeting->mine`,
+// which is zero again: MET or LOST. Each block hears from the peers itself, which comes earlier than
+// from its block 0.
+static __device__ __noinline__ int meet_all() {
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        const int lane = threadIdx.x, q = lane / WORDS_SENT, k = lane % WORDS_SENT;
+        const bool peer = q < PEERS; // this GPU's own word comes the same way
+        Meeting* const meeting = peers.meeting;
+        Mail* const mail = mail_of(peers.me);
+        const u64 round = shuffle(load_relaxed(&meeting->round), 0) + 1, mark = round & 0xffff;
+        if (lane == 0) {
+            fence_system();
+            atomicAdd(&meeting->arrived, 1u);
+        }
+        int outcome = MET;
+        if (blockIdx.x == 0 && !all_arrived()) outcome = LOST;
+        if (blockIdx.x == 0 && outcome == MET) {
+            const u64 bring = load_relaxed(&meeting->mine[k]);
+            __syncwarp();
+            if (lane < WORDS_SENT) store_relaxed(&meeting->mine[lane], (u64)0);
+            if (lane == 0) {
+                store_relaxed(&meeting->arrived, 0u);
+                store_relaxed(&meeting->round, round);
+            }
+            __syncwarp();
+            fence_system();
+            if (peer)
+                store_relaxed_system(&mail_of(q)->word[peers.me][round & 1][k], bring << 16 | mark);
+        }
+        u64 got = 0;
+        Patience patience(blockIdx.x ? 2 * peers.limit : peers.limit);
+        for (u32 spins = 1; outcome == MET; spins++) {
+            const u64 word = peer ? load_acquire_system(&mail->word[q][round & 1][k]) : mark;
+            const u32 late = __ballot_sync(FULL_WARP, (word & 0xffff) != mark);
+            got = word >> 16;
+            if (!late) break;
+            if (spins & 63) continue;
+            if (shuffle(load_acquire_system(&mail->lost), 0)) outcome = LOST;
+            if (outcome == MET && patience.expired(0)) {
+                give_up((__ffs(late) - 1) / WORDS_SENT);
+                outcome = LOST;
+            }
+        }
+        got = sum_of_peers(got);
+        if (lane < WORDS_SENT) peers.total[lane] = got;
+        if (lane == 0) outcome_of_block = outcome;
+    }
+    __syncthreads();
+    return outcome_of_block;
 }

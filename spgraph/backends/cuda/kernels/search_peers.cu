@@ -12,7 +12,7 @@
 //   small  block 0 alone runs level after level in shared memory and sends each peer what belongs
 //          there as a list. It meets only the blocks 0 of the peers, once a level: what arrives is
 //          looked at in the next level, and sizes are known a level late. A level that turns out to
-//          be too large is done again in another form.
+//          be too large is done again in another form: a push takes the list as its queue.
 //
 // The preamble gives PEERS, THREADS, I (ids), O (offsets), L (levels and users' ids), PARENTS (0:
 // levels only), FIRST (a row's first hit is its least), PADDED (bit positions are not ids),
@@ -55,8 +55,9 @@ struct __align__(2 * sizeof(L)) Message {
 struct Control {   // of one GPU
     u64 packed;    // length and edges of the queue
     u64 long_rows; // rows that a pull leaves to the grid
-    // what block 0 hands over after small levels; done may be LOST
-    i64 depth, left, open, vertices, edges, done;
+    // what block 0 hands over after small levels; done may be LOST. If `queued` the frontier of this
+    // GPU is known and the queue, else it is claimed and no more
+    i64 depth, left, open, vertices, edges, done, queued;
 };
 
 // What search_peers.py writes, in fields of 8 bytes.
@@ -66,6 +67,7 @@ struct Given {
     u64 memory[PEERS];                     // that all peers write to; where in it things lie:
     i64 frontiers[2], messages, inbox, parents;
     i64 m, findable, symmetric; // of the whole graph: edges, vertices with in-edges
+    i64 warps; // of the smallest grid: what words each takes at a time is the same on all GPUs
     i64 count_bits;
     const O* indptr; // out-edges of the own vertices
     const I* indices;
@@ -74,6 +76,7 @@ struct Given {
     const Heads* heads;
     const u32* nonempty; // own vertices with in-edges, or null: not known
     const L* ids;        // users' ids of all vertices, or null: the same
+    // both all zero when a launch begins and when it ends
     u32* known;   // own part: visited; others': visited or sent there, as far as this GPU knows
     u32* reached; // that, and what this level reaches
     Key* best;    // by bit position: parents of what this level reaches; else zero
@@ -90,6 +93,12 @@ struct Search : Given {
     i64* trace; // direction, frontier, edges looked at, ns; one row a level
     u64 since;
     i64 side; // which of the two bitmaps is `frontier`
+    // own ones, with their parents: arrays, or one that the launch brings
+    i64 number;
+    const I* sources;
+    const L* values;
+    I source;
+    L value;
 };
 
 struct SmallFrontier {
@@ -160,6 +169,8 @@ struct Borders {
 DEVICE L user_id(I v) { return s.ids ? s.ids[v] : (L)v; }
 DEVICE L own_user_id(I v) { return user_id((I)(s.first[s.me] + v)); }
 DEVICE bool can_be_found(i64 v) { return !s.nonempty || test_bit(s.nonempty, v); }
+DEVICE I source_at(i64 i) { return s.sources ? s.sources[i] : s.source; }
+DEVICE L value_at(i64 i) { return s.sources ? s.values[i] : s.value; }
 DEVICE O degree_of(i64 v) { return s.indptr[v + 1] - s.indptr[v]; }
 DEVICE L max_label() { return (L)(~(u64)0 >> (65 - 8 * sizeof(L))); }
 DEVICE Key key_of(L parent) { return (Key)(max_label() - parent); }
@@ -181,12 +192,19 @@ CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {
 
 // The word of the own part of the next frontier, for everyone. Two levels ago it had a value that
 // everyone has too: where that is the same there is nothing to write.
-DEVICE void tell(i64 w, u32 bits) {
-    u32* const here = s.next + s.base + w;
-    if (*here == bits) return;
+DEVICE u32 told(i64 w) { return s.next[s.base + w]; }
+DEVICE void tell(i64 w, u32 bits, u32 before) {
+    if (before == bits) return;
 #pragma unroll
     for (int q = 0; q < PEERS; q++)
         in_memory_of<u32>(q, s.frontiers[s.side ^ 1])[s.base + w] = bits;
+}
+
+// Whether a level with those many edges should pull; `pushed`: the last one did not.
+DEVICE bool pull_pays(int direction, bool pushed, i64 edges, i64 left, i64 open) {
+    // out-edges of open vertices are their in-edges only in a symmetric graph
+    return direction == PULL || (direction == AUTO && PULL_PAYS(edges + (pushed ? 0 : STAY), left,
+                                                                s.symmetric ? open : s.m, s.m));
 }
 
 #include "search_peers_levels.cuh"
@@ -194,11 +212,11 @@ DEVICE void tell(i64 w, u32 bits) {
 #include "search_peers_small.cuh"
 
 // The sources are claimed as level 0.
-CALLED void claim_sources(const I* sources, const L* values, i64 number) {
-    for (i64 i = thread_id(); i < number; i += thread_count()) {
-        const I v = sources[i];
+CALLED void claim_sources() {
+    for (i64 i = thread_id(); i < s.number; i += thread_count()) {
+        const I v = source_at(i);
         s.level[v] = 0;
-        if (PARENTS) s.parent[v] = values[i];
+        if (PARENTS) s.parent[v] = value_at(i);
         atomicOr(&s.reached[s.base + (v >> 5)], 1u << (v & 31));
     }
 }
@@ -221,9 +239,9 @@ DEVICE void leave(i64* result) {
 
 // result: vertices reached, levels, and 0 or what was lost. `all_sources` are those of all GPUs.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    search_peers(const u64* given, L* level, L* parent, u32* seen, i64* result, const I* sources,
-                 const L* values, i64 number_of_sources, i64 all_sources, int direction,
-                 i64 max_depth, u64 limit, i64* trace) {
+    search_peers(const u64* given, L* level, L* parent, u32* seen, u32* seen_too, i64* result,
+                 const I* sources, const L* values, i64 source, i64 value, i64 number,
+                 i64 all_sources, int direction, i64 max_depth, u64 limit, i64* trace) {
     if (!given) return; // a first launch, so that the next one finds everything loaded
     for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
         reinterpret_cast<u64*>(static_cast<Given*>(&s))[i] = given[i];
@@ -242,6 +260,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.level = level;
         s.parent = parent;
         s.trace = trace;
+        s.sources = sources;
+        s.values = values;
+        s.source = (I)source;
+        s.value = (L)value;
+        s.number = number;
         s.since = globaltimer();
         peers.limit = limit;
     }
@@ -249,31 +272,28 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (thread < 3) result[thread] = thread == 2 ? -1 : 0;
     __syncthreads();
     if (load_acquire_system(&mail_of(peers.me)->lost)) return leave(result);
-    for (i64 w = thread; w < s.word[PEERS]; w += threads) s.known[w] = s.reached[w] = 0;
     Control* const control = s.control;
-    if (thread == 0) control->packed = control->long_rows = 0;
-    if (meet(false) == LOST) return leave(result);
 
     i64 depth = 0, nf = all_sources, mf = 0, left = s.findable, open = s.m;
     bool small = all_sources <= ENTER && direction != PULL, from_sources = true;
     bool claimed = false; // the frontier is claimed by its owners, and no bitmap yet
     bool pushed = true;   // the last level was
     if (!small) {
-        claim_sources(sources, values, number_of_sources);
-        if (meet(false) == LOST) return leave(result);
+        claim_sources();
+        if (meet_local() == LOST) return leave(result);
         announce();
-        if (meet(true) == LOST) return leave(result);
+        if (meet_all() == LOST) return leave(result);
         swap_frontiers();
-        mf = (i64)load_relaxed(&s.meeting->total[1]);
-        left -= (i64)load_relaxed(&s.meeting->total[2]);
+        mf = (i64)peers.total[1];
+        left -= (i64)peers.total[2];
         open -= mf;
     }
     while (small || (nf > 0 && mf > 0 && left > 0 && depth < max_depth)) {
+        bool queued = false;
         if (small) {
             if (blockIdx.x == 0)
-                small_levels(from_sources, sources, values, number_of_sources, all_sources, depth,
-                             left, open, max_depth);
-            if (meet(false) == LOST) return leave(result);
+                small_levels(from_sources, all_sources, depth, left, open, max_depth, direction);
+            if (meet_local() == LOST) return leave(result);
             const Control* const now = control;
             depth = load_relaxed(&now->depth);
             left = load_relaxed(&now->left);
@@ -283,64 +303,76 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             const i64 done = load_relaxed(&now->done);
             if (done == LOST) return leave(result);
             if (done) break;
-            claimed = true;
+            queued = load_relaxed(&now->queued);
+            claimed = !queued;
         }
         from_sources = false;
-        small = direction != PULL && !claimed && nf <= ENTER && mf <= ENTER_EDGES;
-        // out-edges of open vertices are their in-edges only in a symmetric graph
-        const bool pull = direction == PULL || (direction == AUTO && !(pushed && small) &&
-                                                PULL_PAYS(mf + (pushed ? 0 : STAY), left,
-                                                          s.symmetric ? open : s.m, s.m));
-        small = small && !pull;
+        const bool fits = !small && direction != PULL && nf <= ENTER && mf <= ENTER_EDGES;
+        const bool pull = !(pushed && fits) && pull_pays(direction, pushed, mf, left, open);
+        small = fits && !pull;
         pushed = !pull;
         if (pull && claimed) {
             announce();
-            if (meet(true) == LOST) return leave(result);
+            if (meet_all() == LOST) return leave(result);
             swap_frontiers();
         }
         if (!pull) {
-            convert(claimed, nf);
-            if (meet(false) == LOST) return leave(result);
+            if (!queued) {
+                convert(claimed, nf);
+                if (meet_local() == LOST) return leave(result);
+            }
             if (small) continue;
-            push_level(load_relaxed(&control->packed));
-            if (meet(false) == LOST) return leave(result);
+            push_level(load_relaxed(&control->packed), 2 * left > s.findable);
+            if (meet_local() == LOST) return leave(result);
             send_claims();
-            if (meet(true) == LOST) return leave(result);
+            if (meet_all() == LOST) return leave(result);
         }
         claimed = false;
         if (pull)
             sweep((L)(depth + 1));
         else
             settle((L)(depth + 1));
-        int outcome = meet(true, &control->long_rows);
-        if (outcome == DETOUR) {
+        if (meet_all() == LOST) return leave(result);
+        i64 found = (i64)peers.total[0], edges = (i64)peers.total[1];
+        i64 probes = (i64)peers.total[2];
+        if (peers.total[3]) { // some GPU has left rows to all of its blocks
             const i64 rows = (i64)load_relaxed(&control->long_rows);
             pull_long_rows(rows, (L)(depth + 1));
-            if (meet(false) == LOST) return leave(result);
+            if (meet_local() == LOST) return leave(result);
             tell_long_rows(rows);
-            outcome = meet(true);
+            if (meet_all() == LOST) return leave(result);
+            found += (i64)peers.total[0];
+            edges += (i64)peers.total[1];
+            probes += (i64)peers.total[2];
         }
-        if (outcome == LOST) return leave(result);
         swap_frontiers();
-        if (s.trace && thread == 0)
-            record(depth, pull ? PULL : PUSH, nf,
-                   pull ? (i64)load_relaxed(&s.meeting->total[2]) : mf);
-        nf = (i64)load_relaxed(&s.meeting->total[0]);
-        mf = (i64)load_relaxed(&s.meeting->total[1]);
+        if (s.trace && thread == 0) record(depth, pull ? PULL : PUSH, nf, pull ? probes : mf);
+        nf = found;
+        mf = edges;
         left -= nf;
         open -= mf;
         depth++;
     }
     u64 reached = 0;
-    for (i64 w = thread; w < s.words; w += threads) {
-        const u32 bits = load_relaxed(&s.known[s.base + w]);
-        seen[w] = bits;
-        reached += __popc(bits);
+    for (i64 at = thread; at < s.word[PEERS]; at += threads) {
+        const i64 w = at - s.base;
+        if (w >= 0 && w < s.words) {
+            const u32 bits = load_relaxed(&s.known[at]);
+            seen[w] = bits;
+            if (PARENTS) seen_too[w] = bits;
+            reached += __popc(bits);
+        }
+        s.known[at] = s.reached[at] = 0; // as the next launch wants them
     }
+    if (threadIdx.x == 0) block_sum[0] = 0;
+    __syncthreads();
     reached = warp_sum(reached);
-    if (lane_id() == 0 && reached) atomicAdd((u64*)&result[0], reached);
+    if (lane_id() == 0 && reached) atomicAdd(&block_sum[0], reached);
+    __syncthreads();
+    if (threadIdx.x == 0 && block_sum[0]) atomicAdd((u64*)&result[0], block_sum[0]);
     if (thread == 0) {
+        control->packed = control->long_rows = 0;
         result[1] = depth;
-        result[2] = 0;
+        result[2] = (i64)load_acquire_system(&mail_of(peers.me)->lost);
     }
 }

@@ -1,9 +1,9 @@
 // Levels of the whole grid: what all share, and those that pull.
 
-// Warps take these many neighbouring words of a part at a time.
+// Warps take these many neighbouring words of a part at a time: at most 32, equally often.
 DEVICE i64 words_at_a_time(i64 words) {
-    const i64 warps = (i64)gridDim.x * WARPS, batch = (words + warps - 1) / warps;
-    return batch < 32 ? batch : 32;
+    const i64 rounds = (words + 32 * s.warps - 1) / (32 * s.warps);
+    return rounds ? (words + rounds * s.warps - 1) / (rounds * s.warps) : 1;
 }
 
 // The vertex of `rank` among the bits of the 32 words from `begin` on, one a lane, of which there
@@ -41,7 +41,7 @@ CALLED void announce() {
     u64 vertices = 0, edges = 0, covered = 0;
     for (i64 w = thread_id(); w < s.words; w += thread_count()) {
         const u32 bits = claimed_bits(w);
-        tell(w, bits);
+        tell(w, bits, told(w));
         if (!bits) continue;
         s.known[s.base + w] |= bits;
         vertices += __popc(bits);
@@ -195,6 +195,7 @@ DEVICE void look_at_rows(const Borders& borders, bool active, I v, O skip, Finds
         least = row_least;
         if (!done && to < all) {
             const u64 k = atomicAdd(&s.control->long_rows, 1ull);
+            if (k == 0) atomicAdd(&s.meeting->mine[3], 1ull);
             s.queue[k] = v; // the queue is free while a level pulls
             s.offset[k] = to;
 #if PARENTS
@@ -222,8 +223,12 @@ CALLED void sweep(L depth) {
     for (i64 begin = me * batch; begin < s.words; begin += warps * batch) {
         const i64 w = begin + lane;
         const bool mine = lane < batch && w < s.words;
-        const u32 seen = mine ? s.known[s.base + w] : 0;
-        const u32 open = mine ? s.nonempty[w] & ~seen : 0;
+        const u32 seen = mine ? s.known[s.base + w] : 0, rows = mine ? s.nonempty[w] : 0;
+        const u32 before = mine ? told(w) : 0, open = rows & ~seen;
+        if (!__any_sync(FULL_WARP, open)) { // most words of the last levels
+            if (mine) tell(w, 0, before);
+            continue;
+        }
         const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
         finds.begin = begin;
         finds.hit[lane] = 0;
@@ -256,7 +261,7 @@ CALLED void sweep(L depth) {
         __syncwarp();
         if (mine) {
             const u32 bits = finds.hit[lane];
-            tell(w, bits);
+            tell(w, bits, before);
             if (bits) s.known[s.base + w] = s.reached[s.base + w] = seen | bits;
         }
         __syncwarp();

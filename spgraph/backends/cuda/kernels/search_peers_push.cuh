@@ -48,7 +48,9 @@ CALLED void convert(bool claimed, i64 all) {
 
 struct Pusher {
     const Borders borders;
-    Key key = 0; // of this lane's row as a parent
+    Key key = 0;      // of this lane's row as a parent
+    const bool early; // most edges lead to vertices that are not known
+    __device__ __forceinline__ Pusher(bool early) : early(early) {}
     __device__ __forceinline__ O load(i64 i, bool here) {
         const I u = here ? s.queue[i] : 0;
         if (PARENTS) key = here ? key_of(own_user_id(u)) : 0;
@@ -59,6 +61,7 @@ struct Pusher {
                                          const bool (&open)[EACH]) {
         I p[EACH];
         u32 word[EACH];
+        bool fresh[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++) p[k] = open[k] ? load_once(&s.indices[entry[k]]) : 0;
 #if PARENTS
@@ -68,15 +71,20 @@ struct Pusher {
             p[k] = borders.position(p[k]);
             word[k] = s.known[p[k] >> 5];
             parent[k] = shuffle(key, owner[k]);
+            old[k] = early && open[k] ? load_lagging(&s.best[p[k]]) : 0;
         }
 #pragma unroll
-        for (int k = 0; k < EACH; k++)
-            old[k] =
-                open[k] && !((word[k] >> (p[k] & 31)) & 1u) ? load_lagging(&s.best[p[k]]) : ~(Key)0;
+        for (int k = 0; k < EACH; k++) {
+            fresh[k] = open[k] && !((word[k] >> (p[k] & 31)) & 1u);
+            if (!early && fresh[k]) old[k] = load_lagging(&s.best[p[k]]);
+        }
 #pragma unroll
-        for (int k = 0; k < EACH; k++)
-            if (parent[k] > old[k] && !atomicMax(&s.best[p[k]], parent[k])) // the first
-                atomicOr(&s.reached[p[k] >> 5], 1u << (p[k] & 31));
+        for (int k = 0; k < EACH; k++) {
+            if (!fresh[k] || parent[k] <= old[k]) continue;
+            // nobody waits for what these give back
+            atomicMax(&s.best[p[k]], parent[k]);
+            if (!old[k]) atomicOr(&s.reached[p[k] >> 5], 1u << (p[k] & 31));
+        }
 #else
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
@@ -93,7 +101,7 @@ struct Pusher {
 };
 
 // What the edges of the queue reach is claimed, with the best parent in this GPU's part.
-CALLED void push_level(u64 packed) {
+CALLED void push_level(u64 packed, bool early) {
     const i64 nf = (i64)queue_count(packed, (u32)s.count_bits);
     const i64 mf = (i64)queue_edges(packed, (u32)s.count_bits);
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
@@ -102,7 +110,7 @@ CALLED void push_level(u64 packed) {
     const i64 begin = me * share, end = begin + share < mf ? begin + share : mf;
     if (begin >= end) return;
     i64 window = row_at(s.offset, nf, begin);
-    Pusher pusher;
+    Pusher pusher(early);
     walk<EACH>(s.offset, nf, mf, window, begin, end, work().lanes[warp_id()], pusher);
 }
 
@@ -128,12 +136,14 @@ CALLED void send_claims() {
                 inbox[w] = bits;
             }
             if (!PARENTS) continue;
+            // side by side from where the first word's would be: stores of a few bytes each would
+            // take as long on the way as whole lines
             const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
             for (int base = 0; base < total; base += 32) {
                 const bool active = base + lane < total;
                 const Ranked which(bits, upto, begin, base + lane, active);
                 if (!active) continue;
-                parents[which.vertex] = load_relaxed(&best[which.vertex]);
+                parents[32 * begin + base + lane] = load_relaxed(&best[which.vertex]);
                 best[which.vertex] = 0;
             }
         }
@@ -153,7 +163,7 @@ CALLED void settle(L depth) {
     for (i64 begin = warp * batch; begin < s.words; begin += warps * batch) {
         const i64 w = begin + lane;
         const bool mine = lane < batch && w < s.words;
-        const u32 seen = mine ? s.known[s.base + w] : 0;
+        const u32 seen = mine ? s.known[s.base + w] : 0, before = mine ? told(w) : 0;
         u32 part[PEERS], bits = 0;
 #pragma unroll
         for (int q = 0; q < PEERS; q++) {
@@ -163,14 +173,20 @@ CALLED void settle(L depth) {
 #pragma unroll
         for (int q = 0; q < PEERS; q++) {
             if (q != s.me && part[q]) inbox[q * s.words + w] = 0;
-            part[q] &= ~seen;
-            bits |= part[q];
+            bits |= part[q] & ~seen;
         }
         if (mine) {
-            tell(w, bits);
+            tell(w, bits, before);
             if (bits) s.known[s.base + w] = s.reached[s.base + w] = seen | bits;
         }
         const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
+        if (!total) continue;
+#if PARENTS
+        int sent[PEERS]; // of the words before this one
+#pragma unroll
+        for (int q = 0; q < PEERS; q++)
+            sent[q] = q == s.me ? 0 : warp_scan(__popc(part[q])) - __popc(part[q]);
+#endif
         for (int base = 0; base < total; base += 32) {
             const bool active = base + lane < total;
             const Ranked which(bits, upto, begin, base + lane, active);
@@ -179,9 +195,11 @@ CALLED void settle(L depth) {
             Key key[PEERS];
 #pragma unroll
             for (int q = 0; q < PEERS; q++) {
-                const bool sent = (shuffle(part[q], which.word) >> which.bit) & 1u;
-                const Key* const place = q == s.me ? best : parents + 32 * q * s.words;
-                key[q] = active && sent ? load_relaxed(&place[v]) : 0;
+                const u32 word = shuffle(part[q], which.word), bit = 1u << which.bit;
+                const i64 rank = shuffle(sent[q], which.word) + __popc(word & (bit - 1));
+                const Key* const place =
+                    q == s.me ? best + v : parents + 32 * (q * s.words + begin) + rank;
+                key[q] = active && (word & bit) ? load_relaxed(place) : 0;
             }
 #pragma unroll
             for (int q = 1; q < PEERS; q++) key[0] = key[q] > key[0] ? key[q] : key[0];

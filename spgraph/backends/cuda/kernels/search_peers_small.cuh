@@ -3,6 +3,7 @@
 __shared__ SmallCount small_count[3];
 __shared__ u32 small_sent[PEERS], small_come[PEERS], small_covered, small_lost;
 __shared__ u64 small_sum[WORDS_SENT];
+__shared__ O small_edges[WARPS];
 
 constexpr int BIG = 40; // from this bit on, the third word that is exchanged counts the GPUs whose
                         // level does not fit; below lies how many vertices the next one may have
@@ -197,14 +198,41 @@ DEVICE void small_exchange(const SmallCount& size, const SmallCount& next, bool 
     __syncwarp();
 }
 
-// Block 0 runs levels until they outgrow one of the GPUs, and leaves the last frontier claimed. The
-// first frontier is this GPU's sources if `from_sources`, or the queue, which is counted already.
-CALLED void small_levels(bool from_sources, const I* sources, const L* values, i64 number,
-                         i64 all_sources, i64 depth, i64 left, i64 open, i64 max_depth) {
+// The frontier and its scanned degrees become the queue: all threads of the block call.
+DEVICE void small_queue(const SmallFrontier& list, const SmallCount& size) {
+    constexpr int SHARE = (SMALL + THREADS - 1) / THREADS;
+    O degree[SHARE], all = 0;
+    const u32 first = SHARE * threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) {
+        degree[k] = first + k < size.vertices ? list.end[first + k] - list.start[first + k] : 0;
+        all += degree[k];
+    }
+    const O through = warp_scan(all);
+    if (lane_id() == 31) small_edges[warp_id()] = through;
+    __syncthreads();
+    O edge = through - all;
+    for (int w = 0; w < warp_id(); w++) edge += small_edges[w];
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) {
+        if (first + k < size.vertices) {
+            s.queue[first + k] = list.vertex[first + k];
+            s.offset[first + k] = edge;
+        }
+        edge += degree[k];
+    }
+    if (threadIdx.x == 0) s.control->packed = (size.edges << s.count_bits) + size.vertices;
+}
+
+// Block 0 runs levels until they outgrow one of the GPUs, and leaves the last frontier as the queue,
+// or claimed. The first frontier is this GPU's sources if `from_sources`, or the queue, which is
+// counted already.
+CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left, i64 open,
+                         i64 max_depth, int direction) {
     SmallFrontier* frontier = work().small;
     SmallCount* count = small_count;
     const i64 nf = from_sources
-                       ? number
+                       ? s.number
                        : (i64)queue_count(load_relaxed(&s.control->packed), (u32)s.count_bits);
     __syncthreads();
     if (threadIdx.x < 3) count[threadIdx.x] = SmallCount{};
@@ -220,14 +248,14 @@ CALLED void small_levels(bool from_sources, const I* sources, const L* values, i
         O first[PAIR] = {}, last[PAIR] = {};
         const bool found[PAIR] = {i < nf};
         if (found[0]) {
-            v[0] = from_sources ? sources[i] : s.queue[i];
+            v[0] = from_sources ? source_at(i) : s.queue[i];
             first[0] = s.indptr[v[0]];
             last[0] = s.indptr[v[0] + 1];
             if (from_sources) {
                 s.level[v[0]] = 0;
                 atomicOr(&s.reached[s.base + (v[0] >> 5)], 1u << (v[0] & 31));
 #if PARENTS
-                s.parent[v[0]] = values[i];
+                s.parent[v[0]] = value_at(i);
 #endif
                 if (can_be_found(v[0])) atomicAdd(&small_covered, 1u);
             }
@@ -235,7 +263,7 @@ CALLED void small_levels(bool from_sources, const I* sources, const L* values, i
         small_add(frontier[0], count[0], found, v, first, last);
     }
     __syncthreads();
-    bool counted = !from_sources, handed = false, fresh = from_sources;
+    bool counted = !from_sources, handed = false, fresh = from_sources, queued = false;
     int side = 0, turn = 0;
     for (;;) {
         const int next = turn == 2 ? 0 : turn + 1, after = next == 2 ? 0 : next + 1;
@@ -278,10 +306,17 @@ CALLED void small_levels(bool from_sources, const I* sources, const L* values, i
                 atomicAnd(&s.reached[s.base + (v >> 5)], ~(1u << (v & 31)));
                 if (PARENTS) s.best[32 * s.base + v] = 0;
             }
-            for (u32 i = threadIdx.x; !big && i < size.vertices; i += THREADS) {
+            queued = !pull_pays(direction, true, edges, left, open) && size.vertices <= SMALL;
+            for (u32 i = threadIdx.x; queued == big && i < size.vertices; i += THREADS) {
                 const I v = small_vertex(frontier[side], i);
-                atomicAnd(&s.known[s.base + (v >> 5)], ~(1u << (v & 31)));
+                u32* const word = &s.known[s.base + (v >> 5)];
+                const u32 bit = 1u << (v & 31);
+                if (big)
+                    atomicOr(word, bit);
+                else
+                    atomicAnd(word, ~bit);
             }
+            if (queued) small_queue(frontier[side], size);
             if (threadIdx.x == 0) {
                 s.control->vertices = vertices;
                 s.control->edges = edges;
@@ -306,6 +341,7 @@ CALLED void small_levels(bool from_sources, const I* sources, const L* values, i
         control->left = left;
         control->open = open;
         control->done = small_lost ? LOST : !handed;
+        control->queued = queued;
     }
     __syncthreads();
 }
