@@ -11,6 +11,8 @@ from spgraph.backends.cuda import drawing, factors, matrices, multiply, preamble
 from spgraph.backends.cuda.closure import closure_preamble, tight_preamble
 from spgraph.backends.cuda.closure_peers import program as closure_peers_program
 from spgraph.backends.cuda.dependencies import program as dependencies_program
+from spgraph.backends.cuda.dependencies_block import order_program
+from spgraph.backends.cuda.dependencies_block import program as block_program
 from spgraph.backends.cuda.power import program as power_preamble
 from spgraph.backends.cuda.search import program
 from spgraph.backends.cuda.search_peers import program as peers_program
@@ -68,9 +70,15 @@ def preambles() -> dict[str, str]:
         "closure_peers": closure_peers_program(
             *(distances, (("I", "<i4"), ("O", "<i4"), ("A", "<f4")), True, True, 1024, 4)
         ),
+        "closure_rounds": closure_peers_program(
+            *(distances, (("I", "<i4"), ("O", "<i4"), ("A", "<f4")), True, False, 1024, 4)
+        ),
+        "components": preamble.types(I=index, O=index, L=index),
         "contract": preamble.types(I=index, O=index, L=index),
         "dependencies": dependencies_program("<i4", "<i4", "<i4", False),
         "dependencies_apart": dependencies_program("<i4", "<i4", "<i4", False),
+        "dependencies_arrange": order_program("<i4", "<i4", "<i4"),
+        "dependencies_block": block_program("<i4", "<i4", "|u1", "<i4"),
         "drawing": drawing.preamble("noisy"),
         "ewise": preamble.types(U=single, V=single, N=index)
         + vectors.ewise_preamble(plus, True, True),
