@@ -1,12 +1,14 @@
-"""Programs for processes under mpiexec: containers in blocks beside plain ones, graphs that come in
-blocks, a search that is killed, and command lines that fail in one process.
+"""Programs for processes, under mpiexec or with a GPU each: containers in blocks beside plain ones,
+graphs that come in blocks, a search that is killed, and command lines that fail in one process.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 
 import spgraph as sg
 from spgraph import distributed
-from spgraph.distributed import MpiCommunicator
+from spgraph.distributed import Communicator, MpiCommunicator, NcclCommunicator, TcpStore
 from spgraph.errors import CommunicationError
 
 OPERATIONS = (
@@ -28,7 +30,7 @@ OPERATIONS = (
 )
 
 
-def operations(say: MpiCommunicator, how: str) -> None:
+def operations(say: Communicator, how: str) -> None:
     """Every operation and loop; every process looks at the whole of all results."""
     A = cases.graph()
     # the last of several blocks is empty
@@ -40,7 +42,7 @@ def operations(say: MpiCommunicator, how: str) -> None:
     assert report.edges.sum() == A.nvals and report.vertices.sum() == A.nrows
 
 
-def algorithms(say: MpiCommunicator, how: str) -> None:
+def algorithms(say: Communicator, how: str) -> None:
     """Every algorithm; and none of the processes draws random numbers of its own."""
     A, S = cases.graph(), cases.graph(symmetric=True)
     G, H = (X.distribute(say.blocks, partition=how, communicator=say) for X in (A, S))
@@ -55,7 +57,7 @@ def algorithms(say: MpiCommunicator, how: str) -> None:
         assert (say.agree(found, "max") == say.agree(found, "min")).all()
 
 
-def few(say: MpiCommunicator, how: str) -> None:
+def few(say: Communicator, how: str) -> None:
     """An algorithm of each kind."""
     S = cases.graph(symmetric=True)
     H = S.distribute(say.blocks, partition=how, communicator=say)
@@ -70,7 +72,7 @@ def few(say: MpiCommunicator, how: str) -> None:
     assert sg.triangle_count(H) == sg.triangle_count(S)
 
 
-def inputs(say: MpiCommunicator, folder: str) -> None:
+def inputs(say: Communicator, folder: str) -> None:
     """Graphs read and drawn in blocks; an error of one process ends the call in all of them."""
     options: dict[str, Any] = {"communicator": say}
     for name, both, how in (
@@ -100,13 +102,23 @@ def inputs(say: MpiCommunicator, folder: str) -> None:
         distributed.draw(recipe, say.blocks, partition="metis", **options)
 
 
-def searches(say: MpiCommunicator) -> None:
+def searches(say: Communicator) -> None:
     """Searches without an end, in which a process is to be killed."""
     A = cases.graph(symmetric=True).distribute(say.blocks, communicator=say)
     for run in itertools.count():
         sg.bfs(A, 5)
         if run == 3:
             print(f"process {say.rank} has the id {os.getpid()};", flush=True)
+
+
+def killed(say: Communicator) -> None:
+    """Searches of 600 levels, in the middle of which the last process is killed."""
+    A = sg.generators.grid(300, 300).distribute(say.blocks, communicator=say)
+    sg.bfs(A, 0)
+    if say.rank == say.processes - 1:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    while True:
+        sg.bfs(A, 0)
 
 
 def command(*arguments: str) -> None:
@@ -127,6 +139,20 @@ def _fails(*_: Any, **__: Any) -> None:
     raise ValueError("what process 1 alone has met")
 
 
+def with_gpu(runs: str, address: str, rank: str, processes: str) -> None:
+    """One of several processes that have a GPU each; `runs` as in `main`, a space between them."""
+    store = TcpStore(address, int(rank), int(processes), timeout=20)
+    try:
+        with NcclCommunicator.for_process(f"cuda:{rank}", store) as say:
+            for run in runs.split():
+                name, *arguments = run.split(":")
+                globals()[name](say, *arguments)
+    except CommunicationError as error:
+        print(f"process {rank} raised: {error}", flush=True)
+        os._exit(1)  # what is asked here is whether it raises, not how a broken GPU is left
+    print(f"process {rank} is done;", flush=True)
+
+
 def main(*runs: str) -> None:
     """`runs` are functions of this file, each with a number of blocks and its arguments behind
     colons.
@@ -141,4 +167,6 @@ def main(*runs: str) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "command":
         command(*sys.argv[2:])
+    if sys.argv[1] == "nccl":
+        sys.exit(with_gpu(*sys.argv[2:]))
     main(*sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Real processes for tests: programs under mpiexec."""
+"""Real processes for tests: programs under mpiexec, and such that meet in a TcpStore."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from spgraph.distributed.communicators import TcpStore
 
 # that of the MPI which is installed beside this Python, if there is one
 MPIEXEC = shutil.which("mpiexec", path=Path(sys.executable).parent) or shutil.which("mpiexec")
@@ -41,3 +45,36 @@ def finished(
         finally:
             run.kill()
     return run.returncode, said
+
+
+def met(count: int, program: str, what: str, **environment: str) -> list[tuple[int, str, float]]:
+    """The exit status, the words and the time of life of `count` processes, each called with
+    "nccl", `what`, where they meet, its number and theirs.
+    """
+    token = {"SPGRAPH_TOKEN": "a word of the tests"}
+    with TcpStore("127.0.0.1:0", 0, 1, token="find a port") as free:
+        address = free.address
+    command = [sys.executable, program, "nccl", what, address]
+    paths = {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    started = time.monotonic()
+    running = [
+        subprocess.Popen(
+            [*command, str(rank), str(count)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | token | paths | environment,
+        )
+        for rank in range(count)
+    ]
+
+    def end_of(process: subprocess.Popen[str]) -> tuple[int, str, float]:
+        words, _ = process.communicate(timeout=200)
+        return process.returncode, words, time.monotonic() - started
+
+    try:
+        with ThreadPoolExecutor(count) as threads:
+            return list(threads.map(end_of, running))
+    finally:
+        for process in running:
+            process.kill()

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import communicator_cases as cases
 import numpy as np
 import pytest
+from processes import met
 
 from spgraph.containers.arrays import import_cupy, on_device
 from spgraph.distributed.communicators import (
     Communicator,
     LocalCommunicator,
     NcclCommunicator,
-    TcpStore,
 )
 from spgraph.errors import BackendUnavailable
 
 pytestmark = pytest.mark.gpu
-
-TOKEN = {"SPGRAPH_TOKEN": "a word of the tests"}
 
 
 def gpus(count: int) -> list[str]:
@@ -124,40 +117,10 @@ def test_nccl_refuses() -> None:
 # --- a process each -------------------------------------------------------------------------------
 
 
-def processes(count: int, what: str, **environment: str) -> list[tuple[int, str, float]]:
-    """The exit status, the words and the time of life of `count` processes that meet."""
-    with TcpStore("127.0.0.1:0", 0, 1, token="find a port") as free:
-        address = free.address
-    command = [sys.executable, cases.__file__, "nccl", what, address]
-    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    started = time.monotonic()
-    running = [
-        subprocess.Popen(
-            [*command, str(rank), str(count)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=os.environ | TOKEN | paths | environment,
-        )
-        for rank in range(count)
-    ]
-
-    def end_of(process: subprocess.Popen[str]) -> tuple[int, str, float]:
-        words, _ = process.communicate(timeout=200)
-        return process.returncode, words, time.monotonic() - started
-
-    try:
-        with ThreadPoolExecutor(count) as threads:
-            return list(threads.map(end_of, running))
-    finally:
-        for process in running:
-            process.kill()
-
-
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_nccl_of_a_process_each(count: int) -> None:
     gpus(count)
-    for status, words, _ in processes(count, "contract"):
+    for status, words, _ in met(count, cases.__file__, "contract"):
         assert status == 0 and "is done" in words, words
 
 
@@ -167,7 +130,7 @@ def test_nccl_a_process_that_ends_takes_the_others_along(what: str, launched: bo
     gpus(2)
     count = min(4, import_cupy().cuda.runtime.getDeviceCount())
     environment = {"SPGRAPH_LAUNCHED": "1"} if launched else {}
-    *others, last = processes(count, what, **environment)
+    *others, last = met(count, cases.__file__, what, **environment)
     assert last[0] == (-9 if what == "rounds" else 1)
     for status, words, _ in others:
         assert status == 1 or (launched and status == 70), (status, words)

@@ -1,0 +1,105 @@
+"""A GPU for each of several processes, and the command line on several GPUs: what one process on a
+CPU says; a process that is killed takes the others along.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import distributed_cases
+import mpi_cases
+import numpy as np
+import pytest
+from processes import MPIEXEC, finished, met
+
+import spgraph as sg
+from spgraph.cli import main
+from spgraph.containers.arrays import import_cupy
+
+pytestmark = pytest.mark.gpu
+
+TIMES = {"seconds", "read_seconds", "teps"}
+PLACES = {"device", "gpus", "blocks", "partition"}
+
+
+def visible(least: int) -> int:
+    """How many GPUs there are; skips where they are fewer than `least`."""
+    count = int(import_cupy().cuda.runtime.getDeviceCount())
+    if count < least:
+        pytest.skip(f"gpu: needs {least} GPUs, {count} visible")
+    return count
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    A = distributed_cases.graph()
+    rows, columns, values = A.to_coo()
+    np.savetxt(tmp_path / "graph.wel", np.stack([rows, columns, values], axis=1), fmt="%d")
+    sg.write(tmp_path / "graph.npz", A)
+    return tmp_path
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_results(count: int) -> None:
+    visible(count)
+    for status, words, _ in met(count, mpi_cases.__file__, "operations:edges few:random"):
+        assert status == 0 and "is done;" in words, words
+
+
+def test_a_process_killed_in_a_search_takes_the_others_along() -> None:
+    count = min(4, visible(2))
+    *others, last = met(count, mpi_cases.__file__, "killed")
+    assert last[0] == -9, last
+    for status, words, seconds in others:
+        assert status == 1 and f"process {count - 1} of {count} was lost" in words, (status, words)
+        assert "NCCL: cuda:" in words
+        assert seconds - last[2] < 30
+
+
+def said(value: Any) -> Any:
+    """A record of the command line without what depends on the place and the time."""
+    if isinstance(value, dict):
+        return {k: said(inner) for k, inner in value.items() if k not in TIMES | PLACES}
+    return [said(inner) for inner in value] if isinstance(value, list) else value
+
+
+COMMANDS = [
+    "bfs graph.wel --symmetric --top 3 --validate -o found.npz --format json",
+    "sssp graph.wel --symmetric -o found.npz --format json",
+    "connected-components graph.wel -o found.npz --format json",
+]
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+@pytest.mark.parametrize("launcher", ["", "mpiexec"])
+def test_the_command(
+    line: str,
+    launcher: str,
+    graph: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    count = min(4, visible(2))
+    monkeypatch.chdir(graph)
+    assert main(line.split()) == 0
+    expected = said(json.loads(capsys.readouterr().out))
+    saved = dict(np.load("found.npz"))
+    Path("found.npz").unlink()
+    shared = [*line.split(), "--gpus", str(count)]
+    if launcher:
+        pytest.importorskip("mpi4py")
+        if MPIEXEC is None:
+            pytest.skip("mpi: mpiexec is not there")
+        code, words = finished(count, "-m", "spgraph", *shared, cwd=graph)
+        assert code == 0, words
+        found = json.loads(words)
+    else:
+        assert main(shared) == 0, capsys.readouterr().err
+        found = json.loads(capsys.readouterr().out)
+    assert said(found) == expected
+    again = dict(np.load("found.npz"))
+    assert again.keys() == saved.keys()
+    for name, values in saved.items():
+        assert np.array_equal(again[name], values), name
