@@ -4,12 +4,12 @@ usage: python -m benchmarks.distributed_gpu [--graphs NAMES] [--devices 1,2,4] [
 
 Whole calls, warm, wall time with all devices synchronised: the median over the sources of the
 median of the calls. One GPU is a plain Matrix on it, several are `distribute`d blocks, once with
-exchange="nccl" and, where there is one, in the peer form. PageRank's time of an iteration is (the
-time of 30 - the time of 10) / 20, with tol=None. Weights are integers from 1 to 64, one for each
-undirected edge. Every answer is compared with that of one GPU before it is timed. On the grid,
-whose frontiers are small, "round" is the median time of a level in microseconds; thousands of
-rounds of whole operations are not worth their minutes there. With --memory SCALE a Kronecker graph
-meets a limit of 48 GiB of memory a GPU: on one of them, then on all.
+exchange="nccl" and once with "peer"; on the grid also as "auto" chooses. PageRank's time of an
+iteration is (the time of 30 - the time of 10) / 20, with tol=None. Weights are integers from 1 to
+64, one for each undirected edge. Every answer is compared with that of one GPU before it is timed.
+On the grid, whose frontiers are small, "round" is the median time of a level in microseconds. With
+--memory SCALE a Kronecker graph meets a limit of 48 GiB of memory a GPU: on one of them, then on
+all.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ TASKS: Calls = {
     "pagerank 30": lambda A, W, source: sg.pagerank(A, tol=None, max_iter=30),
 }
 ONE_SOURCE = ("components", "pagerank 10", "pagerank 30")
-SEARCHES = ("bfs", "bfs levels", "bfs push", "sssp")  # what has a peer form
+ON_THE_GRID = ("bfs", "bfs levels", "bfs push", "sssp", "components")
 
 
 def main() -> None:
@@ -127,7 +127,8 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
     answers: dict[tuple[str, int], Any] = {}
     for devices in map(int, options.devices.split(",")):
         names = [f"cuda:{d}" for d in range(devices)]
-        for exchange in options.exchange.split(",") if devices > 1 else ("",):
+        ways = [*options.exchange.split(","), *(["auto"] if name == GRID else [])]
+        for exchange in ways if devices > 1 else [""]:
             began = time.perf_counter()
             given = {"exchange": exchange} if exchange else {}
             A = graph(name, names, given)
@@ -144,9 +145,7 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
                 }
             print(f"{name}, {devices} {exchange}: {time.perf_counter() - began:.1f} s", flush=True)
             for task in tasks:
-                if (name == GRID or exchange == "peer") and task not in SEARCHES:
-                    continue
-                if name == GRID and task == "sssp" and exchange == "nccl":
+                if name == GRID and task not in ON_THE_GRID:
                     continue
                 try:
                     ms = timed(task, A, W, sources, answers, options.calls)
@@ -160,7 +159,7 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
                 row = {"algorithm": task, "graph": name, "devices": devices, "ms": round(ms, 4)}
                 result["results"].append(row | ({"exchange": exchange} if exchange else {}))
                 print(f"   {task:12s} {ms:9.3f} ms", flush=True)
-            if name == GRID:
+            if name == GRID and exchange != "auto":
                 row = {"algorithm": "round", "graph": name, "devices": devices}
                 row |= {"us": round(round_us(A, sources[0]), 2)}
                 result["results"].append(row | ({"exchange": exchange} if exchange else {}))
