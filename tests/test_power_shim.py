@@ -234,10 +234,13 @@ class Meeting(HostBuffers):
     before the next one begins.
     """
 
-    meetings = 0
+    meetings = handed_over = 0
 
     def meet(self) -> None:
         self.meetings += 1
+
+    def hand_over(self) -> None:
+        self.handed_over += 1
 
 
 def seen(address: int, size: int, dtype: np.dtype, owner: Any) -> np.ndarray:

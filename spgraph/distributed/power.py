@@ -73,7 +73,9 @@ def power(
             places = peer_places(peers, partition.offsets, single, starts, ids)
             peers.meet()
             steps = [power_peers(places[k], *arguments(k)) for k in local]
-            return _driven(steps, Meeting(peers, placement), placement, n)
+            found = _driven(steps, Meeting(peers, placement), placement, n)
+            peers.hand_over()
+            return found
         except BaseException:  # some may write what others no longer wait for
             peers.forget()
             raise

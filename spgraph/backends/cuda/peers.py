@@ -18,7 +18,8 @@ class PeerBuffers:
     Made by cudaMalloc, since a pool may hand out memory that peers cannot reach; kept, and grown
     when a launch needs more. A grid on one device waits for those on the others, so two such
     launches must not interleave: they take `lock`, of which a process has one, and follow each
-    other on every device.
+    other on every device. So do loops whose rounds the host launches: they `meet` before the first
+    and after each round, and `hand_over` at the end.
 
     Raises BackendUnavailable for a device that is named twice (two grids that wait for each other
     never run on it at the same time) or that cannot reach one of the others.
@@ -103,20 +104,29 @@ class PeerBuffers:
         return sum(int(memory.mem.size) for memory in self._memory.values())
 
     def meet(self) -> None:
-        """What the devices' current streams get from now on comes after all that any of them holds:
-        who holds `lock` and has written to peers lets them read. Nothing here waits on the host.
+        """What the devices' current streams get from now on comes after all that any of them holds,
+        and after what was there when the memory was last handed over: who holds `lock` and has
+        written to peers lets them read. Nothing here waits on the host.
         """
-        cupy = import_cupy()
-        streams = []
-        for p, device in enumerate(self.devices):
-            with cupy.cuda.Device(device):
-                streams.append(cupy.cuda.get_current_stream())
+        current, streams = import_cupy().cuda.get_current_stream, []
+        for p, device in enumerate(self._contexts):
+            with device:
+                streams.append(current())
                 self._ready[p].record(streams[p])
-        for p, device in enumerate(self.devices):
-            with cupy.cuda.Device(device):
-                for q in range(len(self.devices)):
-                    if q != p:
-                        streams[p].wait_event(self._ready[q])
+        for p, device in enumerate(self._contexts):
+            with device:
+                for event in (*self._ready[:p], *self._ready[p + 1 :], *self._done.values()):
+                    streams[p].wait_event(event)
+
+    def hand_over(self) -> None:
+        """Whoever takes `lock` next, on whatever streams, comes after all that the devices' current
+        streams hold by now.
+        """
+        current = import_cupy().cuda.get_current_stream
+        for finished, device in zip(self._finished, self._contexts, strict=True):
+            with device:
+                finished.record(current())
+        self._done.update(zip(self.devices, self._finished, strict=True))
 
     def launch(
         self,
@@ -153,7 +163,4 @@ class PeerBuffers:
         for p in (first, *(p for p in range(len(devices)) if p != first)):
             with devices[p]:
                 kernels[p]((grids[p],), (threads,), arguments[p], shared_mem=shared)
-        for p, device in enumerate(devices):
-            with device:
-                self._finished[p].record(streams[p])
-        self._done.update(zip(self.devices, self._finished, strict=True))
+        self.hand_over()
