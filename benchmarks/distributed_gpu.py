@@ -71,13 +71,14 @@ def main() -> None:
         "results": [],
         "faults": [],
     }
+    if options.memory:
+        result["memory"] = memory(options.memory)
+        machine.write(options.output, result)
+        on_all_devices(lambda pool: pool.free_all_blocks())
     for name in options.graphs.split(","):
         measure(name, options, result)
         machine.write(options.output, result)
         on_all_devices(lambda pool: pool.free_all_blocks())
-    if options.memory:
-        result["memory"] = memory(options.memory)
-        machine.write(options.output, result)
     print(*result["faults"], sep="\n")
 
 
