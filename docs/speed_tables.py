@@ -181,6 +181,26 @@ def distributed_gpu() -> str:
     return f"{described(name, result, 'cupy-cuda13x', gpus=most)}\n\n{table(head, rows)}"
 
 
+def distributed_weak() -> str:
+    """A line an algorithm: graphs of one scale on one GPU beside those of the next on two."""
+    _, result = newest("distributed_gpu")
+    rows = []
+    for small, large in (("kron24_16", "kron25_16"), ("kron25_16", "kron26_16")):
+        for task, less in (("bfs", ""), ("bfs levels", ""), ("pagerank 30", "pagerank 10")):
+            rates = []
+            for graph, devices in ((small, 1), (large, 2)):
+                ms = {
+                    row["algorithm"]: row["ms"]
+                    for row in result["results"]
+                    if (row["graph"], row["devices"]) == (graph, devices)
+                    and row.get("exchange", "peer") == "peer"
+                }
+                edges = result["graphs"][graph]["directed_edges"]
+                rates.append(edges / (ms[task] - ms.get(less, 0)) / devices)
+            rows.append([f"{small}, {large}", task.split(" 30")[0], f"{rates[1] / rates[0]:.2f}"])
+    return table(["graphs", "task", "rate of a GPU"], rows)
+
+
 def first_call() -> str:
     rows = []
     for benchmark in ("bfs_cpu", "bfs_gpu"):
@@ -201,6 +221,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "operations_gpu": operations_gpu,
     "csgraph_cpu": csgraph_cpu,
     "distributed_gpu": distributed_gpu,
+    "distributed_weak": distributed_weak,
     "first_call": first_call,
 }
 

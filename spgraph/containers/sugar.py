@@ -226,8 +226,9 @@ class MatrixSugar(Sugar):
         blocks, and calls the same operations in the same order.
 
         `exchange` is how GPUs of one process tell each other of frontiers: "nccl", "peer" (they
-        write to each other's memory within one kernel) or "auto": "peer" wherever it can run.
-        Results are the same.
+        write to each other's memory) or "auto": "peer" wherever it can run, and one of the GPUs
+        alone for loops over graphs like road networks, whose rounds cost more than their edges (the
+        logger "spgraph.distributed" says so once a graph). Results are the same.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1])
