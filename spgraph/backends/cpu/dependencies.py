@@ -44,7 +44,7 @@ def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> np.ndarray:
     n, kind = A.nrows, index_dtype(A.nrows)
     threads = min(jit.threads_for((A.nvals + n) * sources.size), max(sources.size, 1))
     found = np.empty((sources.size, n), kind)
-    kernel = jit.module("dependencies", program(False, False)).levels
+    kernel = jit.module("dependencies_apart", program(False, False)).levels
     jit.launch(
         kernel,
         threads,
@@ -62,7 +62,7 @@ def _apart(
     threads = max(1, min(threads, WORKSPACE // (48 * n + 1)))
     overflow = np.zeros(sources.size, np.int8)
     jit.launch(
-        jit.module("dependencies", program(True, extended)).apart,
+        jit.module("dependencies_apart", program(True, extended)).apart,
         threads,
         *(jit.new_sync(), *_edges(A, T), T is A, sources),
         *(np.empty((threads, n), kind), np.empty((threads, n), kind)),
@@ -127,5 +127,6 @@ def _numbers(shape: tuple[int, ...], extended: bool) -> tuple[np.ndarray, ...]:
 @functools.cache
 def program(paths: bool, extended: bool) -> str:
     """The preamble: with `paths`, or levels only; numbers of any size, or float64."""
+    constants = {"PATHS": paths, "EXTENDED": extended, "FIRST_HIT": directions.FIRST_HIT}
     rule = f"@njit(error_model='numpy')\n{inspect.getsource(directions.pull_pays)}\n"
-    return preamble.constants(PATHS=paths, EXTENDED=extended, FIRST_HIT=directions.FIRST_HIT) + rule
+    return preamble.constants(**constants) + rule + "\n" + jit.text_of("dependencies_steps")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
 import hashlib
 import importlib.util
 import os
@@ -33,13 +34,22 @@ from spgraph.backends.cpu import atomics, prefetching
 KERNELS = pathlib.Path(__file__).parent / "kernels"
 
 _HEADER = """\
+import functools
 import math
+import numba
 import numpy as np
-from numba import njit
 from spgraph.backends.cpu.atomics import (
     atomic_add, atomic_load, atomic_or, atomic_store, barrier, compare_exchange, lowest_bit,
     nanoseconds,
 )
+
+# Numba makes ways into each function from Python and from C, which takes up to half of the time to
+# compile. A kernel is called by Python only; scalar functions and parts of kernels by kernels only.
+kernel = numba.njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)
+njit = functools.partial(
+    numba.njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
+inner = njit
 """
 
 
@@ -51,7 +61,7 @@ def module(stem: str, preamble: str) -> ModuleType:
     own, named by the hash of everything that shapes its machine code, and imported: 0.03 s when it
     was compiled before.
     """
-    text = _HEADER + preamble + "\n" + (KERNELS / f"{stem}.py").read_text(encoding="utf-8")
+    text = _HEADER + preamble + "\n" + text_of(stem)
     # Numba does not notice an edited callee in another file: their texts are part of the name
     callees = [
         pathlib.Path(str(part.__file__)).read_text("utf-8") for part in (atomics, prefetching)
@@ -73,6 +83,11 @@ def module(stem: str, preamble: str) -> ModuleType:
     sys.modules[spec.name] = made  # Numba's cache finds the functions again by this name
     spec.loader.exec_module(made)
     return made
+
+
+def text_of(stem: str) -> str:
+    """kernels/`stem`.py; what several kernels share stands in their preambles."""
+    return (KERNELS / f"{stem}.py").read_text(encoding="utf-8")
 
 
 @functools.cache
@@ -156,6 +171,13 @@ def launch(kernel: Callable[..., Any], threads: int, *arguments: Any) -> None:
     """Run kernel(thread, threads, *arguments) once on each of `threads` threads, and return when
     all have.
     """
+    if gc.isenabled() and not getattr(kernel, "signatures", True):
+        # compiled now: an eighth of the time would go into the search for garbage
+        gc.disable()
+        try:
+            return launch(kernel, threads, *arguments)
+        finally:
+            gc.enable()
     if threads == 1:
         kernel(0, 1, *arguments)
         return

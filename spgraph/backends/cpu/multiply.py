@@ -5,8 +5,6 @@ the number of threads."""
 
 from __future__ import annotations
 
-import functools
-import re
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +13,7 @@ import numpy as np
 from spgraph.backends.cpu import jit, memory, preamble
 from spgraph.containers import Mask, Matrix
 from spgraph.containers.arrays import INT32_MAX, index_dtype
-from spgraph.semirings import Function, TypedSemiring
+from spgraph.semirings import TypedSemiring
 
 # Rows are made in a buffer of so many entries a thread and moved behind the finished ones: to count
 # them first would take another pass over all products
@@ -217,24 +215,17 @@ def _constant(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | Non
     """The value of all entries of A B where that is known beforehand: all products are equal, and
     adding equal ones changes nothing.
     """
-    x_read, y_read, *place_read = _reads(semiring.multiply)
-    if not (semiring.add.any or semiring.add.idempotent) or any(place_read):
+    multiply, add = semiring.multiply, semiring.add
+    if not (add.any or add.idempotent) or multiply.positional:
         return None
-    if (x_read and not A.iso) or (y_read and not B.iso):
+    if (multiply.uses("x") and not A.iso) or (multiply.uses("y") and not B.iso):
         return None
     # an operand without entries may have no value, but then nor has the product any entry
     x, y = (M.values[:1] if M.values.size else np.zeros(1, M.dtype) for M in (A, B))
     z = np.empty(1, semiring.dtype)
     text = preamble.semiring(semiring, MASK=0, VALUES=False)
-    jit.module("multiply_rows", text).one_value(0, 1, x, y, z)
+    jit.launch(jit.module("multiply_rows", text).one_value, 1, x, y, z)
     return z
-
-
-@functools.cache
-def _reads(function: Function) -> list[bool]:
-    """For each parameter, whether the text of a function names it."""
-    text = " ".join((*function.python.lines, function.python.value))
-    return [re.search(rf"\b{name}\b", text) is not None for name in function.parameters]
 
 
 def _pair(

@@ -46,10 +46,11 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
         table = np.full(1 << max(4, (2 * edges).bit_length()), -1, np.int32)
         keys, z = np.empty(edges, index_dtype(A.ncols)), np.empty(edges, semiring.dtype)
         counts = np.zeros(1, np.int64)
-        kernels.push_few(0, 1, *given, table, keys, z, counts)
+        jit.launch(kernels.push_few, 1, *given, table, keys, z, counts)
         ascending = np.sort(keys[: counts[0]])
         values = np.empty(ascending.size, semiring.dtype)
-        kernels.push_few_values(0, 1, table, keys, z, ascending, values)
+        # the same for all semirings
+        jit.launch(jit.module("push", "").push_few_values, 1, table, keys, z, ascending, values)
         return Vector(A.ncols, values, indices=ascending).conform()
     z_bits, z = memory.zeros(words(A.ncols), np.uint32), memory.zeros(A.ncols, semiring.dtype)
     threads = jit.threads_for(edges)

@@ -18,7 +18,7 @@ CHUNKS = 8
 
 # text for kernels that look ids of one row up in another
 PLACE = '''\
-@njit(nogil=True, error_model="numpy")
+@inner
 def place(ids, low, high, wanted):
     """The first place in ids[low:high] with an id of at least `wanted`, by steps that double."""
     step = np.uint64(1)

@@ -17,6 +17,8 @@ from spgraph.semirings import TypedSemiring
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # as in kernels/search.py
 STATE, DEPTH, REACHED, STAGE = 64, 48, 52, 256
+# the values of every A whose values no product looks at
+PLAIN = np.zeros(1, np.uint8)
 
 
 class Graph(NamedTuple):
@@ -53,12 +55,18 @@ def search(
     """(level, value, rows of the trace): the masked level iteration over A from the entries of
     `start`, to be pulled over T = A's transpose (None: only push).
 
-    `semiring` None settles levels only; `first` says that a vertex's first product decides.
+    `semiring` None settles levels only; `first` says that a vertex's first product decides. Where
+    no product looks at a value of A, graphs of all types of values share one compiled kernel.
     """
     start = start.to_sparse()
     assert start.indices is not None
     n = A.nrows
-    kernel = jit.module("search", program(semiring, first, A.iso, trace)).search
+    pulled = A if T is None else T
+    iso, entries, back = A.iso, A.values, pulled.values
+    pattern = None if semiring is None else semiring.of_pattern
+    if semiring is None or pattern is not None:
+        semiring, iso, entries, back = pattern, True, PLAIN, PLAIN
+    kernel = jit.module("search", program(semiring, first, iso, trace)).search
     threads = jit.threads_for(A.nvals)
     values = start.values.astype(semiring.dtype if semiring else np.uint8, copy=False)
     out = Out(
@@ -66,9 +74,8 @@ def search(
         value=np.empty(n if semiring else 1, values.dtype),
         seen=np.zeros(words(n), np.uint32),
     )
-    pulled = A if T is None else T
     graph = Graph(
-        *(A.indptr, A.indices, A.values, pulled.indptr, pulled.indices, pulled.values),
+        *(A.indptr, A.indices, entries, pulled.indptr, pulled.indices, back),
         nonempty=np.full(words(n), 2**32 - 1, np.uint32) if T is None else T.nonempty_rows(),
         symmetric=pulled is A and T is not None,
     )

@@ -50,7 +50,7 @@ def ewise(
         indices, z = np.empty(longest, index_dtype(size)), np.empty(longest, op.result)
         counts = np.zeros(1, np.int64)
         given = (u.indices, u.values, v.indices, v.values, *scalars)
-        kernels.ewise_sparse(0, 1, *given, indices, z, counts)
+        jit.launch(kernels.ewise_sparse, 1, *given, indices, z, counts)
         return _trimmed(size, indices, z, int(counts[0]))
     u, v = u.to_bitmap(), v.to_bitmap()
     full = (u.bits is None and v.bits is None) or (union and (u.bits is None or v.bits is None))
@@ -90,7 +90,7 @@ def select(u: Vector, op: Function, thunk: Any) -> Vector:
             np.empty_like(u.values),
             np.zeros(1, np.int64),
         )
-        kernels.select_sparse(0, 1, u.indices, u.values, thunk, indices, z, counts)
+        jit.launch(kernels.select_sparse, 1, u.indices, u.values, thunk, indices, z, counts)
         return _trimmed(u.size, indices, z, int(counts[0]))
     z_bits, z = memory.empty(words(u.size), np.uint32), memory.zeros(u.size, u.dtype)
     jit.launch(kernels.select, jit.threads_for(u.size), _bits(u), u.values, thunk, z_bits, z)
@@ -109,7 +109,7 @@ def reduce(u: Vector, monoid: TypedMonoid) -> Any:
     jit.launch(kernel, jit.threads_for(u.values.size), _bits(u), u.values, WIDTH, partial)
     while partial.size > 1:
         values, partial = partial, np.empty(-(-partial.size // WIDTH), monoid.dtype)
-        kernel(0, 1, NO_BITS, values, WIDTH, partial)
+        jit.launch(kernel, 1, NO_BITS, values, WIDTH, partial)
     return partial[0]
 
 
@@ -164,7 +164,7 @@ def scatter(w: Vector, ids: np.ndarray, values: np.ndarray, accum: Function) -> 
     """
     v = w.dup() if w.indices is None else w.to_bitmap()
     text = accum.define_python("op") + "\n" + preamble.cast("cast", w.dtype)
-    jit.module("scatter", text).scatter(0, 1, ids, values, _bits(v), v.values)
+    jit.launch(jit.module("scatter", text).scatter, 1, ids, values, _bits(v), v.values)
     z = Vector(w.size, v.values, bits=v.bits)
     return Vector(w.size, v.values) if z.nvals == z.size else z
 

@@ -33,7 +33,7 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
         longest, counts = out.nvals + t.nvals, np.zeros(1, np.int64)
         indices, z = np.empty(longest, t.indices.dtype), np.empty(longest, out.dtype)
         given = (out.indices, out.values, t.indices, t.values, bits, invert, replace)
-        kernels.write_sparse(0, 1, *given, indices, z, counts)
+        jit.launch(kernels.write_sparse, 1, *given, indices, z, counts)
         nvals = int(counts[0])
         out.become(Vector(out.size, z[:nvals].copy(), indices=indices[:nvals].copy()).conform())
         return
@@ -65,7 +65,7 @@ def _write_few(kernels: Any, out: Vector, t: Vector, mask: Mask | None, accumula
         present = _all_bits(out.size)
     nvals, change = out.nvals, np.zeros(1, np.int64)
     given = (cleared, t.indices, t.values, *mask_words(mask))
-    kernels.write_few(0, 1, *given, present, out.values, change)
+    jit.launch(kernels.write_few, 1, *given, present, out.values, change)
     nvals += int(change[0])
     bits = None if nvals == out.size else present
     out.become(Vector(out.size, out.values, bits=bits, nvals=nvals))

@@ -2,7 +2,7 @@
 # Preamble: f(value, index, scalar).
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def apply(thread, threads, ids, bits, u, scalar, z):
     if bits.size == 0:
         # loops over all entries of a share, which the compiler can make vector instructions of

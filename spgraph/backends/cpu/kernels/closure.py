@@ -25,9 +25,6 @@ AT_REST, RESTLESS = 1, 2
 # the words of a row of `free`: a chain of blocks, the first that was never used, the end of those
 CHAIN, UNUSED, END, FIRST_BLOCK = 0, 1, 2, 3
 
-# what only other kernels call needs no way in from Python: half of the time to compile
-inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
 
 @inner
 def bucket_of(z, origin, scale, current):
@@ -289,7 +286,7 @@ def plan(
     return threads == 1 or few_edges(state[BLOCKS], work, sizes, entries, indptr)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def closure(
     thread, threads, sync, indptr, indices, values, value, queued, marks, seen, heads, fills, links,
     entries, free, work, sizes, heavies, origins, scale, state
@@ -321,7 +318,7 @@ def closure(
             give_back(state[BLOCKS], work, links, free)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def tight(
     thread, threads, indptr, indices, values, value, bits, parts, fresh_indptr, fresh_indices,
     counts

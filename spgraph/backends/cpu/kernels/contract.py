@@ -15,9 +15,6 @@ SAMPLES = 1024
 # items (rows and edges) that a thread takes at a time
 PIECE = 16384
 
-# what only other kernels call needs no way in from Python: half of the time to compile
-inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
 
 @inner
 def unite(label, u, v):
@@ -140,7 +137,7 @@ def rest(indptr, indices, label, ticket, giant, undirected):
             e = np.uint64(indptr[v])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def contract(thread, threads, sync, indptr, indices, label, ticket, undirected):
     start(thread, threads, indptr, indices, label)
     barrier(sync, threads)

@@ -2,7 +2,7 @@
 # Preamble: op, only_u(x, beta, i), only_v(y, alpha, i), UNION.
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def ewise_sparse(thread, threads, u_ids, u, v_ids, v, alpha, beta, z_ids, z, counts):
     # both sparse: merge
     p = q = present = 0
@@ -35,7 +35,7 @@ def ewise_sparse(thread, threads, u_ids, u, v_ids, v, alpha, beta, z_ids, z, cou
     counts[0] = present
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def ewise(thread, threads, u_bits, u, v_bits, v, alpha, beta, z_bits, z):
     # by position; no bits mean that every position holds an entry
     if u_bits.size == 0 and v_bits.size == 0:

@@ -6,9 +6,6 @@
 # `distance`, n x n and flat, holds lengths and becomes distances; `parents`, where it is wanted,
 # the vertex before the last. No preamble but the header.
 
-# what only other kernels call needs no way in from Python: half of the time to compile
-inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
 
 @inner
 def tile(distance, parents, wants, rows, columns, stations, n, size):
@@ -78,7 +75,7 @@ def apart(distance, rows, columns, stations, n, size):
             k += np.uint64(4)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def floyd_warshall(thread, threads, sync, distance, parents, wants, n, size):
     blocks = (n + size - 1) // size
     for b in range(blocks):

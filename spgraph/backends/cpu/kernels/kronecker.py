@@ -2,7 +2,7 @@
 # Preamble: op, VALUES (without them, only the column ids are written).
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def kronecker(
     thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, b_ptr, b_ids, b, b_keep, ncols,
     z_ptr, z_ids, z,

@@ -2,7 +2,7 @@
 # Preamble: f(value, i, j, scalar).
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def matrix_apply(thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, scalar, z):
     while True:
         chunk = atomic_add(ticket, 0, 1)

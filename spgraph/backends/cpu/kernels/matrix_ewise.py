@@ -3,13 +3,13 @@
 # i, j), VALUES (without them, only the column ids are written).
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def alike(m, n):
     """Whether stepping through m and n ids beats looking the fewer up among the others."""
     return m <= np.uint64(16) * n and n <= np.uint64(16) * m
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def count_common(thread, threads, bounds, ticket, a_ptr, a_ids, b_ptr, b_ids, sizes):
     # sizes[i + 1] = how many columns both rows i hold
     one = np.uint64(1)
@@ -48,7 +48,7 @@ def count_common(thread, threads, bounds, ticket, a_ptr, a_ids, b_ptr, b_ids, si
             sizes[i + 1] = common
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def ewise_intersection(
     thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, b_ptr, b_ids, b, b_keep,
     z_ptr, z_ids, z,
@@ -78,7 +78,7 @@ def ewise_intersection(
                 q += np.uint64(y <= x)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def ewise_union(
     thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, b_ptr, b_ids, b, b_keep,
     alpha, beta, z_ptr, z_ids, z,

@@ -2,7 +2,7 @@
 # Preamble: none.
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def take_rows(thread, threads, bounds, ticket, a_ptr, rows, z_ptr, source, target):
     # row r of target is row rows[r] of source
     while True:
@@ -16,7 +16,7 @@ def take_rows(thread, threads, bounds, ticket, a_ptr, rows, z_ptr, source, targe
                 target[k + s] = source[start + s]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def count_columns(thread, threads, bounds, ticket, a_ptr, a_ids, rows, wanted, sizes):
     # sizes[r + 1] = how many entries row rows[r] (no rows: r) has in columns whose bit is set
     low = np.uint64(31)
@@ -33,7 +33,7 @@ def count_columns(thread, threads, bounds, ticket, a_ptr, a_ids, rows, wanted, s
             sizes[r + 1] = found
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def take_columns(
     thread, threads, bounds, ticket, a_ptr, a_ids, a, rows, target_of, z_ptr, z_ids, z
 ):

@@ -2,7 +2,7 @@
 # Preamble: f(value, i, j, scalar).
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def matrix_select(thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, scalar, flags, sizes):
     # flags[p] = whether entry p is selected, sizes[i + 1] = how many of row i are
     while True:
@@ -18,7 +18,7 @@ def matrix_select(thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, scal
             sizes[i + 1] = selected
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def compress(thread, threads, bounds, ticket, a_ptr, flags, z_ptr, source, target):
     # the flagged elements of source; no branch on a flag, which would be guessed wrong
     while True:

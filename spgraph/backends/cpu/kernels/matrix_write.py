@@ -2,7 +2,7 @@
 # Preamble: place(ids, low, high, wanted).
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def matrix_allowed(
     thread, threads, bounds, ticket, a_ptr, a_ids, m_ptr, m_ids, m, m_keep, complement, flags, sizes
 ):

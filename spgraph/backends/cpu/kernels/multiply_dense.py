@@ -5,7 +5,7 @@
 NARROW = np.uint64(4)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def multiply_dense(
     thread, threads, a_indptr, a_indices, a, a_keep, x, stride, rows, splits, width, block, ticket,
     z,

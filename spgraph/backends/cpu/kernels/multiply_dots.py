@@ -16,7 +16,7 @@ BIT = np.uint64(1)
 HALVING = 4
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def search_cost(length, other):
     """What it costs to search for each column of one row in the other, in columns streamed."""
     short = min(length, other)
@@ -28,7 +28,7 @@ def search_cost(length, other):
     return HALVING * short * halvings
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def multiply_dots(
     thread, threads, a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr,
     m_indices, splits, rows, ticket, all_bits, all_values, counts, lengths, columns, z,

@@ -16,7 +16,7 @@ LOW = np.uint64(63)
 BIT = np.uint64(1)
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def bits_set(word):
     """How many bits of a 64-bit word are set; compiled to one instruction."""
     word = word - ((word >> BIT) & np.uint64(0x5555555555555555))
@@ -27,7 +27,7 @@ def bits_set(word):
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def holds(indices, first, last, j):
     """Whether j is among the ascending indices[first:last]."""
     stop = last
@@ -40,13 +40,13 @@ def holds(indices, first, last, j):
     return first < last and np.uint64(indices[first]) == j
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def one_value(thread, threads, a, b, z):
     # the sum of any number of equal products, where the monoid is idempotent
     z[0] = add(IDENTITY, multiply(a[0], b[0], 0, 0, 0, 0))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def row_flops(thread, threads, splits, a_indptr, a_indices, b_indptr, flops):
     for i in range(splits[thread], splits[thread + 1]):
         sum_ = np.int64(0)
@@ -56,7 +56,7 @@ def row_flops(thread, threads, splits, a_indptr, a_indices, b_indptr, flops):
         flops[i] = sum_
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def multiply_rows(
     thread, threads, a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr,
     m_indices, flops, splits, offsets, ticket, all_bits, all_middle, all_top, all_met, all_ranks,
@@ -193,7 +193,7 @@ def multiply_rows(
             base = count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def join(thread, threads, offsets, lengths, places, ticket, columns, z, to_columns, to_z):
     # what the chunks left with gaps between, side by side
     while True:

@@ -2,7 +2,7 @@
 # (rows hold in-edges: the matrix is A's transpose; else out-edges), ISO, multiply.
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def parents(thread, threads, indptr, indices, values, value, bits, parts, parent):
     """This thread's rows, from parts[thread] on; -1 in `parent` stands for none."""
     full = bits.size == 0

@@ -16,8 +16,6 @@ CHUNK = 32768
 # what is summed over vertices
 CHANGE, LOST, SIZE, SUMS = 0, 1, 2, 3
 
-inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
 
 @inner
 def chunks_of(indptr, n):
@@ -85,7 +83,7 @@ def sum_row(indptr, indices, a, u, i):
 # `scale` and `restart` are as long as x, or one long and the same everywhere: then the mask before
 # them is 0, else -1. `sums` has two buffers, as what one iteration sums the next one reads. In the
 # end report = (iterations, last change).
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def power(
     thread, threads, sync, ticket, hops, norm, indptr, indices, a, scale_mask, scale, indptr2,
     indices2, a2, scale2_mask, scale2, x, z, u, u2, sums, factor, keep, jump, leak, restart_mask,

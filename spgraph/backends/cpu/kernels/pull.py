@@ -3,7 +3,7 @@
 # FULL.
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def word_at(indptr, rows, target):
     """The first word of 32 rows with `target` steps before it (each row and entry is one)."""
     low = 0
@@ -18,7 +18,7 @@ def word_at(indptr, rows, target):
     return low
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def pull(thread, threads, indptr, indices, a, u_bits, u, mask, invert, chunks, ticket, z_bits, z):
     rows = z.size
     steps = np.int64(indptr[rows]) + rows

@@ -2,7 +2,7 @@
 # columns name. Preamble: multiply, add, TERMINAL, TERMINAL_VALUE, ISO, FLIP, MASKED.
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def product(x, y, k, j):
     """The product of an entry x of u at k with the matrix entry y at (k, j)."""
     if FLIP:
@@ -10,13 +10,13 @@ def product(x, y, k, j):
     return multiply(x, y, 0, k, k, j)
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def sum_of_one(value):
     """The sum of one product: min and max drop NaN, alone as in company."""
     return value if TERMINAL == 1 else add(IDENTITY, value)
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def settled(value):
     """Whether adding to `value` changes nothing."""
     if TERMINAL == 1:
@@ -24,7 +24,7 @@ def settled(value):
     return TERMINAL == 2 and value == TERMINAL_VALUE
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def push(thread, threads, indptr, indices, a, ids, u, mask, invert, splits, z_bits, z):
     # every thread reads all rows but owns the columns from low to high, a multiple of 32: no atomic
     # operations, and the products of a position are added in the order of u whatever the number of
@@ -64,7 +64,7 @@ def push(thread, threads, indptr, indices, a, ids, u, mask, invert, splits, z_bi
                 z[np.uint64(j)] = add(z[np.uint64(j)], product(x, y, k, j))
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def slot_of(table, keys, j):
     """The slot that holds the position of j in keys, or the free one (-1) that would."""
     slots = np.uint64(table.size - 1)
@@ -75,7 +75,7 @@ def slot_of(table, keys, j):
     return slot
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def push_few(thread, threads, indptr, indices, a, ids, u, mask, invert, table, keys, z, counts):
     # few edges: a hash table of positions in (keys, z), so that no page of a vector of full length
     # is touched
@@ -102,7 +102,7 @@ def push_few(thread, threads, indptr, indices, a, ids, u, mask, invert, table, k
     counts[thread] = present
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def push_few_values(thread, threads, table, keys, z, wanted, values):
     # sorting the keys alone and looking their values up again beats sorting pairs
     for p in range(wanted.size):

@@ -2,7 +2,7 @@
 # Preamble: add, IDENTITY, TERMINAL, TERMINAL_VALUE.
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def entry(bits, u, i):
     """The entry at i, or the identity: a branch on the bit would be guessed wrong."""
     if bits.size == 0:
@@ -10,7 +10,7 @@ def entry(bits, u, i):
     return u[i] if (bits[i >> 5] >> np.uint32(i & 31)) & np.uint32(1) else IDENTITY
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def reduce(thread, threads, bits, u, width, partial):
     # one partial sum for every `width` positions (a multiple of 32), so that the order of the
     # additions does not depend on the number of threads; eight chains a partial sum hide the

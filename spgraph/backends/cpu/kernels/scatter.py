@@ -2,7 +2,7 @@
 # Preamble: op, cast (to the type of z).
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def scatter(thread, threads, ids, values, z_bits, z):
     # no bits: every position holds an entry
     for k in range(ids.size):

@@ -27,9 +27,6 @@ HEAVY = 16384
 # frontier edges that turning a bitmap back into a queue is worth
 STAY = 4096
 
-# what only other kernels call needs no way in from Python: half of the time to compile
-inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
 
 @inner
 def has_bit(bits, v):
@@ -299,7 +296,7 @@ def to_queue(frontier, fresh, first_word, last_word, queue, stage, state):
     hand_on(stage, held, queue, state)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def search(
     thread, threads, sync, graph, out, sources, source_values, findable, bitmaps, queues, stages,
     state, direction, max_depth, trace

@@ -2,7 +2,7 @@
 # Preamble: op, cast (to the type of z).
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def fold(thread, threads, starts, values, has_first, first, z):
     # group g starts from first[g] where has_first[g] (no flags: nowhere), else from its own first
     # value

@@ -2,7 +2,7 @@
 # Preamble: f(value, index, scalar).
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def select_sparse(thread, threads, ids, u, scalar, z_ids, z, counts):
     present = 0
     for p in range(ids.size):
@@ -13,7 +13,7 @@ def select_sparse(thread, threads, ids, u, scalar, z_ids, z, counts):
     counts[0] = present
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def select(thread, threads, bits, u, scalar, z_bits, z):
     total = z_bits.size
     for w in range(total * thread // threads, total * (thread + 1) // threads):

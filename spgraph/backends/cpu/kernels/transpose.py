@@ -3,7 +3,7 @@
 # Preamble: VALUES (without them, only ids are moved).
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def transpose(
     thread, threads, bounds, ptr, ids, a, shift, counts, starts, rows, columns, values, ticket,
     z_ptr, z_ids, z, sync,

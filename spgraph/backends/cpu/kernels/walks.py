@@ -20,9 +20,6 @@ ARITY = 4
 # what a cycle may be below zero by rounding
 SLACK = 1e-15
 
-# what only other kernels call needs no way in from Python: half of the time to compile
-inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
 
 @inner
 def rise(keys, heap, place, hole, key, v):
@@ -90,7 +87,7 @@ def offer(
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def shortest(
     thread, threads, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices, t_values,
     keep, both, limit, distance, parents, origins, wants, roots, all_keys, heaps, places
@@ -205,7 +202,7 @@ def unstable(indptr, indices, values, keep, reached):
     return False
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def relax(
     thread, threads, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices, t_values,
     keep, both, distance, parents, failed, lasts, queues, marks, colours
@@ -263,7 +260,7 @@ def relax(
                 break
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def breadth_first(
     thread, threads, start, indptr, indices, t_indptr, t_indices, both, order, parent, counts
 ):
@@ -297,7 +294,7 @@ def breadth_first(
     counts[0] = count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def strong(thread, threads, indptr, indices, label, root, at, path, counts):
     """The strong component of every vertex, numbered as they are completed, counts[0] of them:
     Tarjan's walk as Pearce has it.
@@ -359,7 +356,7 @@ def strong(thread, threads, indptr, indices, label, root, at, path, counts):
     counts[0] = n - number
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def lengths(thread, threads, graph, parents, n, missing, distance, chains, stamps, failed):
     """distance[i, j]: the sum of the edges along parents[i] from j back to i, or to where they end;
     `missing` where there is none. failed[0] = 1 where they lead around a cycle or out of the graph.
@@ -400,7 +397,7 @@ def lengths(thread, threads, graph, parents, n, missing, distance, chains, stamp
                 distance[row + j] = missing
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def spanning(thread, threads, indptr, indices, values, keep, kept, heads, tails, edges, best, root):
     """kept[e] = 1 for the edges of the spanning forest of least weight; of equal weights the first
     counts as less, and NaN as more than all.

@@ -3,7 +3,7 @@
 # under replace. Preamble: combine(w, t) in the type of w, cast (to it), ACCUM.
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def write_sparse(thread, threads, w_ids, w, t_ids, t, mask, invert, replace, z_ids, z, counts):
     # both sparse: merge into new arrays
     p = q = present = 0
@@ -31,7 +31,7 @@ def write_sparse(thread, threads, w_ids, w, t_ids, t, mask, invert, replace, z_i
     counts[0] = present
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def write(thread, threads, w_bits, w, t_bits, t, mask, invert, replace, z_bits):
     # by position, values in place; no bits mean that every position holds an entry
     every = np.uint32(0xFFFFFFFF)
@@ -60,7 +60,7 @@ def write(thread, threads, w_bits, w, t_bits, t, mask, invert, replace, z_bits):
                 w[i] = cast(t[i])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def write_few(thread, threads, cleared, t_ids, t, mask, invert, w_bits, w, counts):
     # a sparse t into w by position, all in place: first the cleared positions lose their entries
     change = 0

@@ -1,0 +1,149 @@
+# What every vertex is worth to the shortest paths from each of many sources: every thread takes a
+# source for itself, and finds its levels, too. `levels` is that search alone.
+# Preamble: PATHS (False: levels only), EXTENDED, FIRST_HIT, pull_pays, and dependencies_steps.py.
+
+
+@inner
+def find_by_push(indptr, indices, level, order, first, last, depth, here, there):
+    """The vertices of level `depth` by the edges of order[first:last], and their paths; where they
+    end in `order`.
+    """
+    found = last
+    for i in range(first, last):
+        u = np.uint64(order[i])
+        x = here[u] if PATHS else 0.0
+        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
+            v = np.uint64(indices[e])
+            if level[v] < 0:
+                level[v] = depth
+                order[found] = v
+                found += 1
+                if PATHS:
+                    there[v] = x
+            elif PATHS and level[v] == depth:
+                there[v] += x
+    return found
+
+
+@inner
+def find_by_pull(t_indptr, t_indices, level, order, last, depth):
+    """The same by the in-edges of the vertices that have no level, without their paths."""
+    found = last
+    for v in range(np.uint64(level.size)):
+        if level[v] >= 0:
+            continue
+        for e in range(np.uint64(t_indptr[v]), np.uint64(t_indptr[v + np.uint64(1)])):
+            if level[np.uint64(t_indices[e])] == depth - 1:
+                level[v] = depth
+                order[found] = v
+                found += 1
+                break
+    return found
+
+
+@inner
+def count_edges(indptr, order, first, last):
+    edges = np.int64(0)
+    for i in range(first, last):
+        v = np.uint64(order[i])
+        edges += np.int64(indptr[v + np.uint64(1)]) - np.int64(indptr[v])
+    return edges
+
+
+@inner
+def find(
+    indptr, indices, t_indptr, t_indices, symmetric, source, level, order, rungs, paths, exponents,
+    tickets
+):  # fmt: skip
+    """All levels from a source by one thread, and the paths to them; how many levels there are."""
+    n, m = level.size, indices.size
+    for v in range(n):
+        level[v] = -1
+        if PATHS:
+            paths[0, v], paths[1, v] = 0.0, 0.0
+    level[source] = 0
+    order[0] = source
+    if PATHS:
+        paths[0, source] = 1.0
+    rungs[0, START], rungs[0, OUT], rungs[0, IN] = 0, 0, 0
+    first, last, depth, pulled = np.int64(0), np.int64(1), 0, False
+    while first < last:
+        out_edges = count_edges(indptr, order, first, last)
+        in_edges = out_edges if symmetric else count_edges(t_indptr, order, first, last)
+        rungs[depth + 1, START] = last
+        rungs[depth + 1, OUT] = rungs[depth, OUT] + out_edges
+        rungs[depth + 1, IN] = rungs[depth, IN] + in_edges
+        if PATHS and depth > 0 and (pulled or EXTENDED):
+            count_paths(
+                *(0, 1, indptr, indices, t_indptr, t_indices, level, order, rungs, depth, False),
+                *(tickets, paths, exponents),
+            )
+        depth += 1
+        # out-edges of open vertices are their in-edges only in a symmetric graph
+        open_edges = m - rungs[depth, OUT] if symmetric else m
+        pulled = pull_pays(float(out_edges), float(n - last), float(open_edges), float(m))
+        if pulled:
+            found = find_by_pull(t_indptr, t_indices, level, order, last, depth)
+        else:
+            found = find_by_push(
+                *(indptr, indices, level, order, first, last, depth),
+                *(paths[(depth - 1) & 1], paths[depth & 1]),
+            )
+        first, last = last, found
+    return depth
+
+
+@kernel
+def apart(
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, symmetric, sources, all_level,
+    all_order, all_rungs, all_paths, all_exponents, all_share, all_share_exponents, score, overflow
+):  # fmt: skip
+    level, order, rungs = all_level[thread], all_order[thread], all_rungs[thread]
+    paths, exponents = all_paths[thread], all_exponents[thread]
+    share, share_exponents = all_share[thread], all_share_exponents[thread]
+    tickets = rungs[0]  # nobody takes one
+    n = level.size
+    for begin in range(0, sources.size, threads):
+        k = begin + thread
+        if k < sources.size:
+            levels = find(
+                *(indptr, indices, t_indptr, t_indices, symmetric, sources[k]),
+                *(level, order, rungs, paths, exponents, tickets),
+            )
+            for v in range(n):
+                share[0, v], share[1, v] = 0.0, 0.0
+            most = 0.0
+            for d in range(levels - 1, 0, -1):
+                here = carry_shares(
+                    *(0, 1, sync, indptr, indices, t_indptr, t_indices, level, order, rungs, d),
+                    *(levels, False, tickets, paths, exponents, share, share_exponents),
+                )
+                most = max(most, here)
+            if not most <= MOST:
+                overflow[k] = 1
+        barrier(sync, threads)
+        # in the order of the sources, however many threads there are
+        for j in range(begin, min(begin + threads, sources.size)):
+            if overflow[j] == 0:
+                there, found = all_level[j - begin], all_paths[j - begin]
+                for v in range(n * thread // threads, n * (thread + 1) // threads):
+                    if there[v] > 0:
+                        score[v] += found[1 - (there[v] & 1), v]
+        barrier(sync, threads)
+
+
+@kernel
+def levels(
+    thread, threads, indptr, indices, t_indptr, t_indices, symmetric, sources, ticket, all_order,
+    all_rungs, found
+):  # fmt: skip
+    order, rungs = all_order[thread], all_rungs[thread]
+    none = np.empty((2, 0))
+    while True:
+        k = atomic_add(ticket, 0, 1)
+        if k >= sources.size:
+            break
+        find(
+            *(indptr, indices, t_indptr, t_indices, symmetric, sources[k]),
+            *(found[k], order, rungs, none, none, ticket),
+        )
