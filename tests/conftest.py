@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 from functools import cache
@@ -34,6 +35,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, missing in (("gpu", no_gpu), ("mpi", no_mpi)):
             if item.get_closest_marker(marker) and missing():
                 item.add_marker(pytest.mark.skip(reason=missing()))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector what lives until the end, modules and thousands of tests, and let it look
+    less often: compilers make much, and little that is garbage.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @cache

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,16 @@ def unary_is_real(name: str) -> bool:
     return getattr(unary, name).resolve("int64").result == REAL[1]
 
 
+# What the Python texts are compiled in. Scalar functions are called by `entry` alone: ways into
+# them from Python and C would take half of the time to compile.
+SCOPE: dict[str, Any] = {
+    "np": np,
+    "math": math,
+    "njit": partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True),
+    "entry": njit(error_model="numpy", no_cfunc_wrapper=True),
+}
+
+
 def kernel(
     functions: Sequence[Function], call: str, outputs: str
 ) -> tuple[str, dict[np.dtype[Any], list[int]]]:
@@ -209,7 +220,7 @@ def kernel(
         for row, number in enumerate(numbers)
     ]
     outputs += ", ".join(f"out_{dtype.name}" for dtype in rows)
-    head = f"@njit(error_model='numpy')\ndef run({outputs}):\n"
+    head = f"@entry\ndef run({outputs}):\n"
     return head + "    for t in range(a0.size):\n" + "".join(lines), rows
 
 
@@ -229,7 +240,7 @@ def numba_values(cases: Iterable[Case]) -> dict[str, np.ndarray]:
         count = len(functions[0].arguments)
         call = ", ".join(f"a{number}[t]" for number in range(count))
         text, rows = kernel(functions, call, "".join(f"a{number}, " for number in range(count)))
-        scope = {"np": np, "math": math, "njit": njit}
+        scope = dict(SCOPE)
         exec(
             "".join(f.define_python(f"f{number}") for number, f in enumerate(functions)) + text,
             scope,
@@ -238,7 +249,7 @@ def numba_values(cases: Iterable[Case]) -> dict[str, np.ndarray]:
         outputs = {
             dtype: np.empty((len(numbers), length), dtype) for dtype, numbers in rows.items()
         }
-        scope["run"](*group[0].samples, *outputs.values())  # type: ignore[operator]
+        scope["run"](*group[0].samples, *outputs.values())
         for dtype, numbers in rows.items():
             for row, number in enumerate(numbers):
                 found[group[number].label] = outputs[dtype][row]

@@ -414,8 +414,10 @@ def test_bucket_width() -> None:
         assert bucket_width(0.0, 1000, 1000, where) == 1.0  # never none
         assert bucket_width(3.0, 5, 0, where) > 0
     assert bucket_width(32.5, 1000, 32500, "cpu") == 4.0
-    # with many edges a vertex, a GPU finds its work in any bucket
-    assert bucket_width(32.5, 1000, 10**7, "cuda:0") == bucket_width(32.5, 1000, 10**6, "cuda:0")
+    # a GPU takes a road network in wide buckets; with many edges a vertex, it finds its work in any
+    steps = [bucket_width(1.0, 1000, 1000 * degree, "cuda:0") for degree in (2, 4, 8, 32, 64, 700)]
+    assert steps[:2] == [60.0, 60.0] and 1.0 < steps[2] < 2.0
+    assert 0.15 < steps[4] < steps[3] < 0.25 and 0.08 < steps[5] < 0.11
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pathlib
 import stat
@@ -58,12 +59,12 @@ def test_second_process_compiles_nothing(tmp_path: pathlib.Path) -> None:
 def test_an_edited_kernel_is_compiled_anew(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "@njit(nogil=True, cache=True)\ndef kernel(thread, threads, z):\n    z[0] = NUMBER\n"
+    text = "@kernel\ndef fill(thread, threads, z):\n    z[0] = NUMBER\n"
     monkeypatch.setattr(jit, "KERNELS", tmp_path)
     z = np.zeros(1)
     for number in (1, 2):
         (tmp_path / "given.py").write_text(text.replace("NUMBER", f"{number} + OFFSET"))
-        jit.module.__wrapped__("given", "OFFSET = 10").kernel(0, 1, z)
+        jit.module.__wrapped__("given", "OFFSET = 10").fill(0, 1, z)
         assert z[0] == number + 10
 
 
@@ -148,6 +149,23 @@ def test_an_error_in_a_worker_reaches_the_caller() -> None:
     with pytest.raises(ZeroDivisionError, match="in the worker"):
         jit.launch(kernel, 2)
     jit.launch(kernel, 1)
+
+
+def test_the_collector_rests_while_a_kernel_is_compiled() -> None:
+    class Kernel:
+        def __init__(self) -> None:
+            self.signatures: list[bool] = []
+
+        def __call__(self, thread: int, threads: int, known: bool) -> None:
+            assert gc.isenabled() == known
+            self.signatures.append(known)
+            raise ZeroDivisionError
+
+    kernel = Kernel()
+    for known in (False, True):
+        with pytest.raises(ZeroDivisionError):
+            jit.launch(kernel, 1, known)
+        assert gc.isenabled()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.mpi
 @pytest.mark.parametrize(
     ("processes", "runs"),
     [
-        (2, "operations:2:edges algorithms:2:edges inputs:2 operations:4:own few:4:random"),
+        (2, "algorithms:2:edges inputs:2 operations:4:own few:4:random"),
         (4, "operations:4:random few:4:random inputs:4"),
     ],
 )

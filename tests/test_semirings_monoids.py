@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import semirings_cases as sc
-from numba import njit
 
 import spgraph.semirings as semirings
 from spgraph.errors import DomainMismatch
@@ -119,7 +118,7 @@ def tables(dtype: np.dtype[Any]) -> dict[str, tuple[np.ndarray, np.ndarray, np.n
     """
     names = [param.values[0] for param in PAIRS if param.values[1] == dtype]
     text = "".join(typed(name, dtype).define_python(f"f{row}") for row, name in enumerate(names))
-    text += "@njit(error_model='numpy')\ndef run(v, pairs, left, right):\n"
+    text += "@entry\ndef run(v, pairs, left, right):\n"
     text += "    for i in range(v.size):\n        for j in range(v.size):\n"
     text += "".join(
         f"            pairs[{row}, i, j] = f{row}(v[i], v[j])\n" for row in range(len(names))
@@ -128,7 +127,7 @@ def tables(dtype: np.dtype[Any]) -> dict[str, tuple[np.ndarray, np.ndarray, np.n
     for row in range(len(names)):
         text += f"                left[{row}, i, j, k] = f{row}(f{row}(v[i], v[j]), v[k])\n"
         text += f"                right[{row}, i, j, k] = f{row}(v[i], f{row}(v[j], v[k]))\n"
-    scope = {"np": np, "math": math, "njit": njit}
+    scope = dict(sc.SCOPE)
     exec(text, scope)
     values = sample(dtype)
     size, count = len(values), len(names)
@@ -137,7 +136,7 @@ def tables(dtype: np.dtype[Any]) -> dict[str, tuple[np.ndarray, np.ndarray, np.n
         np.empty((count, size, size, size), dtype),
         np.empty((count, size, size, size), dtype),
     )
-    scope["run"](values, pairs, left, right)  # type: ignore[operator]
+    scope["run"](values, pairs, left, right)
     return {name: (pairs[row], left[row], right[row]) for row, name in enumerate(names)}
 
 

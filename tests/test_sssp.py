@@ -184,7 +184,7 @@ def test_huge_weights(device: str) -> None:
     for weights in (np.array([top - 9, 9]), np.array([2**62, 2**62]), np.array([2**63], np.uint64)):
         with pytest.raises(OverflowError, match="float64"):
             sssp(path(weights).to(device), 0)
-    small = path(np.array([100, 100, 127], np.int8)).to(device)
+    small = path(np.array([100, 100, 127], np.uint8)).to(device)
     assert sssp(small, 0).distance.to_numpy().tolist() == [0, 100, 200, 327]
     big = np.finfo(np.float32).max
     found = sssp(path(np.array([big, big, 1], np.float32)).to(device), 0)
