@@ -38,12 +38,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Spare the collector what lives until the end, modules and thousands of tests, and let it look
-    less often: compilers make much, and little that is garbage.
-    """
+    """Spare the collector what lives until the end: modules, and thousands of tests."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
 
 
 @cache
