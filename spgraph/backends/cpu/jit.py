@@ -171,13 +171,18 @@ def launch(kernel: Callable[..., Any], threads: int, *arguments: Any) -> None:
     """Run kernel(thread, threads, *arguments) once on each of `threads` threads, and return when
     all have.
     """
-    if gc.isenabled() and not getattr(kernel, "signatures", True):
-        # compiled now: an eighth of the time would go into the search for garbage
-        gc.disable()
-        try:
-            return launch(kernel, threads, *arguments)
-        finally:
-            gc.enable()
+    if getattr(kernel, "signatures", True) or not gc.isenabled():
+        _run(kernel, threads, *arguments)
+        return
+    # compiled now: an eighth of the time would go into the search for garbage
+    gc.disable()
+    try:
+        _run(kernel, threads, *arguments)
+    finally:
+        gc.enable()
+
+
+def _run(kernel: Callable[..., Any], threads: int, *arguments: Any) -> None:
     if threads == 1:
         kernel(0, 1, *arguments)
         return
