@@ -154,11 +154,11 @@ def test_an_error_in_a_worker_reaches_the_caller() -> None:
 def test_the_collector_rests_while_a_kernel_is_compiled() -> None:
     class Kernel:
         def __init__(self) -> None:
-            self.signatures: list[bool] = []
+            self.overloads: list[bool] = []
 
         def __call__(self, thread: int, threads: int, known: bool) -> None:
             assert gc.isenabled() == known
-            self.signatures.append(known)
+            self.overloads.append(known)
             raise ZeroDivisionError
 
     kernel = Kernel()

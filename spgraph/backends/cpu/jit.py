@@ -171,7 +171,7 @@ def launch(kernel: Callable[..., Any], threads: int, *arguments: Any) -> None:
     """Run kernel(thread, threads, *arguments) once on each of `threads` threads, and return when
     all have.
     """
-    if getattr(kernel, "signatures", True) or not gc.isenabled():
+    if getattr(kernel, "overloads", True) or not gc.isenabled():
         _run(kernel, threads, *arguments)
         return
     # compiled now: an eighth of the time would go into the search for garbage
