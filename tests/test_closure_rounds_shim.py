@@ -17,7 +17,7 @@ from spgraph.backends.cuda import closure_rounds as kernels
 from spgraph.backends.cuda import jit
 from spgraph.backends.cuda.closure_peers import program
 from spgraph.containers import Matrix, Vector
-from spgraph.distributed import LocalCommunicator, closure_rounds
+from spgraph.distributed import LocalCommunicator, closure_rounds, mail
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import min_plus, monoid
 
@@ -152,7 +152,7 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     G = spread(made.A, THIRDS)
     cuda_host_shim.install(monkeypatch)
     monkeypatch.setattr(LocalCommunicator, "processes", 2)
-    monkeypatch.setattr(closure_rounds.Rounds, "wait", None)
+    monkeypatch.setattr(mail, "waited", None)
     assert run(G, made.v, DISTANCES, 9) == expected("skewed both", CASES["distance"])
 
 

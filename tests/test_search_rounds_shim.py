@@ -14,7 +14,7 @@ import test_search_peers_shim as graphs
 
 import spgraph as sg
 from spgraph.backends.cuda import jit, search_rounds
-from spgraph.distributed import LocalCommunicator, rounds
+from spgraph.distributed import LocalCommunicator, mail, rounds
 from spgraph.semirings import min_secondi
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
@@ -135,7 +135,7 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_host_shim.install(monkeypatch)
     level, parent = graphs.breadth_first(S, sources, np.arange(S.shape[0]), NEVER)
     monkeypatch.setattr(LocalCommunicator, "processes", 2)
-    monkeypatch.setattr(rounds.Rounds, "wait", None)
+    monkeypatch.setattr(mail, "waited", None)
     for direction in ("auto", "push", "pull"):
         got, given, _ = run(G, sources, True, direction, NEVER)
         np.testing.assert_array_equal(got, level)

@@ -14,7 +14,6 @@ rmat_n24_32 (9.8, 7.2; 394), at 1.2 relaxations an edge.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,8 +40,9 @@ from spgraph.backends.cuda.closure_rounds import (
     counts_of,
 )
 from spgraph.containers import Vector
-from spgraph.containers.arrays import import_cupy, is_cuda, on_device
+from spgraph.containers.arrays import on_device
 from spgraph.distributed import peers
+from spgraph.distributed.mail import counted, host_memory
 from spgraph.distributed.vector import DistributedVector
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
@@ -51,7 +51,6 @@ CROWD = 1 << 19  # edges in a block's queue from which on it hears of others bef
 # a cut begins at a queue of so many edges and this part of all; so often at most
 CUT_EDGES, CUT_SHARE, CUTS = 1 << 21, 20, 3
 THIN = 1 << 23  # after the bulk: edges of a round below which buckets grow wider
-POLL = 0.05  # seconds between two looks for failures
 
 
 def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
@@ -265,30 +264,7 @@ class Rounds:
 
     def counts(self) -> np.ndarray:
         """What the kernels of this round have counted, a row for each of all blocks."""
-        if self.communicator.processes == 1:
-            return self.wait()
-        number = self.mail.shape[1]
-        every = self.communicator.all_gather(
-            [block.counts for block in self.blocks], sizes=[number] * self.communicator.blocks
-        )
-        return self.communicator.fetch(every)[0].reshape(-1, number)
-
-    def wait(self) -> np.ndarray:
-        """The counts of the local blocks, when their kernels have written them to the host."""
-        mark, looked = self.round & 0xFFFF, time.monotonic()
-        while ((self.mail & 0xFFFF) != mark).any():
-            if time.monotonic() - looked > POLL:
-                self.check()
-                looked = time.monotonic()
-        return self.mail >> 16
-
-    def check(self) -> None:
-        """Raise where the counts will not come."""
-        self.communicator.check()
-        for block in self.blocks:
-            if is_cuda(block.given):
-                with block.given.device:
-                    _ = import_cupy().cuda.get_current_stream().done  # or what a kernel has met
+        return counted(self.mail, self.round, self.blocks, self.communicator)
 
 
 def beyond(best: Any, delta: Any, sign: int, dtype: np.dtype) -> Any:
@@ -298,13 +274,3 @@ def beyond(best: Any, delta: Any, sign: int, dtype: np.dtype) -> Any:
         return np.nextafter(best, dtype.type(sign * np.inf)) if limit == best else limit
     ends = np.iinfo(dtype)
     return dtype.type(min(max(int(best) + sign * max(int(delta), 1), ends.min), ends.max))
-
-
-def host_memory(shape: tuple[int, int], array: Any) -> np.ndarray:
-    """Words of the host, zero, which kernels on every device may write."""
-    if not is_cuda(array):
-        return np.zeros(shape, np.int64)
-    memory = import_cupy().cuda.alloc_pinned_memory(8 * shape[0] * shape[1])
-    made = np.frombuffer(memory, np.int64, shape[0] * shape[1]).reshape(shape)
-    made[:] = 0
-    return made

@@ -33,9 +33,10 @@ from spgraph.backends.cuda.contract import Forest
 from spgraph.backends.cuda.search_peers import address
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import Array, array_module, index_dtype, on_device
-from spgraph.distributed import peers, rounds
+from spgraph.distributed import peers
 from spgraph.distributed.exchange import made, route
 from spgraph.distributed.home import home_of
+from spgraph.distributed.mail import POLL, host_memory
 from spgraph.distributed.placement import Placement
 from spgraph.distributed.vector import DistributedVector
 
@@ -120,7 +121,7 @@ class Giant:
         for device in placement.devices:
             with on_device(device) as xp:
                 self.places.append(xp.asarray([address(array) for array in self.messages]))
-        self.mail = rounds.host_memory(len(rows), rows[0].nonempty)[:, 0]
+        self.mail = host_memory((len(rows), 1), rows[0].nonempty)[:, 0]
         self.lock = threading.Lock()
         self.round = 0
 
@@ -128,7 +129,7 @@ class Giant:
         """Whether the labels are void, when all blocks have said so to the host."""
         looked = time.monotonic()
         while (self.mail >> 1 != self.round).any():
-            if time.monotonic() - looked > rounds.POLL:
+            if time.monotonic() - looked > POLL:
                 for device in placement.devices:
                     with on_device(device) as xp:
                         _ = xp.cuda.get_current_stream().done  # or what a kernel has met

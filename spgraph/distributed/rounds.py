@@ -24,8 +24,9 @@ from spgraph.backends.cuda.search_rounds import (
     looked_at,
 )
 from spgraph.containers import Vector
-from spgraph.containers.arrays import array_module, device_of, import_cupy, is_cuda, on_device
+from spgraph.containers.arrays import array_module, device_of, on_device
 from spgraph.distributed import peers
+from spgraph.distributed.mail import counted, host_memory
 from spgraph.distributed.vector import DistributedVector
 from spgraph.semirings import TypedSemiring
 
@@ -36,7 +37,6 @@ PUSH_STEP, PUSH_STEP_HUBS = 2.0, 4.0
 STAY = 65536  # frontier edges that turning a bitmap into a queue is worth
 FEW = 4096  # edges of a block's frontier that always travel as a list
 FOLD = 1 << 25  # bytes of bitmaps that each block may get to spare one of two exchanges
-POLL = 0.05  # seconds between two looks for failures
 
 
 def search(
@@ -113,7 +113,7 @@ class Rounds:
         if T is not None:
             rows, counts = zip(*self.looked_at(graph), strict=True)
             self.findable = placement.total(counts)
-        self.mail = host_memory(len(graph.blocks), graph.blocks[0].indptr)
+        self.mail = host_memory((len(graph.blocks), COUNTS), graph.blocks[0].indptr)
         self.round = 0
         self.blocks = placement.map(
             lambda k, arrays: Block(
@@ -262,36 +262,4 @@ class Rounds:
 
     def counts(self) -> np.ndarray:
         """What the kernels of this round have counted, a row for each of all blocks."""
-        if self.communicator.processes == 1:
-            return self.wait()
-        every = self.communicator.all_gather(
-            [block.counts for block in self.blocks], sizes=[COUNTS] * self.communicator.blocks
-        )
-        return self.communicator.fetch(every)[0].reshape(-1, COUNTS)
-
-    def wait(self) -> np.ndarray:
-        """The counts of the local blocks, when their kernels have written them to the host."""
-        mark, looked = self.round & 0xFFFF, time.monotonic()
-        while ((self.mail & 0xFFFF) != mark).any():
-            if time.monotonic() - looked > POLL:
-                self.check()
-                looked = time.monotonic()
-        return self.mail >> 16
-
-    def check(self) -> None:
-        """Raise where the counts will not come."""
-        self.communicator.check()
-        for block in self.blocks:
-            if is_cuda(block.given):
-                with block.given.device:
-                    _ = import_cupy().cuda.get_current_stream().done  # or what a kernel has met
-
-
-def host_memory(blocks: int, array: Any) -> np.ndarray:
-    """A row of COUNTS words for each block, which kernels on every device may write."""
-    if not is_cuda(array):
-        return np.zeros((blocks, COUNTS), np.int64)
-    memory = import_cupy().cuda.alloc_pinned_memory(8 * blocks * COUNTS)
-    made = np.frombuffer(memory, np.int64, blocks * COUNTS).reshape(blocks, COUNTS)
-    made[:] = 0
-    return made
+        return counted(self.mail, self.round, self.blocks, self.communicator)

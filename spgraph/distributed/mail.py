@@ -1,0 +1,62 @@
+"""What the kernels of a round tell the host: words of its memory that they write, each above 16
+bits of the round's number.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers.arrays import import_cupy, is_cuda
+from spgraph.distributed.communicators import Communicator
+
+POLL = 0.05  # seconds between two looks for failures
+
+
+def host_memory(shape: tuple[int, int], array: Any) -> np.ndarray:
+    """Words of the host, zero, which kernels on every device may write if `array` is on one."""
+    if not is_cuda(array):
+        return np.zeros(shape, np.int64)
+    memory = import_cupy().cuda.alloc_pinned_memory(8 * shape[0] * shape[1])
+    made = np.frombuffer(memory, np.int64, shape[0] * shape[1]).reshape(shape)
+    made[:] = 0
+    return made
+
+
+def counted(
+    mail: np.ndarray, round_: int, blocks: Sequence[Any], communicator: Communicator
+) -> np.ndarray:
+    """What the kernels of a round have counted, a row for each of all blocks: those of one process
+    come as `mail`, a row a block; those of several as arrays, the `counts` of the local `blocks`.
+    """
+    if communicator.processes == 1:
+        return waited(mail, round_, blocks, communicator)
+    number = mail.shape[1]
+    every = communicator.all_gather(
+        [block.counts for block in blocks], sizes=[number] * communicator.blocks
+    )
+    return communicator.fetch(every)[0].reshape(-1, number)
+
+
+def waited(
+    mail: np.ndarray, round_: int, blocks: Sequence[Any], communicator: Communicator
+) -> np.ndarray:
+    """The counts of the local blocks, when their kernels have written them to the host."""
+    mark, looked = round_ & 0xFFFF, time.monotonic()
+    while ((mail & 0xFFFF) != mark).any():
+        if time.monotonic() - looked > POLL:
+            check(blocks, communicator)
+            looked = time.monotonic()
+    return mail >> 16
+
+
+def check(blocks: Sequence[Any], communicator: Communicator) -> None:
+    """Raise where the counts will not come."""
+    communicator.check()
+    for block in blocks:
+        if is_cuda(block.given):
+            with block.given.device:
+                _ = import_cupy().cuda.get_current_stream().done  # or what a kernel has met
