@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse
 
 from spgraph.backends import cpu, cuda
-from spgraph.backends.cpu import jit
+from spgraph.backends.cpu import pool
 from spgraph.backends.cuda import jit as cuda_jit
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import index_dtype
@@ -40,7 +40,7 @@ class Place(NamedTuple):
     module: ModuleType
     device: str
     shapes: list[tuple[int, int]]
-    jit: ModuleType
+    launcher: ModuleType
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """The backend's function of that name, over containers that live on the CPU."""
@@ -99,13 +99,13 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     kind, _, threads = request.param.partition("-")
     if kind == "cpu":
         request.getfixturevalue("three_workers")
-        monkeypatch.setattr(jit, "threads_for", lambda work: int(threads))
+        monkeypatch.setattr(pool, "threads_for", lambda work: int(threads))
     elif kind == "shim":
         shim.install(monkeypatch)
     # on the shim every block of a launch costs as much as one of these matrices on the CPU
     shapes = SHAPES[1::2] if kind == "shim" else SHAPES
     if kind == "cpu":
-        yield Place(cpu, "cpu", shapes, jit)
+        yield Place(cpu, "cpu", shapes, pool)
     else:
         yield Place(cuda, "cuda" if kind == "cuda" else "cpu", shapes, cuda_jit)
 
@@ -114,11 +114,11 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def three_workers() -> Iterator[None]:
     """Workers for launches of three threads, which wait for each other, on any machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jit, "processors", lambda: 3)
-        jit._workers.cache_clear()
+        patch.setattr(pool, "processors", lambda: 3)
+        pool._workers.cache_clear()
         yield
-        jit._workers()[1].shutdown()
-        jit._workers.cache_clear()
+        pool._workers()[1].shutdown()
+        pool._workers.cache_clear()
 
 
 # --- matrices as dictionaries ---------------------------------------------------------------------
@@ -344,7 +344,7 @@ def test_failed_write_changes_nothing(backend: Place, monkeypatch: pytest.Monkey
     chance = np.random.default_rng(16)
     out, t = draw(chance, (13, 13), INT32), draw(chance, (13, 13), INT64)
     M = draw(chance, (13, 13), INT32)
-    before, launch = entries(out), backend.jit.launch
+    before, launch = entries(out), backend.launcher.launch
     there = out.to(backend.device)
     arrays = there.indptr, there.indices, there.values
     left = 0
@@ -356,7 +356,7 @@ def test_failed_write_changes_nothing(backend: Place, monkeypatch: pytest.Monkey
             raise MemoryError
         launch(*arguments)
 
-    monkeypatch.setattr(backend.jit, "launch", failing)
+    monkeypatch.setattr(backend.launcher, "launch", failing)
     for launches in range(20):
         left = launches
         try:

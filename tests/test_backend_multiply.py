@@ -25,7 +25,7 @@ from test_backend_matrices import (  # noqa: F401
 )
 
 from spgraph import semirings
-from spgraph.backends.cpu import jit, multiply
+from spgraph.backends.cpu import multiply, pool
 from spgraph.containers import Mask, Matrix
 from spgraph.semirings import BinaryOp, Semiring, TypedSemiring, monoid
 
@@ -262,7 +262,7 @@ def test_buffers(mask: str, threads: int, buffer: int, monkeypatch: pytest.Monke
     coarsest bitmap.
     """
     monkeypatch.setattr(multiply, "BUFFER", buffer)
-    monkeypatch.setattr(jit, "threads_for", lambda work: threads)
+    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
     chance = np.random.default_rng(8)
     n, m, p = 60, 80, 300_000
     # the last rows hold most, so that what the first took tells little
@@ -329,7 +329,7 @@ def test_float_sums_do_not_depend_on_the_number_of_threads(
     X.values[:] = chance.random(X.nvals)
     results = []
     for threads, buffer in ((1, 1 << 20), (2, 100), (3, 1 << 20)):
-        monkeypatch.setattr(jit, "threads_for", lambda work, threads=threads: threads)
+        monkeypatch.setattr(pool, "threads_for", lambda work, threads=threads: threads)
         monkeypatch.setattr(multiply, "BUFFER", buffer)
         results.append(
             (

@@ -26,7 +26,7 @@ from spgraph.algorithms.betweenness_centrality import betweenness_centrality
 from spgraph.algorithms.closeness_centrality import closeness_centrality
 from spgraph.algorithms.multi_source_bfs import multi_source_bfs
 from spgraph.backends import cpu, cuda
-from spgraph.backends.cpu import jit
+from spgraph.backends.cpu import pool
 from spgraph.containers.arrays import import_cupy
 from spgraph.distributed import LocalCommunicator
 from spgraph.errors import (
@@ -152,7 +152,7 @@ def test_fused_equals_composed(graph: str, device: str) -> None:
 @pytest.mark.parametrize("extended", [False, True])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_forms_and_thread_counts_agree(threads: int, extended: bool) -> None:
-    if threads > jit.processors():
+    if threads > pool.processors():
         pytest.skip("one processor")
     host = importlib.import_module("spgraph.backends.cpu.dependencies")
     for name in ("path", "star both", "sparse directed", "acyclic", "grid", "rmat 10"):
@@ -185,7 +185,7 @@ def test_threads_share_large_levels() -> None:
         sources = some_sources(A.nrows, 3).astype(np.int64)
         expected = np.zeros(A.nrows)
         assert not host._apart(A, A.T, sources, 1, expected, False).size
-        for threads in range(1, min(2, jit.processors()) + 1):
+        for threads in range(1, min(2, pool.processors()) + 1):
             for extended in (False, True):
                 score = np.zeros(A.nrows)
                 host._shared(A, A.T, sources, None, threads, score, extended)

@@ -67,14 +67,14 @@ def test_fused_equals_composed(name: str, case: str, device: str) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs run on one thread, with room for all; here they share, and run out of room."""
-    from spgraph.backends.cpu import jit
+    from spgraph.backends.cpu import pool
 
     module = importlib.import_module("spgraph.backends.cpu.closure")
     for name, value in {"BLOCK": 4, "ALONE": 1, "HEAVY": 20, "BUCKETS": 8, "ROOM": 1}.items():
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(jit, "processors", lambda: 3)
-    monkeypatch.setattr(jit, "threads_for", lambda work: threads)
-    jit._workers.cache_clear()
+    monkeypatch.setattr(pool, "processors", lambda: 3)
+    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    pool._workers.cache_clear()
     module.program.cache_clear()
     try:
         for name in GRAPHS:
@@ -82,7 +82,7 @@ def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.Monkey
         for delta in (0.1, 30.0) if case == "distance" else ():
             check_closure("many sources", CASES[case], "cpu", delta=delta)
     finally:
-        jit._workers.cache_clear()
+        pool._workers.cache_clear()
         module.program.cache_clear()
 
 
@@ -260,12 +260,12 @@ def test_tight_edges(name: str, case: str, device: str) -> None:
 
 
 def test_tight_is_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spgraph.backends.cpu import jit
+    from spgraph.backends.cpu import pool
 
     made = graph("skewed both", CASES["distance"])
     x = closure(made.A, made.v, min_plus)
     alone = tight(made.A, x, min_plus)
-    monkeypatch.setattr(jit, "threads_for", lambda work: 2)
+    monkeypatch.setattr(pool, "threads_for", lambda work: 2)
     assert tight(made.A, x, min_plus).isequal(alone) and alone.nvals > 0
     empty = sg.Matrix.empty(5, 5, np.int64)
     assert tight(empty, sg.Vector.from_dense(np.arange(5)), min_plus).nvals == 0
@@ -315,10 +315,10 @@ def test_parents_along_in_edges(name: str, case: str, device: str) -> None:
 
 
 def test_parents_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spgraph.backends.cpu import jit
+    from spgraph.backends.cpu import pool
 
-    monkeypatch.setattr(jit, "processors", lambda: 3)
-    jit._workers.cache_clear()
+    monkeypatch.setattr(pool, "processors", lambda: 3)
+    pool._workers.cache_clear()
     try:
         for name in ("skewed both", "complete", "two components"):
             made = graph(name, CASES["distance, zeros"])
@@ -326,7 +326,7 @@ def test_parents_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
             assert one is not None
             found = []
             for threads in (1, 2, 3):
-                monkeypatch.setattr(jit, "threads_for", lambda work, many=threads: many)
+                monkeypatch.setattr(pool, "threads_for", lambda work, many=threads: many)
                 A = made.A.dup()
                 assert not A.has_transpose
                 found += [parents(A, one.value, one.semiring)]
@@ -334,7 +334,7 @@ def test_parents_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
                 found += [parents(A, one.value, one.semiring)]
             assert found[0].nvals > 0 and all(f.isequal(found[0]) for f in found)
     finally:
-        jit._workers.cache_clear()
+        pool._workers.cache_clear()
 
 
 def test_parents_of_values_without_order(device: str) -> None:

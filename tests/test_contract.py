@@ -121,17 +121,17 @@ def test_fused_equals_composed(graph: str, both: bool, device: str) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs run on one thread; here they are made to share."""
-    from spgraph.backends.cpu import jit
+    from spgraph.backends.cpu import pool
 
-    monkeypatch.setattr(jit, "processors", lambda: 3)
-    monkeypatch.setattr(jit, "threads_for", lambda work: threads)
-    jit._workers.cache_clear()
+    monkeypatch.setattr(pool, "processors", lambda: 3)
+    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    pool._workers.cache_clear()
     try:
         for graph in (*GRAPHS, *MORE):
             for both in (False, True):
                 check(matrix(graph, both=both, shuffle=4))
     finally:
-        jit._workers.cache_clear()
+        pool._workers.cache_clear()
 
 
 @pytest.mark.parametrize("columns", [np.int32, np.int64])

@@ -23,7 +23,7 @@ from test_operations_products import (
 )
 
 from spgraph import operations, semirings
-from spgraph.backends.cpu import jit
+from spgraph.backends.cpu import pool
 from spgraph.containers import Vector
 
 SIZE = 70
@@ -93,7 +93,7 @@ FREE = [
 
 @pytest.mark.parametrize("case", [*CASES, *FREE], ids=name_of)
 def test_cover(case: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "threads_for", lambda work: case["threads"])
+    monkeypatch.setattr(pool, "threads_for", lambda work: case["threads"])
     chance = np.random.default_rng(zlib.crc32(name_of(case).encode()))
     check(
         case,
@@ -339,7 +339,7 @@ def test_reduce_of_many_values_does_not_depend_on_threads(monkeypatch: pytest.Mo
     values = np.random.default_rng(1).random(1 << 17).astype(np.float32)
     results = []
     for threads in (1, 2):
-        monkeypatch.setattr(jit, "threads_for", lambda work, threads=threads: threads)
+        monkeypatch.setattr(pool, "threads_for", lambda work, threads=threads: threads)
         results.append(operations.reduce(Vector.from_dense(values)))
     assert results[0] == results[1]
     assert np.isclose(float(results[0]), values.sum(dtype=np.float64), rtol=1e-5)

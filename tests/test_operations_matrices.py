@@ -17,7 +17,7 @@ from pairwise import pairwise
 from test_operations_products import MASKS, consistent, draw, mask_of, name_of
 
 from spgraph import operations, semirings
-from spgraph.backends.cpu import jit
+from spgraph.backends.cpu import pool
 from spgraph.containers import Matrix, Vector
 
 Entries = dict[tuple[int, int], Any]
@@ -90,7 +90,7 @@ FREE = [
 
 @pytest.mark.parametrize("case", [*CASES, *FREE], ids=name_of)
 def test_cover(case: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "threads_for", lambda work: case["threads"])
+    monkeypatch.setattr(pool, "threads_for", lambda work: case["threads"])
     check(case, device, *drawn(case))
 
 

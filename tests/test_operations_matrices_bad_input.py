@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from spgraph import operations as ops
-from spgraph.backends.cpu import jit
+from spgraph.backends.cpu import pool
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import binary, monoid, plus_times, select, unary
@@ -138,7 +138,7 @@ def test_a_failure_inside_leaves_out_alone(name: str, monkeypatch: pytest.Monkey
     """Whichever kernel runs out of memory, `out` is what it was."""
     C = A()
     before = C.dup()
-    launch, calls, fails_at = jit.launch, [0], [10**9]
+    launch, calls, fails_at = pool.launch, [0], [10**9]
 
     def failing(*arguments: Any) -> None:
         calls[0] += 1
@@ -146,7 +146,7 @@ def test_a_failure_inside_leaves_out_alone(name: str, monkeypatch: pytest.Monkey
             raise MemoryError("as if there were none")
         launch(*arguments)
 
-    monkeypatch.setattr(jit, "launch", failing)
+    monkeypatch.setattr(pool, "launch", failing)
     OPERATIONS[name](C.dup())
     launches, failures = calls[0], 0
     assert launches > 0

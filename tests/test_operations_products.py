@@ -16,7 +16,7 @@ from fixtures_device import device, entries  # noqa: F401
 from pairwise import pairwise
 
 from spgraph import operations, semirings
-from spgraph.backends.cpu import jit, products
+from spgraph.backends.cpu import pool, products
 from spgraph.containers import Matrix, Vector
 
 # a sum over all products, one that the first ends, one that a value ends, one of positions
@@ -101,7 +101,7 @@ def mask_of(kind: str, v: Vector) -> Any:
 
 @pytest.mark.parametrize("case", [*CASES, *FREE], ids=name_of)
 def test_cover(case: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "threads_for", lambda work: case["threads"])
+    monkeypatch.setattr(pool, "threads_for", lambda work: case["threads"])
     monkeypatch.setattr(products, "FEW", 0 if case["few"] else 1000)
     check(case, device)
 

@@ -142,22 +142,22 @@ def test_single_precision_of_what_is_gathered(device: str) -> None:
 def test_the_result_does_not_depend_on_the_number_of_threads(
     norm: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spgraph.backends.cpu import jit
+    from spgraph.backends.cpu import pool
 
     A = sg.generators.kronecker(12, 20)  # several chunks
     found = []
-    monkeypatch.setattr(jit, "processors", lambda: 3)
+    monkeypatch.setattr(pool, "processors", lambda: 3)
     try:
         for threads in (1, 2, 3):
-            monkeypatch.setattr(jit, "threads_for", lambda work, threads=threads: threads)
-            jit._workers.cache_clear()
+            monkeypatch.setattr(pool, "threads_for", lambda work, threads=threads: threads)
+            pool._workers.cache_clear()
             for name in ("leaking", "two scales"):
                 x = full(np.random.default_rng(3).random(A.nrows), "cpu")
                 step = steps(A, "cpu", False)[name]
                 result = power(x, step, norm=norm, tol=1e-300, max_iter=4)
                 found.append((name, result.change, result.value.to_numpy()))
     finally:
-        jit._workers.cache_clear()
+        pool._workers.cache_clear()
     for name, change, value in found[2:]:
         same = found[0] if name == found[0][0] else found[1]
         assert change == same[1] and (value == same[2]).all()

@@ -37,18 +37,18 @@ def test_max_depth(direction: str, max_depth: int, device: str) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs run on one thread; here they are made to share."""
-    from spgraph.backends.cpu import jit
+    from spgraph.backends.cpu import pool
 
-    monkeypatch.setattr(jit, "processors", lambda: 3)
-    monkeypatch.setattr(jit, "threads_for", lambda work: threads)
-    jit._workers.cache_clear()
+    monkeypatch.setattr(pool, "processors", lambda: 3)
+    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    pool._workers.cache_clear()
     try:
         for graph in GRAPHS:
             for ring in (any_pair, min_secondi, plus_first):
                 for direction in DIRECTIONS:
                     check_against_dense(graph, ring, direction, "cpu")
     finally:
-        jit._workers.cache_clear()
+        pool._workers.cache_clear()
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])

@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from spgraph.backends.cpu import jit, preamble
+from spgraph.backends.cpu import jit, pool, preamble
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import count_bits, pack_bits
 from spgraph.errors import ConvergenceError
@@ -41,7 +41,7 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     n = A.nrows
     sign = 0 if delta is None else 1 if semiring.add.name == "min" else -1
     kernel = jit.module("closure", program(semiring, sign, A.iso)).closure
-    threads = jit.threads_for(A.nvals)
+    threads = pool.threads_for(A.nvals)
     value = np.full(n, semiring.add.identity, semiring.dtype)
     marks = np.zeros((n + 7) // 8, np.uint64)
     queued, seen = marks.view(np.uint8), np.zeros(n, np.uint8)
@@ -63,7 +63,7 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     arrays = (A.indptr, A.indices, A.values, value, queued, marks, seen, heads, fills, links)
     scale = sign / delta if delta else 0.0
     more = (entries, free, work, sizes, heavies, np.zeros(1), scale, state)
-    jit.launch(kernel, threads, jit.new_sync(), *arrays, *more)
+    pool.launch(kernel, threads, pool.new_sync(), *arrays, *more)
     if state[DONE] == RESTLESS:
         seen |= queued[:n]
     bits = pack_bits(seen.view(bool))
@@ -84,14 +84,14 @@ def tight(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     """
     x = x.to_bitmap()
     kernel = jit.module("closure", program(semiring, 0, A.iso)).tight
-    threads = jit.threads_for(A.nvals)
+    threads = pool.threads_for(A.nvals)
     parts = _parts(A, threads)
     indptr = np.zeros(A.nrows + 1, A.indptr.dtype)
     indices = np.empty(A.nvals, A.indices.dtype)
     counts = np.zeros(threads, np.int64)
     bits = NO_BITS if x.bits is None else x.bits
     arrays = (A.indptr, A.indices, A.values, x.values, bits, parts, indptr, indices, counts)
-    jit.launch(kernel, threads, *arrays)
+    pool.launch(kernel, threads, *arrays)
     found = []
     for t in range(threads):
         indptr[parts[t] + 1 : parts[t + 1] + 1] += counts[:t].sum(dtype=indptr.dtype)
@@ -109,12 +109,12 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     """
     x = x.to_bitmap()
     kernel = jit.module("parents", parents_program(semiring, T is not None, A.iso)).parents
-    threads = jit.threads_for(A.nvals)
+    threads = pool.threads_for(A.nvals)
     walked = A if T is None else T
     parent = np.full(A.nrows, -1, A.indices.dtype)
     arrays = (walked.indptr, walked.indices, walked.values, x.values)
     bits = NO_BITS if x.bits is None else x.bits
-    jit.launch(kernel, threads, *arrays, bits, _parts(walked, threads), parent)
+    pool.launch(kernel, threads, *arrays, bits, _parts(walked, threads), parent)
     found = pack_bits(parent >= 0)
     nvals = count_bits(found)
     return Vector(A.nrows, parent, bits=None if nvals == A.nrows else found, nvals=nvals)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spgraph.backends.cpu import jit
+from spgraph.backends.cpu import jit, pool
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import index_dtype
 
@@ -16,8 +16,8 @@ def contract(A: Matrix, undirected: bool) -> Vector:
     hardly read; otherwise every edge is.
     """
     label = np.empty(A.nrows, index_dtype(A.nrows))
-    threads = jit.threads_for(A.nrows + A.nvals)
+    threads = pool.threads_for(A.nrows + A.nvals)
     kernel = jit.module("contract", "").contract
     ticket = np.zeros(1, np.int64)
-    jit.launch(kernel, threads, jit.new_sync(), A.indptr, A.indices, label, ticket, undirected)
+    pool.launch(kernel, threads, pool.new_sync(), A.indptr, A.indices, label, ticket, undirected)
     return Vector(A.nrows, label)

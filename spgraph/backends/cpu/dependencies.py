@@ -8,7 +8,7 @@ import inspect
 import numpy as np
 
 from spgraph import direction as directions
-from spgraph.backends.cpu import jit, preamble
+from spgraph.backends.cpu import jit, pool, preamble
 from spgraph.backends.cpu.search import search
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import index_dtype, unpack_bits
@@ -29,7 +29,7 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
     again with exponents.
     """
     score = np.zeros(A.nrows)
-    threads = jit.threads_for((A.nvals + A.nrows) * sources.size)
+    threads = pool.threads_for((A.nvals + A.nrows) * sources.size)
     if level is None and sources.size >= threads:
         rest = _apart(A, T, sources, threads, score, False)
         if rest.size:
@@ -42,10 +42,10 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
 def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> np.ndarray:
     """The level of every vertex from each of the sources, a row for each; -1 where not reached."""
     n, kind = A.nrows, index_dtype(A.nrows)
-    threads = min(jit.threads_for((A.nvals + n) * sources.size), max(sources.size, 1))
+    threads = min(pool.threads_for((A.nvals + n) * sources.size), max(sources.size, 1))
     found = np.empty((sources.size, n), kind)
     kernel = jit.module("dependencies_apart", program(False, False)).levels
-    jit.launch(
+    pool.launch(
         kernel,
         threads,
         *(*_edges(A, T), T is A, sources, np.zeros(1, np.int64)),
@@ -61,10 +61,10 @@ def _apart(
     n, kind = A.nrows, index_dtype(A.nrows)
     threads = max(1, min(threads, WORKSPACE // (48 * n + 1)))
     overflow = np.zeros(sources.size, np.int8)
-    jit.launch(
+    pool.launch(
         jit.module("dependencies_apart", program(True, extended)).apart,
         threads,
-        *(jit.new_sync(), *_edges(A, T), T is A, sources),
+        *(pool.new_sync(), *_edges(A, T), T is A, sources),
         *(np.empty((threads, n), kind), np.empty((threads, n), kind)),
         np.empty((threads, n + 2, 3), np.int64),
         *_numbers((threads, 2, n), extended),
@@ -93,10 +93,10 @@ def _shared(
         count = int(depth.max()) + 1
         while True:  # where paths are too many: again, as those of other sources will be, too
             overflow = np.zeros(1, np.int8)
-            jit.launch(
+            pool.launch(
                 jit.module("dependencies", program(True, extended)).dependencies,
                 threads,
-                *(jit.new_sync(), *_edges(A, T), depth, count, level is not None),
+                *(pool.new_sync(), *_edges(A, T), depth, count, level is not None),
                 *(np.zeros((threads, count, 3), np.int64), np.empty(n, depth.dtype)),
                 *(np.empty((count + 1, 3), np.int64), np.zeros(2 * count, np.int64)),
                 *_numbers((2, n), extended),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cpu import jit, memory, preamble
+from spgraph.backends.cpu import jit, memory, pool, preamble
 from spgraph.backends.cpu.rows import (
     as_pointer,
     copied,
@@ -38,7 +38,7 @@ def transpose(A: Matrix) -> Matrix:
     width = max(1, -(-A.ncols // max(1, min(BUCKETS, nvals // BUCKET))))
     shift = (width - 1).bit_length()
     buckets = -(-A.ncols >> shift)
-    threads = jit.threads_for(work_of((A.indptr,)))
+    threads = pool.threads_for(work_of((A.indptr,)))
     counts, starts = np.zeros((threads, buckets), np.int64), np.empty(buckets + 1, np.int64)
     kind, moved = index_type(A), 0 if A.iso else nvals
     # the entries by bucket: rows, columns, values
@@ -47,7 +47,7 @@ def transpose(A: Matrix) -> Matrix:
     indptr = np.empty(A.ncols + 1, index_dtype(nvals))
     indices, values = memory.empty(nvals, kind), memory.empty(moved, A.dtype)
     text = preamble.constants(VALUES=not A.iso)
-    jit.launch(
+    pool.launch(
         jit.module("transpose", text).transpose,
         threads,
         shares(threads, (A.indptr,)),
@@ -62,7 +62,7 @@ def transpose(A: Matrix) -> Matrix:
         indptr,
         indices,
         values,
-        jit.new_sync(),
+        pool.new_sync(),
     )
     values = A.values.copy() if A.iso else values
     return Matrix(A.ncols, A.nrows, indptr, indices, values, iso=A.iso, symmetric=A.symmetric)

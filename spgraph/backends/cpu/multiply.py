@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cpu import jit, memory, preamble
+from spgraph.backends.cpu import jit, memory, pool, preamble
 from spgraph.containers import Mask, Matrix
 from spgraph.containers.arrays import INT32_MAX, index_dtype
 from spgraph.semirings import TypedSemiring
@@ -58,7 +58,7 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
     kind = 0 if mask is None else 2 if mask.complement else 1
     text = preamble.semiring(semiring, MASK=kind, VALUES=constant is None)
     kernels = jit.module("multiply_rows", text)
-    threads = jit.threads_for(int(work[-1]))
+    threads = pool.threads_for(int(work[-1]))
     given = (*_operands(A, B), m_indptr, m_indices, flops)
     maps = _maps(threads, B.ncols, mask is not None)
     counts = np.zeros(A.nrows + 1, np.int64)
@@ -71,7 +71,9 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
         offsets = bounds[splits[:-1]] - bounds[first]
         ticket = np.zeros(2, np.int64)
         out = (counts, columns, z)
-        jit.launch(kernels.multiply_rows, threads, *given, splits, offsets, ticket[:1], *maps, *out)
+        pool.launch(
+            kernels.multiply_rows, threads, *given, splits, offsets, ticket[:1], *maps, *out
+        )
         places = total + _sums(counts[first + 1 : last + 1])[splits - first]
         if places[-1] > to_columns.size:
             # what the rest will take if it fills its bounds as the rows before did, and some more;
@@ -82,7 +84,7 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
             to_columns, to_z = grown
         lengths = np.diff(places)
         given_out = (offsets, lengths, places, ticket[1:], columns, z, to_columns, to_z)
-        jit.launch(_common().join, threads, *given_out)
+        pool.launch(_common().join, threads, *given_out)
         total, first = int(places[-1]), last
     return _matrix(_sums(counts[1:]), to_columns, to_z, *result)
 
@@ -95,7 +97,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     constant = _constant(A, BT, semiring)
     result = (A.nrows, BT.nrows, semiring, constant)
     size = m_indices.size
-    threads = jit.threads_for(A.nvals + size * (1 + BT.nvals // max(1, BT.nrows)))
+    threads = pool.threads_for(A.nvals + size * (1 + BT.nvals // max(1, BT.nrows)))
     chunks = 1 if threads == 1 else max(1, min(64 * threads, size // 64))
     splits = size * np.arange(chunks + 1) // chunks
     rows = np.searchsorted(m_indptr, splits[:-1].astype(m_indptr.dtype), side="right") - 1
@@ -106,7 +108,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
         kernel = jit.module("multiply_dots", preamble.semiring(semiring, VALUES=constant is None))
         bits = np.zeros((threads, (A.ncols + 63) // 64), np.uint64)
         laid = np.empty((threads, 1 if A.iso or constant is not None else A.ncols), A.dtype)
-        jit.launch(
+        pool.launch(
             kernel.multiply_dots,
             threads,
             *_operands(A, BT),
@@ -118,7 +120,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
         to_columns, to_z = _pair(total, *result)
         places = _sums(lengths)
         given = (splits, lengths, places, ticket[1:], columns, z, to_columns, to_z)
-        jit.launch(_common().join, threads, *given)
+        pool.launch(_common().join, threads, *given)
         columns, z = to_columns, to_z
     return _matrix(_sums(counts[1:]), columns, z, *result)
 
@@ -133,11 +135,11 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
     z = memory.empty(0 if constant is not None else indices.size, semiring.dtype)
     if z.size:
         kernel = jit.module("multiply_dense", preamble.semiring(semiring)).multiply_dense
-        threads = jit.threads_for(A.nvals * width)
+        threads = pool.threads_for(A.nvals * width)
         x = np.repeat(X.values, width) if X.iso else X.values
         work = np.append(A.indptr[rows], A.indptr[-1])
         splits = _splits(work, 1 if threads == 1 else 16 * threads)
-        jit.launch(
+        pool.launch(
             kernel,
             threads,
             *(A.indptr, A.indices, A.values, _keep(A), x, 0 if X.iso else width),
@@ -174,9 +176,9 @@ def _maps(threads: int, ncols: int, masked: bool) -> tuple[np.ndarray, ...]:
 def _row_flops(A: Matrix, B: Matrix) -> np.ndarray:
     """How many products each row of A B sums."""
     flops = np.zeros(A.nrows, np.int64)
-    threads = jit.threads_for(A.nvals)
+    threads = pool.threads_for(A.nvals)
     given = (_splits(A.indptr, threads), A.indptr, A.indices, B.indptr, flops)
-    jit.launch(_common().row_flops, threads, *given)
+    pool.launch(_common().row_flops, threads, *given)
     return flops
 
 
@@ -224,7 +226,7 @@ def _constant(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | Non
     x, y = (M.values[:1] if M.values.size else np.zeros(1, M.dtype) for M in (A, B))
     z = np.empty(1, semiring.dtype)
     text = preamble.semiring(semiring, MASK=0, VALUES=False)
-    jit.launch(jit.module("multiply_rows", text).one_value, 1, x, y, z)
+    pool.launch(jit.module("multiply_rows", text).one_value, 1, x, y, z)
     return z
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cpu import jit, preamble
+from spgraph.backends.cpu import jit, pool, preamble
 from spgraph.backends.cpu.products import pull
 from spgraph.containers import Matrix, Vector
 from spgraph.semirings import TypedSemiring
@@ -49,10 +49,10 @@ def power(
     work = np.empty((2, n), kind), np.empty(n if len(matrices) == 2 else 0, kind)
     chunks = max(1, min(n, (last.nvals + n) // CHUNK))
     value, report = x.values.copy(), np.zeros(2)
-    jit.launch(
+    pool.launch(
         kernel,
-        jit.threads_for((first.nvals + n) * max_iter),
-        *(jit.new_sync(), np.zeros(1, np.int64), len(matrices), NORMS[norm], *given),
+        pool.threads_for((first.nvals + n) * max_iter),
+        *(pool.new_sync(), np.zeros(1, np.int64), len(matrices), NORMS[norm], *given),
         *(value, np.empty(n if norm is not None else 0), *work, np.zeros((2, SUMS, chunks))),
         *(*map(float, constants), *_spread(restart, 0.0)),
         *(-1.0 if tol is None else float(tol), max_iter, report),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spgraph.backends.cpu import jit, memory, preamble
+from spgraph.backends.cpu import jit, memory, pool, preamble
 from spgraph.backends.cpu.masks import mask_words
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import index_dtype, words
@@ -22,11 +22,11 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=masked, FULL=full)
     kernel = jit.module("pull", text).pull
     z_bits, z = memory.zeros(words(A.nrows), np.uint32), memory.zeros(A.nrows, semiring.dtype)
-    threads = jit.threads_for(A.nvals)
+    threads = pool.threads_for(A.nvals)
     chunks = min(16 * threads, z_bits.size) if threads > 1 else 1
     given = (A.indptr, A.indices, A.values, NO_BITS if full else u.bits, u.values)
     ticket = np.zeros(1, np.int64)
-    jit.launch(kernel, threads, *given, *mask_words(mask), chunks, ticket, z_bits, z)
+    pool.launch(kernel, threads, *given, *mask_words(mask), chunks, ticket, z_bits, z)
     return Vector(A.nrows, z, bits=z_bits).conform()
 
 
@@ -46,15 +46,15 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
         table = np.full(1 << max(4, (2 * edges).bit_length()), -1, np.int32)
         keys, z = np.empty(edges, index_dtype(A.ncols)), np.empty(edges, semiring.dtype)
         counts = np.zeros(1, np.int64)
-        jit.launch(kernels.push_few, 1, *given, table, keys, z, counts)
+        pool.launch(kernels.push_few, 1, *given, table, keys, z, counts)
         ascending = np.sort(keys[: counts[0]])
         values = np.empty(ascending.size, semiring.dtype)
         # the same for all semirings
-        jit.launch(jit.module("push", "").push_few_values, 1, table, keys, z, ascending, values)
+        pool.launch(jit.module("push", "").push_few_values, 1, table, keys, z, ascending, values)
         return Vector(A.ncols, values, indices=ascending).conform()
     z_bits, z = memory.zeros(words(A.ncols), np.uint32), memory.zeros(A.ncols, semiring.dtype)
-    threads = jit.threads_for(edges)
-    jit.launch(kernels.push, threads, *given, _splits(A, u.indices, threads), z_bits, z)
+    threads = pool.threads_for(edges)
+    pool.launch(kernels.push, threads, *given, _splits(A, u.indices, threads), z_bits, z)
     return Vector(A.ncols, z, bits=z_bits).conform()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cpu import jit, memory, vectors
+from spgraph.backends.cpu import memory, pool, vectors
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import index_dtype
 from spgraph.semirings import Function
@@ -42,10 +42,10 @@ def run(kernel: Callable[..., Any], pointers: tuple[np.ndarray, ...], *arguments
     """Launch kernel(thread, threads, bounds, ticket, *arguments): chunk c is the rows from
     bounds[c] to bounds[c + 1], with its share of the entries that `pointers` count.
     """
-    threads = jit.threads_for(work_of(pointers))
+    threads = pool.threads_for(work_of(pointers))
     chunks = 1 if threads == 1 else CHUNKS * threads
     ticket = np.zeros(1, np.int64)
-    jit.launch(kernel, threads, shares(chunks, pointers), ticket, *arguments)
+    pool.launch(kernel, threads, shares(chunks, pointers), ticket, *arguments)
 
 
 def work_of(pointers: tuple[np.ndarray, ...]) -> int:
@@ -103,7 +103,7 @@ def iso_value(A: Matrix, B: Matrix, op: Function) -> np.ndarray:
 def copied(array: np.ndarray, dtype: np.dtype | None = None) -> np.ndarray:
     """A new array of the same elements, copied by all threads."""
     target = memory.empty(array.size, array.dtype if dtype is None else dtype)
-    jit.launch(_copy_part, jit.threads_for(array.size // 4), array, target)
+    pool.launch(_copy_part, pool.threads_for(array.size // 4), array, target)
     return target
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spgraph import direction as directions
-from spgraph.backends.cpu import jit, preamble
+from spgraph.backends.cpu import jit, pool, preamble
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import index_dtype, words
 from spgraph.semirings import TypedSemiring
@@ -67,7 +67,7 @@ def search(
     if semiring is None or pattern is not None:
         semiring, iso, entries, back = pattern, True, PLAIN, PLAIN
     kernel = jit.module("search", program(semiring, first, iso, trace)).search
-    threads = jit.threads_for(A.nvals)
+    threads = pool.threads_for(A.nvals)
     values = start.values.astype(semiring.dtype if semiring else np.uint8, copy=False)
     out = Out(
         level=np.empty(n, index_dtype(n)),
@@ -89,8 +89,8 @@ def search(
         stages = np.empty((threads, STAGE), A.indices.dtype)
         sources = (start.indices, values, findable)
         limits = (state, way, max_depth, rows)
-        sync = jit.new_sync()
-        jit.launch(kernel, threads, sync, graph, out, *sources, *work, stages, *limits)
+        sync = pool.new_sync()
+        pool.launch(kernel, threads, sync, graph, out, *sources, *work, stages, *limits)
 
     rows = np.zeros((0, 4), np.int64)
     launch(rows)

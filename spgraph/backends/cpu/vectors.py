@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cpu import jit, memory, preamble
+from spgraph.backends.cpu import jit, memory, pool, preamble
 from spgraph.containers import Vector
 from spgraph.containers.arrays import index_dtype, pack_bits, words
 from spgraph.semirings import Function, TypedMonoid
@@ -50,28 +50,28 @@ def ewise(
         indices, z = np.empty(longest, index_dtype(size)), np.empty(longest, op.result)
         counts = np.zeros(1, np.int64)
         given = (u.indices, u.values, v.indices, v.values, *scalars)
-        jit.launch(kernels.ewise_sparse, 1, *given, indices, z, counts)
+        pool.launch(kernels.ewise_sparse, 1, *given, indices, z, counts)
         return _trimmed(size, indices, z, int(counts[0]))
     u, v = u.to_bitmap(), v.to_bitmap()
     full = (u.bits is None and v.bits is None) or (union and (u.bits is None or v.bits is None))
     z_bits = NO_BITS if full else memory.empty(words(size), np.uint32)
     z = memory.empty(size, op.result) if full else memory.zeros(size, op.result)
     given = (_bits(u), u.values, _bits(v), v.values, *scalars)
-    jit.launch(kernels.ewise, jit.threads_for(size), *given, z_bits, z)
+    pool.launch(kernels.ewise, pool.threads_for(size), *given, z_bits, z)
     return Vector(size, z) if full else Vector(size, z, bits=z_bits).conform()
 
 
 def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
     """op of every entry, called as `CALLS[kind]` says."""
-    threads = jit.threads_for(u.values.size)
+    threads = pool.threads_for(u.values.size)
     z = (memory.empty if u.bits is None else memory.zeros)(u.values.size, op.result)
     ufunc = UFUNCS.get(op.python.value) if u.bits is None else None
     if ufunc is not None:
-        jit.launch(_part_of_ufunc, threads, ufunc, u.values, z)
+        pool.launch(_part_of_ufunc, threads, ufunc, u.values, z)
     else:
         ids = NO_IDS if u.indices is None else u.indices
         kernel = _function("apply", op, kind).apply
-        jit.launch(kernel, threads, ids, _bits(u), u.values, scalar, z)
+        pool.launch(kernel, threads, ids, _bits(u), u.values, scalar, z)
     if u.indices is not None:
         return Vector(u.size, z, indices=u.indices.copy())
     return (
@@ -90,10 +90,10 @@ def select(u: Vector, op: Function, thunk: Any) -> Vector:
             np.empty_like(u.values),
             np.zeros(1, np.int64),
         )
-        jit.launch(kernels.select_sparse, 1, u.indices, u.values, thunk, indices, z, counts)
+        pool.launch(kernels.select_sparse, 1, u.indices, u.values, thunk, indices, z, counts)
         return _trimmed(u.size, indices, z, int(counts[0]))
     z_bits, z = memory.empty(words(u.size), np.uint32), memory.zeros(u.size, u.dtype)
-    jit.launch(kernels.select, jit.threads_for(u.size), _bits(u), u.values, thunk, z_bits, z)
+    pool.launch(kernels.select, pool.threads_for(u.size), _bits(u), u.values, thunk, z_bits, z)
     return Vector(u.size, z, bits=z_bits).conform()
 
 
@@ -106,10 +106,10 @@ def reduce(u: Vector, monoid: TypedMonoid) -> Any:
         return v.values[0].astype(monoid.dtype)
     kernel = jit.module("reduce", preamble.monoid(monoid)).reduce
     partial = np.empty(-(-u.values.size // WIDTH), monoid.dtype)
-    jit.launch(kernel, jit.threads_for(u.values.size), _bits(u), u.values, WIDTH, partial)
+    pool.launch(kernel, pool.threads_for(u.values.size), _bits(u), u.values, WIDTH, partial)
     while partial.size > 1:
         values, partial = partial, np.empty(-(-partial.size // WIDTH), monoid.dtype)
-        jit.launch(kernel, 1, NO_BITS, values, WIDTH, partial)
+        pool.launch(kernel, 1, NO_BITS, values, WIDTH, partial)
     return partial[0]
 
 
@@ -146,9 +146,9 @@ def reduce_segments(
     text = preamble.function(op) + preamble.cast("cast", dtype)
     has_first, firsts = (np.empty(0, bool), np.empty(0, dtype)) if first is None else first
     z = np.empty(starts.size, dtype)
-    jit.launch(
+    pool.launch(
         jit.module("segments", text).fold,
-        jit.threads_for(values.size),
+        pool.threads_for(values.size),
         starts,
         values,
         has_first,
@@ -164,7 +164,7 @@ def scatter(w: Vector, ids: np.ndarray, values: np.ndarray, accum: Function) -> 
     """
     v = w.dup() if w.indices is None else w.to_bitmap()
     text = accum.define_python("op") + "\n" + preamble.cast("cast", w.dtype)
-    jit.launch(jit.module("scatter", text).scatter, 1, ids, values, _bits(v), v.values)
+    pool.launch(jit.module("scatter", text).scatter, 1, ids, values, _bits(v), v.values)
     z = Vector(w.size, v.values, bits=v.bits)
     return Vector(w.size, v.values) if z.nvals == z.size else z
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spgraph.backends.cpu import jit
+from spgraph.backends.cpu import jit, pool
 
 # an array of values that all edges read the first of, and one that each reads its own of
 ONE, EACH = np.uint64(0), np.uint64(2**64 - 1)
@@ -36,14 +36,14 @@ def shortest(
     `rows` with one value have that length for all edges. A walk is one thread's.
     """
     n, k = rows[0].size - 1, bounds.size - 1
-    threads = min(k, jit.threads_for(k * (n + rows[1].size))) or 1
+    threads = min(k, pool.threads_for(k * (n + rows[1].size))) or 1
     distance = np.full((k, n), np.inf)
     parent = np.full((k if parents else 1, n if parents else 0), NULL, np.int32)
     origin = np.full((k if origins else 1, n if origins else 0), NULL, np.int32)
     keys = np.empty((threads, n))
     heaps, places = np.empty((threads, n), np.int32), np.zeros((threads, n), np.int32)
     keep = _keep(rows)
-    jit.launch(
+    pool.launch(
         jit.module("walks", "").shortest,
         threads,
         *(np.zeros(1, np.int64), starts, bounds, *rows, *(back or rows), keep, back is not None),
@@ -59,7 +59,7 @@ def relax(
     for `shortest`. Where failed[b] is true, a cycle of negative length is on the way.
     """
     n, k = rows[0].size - 1, bounds.size - 1
-    threads = min(k, jit.threads_for(k * (n + rows[1].size))) or 1
+    threads = min(k, pool.threads_for(k * (n + rows[1].size))) or 1
     distance = np.full((k, n), np.inf)
     parent = np.full((k, n), NULL, np.int32)
     failed = np.zeros(k, np.uint8)
@@ -67,7 +67,7 @@ def relax(
     queues = np.empty((threads, 2, n), np.int32)
     marks = np.empty((threads, n), np.uint8)
     colours = np.empty((threads, n), np.int32)
-    jit.launch(
+    pool.launch(
         jit.module("walks", "").relax,
         threads,
         *(np.zeros(1, np.int64), starts, bounds, *rows, *(back or rows), _keep(rows)),
@@ -85,7 +85,7 @@ def breadth_first(rows: Rows, back: Rows | None, start: int) -> tuple[np.ndarray
     count = np.zeros(1, np.int64)
     back = back or rows
     arrays = (*rows[:2], *back[:2], back is not rows, order, parent, count)
-    jit.launch(jit.module("walks", "").breadth_first, 1, start, *arrays)
+    pool.launch(jit.module("walks", "").breadth_first, 1, start, *arrays)
     parent[start] = NULL
     return order[: int(count[0])], parent
 
@@ -97,7 +97,7 @@ def strong(rows: Rows) -> tuple[int, np.ndarray]:
     n = rows[0].size - 1
     label, root = np.zeros(n, np.int32), np.empty(n, np.uint8)
     at, path, count = np.empty(n, rows[0].dtype), np.empty(n, np.int32), np.zeros(1, np.int64)
-    jit.launch(jit.module("walks", "").strong, 1, *rows[:2], label, root, at, path, count)
+    pool.launch(jit.module("walks", "").strong, 1, *rows[:2], label, root, at, path, count)
     return int(count[0]), label
 
 
@@ -110,7 +110,7 @@ def spanning(rows: Rows) -> np.ndarray:
     heads, tails = np.empty((2, m), np.int32)
     edges = np.empty(m, rows[0].dtype)
     best, root = np.empty(n, np.int64), np.empty(n, np.int32)
-    jit.launch(
+    pool.launch(
         jit.module("walks", "").spanning, 1, *rows, EACH, kept, heads, tails, edges, best, root
     )
     return kept.view(bool)
@@ -124,10 +124,10 @@ def lengths(
     """
     n = graph.shape[0]
     distance, failed = np.empty((n, n)), np.zeros(1, np.uint8)
-    threads = min(jit.threads_for(n * n), n)
+    threads = min(pool.threads_for(n * n), n)
     chains, stamps = np.zeros((2, threads, n), np.int32)
     arrays = (graph.reshape(-1), parents.reshape(-1), n, missing, distance.reshape(-1))
-    jit.launch(jit.module("walks", "").lengths, threads, *arrays, chains, stamps, failed)
+    pool.launch(jit.module("walks", "").lengths, threads, *arrays, chains, stamps, failed)
     return distance, failed
 
 
@@ -135,10 +135,10 @@ def floyd_warshall(distance: np.ndarray, parents: np.ndarray | None) -> None:
     """Lengths of edges become distances, in place; `parents`, where they are given, follow."""
     n = distance.shape[0]
     flat = np.empty(0, np.int32) if parents is None else parents.reshape(-1)
-    threads = min(jit.threads_for(n * n * n), max(1, n // BLOCK))
+    threads = min(pool.threads_for(n * n * n), max(1, n // BLOCK))
     kernel = jit.module("floyd_warshall", "").floyd_warshall
-    jit.launch(
-        kernel, threads, jit.new_sync(), distance.reshape(-1), flat, parents is not None, n, BLOCK
+    pool.launch(
+        kernel, threads, pool.new_sync(), distance.reshape(-1), flat, parents is not None, n, BLOCK
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cpu import jit, preamble
+from spgraph.backends.cpu import jit, pool, preamble
 from spgraph.backends.cpu.masks import mask_words, true_indices
 from spgraph.containers import Mask, Vector
 from spgraph.containers.arrays import words
@@ -33,7 +33,7 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
         longest, counts = out.nvals + t.nvals, np.zeros(1, np.int64)
         indices, z = np.empty(longest, t.indices.dtype), np.empty(longest, out.dtype)
         given = (out.indices, out.values, t.indices, t.values, bits, invert, replace)
-        jit.launch(kernels.write_sparse, 1, *given, indices, z, counts)
+        pool.launch(kernels.write_sparse, 1, *given, indices, z, counts)
         nvals = int(counts[0])
         out.become(Vector(out.size, z[:nvals].copy(), indices=indices[:nvals].copy()).conform())
         return
@@ -46,8 +46,8 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     w, t = out.to_bitmap(), t.to_bitmap()
     z_bits = np.empty(words(out.size), np.uint32)
     w_bits, t_bits = (NO_BITS if v.bits is None else v.bits for v in (w, t))
-    threads = jit.threads_for(out.size)
-    jit.launch(
+    threads = pool.threads_for(out.size)
+    pool.launch(
         kernels.write, threads, w_bits, w.values, t_bits, t.values, bits, invert, replace, z_bits
     )
     out.become(Vector(out.size, w.values, bits=z_bits))
@@ -65,7 +65,7 @@ def _write_few(kernels: Any, out: Vector, t: Vector, mask: Mask | None, accumula
         present = _all_bits(out.size)
     nvals, change = out.nvals, np.zeros(1, np.int64)
     given = (cleared, t.indices, t.values, *mask_words(mask))
-    jit.launch(kernels.write_few, 1, *given, present, out.values, change)
+    pool.launch(kernels.write_few, 1, *given, present, out.values, change)
     nvals += int(change[0])
     bits = None if nvals == out.size else present
     out.become(Vector(out.size, out.values, bits=bits, nvals=nvals))
