@@ -25,7 +25,7 @@ from spgraph.containers.arrays import (
 from spgraph.containers.conversions import MatrixConversions
 from spgraph.containers.mask import Mask
 from spgraph.containers.sugar import MatrixSugar
-from spgraph.containers.values import MatrixValues, value_dtype
+from spgraph.containers.values import MatrixValues, converted, value_dtype
 from spgraph.containers.vector import Vector
 from spgraph.containers.views import MatrixViews
 from spgraph.errors import BackendMismatch, DomainMismatch
@@ -135,7 +135,8 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
             self.indices,
             xp.ones(1, value_dtype(dtype)),
             iso=True,
-            symmetric=self.symmetric,
+            # where the values alone made it asymmetric, the pattern is not
+            symmetric=self.symmetric or None,
         )
         return A
 
@@ -246,10 +247,12 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=self.symmetric)
 
     def dup(self, dtype: Any = None) -> Matrix:
-        """A copy that shares nothing, with values of type `dtype` if given."""
-        values = self.values.astype(self.dtype if dtype is None else value_dtype(dtype), copy=True)
+        """A copy that shares nothing, with values of type `dtype` (see `astype`) if given."""
+        values = converted(self.values, self.dtype if dtype is None else value_dtype(dtype))
         arrays = self.indptr.copy(), self.indices.copy(), values
-        return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=self.symmetric)
+        # values that differed may be equal in another type
+        symmetric = self.symmetric if dtype is None else self.symmetric or None
+        return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
 
     copy = dup
 

@@ -23,6 +23,19 @@ class VectorValues:
 
     __slots__ = ()
 
+    def astype(self: Any, dtype: Any) -> Vector:
+        """A copy with values of type `dtype`, converted as NumPy's `astype` does: without a check.
+
+        Floats lose their fraction where `dtype` is one of integers, and integers that it does not
+        hold wrap around; what NaN, infinity and floats out of its range become is left to the
+        machine. What raises instead is the `dtype=` of `from_coo` and of readers.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_dense([1.7, -2.7]).astype("int8").to_numpy().tolist()
+        [1, -2]
+        """
+        return self.dup(dtype)
+
     def with_values(self: Any, function: Callable[..., Array], *others: Vector) -> Vector:
         """The vector with entries at the same positions whose values are function(values, the
         values of each of the others).
@@ -85,6 +98,25 @@ class MatrixValues:
     """What a Matrix says and makes of its values."""
 
     __slots__ = ()
+
+    def astype(self: Any, dtype: Any) -> Matrix:
+        """The Matrix of the same entries with values of type `dtype`, converted without a check, as
+        those of `Vector.astype`; shares the index arrays.
+
+        Bools become integers that count: plus over bool is or.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1])
+        >>> A.dtype, A.astype("int32").dtype
+        (dtype('bool'), dtype('int32'))
+        """
+        from spgraph.containers.matrix import Matrix
+
+        values = converted(self.values, value_dtype(dtype))
+        arrays = self.indptr, self.indices, values
+        # values that differed may be equal now
+        symmetric = self.symmetric or None
+        return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
 
     def row_degrees(self: Any) -> Vector:
         """How many entries each row has: a full Vector of the smallest index type for it.
@@ -194,6 +226,12 @@ def extent_of(values: Array) -> tuple[Any, Any]:
     if values.size <= FEW:  # one copy instead of two questions to a device
         values = move(values, "cpu")
     return values.min().item(), values.max().item()
+
+
+def converted(values: Array, dtype: np.dtype) -> Array:
+    """A copy of `values` in another type, as NumPy's astype makes it."""
+    with np.errstate(invalid="ignore", over="ignore"):  # of CuPy's nothing is reported anyway
+        return values.astype(dtype, copy=True)
 
 
 def value_dtype(dtype: Any) -> np.dtype:

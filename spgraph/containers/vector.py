@@ -22,7 +22,7 @@ from spgraph.containers.arrays import (
 )
 from spgraph.containers.mask import Mask
 from spgraph.containers.sugar import VectorSugar
-from spgraph.containers.values import VectorValues, value_dtype
+from spgraph.containers.values import VectorValues, converted, value_dtype
 from spgraph.errors import BackendMismatch, DomainMismatch, IndexOutOfBound
 
 
@@ -305,12 +305,12 @@ class Vector(VectorValues, VectorSugar):
         return Vector(self.size, move(self.values, device), nvals=self._nvals, **parts)
 
     def dup(self, dtype: Any = None) -> Vector:
-        """A copy that shares nothing, with values of type `dtype` if given."""
+        """A copy that shares nothing, with values of type `dtype` (see `astype`) if given."""
         parts = {
             k: None if a is None else a.copy()
             for k, a in (("indices", self.indices), ("bits", self.bits))
         }
-        values = self.values.astype(self.dtype if dtype is None else value_dtype(dtype), copy=True)
+        values = converted(self.values, self.dtype if dtype is None else value_dtype(dtype))
         return Vector(self.size, values, nvals=self._nvals, **parts)
 
     copy = dup

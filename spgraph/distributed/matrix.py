@@ -164,10 +164,14 @@ class DistributedMatrix(Matrix):
     # --- the same entries -------------------------------------------------------------------------
 
     def pattern(self, dtype: Any = bool) -> Matrix:
-        return self._with(lambda k, block: block.pattern(dtype))
+        return self._with(lambda k, block: block.pattern(dtype), self.symmetric or None)
+
+    def astype(self, dtype: Any) -> Matrix:
+        return self._with(lambda k, block: block.astype(dtype), self.symmetric or None)
 
     def dup(self, dtype: Any = None) -> Matrix:
-        return self._with(lambda k, block: block.dup(dtype))
+        symmetric = self.symmetric if dtype is None else self.symmetric or None
+        return self._with(lambda k, block: block.dup(dtype), symmetric)
 
     copy = dup
 
@@ -212,10 +216,10 @@ class DistributedMatrix(Matrix):
         self.__init__(other.nrows, other.ncols, other.blocks, other.device)  # type: ignore[misc]
         self.symmetric = other.symmetric
 
-    def _with(self, function: Callable[..., Matrix]) -> Matrix:
+    def _with(self, function: Callable[..., Matrix], symmetric: bool | None) -> Matrix:
         blocks = self._placement.map(function, self.blocks)
         return DistributedMatrix(
-            self.nrows, self.ncols, blocks, self._placement, symmetric=self.symmetric
+            self.nrows, self.ncols, blocks, self._placement, symmetric=symmetric
         )
 
     # --- the way out ------------------------------------------------------------------------------
