@@ -70,3 +70,34 @@ def test_astype_refuses_types_without_a_domain() -> None:
         for made in (v, sg.Matrix.from_dense([[1]])):
             with pytest.raises(sg.errors.DomainMismatch, match="dtype: expected bool"):
                 made.astype(dtype)
+
+
+def extreme(dtype: np.dtype) -> int | float:
+    """A value of a type that no narrower one holds."""
+    if dtype.kind == "f":
+        return dtype.type(1 + np.finfo(dtype).eps).item()
+    return True if dtype.kind == "b" else int(np.iinfo(dtype).max)
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside"),
+    [pair for pair in PAIRS if np.can_cast(*pair, "same_kind")],
+    ids=lambda dtype: dtype.name,
+)
+@pytest.mark.parametrize("blocks", [0, 2])
+def test_assign_leaves_what_is_outside_of_the_region(
+    inside: np.dtype, outside: np.dtype, blocks: int, device: str
+) -> None:
+    """The value has an empty position and another type."""
+    kept = extreme(outside)
+    W = sg.Matrix.from_coo([0, 0, 1, 1], [0, 1, 0, 1], np.full(4, kept, outside)).to(device)
+    W = W.distribute(blocks, devices=device) if blocks else W
+    row = sg.Vector.from_coo([0], np.ones(1, inside), size=2).to(W.device)
+    block = sg.Matrix.from_coo([0], [0], np.ones(1, inside), nrows=1, ncols=2).to(W.device)
+    for at, value in (((0, None), row), ((None, 0), row), (([0], None), block)):
+        w = sg.assign(W.dup(), value, *at)
+        expected = dict.fromkeys([(0, 0), (0, 1), (1, 0), (1, 1)], kept)
+        expected[0, 0] = 1
+        del expected[(1, 0) if at == (None, 0) else (0, 1)]
+        assert w.dtype == outside
+        assert {(i, j): x for i, j, x in w.to("cpu")} == expected

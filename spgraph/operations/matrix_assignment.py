@@ -62,9 +62,10 @@ def assign_matrix(
         # positions outside of the region keep their entries: a union that prefers T
         function = binary.second.resolve(w.dtype, T.dtype)
     elif function is None and _partial(rows, cols):
-        # what the value lacks empties w inside of the region: Z = (w outside) and T
-        outside = w.filtered(~_inside(w, rows, cols))
-        T = on.ewise_matrix(outside, T, binary.second.resolve(w.dtype, T.dtype), True)
+        # what the value lacks empties w inside of the region: Z = (w outside) and T, of w's type,
+        # because the entries outside are to stay what they are
+        outside, T = w.filtered(~_inside(w, rows, cols)), T.astype(w.dtype)
+        T = on.ewise_matrix(outside, T, binary.second.resolve(w.dtype, w.dtype), True)
     on.write_matrix(w, T, mask, function, replace)
     return w
 
