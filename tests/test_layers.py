@@ -187,24 +187,12 @@ def test_top_level_imports_of_the_linked_folders_fail(folder: str) -> None:
     assert run.returncode == 1 and "ImportError" in run.stderr
 
 
-def test_import_is_quick_and_brings_no_optional_library() -> None:
-    code = """
-import sys, time
-start = time.perf_counter()
-import spgraph
-spent = time.perf_counter() - start
-heavy = {"cupy", "matplotlib", "networkx", "mpi4py", "rich", "click"} & sys.modules.keys()
-print(spent, *heavy)
-"""
-    runs = []
-    for _ in range(3):
-        out = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        spent, *heavy = out.stdout.split()
-        assert not heavy
-        runs.append(float(spent))
-    assert min(runs) < 1.0, f"import spgraph took {runs} s"
+def test_import_brings_no_optional_or_slow_library() -> None:
+    code = "import sys, spgraph; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    slow = {"cupy", "matplotlib", "networkx", "mpi4py", "rich", "click", "numba", "pyarrow"}
+    assert "spgraph.containers.matrix" in run.stdout.split()
+    assert not slow & set(run.stdout.split())
 
 
 # --- the backends offer the same functions --------------------------------------------------------
