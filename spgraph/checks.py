@@ -257,7 +257,7 @@ def _index_vector(name: str, ids: Vector, size: int, device: Any, argument: str)
             "positions"
         )
     if isinstance(ids.device, str):
-        return index_array(name, ids.to_bitmap().values, size, device, argument)
+        return index_array(name, ids.to_bitmap()._values, size, device, argument)
     if ids.dtype.kind not in "iu":
         raise DomainMismatch(f"{name}: {argument}: expected integers, got {ids.dtype}")
     same_device(name, **{"the operand": _On(device), argument: ids})

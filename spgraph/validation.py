@@ -128,14 +128,14 @@ def _check_edges(
     leaves: Failure | None = None
     joined = above < 0
     joined[source] = True
-    indptr = A.indptr.astype(np.int64, copy=False)
+    indptr = A._indptr.astype(np.int64, copy=False)
     for first in range(0, int(indptr[-1]), CHUNK):
         last = min(first + CHUNK, int(indptr[-1]))
         top = int(np.searchsorted(indptr, first, side="right")) - 1
         end = int(np.searchsorted(indptr, last, side="left"))
         counts = np.diff(indptr[top : end + 1].clip(first, last))
         tail = np.repeat(np.arange(top, end), counts)
-        head = A.indices[first:last]
+        head = A._indices[first:last]
         joined[head[above[head] == tail]] = True
         tail_depth, head_depth = depth[tail], depth[head]
         leading = tail_depth >= 0

@@ -210,7 +210,7 @@ def test_union_of_one_value_is_iso(backend: Place) -> None:
     """2 - 1 wherever there is an entry."""
     chance = np.random.default_rng(3)
     A, B = draw(chance, (9, 9), INT32, iso=True), draw(chance, (9, 9), INT64, iso=True)
-    A.values[0], B.values[0] = 2, 1
+    A._values[0], B._values[0] = 2, 1
     C = backend.ewise_matrix(A, B, MINUS, True, np.int32(2), np.int64(1))
     assert C.iso and entries(C) == dict.fromkeys(entries(A) | entries(B), 1)
 
@@ -346,7 +346,7 @@ def test_failed_write_changes_nothing(backend: Place, monkeypatch: pytest.Monkey
     M = draw(chance, (13, 13), INT32)
     before, launch = entries(out), backend.launcher.launch
     there = out.to(backend.device)
-    arrays = there.indptr, there.indices, there.values
+    arrays = there._indptr, there._indices, there._values
     left = 0
 
     def failing(*arguments: Any) -> None:
@@ -363,7 +363,7 @@ def test_failed_write_changes_nothing(backend: Place, monkeypatch: pytest.Monkey
             backend.write_matrix(there, t.dup(), M.V, MINUS, True)
             break
         except MemoryError:
-            now = there.indptr, there.indices, there.values
+            now = there._indptr, there._indices, there._values
             assert all(x is y for x, y in zip(now, arrays, strict=True))
             assert entries(there) == before
     assert launches >= 2 and entries(there) != before

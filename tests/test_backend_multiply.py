@@ -324,9 +324,9 @@ def test_float_sums_do_not_depend_on_the_number_of_threads(
     chance = np.random.default_rng(11)
     lengths = chance.integers(0, 60, 400)
     A = random(chance, (400, 400), lengths, FLOAT32)
-    A.values[:] = chance.random(A.nvals)
+    A._values[:] = chance.random(A.nvals)
     X = full(chance, (400, 33), FLOAT32, False)
-    X.values[:] = chance.random(X.nvals)
+    X._values[:] = chance.random(X.nvals)
     results = []
     for threads, buffer in ((1, 1 << 20), (2, 100), (3, 1 << 20)):
         monkeypatch.setattr(pool, "threads_for", lambda work, threads=threads: threads)

@@ -330,7 +330,7 @@ def test_parents_of_values_that_are_no_fixed_point(seed: int, nothing: int) -> N
         (sg.semirings.max_min, min),
     ):
         typed = ring.resolve("int64", "int64")
-        v.values[::4] = nothing  # what lies where there is no entry
+        v._values[::4] = nothing  # what lies where there is no entry
         for T in (None, A, A.dup()):
             found = host().parents(A, T, v, typed)
             assert entries(found) == least_parents(edges, x, multiply)

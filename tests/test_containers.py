@@ -215,21 +215,21 @@ def test_transpose_is_kept_and_shared() -> None:
 def test_a_new_view_has_what_was_made_for_the_one_before() -> None:
     A = Matrix.from_dense(DENSE)
     before = A.T
-    indices, bits = before.indices, before.nonempty_rows()
+    indices, bits = before._indices, before.nonempty_rows()
     was = weakref.ref(before)
     del before
     assert was() is None and A.has_transpose and A.T.is_made
-    assert A.T.indices is indices and A.T.nonempty_rows() is bits
+    assert A.T._indices is indices and A.T.nonempty_rows() is bits
     view = A.T
     view.become(Matrix.from_dense(DENSE))  # written to, it is a view no more
-    assert view.T is not A and A.T is not view and A.T.indices is indices
+    assert view.T is not A and A.T is not view and A.T._indices is indices
 
 
 @pytest.mark.parametrize("blocks", [0, 3])
 def test_memory_is_free_with_the_last_reference(blocks: int) -> None:
     def arrays(A: Matrix) -> list[Any]:
         held = A.blocks if blocks else [A]  # type: ignore[attr-defined]
-        return [weakref.ref(array) for each in held for array in (each.indptr, each.indices)]
+        return [weakref.ref(array) for each in held for array in (each._indptr, each._indices)]
 
     def alive(references: list[Any]) -> bool:
         return any(reference() is not None for reference in references)

@@ -302,4 +302,4 @@ def test_rows_are_read_where_they_lie(dtype: str, index: str) -> None:
         assert np.shares_memory(mine, given_)
     assert rows.lengths() is rows.values
     A = rows.matrix()
-    assert A.indptr is rows.indptr and A.indices is rows.indices and A.values is rows.values
+    assert A._indptr is rows.indptr and A._indices is rows.indices and A._values is rows.values

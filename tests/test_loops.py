@@ -142,7 +142,7 @@ def test_tree_equals_kruskal_and_scipy(name: str, kind: str, device: str) -> Non
         A.is_symmetric()
     elif kind == "float32":
         A = A.dup(kind)
-        A.values[:] = np.random.default_rng(2).standard_normal(A.nvals)
+        A._values[:] = np.random.default_rng(2).standard_normal(A.nvals)
     else:
         A = A.dup(kind)
     S = A.to_scipy()

@@ -33,7 +33,7 @@ def info(
     """
     output.check_picture(picture)
     A, _, read_seconds = output.read(file, symmetric, base)
-    degrees = np.diff(A.indptr)
+    degrees = np.diff(A._indptr)
     with terminal.progress("testing for symmetry"):
         mirrored = A.nrows == A.ncols and A.is_symmetric()
     result = {

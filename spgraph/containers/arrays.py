@@ -19,6 +19,37 @@ Array = Any  # numpy.ndarray or cupy.ndarray: the two share no static type
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
 
 
+def read_only(array: Array) -> Array:
+    """What users see of an array of a container: a view that refuses to be written. CuPy has no
+    such flag: the array itself.
+    """
+    if is_cuda(array):
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class _Memory:
+    """The memory of a NumPy array, described as memory that may be written."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        facts = array.__array_interface__
+        self.array = array  # it lives as long as what is made of this
+        self.__array_interface__ = facts | {"data": (facts["data"][0], False)}
+
+
+def writable(array: Array) -> Array:
+    """`array`, or another array of the same memory that is not marked read-only.
+
+    Numba compiles a kernel anew for arrays that are. It is for arrays that kernels only read, as
+    those of a Matrix: they may be views from `read_only`, or a file that is mapped.
+    """
+    if is_cuda(array) or array.flags.writeable:
+        return array
+    return np.asarray(_Memory(array))
+
+
 def is_cuda(array: Array) -> bool:
     """True for a CuPy array."""
     cupy = sys.modules.get("cupy")

@@ -106,7 +106,7 @@ class MatrixConversions:
         import scipy.sparse
 
         A = self.to("cpu")
-        return scipy.sparse.csr_array((A.expanded_values(), A.indices, A.indptr), shape=A.shape)
+        return scipy.sparse.csr_array((A.expanded_values(), A._indices, A._indptr), shape=A.shape)
 
     def to_cupyx(self: Any) -> Any:
         """A cupyx.scipy.sparse.csr_matrix of the same entries; integer values become float64, the
@@ -117,4 +117,4 @@ class MatrixConversions:
 
         values = A.expanded_values()
         values = values if values.dtype.kind in "bf" else values.astype(np.float64)
-        return cupyx.scipy.sparse.csr_matrix((values, A.indices, A.indptr), shape=A.shape)
+        return cupyx.scipy.sparse.csr_matrix((values, A._indices, A._indptr), shape=A.shape)

@@ -21,6 +21,8 @@ from spgraph.containers.arrays import (
     move,
     on_device,
     pack_bits,
+    read_only,
+    writable,
 )
 from spgraph.containers.conversions import MatrixConversions
 from spgraph.containers.mask import Mask
@@ -37,6 +39,8 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
     The arrays are canonical CSR: the columns of row i are indices[indptr[i]:indptr[i + 1]],
     ascending, each once. An *iso* matrix keeps one value for all entries (`values` has length 1),
     so that a pattern costs no bytes for values. Index arrays are int32 or int64, each as it came.
+    On the CPU the three are read-only views. CuPy has no such flag: who writes into those of a
+    Matrix on CUDA changes it behind its back, and what it has derived and kept goes wrong.
 
     The constructor trusts its arrays: it neither checks nor copies. Users build matrices with
     `from_coo`, `from_scipy`, `from_dense`, `from_networkx`, `from_cupyx`, `spgraph.read` and
@@ -51,16 +55,16 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
     __slots__ = (
         "__weakref__",
         "_derived",
+        "_indices",
+        "_indptr",
         "_source",
+        "_values",
         "_view",
-        "indices",
-        "indptr",
         "iso",
         "ncols",
         "nrows",
         "symmetric",
         "transient",
-        "values",
     )
 
     def __init__(
@@ -76,9 +80,9 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
     ) -> None:
         self.nrows = nrows
         self.ncols = ncols
-        self.indptr = indptr
-        self.indices = indices
-        self.values = values
+        self._indptr = writable(indptr)
+        self._indices = writable(indices)
+        self._values = writable(values)
         self.iso = iso
         self.symmetric = symmetric if nrows == ncols else False
         # True for a Matrix that one call made from a foreign object: nothing it caches is ever used
@@ -120,19 +124,19 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         n = columns.size
         with on_device(columns.device) as xp:
             indptr = xp.arange(n + 1, dtype=index_dtype(n))
-            indices = columns.values.astype(index_dtype(max(n, ncols)))
+            indices = columns._values.astype(index_dtype(max(n, ncols)))
             return cls(n, ncols, indptr, indices, xp.ones(1, bool), iso=True)
 
     def pattern(self, dtype: Any = bool) -> Matrix:
         """The iso Matrix of value True, or 1 of another `dtype`, at the same entries; shares the
         index arrays.
         """
-        xp = array_module(self.indices)
+        xp = array_module(self._indices)
         A = Matrix(
             self.nrows,
             self.ncols,
-            self.indptr,
-            self.indices,
+            self._indptr,
+            self._indices,
             xp.ones(1, value_dtype(dtype)),
             iso=True,
             # where the values alone made it asymmetric, the pattern is not
@@ -143,34 +147,49 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
     # --- what it is -------------------------------------------------------------------------------
 
     @property
+    def indptr(self) -> Array:
+        """Where each row begins among the entries, and how many there are: nrows + 1 offsets."""
+        return read_only(self._indptr)
+
+    @property
+    def indices(self) -> Array:
+        """The column of every entry."""
+        return read_only(self._indices)
+
+    @property
+    def values(self) -> Array:
+        """The value of every entry; of an iso matrix the one of all."""
+        return read_only(self._values)
+
+    @property
     def shape(self) -> tuple[int, int]:
         return (self.nrows, self.ncols)
 
     @property
     def nvals(self) -> int:
         """How many entries are stored."""
-        return int(self._with_arrays.indices.size)
+        return int(self._with_arrays._indices.size)
 
     @property
     def dtype(self) -> np.dtype:
-        return self._with_arrays.values.dtype
+        return self._with_arrays._values.dtype
 
     @property
     def index_dtype(self) -> np.dtype:
         """The type of the ids of columns, and so of the vertices of a graph."""
-        return self.indices.dtype if self.is_made else index_dtype(max(self.shape))
+        return self._indices.dtype if self.is_made else index_dtype(max(self.shape))
 
     @property
     def device(self) -> Any:
         """'cpu', or 'cuda:0' and so on; of a distributed one its Placement."""
-        return device_of(self._with_arrays.indices)
+        return device_of(self._with_arrays._indices)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the three CSR arrays; what is cached beside them (the transpose) is not
         counted.
         """
-        return self.indptr.nbytes + self.indices.nbytes + self.values.nbytes
+        return self._indptr.nbytes + self._indices.nbytes + self._values.nbytes
 
     @property
     def S(self) -> Mask:
@@ -190,8 +209,10 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         """
         if self.symmetric is None:
             T = self.T
-            same = bool((self.indptr == T.indptr).all()) and bool((self.indices == T.indices).all())
-            self._decide(T, same and (self.iso or bool((self.values == T.values).all())))
+            same = bool((self._indptr == T._indptr).all()) and bool(
+                (self._indices == T._indices).all()
+            )
+            self._decide(T, same and (self.iso or bool((self._values == T._values).all())))
         return bool(self.symmetric)
 
     def nonempty_rows(self) -> Array:
@@ -199,7 +220,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         kept.
         """
         if "nonempty" not in self._derived:
-            self._derived["nonempty"] = pack_bits(self.indptr[1:] > self.indptr[:-1])
+            self._derived["nonempty"] = pack_bits(self._indptr[1:] > self._indptr[:-1])
         return self._derived["nonempty"]
 
     def nonempty_count(self) -> int:
@@ -213,25 +234,27 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
     def expanded_values(self) -> Array:
         """The values, one per entry (a new array where the matrix is iso)."""
         return (
-            array_module(self.indices).full(self.nvals, self.values[0]) if self.iso else self.values
+            array_module(self._indices).full(self.nvals, self._values[0])
+            if self.iso
+            else self._values
         )
 
     def row_indices(self) -> Array:
         """The row of every entry, of the type of `indices`."""
-        kind = self.indices.dtype
-        if not is_cuda(self.indices):
-            return np.repeat(np.arange(self.nrows, dtype=kind), np.diff(self.indptr))
+        kind = self._indices.dtype
+        if not is_cuda(self._indices):
+            return np.repeat(np.arange(self.nrows, dtype=kind), np.diff(self._indptr))
         # cupy.repeat takes no array of counts: a mark where a row begins, and a running sum
-        xp = array_module(self.indices)
+        xp = array_module(self._indices)
         marks = xp.zeros(self.nvals, np.dtype(f"u{kind.itemsize}"))
-        starts = self.indptr[1:-1]
+        starts = self._indptr[1:-1]
         xp.add.at(marks, starts[starts < self.nvals], marks.dtype.type(1))
         return xp.cumsum(marks, dtype=marks.dtype).view(kind)
 
     def to_coo(self) -> tuple[Array, Array, Array]:
         """(rows, columns, values): copies on the matrix's device, row by row, columns ascending."""
         values = self.expanded_values()
-        return self.row_indices(), self.indices.copy(), values if self.iso else values.copy()
+        return self.row_indices(), self._indices.copy(), values if self.iso else values.copy()
 
     def to(self, device: Any) -> Matrix:
         """The same matrix on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.
@@ -243,13 +266,13 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         device = check_device(device)
         if device == self.device:
             return self
-        arrays = (move(a, device) for a in (self.indptr, self.indices, self.values))
+        arrays = (move(a, device) for a in (self._indptr, self._indices, self._values))
         return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=self.symmetric)
 
     def dup(self, dtype: Any = None) -> Matrix:
         """A copy that shares nothing, with values of type `dtype` (see `astype`) if given."""
-        values = converted(self.values, self.dtype if dtype is None else value_dtype(dtype))
-        arrays = self.indptr.copy(), self.indices.copy(), values
+        values = converted(self._values, self.dtype if dtype is None else value_dtype(dtype))
+        arrays = self._indptr.copy(), self._indices.copy(), values
         # values that differed may be equal in another type
         symmetric = self.symmetric if dtype is None else self.symmetric or None
         return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
@@ -260,9 +283,9 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         """Take over the arrays of `other` (the last step of an operation that writes `out`)."""
         view = self._living_view()
         if view is not None:  # it stays the transpose of what was here
-            arrays = self.indptr, self.indices, self.values
+            arrays = self._indptr, self._indices, self._values
             view._follow(Matrix(self.nrows, self.ncols, *arrays, iso=self.iso))
-        arrays = other.indptr, other.indices, other.values
+        arrays = other._indptr, other._indices, other._values
         self.__init__(other.nrows, other.ncols, *arrays, iso=other.iso)  # type: ignore[misc]
         self.symmetric = other.symmetric
 
@@ -295,10 +318,10 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
             or (check_dtype and self.dtype != other.dtype)
         ):
             return False
-        if not (self.indptr == other.indptr).all() or not (self.indices == other.indices).all():
+        if not (self._indptr == other._indptr).all() or not (self._indices == other._indices).all():
             return False
         # iso values broadcast
-        values = same(array_module(self.indices), self.values, other.values)
+        values = same(array_module(self._indices), self._values, other._values)
         return self.nvals == 0 or bool(values.all())
 
     # --- for Python -------------------------------------------------------------------------------
@@ -309,8 +332,9 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         return zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True)
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("nrows", "ncols", "indptr", "indices", "values", "iso", "symmetric")
-        return {name: getattr(self, name) for name in names}
+        arrays = {"indptr": self._indptr, "indices": self._indices, "values": self._values}
+        names = ("nrows", "ncols", "iso", "symmetric")
+        return arrays | {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
@@ -331,10 +355,10 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         facts += ["symmetric"] if self.symmetric else []
         facts += [self.device, display.size_of(self.nbytes)]
         count = min(display.ROWS, self.nvals)
-        xp = array_module(self.indices)
-        rows = xp.searchsorted(self.indptr[1:], xp.arange(count), side="right").tolist()
-        values = (self.values[:1].repeat(count) if self.iso else self.values[:count]).tolist()
-        head = list(zip(rows, self.indices[:count].tolist(), values, strict=True))
+        xp = array_module(self._indices)
+        rows = xp.searchsorted(self._indptr[1:], xp.arange(count), side="right").tolist()
+        values = (self._values[:1].repeat(count) if self.iso else self._values[:count]).tolist()
+        head = list(zip(rows, self._indices[:count].tolist(), values, strict=True))
         return f"Matrix {self.nrows}x{self.ncols}, {self.nvals} entries", facts, head, self.nvals
 
 

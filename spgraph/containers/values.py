@@ -56,17 +56,17 @@ class VectorValues:
         if callable(self._nvals):  # the arrays of an operation that may have failed
             self._nvals = self._nvals()
         with on_device(self.device):
-            values = function(self.values, *(other.values for other in others))
-            if getattr(values, "shape", None) != self.values.shape:
+            values = function(self._values, *(other._values for other in others))
+            if getattr(values, "shape", None) != self._values.shape:
                 raise DomainMismatch(
-                    f"with_values: function: expected an array of {self.values.size} values, one "
+                    f"with_values: function: expected an array of {self._values.size} values, one "
                     f"for each that it was given, got {getattr(values, 'shape', type(values))}"
                 )
-            shared = array_module(values).may_share_memory(values, self.values)
+            shared = array_module(values).may_share_memory(values, self._values)
             values = values.astype(value_dtype(values.dtype), copy=shared)
         parts = {
             k: None if a is None else a.copy()
-            for k, a in (("indices", self.indices), ("bits", self.bits))
+            for k, a in (("indices", self._indices), ("bits", self._bits))
         }
         return Vector(self.size, values, nvals=self._nvals, **parts)
 
@@ -81,7 +81,7 @@ class VectorValues:
         if self.storage != "full":
             raise DomainMismatch(f"total: expected a full Vector, got a {self.storage} one")
         with on_device(self.device):
-            return (self.values if function is None else function(self.values)).sum()
+            return (self._values if function is None else function(self._values)).sum()
 
     def extent(self: Any) -> tuple[Any, Any]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
@@ -91,7 +91,7 @@ class VectorValues:
         >>> sg.Vector.from_dense([3, 1, 2]).extent()
         (1, 3)
         """
-        return extent_of(self.to_sparse().values if self.storage == "bitmap" else self.values)
+        return extent_of(self.to_sparse()._values if self.storage == "bitmap" else self._values)
 
 
 class MatrixValues:
@@ -112,8 +112,8 @@ class MatrixValues:
         """
         from spgraph.containers.matrix import Matrix
 
-        values = converted(self.values, value_dtype(dtype))
-        arrays = self.indptr, self.indices, values
+        values = converted(self._values, value_dtype(dtype))
+        arrays = self._indptr, self._indices, values
         # values that differed may be equal now
         symmetric = self.symmetric or None
         return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
@@ -128,9 +128,9 @@ class MatrixValues:
         from spgraph.containers.vector import Vector
 
         if self.is_made:
-            counts = self.indptr[1:] - self.indptr[:-1]
+            counts = self._indptr[1:] - self._indptr[:-1]
         else:  # a view: its rows are columns of what it is the transpose of
-            ids = self._source.indices
+            ids = self._source._indices
             counts = array_module(ids).bincount(ids, minlength=self.nrows)
         return Vector(self.nrows, counts.astype(index_dtype(self.ncols), copy=False))
 
@@ -139,7 +139,7 @@ class MatrixValues:
         where there is none. Kept.
         """
         if "range" not in self._derived:
-            self._derived["range"] = extent_of(self.values) if self.nvals else (0, 0)
+            self._derived["range"] = extent_of(self._values) if self.nvals else (0, 0)
         return self._derived["range"]
 
     def mean(self: Any) -> float:
@@ -147,7 +147,7 @@ class MatrixValues:
         none. Kept.
         """
         if "mean" not in self._derived:
-            values = self.values[: self.nvals]
+            values = self._values[: self.nvals]
             sample = values[:: max(1, -(-values.size // SAMPLE))].astype(np.float64)
             sample = sample[array_module(sample).isfinite(sample)]
             # a sum that does not overflow
@@ -172,20 +172,20 @@ class MatrixValues:
         check_sides(self, vectors)
         with on_device(self.device):
             rows = self.row_indices() if vectors else None
-            of_rows = (v.values[rows] for v in vectors)
-            of_columns = (v.values[self.indices] for v in vectors)
-            return self.filtered(function(self.values, *of_rows, *of_columns))
+            of_rows = (v._values[rows] for v in vectors)
+            of_columns = (v._values[self._indices] for v in vectors)
+            return self.filtered(function(self._values, *of_rows, *of_columns))
 
     def filtered(self: Any, kept: Array) -> Matrix:
         """The entries whose flag is set, of one flag an entry (or one for all)."""
         from spgraph.containers.matrix import Matrix
 
-        xp = array_module(self.indices)
+        xp = array_module(self._indices)
         kept = xp.broadcast_to(xp.asarray(kept, bool), (self.nvals,))
-        places = xp.zeros(self.nvals + 1, self.indptr.dtype)
+        places = xp.zeros(self.nvals + 1, self._indptr.dtype)
         xp.cumsum(kept, dtype=places.dtype, out=places[1:])
-        values = self.values if self.iso else self.values[kept]
-        indptr, indices = places[self.indptr], self.indices[kept]
+        values = self._values if self.iso else self._values[kept]
+        indptr, indices = places[self._indptr], self._indices[kept]
         return Matrix(self.nrows, self.ncols, indptr, indices, values, iso=self.iso)
 
 

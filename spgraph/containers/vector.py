@@ -18,6 +18,7 @@ from spgraph.containers.arrays import (
     move,
     on_device,
     pack_bits,
+    read_only,
     unpack_bits,
 )
 from spgraph.containers.mask import Mask
@@ -35,8 +36,9 @@ class Vector(VectorValues, VectorSugar):
     * bitmap: `values` of length `size`, and `bits`, one bit a position in 32-bit words;
     * full:   `values` of length `size`, every position holds an entry.
 
-    The constructor trusts its arrays: it neither checks nor copies. Users build vectors with
-    `from_coo`, `from_dense` and `empty`.
+    On the CPU the three are read-only views; CuPy has no such flag. The constructor trusts its
+    arrays: it neither checks nor copies. Users build vectors with `from_coo`, `from_dense` and
+    `empty`.
 
     >>> import spgraph as sg
     >>> v = sg.Vector.from_coo([4, 1], [2.5, 1.0], size=6)
@@ -44,7 +46,7 @@ class Vector(VectorValues, VectorSugar):
     (2, 'bitmap', [0.0, 1.0, 0.0, 0.0, 2.5, 0.0])
     """
 
-    __slots__ = ("_nvals", "bits", "indices", "size", "values")
+    __slots__ = ("_bits", "_indices", "_nvals", "_values", "size")
 
     def __init__(
         self,
@@ -56,9 +58,9 @@ class Vector(VectorValues, VectorSugar):
         nvals: int | Callable[[], int] | None = None,
     ) -> None:
         self.size = size
-        self.values = values
-        self.indices = indices
-        self.bits = bits
+        self._values = values
+        self._indices = indices
+        self._bits = bits
         # of a bitmap it may be unknown until somebody asks: counted then, or fetched by the
         # function given
         self._nvals = nvals if bits is not None else int(values.size)
@@ -144,31 +146,46 @@ class Vector(VectorValues, VectorSugar):
     # --- what it is -------------------------------------------------------------------------------
 
     @property
+    def values(self) -> Array:
+        """The values, one an entry or one a position, as the storage says."""
+        return read_only(self._values)
+
+    @property
+    def indices(self) -> Array | None:
+        """The positions that hold an entry, ascending; None unless the storage is sparse."""
+        return None if self._indices is None else read_only(self._indices)
+
+    @property
+    def bits(self) -> Array | None:
+        """One bit a position, set where it holds an entry; None unless the storage is bitmap."""
+        return None if self._bits is None else read_only(self._bits)
+
+    @property
     def shape(self) -> tuple[int]:
         return (self.size,)
 
     @property
     def dtype(self) -> np.dtype:
-        return self.values.dtype
+        return self._values.dtype
 
     @property
     def device(self) -> Any:
         """'cpu', or 'cuda:0' and so on; of a distributed one its Placement."""
-        return device_of(self.values)
+        return device_of(self._values)
 
     @property
     def storage(self) -> str:
         """'sparse', 'bitmap' or 'full'."""
-        if self.indices is not None:
+        if self._indices is not None:
             return "sparse"
-        return "full" if self.bits is None else "bitmap"
+        return "full" if self._bits is None else "bitmap"
 
     @property
     def nvals(self) -> int:
         """How many positions hold an entry."""
         if self._nvals is None:
-            assert self.bits is not None
-            self._nvals = count_bits(self.bits)
+            assert self._bits is not None
+            self._nvals = count_bits(self._bits)
         elif callable(self._nvals):
             self._nvals = self._nvals()
         return self._nvals
@@ -176,7 +193,7 @@ class Vector(VectorValues, VectorSugar):
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(a.nbytes for a in (self.values, self.indices, self.bits) if a is not None)
+        return sum(a.nbytes for a in (self._values, self._indices, self._bits) if a is not None)
 
     @property
     def S(self) -> Mask:
@@ -192,36 +209,36 @@ class Vector(VectorValues, VectorSugar):
 
     def to_sparse(self) -> Vector:
         """The same entries as sorted indices and values; itself if it is sparse."""
-        if self.indices is not None:
+        if self._indices is not None:
             return self
         if callable(self._nvals):  # the arrays of an operation that may have failed
             self._nvals = self._nvals()
-        xp = array_module(self.values)
+        xp = array_module(self._values)
         kind = index_dtype(self.size)
         # a full vector's values are copied: operations write those of `out` in place
-        if self.bits is None:
+        if self._bits is None:
             indices = xp.arange(self.size, dtype=kind)
-            return Vector(self.size, self.values.copy(), indices=indices)
+            return Vector(self.size, self._values.copy(), indices=indices)
         # only the words that hold an entry are unpacked
-        nonzero = xp.flatnonzero(self.bits)
-        local = xp.flatnonzero(unpack_bits(self.bits[nonzero], 32 * nonzero.size))
+        nonzero = xp.flatnonzero(self._bits)
+        local = xp.flatnonzero(unpack_bits(self._bits[nonzero], 32 * nonzero.size))
         indices = (nonzero[local >> 5] * 32 + (local & 31)).astype(kind, copy=False)
-        return Vector(self.size, self.values[indices], indices=indices)
+        return Vector(self.size, self._values[indices], indices=indices)
 
     def to_bitmap(self) -> Vector:
         """The same entries by position: bitmap, or full where every position holds one; itself if
         it is neither sparse.
         """
-        if self.indices is None:
+        if self._indices is None:
             return self
-        xp = array_module(self.values)
+        xp = array_module(self._values)
         if self.nvals == self.size:
-            return Vector(self.size, self.values.copy())
+            return Vector(self.size, self._values.copy())
         # zeros, not empty: what lies under an absent bit must not differ from run to run
         values = xp.zeros(self.size, self.dtype)
-        values[self.indices] = self.values
+        values[self._indices] = self._values
         present = xp.zeros(self.size, bool)
-        present[self.indices] = True
+        present[self._indices] = True
         return Vector(self.size, values, bits=pack_bits(present), nvals=self.nvals)
 
     def conform(self) -> Vector:
@@ -231,8 +248,8 @@ class Vector(VectorValues, VectorSugar):
         if self.nvals == self.size:
             return (
                 self
-                if self.bits is None and self.indices is None
-                else Vector(self.size, self.to_bitmap().values)
+                if self._bits is None and self._indices is None
+                else Vector(self.size, self.to_bitmap()._values)
             )
         return self.to_sparse() if self.nvals * 32 < self.size else self.to_bitmap()
 
@@ -241,7 +258,7 @@ class Vector(VectorValues, VectorSugar):
     def to_coo(self) -> tuple[Array, Array]:
         """(indices, values): copies on the vector's device, indices ascending."""
         v = self.to_sparse()
-        return v.indices.copy(), v.values.copy()  # type: ignore[union-attr]
+        return v._indices.copy(), v._values.copy()  # type: ignore[union-attr]
 
     def to_numpy(self, fill: Any = None) -> np.ndarray:
         """A new NumPy array of length `size`, with `fill` where there is no entry; its type is
@@ -261,9 +278,9 @@ class Vector(VectorValues, VectorSugar):
         )
 
     def _dense(self, fill: Any) -> Array:
-        xp = array_module(self.values)
+        xp = array_module(self._values)
         if self.nvals == self.size:
-            return self.to_bitmap().values.copy()
+            return self.to_bitmap()._values.copy()
         if fill is None:
             raise ValueError(
                 f"fill: the Vector has {self.nvals} entries in {self.size} positions; "
@@ -271,7 +288,7 @@ class Vector(VectorValues, VectorSugar):
             )
         dense = xp.full(self.size, fill, np.result_type(self.dtype, np.min_scalar_type(fill)))
         v = self.to_sparse()
-        dense[v.indices] = v.values
+        dense[v._indices] = v._values
         return dense
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -286,7 +303,7 @@ class Vector(VectorValues, VectorSugar):
         return self._dense(None).__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
-        return self.values.__dlpack_device__()
+        return self._values.__dlpack_device__()
 
     def to(self, device: Any) -> Vector:
         """The same entries on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.
@@ -300,28 +317,28 @@ class Vector(VectorValues, VectorSugar):
             return self
         parts = {
             k: None if a is None else move(a, device)
-            for k, a in (("indices", self.indices), ("bits", self.bits))
+            for k, a in (("indices", self._indices), ("bits", self._bits))
         }
-        return Vector(self.size, move(self.values, device), nvals=self._nvals, **parts)
+        return Vector(self.size, move(self._values, device), nvals=self._nvals, **parts)
 
     def dup(self, dtype: Any = None) -> Vector:
         """A copy that shares nothing, with values of type `dtype` (see `astype`) if given."""
         parts = {
             k: None if a is None else a.copy()
-            for k, a in (("indices", self.indices), ("bits", self.bits))
+            for k, a in (("indices", self._indices), ("bits", self._bits))
         }
-        values = converted(self.values, self.dtype if dtype is None else value_dtype(dtype))
+        values = converted(self._values, self.dtype if dtype is None else value_dtype(dtype))
         return Vector(self.size, values, nvals=self._nvals, **parts)
 
     copy = dup
 
     def become(self, other: Vector) -> None:
         """Take over the arrays of `other` (the last step of an operation that writes `out`)."""
-        self.size, self.values, self.indices, self.bits = (
+        self.size, self._values, self._indices, self._bits = (
             other.size,
-            other.values,
-            other.indices,
-            other.bits,
+            other._values,
+            other._indices,
+            other._bits,
         )
         self._nvals = other._nvals
 
@@ -355,8 +372,8 @@ class Vector(VectorValues, VectorSugar):
         ):
             return False
         a, b = self.to_sparse(), other.to_sparse()
-        xp = array_module(a.values)
-        return bool(xp.array_equal(a.indices, b.indices)) and same(xp, a.values, b.values)
+        xp = array_module(a._values)
+        return bool(xp.array_equal(a._indices, b._indices)) and same(xp, a._values, b._values)
 
     # --- for Python -------------------------------------------------------------------------------
 
@@ -366,11 +383,15 @@ class Vector(VectorValues, VectorSugar):
         return zip(indices.tolist(), values.tolist(), strict=True)
 
     def __getstate__(self) -> dict[str, Any]:
-        parts = {name: getattr(self, name) for name in ("size", "values", "indices", "bits")}
-        return parts | {"nvals": self.nvals}
+        arrays = {"values": self._values, "indices": self._indices, "bits": self._bits}
+        return arrays | {"size": self.size, "nvals": self.nvals}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+        # operations write into a Vector, and buffers that came beside the pickle may be read-only
+        frozen = [
+            k for k, a in state.items() if isinstance(a, np.ndarray) and not a.flags.writeable
+        ]
+        self.__init__(**state | {name: state[name].copy() for name in frozen})  # type: ignore[misc]
 
     # --- for people -------------------------------------------------------------------------------
 
@@ -393,21 +414,21 @@ class Vector(VectorValues, VectorSugar):
 
     def _head(self, count: int) -> list[tuple[Any, ...]]:
         """The first entries, found without unpacking more of a bitmap than they need."""
-        if self.indices is not None:
-            indices = self.indices[:count]
-            values = self.values[:count]
-        elif self.bits is None:
-            values = self.values[:count]
+        if self._indices is not None:
+            indices = self._indices[:count]
+            values = self._values[:count]
+        elif self._bits is None:
+            values = self._values[:count]
             indices = array_module(values).arange(values.size)
         else:
-            xp = array_module(self.values)
-            nonzero = xp.flatnonzero(self.bits)[:count]
+            xp = array_module(self._values)
+            nonzero = xp.flatnonzero(self._bits)[:count]
             flags = xp.zeros(32 * nonzero.size, bool)
             if nonzero.size:
-                flags = unpack_bits(self.bits[nonzero], 32 * nonzero.size)
+                flags = unpack_bits(self._bits[nonzero], 32 * nonzero.size)
             local = xp.flatnonzero(flags)[:count]
             indices = nonzero[local // 32] * 32 + local % 32
-            values = self.values[indices]
+            values = self._values[indices]
         return list(zip(indices.tolist(), values.tolist(), strict=True))
 
 

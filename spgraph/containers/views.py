@@ -22,7 +22,7 @@ class MatrixViews:
 
     __slots__ = ()
     # what a view lacks until somebody looks at it
-    _arrays: tuple[str, ...] = ("indptr", "indices", "values")
+    _arrays: tuple[str, ...] = ("_indptr", "_indices", "_values")
 
     def _begin(self: Any, source: Matrix | None = None) -> None:
         """Nothing is derived yet; `source` is what a view is the transpose of."""

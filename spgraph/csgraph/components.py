@@ -48,7 +48,7 @@ def connected_components(
     else:
         A = rows.canonical(rows.lengths()) if strong else rows.matrix()
         found = least_members(A, connection="strong" if strong else "weak")
-        count, label = _numbered(found.values)
+        count, label = _numbered(found._values)
     return (count, label) if return_labels else count
 
 

@@ -62,7 +62,7 @@ def shortest(
         parent = xp.full((k if parents else 1, n if parents else 0), NULL, np.int32)
         origin = xp.full((k if origins else 1, n if origins else 0), NULL, np.int32)
         for b in range(k):
-            ids = xp.unique(xp.asarray(starts[bounds[b] : bounds[b + 1]]).astype(A.indices.dtype))
+            ids = xp.unique(xp.asarray(starts[bounds[b] : bounds[b + 1]]).astype(A._indices.dtype))
             if ids.size == 0:
                 continue
             zero = Vector(n, xp.zeros(ids.size), indices=ids, nvals=ids.size)
@@ -93,21 +93,21 @@ def _fixed_point(A: Matrix, start: Vector, ring: Semiring) -> tuple[Vector, bool
     except ConvergenceError as error:
         x: Any = error.result
     # rounding alone may keep a cycle of length zero from coming to rest
-    d, xp = _dense(x, np.inf), array_module(A.indices)
-    better = d[A.row_indices()] + A.values + SLACK < d[A.indices]
+    d, xp = _dense(x, np.inf), array_module(A._indices)
+    better = d[A.row_indices()] + A._values + SLACK < d[A._indices]
     return x, bool(xp.any(better))
 
 
 def _dense(v: Any, fill: Any) -> Array:
     """The values of a Vector on its device, `fill` where there is no entry."""
     v = v.to_bitmap()
-    if v.bits is None:
-        return v.values
-    return array_module(v.values).where(unpack_bits(v.bits, v.size), v.values, fill)
+    if v._bits is None:
+        return v._values
+    return array_module(v._values).where(unpack_bits(v._bits, v.size), v._values, fill)
 
 
 def shortest_over(rows: Rows, directed: bool, unweighted: bool) -> tuple[Matrix, Semiring]:
     """The Matrix of lengths and the semiring that takes them."""
     A = lengths_of(rows, directed, unweighted)
-    negative = A.nvals > 0 and bool((A.values < 0).any())
+    negative = A.nvals > 0 and bool((A._values < 0).any())
     return A, signed() if negative else min_plus

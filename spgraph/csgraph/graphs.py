@@ -59,7 +59,7 @@ class Rows(NamedTuple):
         """The Matrix of other values whose rows ascend; of several edges the least counts."""
         made = self._replace(values=values).matrix()
         if not self.ascend():
-            parts = made.row_indices(), made.indices, values
+            parts = made.row_indices(), made._indices, values
             made = Matrix.from_coo(*parts, nrows=self.n, ncols=self.n, dup_op=binary.min)
             made.transient = True
         return made
@@ -84,7 +84,7 @@ class Rows(NamedTuple):
             return Rows(self.n, made.indptr, made.indices, made.data, self.kind)
         A = self._replace(values=self.lengths()).matrix() if values else self.matrix().pattern()
         T = backend(A.device).transpose(A)
-        return Rows(self.n, T.indptr, T.indices, T.values, self.kind)
+        return Rows(self.n, T._indptr, T._indices, T._values, self.kind)
 
     def build(self, indptr: Array, indices: Array, values: Array) -> Any:
         """A result of compressed rows."""

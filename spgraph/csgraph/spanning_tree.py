@@ -55,7 +55,7 @@ def ranked(rows: Rows) -> Any:
     rank = xp.empty(values.size, np.int64)
     rank[order] = xp.arange(values.size)
     found = least_tree(rows.canonical(rank))
-    weights = values[order[found.values]].astype(np.float64)
-    made = rows.build(found.indptr.astype(np.int32), found.indices.astype(np.int32), weights)
+    weights = values[order[found._values]].astype(np.float64)
+    made = rows.build(found._indptr.astype(np.int32), found._indices.astype(np.int32), weights)
     made.eliminate_zeros()
     return made

@@ -107,10 +107,10 @@ def by_levels(rows: Rows, start: int, directed: bool) -> tuple[Array, Array]:
     with on_device(A.device) as xp:
         level, before = found.level.to_bitmap(), found.parent.to_bitmap()
         every = xp.ones(rows.n, bool)
-        reached = every if level.bits is None else unpack_bits(level.bits, rows.n)
+        reached = every if level._bits is None else unpack_bits(level._bits, rows.n)
         ids = xp.flatnonzero(reached).astype(np.int32)
-        order = ids[xp.argsort(level.values[ids], kind="stable")]
-        parent = xp.where(reached, before.values, NULL).astype(np.int32)
+        order = ids[xp.argsort(level._values[ids], kind="stable")]
+        parent = xp.where(reached, before._values, NULL).astype(np.int32)
         parent[start] = NULL
         return order, parent
 

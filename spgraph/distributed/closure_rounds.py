@@ -79,7 +79,7 @@ def closed(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Rounds:
     for device, block in zip(placement.devices, start.blocks, strict=True):
         with on_device(device):
             own = block.to_sparse()
-            first.append((own.indices, own.values))
+            first.append((own._indices, own._values))
     with rounds.lock:
         rounds.run(first, delta)
     return rounds

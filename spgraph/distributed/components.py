@@ -84,7 +84,7 @@ class Plan:
             first = int(partition.offsets[placement.local[k]])
             if partition.ids is None:
                 return on_gpu.Rows(block, n, first, None, None)
-            every = array_module(block.indptr).arange(n, dtype=kind)
+            every = array_module(block._indptr).arange(n, dtype=kind)
             places = partition.to_internal(every).astype(kind, copy=False)
             ids = placement.users(k, n).astype(kind, copy=False)
             return on_gpu.Rows(block, n, first, ids, places)
@@ -109,7 +109,7 @@ class Giant:
         def most(k: int, block: Matrix) -> tuple[int, int]:
             if block.nvals == 0:
                 return 0, 0
-            degrees = block.indptr[1:] - block.indptr[:-1]
+            degrees = block._indptr[1:] - block._indptr[:-1]
             at = int(degrees.argmax())
             return int(degrees[at]), int(placement.users(k, n)[at])
 
@@ -161,7 +161,7 @@ def about_the_giant(A: Any, plan: Plan) -> Vector | None:
     with giant.lock:
         giant.round += 1
         level: Any = peers.search(A, A.T, giant.start, None, "auto", MOST_LEVELS, False)[0]
-        seen = [block.bits for block in level.blocks]
+        seen = [block._bits for block in level.blocks]
         tables, found = [], []
         for k in work:
             with on_device(placement.devices[k]):
@@ -251,7 +251,7 @@ def in_lists(A: Any) -> Vector:
     placement, n = A.device, A.nrows
 
     def tell(k: int, _: Matrix) -> tuple[Array, tuple[Array, Array]]:
-        label = placement.plain(k).contract(A.lifted(k), False).values
+        label = placement.plain(k).contract(A.lifted(k), False)._values
         own = placement.users(k, n)
         told = label != np.arange(n)
         told[label[own]] = True  # the names of what own rows join with vertices of others
@@ -289,5 +289,5 @@ def united(placement: Placement, k: int, label: Array, u: Array, v: Array) -> Ar
     ends = (np.searchsorted(nodes, u), np.searchsorted(nodes, v))
     links = Matrix.from_coo(*ends, nrows=nodes.size, ncols=nodes.size)
     label = label.copy()
-    label[nodes] = nodes[placement.plain(k).contract(links, False).values]
+    label[nodes] = nodes[placement.plain(k).contract(links, False)._values]
     return label[label]

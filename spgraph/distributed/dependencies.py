@@ -101,7 +101,7 @@ def dependencies(A: Any, T: Any, sources: np.ndarray, level: Any) -> Vector:
         return home.give(placement.plain(0).dependencies(home.whole, home.whole.T, sources, taken))
     score = placement.filled(0.0, size=n, dtype=np.float64)
     if level is None and placement.devices[0] != "cpu":
-        sources = in_blocks(A, T, sources, [block.values for block in score.blocks])
+        sources = in_blocks(A, T, sources, [block._values for block in score.blocks])
     for source in sources.tolist():
         steps = level
         if level is None:

@@ -92,7 +92,7 @@ def _cuts(A: Matrix, blocks: int, how: Any) -> Partition:
             f"distribute: partition: expected 'edges' or an array for a matrix that is not square, "
             f"{A.nrows} x {A.ncols}, got {how!r}"
         )
-    return Partition.by_edges(A.indptr, blocks)
+    return Partition.by_edges(A._indptr, blocks)
 
 
 def _devices(name: str, blocks: int, devices: Any) -> list[str]:

@@ -67,7 +67,9 @@ def write_matrix(
     made(mask)
 
     def own(k: int, into: Matrix, block: Matrix) -> Matrix:
-        made = Matrix(into.nrows, into.ncols, into.indptr, into.indices, into.values, iso=into.iso)
+        made = Matrix(
+            into.nrows, into.ncols, into._indptr, into._indices, into._values, iso=into.iso
+        )
         placement.plain(k).write_matrix(made, block, block_mask(mask, k), accum, replace)
         return made
 
@@ -94,8 +96,8 @@ def _sum(on: Any, block: Any, monoid: TypedMonoid) -> Any:
     if isinstance(block, Vector):
         return on.reduce(block, monoid)
     if block.iso and block.nvals:
-        return sum_of_equals(block.values, block.nvals, monoid)
-    return on.reduce(Vector(block.nvals, block.values[: block.nvals]), monoid)
+        return sum_of_equals(block._values, block.nvals, monoid)
+    return on.reduce(Vector(block.nvals, block._values[: block.nvals]), monoid)
 
 
 def _vectors(op: Function, size: int, on_block: Any, *operands: Any) -> DistributedVector:

@@ -42,28 +42,28 @@ def made(*given: Any) -> None:
 def lift(v: Vector, placement: Placement, k: int, size: int) -> Vector:
     """The entries of block k, a sparse Vector of `size`."""
     v = v.to_sparse()
-    assert v.indices is not None
+    assert v._indices is not None
     own = placement.partition(size).slice(placement.local[k])
     if placement.partition(size).ids is None:
-        indices = v.indices.astype(index_dtype(size)) + index_dtype(size).type(own.start)
+        indices = v._indices.astype(index_dtype(size)) + index_dtype(size).type(own.start)
     else:
-        indices = placement.users(k, size)[v.indices]
-    return Vector(size, v.values, indices=indices)
+        indices = placement.users(k, size)[v._indices]
+    return Vector(size, v._values, indices=indices)
 
 
 def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
     """The entries of block k, a Matrix of `nrows`: its index arrays, under offsets for all rows."""
     if "lifted" not in A._derived:
-        xp, partition = array_module(A.indices), placement.partition(nrows)
+        xp, partition = array_module(A._indices), placement.partition(nrows)
         own = partition.slice(placement.local[k])
-        indptr = xp.zeros(nrows + 1, A.indptr.dtype)
+        indptr = xp.zeros(nrows + 1, A._indptr.dtype)
         if partition.ids is None:
-            indptr[own.start + 1 : own.stop + 1] = A.indptr[1:]
+            indptr[own.start + 1 : own.stop + 1] = A._indptr[1:]
             indptr[own.stop + 1 :] = A.nvals
         else:
-            indptr[1:][placement.users(k, nrows)] = A.indptr[1:] - A.indptr[:-1]
+            indptr[1:][placement.users(k, nrows)] = A._indptr[1:] - A._indptr[:-1]
             indptr = xp.cumsum(indptr, dtype=indptr.dtype)
-        A._derived["lifted"] = Matrix(nrows, A.ncols, indptr, A.indices, A.values, iso=A.iso)
+        A._derived["lifted"] = Matrix(nrows, A.ncols, indptr, A._indices, A._values, iso=A.iso)
     return A._derived["lifted"]
 
 
@@ -75,10 +75,10 @@ def lower(t: Vector, placement: Placement, k: int) -> Vector:
 def lower_matrix(T: Matrix, placement: Placement, k: int) -> Matrix:
     """What block k owns of a Matrix of the whole shape that has entries in no other row."""
     rows = placement.users(k, T.nrows)
-    xp = array_module(T.indices)
-    indptr = xp.zeros(rows.size + 1, T.indptr.dtype)
-    indptr[1:] = T.indptr[1:][rows]
-    return Matrix(rows.size, T.ncols, indptr, T.indices, T.values, iso=T.iso)
+    xp = array_module(T._indices)
+    indptr = xp.zeros(rows.size + 1, T._indptr.dtype)
+    indptr[1:] = T._indptr[1:][rows]
+    return Matrix(rows.size, T.ncols, indptr, T._indices, T._values, iso=T.iso)
 
 
 def block_mask(mask: Mask | None, k: int) -> Mask | None:
@@ -105,20 +105,20 @@ def part(t: Vector, partition: Partition, p: int) -> Vector:
     """What block p owns of t, in the storage of t."""
     own = partition.slice(p)
     n = own.stop - own.start
-    xp = array_module(t.values)
-    if t.indices is not None:
+    xp = array_module(t._values)
+    if t._indices is not None:
         indices, values, bounds = _by_owner(t, partition)
         within = slice(bounds[p], bounds[p + 1])
         local = (indices[within] - own.start).astype(index_dtype(n))
         return Vector(n, values[within].copy(), indices=local)
     if partition.ids is None:
-        values = t.values[own].copy()
-        return Vector(n, values, bits=None if t.bits is None else bits_between(t.bits, own))
+        values = t._values[own].copy()
+        return Vector(n, values, bits=None if t._bits is None else bits_between(t._bits, own))
     ids = partition.users(p, t.device)
-    if t.bits is None:
-        return Vector(n, t.values[ids])
-    present = (t.bits[ids >> 5] >> (ids & 31).astype(np.uint32)) & np.uint32(1) != 0
-    return Vector(n, xp.where(present, t.values[ids], t.dtype.type(0)), bits=pack_bits(present))
+    if t._bits is None:
+        return Vector(n, t._values[ids])
+    present = (t._bits[ids >> 5] >> (ids & 31).astype(np.uint32)) & np.uint32(1) != 0
+    return Vector(n, xp.where(present, t._values[ids], t.dtype.type(0)), bits=pack_bits(present))
 
 
 def parts(t: Vector, partition: Partition) -> list[tuple[Array, Array]]:
@@ -134,8 +134,8 @@ def parts(t: Vector, partition: Partition) -> list[tuple[Array, Array]]:
 
 def _by_owner(t: Vector, partition: Partition) -> tuple[Array, Array, list[int]]:
     """(internal ids ascending, values, where the ids of each block begin) of a sparse Vector."""
-    xp = array_module(t.values)
-    indices, values = t.indices, t.values
+    xp = array_module(t._values)
+    indices, values = t._indices, t._values
     assert indices is not None
     if partition.ids is not None:
         indices = partition.to_internal(indices)
@@ -173,11 +173,11 @@ def replicate(v: Any) -> list[Vector]:
     nvals = v.nvals
     if nvals * 32 < size:
         sparse = placement.map(lambda k, block: lift(block, placement, k, size), v.blocks)
-        ids = say.all_gather([block.indices for block in sparse])
-        values = say.all_gather([block.values for block in sparse])
+        ids = say.all_gather([block._indices for block in sparse])
+        values = say.all_gather([block._values for block in sparse])
         return placement.map(lambda k, i, x: _sorted(size, i, x, partition), ids, values)
     dense = placement.map(lambda k, block: block.to_bitmap(), v.blocks)
-    values = say.all_gather([block.values for block in dense], sizes=sizes)
+    values = say.all_gather([block._values for block in dense], sizes=sizes)
     if partition.ids is not None:
         values = placement.map(lambda k, x: partition.by_id(x), values)
     if nvals == size:
@@ -232,7 +232,7 @@ def combine(found: list[Vector], monoid: TypedMonoid, placement: Placement) -> l
         received = placement.map(pieces, ids, values)
     else:
         cut = placement.map(lambda k, t: _cut(t.to_bitmap(), partition), found)
-        values = say.all_to_all([[piece.values for piece in row] for row in cut])
+        values = say.all_to_all([[piece._values for piece in row] for row in cut])
         packed = placement.map(lambda k, row: [_bits_of(piece) for piece in row], cut)
         bits = say.all_to_all(packed)
         received = [
@@ -291,6 +291,6 @@ def _sorted(size: int, ids: Array, values: Array, partition: Partition) -> Vecto
 
 def _bits_of(v: Vector) -> Array:
     """The bits of a bitmap, or all of them for a full Vector."""
-    if v.bits is not None:
-        return v.bits
-    return pack_bits(array_module(v.values).ones(v.size, bool))
+    if v._bits is not None:
+        return v._bits
+    return pack_bits(array_module(v._values).ones(v.size, bool))

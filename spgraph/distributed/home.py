@@ -57,15 +57,15 @@ class Home:
             at = at if partition.ids is None else int(partition.ids[at])
             value, dtype = v.entry.value, v.entry.dtype
             return Vector.unit(at, value, size=size, dtype=dtype, device=self.devices[0])
-        if all(block.indices is not None for block in v.blocks):
-            if sum(block.indices.size for block in v.blocks) <= FEW:
+        if all(block._indices is not None for block in v.blocks):
+            if sum(block._indices.size for block in v.blocks) <= FEW:
                 return self._few(v)
             lifted = []
             for k, block in enumerate(v.blocks):
                 with on_device(self.devices[k]):
                     lifted.append(lift(block, self.placement, k, size))
-            ids = self._joined([block.indices for block in lifted])
-            values = self._joined([block.values for block in lifted])
+            ids = self._joined([block._indices for block in lifted])
+            values = self._joined([block._values for block in lifted])
             with on_device(self.devices[0]):
                 if partition.ids is not None:
                     order = array_module(ids).argsort(ids)
@@ -75,10 +75,10 @@ class Home:
         for block, device in zip(v.blocks, self.devices, strict=True):
             with on_device(device) as xp:
                 block = block.to_bitmap()
-                whole.append(block.values)
-                full = block.bits is None
+                whole.append(block._values)
+                full = block._bits is None
                 flags.append(
-                    xp.ones(block.size, bool) if full else unpack_bits(block.bits, block.size)
+                    xp.ones(block.size, bool) if full else unpack_bits(block._bits, block.size)
                 )
         with on_device(self.devices[0]):
             present = pack_bits(partition.by_id(self._joined(flags)))
@@ -96,10 +96,10 @@ class Home:
                 own = partition.slice(p)
                 if not aligned:
                     block = part(v, partition, p)
-                    cut.append((block.values, block.bits))
+                    cut.append((block._values, block._bits))
                     continue
-                bits = None if v.bits is None else v.bits[own.start >> 5 : words(own.stop)]
-                cut.append((v.values[own], bits))
+                bits = None if v._bits is None else v._bits[own.start >> 5 : words(own.stop)]
+                cut.append((v._values[own], bits))
         self._meet()
         parts = []
         for (values, bits), device in zip(cut, self.devices, strict=True):
@@ -122,12 +122,12 @@ class Home:
         lengths = []
         for block, device in zip(A.blocks, self.devices, strict=True):
             with on_device(device):
-                lengths.append(block.indptr[1:] - block.indptr[:-1])
+                lengths.append(block._indptr[1:] - block._indptr[:-1])
         degrees = self._joined(lengths)
-        indices = self._joined([block.indices for block in A.blocks])
-        values = None if A.iso else self._joined([block.values for block in A.blocks])
+        indices = self._joined([block._indices for block in A.blocks])
+        values = None if A.iso else self._joined([block._values for block in A.blocks])
         with on_device(self.devices[0]) as xp:
-            values = A.blocks[0].values.copy() if values is None else values
+            values = A.blocks[0]._values.copy() if values is None else values
             indptr = xp.zeros(n + 1, index_dtype(int(indices.size)))
             xp.cumsum(degrees, out=indptr[1:])
             whole = Matrix(n, A.ncols, indptr, indices, values, iso=A.iso)
@@ -142,9 +142,9 @@ class Home:
         partition = self.placement.partition(v.size)
         ids, values = [], []
         for first, block in zip(partition.offsets.tolist(), v.blocks, strict=False):
-            if block.indices.size:
-                ids.append(move(block.indices, "cpu").astype(index_dtype(v.size)) + first)
-                values.append(move(block.values, "cpu"))
+            if block._indices.size:
+                ids.append(move(block._indices, "cpu").astype(index_dtype(v.size)) + first)
+                values.append(move(block._values, "cpu"))
         inside = np.concatenate(ids or [np.empty(0, np.int32)]).astype(index_dtype(v.size))
         given = np.concatenate(values or [np.empty(0, v.dtype)])
         if partition.ids is not None:

@@ -85,7 +85,7 @@ def _edges(q: Any, degrees: Any) -> int:
     """The out-edges of the entries of q."""
 
     def own(k: int, block: Vector, counts: Vector) -> int:
-        return int(counts.values[block.to_sparse().indices].sum(dtype=np.int64))
+        return int(counts._values[block.to_sparse()._indices].sum(dtype=np.int64))
 
     return q.device.total(q.device.map(own, q.blocks, degrees.blocks))
 
@@ -163,17 +163,17 @@ def _improved(x: Any, found: Any, add: Any) -> tuple[DistributedVector, Distribu
         on = placement.plain(k)
         both = on.ewise(old, new, add.function, True)
         # at the entries of what was found alone, so that few of them cost little
-        at = new.to_sparse().indices
+        at = new.to_sparse()._indices
         assert at is not None
         was, now = on.extract(old, at), on.extract(both, at)
-        xp = array_module(now.values)
+        xp = array_module(now._values)
         now = now.to_bitmap()
-        kept = now.values != was.to_bitmap().values
+        kept = now._values != was.to_bitmap()._values
         if was.nvals < was.size:
             there = xp.zeros(was.size, bool)
-            there[was.to_sparse().indices] = True
+            there[was.to_sparse()._indices] = True
             kept |= ~there
-        return both, Vector(old.size, now.values[kept], indices=at[kept])
+        return both, Vector(old.size, now._values[kept], indices=at[kept])
 
     pairs = placement.map(own, x.blocks, found.blocks)
     return (

@@ -56,10 +56,10 @@ class DistributedMatrix(Matrix):
             if partition.ids is not None:
                 return _rows(A, partition.users(p, A.device))
             rows = partition.slice(p)
-            offsets = A.indptr[rows.start : rows.stop + 1]
+            offsets = A._indptr[rows.start : rows.stop + 1]
             first, last = int(offsets[0]), int(offsets[-1])
-            values = A.values.copy() if A.iso else A.values[first:last].copy()
-            return offsets - first, A.indices[first:last].copy(), values
+            values = A._values.copy() if A.iso else A._values[first:last].copy()
+            return offsets - first, A._indices[first:last].copy(), values
 
         blocks = []
         for p, device in zip(placement.local, placement.devices, strict=True):
@@ -153,9 +153,9 @@ class DistributedMatrix(Matrix):
 
         def own(k: int, block: Matrix) -> Matrix:
             rows = block.row_indices()
-            of_rows = (v.blocks[k].to_bitmap().values[rows] for v in vectors)
-            of_columns = (v[k].to_bitmap().values[block.indices] for v in whole)
-            kept = function(block.values, *of_rows, *of_columns)
+            of_rows = (v.blocks[k].to_bitmap()._values[rows] for v in vectors)
+            of_columns = (v[k].to_bitmap()._values[block._indices] for v in whole)
+            kept = function(block._values, *of_rows, *of_columns)
             return block.filtered(kept)
 
         blocks = self._placement.map(own, self.blocks)
@@ -185,9 +185,9 @@ class DistributedMatrix(Matrix):
         """The whole Matrix on the device of every local block, which those of one device share."""
         placement, n = self._placement, self.nrows
         partition, say = placement.partition(n), placement.communicator
-        lengths = say.all_gather(placement.map(lambda k, b: np.diff(b.indptr), self.blocks))
-        indices = say.all_gather([b.indices for b in self.blocks])
-        values = [b.values for b in self.blocks]
+        lengths = say.all_gather(placement.map(lambda k, b: np.diff(b._indptr), self.blocks))
+        indices = say.all_gather([b._indices for b in self.blocks])
+        values = [b._values for b in self.blocks]
         if not self.iso:
             values = say.all_gather(values)
 
@@ -285,7 +285,7 @@ class GraphPartition:
         columns = placement.partition(A.ncols)
 
         def row(k: int, block: Matrix) -> np.ndarray:
-            across = border(columns.to_internal(block.indices), columns, placement.local[k])
+            across = border(columns.to_internal(block._indices), columns, placement.local[k])
             return np.array([block.nvals, block.nbytes, *across], np.int64)
 
         rows = placement.map(row, A.blocks)
@@ -305,19 +305,19 @@ def _from_all(rows: list[np.ndarray], placement: Placement) -> np.ndarray:
 
 def _rows(A: Matrix, rows: Array) -> tuple[Array, Array, Array]:
     """The arrays of A's rows in another order."""
-    xp = array_module(A.indices)
-    lengths = (A.indptr[1:] - A.indptr[:-1])[rows]
-    indptr = xp.zeros(rows.size + 1, A.indptr.dtype)
+    xp = array_module(A._indices)
+    lengths = (A._indptr[1:] - A._indptr[:-1])[rows]
+    indptr = xp.zeros(rows.size + 1, A._indptr.dtype)
     xp.cumsum(lengths, out=indptr[1:])
     total = int(indptr[-1])
     # the place of every entry: where its row began, moved by where its row begins now
     shift = xp.zeros(total + 1, np.int64)
-    starts = A.indptr[:-1][rows].astype(np.int64) - indptr[:-1]
+    starts = A._indptr[:-1][rows].astype(np.int64) - indptr[:-1]
     nonempty = lengths > 0
     at, jumps = indptr[:-1][nonempty], starts[nonempty]
     shift[at] = xp.diff(jumps, prepend=xp.zeros(1, np.int64)) if jumps.size else jumps
     places = xp.cumsum(shift[:total]) + xp.arange(total)
-    return indptr, A.indices[places], A.values.copy() if A.iso else A.values[places]
+    return indptr, A._indices[places], A._values.copy() if A.iso else A._values[places]
 
 
 def _column_counts(A: Any) -> DistributedVector:
@@ -326,8 +326,8 @@ def _column_counts(A: Any) -> DistributedVector:
     kind = index_dtype(A.nrows)
 
     def own(k: int, block: Matrix) -> Array:
-        xp = array_module(block.indices)
-        counts = xp.bincount(block.indices, minlength=A.ncols).astype(kind, copy=False)
+        xp = array_module(block._indices)
+        counts = xp.bincount(block._indices, minlength=A.ncols).astype(kind, copy=False)
         if partition.ids is None:
             return counts
         return counts[partition.user_ids(block.device)]

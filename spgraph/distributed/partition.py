@@ -238,7 +238,7 @@ def partition(A: Matrix, blocks: int, how: Any = "edges") -> Partition:
     if not isinstance(how, str):
         return Partition.from_owner(how, blocks, n)
     if how == "edges":
-        return Partition.by_edges(A.indptr, blocks)
+        return Partition.by_edges(A._indptr, blocks)
     if how == "random":
         return Partition.from_owner(_random(n, blocks), blocks)
     if how == "biased":

@@ -80,9 +80,9 @@ def starts(start: Any) -> tuple[Sequence[Any], Sequence[Any]]:
         ]
     else:
         blocks = start.blocks
-        if any(block.indices is None for block in blocks):
+        if any(block._indices is None for block in blocks):
             blocks = placement.map(lambda k, block: block.to_sparse(), blocks)
-        pairs = [(block.indices, block.values) for block in blocks]
+        pairs = [(block._indices, block._values) for block in blocks]
     sources, values = zip(*pairs, strict=True)
     return sources, values
 
@@ -117,14 +117,14 @@ def graph(A: Any, T: Any) -> PeerGraph:
 def index_types(A: Any, T: Any) -> tuple[np.dtype, np.dtype]:
     """(of offsets, of ids): a kernel knows one of each for all blocks, and for the transpose."""
     blocks = [*A.blocks, *(() if T is None else T.blocks)]
-    offsets = np.result_type(*(block.indptr.dtype for block in blocks))
-    return offsets, np.result_type(*(block.indices.dtype for block in blocks))
+    offsets = np.result_type(*(block._indptr.dtype for block in blocks))
+    return offsets, np.result_type(*(block._indices.dtype for block in blocks))
 
 
 def _typed(block: Matrix, partition: Any, types: tuple[np.dtype, np.dtype]) -> tuple[Any, Any]:
     """(offsets, internal ids) of a block."""
-    ids = partition.to_internal(block.indices).astype(types[1], copy=False)
-    return block.indptr.astype(types[0], copy=False), ids
+    ids = partition.to_internal(block._indices).astype(types[1], copy=False)
+    return block._indptr.astype(types[0], copy=False), ids
 
 
 def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
@@ -139,7 +139,7 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
 def closed(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Closed:
     """The closure's parts, and how many edges were looked at in how many rounds."""
     first = A.device.map(lambda k, block: block.to_sparse(), start.blocks)
-    ids, values = [block.indices for block in first], [block.values for block in first]
+    ids, values = [block._indices for block in first], [block._values for block in first]
     return closure_peers(weighted(A), A.device.peers, ids, values, semiring, delta)
 
 
@@ -164,7 +164,7 @@ def weighted(A: Any) -> ClosureGraph:
         types = index_types(A, T)
 
         def inside(k: int, block: Matrix) -> tuple[Any, Any, Any]:
-            return *_typed(block, partition, types), block.values
+            return *_typed(block, partition, types), block._values
 
         out = placement.map(inside, A.blocks)
         back: list[Any] = out if T is A else [(None, None, None)] * len(out)

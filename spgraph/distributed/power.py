@@ -68,7 +68,7 @@ def power(
     partition = placement.partition(n)
     with peers.lock:
         try:
-            starts = [block.values for block in x.blocks]
+            starts = [block._values for block in x.blocks]
             ids = None if partition.ids is None else [placement.users(k, n) for k in local]
             places = peer_places(peers, partition.offsets, single, starts, ids)
             peers.meet()

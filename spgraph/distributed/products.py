@@ -112,7 +112,7 @@ def multiply_flops(A: Any, B: Any) -> int:
     degrees = replicate(B.row_degrees())
 
     def own(k: int, block: Matrix, rows: Vector) -> int:
-        return int(rows.values[block.indices].sum(dtype=np.int64))
+        return int(rows._values[block._indices].sum(dtype=np.int64))
 
     return placement.total(placement.map(own, A.blocks, degrees))
 

@@ -60,7 +60,7 @@ def search(
     for device, block in zip(placement.devices, start.blocks, strict=True):
         with on_device(device):
             own = block.to_sparse()
-            first.append((own.indices, own.values))
+            first.append((own._indices, own._values))
     with rounds.lock:
         try:
             rows = rounds.run(first, direction, max_depth)

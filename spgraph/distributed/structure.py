@@ -77,7 +77,7 @@ def coordinates(A: Any, k: int) -> tuple[Array, Array, Array]:
     """(rows, columns, values) of local block k by the user's ids; an iso Matrix has one value."""
     block = A.blocks[k]
     rows = A.device.users(k, A.nrows)[block.row_indices()]
-    return rows, block.indices, block.values
+    return rows, block._indices, block._values
 
 
 # --- shape ----------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def kronecker(A: Any, B: Any, op: Function) -> DistributedMatrix:
         T = placement.plain(k).kronecker(A.blocks[k], whole, op)
         rows = T.row_indices().astype(np.int64)
         first = placement.users(k, A.nrows).astype(np.int64)[rows // max(B.nrows, 1)]
-        return first * B.nrows + rows % max(B.nrows, 1), T.indices, T.expanded_values()
+        return first * B.nrows + rows % max(B.nrows, 1), T._indices, T.expanded_values()
 
     return delivered(placement.map(own, B.replicated()), shape, placement)
 
@@ -116,9 +116,9 @@ def diag(u: Any, k: int) -> DistributedMatrix | DistributedVector:
 
         def on_diagonal(block: int, v: Vector) -> tuple[Array, Array, Array]:
             v = lift(v, placement, block, u.size)
-            assert v.indices is not None
-            rows = v.indices.astype(np.int64) + max(-k, 0)
-            return rows, rows + k, v.values
+            assert v._indices is not None
+            rows = v._indices.astype(np.int64) + max(-k, 0)
+            return rows, rows + k, v._values
 
         return delivered(placement.map(on_diagonal, u.blocks), (n, n), placement)
     size = max(0, min(u.nrows - max(-k, 0), u.ncols - max(k, 0)))
@@ -143,7 +143,7 @@ def extract(u: Any, indices: Any) -> DistributedVector:
 
     def own(k: int, whole: Vector) -> Vector:
         if isinstance(indices, Vector):
-            ids = cast(Any, indices).blocks[k].to_bitmap().values
+            ids = cast(Any, indices).blocks[k].to_bitmap()._values
         else:
             ids = move(indices[move(placement.users(k, size), "cpu")], placement.devices[k])
         return placement.plain(k).extract(whole, ids)
@@ -172,7 +172,7 @@ def extract_matrix(A: Any, rows: Any, columns: Any) -> DistributedMatrix:
     def entries(k: int, block: Matrix) -> tuple[Array, Array, Array]:
         T = part(k, block)
         at = move(given[k], placement.devices[k])[T.row_indices()]
-        return at, T.indices, T.values
+        return at, T._indices, T._values
 
     return delivered(placement.map(entries, A.blocks), shape, placement, iso=A.iso)
 
@@ -189,11 +189,11 @@ def extract_row(A: Any, i: int) -> DistributedVector:
 
     def own(k: int, block: Matrix) -> tuple[Array, Array]:
         if placement.local[k] != owner:
-            return block.indices[:0], block.values[:0]
+            return block._indices[:0], block._values[:0]
         local = int(_inside(A, k, np.array([i]))[0])
-        first, last = (int(offset) for offset in block.indptr[local : local + 2])
-        values = block.values[:1].repeat(last - first) if A.iso else block.values[first:last]
-        return block.indices[first:last], values
+        first, last = (int(offset) for offset in block._indptr[local : local + 2])
+        values = block._values[:1].repeat(last - first) if A.iso else block._values[first:last]
+        return block._indices[first:last], values
 
     return delivered_vector(placement.map(own, A.blocks), A.ncols, placement)
 

@@ -130,7 +130,7 @@ class DistributedVector(Vector):
             raise DomainMismatch(f"total: expected a full Vector, got a {self.storage} one")
 
         def own(k: int, v: Vector) -> Any:
-            return array_module(v.values).reshape(v.to_bitmap().total(function), 1)
+            return array_module(v._values).reshape(v.to_bitmap().total(function), 1)
 
         say = self._placement.communicator
         sums = say.all_reduce(self._placement.map(own, self.blocks), "sum")

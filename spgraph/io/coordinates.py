@@ -87,8 +87,8 @@ def symmetrised(A: Matrix) -> Matrix:
     rows, columns, values = A.to_coo()
     one: Any = None
     if A.iso:
-        values, one = None, A.values
+        values, one = None, A._values
     B = assemble(*mirror(rows, columns, values), A.nrows, A.ncols, "min", symmetric=True)
     if one is not None:
-        B = Matrix(B.nrows, B.ncols, B.indptr, B.indices, one, iso=True, symmetric=True)
+        B = Matrix(B.nrows, B.ncols, B._indptr, B._indices, one, iso=True, symmetric=True)
     return B

@@ -103,7 +103,7 @@ def write(stream: IO[bytes], A: Matrix) -> None:
     S = A.to_scipy().tocoo()
     field = None
     if A.dtype == bool:
-        field = "pattern" if bool(A.values.all()) else "integer"
+        field = "pattern" if bool(A._values.all()) else "integer"
         S = S.astype(np.int8)
     elif A.dtype == np.float32:
         S = S.astype(np.float64)  # or 0.1f would be written as 0.1, which it is not

@@ -76,9 +76,9 @@ def write(stream: IO[bytes], A: Matrix | Vector) -> None:
         stream,
         format=np.array(b"csr"),
         shape=np.array(A.shape),
-        indptr=A.indptr,
-        indices=A.indices,
-        data=A.values,
+        indptr=A._indptr,
+        indices=A._indices,
+        data=A._values,
         iso=np.array(A.iso),
         symmetric=np.array(-1 if A.symmetric is None else int(A.symmetric)),
     )

@@ -102,7 +102,7 @@ def _placed(
     xp = array_module(ids)
     if isinstance(value, Vector):
         v = value.to_sparse()
-        to, values = ids[v.indices], v.values
+        to, values = ids[v._indices], v._values
     else:
         to, values = ids, xp.full(ids.size, value, dtype)
     ascending = ids.size < 2 or bool((ids[1:] > ids[:-1]).all())
@@ -145,15 +145,17 @@ def _positions(size: int, ids: Array) -> Vector:
 
 def _constant(w: Vector, value: Any, mask: Mask | None) -> Vector:
     """`value` at the positions that the mask may allow: its own where it is sparse, else all."""
-    xp = array_module(w.values)
+    xp = array_module(w._values)
     if (
         mask is not None
         and not mask.complement
         and isinstance(mask.parent, Vector)
-        and mask.parent.indices is not None
+        and mask.parent._indices is not None
     ):
         ids = (
-            mask.parent.indices if mask.structure else mask.parent.indices[mask.parent.values != 0]
+            mask.parent._indices
+            if mask.structure
+            else mask.parent._indices[mask.parent._values != 0]
         )
         return Vector(w.size, xp.full(ids.size, value, value.dtype), indices=ids.copy())
     return Vector(w.size, xp.full(w.size, value, value.dtype))

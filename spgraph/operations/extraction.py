@@ -93,30 +93,30 @@ def _row(A: Matrix, i: int) -> Vector:
     """Row i of A."""
     if is_distributed(A):
         return backend(A.device).extract_row(A, i)
-    start, stop = (int(offset) for offset in A.indptr[i : i + 2])
-    columns = A.indices[start:stop].astype(index_dtype(A.ncols), copy=True)
-    values = A.values.repeat(stop - start) if A.iso else A.values[start:stop].copy()
+    start, stop = (int(offset) for offset in A._indptr[i : i + 2])
+    columns = A._indices[start:stop].astype(index_dtype(A.ncols), copy=True)
+    values = A._values.repeat(stop - start) if A.iso else A._values[start:stop].copy()
     return Vector(A.ncols, values, indices=columns).conform()
 
 
 def _column(A: Matrix) -> Vector:
     """The only column of A."""
-    xp = array_module(A.indices)
-    rows = xp.flatnonzero(A.indptr[1:] != A.indptr[:-1]).astype(index_dtype(A.nrows))
+    xp = array_module(A._indices)
+    rows = xp.flatnonzero(A._indptr[1:] != A._indptr[:-1]).astype(index_dtype(A.nrows))
     return Vector(A.nrows, A.expanded_values(), indices=rows).conform()
 
 
 def _sliced(u: Vector, part: slice, size: int) -> Vector:
     """The entries of u in a slice of `size` positions."""
-    if u.bits is None and u.indices is None:
-        return Vector(size, u.values[part].copy())
+    if u._bits is None and u._indices is None:
+        return Vector(size, u._values[part].copy())
     start, _, step = part.indices(u.size)
     v = u.to_sparse()
-    xp = array_module(v.values)
-    offset = v.indices.astype(np.int64) - start  # type: ignore[union-attr]
+    xp = array_module(v._values)
+    offset = v._indices.astype(np.int64) - start  # type: ignore[union-attr]
     at = offset // step
     kept = (offset == at * step) & (at >= 0) & (at < size)
-    at, values = at[kept].astype(index_dtype(size)), v.values[kept]
+    at, values = at[kept].astype(index_dtype(size)), v._values[kept]
     if step < 0:
         at, values = xp.ascontiguousarray(at[::-1]), xp.ascontiguousarray(values[::-1])
     return Vector(size, values, indices=at).conform()

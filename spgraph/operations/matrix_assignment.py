@@ -56,7 +56,7 @@ def assign_matrix(
                 function = binary.second.resolve(w.dtype, T.dtype)
             on.write_matrix(w, T, mask, function, replace)
             return w
-        V = _laid_out(array_module(w.indices), shape, value, None, None)
+        V = _laid_out(array_module(w._indices), shape, value, None, None)
     T, combined = _placed(w, V, rows, cols, function)
     if combined or (function is None and _partial(rows, cols) and V.nvals == shape[0] * shape[1]):
         # positions outside of the region keep their entries: a union that prefers T
@@ -99,15 +99,15 @@ def _region(
         )
     checks.same_size("assign", "value.size", value.size, "the region's", max(shape))
     v = value.to_sparse()
-    assert v.indices is not None
-    xp = array_module(v.values)
+    assert v._indices is not None
+    xp = array_module(v._values)
     if many_columns:
         indptr = xp.asarray([0, v.nvals], index_dtype(v.nvals))
-        return Matrix(1, value.size, indptr, v.indices, v.values)
+        return Matrix(1, value.size, indptr, v._indices, v._values)
     indptr = xp.zeros(value.size + 1, index_dtype(v.nvals))
-    indptr[v.indices + 1] = 1
+    indptr[v._indices + 1] = 1
     indptr = xp.cumsum(indptr, dtype=indptr.dtype)
-    return Matrix(value.size, 1, indptr, xp.zeros_like(v.indices), v.values)
+    return Matrix(value.size, 1, indptr, xp.zeros_like(v._indices), v._values)
 
 
 def _partial(rows: Array | None, cols: Array | None) -> bool:
@@ -124,7 +124,7 @@ def _filled(
     """`value` at the positions of the region that the mask may allow: its own where it is not
     complemented, else all.
     """
-    xp = array_module(w.indices)
+    xp = array_module(w._indices)
     if mask is None or mask.complement:
         return _laid_out(xp, w.shape, value, rows, cols)
     M = mask.parent
@@ -135,7 +135,7 @@ def _filled(
     if _partial(rows, cols):
         M = M.filtered(_inside(M, rows, cols))
     values = xp.full(1, value, value.dtype)
-    return Matrix(w.nrows, w.ncols, M.indptr, M.indices, values, iso=True)
+    return Matrix(w.nrows, w.ncols, M._indptr, M._indices, values, iso=True)
 
 
 def _laid_out(
@@ -164,7 +164,7 @@ def _placed(
         raise OverflowError(
             f"assign: expected a Matrix of at most 2**63 - 1 positions, got {w.nrows} x {w.ncols}"
         )
-    at, to = V.row_indices(), V.indices
+    at, to = V.row_indices(), V._indices
     at, to = at if rows is None else rows[at], to if cols is None else cols[to]
     keys = at.astype(np.int64) * w.ncols + to
     values = V.expanded_values()
@@ -176,7 +176,7 @@ def _placed(
         again = has_repeats(keys)
     if again:
         assert accum is not None
-        own = w.row_indices().astype(np.int64) * w.ncols + w.indices
+        own = w.row_indices().astype(np.int64) * w.ncols + w._indices
         flat = Vector(w.nrows * w.ncols, w.expanded_values(), indices=own)
         keys, values = folded(flat, keys, values, accum)
     indptr = xp.zeros(w.nrows + 1, index_dtype(int(keys.size)))
@@ -187,9 +187,9 @@ def _placed(
 
 def _inside(A: Matrix, rows: Array | None, cols: Array | None) -> Array:
     """For each entry of A, whether it lies in the region."""
-    xp = array_module(A.indices)
+    xp = array_module(A._indices)
     inside = xp.ones(A.nvals, bool)
-    for ids, at, size in ((rows, A.row_indices, A.nrows), (cols, lambda: A.indices, A.ncols)):
+    for ids, at, size in ((rows, A.row_indices, A.nrows), (cols, lambda: A._indices, A.ncols)):
         if ids is not None:
             flags = xp.zeros(size, bool)
             flags[ids] = True

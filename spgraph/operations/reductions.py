@@ -33,8 +33,8 @@ def reduce(u: Any, monoid: Monoid = monoids.plus) -> Any:
     if isinstance(u, Vector) or is_distributed(u):
         return backend(u.device).reduce(u, typed)
     if u.iso:
-        return sum_of_equals(u.values, u.nvals, typed)
-    return backend(u.device).reduce(Vector(u.nvals, u.values), typed)
+        return sum_of_equals(u._values, u.nvals, typed)
+    return backend(u.device).reduce(Vector(u.nvals, u._values), typed)
 
 
 def sum_of_equals(value: Array, count: int, monoid: TypedMonoid) -> Any:

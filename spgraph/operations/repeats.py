@@ -30,7 +30,7 @@ def folded(w: Vector, ids: Array, values: Array, accum: Function) -> tuple[Array
     unique = ids[starts]
     there = backend(w.device).extract(w, unique).to_bitmap()
     flags = xp.ones(unique.size, bool)
-    if there.bits is not None:
-        flags = unpack_bits(there.bits, unique.size)
+    if there._bits is not None:
+        flags = unpack_bits(there._bits, unique.size)
     fold = backend(w.device).reduce_segments
-    return unique, fold(values, starts, accum, w.dtype, (flags, there.values))
+    return unique, fold(values, starts, accum, w.dtype, (flags, there._values))

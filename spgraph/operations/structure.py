@@ -112,14 +112,14 @@ def _on_diagonal(u: Vector, k: int, n: int) -> Matrix:
     if is_distributed(u):
         return backend(u.device).diag(u, k)
     v = u.to_sparse()
-    assert v.indices is not None
-    xp, kind = array_module(v.values), index_dtype(n)
+    assert v._indices is not None
+    xp, kind = array_module(v._values), index_dtype(n)
     indptr = xp.zeros(n + 1, index_dtype(v.nvals))
-    rows = v.indices.astype(np.int64) + max(-k, 0)
+    rows = v._indices.astype(np.int64) + max(-k, 0)
     indptr[rows + 1] = 1
     indptr = xp.cumsum(indptr, dtype=indptr.dtype)
     columns = (rows + k).astype(kind)
-    return Matrix(n, n, indptr, columns, v.values.copy())
+    return Matrix(n, n, indptr, columns, v._values.copy())
 
 
 def _diagonal_of(A: Matrix, k: int, size: int) -> Vector:
@@ -127,7 +127,7 @@ def _diagonal_of(A: Matrix, k: int, size: int) -> Vector:
         return backend(A.device).diag(A, k)
     rows = A.row_indices()
     xp = array_module(rows)
-    at = xp.flatnonzero(A.indices.astype(np.int64) - rows == k)
+    at = xp.flatnonzero(A._indices.astype(np.int64) - rows == k)
     positions = (rows[at] - max(-k, 0)).astype(index_dtype(size))
-    values = xp.full(at.size, A.values[0]) if A.iso else A.values[at]
+    values = xp.full(at.size, A._values[0]) if A.iso else A._values[at]
     return Vector(size, values, indices=positions).conform()

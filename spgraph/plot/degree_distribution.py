@@ -41,8 +41,8 @@ def degree_distribution(A: Any, *, title: str | None = None) -> Figure:
     A = matrix("degree_distribution", A)
     figure = new_figure(4.4)
     axes = figure.subplots()
-    leaving = np.bincount(np.diff(A.indptr))
-    entering = leaving if A.symmetric else np.bincount(np.bincount(A.indices, minlength=A.ncols))
+    leaving = np.bincount(np.diff(A._indptr))
+    entering = leaving if A.symmetric else np.bincount(np.bincount(A._indices, minlength=A.ncols))
     series = {"out-degree": leaving, "in-degree": entering}
     if np.array_equal(leaving, entering):
         series = {"degree": leaving}

@@ -89,7 +89,7 @@ def counts_by_cell(A: Matrix) -> tuple[np.ndarray, np.ndarray]:
     counts = np.zeros((rows.size - 1, columns.size - 1), np.int64)
     # a slab of rows at a time: there may be thousands of millions of entries
     for k in range(counts.shape[0]):
-        slab = A.indices[A.indptr[tops[k]] : A.indptr[tops[k + 1]]].astype(np.int64)
+        slab = A._indices[A._indptr[tops[k]] : A._indptr[tops[k + 1]]].astype(np.int64)
         cell = slab * counts.shape[1] // max(A.ncols, 1)
         counts[k] = np.bincount(cell, minlength=counts.shape[1])
     return counts, np.diff(tops)[:, None] * np.diff(lefts)

@@ -45,22 +45,22 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     value = np.full(n, semiring.add.identity, semiring.dtype)
     marks = np.zeros((n + 7) // 8, np.uint64)
     queued, seen = marks.view(np.uint8), np.zeros(n, np.uint8)
-    value[start.indices] = start.values
-    queued[start.indices] = 1
+    value[start._indices] = start._values
+    queued[start._indices] = 1
     buckets = BUCKETS if sign else 1
     blocks = ROOM * n // (BLOCK * threads) + buckets + 1  # of a thread; each bucket has begun one
     heads = np.full(threads * buckets, -1, np.int32)
     fills = np.full(threads * buckets, BLOCK, np.int32)
     links, work, sizes = np.empty((3, threads * blocks), np.int32)
-    entries = np.empty(threads * blocks * BLOCK, A.indices.dtype)
+    entries = np.empty(threads * blocks * BLOCK, A._indices.dtype)
     free = np.empty((threads, 4), np.int64)
     free[:, 0] = -1
     free[:, 1] = free[:, 3] = blocks * np.arange(threads)
     free[:, 2] = free[:, 1] + blocks
-    heavies = np.empty(A.nvals // HEAVY + 1, A.indices.dtype)
+    heavies = np.empty(A.nvals // HEAVY + 1, A._indices.dtype)
     state = np.zeros(STATE, np.int64)
     state[NO_ROOM] = 1  # nothing lies in a bucket yet
-    arrays = (A.indptr, A.indices, A.values, value, queued, marks, seen, heads, fills, links)
+    arrays = (A._indptr, A._indices, A._values, value, queued, marks, seen, heads, fills, links)
     scale = sign / delta if delta else 0.0
     more = (entries, free, work, sizes, heavies, np.zeros(1), scale, state)
     pool.launch(kernel, threads, pool.new_sync(), *arrays, *more)
@@ -86,16 +86,16 @@ def tight(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     kernel = jit.module("closure", program(semiring, 0, A.iso)).tight
     threads = pool.threads_for(A.nvals)
     parts = _parts(A, threads)
-    indptr = np.zeros(A.nrows + 1, A.indptr.dtype)
-    indices = np.empty(A.nvals, A.indices.dtype)
+    indptr = np.zeros(A.nrows + 1, A._indptr.dtype)
+    indices = np.empty(A.nvals, A._indices.dtype)
     counts = np.zeros(threads, np.int64)
-    bits = NO_BITS if x.bits is None else x.bits
-    arrays = (A.indptr, A.indices, A.values, x.values, bits, parts, indptr, indices, counts)
+    bits = NO_BITS if x._bits is None else x._bits
+    arrays = (A._indptr, A._indices, A._values, x._values, bits, parts, indptr, indices, counts)
     pool.launch(kernel, threads, *arrays)
     found = []
     for t in range(threads):
         indptr[parts[t] + 1 : parts[t + 1] + 1] += counts[:t].sum(dtype=indptr.dtype)
-        first = int(A.indptr[parts[t]])
+        first = int(A._indptr[parts[t]])
         found.append(indices[first : first + int(counts[t])])
     return Matrix(A.nrows, A.ncols, indptr, np.concatenate(found), np.ones(1, bool), iso=True)
 
@@ -111,9 +111,9 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     kernel = jit.module("parents", parents_program(semiring, T is not None, A.iso)).parents
     threads = pool.threads_for(A.nvals)
     walked = A if T is None else T
-    parent = np.full(A.nrows, -1, A.indices.dtype)
-    arrays = (walked.indptr, walked.indices, walked.values, x.values)
-    bits = NO_BITS if x.bits is None else x.bits
+    parent = np.full(A.nrows, -1, A._indices.dtype)
+    arrays = (walked._indptr, walked._indices, walked._values, x._values)
+    bits = NO_BITS if x._bits is None else x._bits
     pool.launch(kernel, threads, *arrays, bits, _parts(walked, threads), parent)
     found = pack_bits(parent >= 0)
     nvals = count_bits(found)
@@ -122,8 +122,8 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
 
 def _parts(A: Matrix, threads: int) -> np.ndarray:
     """Where the rows of each thread begin, by equal shares of the entries; one more is the end."""
-    cuts = np.linspace(0, A.nvals, threads + 1).astype(A.indptr.dtype)
-    parts = np.searchsorted(A.indptr, cuts, side="left")
+    cuts = np.linspace(0, A.nvals, threads + 1).astype(A._indptr.dtype)
+    parts = np.searchsorted(A._indptr, cuts, side="left")
     parts[0], parts[-1] = 0, A.nrows
     return parts
 

@@ -86,9 +86,9 @@ def _shared(
     n = A.nrows
     for source in sources.tolist():
         found = _levels_from(A, T, source) if level is None else level.to_bitmap()
-        depth = found.values
-        if found.bits is not None:
-            depth = np.where(unpack_bits(found.bits, n), depth, -1)
+        depth = found._values
+        if found._bits is not None:
+            depth = np.where(unpack_bits(found._bits, n), depth, -1)
         depth = depth.astype(index_dtype(n), copy=False)
         count = int(depth.max()) + 1
         while True:  # where paths are too many: again, as those of other sources will be, too
@@ -113,7 +113,7 @@ def _levels_from(A: Matrix, T: Matrix, source: int) -> Vector:
 
 
 def _edges(A: Matrix, T: Matrix) -> tuple[np.ndarray, ...]:
-    return A.indptr, A.indices, T.indptr, T.indices
+    return A._indptr, A._indices, T._indptr, T._indices
 
 
 def _numbers(shape: tuple[int, ...], extended: bool) -> tuple[np.ndarray, ...]:

@@ -38,11 +38,11 @@ def transpose(A: Matrix) -> Matrix:
     width = max(1, -(-A.ncols // max(1, min(BUCKETS, nvals // BUCKET))))
     shift = (width - 1).bit_length()
     buckets = -(-A.ncols >> shift)
-    threads = pool.threads_for(work_of((A.indptr,)))
+    threads = pool.threads_for(work_of((A._indptr,)))
     counts, starts = np.zeros((threads, buckets), np.int64), np.empty(buckets + 1, np.int64)
     kind, moved = index_type(A), 0 if A.iso else nvals
     # the entries by bucket: rows, columns, values
-    parts = ((nvals, kind), (nvals, A.indices.dtype), (moved, A.dtype))
+    parts = ((nvals, kind), (nvals, A._indices.dtype), (moved, A.dtype))
     held = tuple(memory.empty(*part) for part in parts)
     indptr = np.empty(A.ncols + 1, index_dtype(nvals))
     indices, values = memory.empty(nvals, kind), memory.empty(moved, A.dtype)
@@ -50,10 +50,10 @@ def transpose(A: Matrix) -> Matrix:
     pool.launch(
         jit.module("transpose", text).transpose,
         threads,
-        shares(threads, (A.indptr,)),
-        A.indptr,
-        A.indices,
-        A.values,
+        shares(threads, (A._indptr,)),
+        A._indptr,
+        A._indices,
+        A._values,
         np.uint64(shift),
         counts,
         starts,
@@ -64,7 +64,7 @@ def transpose(A: Matrix) -> Matrix:
         values,
         pool.new_sync(),
     )
-    values = A.values.copy() if A.iso else values
+    values = A._values.copy() if A.iso else values
     return Matrix(A.ncols, A.nrows, indptr, indices, values, iso=A.iso, symmetric=A.symmetric)
 
 
@@ -88,20 +88,20 @@ def extract_matrix(A: Matrix, rows: np.ndarray | None, columns: np.ndarray | Non
 
 def _rows_of(A: Matrix, rows: np.ndarray | None) -> Matrix:
     if rows is None:
-        return like(A, A.values.copy() if A.iso else copied(A.values), A.iso, A.symmetric)
+        return like(A, A._values.copy() if A.iso else copied(A._values), A.iso, A.symmetric)
     indptr = pointer_of(_sizes_of(A, rows))
     take, nvals = jit.module("matrix_extract", "").take_rows, int(indptr[-1])
     indices = memory.empty(nvals, index_dtype(max(rows.size, A.ncols)))
-    run(take, (indptr,), A.indptr, rows, indptr, A.indices, indices)
-    values = A.values.copy() if A.iso else memory.empty(nvals, A.dtype)
+    run(take, (indptr,), A._indptr, rows, indptr, A._indices, indices)
+    values = A._values.copy() if A.iso else memory.empty(nvals, A.dtype)
     if not A.iso:
-        run(take, (indptr,), A.indptr, rows, indptr, A.values, values)
+        run(take, (indptr,), A._indptr, rows, indptr, A._values, values)
     return Matrix(rows.size, A.ncols, indptr, indices, values, iso=A.iso)
 
 
 def _sizes_of(A: Matrix, rows: np.ndarray) -> np.ndarray:
     """The entries of rows[r] at r + 1, of a type that holds their sum."""
-    lengths = A.indptr[1:][rows] - A.indptr[rows]
+    lengths = A._indptr[1:][rows] - A._indptr[rows]
     sizes = row_sizes(rows.size, int(lengths.sum(dtype=np.int64)))
     sizes[1:] = lengths
     return sizes
@@ -109,7 +109,7 @@ def _sizes_of(A: Matrix, rows: np.ndarray) -> np.ndarray:
 
 def _columns_of(A: Matrix, rows: np.ndarray | None, columns: np.ndarray) -> Matrix:
     """Some columns, ascending, of some rows."""
-    work = A.indptr if rows is None else np.cumsum(_sizes_of(A, rows))
+    work = A._indptr if rows is None else np.cumsum(_sizes_of(A, rows))
     if columns.size and int(work[-1]) * FEW < A.ncols:
         return _few_columns_of(A if rows is None else _rows_of(A, rows), columns)
     target_of = np.full(A.ncols, -1, index_dtype(columns.size))
@@ -118,26 +118,26 @@ def _columns_of(A: Matrix, rows: np.ndarray | None, columns: np.ndarray) -> Matr
     nrows, rows = work.size - 1, NO_ROWS if rows is None else rows
     sizes = row_sizes(nrows, int(work[-1]))
     wanted = pack_bits(target_of >= 0)
-    run(kernels.count_columns, (work,), A.indptr, A.indices, rows, wanted, sizes)
+    run(kernels.count_columns, (work,), A._indptr, A._indices, rows, wanted, sizes)
     indptr = pointer_of(sizes)
     nvals = int(indptr[-1])
     indices = memory.empty(nvals, index_dtype(max(nrows, columns.size)))
     values = memory.empty(0 if A.iso else nvals, A.dtype)
-    given = (A.indptr, A.indices, A.values, rows, target_of)
+    given = (A._indptr, A._indices, A._values, rows, target_of)
     run(kernels.take_columns, (work,), *given, indptr, indices, values)
-    values = A.values.copy() if A.iso else values
+    values = A._values.copy() if A.iso else values
     return Matrix(nrows, columns.size, indptr, indices, values, iso=A.iso)
 
 
 def _few_columns_of(A: Matrix, columns: np.ndarray) -> Matrix:
     """Some columns, ascending, of a matrix of few entries, each of which is looked up."""
-    at: Any = np.searchsorted(columns, A.indices)
+    at: Any = np.searchsorted(columns, A._indices)
     at[at == columns.size] = 0
-    kept = columns[at] == A.indices
+    kept = columns[at] == A._indices
     before = np.concatenate(([0], np.cumsum(kept)))
     indices = at[kept].astype(index_dtype(max(A.nrows, columns.size)))
-    values = A.values.copy() if A.iso else A.values[kept]
-    indptr = as_pointer(before[A.indptr])
+    values = A._values.copy() if A.iso else A._values[kept]
+    indptr = as_pointer(before[A._indptr])
     return Matrix(A.nrows, columns.size, indptr, indices, values, iso=A.iso)
 
 
@@ -146,7 +146,7 @@ def kronecker(A: Matrix, B: Matrix, op: Function) -> Matrix:
     iso = A.iso and B.iso and not op.positional
     nrows, ncols, nvals = A.nrows * B.nrows, A.ncols * B.ncols, A.nvals * B.nvals
     sizes = row_sizes(nrows, nvals)
-    lengths = np.diff(A.indptr), np.diff(B.indptr)
+    lengths = np.diff(A._indptr), np.diff(B._indptr)
     np.multiply.outer(*lengths, out=sizes[1:].reshape(A.nrows, B.nrows), dtype=sizes.dtype)
     indptr = pointer_of(sizes)
     indices = memory.empty(nvals, index_dtype(max(nrows, ncols)))

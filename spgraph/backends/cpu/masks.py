@@ -20,19 +20,19 @@ def mask_words(mask: Mask | None) -> tuple[np.ndarray, np.uint32]:
     invert = INVERTED if mask.complement else NOT_INVERTED
     v = mask.parent
     assert isinstance(v, Vector)
-    if v.indices is not None:
+    if v._indices is not None:
         return bits_at(true_indices(mask), v.size), invert
     if mask.structure:
-        return np.full(words(v.size), 0xFFFFFFFF, np.uint32) if v.bits is None else v.bits, invert
-    true = pack_bits(v.values != 0)
-    return true if v.bits is None else true & v.bits, invert
+        return np.full(words(v.size), 0xFFFFFFFF, np.uint32) if v._bits is None else v._bits, invert
+    true = pack_bits(v._values != 0)
+    return true if v._bits is None else true & v._bits, invert
 
 
 def true_indices(mask: Mask) -> np.ndarray:
     """The positions of a sparse container that a mask selects before it is complemented."""
     v = mask.parent
-    assert isinstance(v, Vector) and v.indices is not None
-    return v.indices if mask.structure else v.indices[v.values != 0]
+    assert isinstance(v, Vector) and v._indices is not None
+    return v._indices if mask.structure else v._indices[v._values != 0]
 
 
 def bits_at(indices: np.ndarray, size: int) -> np.ndarray:

@@ -43,11 +43,11 @@ def apply_matrix(A: Matrix, op: Function, kind: str, scalar: Any) -> Matrix:
     position.
     """
     if not op.positional:
-        z = vectors.apply(Vector(A.values.size, A.values), op, kind, scalar).values
+        z = vectors.apply(Vector(A._values.size, A._values), op, kind, scalar)._values
         return like(A, z, A.iso, A.symmetric or None)
     z = memory.empty(A.nvals, op.result)
     kernel = _function("matrix_apply", op, kind).matrix_apply
-    run(kernel, (A.indptr,), A.indptr, A.indices, A.values, keep(A), scalar, z)
+    run(kernel, (A._indptr,), A._indptr, A._indices, A._values, keep(A), scalar, z)
     return like(A, z, False, None)
 
 
@@ -55,7 +55,7 @@ def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
     """The entries for which op(x, i, j, thunk) is true."""
     flags, sizes = memory.empty(A.nvals, bool), row_sizes(A.nrows, A.nvals)
     kernel = _function("matrix_select", op, "index").matrix_select
-    run(kernel, (A.indptr,), A.indptr, A.indices, A.values, keep(A), thunk, flags, sizes)
+    run(kernel, (A._indptr,), A._indptr, A._indices, A._values, keep(A), thunk, flags, sizes)
     return _flagged(A, flags, sizes)
 
 
@@ -87,8 +87,10 @@ def write_matrix(
             kept = _allowed(out, mask)
     if kept is None:
         with np.errstate(invalid="ignore"):  # a NaN becomes some integer, as in C
-            values = t.values.astype(out.dtype, copy=False)
-        z = Matrix(*t.shape, t.indptr, t.indices, values, iso=t.iso, symmetric=t.symmetric or None)
+            values = t._values.astype(out.dtype, copy=False)
+        z = Matrix(
+            *t.shape, t._indptr, t._indices, values, iso=t.iso, symmetric=t.symmetric or None
+        )
     else:
         steady = accum is None or not accum.positional
         z = _union(kept, t, out.dtype, _accum_preamble(out.dtype, accum), steady)
@@ -124,7 +126,7 @@ def _union(
         three = _alone_and_both(A, B, dtype, text, alpha, beta)
         iso, one = bool((three == three[0]).all()), three[:1].copy()
     common = _common(A, B, A.nvals + B.nvals)
-    indptr = as_pointer(A.indptr + B.indptr.astype(common.dtype, copy=False) - common)
+    indptr = as_pointer(A._indptr + B._indptr.astype(common.dtype, copy=False) - common)
     z = None if iso else memory.empty(int(indptr[-1]), dtype)
     indices = _filled("ewise_union", text, A, B, (alpha, beta), indptr, z)
     z = one if z is None else z
@@ -148,7 +150,7 @@ def _filled(
         a, b = ((ptr, ids, NO_VALUES, keep_) for ptr, ids, _, keep_ in (a, b))
     if indices.size:
         kernel = getattr(jit.module("matrix_ewise", PLACE + text), name)
-        run(kernel, (A.indptr, B.indptr), *a, *b, *scalars, indptr, indices, z)
+        run(kernel, (A._indptr, B._indptr), *a, *b, *scalars, indptr, indices, z)
     return indices
 
 
@@ -157,8 +159,8 @@ def _common(A: Matrix, B: Matrix, bound: int) -> np.ndarray:
     sizes = row_sizes(A.nrows, bound)
     if A.nvals and B.nvals:
         kernel = jit.module("matrix_ewise", PLACE + PATTERN).count_common
-        given = (A.indptr, A.indices, B.indptr, B.indices)
-        run(kernel, (A.indptr, B.indptr), *given, sizes)
+        given = (A._indptr, A._indices, B._indptr, B._indices)
+        run(kernel, (A._indptr, B._indptr), *given, sizes)
     return np.cumsum(sizes, out=sizes)
 
 
@@ -169,7 +171,7 @@ def _alone_and_both(
     row = [0, 2], [0, 1], [1, 2], [0, 3]
     indptr, a_ids, b_ids, z_ptr = (np.array(part, np.int32) for part in row)
     z_ids, z = np.empty(3, np.int32), np.empty(3, dtype)
-    given = (indptr, a_ids, A.values, keep(A), indptr, b_ids, B.values, keep(B))
+    given = (indptr, a_ids, A._values, keep(A), indptr, b_ids, B._values, keep(B))
     kernel = jit.module("matrix_ewise", PLACE + text).ewise_union
     run(kernel, (indptr,), *given, alpha, beta, z_ptr, z_ids, z)
     return z
@@ -185,9 +187,9 @@ def _allowed(A: Matrix, mask: Mask) -> Matrix:
     flags, sizes = memory.empty(A.nvals, bool), row_sizes(A.nrows, A.nvals)
     kernel = jit.module("matrix_write", PLACE).matrix_allowed
     # a mask of the structure is one of a true value for all
-    m = (np.ones(1, bool), np.uint64(0)) if mask.structure else (M.values, keep(M))
-    given = (A.indptr, A.indices, M.indptr, M.indices, *m, mask.complement)
-    run(kernel, (A.indptr, M.indptr), *given, flags, sizes)
+    m = (np.ones(1, bool), np.uint64(0)) if mask.structure else (M._values, keep(M))
+    given = (A._indptr, A._indices, M._indptr, M._indices, *m, mask.complement)
+    run(kernel, (A._indptr, M._indptr), *given, flags, sizes)
     return _flagged(A, flags, sizes)
 
 
@@ -197,14 +199,14 @@ def _flagged(A: Matrix, flags: np.ndarray, sizes: np.ndarray) -> Matrix:
     nvals = int(indptr[-1])
     compress = jit.module("matrix_select", "").compress
     parts = []
-    for source, dtype in ((A.indices, index_type(A)), (A.values, A.dtype)):
-        if source is A.values and A.iso:
+    for source, dtype in ((A._indices, index_type(A)), (A._values, A.dtype)):
+        if source is A._values and A.iso:
             parts.append(source.copy())
         elif nvals == A.nvals:
             parts.append(copied(source, dtype))
         else:
             target = memory.empty(nvals, dtype)
-            run(compress, (A.indptr,), A.indptr, flags, indptr, source, target)
+            run(compress, (A._indptr,), A._indptr, flags, indptr, source, target)
             parts.append(target)
     return Matrix(A.nrows, A.ncols, indptr, *parts, iso=A.iso)
 

@@ -29,7 +29,7 @@ def multiply_flops(A: Matrix, B: Matrix) -> int:
     made for it.
     """
     if not B.is_made:
-        return int(B.row_degrees().values[A.indices].sum(dtype=np.int64))
+        return int(B.row_degrees()._values[A._indices].sum(dtype=np.int64))
     return int(_row_flops(A, B).sum(dtype=np.int64))
 
 
@@ -42,7 +42,7 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
     """
     flops = _row_flops(A, B)
     bounds, work = flops, flops + ROW_COST
-    m_indptr, m_indices = A.indptr, A.indices
+    m_indptr, m_indices = A._indptr, A._indices
     if mask is not None:
         m_indptr, m_indices = _chosen(mask)
         named = np.diff(m_indptr).astype(np.int64)
@@ -128,21 +128,21 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
 def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
     """A X where X has all its entries, as have the rows of the result for which A has any."""
     width = X.ncols
-    rows = np.flatnonzero(A.indptr[1:] > A.indptr[:-1])
+    rows = np.flatnonzero(A._indptr[1:] > A._indptr[:-1])
     constant = _constant(A, X, semiring)
-    indptr = _sums((A.indptr[1:] > A.indptr[:-1]) * np.int64(width))
+    indptr = _sums((A._indptr[1:] > A._indptr[:-1]) * np.int64(width))
     indices = np.tile(np.arange(width, dtype=index_dtype(max(A.nrows, width))), rows.size)
     z = memory.empty(0 if constant is not None else indices.size, semiring.dtype)
     if z.size:
         kernel = jit.module("multiply_dense", preamble.semiring(semiring)).multiply_dense
         threads = pool.threads_for(A.nvals * width)
-        x = np.repeat(X.values, width) if X.iso else X.values
-        work = np.append(A.indptr[rows], A.indptr[-1])
+        x = np.repeat(X._values, width) if X.iso else X._values
+        work = np.append(A._indptr[rows], A._indptr[-1])
         splits = _splits(work, 1 if threads == 1 else 16 * threads)
         pool.launch(
             kernel,
             threads,
-            *(A.indptr, A.indices, A.values, _keep(A), x, 0 if X.iso else width),
+            *(A._indptr, A._indices, A._values, _keep(A), x, 0 if X.iso else width),
             *(rows, splits, width, min(BLOCK, width), np.zeros(1, np.int64), z),
         )
     return _matrix(indptr, indices, z, A.nrows, width, semiring, constant)
@@ -153,7 +153,7 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
 
 def _operands(A: Matrix, B: Matrix) -> tuple[Any, ...]:
     """The arrays of both; the value of entry p is values[p & keep]."""
-    return A.indptr, A.indices, A.values, _keep(A), B.indptr, B.indices, B.values, _keep(B)
+    return A._indptr, A._indices, A._values, _keep(A), B._indptr, B._indices, B._values, _keep(B)
 
 
 def _keep(A: Matrix) -> np.uint64:
@@ -177,7 +177,7 @@ def _row_flops(A: Matrix, B: Matrix) -> np.ndarray:
     """How many products each row of A B sums."""
     flops = np.zeros(A.nrows, np.int64)
     threads = pool.threads_for(A.nvals)
-    given = (_splits(A.indptr, threads), A.indptr, A.indices, B.indptr, flops)
+    given = (_splits(A._indptr, threads), A._indptr, A._indices, B._indptr, flops)
     pool.launch(_common().row_flops, threads, *given)
     return flops
 
@@ -206,11 +206,11 @@ def _chosen(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
     """(indptr, indices) of the entries that a mask names before it is complemented."""
     M = mask.parent
     assert isinstance(M, Matrix)
-    if mask.structure or (M.iso and bool(M.values[0])):
-        return M.indptr, M.indices
+    if mask.structure or (M.iso and bool(M._values[0])):
+        return M._indptr, M._indices
     true = M.expanded_values() != 0
     before = _sums(true)
-    return before[M.indptr].astype(M.indptr.dtype, copy=False), M.indices[true]
+    return before[M._indptr].astype(M._indptr.dtype, copy=False), M._indices[true]
 
 
 def _constant(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | None:
@@ -223,7 +223,7 @@ def _constant(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | Non
     if (multiply.uses("x") and not A.iso) or (multiply.uses("y") and not B.iso):
         return None
     # an operand without entries may have no value, but then nor has the product any entry
-    x, y = (M.values[:1] if M.values.size else np.zeros(1, M.dtype) for M in (A, B))
+    x, y = (M._values[:1] if M._values.size else np.zeros(1, M.dtype) for M in (A, B))
     z = np.empty(1, semiring.dtype)
     text = preamble.semiring(semiring, MASK=0, VALUES=False)
     pool.launch(jit.module("multiply_rows", text).one_value, 1, x, y, z)

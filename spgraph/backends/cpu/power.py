@@ -44,11 +44,11 @@ def power(
     first, last = matrices[0], matrices[-1]
     given: list[Any] = []
     for M, scale in zip((first, last), (scales[0], scales[-1]), strict=True):
-        given += [M.indptr, M.indices, M.values, *_spread(scale, 1.0)]
+        given += [M._indptr, M._indices, M._values, *_spread(scale, 1.0)]
     kind = np.float32 if single else np.float64
     work = np.empty((2, n), kind), np.empty(n if len(matrices) == 2 else 0, kind)
     chunks = max(1, min(n, (last.nvals + n) // CHUNK))
-    value, report = x.values.copy(), np.zeros(2)
+    value, report = x._values.copy(), np.zeros(2)
     pool.launch(
         kernel,
         pool.threads_for((first.nvals + n) * max_iter),
@@ -81,9 +81,9 @@ def power_block(
     precision.
     """
     factor, keep, jump, leak = constants
-    value = x.values.copy()
-    scale = [1.0 if v is None else v.values for v in scales]
-    again = restart.values if isinstance(restart, Vector) else restart
+    value = x._values.copy()
+    scale = [1.0 if v is None else v._values for v in scales]
+    again = restart._values if isinstance(restart, Vector) else restart
     none = np.broadcast_to(scale[0], value.shape) == 0
 
     def sums(change: float, of: np.ndarray, size: float = 0.0) -> np.ndarray:
@@ -119,7 +119,7 @@ def power_block(
 def _spread(v: Vector | float | None, missing: float) -> tuple[int, np.ndarray]:
     """(mask, values): position i has values[i & mask]."""
     if isinstance(v, Vector):
-        return -1, v.values
+        return -1, v._values
     return 0, np.full(1, missing if v is None else v)
 
 

@@ -18,13 +18,13 @@ NO_BITS = np.empty(0, np.uint32)
 def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool) -> Vector:
     """t[i] = sum over k of A[i, k] * u[k] (flip: u[k] * A[i, k]) for the i that the mask allows."""
     u = u.to_bitmap()
-    full, masked = u.bits is None, mask is not None
+    full, masked = u._bits is None, mask is not None
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=masked, FULL=full)
     kernel = jit.module("pull", text).pull
     z_bits, z = memory.zeros(words(A.nrows), np.uint32), memory.zeros(A.nrows, semiring.dtype)
     threads = pool.threads_for(A.nvals)
     chunks = min(16 * threads, z_bits.size) if threads > 1 else 1
-    given = (A.indptr, A.indices, A.values, NO_BITS if full else u.bits, u.values)
+    given = (A._indptr, A._indices, A._values, NO_BITS if full else u._bits, u._values)
     ticket = np.zeros(1, np.int64)
     pool.launch(kernel, threads, *given, *mask_words(mask), chunks, ticket, z_bits, z)
     return Vector(A.nrows, z, bits=z_bits).conform()
@@ -37,11 +37,11 @@ def prepare(A: Matrix) -> None:
 def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool) -> Vector:
     """t[j] = sum over k of u[k] * A[k, j] (flip: A[k, j] * u[k]) for the j that the mask allows."""
     u = u.to_sparse()
-    assert u.indices is not None
+    assert u._indices is not None
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=mask is not None)
     kernels = jit.module("push", text)
-    given = (A.indptr, A.indices, A.values, u.indices, u.values, *mask_words(mask))
-    edges = int((A.indptr[1:][u.indices] - A.indptr[u.indices]).sum(dtype=np.int64))
+    given = (A._indptr, A._indices, A._values, u._indices, u._values, *mask_words(mask))
+    edges = int((A._indptr[1:][u._indices] - A._indptr[u._indices]).sum(dtype=np.int64))
     if edges * FEW < A.ncols and edges < 2**30:
         table = np.full(1 << max(4, (2 * edges).bit_length()), -1, np.int32)
         keys, z = np.empty(edges, index_dtype(A.ncols)), np.empty(edges, semiring.dtype)
@@ -54,7 +54,7 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
         return Vector(A.ncols, values, indices=ascending).conform()
     z_bits, z = memory.zeros(words(A.ncols), np.uint32), memory.zeros(A.ncols, semiring.dtype)
     threads = pool.threads_for(edges)
-    pool.launch(kernels.push, threads, *given, _splits(A, u.indices, threads), z_bits, z)
+    pool.launch(kernels.push, threads, *given, _splits(A, u._indices, threads), z_bits, z)
     return Vector(A.ncols, z, bits=z_bits).conform()
 
 
@@ -65,11 +65,11 @@ def _splits(A: Matrix, ids: np.ndarray, threads: int) -> np.ndarray:
     if threads > 1:
         # the middle entry of up to 1024 rows, weighted by their lengths, stands for all
         rows = ids[:: max(1, ids.size // 1024)]
-        starts, stops = A.indptr[rows].astype(np.int64), A.indptr[1:][rows].astype(np.int64)
+        starts, stops = A._indptr[rows].astype(np.int64), A._indptr[1:][rows].astype(np.int64)
         rows_with = stops > starts
         samples = np.linspace(starts[rows_with], stops[rows_with] - 1, 8).astype(np.int64).ravel()
         weights = np.tile((stops - starts)[rows_with], 8)
-        columns = A.indices[samples]
+        columns = A._indices[samples]
         order = np.argsort(columns)
         share = np.cumsum(weights[order])
         if share.size:

@@ -92,12 +92,12 @@ def keep(A: Matrix) -> np.uint64:
 
 def csr(A: Matrix) -> tuple[Any, ...]:
     """A as kernels take it."""
-    return A.indptr, A.indices, A.values, keep(A)
+    return A._indptr, A._indices, A._values, keep(A)
 
 
 def iso_value(A: Matrix, B: Matrix, op: Function) -> np.ndarray:
     """op of the values of two iso matrices, as an array of length 1."""
-    return vectors.ewise(Vector(1, A.values), Vector(1, B.values), op, False).values
+    return vectors.ewise(Vector(1, A._values), Vector(1, B._values), op, False)._values
 
 
 def copied(array: np.ndarray, dtype: np.dtype | None = None) -> np.ndarray:
@@ -114,6 +114,6 @@ def _copy_part(thread: int, threads: int, source: np.ndarray, target: np.ndarray
 
 def like(A: Matrix, values: np.ndarray, iso: bool, symmetric: bool | None) -> Matrix:
     """Other values at the entries of A."""
-    indptr, indices = as_pointer(A.indptr), copied(A.indices, index_type(A))
-    indptr = indptr.copy() if indptr is A.indptr else indptr
+    indptr, indices = as_pointer(A._indptr), copied(A._indices, index_type(A))
+    indptr = indptr.copy() if indptr is A._indptr else indptr
     return Matrix(A.nrows, A.ncols, indptr, indices, values, iso=iso, symmetric=symmetric)

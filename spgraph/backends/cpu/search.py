@@ -59,23 +59,23 @@ def search(
     no product looks at a value of A, graphs of all types of values share one compiled kernel.
     """
     start = start.to_sparse()
-    assert start.indices is not None
+    assert start._indices is not None
     n = A.nrows
     pulled = A if T is None else T
-    iso, entries, back = A.iso, A.values, pulled.values
+    iso, entries, back = A.iso, A._values, pulled._values
     pattern = None if semiring is None else semiring.of_pattern
     if semiring is None or pattern is not None:
         semiring, iso, entries, back = pattern, True, PLAIN, PLAIN
     kernel = jit.module("search", program(semiring, first, iso, trace)).search
     threads = pool.threads_for(A.nvals)
-    values = start.values.astype(semiring.dtype if semiring else np.uint8, copy=False)
+    values = start._values.astype(semiring.dtype if semiring else np.uint8, copy=False)
     out = Out(
         level=np.empty(n, index_dtype(n)),
         value=np.empty(n if semiring else 1, values.dtype),
         seen=np.zeros(words(n), np.uint32),
     )
     graph = Graph(
-        *(A.indptr, A.indices, entries, pulled.indptr, pulled.indices, back),
+        *(A._indptr, A._indices, entries, pulled._indptr, pulled._indices, back),
         nonempty=np.full(words(n), 2**32 - 1, np.uint32) if T is None else T.nonempty_rows(),
         symmetric=pulled is A and T is not None,
     )
@@ -85,9 +85,9 @@ def search(
 
     def launch(rows: np.ndarray) -> None:
         out.seen[:], state[:] = 0, 0
-        work = (np.zeros((2, words(n)), np.uint32), np.empty((2, n), A.indices.dtype))
-        stages = np.empty((threads, STAGE), A.indices.dtype)
-        sources = (start.indices, values, findable)
+        work = (np.zeros((2, words(n)), np.uint32), np.empty((2, n), A._indices.dtype))
+        stages = np.empty((threads, STAGE), A._indices.dtype)
+        sources = (start._indices, values, findable)
         limits = (state, way, max_depth, rows)
         sync = pool.new_sync()
         pool.launch(kernel, threads, sync, graph, out, *sources, *work, stages, *limits)

@@ -41,59 +41,59 @@ def ewise(
     kernels = _ewise(op, union, alpha is not None)
     scalars = other_operands(op, alpha, beta)
     size = u.size
-    if not union and u.indices is not None and v.indices is None:
-        v = _at(v, u.indices)
-    elif not union and v.indices is not None and u.indices is None:
-        u = _at(u, v.indices)
-    if u.indices is not None and v.indices is not None:
+    if not union and u._indices is not None and v._indices is None:
+        v = _at(v, u._indices)
+    elif not union and v._indices is not None and u._indices is None:
+        u = _at(u, v._indices)
+    if u._indices is not None and v._indices is not None:
         longest = u.nvals + v.nvals if union else min(u.nvals, v.nvals)
         indices, z = np.empty(longest, index_dtype(size)), np.empty(longest, op.result)
         counts = np.zeros(1, np.int64)
-        given = (u.indices, u.values, v.indices, v.values, *scalars)
+        given = (u._indices, u._values, v._indices, v._values, *scalars)
         pool.launch(kernels.ewise_sparse, 1, *given, indices, z, counts)
         return _trimmed(size, indices, z, int(counts[0]))
     u, v = u.to_bitmap(), v.to_bitmap()
-    full = (u.bits is None and v.bits is None) or (union and (u.bits is None or v.bits is None))
+    full = (u._bits is None and v._bits is None) or (union and (u._bits is None or v._bits is None))
     z_bits = NO_BITS if full else memory.empty(words(size), np.uint32)
     z = memory.empty(size, op.result) if full else memory.zeros(size, op.result)
-    given = (_bits(u), u.values, _bits(v), v.values, *scalars)
+    given = (_bits(u), u._values, _bits(v), v._values, *scalars)
     pool.launch(kernels.ewise, pool.threads_for(size), *given, z_bits, z)
     return Vector(size, z) if full else Vector(size, z, bits=z_bits).conform()
 
 
 def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
     """op of every entry, called as `CALLS[kind]` says."""
-    threads = pool.threads_for(u.values.size)
-    z = (memory.empty if u.bits is None else memory.zeros)(u.values.size, op.result)
-    ufunc = UFUNCS.get(op.python.value) if u.bits is None else None
+    threads = pool.threads_for(u._values.size)
+    z = (memory.empty if u._bits is None else memory.zeros)(u._values.size, op.result)
+    ufunc = UFUNCS.get(op.python.value) if u._bits is None else None
     if ufunc is not None:
-        pool.launch(_part_of_ufunc, threads, ufunc, u.values, z)
+        pool.launch(_part_of_ufunc, threads, ufunc, u._values, z)
     else:
-        ids = NO_IDS if u.indices is None else u.indices
+        ids = NO_IDS if u._indices is None else u._indices
         kernel = _function("apply", op, kind).apply
-        pool.launch(kernel, threads, ids, _bits(u), u.values, scalar, z)
-    if u.indices is not None:
-        return Vector(u.size, z, indices=u.indices.copy())
+        pool.launch(kernel, threads, ids, _bits(u), u._values, scalar, z)
+    if u._indices is not None:
+        return Vector(u.size, z, indices=u._indices.copy())
     return (
         Vector(u.size, z)
-        if u.bits is None
-        else Vector(u.size, z, bits=u.bits.copy(), nvals=u.nvals)
+        if u._bits is None
+        else Vector(u.size, z, bits=u._bits.copy(), nvals=u.nvals)
     )
 
 
 def select(u: Vector, op: Function, thunk: Any) -> Vector:
     """The entries for which op(x, i, 0, thunk) is true."""
     kernels = _function("select", op, "index")
-    if u.indices is not None:
+    if u._indices is not None:
         indices, z, counts = (
-            np.empty_like(u.indices),
-            np.empty_like(u.values),
+            np.empty_like(u._indices),
+            np.empty_like(u._values),
             np.zeros(1, np.int64),
         )
-        pool.launch(kernels.select_sparse, 1, u.indices, u.values, thunk, indices, z, counts)
+        pool.launch(kernels.select_sparse, 1, u._indices, u._values, thunk, indices, z, counts)
         return _trimmed(u.size, indices, z, int(counts[0]))
     z_bits, z = memory.empty(words(u.size), np.uint32), memory.zeros(u.size, u.dtype)
-    pool.launch(kernels.select, pool.threads_for(u.size), _bits(u), u.values, thunk, z_bits, z)
+    pool.launch(kernels.select, pool.threads_for(u.size), _bits(u), u._values, thunk, z_bits, z)
     return Vector(u.size, z, bits=z_bits).conform()
 
 
@@ -102,11 +102,11 @@ def reduce(u: Vector, monoid: TypedMonoid) -> Any:
     if u.nvals == 0:
         return monoid.identity
     if monoid.any:
-        v = u if u.bits is None else _first(u)
-        return v.values[0].astype(monoid.dtype)
+        v = u if u._bits is None else _first(u)
+        return v._values[0].astype(monoid.dtype)
     kernel = jit.module("reduce", preamble.monoid(monoid)).reduce
-    partial = np.empty(-(-u.values.size // WIDTH), monoid.dtype)
-    pool.launch(kernel, pool.threads_for(u.values.size), _bits(u), u.values, WIDTH, partial)
+    partial = np.empty(-(-u._values.size // WIDTH), monoid.dtype)
+    pool.launch(kernel, pool.threads_for(u._values.size), _bits(u), u._values, WIDTH, partial)
     while partial.size > 1:
         values, partial = partial, np.empty(-(-partial.size // WIDTH), monoid.dtype)
         pool.launch(kernel, 1, NO_BITS, values, WIDTH, partial)
@@ -115,20 +115,20 @@ def reduce(u: Vector, monoid: TypedMonoid) -> Any:
 
 def extract(u: Vector, indices: np.ndarray) -> Vector:
     """t[k] = u[indices[k]] where that holds an entry."""
-    if u.indices is None:
-        z = u.values[indices]
-        if u.bits is None:
+    if u._indices is None:
+        z = u._values[indices]
+        if u._bits is None:
             return Vector(indices.size, z)
-        present = _present(u.bits, indices)
+        present = _present(u._bits, indices)
         z[~present] = 0
         return Vector(indices.size, z, bits=pack_bits(present)).conform()
     if u.nvals == 0:
         return Vector.empty(indices.size, u.dtype)
-    at = np.searchsorted(u.indices, indices.astype(u.indices.dtype, copy=False))
-    at[at == u.indices.size] = 0
-    found = np.flatnonzero(u.indices[at] == indices)
+    at = np.searchsorted(u._indices, indices.astype(u._indices.dtype, copy=False))
+    at[at == u._indices.size] = 0
+    found = np.flatnonzero(u._indices[at] == indices)
     return Vector(
-        indices.size, u.values[at[found]], indices=found.astype(index_dtype(indices.size))
+        indices.size, u._values[at[found]], indices=found.astype(index_dtype(indices.size))
     ).conform()
 
 
@@ -162,11 +162,11 @@ def scatter(w: Vector, ids: np.ndarray, values: np.ndarray, accum: Function) -> 
     """A new Vector by position: w with values[k] folded in at ids[k], k ascending. Each step is
     accum(entry, value), or the value where there is no entry yet, cast to w's type.
     """
-    v = w.dup() if w.indices is None else w.to_bitmap()
+    v = w.dup() if w._indices is None else w.to_bitmap()
     text = accum.define_python("op") + "\n" + preamble.cast("cast", w.dtype)
-    pool.launch(jit.module("scatter", text).scatter, 1, ids, values, _bits(v), v.values)
-    z = Vector(w.size, v.values, bits=v.bits)
-    return Vector(w.size, v.values) if z.nvals == z.size else z
+    pool.launch(jit.module("scatter", text).scatter, 1, ids, values, _bits(v), v._values)
+    z = Vector(w.size, v._values, bits=v._bits)
+    return Vector(w.size, v._values) if z.nvals == z.size else z
 
 
 def other_operands(op: Function, alpha: Any, beta: Any) -> tuple[Any, Any]:
@@ -203,7 +203,7 @@ def _part_of_ufunc(thread: int, threads: int, ufunc: Any, u: np.ndarray, z: np.n
 
 
 def _bits(v: Vector) -> np.ndarray:
-    return NO_BITS if v.bits is None else v.bits
+    return NO_BITS if v._bits is None else v._bits
 
 
 def _present(bits: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -212,17 +212,17 @@ def _present(bits: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 def _at(v: Vector, indices: np.ndarray) -> Vector:
     """The entries of a bitmap or full vector at `indices`, sparse."""
-    kept = indices if v.bits is None else indices[_present(v.bits, indices)]
-    return Vector(v.size, v.values[kept], indices=kept)
+    kept = indices if v._bits is None else indices[_present(v._bits, indices)]
+    return Vector(v.size, v._values[kept], indices=kept)
 
 
 def _first(v: Vector) -> Vector:
     """The first word of a bitmap that holds an entry, sparse."""
-    assert v.bits is not None
-    word = int(np.flatnonzero(v.bits)[0])
+    assert v._bits is not None
+    word = int(np.flatnonzero(v._bits)[0])
     part = slice(32 * word, 32 * word + 32)
-    values = v.values[part]
-    return Vector(values.size, values, bits=v.bits[word : word + 1]).to_sparse()
+    values = v._values[part]
+    return Vector(values.size, values, bits=v._bits[word : word + 1]).to_sparse()
 
 
 def _trimmed(size: int, indices: np.ndarray, values: np.ndarray, nvals: int) -> Vector:

@@ -23,52 +23,52 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     """
     if mask is None and accum is None:
         with np.errstate(invalid="ignore"):  # a NaN becomes some integer, as in C
-            values = t.values.astype(out.dtype, copy=False)
-        out.become(Vector(t.size, values, indices=t.indices, bits=t.bits, nvals=t.nvals))
+            values = t._values.astype(out.dtype, copy=False)
+        out.become(Vector(t.size, values, indices=t._indices, bits=t._bits, nvals=t.nvals))
         return
     kernels = jit.module("write", _preamble(out.dtype, t.dtype, accum))
     bits, invert = mask_words(mask)
     replace = replace and mask is not None
-    if out.indices is not None and t.indices is not None:
+    if out._indices is not None and t._indices is not None:
         longest, counts = out.nvals + t.nvals, np.zeros(1, np.int64)
-        indices, z = np.empty(longest, t.indices.dtype), np.empty(longest, out.dtype)
-        given = (out.indices, out.values, t.indices, t.values, bits, invert, replace)
+        indices, z = np.empty(longest, t._indices.dtype), np.empty(longest, out.dtype)
+        given = (out._indices, out._values, t._indices, t._values, bits, invert, replace)
         pool.launch(kernels.write_sparse, 1, *given, indices, z, counts)
         nvals = int(counts[0])
         out.become(Vector(out.size, z[:nvals].copy(), indices=indices[:nvals].copy()).conform())
         return
-    few = mask is not None and not mask.complement and mask.parent.indices is not None
-    few = t.indices is not None and not replace and (few or accum is not None)
-    if out.indices is None and few:
+    few = mask is not None and not mask.complement and mask.parent._indices is not None
+    few = t._indices is not None and not replace and (few or accum is not None)
+    if out._indices is None and few:
         _write_few(kernels, out, t, mask, accum is not None)
         return
     # by position, a sparse out in new arrays, another in place
     w, t = out.to_bitmap(), t.to_bitmap()
     z_bits = np.empty(words(out.size), np.uint32)
-    w_bits, t_bits = (NO_BITS if v.bits is None else v.bits for v in (w, t))
+    w_bits, t_bits = (NO_BITS if v._bits is None else v._bits for v in (w, t))
     threads = pool.threads_for(out.size)
     pool.launch(
-        kernels.write, threads, w_bits, w.values, t_bits, t.values, bits, invert, replace, z_bits
+        kernels.write, threads, w_bits, w._values, t_bits, t._values, bits, invert, replace, z_bits
     )
-    out.become(Vector(out.size, w.values, bits=z_bits))
+    out.become(Vector(out.size, w._values, bits=z_bits))
     # only now: where memory runs out here, out is right already
     out.become(out.conform())
 
 
 def _write_few(kernels: Any, out: Vector, t: Vector, mask: Mask | None, accumulate: bool) -> None:
     """A sparse t into an `out` by position, in O(entries of t and of the mask)."""
-    assert t.indices is not None
+    assert t._indices is not None
     # without an accumulator, what the mask allows and t lacks is lost
-    cleared = t.indices[:0] if accumulate or mask is None else true_indices(mask)
-    present = NO_BITS if out.bits is None else out.bits
-    if out.bits is None and cleared.size > 0:
+    cleared = t._indices[:0] if accumulate or mask is None else true_indices(mask)
+    present = NO_BITS if out._bits is None else out._bits
+    if out._bits is None and cleared.size > 0:
         present = _all_bits(out.size)
     nvals, change = out.nvals, np.zeros(1, np.int64)
-    given = (cleared, t.indices, t.values, *mask_words(mask))
-    pool.launch(kernels.write_few, 1, *given, present, out.values, change)
+    given = (cleared, t._indices, t._values, *mask_words(mask))
+    pool.launch(kernels.write_few, 1, *given, present, out._values, change)
     nvals += int(change[0])
     bits = None if nvals == out.size else present
-    out.become(Vector(out.size, out.values, bits=bits, nvals=nvals))
+    out.become(Vector(out.size, out._values, bits=bits, nvals=nvals))
 
 
 @cache

@@ -33,7 +33,7 @@ class RowClasses(NamedTuple):
 def row_classes(A: Matrix) -> RowClasses:
     """The classes of A's rows, found once and kept with A."""
     if "row_classes" not in A._derived:
-        A._derived["row_classes"] = classify(A.indptr[1:] - A.indptr[:-1])
+        A._derived["row_classes"] = classify(A._indptr[1:] - A._indptr[:-1])
     return A._derived["row_classes"]
 
 

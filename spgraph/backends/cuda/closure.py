@@ -47,7 +47,7 @@ def run(
     A: Matrix, start: Vector, semiring: TypedSemiring, delta: Any, trace_rows: int = 0
 ) -> tuple[Vector, Any]:
     """(the closure, rows of a trace: kind of step, vertices, edges, nanoseconds)."""
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     start = start.to_sparse()
     n, m = A.nrows, A.nvals
     if n.bit_length() + m.bit_length() > 64:
@@ -56,10 +56,10 @@ def run(
             f"got {n} vertices, {m} edges"
         )
     text = closure_preamble(A, semiring, delta is not None, trace_rows > 0)
-    shared = THREADS // 32 * warp_bytes(semiring.dtype, A.indices.dtype, A.indptr.dtype)
+    shared = THREADS // 32 * warp_bytes(semiring.dtype, A._indices.dtype, A._indptr.dtype)
     kernel = _kernel(text, jit.current_device(), shared)
-    sources = start.indices.astype(A.indices.dtype, copy=False)  # type: ignore[union-attr]
-    values = start.values.astype(semiring.dtype, copy=False)
+    sources = start._indices.astype(A._indices.dtype, copy=False)  # type: ignore[union-attr]
+    values = start._values.astype(semiring.dtype, copy=False)
     x, bits = xp.empty(n, semiring.dtype), xp.empty(words(n), np.uint32)
     control = xp.zeros(CONTROL, np.int64)
     trace: Any = xp.zeros((trace_rows, 4), np.int64) if trace_rows else jit.NULL
@@ -67,10 +67,10 @@ def run(
         (jit.occupancy(kernel, THREADS, shared),),
         (THREADS,),
         (
-            *(n, m, A.indptr, A.indices, A.values, *_in_edges(A)),
+            *(n, m, A._indptr, A._indices, A._values, *_in_edges(A)),
             *(np.uint64(0 if A.iso else EVERY), sources, values, sources.size, x, bits),
-            *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A.indices.dtype)),
-            *(xp.empty(2 * n, A.indptr.dtype), control, np.uint32(n.bit_length())),
+            *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A._indices.dtype)),
+            *(xp.empty(2 * n, A._indptr.dtype), control, np.uint32(n.bit_length())),
             *(width_of(delta, semiring.dtype), trace, trace_rows),
         ),
         shared_mem=shared,
@@ -97,7 +97,7 @@ def tight(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     name. How many those are is read back.
     """
     x = x.to_bitmap()
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     n, m = A.nrows, A.nvals
     if m == 0:
         return Matrix.empty(n, n, bool, device=A.device).pattern()
@@ -106,17 +106,17 @@ def tight(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     chunks = -(-m // CHUNK)
     flags, before = xp.empty(32 * chunks, np.uint32), xp.empty(32 * chunks, np.uint16)
     counts = xp.empty(chunks, np.uint32)
-    bits = jit.NULL if x.bits is None else x.bits
+    bits = jit.NULL if x._bits is None else x._bits
     every = np.uint64(0 if A.iso else EVERY)
     jit.launch(
         look,
         min(jit.occupancy(look) * jit.BLOCK, 32 * chunks),
-        *(n, m, A.indptr, A.indices, A.values, every, x.values, bits, flags, before, counts),
+        *(n, m, A._indptr, A._indices, A._values, every, x._values, bits, flags, before, counts),
     )
     through = xp.cumsum(counts, dtype=np.int64)
-    indptr = xp.empty(n + 1, A.indptr.dtype)
-    indices = xp.empty(int(through[-1]), A.indices.dtype)
-    work = (n, m, A.indptr, A.indices, flags, before, through, indptr, indices)
+    indptr = xp.empty(n + 1, A._indptr.dtype)
+    indices = xp.empty(int(through[-1]), A._indices.dtype)
+    work = (n, m, A._indptr, A._indices, flags, before, through, indptr, indices)
     jit.sweep(fill, max(n + 1, 32 * chunks), *work)
     return Matrix(n, n, indptr, indices, xp.ones(1, bool), iso=True)
 
@@ -133,19 +133,19 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     Two fills, two or three launches (one more if T is another matrix than A), one read-back.
     """
     x = x.to_bitmap()
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     n, m = A.nrows, A.nvals
     text = tight_preamble(A, semiring)
     look, pack = (jit.kernel("parents", name, text) for name in ("parents", "parents_bits"))
-    bits = jit.NULL if x.bits is None else x.bits
-    parent = xp.full(n, np.iinfo(A.indices.dtype).max, A.indices.dtype)
+    bits = jit.NULL if x._bits is None else x._bits
+    parent = xp.full(n, np.iinfo(A._indices.dtype).max, A._indices.dtype)
     threads = min(jit.occupancy(look) * jit.BLOCK, -(-m // 32) * 32)
     every = np.uint64(0 if A.iso else EVERY)
     floor: tuple[Any, Any] = jit.NULL, jit.NULL
-    own = (A.indptr, A.indices, A.values)
+    own = (A._indptr, A._indices, A._values)
 
     def walk(arrays: tuple[Any, Any, Any], pulls: bool, pushes: bool) -> None:
-        shared = (every, x.values, bits, *floor, pulls, pushes, parent)
+        shared = (every, x._values, bits, *floor, pulls, pushes, parent)
         jit.launch(look, threads, n, m, *arrays, *shared)
 
     has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
@@ -154,7 +154,7 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     else:
         floor = xp.empty(1, semiring.dtype), xp.empty(1, np.uint32)
         choose = jit.kernel("parents", "parents_floor", text)
-        choose((1,), (SAMPLE,), (n, m, A.indptr, x.values, bits, *floor))
+        choose((1,), (SAMPLE,), (n, m, A._indptr, x._values, bits, *floor))
         walk(own, T is A, True)
         if T is not A:
             walk(_like(A, T), True, False)
@@ -172,8 +172,8 @@ def _in_edges(A: Matrix) -> tuple[Any, Any, Any]:
 
 def _like(A: Matrix, T: Matrix) -> tuple[Any, Any, Any]:
     """The arrays of T with indices of A's types."""
-    indptr = T.indptr.astype(A.indptr.dtype, copy=False)
-    return indptr, T.indices.astype(A.indices.dtype, copy=False), T.values
+    indptr = T._indptr.astype(A._indptr.dtype, copy=False)
+    return indptr, T._indices.astype(A._indices.dtype, copy=False), T._values
 
 
 def width_of(delta: Any, dtype: np.dtype) -> np.generic:
@@ -199,7 +199,7 @@ def warp_bytes(values: np.dtype, ids: np.dtype, offsets: np.dtype) -> int:
 
 def closure_preamble(A: Matrix, semiring: TypedSemiring, ordered: bool, trace: bool) -> str:
     """The preamble of kernels/closure.cu; `ordered` asks for buckets, where the monoid has them."""
-    types = (("I", A.indices.dtype.str), ("O", A.indptr.dtype.str), ("A", A.dtype.str))
+    types = (("I", A._indices.dtype.str), ("O", A._indptr.dtype.str), ("A", A.dtype.str))
     return program(semiring, types, ordered, trace, THREADS)
 
 
@@ -225,7 +225,7 @@ def program(
 
 def tight_preamble(A: Matrix, semiring: TypedSemiring) -> str:
     """The preamble of kernels/tight.cu and kernels/parents.cu."""
-    types = preamble.types(I=A.indices.dtype, O=A.indptr.dtype, A=A.dtype)
+    types = preamble.types(I=A._indices.dtype, O=A._indptr.dtype, A=A.dtype)
     return preamble.semiring(semiring) + types
 
 

@@ -32,15 +32,15 @@ class Rows:
         self.label = index_dtype(size)
         nowhere = (jit.NULL if array is None else array for array in (ids, places))
         self.own = (size, first, matrix.nrows, *nowhere)  # as kernels take it
-        offsets = matrix.indptr.dtype
-        self.text = preamble.types(I=matrix.indices.dtype, O=offsets, L=self.label)
+        offsets = matrix._indptr.dtype
+        self.text = preamble.types(I=matrix._indices.dtype, O=offsets, L=self.label)
         self.kernels: dict[str, tuple[Any, int]] = {}
         # one bit an own vertex: whether it has edges
-        xp = array_module(matrix.indptr)
+        xp = array_module(matrix._indptr)
         self.nonempty, count = xp.empty(words(matrix.nrows), np.uint32), xp.zeros(1, np.int64)
         kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=offsets))
         work = 32 * self.nonempty.size
-        jit.sweep(kernel, work, matrix.nrows, matrix.indptr, self.nonempty, count)
+        jit.sweep(kernel, work, matrix.nrows, matrix._indptr, self.nonempty, count)
 
     def run(self, name: str, work: int, *arguments: Any) -> None:
         """Launch a kernel with a thread for each item of work, or as many as run at once."""
@@ -91,7 +91,7 @@ def outside(rows: Rows, seen: Array, message: Array, room: int) -> Array:
     table = array_module(message).empty(rows.size, rows.label)  # only ends of edges are touched
     message[:HEAD] = 0
     box = pairs_form(rows, room).box(message)
-    arguments = (A.indptr, A.indices, seen, rows.nonempty, table, *box)
+    arguments = (A._indptr, A._indices, seen, rows.nonempty, table, *box)
     rows.run("outside", A.nrows // 32 + 1, *rows.own, *arguments)
     return table
 

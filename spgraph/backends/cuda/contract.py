@@ -38,9 +38,9 @@ class Forest:
     """
 
     def __init__(self, A: Matrix) -> None:
-        xp, n = array_module(A.indptr), A.nrows
+        xp, n = array_module(A._indptr), A.nrows
         self.A, self.kind = A, index_dtype(n)
-        self.text = preamble.types(I=A.indices.dtype, O=A.indptr.dtype, L=self.kind)
+        self.text = preamble.types(I=A._indices.dtype, O=A._indptr.dtype, L=self.kind)
         self.label = xp.empty(n, self.kind)
         self.control = xp.empty(CONTROL, np.int64)
         self.giant = self.control[GIANT:]
@@ -55,7 +55,7 @@ class Forest:
         """Two edges of every vertex."""
         A, label = self.A, self.label
         other = array_module(label).empty_like(label)
-        self.run("start", A.nrows, A.indptr, A.indices, label, other, self.control)
+        self.run("start", A.nrows, A._indptr, A._indices, label, other, self.control)
         self.run("hook", A.nrows, other, label)
         self.compress(vote=True)
 
@@ -68,11 +68,11 @@ class Forest:
         inside = jit.NULL if undirected else xp.empty(words(n), np.uint32)
         if not undirected:
             self.run("mark", n, label, control, inside)
-        self.run("rest", n, A.indptr, A.indices, label, inside, control, pieces)
-        self.run("rest_long", A.indptr, A.indices, label, inside, control, pieces)
+        self.run("rest", n, A._indptr, A._indices, label, inside, control, pieces)
+        self.run("rest_long", A._indptr, A._indices, label, inside, control, pieces)
         self.compress(vote=False)
 
     def compress(self, vote: bool) -> None:
         """Every vertex under its root; then the giant is elected, if that is asked for."""
         A = self.A
-        self.run("compress", A.nrows, A.nvals, A.indices, self.label, self.control, np.int32(vote))
+        self.run("compress", A.nrows, A.nvals, A._indices, self.label, self.control, np.int32(vote))

@@ -49,7 +49,7 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
     form that suits it. Where numbers of paths leave float64, sources are done again with exponents:
     one read-back tells, or two.
     """
-    score = array_module(A.indptr).zeros(A.nrows)
+    score = array_module(A._indptr).zeros(A.nrows)
     if level is None and apart_pays(A, sources.size):
         rest = _apart(A, T, sources, score, False)
         if rest.size:
@@ -74,15 +74,15 @@ def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> Any:
     One launch for many sources in a small graph, else a search for each.
     """
     n = A.nrows
-    found = array_module(A.indptr).empty((sources.size, n), index_dtype(n))
+    found = array_module(A._indptr).empty((sources.size, n), index_dtype(n))
     if apart_pays(A, sources.size):
         _launch_apart(A, T, sources, found, None, jit.NULL, False)
         return found
     for row, source in zip(found, sources.tolist(), strict=True):
         level = _levels_from(A, T, source)
-        row[:] = level.values
-        if level.bits is not None:
-            row[~unpack_bits(level.bits, n)] = -1
+        row[:] = level._values
+        if level._bits is not None:
+            row[~unpack_bits(level._bits, n)] = -1
     return found
 
 
@@ -109,7 +109,7 @@ def _launch_apart(
     extended: bool,
 ) -> None:
     """Write levels to `found`, or, where that is None, add to `score`."""
-    xp, n, kind = array_module(A.indptr), A.nrows, index_dtype(A.nrows)
+    xp, n, kind = array_module(A._indptr), A.nrows, index_dtype(A.nrows)
     kernel = jit.kernel("dependencies_apart", "apart", program(*_types(A), extended))
     few = sources.size <= jit.multiprocessors(jit.current_device())
     threads = THREADS if few else THREADS_APART
@@ -132,7 +132,7 @@ def _in_steps(A: Matrix, T: Matrix, sources: np.ndarray, score: Any) -> np.ndarr
     """Add to `score`; gives the sources whose paths are too many, and from the first one on that
     has many levels all.
     """
-    xp, n = array_module(A.indptr), A.nrows
+    xp, n = array_module(A._indptr), A.nrows
     held = xp.empty(room_words(n))
     place = address(held)
     room = Room(place, xp.full(1, place, np.int64), True, xp.zeros(1, np.int64))
@@ -160,7 +160,7 @@ def _together(
     """Add to `score`; gives the sources whose paths are too many."""
     if sources.size == 0:
         return sources
-    xp, n = array_module(A.indptr), A.nrows
+    xp, n = array_module(A._indptr), A.nrows
     text = program(*_types(A), extended)
     kernel = jit.kernel("dependencies", "dependencies", text, cooperative=True)
     blocks = jit.occupancy(kernel, THREADS)
@@ -171,12 +171,12 @@ def _together(
     control = xp.zeros((sources.size, CONTROL), np.int64)
     for own, source in zip(control, sources.tolist(), strict=True):
         found = _levels_from(A, T, source) if level is None else _copied(level)
-        seen = jit.NULL if found.bits is None else found.bits
+        seen = jit.NULL if found._bits is None else found._bits
         kernel(
             (blocks,),
             (THREADS,),
             (
-                *(n, *edges, np.int32(level is not None), seen, found.values, order, offset),
+                *(n, *edges, np.int32(level is not None), seen, found._values, order, offset),
                 *(t_offset, rungs, counts, sums, *numbers, own, score),
             ),
         )
@@ -196,21 +196,21 @@ def _levels_from(A: Matrix, T: Matrix, source: int) -> Vector:
 def _copied(level: Vector) -> Vector:
     """Levels of the kernel's type, which it may write to."""
     level = level.to_bitmap()
-    values = level.values.astype(index_dtype(level.size), copy=True)
-    return Vector(level.size, values, bits=level.bits, nvals=level.nvals)
+    values = level._values.astype(index_dtype(level.size), copy=True)
+    return Vector(level.size, values, bits=level._bits, nvals=level.nvals)
 
 
 def _edges(A: Matrix, T: Matrix) -> tuple[Any, ...]:
     """The arrays of A and T, of A's types."""
-    indptr = T.indptr.astype(A.indptr.dtype, copy=False)
-    return A.indptr, A.indices, indptr, T.indices.astype(A.indices.dtype, copy=False)
+    indptr = T._indptr.astype(A._indptr.dtype, copy=False)
+    return A._indptr, A._indices, indptr, T._indices.astype(A._indices.dtype, copy=False)
 
 
 def _order(A: Matrix, blocks: int) -> tuple[Any, Any, Any]:
     """Room for the vertices by level, the edges before each, and where levels begin."""
-    xp, n = array_module(A.indptr), A.nrows
-    order = xp.empty((blocks, n), A.indices.dtype)
-    offset = xp.empty((blocks, n + 1), A.indptr.dtype)
+    xp, n = array_module(A._indptr), A.nrows
+    order = xp.empty((blocks, n), A._indices.dtype)
+    offset = xp.empty((blocks, n + 1), A._indptr.dtype)
     return order, offset, xp.empty((blocks, n + 2, RUNG), np.int64)
 
 
@@ -221,7 +221,7 @@ def _numbers(xp: Any, n: int, extended: bool) -> tuple[Any, Any]:
 
 
 def _types(A: Matrix) -> tuple[str, str, str]:
-    return A.indices.dtype.str, A.indptr.dtype.str, index_dtype(A.nrows).str
+    return A._indices.dtype.str, A._indptr.dtype.str, index_dtype(A.nrows).str
 
 
 @functools.cache

@@ -154,7 +154,7 @@ class _Block:
         of up to FEW of them. Of more than `most` levels it only says how many there are.
         """
         xp, edges, level = self.xp, self.edges, self.level
-        text = order_program(*self._types(), level.values.dtype.str)
+        text = order_program(*self._types(), level._values.dtype.str)
         kernel = jit.kernel("dependencies_arrange", "arrange_block", text, cooperative=True)
         blocks = jit.occupancy(kernel, THREADS)
         self.words = xp.zeros(HEAD + RUNG * (max(most, FEW) + 1), np.int64)
@@ -163,7 +163,7 @@ class _Block:
             (THREADS,),
             (
                 *(self.own, self.first, self.n, source, edges.indptr, edges.t_indptr),
-                *(jit.NULL if level.bits is None else level.bits, level.values, most),
+                *(jit.NULL if level._bits is None else level._bits, level._values, most),
                 *(self.order, self.offset, self.t_offset, self.words[HEAD:]),
                 *(xp.empty(most, np.int64), xp.empty(2 * blocks, np.int64)),
                 *(self.room.own, self.words),
@@ -181,7 +181,7 @@ class _Block:
         self.kind = np.dtype(np.uint8 if plan.levels <= SHALLOW else np.int32)
         self.levels = self.room.own + 8 * (4 * self.n + 1)
         self.kernels = {}
-        self.text = program(*self._types(), self.kind.str, self.level.values.dtype.str)
+        self.text = program(*self._types(), self.kind.str, self.level._values.dtype.str)
 
     def _types(self) -> tuple[str, str]:
         return self.edges.indices.dtype.str, self.edges.indptr.dtype.str
@@ -190,7 +190,7 @@ class _Block:
         """The block's part of what a push looks at."""
         out = None if self.room.shared else self.xp.empty(self.own, self.kind)
         self._sweep(
-            *("give_levels", self.own, self.own, self.first, self.level.values),
+            *("give_levels", self.own, self.own, self.first, self.level._values),
             *(self.parts, self.room.all, 8 * (4 * self.n + 1)),
             jit.NULL if out is None else out,
         )

@@ -24,12 +24,12 @@ def operands(A: Matrix, B: Matrix, mask: Mask | None) -> tuple[Any, ...]:
     """The arrays of both and of the mask, and whether that is a complement."""
     parts: list[Any] = []
     for given in (A, B):
-        parts += (given.indptr, given.indices, given.values, keep(given))
+        parts += (given._indptr, given._indices, given._values, keep(given))
     if mask is None:
         return (*parts, jit.NULL, jit.NULL, jit.NULL, 0, False)
     M = mask.parent
     assert isinstance(M, Matrix)
-    return (*parts, M.indptr, M.indices, M.values, keep(M), mask.complement)
+    return (*parts, M._indptr, M._indices, M._values, keep(M), mask.complement)
 
 
 def operand_types(A: Matrix, B: Matrix, mask: Mask | None, values: bool) -> str:
@@ -38,20 +38,22 @@ def operand_types(A: Matrix, B: Matrix, mask: Mask | None, values: bool) -> str:
     """
     M = A if mask is None else mask.parent
     assert isinstance(M, Matrix)
-    types = preamble.types(O=A.indptr.dtype, I=A.indices.dtype, A=A.dtype if values else BYTE)
-    types += preamble.types(P=B.indptr.dtype, J=B.indices.dtype, B=B.dtype if values else BYTE)
+    types = preamble.types(O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype if values else BYTE)
+    types += preamble.types(P=B._indptr.dtype, J=B._indices.dtype, B=B.dtype if values else BYTE)
     kind = BYTE if mask is None else M.dtype
-    return types + preamble.types(Q=M.indptr.dtype, N=M.indices.dtype, M=kind)
+    return types + preamble.types(Q=M._indptr.dtype, N=M._indices.dtype, M=kind)
 
 
 def row_flops(A: Matrix, B: Matrix) -> Any:
     """How many products each row of A times B sums. A fill and a launch."""
-    flops = array_module(A.indptr).zeros(A.nrows, np.int64)
+    flops = array_module(A._indptr).zeros(A.nrows, np.int64)
     if A.nvals:
-        text = preamble.types(O=A.indptr.dtype, I=A.indices.dtype, P=B.indptr.dtype)
+        text = preamble.types(O=A._indptr.dtype, I=A._indices.dtype, P=B._indptr.dtype)
         kernel = jit.kernel("row_flops", "row_flops", text)
         # a warp takes 1024 entries
-        jit.launch(kernel, 32 * -(-A.nvals // 1024), A.indptr, A.indices, A.nrows, B.indptr, flops)
+        jit.launch(
+            kernel, 32 * -(-A.nvals // 1024), A._indptr, A._indices, A.nrows, B._indptr, flops
+        )
     return flops
 
 
@@ -64,10 +66,10 @@ def one_value(A: Matrix, B: Matrix, semiring: TypedSemiring) -> Any:
         return None
     if (multiply.uses("x") and not A.iso) or (multiply.uses("y") and not B.iso):
         return None
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     z = xp.empty(1, semiring.dtype)
     # an operand without entries has no value, but then nor has the product
-    x, y = (M.values if M.values.size else xp.zeros(1, M.dtype) for M in (A, B))
+    x, y = (M._values if M._values.size else xp.zeros(1, M.dtype) for M in (A, B))
     jit.launch(jit.kernel("one_value", "one_value", value_preamble(A, B, multiply)), 1, x, y, z)
     return z
 

@@ -23,7 +23,7 @@ def on_device(operation: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(operation)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        with device(getattr(args[0], "values", args[0])):
+        with device(getattr(args[0], "_values", args[0])):
             return operation(*args, **kwargs)
 
     return run

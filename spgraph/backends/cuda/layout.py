@@ -34,7 +34,7 @@ def extract_matrix(A: Matrix, rows: Any, columns: Any) -> Matrix:
     first, looked up in a table of all columns (two launches, a running sum and a read back more).
     Columns in any other order: the same for the distinct ones, sorted, then two transposes.
     """
-    xp = array_module(A.indices)
+    xp = array_module(A._indices)
     if rows is not None:
         rows = xp.ascontiguousarray(rows)
     if columns is None:
@@ -48,15 +48,15 @@ def extract_matrix(A: Matrix, rows: Any, columns: Any) -> Matrix:
 
 def _taken(A: Matrix, rows: Any, columns: Any) -> Matrix:
     """T[k, l] = A[rows[k], columns[l]] for ascending columns, each once."""
-    xp = array_module(A.indices)
+    xp = array_module(A._indices)
     nrows = A.nrows if rows is None else rows.size
     ncols = A.ncols if columns is None else columns.size
     index = np.dtype(np.int32)
     types = preamble.types(
-        O=A.indptr.dtype,
-        I=A.indices.dtype,
-        V=as_bits(A.values).dtype,
-        S=A.indptr.dtype if rows is None else np.dtype(np.int64),
+        O=A._indptr.dtype,
+        I=A._indices.dtype,
+        V=as_bits(A._values).dtype,
+        S=A._indptr.dtype if rows is None else np.dtype(np.int64),
         K=index if rows is None else rows.dtype,
         C=index if columns is None else columns.dtype,
     )
@@ -66,10 +66,10 @@ def _taken(A: Matrix, rows: Any, columns: Any) -> Matrix:
         return jit.kernel("matrix_extract", name, text)
 
     if rows is None:
-        starts, count, tiles, taken = A.indptr, A.nvals, tiles_of(A), jit.NULL
+        starts, count, tiles, taken = A._indptr, A.nvals, tiles_of(A), jit.NULL
     else:
         lengths = xp.empty(nrows + 1, np.int64)
-        jit.sweep(kernel("row_lengths", 0), nrows, A.indptr, rows, nrows, lengths)
+        jit.sweep(kernel("row_lengths", 0), nrows, A._indptr, rows, nrows, lengths)
         starts = xp.cumsum(lengths)
         count, taken = int(starts[-1]), rows
         tiles = row_tiles(starts, count)
@@ -82,18 +82,18 @@ def _taken(A: Matrix, rows: Any, columns: Any) -> Matrix:
             table = xp.full(A.ncols, -1, result_types(nrows, ncols, 0)["N"])
             table[columns] = xp.arange(ncols, dtype=table.dtype)
         lookup = columns, ncols, table
-        given = A.indptr, A.indices, taken, starts, tiles, count
+        given = A._indptr, A._indices, taken, starts, tiles, count
         kept = Kept.room(xp, count)
         sweep(kernel("count_columns", count), count, *given, *lookup, *kept)
         (bits, before), nvals = kept.counted()
     found = result_types(nrows, ncols, nvals)
     z_indptr, z_indices = xp.empty(nrows + 1, found["Q"]), xp.empty(nvals, found["N"])
-    z = A.values.copy() if A.iso else xp.empty(nvals, A.dtype)
+    z = A._values.copy() if A.iso else xp.empty(nvals, A.dtype)
     values = jit.NULL if A.iso else as_bits(z)
     sweep(
         kernel("take_rows", nvals),
         max(count, nrows),
-        *(A.indptr, A.indices, as_bits(A.values), taken, starts, tiles, nrows, count),
+        *(A._indptr, A._indices, as_bits(A._values), taken, starts, tiles, nrows, count),
         *(*lookup, bits, before, z_indptr, z_indices, values),
     )
     return Matrix(nrows, ncols, z_indptr, z_indices, z, iso=A.iso)
@@ -108,19 +108,19 @@ def transpose(A: Matrix) -> Matrix:
     most memory, beside A, is two lists of entries, 16 + 2v (the result, 4 + v, is part of it). Per
     pass two launches and a running sum; two more sums and A's tiles; nothing is read back.
     """
-    xp, count = array_module(A.indices), A.nvals
+    xp, count = array_module(A._indices), A.nvals
     types = result_types(A.ncols, A.nrows, count)
     lengths = xp.zeros(A.ncols + 1, types["Q"])
-    keys, rows = A.indices, jit.NULL
-    values = jit.NULL if A.iso else as_bits(A.values)
+    keys, rows = A._indices, jit.NULL
+    values = jit.NULL if A.iso else as_bits(A._values)
     if count:
         counts_type = types["Q"]
         unsigned = np.dtype(f"u{counts_type.itemsize}")
         text = preamble.types(
-            O=A.indptr.dtype,
+            O=A._indptr.dtype,
             I=keys.dtype,
             N=types["N"],
-            V=as_bits(A.values).dtype,
+            V=as_bits(A._values).dtype,
             C=counts_type,
             Q=unsigned,
         ) + preamble.constants(VALUES=not A.iso)
@@ -141,14 +141,14 @@ def transpose(A: Matrix) -> Matrix:
             jit.launch(
                 scatter,
                 parts * BLOCK,
-                *(A.indptr, tiles_of(A), keys, rows, values, *at, through),
+                *(A._indptr, tiles_of(A), keys, rows, values, *at, through),
                 *(z_keys, z_rows, z_values, lengths),
             )
             keys, rows, values = z_keys, z_rows, z_values
     else:
         rows = xp.empty(0, types["N"])
     indptr = xp.cumsum(lengths, dtype=lengths.dtype)
-    z = values.view(A.dtype) if count and not A.iso else A.values.copy()
+    z = values.view(A.dtype) if count and not A.iso else A._values.copy()
     return Matrix(A.ncols, A.nrows, indptr, rows, z, iso=A.iso, symmetric=A.symmetric)
 
 
@@ -158,11 +158,11 @@ def kronecker(A: Matrix, B: Matrix, op: Function) -> Matrix:
 
     The result is written once, rows are found without sums. One launch; tiles of A and B.
     """
-    xp = array_module(A.indices)
+    xp = array_module(A._indices)
     nrows, ncols, nvals = A.nrows * B.nrows, A.ncols * B.ncols, A.nvals * B.nvals
     types = result_types(nrows, ncols, nvals)
-    text = preamble.types(O=A.indptr.dtype, I=A.indices.dtype, U=A.dtype)
-    text += preamble.types(P=B.indptr.dtype, J=B.indices.dtype, V=B.dtype)
+    text = preamble.types(O=A._indptr.dtype, I=A._indices.dtype, U=A.dtype)
+    text += preamble.types(P=B._indptr.dtype, J=B._indices.dtype, V=B.dtype)
     text += preamble.types(Z=op.result, **types) + op.define_cuda("op")
     iso = A.iso and B.iso and not op.positional
     z_indptr, z_indices = xp.zeros(nrows + 1, types["Q"]), xp.empty(nvals, types["N"])
@@ -171,8 +171,8 @@ def kronecker(A: Matrix, B: Matrix, op: Function) -> Matrix:
         jit.sweep(
             jit.kernel("kronecker", "kronecker", text),
             max(nvals, nrows),
-            *(A.indptr, A.indices, tiles_of(A), A.values, keep(A), A.nvals, A.nrows),
-            *(B.indptr, B.indices, tiles_of(B), B.values, keep(B), B.nvals, B.nrows, B.ncols),
+            *(A._indptr, A._indices, tiles_of(A), A._values, keep(A), A.nvals, A.nrows),
+            *(B._indptr, B._indices, tiles_of(B), B._values, keep(B), B.nvals, B.nrows, B.ncols),
             *(z_indptr, z_indices, z, 0 if iso else -1),
         )
     return Matrix(nrows, ncols, z_indptr, z_indices, z, iso=iso)

@@ -24,20 +24,22 @@ def mask_words(mask: Mask | None) -> tuple[Any, np.uint32]:
     invert = INVERTED if mask.complement else NOT_INVERTED
     v = mask.parent
     assert isinstance(v, Vector)
-    xp = array_module(v.values)
-    if v.indices is None and mask.structure:
-        return xp.full(words(v.size), 0xFFFFFFFF, np.uint32) if v.bits is None else v.bits, invert
-    ids = np.dtype(np.int32) if v.indices is None else v.indices.dtype
+    xp = array_module(v._values)
+    if v._indices is None and mask.structure:
+        return xp.full(words(v.size), 0xFFFFFFFF, np.uint32) if v._bits is None else v._bits, invert
+    ids = np.dtype(np.int32) if v._indices is None else v._indices.dtype
     text = preamble.types(U=v.dtype, N=ids) + preamble.constants(STRUCTURE=mask.structure)
-    if v.indices is None:
+    if v._indices is None:
         bits = xp.empty(words(v.size), np.uint32)
-        present = jit.NULL if v.bits is None else v.bits
-        jit.sweep(jit.kernel("masks", "mask_values", text), v.size, present, v.values, v.size, bits)
+        present = jit.NULL if v._bits is None else v._bits
+        jit.sweep(
+            jit.kernel("masks", "mask_values", text), v.size, present, v._values, v.size, bits
+        )
         return bits, invert
     bits = xp.zeros(words(v.size), np.uint32)
-    if v.indices.size:
+    if v._indices.size:
         jit.sweep(
-            jit.kernel("masks", "mask_sparse", text), v.nvals, v.indices, v.values, v.nvals, bits
+            jit.kernel("masks", "mask_sparse", text), v.nvals, v._indices, v._values, v.nvals, bits
         )
     return bits, invert
 
@@ -45,8 +47,8 @@ def mask_words(mask: Mask | None) -> tuple[Any, np.uint32]:
 def true_indices(mask: Mask) -> Any:
     """The positions of a sparse container that a mask selects before it is complemented."""
     v = mask.parent
-    assert isinstance(v, Vector) and v.indices is not None
-    return v.indices if mask.structure else v.indices[v.values != 0]
+    assert isinstance(v, Vector) and v._indices is not None
+    return v._indices if mask.structure else v._indices[v._values != 0]
 
 
 def count_bits(bits: Any) -> int:
@@ -63,6 +65,6 @@ def settle(v: Vector) -> Vector:
     """A new result in the storage that its density asks for, its entries counted if that was not
     done yet.
     """
-    if v.bits is not None and v._nvals is None:
-        v._nvals = count_bits(v.bits)
+    if v._bits is not None and v._nvals is None:
+        v._nvals = count_bits(v._bits)
     return v.conform()

@@ -37,17 +37,17 @@ def apply_matrix(A: Matrix, op: Function, kind: str, scalar: Any) -> Matrix:
     """
     scalar = np.asarray(0 if scalar is None else scalar)[()]
     at = op.positional
-    count = A.nvals if at else A.values.size
-    types = preamble.types(O=A.indptr.dtype, I=A.indices.dtype, U=A.dtype, S=scalar.dtype)
+    count = A.nvals if at else A._values.size
+    types = preamble.types(O=A._indptr.dtype, I=A._indices.dtype, U=A.dtype, S=scalar.dtype)
     text = types + preamble.types(Z=op.result) + preamble.constants(PLACED=at)
     kernel = jit.kernel("matrix_apply", "matrix_apply", text + call(op, kind, op.result))
-    z = array_module(A.values).empty(count, op.result)
+    z = array_module(A._values).empty(count, op.result)
     if count:
         tiles = tiles_of(A) if at else jit.NULL
-        given = A.indptr, A.indices, tiles, A.values, keep(A) if at else -1, scalar
+        given = A._indptr, A._indices, tiles, A._values, keep(A) if at else -1, scalar
         sweep(kernel, count, *given, count, z)
     kinds = result_types(*A.shape, A.nvals)
-    pattern = A.indptr.astype(kinds["Q"], copy=True), A.indices.astype(kinds["N"], copy=True)
+    pattern = A._indptr.astype(kinds["Q"], copy=True), A._indices.astype(kinds["N"], copy=True)
     # other values may be symmetric where A's are not
     symmetric = True if A.symmetric and not at else None
     return Matrix(A.nrows, A.ncols, *pattern, z, iso=A.iso and not at, symmetric=symmetric)
@@ -61,8 +61,8 @@ def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
     written. Two launches, a running sum and one read back; A's tiles.
     """
     thunk = np.asarray(thunk)[()]
-    xp, count = array_module(A.values), A.nvals
-    types = preamble.types(O=A.indptr.dtype, I=A.indices.dtype, U=A.dtype, S=thunk.dtype)
+    xp, count = array_module(A._values), A.nvals
+    types = preamble.types(O=A._indptr.dtype, I=A._indices.dtype, U=A.dtype, S=thunk.dtype)
     types += call(op, "index", np.dtype(bool))
 
     def kernel(name: str, nvals: int) -> Any:
@@ -71,15 +71,15 @@ def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
 
     kept, nvals = Kept.room(xp, count), 0
     if count:
-        given = A.indptr, A.indices, tiles_of(A), A.values, keep(A), thunk
+        given = A._indptr, A._indices, tiles_of(A), A._values, keep(A), thunk
         sweep(kernel("matrix_select", count), count, *given, count, *kept)
         kept, nvals = kept.counted()
     z_indptr, z_indices = _room(xp, *A.shape, nvals)
-    z = A.values.copy() if A.iso else xp.empty(nvals, A.dtype)
+    z = A._values.copy() if A.iso else xp.empty(nvals, A.dtype)
     sweep(
         kernel("compress", nvals),
         max(count, A.nrows),
-        *(A.indptr, A.indices, A.values, A.nrows, count, *kept),
+        *(A._indptr, A._indices, A._values, A.nrows, count, *kept),
         *(z_indptr, z_indices, jit.NULL if A.iso else z),
     )
     return Matrix(*A.shape, z_indptr, z_indices, z, iso=A.iso)
@@ -97,13 +97,13 @@ def ewise_matrix(
     the smaller operand. Two launches, a running sum and one read back; tiles of A and B; one launch
     and read back more for the union of two iso matrices.
     """
-    xp = array_module(A.values)
+    xp = array_module(A._values)
     flip = not union and B.nvals < A.nvals
     x, y = other_operands(op, alpha, beta)
     if flip:
         A, B = B, A
-    types = preamble.types(O=A.indptr.dtype, I=A.indices.dtype, U=A.dtype)
-    types += preamble.types(P=B.indptr.dtype, J=B.indices.dtype, V=B.dtype)
+    types = preamble.types(O=A._indptr.dtype, I=A._indices.dtype, U=A.dtype)
+    types += preamble.types(P=B._indptr.dtype, J=B._indices.dtype, V=B.dtype)
     types += ewise_preamble(op, union, alpha is not None) + preamble.constants(FLIP=flip)
 
     def kernel(name: str, nvals: int) -> Any:
@@ -113,14 +113,14 @@ def ewise_matrix(
     most = A.nvals + B.nvals if union else A.nvals
     kept, both = Kept.room(xp, A.nvals), 0
     if A.nvals:
-        given = A.indptr, A.indices, tiles_of(A), A.nvals, B.indptr, B.indices
+        given = A._indptr, A._indices, tiles_of(A), A.nvals, B._indptr, B._indices
         sweep(kernel("count_common", most), A.nvals, *given, *kept)
         kept, both = kept.counted()
     nvals = most - both if union else both
     single = None
     if A.iso and B.iso and not op.positional:
         values = xp.empty(3, op.result)
-        jit.launch(kernel("ewise_values", most), 1, A.values, B.values, x, y, values)
+        jit.launch(kernel("ewise_values", most), 1, A._values, B._values, x, y, values)
         alone = union and A.nvals > both, union and B.nvals > both
         single = _single(values, both > 0, *alone) if union else values[:1]
     z_indptr, z_indices = _room(xp, *A.shape, nvals)
@@ -128,8 +128,8 @@ def ewise_matrix(
     jit.sweep(
         kernel("ewise_matrix", nvals),
         max(most, A.nrows),
-        *(A.indptr, A.indices, tiles_of(A), A.values, keep(A), A.nvals),
-        *(B.indptr, B.indices, tiles_of(B), B.values, keep(B), B.nvals),
+        *(A._indptr, A._indices, tiles_of(A), A._values, keep(A), A.nvals),
+        *(B._indptr, B._indices, tiles_of(B), B._values, keep(B), B.nvals),
         *(x, y, A.nrows, *kept, z_indptr, z_indices, z if single is None else jit.NULL),
     )
     symmetric = True if A.symmetric and B.symmetric and not op.positional else None
@@ -149,19 +149,19 @@ def write_matrix(
     both; one launch and read back more where both are iso. `out` changes in the last step.
     """
     if mask is None and accum is None:
-        values = t.values if t.dtype == out.dtype else t.values.astype(out.dtype)
+        values = t._values if t.dtype == out.dtype else t._values.astype(out.dtype)
         symmetric = t.symmetric or None  # values that differ may be equal in out's type
-        out.become(Matrix(*t.shape, t.indptr, t.indices, values, iso=t.iso, symmetric=symmetric))
+        out.become(Matrix(*t.shape, t._indptr, t._indices, values, iso=t.iso, symmetric=symmetric))
         return
-    xp = array_module(out.values)
+    xp = array_module(out._values)
     replace = replace and mask is not None
     M = out if mask is None else mask.parent
     assert isinstance(M, Matrix)
     complement = mask is not None and mask.complement
     types = write_preamble(out.dtype, t.dtype, accum)
-    types += preamble.types(O=out.indptr.dtype, I=out.indices.dtype)
-    types += preamble.types(P=t.indptr.dtype, J=t.indices.dtype)
-    types += preamble.types(X=M.indptr.dtype, Y=M.indices.dtype, M=M.dtype)
+    types += preamble.types(O=out._indptr.dtype, I=out._indices.dtype)
+    types += preamble.types(P=t._indptr.dtype, J=t._indices.dtype)
+    types += preamble.types(X=M._indptr.dtype, Y=M._indices.dtype, M=M.dtype)
     types += preamble.constants(MASKED=mask is not None, STRUCTURE=mask is None or mask.structure)
 
     def kernel(name: str, nvals: int) -> Any:
@@ -171,22 +171,22 @@ def write_matrix(
     both = out.nvals + t.nvals
     of_out, of_t = 32 * words(out.nvals), 32 * words(t.nvals)
     kept, nvals = Kept.room(xp, of_out + of_t), 0
-    masked = M.indptr, M.indices, M.values, keep(M), complement
+    masked = M._indptr, M._indices, M._values, keep(M), complement
     if both:
-        ours = out.indptr, out.indices, tiles_of(out), out.nvals
-        theirs = t.indptr, t.indices, tiles_of(t), t.nvals
+        ours = out._indptr, out._indices, tiles_of(out), out.nvals
+        theirs = t._indptr, t._indices, tiles_of(t), t.nvals
         jit.sweep(
             kernel("matrix_allowed", both), of_out + of_t, *ours, *theirs, *masked, replace, *kept
         )
         kept, nvals = kept.counted()
     single = None
     if out.nvals == 0 and t.iso:
-        single = t.values.astype(out.dtype)
+        single = t._values.astype(out.dtype)
     elif t.nvals == 0 and out.iso:
-        single = out.values.copy()
+        single = out._values.copy()
     elif out.iso and t.iso:
         values = xp.empty(3, out.dtype)
-        jit.launch(kernel("write_values", both), 1, out.values, t.values, values)
+        jit.launch(kernel("write_values", both), 1, out._values, t._values, values)
         single = _single(values, accum is not None or not replace, True, True)
     z_indptr, z_indices = _room(xp, *out.shape, nvals)
     z = xp.empty(nvals, out.dtype) if single is None else single
@@ -194,8 +194,8 @@ def write_matrix(
         jit.sweep(
             kernel("write_matrix", nvals),
             max(both, out.nrows),
-            *(out.indptr, out.indices, tiles_of(out), out.values, keep(out), out.nvals),
-            *(t.indptr, t.indices, tiles_of(t), t.values, keep(t), t.nvals, *masked, out.nrows),
+            *(out._indptr, out._indices, tiles_of(out), out._values, keep(out), out.nvals),
+            *(t._indptr, t._indices, tiles_of(t), t._values, keep(t), t.nvals, *masked, out.nrows),
             *(*kept, z_indptr, z_indices, z if single is None else jit.NULL),
         )
     else:

@@ -45,7 +45,7 @@ def multiply_flops(A: Matrix, B: Matrix) -> int:
     not made for it.
     """
     if not B.is_made:
-        return int(B.row_degrees().values[A.indices].sum(dtype=np.int64))
+        return int(B.row_degrees()._values[A._indices].sum(dtype=np.int64))
     return int(row_flops(A, B).sum())
 
 
@@ -63,13 +63,13 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
     floats may differ in the last bits from run to run, all others do not. Launches: some 30, up to
     10 more for each such chunk; up to seven are read back.
     """
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     flops = row_flops(A, B)
     bounds = xp.minimum(flops, B.ncols)
     if mask is not None and not mask.complement:
         M = mask.parent
         assert isinstance(M, Matrix)
-        bounds = xp.minimum(bounds, (M.indptr[1:] - M.indptr[:-1]).astype(np.int64))
+        bounds = xp.minimum(bounds, (M._indptr[1:] - M._indptr[:-1]).astype(np.int64))
     counts = xp.zeros(A.nrows, np.int64)
     given = operands(A, B, mask)
     text = rows_preamble(A, B, None, mask, INT64, count=True)
@@ -122,7 +122,7 @@ def _make_rows(
     """Run the program `text` over all rows: those with a bound in tables that have twice as many
     slots. `result`: counts, and where the entries go.
     """
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     slot = index_dtype(max(A.nrows, B.ncols)).itemsize
     slot += 0 if semiring is None else semiring.dtype.itemsize
     largest = 1 << (TABLE // slot).bit_length() - 1
@@ -179,7 +179,7 @@ def _make_wide(
     listing, scatter, tally, gather = (
         jit.kernel("multiply_rows", f"multiply_{name}", text) for name in names
     )
-    lengths = move((A.indptr[1:] - A.indptr[:-1])[rows], "cpu")
+    lengths = move((A._indptr[1:] - A._indptr[:-1])[rows], "cpu")
     flops = move(flops, "cpu")
     stride = -(-B.ncols // GROUP) * GROUP
     size = stride // 8 + (0 if semiring is None else stride * semiring.dtype.itemsize)
@@ -200,7 +200,7 @@ def _make_wide(
         own, entries = rows[of], int(before[start : start + slots + 1][-1] - before[start])
         slot_of, products = xp.empty(entries, np.int32), xp.empty(entries, np.int64)
         heads = (own, firsts[of], own.size, entries, slot_of, products)
-        jit.sweep(listing, entries, A.indptr, A.indices, B.indptr, *heads)
+        jit.sweep(listing, entries, A._indptr, A._indices, B._indptr, *heads)
         through = xp.cumsum(products)
         # a warp takes at least 128 products
         threads = min(resident, -(-int(flops[of].sum()) // 128) * 32)
@@ -229,7 +229,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     are the small ids. Sums of floats are in a fixed order. Launches: some 40, most of them CuPy's;
     five are read back.
     """
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     M = mask.parent
     assert isinstance(M, Matrix)
     hits = xp.zeros(M.nvals, bool)
@@ -238,10 +238,10 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     if M.nvals and A.nvals and BT.nvals:
         _make_dots(A, BT, semiring if constant is None else None, mask, hits, z)
     kept = xp.flatnonzero(hits)
-    indptr = xp.searchsorted(kept, M.indptr).astype(
+    indptr = xp.searchsorted(kept, M._indptr).astype(
         np.int32 if kept.size <= INT32_MAX else np.int64
     )
-    indices = M.indices[kept].astype(index_dtype(max(M.shape)), copy=False)
+    indices = M._indices[kept].astype(index_dtype(max(M.shape)), copy=False)
     values, iso = (z[kept], False) if constant is None else (constant, True)
     return Matrix(M.nrows, M.ncols, indptr, indices, values, iso=iso)
 
@@ -261,12 +261,12 @@ def dots_preamble(A: Matrix, BT: Matrix, semiring: TypedSemiring | None, mask: M
 def _make_dots(
     A: Matrix, BT: Matrix, semiring: TypedSemiring | None, mask: Mask, hits: Any, z: Any
 ) -> None:
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     text = dots_preamble(A, BT, semiring, mask)
     M = mask.parent
     assert isinstance(M, Matrix)
     given = operands(A, BT, mask)[:-1]
-    work, length = row_flops(M, BT), A.indptr[1:] - A.indptr[:-1]
+    work, length = row_flops(M, BT), A._indptr[1:] - A._indptr[:-1]
     live = (work > 0) & (length > 0)
     short = (length <= WARP_ROW) & (work <= WARP_WORK)
     light = short | (length > 16 * work)
@@ -277,7 +277,7 @@ def _make_dots(
     rows = xp.flatnonzero(live & ~light)
     if not rows.size:
         return
-    entries = (M.indptr[1:] - M.indptr[:-1])[rows]
+    entries = (M._indptr[1:] - M._indptr[:-1])[rows]
     pieces = xp.minimum(-(-work[rows] // TASK_WORK), entries)
     piece_first = xp.zeros(rows.size + 1, np.int64)
     xp.cumsum(pieces, out=piece_first[1:])
@@ -306,10 +306,10 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
     a row of A has over 1024 entries, and six of CuPy's; nothing is read back, except for the
     classes of A's rows when they are first asked for.
     """
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     wide = X.ncols
     classes = row_classes(A)
-    full = xp.cumsum(A.indptr[1:] > A.indptr[:-1], dtype=np.int64) * wide
+    full = xp.cumsum(A._indptr[1:] > A._indptr[:-1], dtype=np.int64) * wide
     nvals = classes.nonempty * wide
     indptr = xp.zeros(A.nrows + 1, np.int32 if nvals <= INT32_MAX else np.int64)
     indptr[1:] = full
@@ -334,7 +334,7 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
         jit.launch(
             kernel,
             lanes * tiles * (pieces + others),
-            *(A.indptr, A.indices, A.values, keep(A), X.values, keep(X), wide, tiles),
+            *(A._indptr, A._indices, A._values, keep(A), X._values, keep(X), wide, tiles),
             *(classes.rows, classes.split, pieces, others, classes.piece_row, classes.piece_first),
             *(indptr, partial, z),
         )
@@ -355,7 +355,7 @@ def dense_preamble(
 ) -> str:
     """The preamble of kernels/multiply_dense.cu."""
     return (
-        preamble.types(O=A.indptr.dtype, I=A.indices.dtype, A=A.dtype, U=X.dtype)
+        preamble.types(O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, U=X.dtype)
         + preamble.types(R=offsets, S=rows)
         + preamble.semiring(semiring)
         + preamble.constants(WIDTH=lanes, EACH=each)

@@ -111,14 +111,14 @@ def power_block(
 def _together(
     x: Vector, matrices: tuple[Matrix, ...], scales: tuple[Vector | None, ...], settings: Settings
 ) -> tuple[Vector, Any]:
-    xp, n, tol = array_module(x.values), x.size, settings.tol
+    xp, n, tol = array_module(x._values), x.size, settings.tol
     kernel = jit.kernel("power", "power", program_of(matrices[0], settings), cooperative=True)
     grid = jit.multiprocessors(jit.current_device())
     held: list[Any] = []
     words: list[int] = []
     for k, (M, scale) in enumerate(zip(matrices, scales, strict=True)):
         words += _hop(M, scale, settings.gathered, 2 if k == 0 else 1, held)
-    value, report = x.values.copy(), xp.zeros(2)
+    value, report = x._values.copy(), xp.zeros(2)
     z = xp.empty(n) if settings.norm else jit.NULL
     sums, meeting = xp.empty(AREAS * SUMS * grid), xp.zeros(BARRIER, np.int64)
     hops = xp.asarray(np.array(words, np.int64))
@@ -134,13 +134,13 @@ def _together(
 
 def _alike(matrices: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
     """The same matrices, their index arrays of the same types: a kernel knows one of each."""
-    offsets = np.result_type(*(M.indptr.dtype for M in matrices))
-    ids = np.result_type(*(M.indices.dtype for M in matrices))
+    offsets = np.result_type(*(M._indptr.dtype for M in matrices))
+    ids = np.result_type(*(M._indices.dtype for M in matrices))
     return tuple(
         M
-        if (M.indptr.dtype, M.indices.dtype) == (offsets, ids)
+        if (M._indptr.dtype, M._indices.dtype) == (offsets, ids)
         else Matrix(
-            *(M.nrows, M.ncols, M.indptr.astype(offsets), M.indices.astype(ids), M.values),
+            *(M.nrows, M.ncols, M._indptr.astype(offsets), M._indices.astype(ids), M._values),
             iso=M.iso,
         )
         for M in matrices
@@ -149,7 +149,7 @@ def _alike(matrices: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
 
 def _hop(M: Matrix, scale: Vector | None, gathered: np.dtype, buffers: int, held: list) -> list:
     """The words of the struct Hop; the arrays that it points to are put into `held`, too."""
-    xp = array_module(M.indptr)
+    xp = array_module(M._indptr)
 
     def at(array: Any) -> int:
         held.append(array)
@@ -158,7 +158,7 @@ def _hop(M: Matrix, scale: Vector | None, gathered: np.dtype, buffers: int, held
     classes, empty = row_classes(M), _empty_rows(M)
     pieces = int(classes.piece_row.size)
     mask, scales = by_vertex(1.0 if scale is None else scale, xp)
-    words = [at(M.indptr), at(M.indices), at(M.values), at(classes.rows)]
+    words = [at(M._indptr), at(M._indices), at(M._values), at(classes.rows)]
     words += [classes.split, pieces, classes.wide, classes.narrow, classes.single]
     words += [at(classes.piece_row), at(classes.piece_first)]
     words += [at(xp.empty(pieces, bool)), at(xp.empty(pieces)), at(empty), int(empty.size)]
@@ -168,7 +168,7 @@ def _hop(M: Matrix, scale: Vector | None, gathered: np.dtype, buffers: int, held
 def _empty_rows(M: Matrix) -> Any:
     """The rows without entries, found once and kept with M."""
     if "empty_rows" not in M._derived:
-        xp = array_module(M.indptr)
-        empty = xp.flatnonzero(M.indptr[1:] == M.indptr[:-1])
+        xp = array_module(M._indptr)
+        empty = xp.flatnonzero(M._indptr[1:] == M._indptr[:-1])
         M._derived["empty_rows"] = empty.astype(index_dtype(M.nrows))
     return M._derived["empty_rows"]

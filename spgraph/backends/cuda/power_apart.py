@@ -98,13 +98,13 @@ def program(
 
 def program_of(M: Matrix, settings: Settings) -> str:
     ring = settings.semiring
-    types = (M.indptr.dtype.str, M.indices.dtype.str, M.dtype.str, index_dtype(M.nrows).str)
+    types = (M._indptr.dtype.str, M._indices.dtype.str, M.dtype.str, index_dtype(M.nrows).str)
     return program(ring, M.iso or ring.multiply.name == "second", settings.gathered.str, types)
 
 
 def by_vertex(v: Vector | float, xp: Any) -> tuple[int, Any]:
     """(mask, values): vertex i has values[i & mask]."""
-    return (-1, v.values) if isinstance(v, Vector) else (0, xp.full(1, v, np.float64))
+    return (-1, v._values) if isinstance(v, Vector) else (0, xp.full(1, v, np.float64))
 
 
 def apart(
@@ -120,7 +120,7 @@ def apart(
     `early` yields ("report", the sums of all blocks), too, some time before it asks for the change:
     it starts the next product in between, unless the last changes promise that there is none.
     """
-    xp, n, norm = array_module(x.values), x.size, np.int32(settings.norm)
+    xp, n, norm = array_module(x._values), x.size, np.int32(settings.norm)
     text = preamble.types(U=settings.gathered)
     give, step, divide = (
         jit.kernel("power_apart", f"power_{name}", text) for name in ("give", "step", "divide")
@@ -129,7 +129,7 @@ def apart(
     grid = max(1, min(-(-n // jit.BLOCK), most))
     threads = grid * jit.BLOCK
     parts, arrived = xp.empty(SUMS * grid), xp.zeros(1, np.uint32)
-    value = x.values.copy()
+    value = x._values.copy()
     # rows without entries stay zero
     products = [xp.zeros(n) for _ in matrices]
     z = xp.empty(n) if norm else jit.NULL

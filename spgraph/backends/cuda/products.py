@@ -22,13 +22,13 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     tiles are used where `prepare` has made some; else the entries are counted.
     """
     u = u.to_bitmap()
-    xp = array_module(A.indptr)
-    full, masked = u.bits is None, mask is not None
+    xp = array_module(A._indptr)
+    full, masked = u._bits is None, mask is not None
     cut = A._derived.get("shared_tiles") if full and not masked and tiles.takes(semiring) else None
     nonempty = row_classes(A).nonempty if cut is None else cut.nonempty
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=masked, FULL=full)
     text += preamble.types(
-        O=A.indptr.dtype, I=A.indices.dtype, A=A.dtype, U=u.dtype, R=index_dtype(A.nrows)
+        O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, U=u.dtype, R=index_dtype(A.nrows)
     )
     bits, invert = mask_words(mask)
     nvals: int | None = None
@@ -74,12 +74,12 @@ def gather(
         settled, hits = xp.zeros(classes.split, np.uint32), xp.empty(pieces, bool)
         partial = xp.empty(pieces, z.dtype)
     warps = pieces + classes.wide + -(-classes.narrow // 4) + -(-classes.single // 32)
-    u_bits = jit.NULL if u.bits is None else u.bits
+    u_bits = jit.NULL if u._bits is None else u._bits
     if warps:
         jit.launch(
             product,
             32 * warps,
-            *(A.indptr, A.indices, A.values, u_bits, u.values, bits, invert),
+            *(A._indptr, A._indices, A._values, u_bits, u._values, bits, invert),
             *(classes.rows, classes.split, pieces, classes.wide, classes.narrow, classes.single),
             *(classes.piece_row, classes.piece_first, settled, hits, partial, z_bits, z),
         )
@@ -99,20 +99,20 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     read back.
     """
     u = u.to_sparse()
-    assert u.indices is not None
-    xp = array_module(A.indptr)
+    assert u._indices is not None
+    xp = array_module(A._indptr)
     if u.nvals == 0 or A.nvals == 0:
         return Vector(
             A.ncols, xp.empty(0, semiring.dtype), indices=xp.empty(0, index_dtype(A.ncols))
         )
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=mask is not None)
     text += preamble.types(
-        O=A.indptr.dtype, I=A.indices.dtype, A=A.dtype, U=u.dtype, N=u.indices.dtype
+        O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, U=u.dtype, N=u._indices.dtype
     )
     degrees_of, scatter = jit.kernel("push", "push_degrees", text), jit.kernel("push", "push", text)
     bits, invert = mask_words(mask)
     degrees = xp.empty(u.nvals, np.int64)
-    jit.sweep(degrees_of, u.nvals, A.indptr, u.indices, u.nvals, degrees)
+    jit.sweep(degrees_of, u.nvals, A._indptr, u._indices, u.nvals, degrees)
     through = xp.cumsum(degrees)
     z_bits = xp.zeros(words(A.ncols), np.uint32)
     start = semiring.dtype.type(0) if semiring.add.any else semiring.add.identity
@@ -122,7 +122,7 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     jit.launch(
         scatter,
         threads,
-        *(A.indptr, A.indices, A.values, u.indices, u.values, u.nvals),
+        *(A._indptr, A._indices, A._values, u._indices, u._values, u.nvals),
         *(through, bits, invert, z_bits, z),
     )
     return settle(Vector(A.ncols, z, bits=z_bits))

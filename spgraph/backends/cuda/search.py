@@ -44,7 +44,7 @@ def search(
     Where no product looks at a value of A, graphs of all types of values share one program; it is
     given their arrays all the same, as arrays of bytes of which it looks at none.
     """
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     pattern = None if semiring is None else semiring.of_pattern
     iso, entries = A.iso, A.dtype
     if semiring is None or pattern is not None:
@@ -56,18 +56,18 @@ def search(
             "search: expected at most 64 bits for a vertex and an edge, "
             f"got {n} vertices, {m} edges"
         )
-    kinds = (A.indices.dtype, A.indptr.dtype, entries, index_dtype(n))
+    kinds = (A._indices.dtype, A._indptr.dtype, entries, index_dtype(n))
     names = tuple(zip("IOAL", (kind.str for kind in kinds), strict=True))
     text = program(semiring, first, iso, trace, names)
-    capacity = small_frontier(A.indices.dtype, A.indptr.dtype)
-    vertex = A.indices.itemsize + 2 * A.indptr.itemsize
+    capacity = small_frontier(A._indices.dtype, A._indptr.dtype)
+    vertex = A._indices.itemsize + 2 * A._indptr.itemsize
     small = 2 * (capacity * vertex + 4 * (capacity + MORE_PIECES))
-    shared = max(small, THREADS // 32 * STAGE * A.indices.itemsize)
+    shared = max(small, THREADS // 32 * STAGE * A._indices.itemsize)
     kernel = _kernel(text, jit.current_device(), shared)
-    sources = start.indices.astype(A.indices.dtype, copy=False)  # type: ignore[union-attr]
+    sources = start._indices.astype(A._indices.dtype, copy=False)  # type: ignore[union-attr]
     level = xp.empty(n, index_dtype(n))
     value = jit.NULL if semiring is None else xp.empty(n, semiring.dtype)
-    values = jit.NULL if semiring is None else start.values.astype(semiring.dtype, copy=False)
+    values = jit.NULL if semiring is None else start._values.astype(semiring.dtype, copy=False)
     seen = xp.empty(words(n), np.uint32)
     pulled = A if T is None else T
     heads = nonempty = jit.NULL
@@ -77,10 +77,10 @@ def search(
         if first or semiring is None:
             heads = row_heads(T, A, hubs=semiring is None)
     arguments = (
-        *(n, m, A.indptr, A.indices, A.values, pulled.indptr, pulled.indices, pulled.values),
+        *(n, m, A._indptr, A._indices, A._values, pulled._indptr, pulled._indices, pulled._values),
         *(heads, nonempty, findable, sources, values, sources.size, level, value, seen),
-        *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A.indices.dtype)),
-        xp.empty(2 * n, A.indptr.dtype),
+        *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A._indices.dtype)),
+        xp.empty(2 * n, A._indptr.dtype),
     )
     way = np.int32(DIRECTIONS["push" if T is None else direction])
     grid = jit.occupancy(kernel, THREADS, shared)
@@ -154,10 +154,10 @@ def nonempty_rows(T: Matrix) -> tuple[Any, int]:
     first call of a process each takes a quarter of a second to compile.
     """
     if "nonempty_count" not in T._derived:
-        xp = array_module(T.indptr)
+        xp = array_module(T._indptr)
         bits, count = xp.empty(words(T.nrows), np.uint32), xp.zeros(1, np.int64)
-        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=T.indptr.dtype))
-        jit.sweep(kernel, 32 * bits.size, T.nrows, T.indptr, bits, count)
+        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=T._indptr.dtype))
+        jit.sweep(kernel, 32 * bits.size, T.nrows, T._indptr, bits, count)
         T._derived["nonempty"], T._derived["nonempty_count"] = bits, int(count[0])
     return T._derived["nonempty"], T._derived["nonempty_count"]
 
@@ -170,11 +170,11 @@ def row_heads(T: Matrix, A: Matrix, *, hubs: bool) -> Any:
         return jit.NULL
     name = "hubs" if hubs else "heads"
     if name not in T._derived:
-        xp = array_module(T.indices)
+        xp = array_module(T._indices)
         text = preamble.constants(HUBS=hubs)
-        text += preamble.types(I=T.indices.dtype, O=T.indptr.dtype)
+        text += preamble.types(I=T._indices.dtype, O=T._indptr.dtype)
         kernel = jit.kernel("heads", "heads", text)
-        heads = xp.empty((T.nrows, 4), T.indices.dtype)
-        jit.sweep(kernel, T.nrows, T.nrows, T.indptr, T.indices, A.indptr, heads)
+        heads = xp.empty((T.nrows, 4), T._indices.dtype)
+        jit.sweep(kernel, T.nrows, T.nrows, T._indptr, T._indices, A._indptr, heads)
         T._derived[name] = heads
     return T._derived[name]

@@ -144,17 +144,19 @@ def product(A: Matrix, tiles: Tiles, u: Vector, text: str, z: Any) -> None:
     size, streamed = tiles.columns.size, tiles.number * tiles.width
     hubs = xp.empty(streamed, u.dtype)
     partial = xp.empty(tiles.pieces, z.dtype)
-    jit.sweep(gather, size, size, tiles.columns, u.values, hubs)
+    jit.sweep(gather, size, size, tiles.columns, u._values, hubs)
     shared = tiles.shared(u.dtype, z.dtype)
     multiply.max_dynamic_shared_size_bytes = shared
-    arguments = (tiles.words, hubs, u.values, A.values, partial, z)
+    arguments = (tiles.words, hubs, u._values, A._values, partial, z)
     multiply((tiles.blocks,), (32 * WARPS,), arguments, shared_mem=shared)
     if tiles.split:
         jit.launch(
             join, 32 * tiles.split, tiles.split, tiles.split_rows, tiles.split_first, partial, z
         )
     if rest.slices:
-        jit.launch(short, 32 * rest.slices, *rest, np.uint32(streamed), hubs, u.values, A.values, z)
+        jit.launch(
+            short, 32 * rest.slices, *rest, np.uint32(streamed), hubs, u._values, A._values, z
+        )
 
 
 @functools.cache
@@ -182,10 +184,10 @@ def _make(A: Matrix) -> Tiles | None:
         return None
     if A.ncols > MOST_RANGES * MOST_SPAN:
         return None
-    xp, device_id = array_module(A.indptr), jit.current_device()
+    xp, device_id = array_module(A._indptr), jit.current_device()
     blocks, room = jit.multiprocessors(device_id), shared_memory(device_id) - RESERVED
     warps, one = blocks * WARPS, np.float32().itemsize
-    degrees = (A.indptr[1:] - A.indptr[:-1]).astype(np.int32)
+    degrees = (A._indptr[1:] - A._indptr[:-1]).astype(np.int32)
     order = xp.argsort(-degrees, kind="stable").astype(np.int32)
     ranked = degrees[order].astype(np.int64)
     columns, column_ranked = (order, ranked) if A.symmetric else _columns_by_degree(A)
@@ -232,11 +234,11 @@ def _make(A: Matrix) -> Tiles | None:
 
 def _columns_by_degree(A: Matrix) -> tuple[Any, Any]:
     """(the columns, those of most entries first; how many entries each has)."""
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     if A.has_transpose:
-        degrees = A.T.indptr[1:] - A.T.indptr[:-1]
+        degrees = A.T._indptr[1:] - A.T._indptr[:-1]
     else:
-        degrees = xp.bincount(A.indices, minlength=A.ncols)
+        degrees = xp.bincount(A._indices, minlength=A.ncols)
     degrees = degrees.astype(np.int32)
     order = xp.argsort(-degrees, kind="stable").astype(np.int32)
     return order, degrees[order].astype(np.int64)
@@ -246,10 +248,10 @@ def _fresh(A: Matrix) -> float:
     """The share of entries, out of a sample, whose column lies in another sector than the one
     before.
     """
-    xp = array_module(A.indptr)
+    xp = array_module(A._indptr)
     samples = 1 << 16
     places = xp.arange(samples) * (A.nvals - 1) // samples + 1
-    return float((A.indices[places] >> 3 != A.indices[places - 1] >> 3).mean())
+    return float((A._indices[places] >> 3 != A._indices[places - 1] >> 3).mean())
 
 
 def _fill(
@@ -273,7 +275,7 @@ def _fill(
     grid, shared = (warps // per_block,), per_block * (count + ranges) * 4
     counts = xp.empty((warps, count + ranges), np.uint32)
     jit.kernel("tiles_build", "tiles_count", text)(
-        grid, (jit.BLOCK,), (A.indptr, A.indices, *walk, counts), shared_mem=shared
+        grid, (jit.BLOCK,), (A._indptr, A._indices, *walk, counts), shared_mem=shared
     )
     ends = xp.zeros(counts.size + 1, np.int64)
     xp.cumsum((counts.ravel().astype(np.int64) + (STEP - 1)) // STEP, out=ends[1:])
@@ -284,7 +286,7 @@ def _fill(
     jit.kernel("tiles_build", "tiles_fill", text)(
         grid,
         (jit.BLOCK,),
-        (A.indptr, A.indices, A.values, *walk, ends, entries, values, targets),
+        (A._indptr, A._indices, A._values, *walk, ends, entries, values, targets),
         shared_mem=shared,
     )
     return entries, values, ends, targets
@@ -304,7 +306,7 @@ def _rest(A: Matrix, code: Any, order: Any, lengths: Any, count: int, width: int
     entries, values = xp.empty(size, np.uint32), xp.empty(0 if A.iso else size, A.dtype)
     rest = Rest(slices, first, rows, entries, values)
     fill = jit.kernel("tiles_build", "tiles_fill_rest", _build_text(A))
-    matrix = (A.indptr, A.indices, A.values)
+    matrix = (A._indptr, A._indices, A._values)
     jit.launch(fill, SLICE * slices, *matrix, code, count, width, *rest)
     return rest
 
@@ -313,7 +315,7 @@ def _build_text(A: Matrix) -> str:
     """The preamble of tiles_build.cu."""
     text = preamble.constants(ISO=A.iso)
     return text + preamble.types(
-        O=A.indptr.dtype, I=A.indices.dtype, A=A.dtype, R=np.dtype(np.int32)
+        O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, R=np.dtype(np.int32)
     )
 
 

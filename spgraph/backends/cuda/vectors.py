@@ -36,16 +36,16 @@ def ewise(
     """op(u[i], v[i]) where both hold an entry. With `union` also the entries of one alone: cast to
     op.result or, with the scalars alpha and beta, op(u[i], beta) and op(alpha, v[i]).
     """
-    xp, size = array_module(u.values), u.size
-    if not union and u.indices is not None and v.indices is None:
-        v = _at(v, u.indices)
-    elif not union and v.indices is not None and u.indices is None:
-        u = _at(u, v.indices)
-    ids = INT32 if u.indices is None else u.indices.dtype
+    xp, size = array_module(u._values), u.size
+    if not union and u._indices is not None and v._indices is None:
+        v = _at(v, u._indices)
+    elif not union and v._indices is not None and u._indices is None:
+        u = _at(u, v._indices)
+    ids = INT32 if u._indices is None else u._indices.dtype
     text = preamble.types(U=u.dtype, V=v.dtype, N=ids)
     text += ewise_preamble(op, union, alpha is not None)
     scalars = other_operands(op, alpha, beta)
-    if u.indices is not None and v.indices is not None:
+    if u._indices is not None and v._indices is not None:
         match, merge = (
             jit.kernel("ewise", "ewise_match", text),
             jit.kernel("ewise", "ewise_sparse", text),
@@ -53,7 +53,7 @@ def ewise(
         through, both = xp.zeros(u.nvals, np.int64), 0
         if u.nvals and v.nvals:
             matched = xp.empty(u.nvals, np.int64)
-            jit.sweep(match, u.nvals, u.indices, u.nvals, v.indices, v.nvals, matched)
+            jit.sweep(match, u.nvals, u._indices, u.nvals, v._indices, v.nvals, matched)
             through = xp.cumsum(matched)
             both = int(through[-1])
         nvals = u.nvals + v.nvals - both if union else both
@@ -63,11 +63,11 @@ def ewise(
             jit.sweep(
                 merge,
                 threads,
-                u.indices,
-                u.values,
+                u._indices,
+                u._values,
                 u.nvals,
-                v.indices,
-                v.values,
+                v._indices,
+                v._values,
                 v.nvals,
                 *scalars,
                 through,
@@ -77,10 +77,10 @@ def ewise(
         return Vector(size, z, indices=indices).conform()
     kernel = jit.kernel("ewise", "ewise", text)
     u, v = u.to_bitmap(), v.to_bitmap()
-    full = (u.bits is None and v.bits is None) or (union and (u.bits is None or v.bits is None))
+    full = (u._bits is None and v._bits is None) or (union and (u._bits is None or v._bits is None))
     z_bits = jit.NULL if full else xp.empty(words(size), np.uint32)
     z = xp.empty(size, op.result)
-    jit.sweep(kernel, size, _bits(u), u.values, _bits(v), v.values, *scalars, size, z_bits, z)
+    jit.sweep(kernel, size, _bits(u), u._values, _bits(v), v._values, *scalars, size, z_bits, z)
     return Vector(size, z) if full else settle(Vector(size, z, bits=z_bits))
 
 
@@ -90,20 +90,20 @@ def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
     i, 0, scalar) ('index').
     """
     scalar = _scalar(scalar)
-    ids = INT32 if u.indices is None else u.indices.dtype
+    ids = INT32 if u._indices is None else u._indices.dtype
     text = preamble.types(U=u.dtype, S=scalar.dtype, Z=op.result, N=ids) + call(op, kind, op.result)
     kernel = jit.kernel("apply", "apply", text)
-    count = u.values.size
-    z = array_module(u.values).empty(count, op.result)
+    count = u._values.size
+    z = array_module(u._values).empty(count, op.result)
     if count:
-        given = jit.NULL if u.indices is None else u.indices
-        jit.sweep(kernel, count, given, _bits(u), u.values, scalar, count, z)
-    if u.indices is not None:
-        return Vector(u.size, z, indices=u.indices.copy())
+        given = jit.NULL if u._indices is None else u._indices
+        jit.sweep(kernel, count, given, _bits(u), u._values, scalar, count, z)
+    if u._indices is not None:
+        return Vector(u.size, z, indices=u._indices.copy())
     return (
         Vector(u.size, z)
-        if u.bits is None
-        else Vector(u.size, z, bits=u.bits.copy(), nvals=u._nvals)
+        if u._bits is None
+        else Vector(u.size, z, bits=u._bits.copy(), nvals=u._nvals)
     )
 
 
@@ -111,39 +111,39 @@ def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
 def select(u: Vector, op: Function, thunk: Any) -> Vector:
     """The entries for which op(x, i, 0, thunk) is true."""
     thunk = _scalar(thunk)
-    xp = array_module(u.values)
-    ids = INT32 if u.indices is None else u.indices.dtype
+    xp = array_module(u._values)
+    ids = INT32 if u._indices is None else u._indices.dtype
     text = preamble.types(U=u.dtype, S=thunk.dtype, N=ids) + call(op, "index", np.dtype(bool))
-    if u.indices is not None:
+    if u._indices is not None:
         kernel = jit.kernel("select", "select_sparse", text)
         if u.nvals == 0:
             return u.dup()
         kept = xp.empty(u.nvals, bool)
-        jit.sweep(kernel, u.nvals, u.indices, u.values, thunk, u.nvals, kept)
+        jit.sweep(kernel, u.nvals, u._indices, u._values, thunk, u.nvals, kept)
         found = xp.flatnonzero(kept)
-        return Vector(u.size, u.values[found], indices=u.indices[found]).conform()
+        return Vector(u.size, u._values[found], indices=u._indices[found]).conform()
     kernel = jit.kernel("select", "select", text)
     z_bits, z = xp.empty(words(u.size), np.uint32), xp.empty(u.size, u.dtype)
-    jit.sweep(kernel, u.size, _bits(u), u.values, thunk, u.size, z_bits, z)
+    jit.sweep(kernel, u.size, _bits(u), u._values, thunk, u.size, z_bits, z)
     return settle(Vector(u.size, z, bits=z_bits))
 
 
 @jit.on_device
 def reduce(u: Vector, monoid: TypedMonoid) -> Any:
     """The sum of all entries, a NumPy scalar of monoid.dtype; the identity where there is none."""
-    xp = array_module(u.values)
-    if u.values.size == 0:
+    xp = array_module(u._values)
+    if u._values.size == 0:
         return monoid.identity
     if monoid.any:
-        v = u.to_sparse() if u.bits is not None else u
-        return monoid.dtype.type(v.values[:1].tolist()[0]) if v.values.size else monoid.identity
+        v = u.to_sparse() if u._bits is not None else u
+        return monoid.dtype.type(v._values[:1].tolist()[0]) if v._values.size else monoid.identity
     text = preamble.monoid(monoid)
     types = [preamble.types(U=dtype, Z=monoid.dtype) for dtype in (u.dtype, monoid.dtype)]
     first, second = (jit.kernel("reduce", "reduce", given + text) for given in types)
-    count = u.values.size
+    count = u._values.size
     partial = xp.empty(min(PARTIALS, -(-count // jit.BLOCK)), monoid.dtype)
     total = xp.empty(1, monoid.dtype)
-    jit.launch(first, partial.size * jit.BLOCK, _bits(u), u.values, count, partial)
+    jit.launch(first, partial.size * jit.BLOCK, _bits(u), u._values, count, partial)
     jit.launch(second, jit.BLOCK, jit.NULL, partial, partial.size, total)
     return monoid.dtype.type(total.tolist()[0])
 
@@ -151,25 +151,25 @@ def reduce(u: Vector, monoid: TypedMonoid) -> Any:
 @jit.on_device
 def extract(u: Vector, indices: Any) -> Vector:
     """t[k] = u[indices[k]] where that holds an entry."""
-    xp, count = array_module(u.values), indices.size
+    xp, count = array_module(u._values), indices.size
     indices = xp.ascontiguousarray(indices)
-    ids = INT32 if u.indices is None else u.indices.dtype
+    ids = INT32 if u._indices is None else u._indices.dtype
     text = preamble.types(U=u.dtype, N=ids, J=indices.dtype)
-    if u.indices is None:
+    if u._indices is None:
         kernel = jit.kernel("extract", "extract", text)
-        z_bits = jit.NULL if u.bits is None else xp.empty(words(count), np.uint32)
+        z_bits = jit.NULL if u._bits is None else xp.empty(words(count), np.uint32)
         z = xp.empty(count, u.dtype)
         if count:
-            jit.sweep(kernel, count, _bits(u), u.values, indices, count, z_bits, z)
-        return Vector(count, z) if u.bits is None else settle(Vector(count, z, bits=z_bits))
+            jit.sweep(kernel, count, _bits(u), u._values, indices, count, z_bits, z)
+        return Vector(count, z) if u._bits is None else settle(Vector(count, z, bits=z_bits))
     kernel = jit.kernel("extract", "extract_sparse", text)
     if count == 0 or u.nvals == 0:
         return Vector(count, xp.empty(0, u.dtype), indices=xp.empty(0, index_dtype(count)))
     at = xp.empty(count, np.int64)
-    jit.sweep(kernel, count, u.indices, u.nvals, indices, count, at)
+    jit.sweep(kernel, count, u._indices, u.nvals, indices, count, at)
     found = xp.flatnonzero(at >= 0)
     return Vector(
-        count, u.values[at[found]], indices=found.astype(index_dtype(count), copy=False)
+        count, u._values[at[found]], indices=found.astype(index_dtype(count), copy=False)
     ).conform()
 
 
@@ -221,12 +221,12 @@ def scatter(w: Vector, ids: Any, values: Any, accum: Function) -> Vector:
     )
     v = w.to_bitmap()
     z = xp.empty(w.size, w.dtype)
-    bits = jit.NULL if v.bits is None else v.bits.copy()
+    bits = jit.NULL if v._bits is None else v._bits.copy()
     if w.size:
-        jit.sweep(start, w.size, bits, v.values, w.size, z)
+        jit.sweep(start, w.size, bits, v._values, w.size, z)
     if ids.size:
         jit.sweep(scatter, ids.size, ids, values, ids.size, bits, z)
-    if v.bits is None:
+    if v._bits is None:
         return Vector(w.size, z)
     if w.size:
         jit.sweep(end, w.size, bits, w.size, z)
@@ -246,9 +246,9 @@ def _scatter_in_order(w: Vector, ids: Any, values: Any, accum: Function) -> Vect
     unique = ids[starts]
     there = extract(w, unique).to_bitmap()
     present = xp.ones(unique.size, bool)
-    if there.bits is not None:
-        present = unpack_bits(there.bits, unique.size)
-    folds = reduce_segments(values, starts, accum, w.dtype, (present, there.values))
+    if there._bits is not None:
+        present = unpack_bits(there._bits, unique.size)
+    folds = reduce_segments(values, starts, accum, w.dtype, (present, there._values))
     t = Vector(w.size, folds, indices=unique.astype(index_dtype(w.size), copy=False))
     write(z, t, None, binary.second.resolve(w.dtype, w.dtype), False)
     return z
@@ -323,10 +323,10 @@ def _scalar(value: Any) -> Any:
 
 
 def _bits(v: Vector) -> Any:
-    return jit.NULL if v.bits is None else v.bits
+    return jit.NULL if v._bits is None else v._bits
 
 
 def _at(v: Vector, indices: Any) -> Vector:
     """The entries of a bitmap or full vector at `indices`, sparse."""
     found = extract(v, indices).to_sparse()
-    return Vector(v.size, found.values, indices=indices[found.indices])
+    return Vector(v.size, found._values, indices=indices[found._indices])
