@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _complain(error.format_message())
     except (click.Abort, KeyboardInterrupt):
-        return launch.leave(INTERRUPTED)
+        return launch.leave(INTERRUPTED, own=True)
     except (BrokenPipeError, SystemExit):
         # the reader (`head`, a pager) has left, which click tells by SystemExit; keep the
         # interpreter from complaining when it flushes at its exit

@@ -34,7 +34,7 @@ from spgraph.backends.cuda.search_peers import address
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import Array, array_module, index_dtype, on_device
 from spgraph.distributed import peers
-from spgraph.distributed.exchange import made, route
+from spgraph.distributed.exchange import about, made, route
 from spgraph.distributed.home import home_of
 from spgraph.distributed.mail import POLL, host_memory
 from spgraph.distributed.placement import Placement
@@ -47,6 +47,7 @@ ROOM, SHARE = 1024, 512  # pairs in a list: so many, or so many vertices for eac
 
 def contract(A: Any, undirected: bool) -> Vector:
     """The smallest vertex of every vertex's weakly connected component."""
+    about(A)
     made(A)
     if A.device.devices[0] == "cpu":
         return in_lists(A)

@@ -18,6 +18,7 @@ from spgraph.backends.cuda.search_peers import address
 from spgraph.containers import Vector
 from spgraph.containers.arrays import array_module, on_device
 from spgraph.distributed import peers
+from spgraph.distributed.exchange import about
 from spgraph.distributed.home import home_of
 from spgraph.distributed.loops import search
 from spgraph.distributed.placement import Placement
@@ -95,6 +96,7 @@ def dependencies(A: Any, T: Any, sources: np.ndarray, level: Any) -> Vector:
     what costs; on the CPU, with a `level` (betweenness of weighted graphs), and for sources whose
     numbers of paths leave float64 it is made of operations, which takes ten times as long.
     """
+    about(A)
     placement, n = A.device, A.nrows
     if home := home_of(A):
         taken = None if level is None else home.take(level)

@@ -36,6 +36,15 @@ def made(*given: Any) -> None:
             _ = parent.blocks
 
 
+def about(A: Any) -> None:
+    """What blocks tell each other from now on is about the Matrix A: processes that go on with
+    another one notice.
+    """
+    say = A.device.communicator
+    if say.processes > 1:
+        say.about(A.fingerprint)
+
+
 # --- from a block to the whole and back -----------------------------------------------------------
 
 

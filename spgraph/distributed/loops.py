@@ -13,7 +13,7 @@ from spgraph.containers.arrays import array_module, index_dtype
 from spgraph.distributed import closure_rounds, peers, rounds
 from spgraph.distributed.closure_rounds import beyond
 from spgraph.distributed.elements import ewise, reduce, select, write
-from spgraph.distributed.exchange import combine, lower_matrix, made, replicate
+from spgraph.distributed.exchange import about, combine, lower_matrix, made, replicate
 from spgraph.distributed.home import home_of
 from spgraph.distributed.matrix import DistributedMatrix
 from spgraph.distributed.products import pull, push
@@ -39,6 +39,7 @@ def search(
     where it can run, or in rounds of kernels of its own; else a level is a product under the mask
     of what is open.
     """
+    about(A)
     if home := home_of(A):
         whole = home.whole
         transposed = None if T is None else whole.T
@@ -98,6 +99,7 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
     where it can run, or in rounds of kernels of its own; else what got better and lies below the
     limit is pushed, and the limit rises by `delta` when nothing does.
     """
+    about(A)
     if home := home_of(A):
         try:
             return home.give(
@@ -189,6 +191,7 @@ def tight(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
     if home := home_of(A):
         return home.give_matrix(A.device.plain(0).tight(home.whole, home.take(x), semiring))
     placement = A.device
+    about(A)
     made(A)
 
     def own(k: int, whole: Vector) -> Matrix:
@@ -206,6 +209,7 @@ def parents(A: Any, T: Any, x: Any, semiring: TypedSemiring) -> DistributedVecto
         transposed = None if T is None else whole.T
         return home.give(A.device.plain(0).parents(whole, transposed, home.take(x), semiring))
     placement = A.device
+    about(A)
     made(A)
 
     def own(k: int, whole: Vector) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ from spgraph.distributed.placement import Placement
 from spgraph.distributed.report import Report, border, report
 from spgraph.distributed.vector import DistributedVector, extent_of_blocks
 from spgraph.errors import BackendMismatch, DomainMismatch
+
+SAMPLE = 1024  # elements of an array that make a fingerprint, about
 
 
 class DistributedMatrix(Matrix):
@@ -67,7 +70,11 @@ class DistributedMatrix(Matrix):
                 arrays = own(p)
             moved = (move(array, device) for array in arrays)
             blocks.append(Matrix(partition.sizes[p], A.ncols, *moved, iso=A.iso))
-        return cls(A.nrows, A.ncols, blocks, placement, symmetric=A.symmetric)
+        made = cls(A.nrows, A.ncols, blocks, placement, symmetric=A.symmetric)
+        if placement.communicator.processes > 1:
+            made._derived["fingerprint"] = _fingerprint(A)
+            placement.communicator.about(made._derived["fingerprint"])
+        return made
 
     # --- what it is -------------------------------------------------------------------------------
 
@@ -103,6 +110,14 @@ class DistributedMatrix(Matrix):
     def nbytes(self) -> int:
         """Bytes of the CSR arrays of the blocks of this process."""
         return sum(block.nbytes for block in self.blocks)
+
+    @property
+    def fingerprint(self) -> int:
+        """A number that is the same in all processes, and of other graphs most often another."""
+        if "fingerprint" not in self._derived:
+            facts = (self.shape, self._placement.partition(self.nrows).offsets.tolist())
+            self._derived["fingerprint"] = zlib.crc32(repr(facts).encode())
+        return self._derived["fingerprint"]
 
     @property
     def partition(self) -> GraphPartition:
@@ -301,6 +316,16 @@ def _from_all(rows: list[np.ndarray], placement: Placement) -> np.ndarray:
     table = np.zeros((placement.blocks, rows[0].size), np.int64)
     table[placement.local.start : placement.local.stop] = rows
     return placement.communicator.agree(table.ravel(), "sum").reshape(table.shape)
+
+
+def _fingerprint(A: Matrix) -> int:
+    """A number made of A's shape, types and some thousand of its entries."""
+    found = zlib.crc32(repr((A.shape, A.nvals, A.dtype, A.iso)).encode())
+    for array in (A.indptr, A.indices, A.values):
+        with on_device(A.device):
+            some = move(array[:: 1 + array.size // SAMPLE], "cpu")
+        found = zlib.crc32(some.tobytes(), found)
+    return found
 
 
 def _rows(A: Matrix, rows: Array) -> tuple[Array, Array, Array]:

@@ -22,6 +22,7 @@ from spgraph.backends.cuda.peers import PeerBuffers
 from spgraph.backends.cuda.power_apart import SUMS, change, peer_places, power_peers, to_host
 from spgraph.containers import Vector
 from spgraph.containers.arrays import Array, on_device
+from spgraph.distributed.exchange import about
 from spgraph.distributed.placement import Placement
 from spgraph.distributed.vector import DistributedVector
 from spgraph.semirings import TypedSemiring
@@ -48,6 +49,7 @@ def power(
     GPUs that reach each other's memory write both there, by the kernels that make them, and meet
     once in an iteration, twice with a norm, once more for a second hop.
     """
+    about(matrices[0])
     placement, n, peers = x.device, x.size, x.device.peers
 
     def of_block(v: Any, k: int) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.distributed.exchange import (
+    about,
     block_mask,
     combine,
     lift,
@@ -29,6 +30,7 @@ def pull(
 ) -> DistributedVector:
     """Every block pulls its rows of A from the whole of u, which is gathered everywhere."""
     placement = A.device
+    about(A)
     made(A, mask)
 
     def own(k: int, whole: Vector) -> Vector:
@@ -49,6 +51,7 @@ def push(
     are for, where the mask is known.
     """
     placement = A.device
+    about(A)
     made(A, mask)
 
     def all_rows(k: int, block: Vector) -> Vector:
@@ -94,6 +97,7 @@ def multiply_dots(A: Any, BT: Any, semiring: TypedSemiring, mask: Mask) -> Distr
 def multiply_dense(A: Any, X: Any, semiring: TypedSemiring) -> DistributedMatrix:
     """The product with an X that has every entry."""
     placement = A.device
+    about(A)
     made(A)
 
     def own(k: int, whole: Matrix) -> Matrix:
@@ -121,6 +125,7 @@ def _multiplied(
     form: str, A: Any, B: Any, semiring: TypedSemiring, mask: Mask | None, ncols: int
 ) -> DistributedMatrix:
     placement = A.device
+    about(A)
     made(A, mask)
 
     def own(k: int, whole: Matrix) -> Matrix:

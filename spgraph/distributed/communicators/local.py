@@ -145,6 +145,9 @@ class LocalCommunicator:
             return [array.copy() for array in arrays]
         return self._readback.fetch(arrays, lambda event, _: event.synchronize())
 
+    def about(self, fingerprint: int) -> None:
+        """There is no other process that could call about another graph."""
+
     def check(self) -> None:
         """Nothing to poll: errors of copies are raised by the copies."""
 

@@ -60,6 +60,7 @@ class NcclCommunicator:
         self.bytes_sent = self.calls = self.peak_bytes = 0
         self._readback = Readback(self.devices)
         self._closed = False
+        self._about = 0
 
     @classmethod
     def for_devices(cls, devices: Sequence[str]) -> NcclCommunicator:
@@ -199,6 +200,10 @@ class NcclCommunicator:
         CommunicationError when it cannot come: NCCL or the device has failed, a process is lost.
         """
         self._links.wait(event, device)
+
+    def about(self, fingerprint: int) -> None:
+        """See `Communicator`."""
+        self._about = fingerprint
 
     def check(self) -> None:
         """Raise what NCCL has met since, or the loss of a process. See `Communicator`."""

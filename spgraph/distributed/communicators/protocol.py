@@ -98,6 +98,12 @@ class Communicator(Protocol):
         """
         ...
 
+    def about(self, fingerprint: int) -> None:
+        """The calls that follow are about the graph of that number, below 2^63: processes that call
+        about different ones get CommunicationError, where processes look for that.
+        """
+        ...
+
     def check(self) -> None:
         """Raise the error that an earlier collective has met since, if any. Does not wait."""
         ...

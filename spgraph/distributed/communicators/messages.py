@@ -1,0 +1,241 @@
+"""Messages of MPI between all processes: what each call begins with, its data, and the last words.
+
+Every process sends to every other, by messages between two, so that it is known who has not come.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import struct
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from spgraph.distributed.communicators.watchdog import GRACE, LOST_PEER
+from spgraph.errors import CommunicationError
+
+logger = logging.getLogger("spgraph.distributed")
+
+# number of the call, what it is about, its text
+HEAD = struct.Struct("<qQ96s")
+INLINE = 1024  # bytes that travel with it
+LAST_WORDS = 512  # bytes
+CALL, MORE, DATA, LEFT = 1, 2, 3, 4  # tags
+TESTS = 200  # before the clock is looked at, some 0.1 ms
+SPIN, LOOK, NAP = 0.001, 0.01, 0.01  # seconds: of busy waiting, between looks, between two in peace
+PATIENCE = 30.0  # seconds after which the log tells who is waited for
+# seconds in which the last messages of a process that has left may still come
+TRAILING = 1.0
+# lets other processes of a busy machine run; where there is nothing of the kind, a nap of no length
+give_way = getattr(os, "sched_yield", lambda: time.sleep(0))
+INTERRUPTED = 130  # the exit status of a process that Ctrl-C has ended
+
+
+class Messages:
+    """The messages of an mpi4py communicator `comm`, of which nothing else makes use.
+
+    Every call begins with a message of each process to each other that tells the number of the
+    call, its text, and the number `about` of what it is about: processes that are not at the same
+    call raise CommunicationError, all of them. One that ends tells the others, too, which then no
+    longer wait for it.
+    """
+
+    def __init__(self, mpi: Any, comm: Any, timeout: float | None) -> None:
+        self.comm, self.timeout = comm, timeout
+        self.rank, self.processes = comm.Get_rank(), comm.Get_size()
+        self.others = [p for p in range(self.processes) if p != self.rank]
+        self.about = 0
+        self.broken: str | None = None  # why there are no further calls
+        self.number = 0  # of calls
+        self._call = "the beginning"
+        self._byte, self._testall = mpi.BYTE, mpi.Request.Testall
+        self._heads = {p: bytearray(HEAD.size + INLINE) for p in self.others}
+        # what others say when they leave; heard while this process waits
+        self._words = {p: bytearray(LAST_WORDS) for p in self.others}
+        self._ears = {p: self._receive(self._words[p], p, LEFT) for p in self.others}
+        self._left: dict[int, float] = {}  # when that was heard
+        self._said: list[Any] = []  # own last words, under way
+        self._error: type[BaseException] | None = None  # for which this process leaves
+        if self.others:
+            atexit.register(self._end)
+
+    def open(self, call: str, given: Sequence[bytes]) -> list[bytes]:
+        """What every process has for this one, where given[p], of one size in all of them, is for
+        process p: as soon as all have come to the same call.
+        """
+        self.ready()
+        self.number += 1
+        self._call = call
+        size = len(given[0])
+        head = HEAD.pack(self.number, self.about, call.encode())
+        inline = size <= INLINE
+        receive, send = self.comm.Irecv, self.comm.Isend
+        requests = [receive([self._heads[p], self._byte], p, CALL) for p in self.others]
+        for p in self.others:
+            requests.append(send([head + given[p] if inline else head, self._byte], p, CALL))
+        self._finish(requests)
+        wrong = [p for p in self.others if self._heads[p][: HEAD.size] != head]
+        if wrong:
+            raise self.failure(self._difference(wrong[0]))
+        came = [given[p] for p in range(self.processes)]
+        for p in self.others:
+            came[p] = bytes(self._heads[p][HEAD.size : HEAD.size + size])
+        if not inline:
+            more = [bytearray(size) for _ in came]
+            self.swap(given, more, MORE)
+            came = [given[p] if p == self.rank else bytes(more[p]) for p in range(self.processes)]
+        return came
+
+    def swap(self, sent: Sequence[Any], came: Sequence[Any], tag: int = DATA) -> None:
+        """sent[p] to process p, and into came[p] what it sends here: bytes, of sizes that both know
+        of. Nothing goes to this process itself.
+        """
+        requests, peers = [], []
+        for p in self.others:
+            if len(came[p]):
+                requests.append(self._receive(came[p], p, tag))
+                peers.append(p)
+        for p in self.others:
+            if len(sent[p]):
+                requests.append(self._send(sent[p], p, tag))
+                peers.append(p)
+        self._finish(requests, peers)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def ready(self) -> None:
+        """Raise what has ended the calls."""
+        if self.broken is not None:
+            raise CommunicationError(self.broken)
+
+    def failure(self, reason: str) -> CommunicationError:
+        """The error to raise: there are no further calls, and the others are told."""
+        message = f"MPI: process {self.rank} of {self.processes}: {reason}"
+        self.leave(message, None)
+        return CommunicationError(message)
+
+    def leave(self, reason: str, error: type[BaseException] | None) -> None:
+        """Tell the others that no more calls come from here. A process that leaves for an `error`
+        ends them when its program ends, if they have not left by then.
+        """
+        self._error = error
+        if self.broken is not None:
+            return
+        self.broken = reason
+        words = reason.encode()[:LAST_WORDS]
+        self._said = [self._send(words, p, LEFT) for p in self.others]
+
+    def close(self) -> None:
+        """Free the communicator, as all processes do after the same call."""
+        atexit.unregister(self._end)
+        self.broken = "MpiCommunicator: it is closed"
+        for ear in self._ears.values():
+            ear.Cancel()
+            ear.Wait()
+        self.comm.Free()
+
+    def _end(self) -> None:
+        """At the end of the program, without `close`: wait until the others have left, too. If the
+        program ends by an error, they are given moments to do so.
+        """
+        uncaught: type[BaseException] | None = getattr(sys, "last_type", None)
+        error = uncaught or self._error
+        name = None if error is None else error.__name__
+        self.leave(
+            f"process {self.rank} has ended its program" + (f" after {name}" if name else ""), error
+        )
+        # Ctrl-C leaves no time: Python would end by the signal, and mpiexec with another status
+        interrupted = uncaught is not None and issubclass(uncaught, KeyboardInterrupt)
+        deadline = time.monotonic() + (0 if interrupted else GRACE)
+        while any(not self._heard(p) for p in self.others):
+            if error is not None and time.monotonic() > deadline:
+                sys.stdout.flush()
+                sys.stderr.write(
+                    f"spgraph: MPI: process {self.rank} of {self.processes} has left after {name}; "
+                    "ending the others\n"
+                )
+                sys.stderr.flush()
+                self.comm.Abort(INTERRUPTED if interrupted else LOST_PEER)
+            time.sleep(NAP)
+        self._testall(self._said)
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def _send(self, data: Any, process: int, tag: int) -> Any:
+        return self.comm.Isend([data, self._byte], dest=process, tag=tag)
+
+    def _receive(self, room: Any, process: int, tag: int) -> Any:
+        return self.comm.Irecv([room, self._byte], source=process, tag=tag)
+
+    def _heard(self, process: int) -> bool:
+        """Whether that process has said its last words."""
+        if process not in self._left and self._ears[process].Test():
+            self._left[process] = time.monotonic()
+        return process in self._left
+
+    def _finish(self, requests: list[Any], peers: Sequence[int] | None = None) -> None:
+        """Wait for all `requests`; the others in turn are the peers of each, if they are not given.
+
+        It looks rather than blocks: it sees who has left, and Ctrl-C.
+        """
+        test = self._testall
+        try:
+            for _ in range(TESTS):
+                if test(requests):
+                    return
+            self._wait(requests, peers or self.others * 2)
+        except CommunicationError:
+            raise
+        except BaseException as error:
+            self.leave(f"{self._call} was broken off by {type(error).__name__}", type(error))
+            raise
+
+    def _wait(self, requests: list[Any], peers: Sequence[int]) -> None:
+        started = looked = time.monotonic()
+        told = False
+        while not self._testall(requests):
+            now = time.monotonic()
+            if now - started > SPIN:
+                give_way()
+            if now - looked < LOOK:
+                continue
+            looked = now
+            missing = sorted(
+                {p for p, request in zip(peers, requests, strict=True) if not request.Get_status()}
+            )
+            for p in missing:
+                if self._heard(p) and now - self._left[p] > TRAILING:
+                    words = self._words[p].rstrip(b"\0").decode(errors="replace")
+                    raise self.failure(f"{self._call} waits for process {p} in vain: {words}")
+            if missing and self.timeout is not None and now - started > self.timeout:
+                raise self.failure(
+                    f"{self._call}: {_named(missing)} not come within timeout={self.timeout:g} s"
+                )
+            if missing and not told and now - started > PATIENCE:
+                told = True
+                logger.warning(
+                    "MPI: process %d of %d has waited %.0f s in %s: %s not come",
+                    *(self.rank, self.processes, now - started, self._call, _named(missing)),
+                )
+
+    def _difference(self, process: int) -> str:
+        number, about, text = HEAD.unpack_from(self._heads[process])
+        its = text.rstrip(b"\0").decode(errors="replace")
+        if (number, its) == (self.number, self._call[:96]) and about != self.about:
+            return (
+                f"{self._call}, call {self.number}: process {process} makes it with another graph; "
+                "all processes have to call the same functions with the same graph"
+            )
+        return (
+            f"it is at {self._call}, call {self.number}, but process {process} at {its}, call "
+            f"{number}: all processes have to make the same calls in the same order"
+        )
+
+
+def _named(processes: Sequence[int]) -> str:
+    if len(processes) == 1:
+        return f"process {processes[0]} has"
+    return f"processes {', '.join(map(str, processes))} have"

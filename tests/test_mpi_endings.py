@@ -1,0 +1,112 @@
+"""Several processes of MPI end together, whichever way one of them ends, and find out where one
+goes another way than the others. No verdict here depends on speed.
+"""
+
+from __future__ import annotations
+
+import mpi_endings
+import pytest
+from processes import finished
+
+pytestmark = pytest.mark.mpi
+
+
+def run(count: int, what: str) -> tuple[int, str]:
+    """The exit code and the words of `count` processes, which end by themselves."""
+    return finished(count, mpi_endings.__file__, what, seconds=120)
+
+
+# a program that ends, and what the others say, if they have to
+ENDINGS = [
+    (2, "raises", "has ended its program after ValueError"),
+    (4, "raises", "has ended its program after ValueError"),
+    (2, "sys_exit", "has ended its program"),
+    (4, "returns", "has ended its program"),
+    (2, "thread", "has ended its program"),
+    (4, "no_rows", "has ended its program after ValueError"),
+]
+
+
+@pytest.mark.parametrize(("count", "what", "words"), ENDINGS)
+def test_a_program_that_ends_is_an_error_of_the_others(count: int, what: str, words: str) -> None:
+    code, said = run(count, what)
+    assert code != 0, said
+    for rank in range(count - 1):
+        line = f"MPI: process {rank} of {count}: all_reduce, sum of float64 (3,) waits for"
+        assert f"{line} process {count - 1} in vain: process {count - 1} {words}" in said, said
+        assert f"process {rank} is done;" not in said
+
+
+@pytest.mark.parametrize(("count", "what"), [(2, "os_exit"), (4, "os_exit"), (2, "killed")])
+def test_a_process_that_is_gone_ends_the_others(count: int, what: str) -> None:
+    code, said = run(count, what)
+    assert code != 0 and "is done;" not in said, said
+
+
+@pytest.mark.parametrize(
+    ("count", "what", "code", "words"),
+    [
+        (2, "raises_while_others_compute", 70, "process 1 of 2 has left after ValueError"),
+        (4, "raises_while_others_compute", 70, "process 3 of 4 has left after ValueError"),
+        (2, "interrupted", 130, "process 1 of 2 has left after KeyboardInterrupt"),
+        (4, "interrupted_while_it_waits", 130, "process 3 of 4 has left after KeyboardInterrupt"),
+    ],
+)
+def test_an_error_ends_those_that_do_not_hear_of_it(
+    count: int, what: str, code: int, words: str
+) -> None:
+    found, said = run(count, what)
+    # mpiexec ends with this status or with that of a process that it has killed
+    assert found in (code, 9) and f"spgraph: MPI: {words}; ending the others" in said, said
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_processes_that_end_in_peace_say_nothing(count: int) -> None:
+    code, said = run(count, "ends_at_different_times")
+    assert code == 0
+    assert sorted(said.splitlines()) == [f"process {rank} is done;" for rank in range(count)]
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_another_order_of_calls_is_an_error_of_all(count: int) -> None:
+    code, said = run(count, "another_order")
+    assert code == 0, said
+    one, other = "all_reduce, sum of float64 (3,), call 2", "agree, max of 2 int64, call 2"
+    last = count - 1
+    for rank in range(last):
+        assert (
+            f"process {rank}: MPI: process {rank} of {count}: it is at {one}, but process " in said
+        )
+    assert (
+        f"process {last}: MPI: process {last} of {count}: it is at {other}, but process 0" in said
+    )
+    assert said.count(f"but process {last} at {other}") == last and "no error" not in said
+
+
+@pytest.mark.parametrize("what", ["another_graph", "another_of_two_graphs"])
+@pytest.mark.parametrize("count", [2, 4])
+def test_another_graph_is_an_error_of_all(count: int, what: str) -> None:
+    code, said = run(count, what)
+    assert code == 0, said
+    last = count - 1
+    for rank in range(count):
+        other = 0 if rank == last else last
+        assert f"process {rank}: MPI: process {rank} of {count}: " in said, said
+        assert f"process {other} makes it with another graph" in said
+    assert "no error" not in said
+
+
+def test_who_comes_late_is_named_and_awaited() -> None:
+    code, said = run(4, "comes_late")
+    assert code == 0 and said.count("is done;") == 4, said
+    for rank in range(3):
+        assert f"LOG spgraph.distributed MPI: process {rank} of 4 has waited" in said, said
+    assert said.count("in agree, sum of 1 int64: process 3 has not come") == 3, said
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_who_never_comes_is_an_error_with_a_timeout(count: int) -> None:
+    code, said = run(count, "never_comes")
+    assert code != 0, said
+    words = f"agree, sum of 1 int64: process {count - 1} has not come within timeout=2 s"
+    assert words in said and "is done;" not in said, said
