@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from spgraph.containers import Matrix
-from spgraph.io import read, write
+from spgraph.io import read, source, write
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -147,13 +147,13 @@ def test_npz_made_symmetric(tmp_path: Path) -> None:
     assert A.iso and A.values.tolist() == [2.5] and A.indices.tolist() == [1, 0]
 
 
-def test_compressed_npz_reads(tmp_path: Path) -> None:
-    import gzip
-
-    S = scipy.sparse.eye_array(9).tocsr()
-    write(tmp_path / "g.npz", S)
-    (tmp_path / "h.npz.gz").write_bytes(gzip.compress((tmp_path / "g.npz").read_bytes()))
-    assert read(tmp_path / "h.npz.gz").isequal(read(tmp_path / "g.npz"))
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_compressed_npz_reads(tmp_path: Path, suffix: str) -> None:
+    write(tmp_path / "g.npz", scipy.sparse.eye_array(9).tocsr())
+    path = tmp_path / f"h.npz{suffix}"
+    with source.open_compressed(str(path), suffix, "wb") as stream:
+        stream.write((tmp_path / "g.npz").read_bytes())
+    assert read(path).isequal(read(tmp_path / "g.npz"))
 
 
 @pytest.mark.parametrize("make", [lambda S: S, lambda S: S.toarray(), lambda S: S.tocoo()])

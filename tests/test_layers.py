@@ -50,6 +50,7 @@ ONLY_IN = {
     "numba": {"backends/cpu", "semirings"},
     "llvmlite": {"backends/cpu"},
     "cuda": {"backends/cuda"},
+    "backports": {"io"},
     "pyarrow": {"io"},
     "matplotlib": {"plot"},
     "networkx": {"containers", "io", "plot"},

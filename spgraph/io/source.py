@@ -5,14 +5,23 @@ from __future__ import annotations
 import bz2
 import contextlib
 import gzip
+import io
 import lzma
 import os
 import secrets
+import sys
 import zlib
 from collections.abc import Iterator
 from typing import IO, Any, Literal
 
+from spgraph.containers import memory
+from spgraph.containers.display import size_of
 from spgraph.errors import FormatError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
@@ -20,53 +29,91 @@ BLOCK = 1 << 24  # bytes parsed at once: enough for every core, little beside th
 LONGEST_LINE = 1 << 20
 
 
-def open_compressed(path: str, compression: str, mode: Literal["rb", "wb"]) -> IO[bytes]:
-    """The file at `path` as a binary stream through `compression`, a suffix or ''.
+MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+# what the libraries raise at a stream that is not what its suffix says
+BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
-    .gz, .bz2 and .xz are Python's own. .zst is PyArrow's, which is installed anyway (it parses the
-    numbers): Python has a Zstandard of its own only from 3.14 on.
+
+def open_compressed(file: Any, compression: str, mode: Literal["rb", "wb"]) -> IO[bytes]:
+    """The file at the path `file`, or a binary stream, through `compression`, a suffix or ''.
+
+    All are Python's own; .zst comes from a package of the same interface before Python 3.14. What
+    is written has a checksum of its content, which Zstandard leaves out unless it is asked for.
     """
     stream: Any
     if compression == ".gz":
-        stream = gzip.GzipFile(path, mode, compresslevel=6)
+        stream = gzip.open(file, mode, compresslevel=6)  # noqa: SIM115, the caller closes it
     elif compression == ".bz2":
-        stream = bz2.BZ2File(path, mode)
+        stream = bz2.BZ2File(file, mode)
     elif compression == ".xz":
-        stream = lzma.LZMAFile(path, mode)  # noqa: SIM115
+        stream = lzma.LZMAFile(file, mode)  # noqa: SIM115
     elif compression == ".zst":
-        import pyarrow  # late: a tenth of a second that `import spgraph` need not pay
-
-        opener = pyarrow.input_stream if mode == "rb" else pyarrow.output_stream
-        stream = opener(path, compression="zstd")
+        checked = {int(zstd.CompressionParameter.checksum_flag): 1}
+        stream = zstd.ZstdFile(file, mode, options=checked if mode == "wb" else None)
     else:
-        stream = open(path, mode)  # noqa: SIM115, the caller closes it
+        stream = open(file, mode) if isinstance(file, str) else file  # noqa: SIM115
     return stream
+
+
+class Ahead(io.RawIOBase):
+    """A stream whose first bytes, `head`, have been read already."""
+
+    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
+        self._head, self._stream = head, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._head[: len(buffer)] or self._stream.read(len(buffer))
+        self._head = self._head[len(part) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def open_unnamed(path: str) -> tuple[IO[bytes], str]:
+    """A stream of the bytes of `path`, a pipe perhaps, and the compression that the first ones say
+    they have.
+    """
+    stream = open(path, "rb")  # noqa: SIM115, closed with what is returned
+    head = stream.read(max(map(len, MAGIC)))
+    compression = next((MAGIC[magic] for magic in MAGIC if head.startswith(magic)), "")
+    return io.BufferedReader(Ahead(head, stream)), compression
 
 
 class Source:
     """A file being read: single lines for its header, then blocks of whole lines for its body.
 
     `line` counts the lines handed out so far. A broken compressed stream raises FormatError
-    wherever it is met.
+    wherever it is met. `compression` None: the first bytes say it.
     """
 
-    def __init__(self, path: str, compression: str = "") -> None:
+    def __init__(self, path: str, compression: str | None = "") -> None:
         self.path = path
         self.line = 0
+        self._closing = contextlib.ExitStack()
+        file: Any = path
+        if compression is None:
+            file, compression = open_unnamed(path)
+            self._closing.enter_context(file)
+        self._stream = self._closing.enter_context(open_compressed(file, compression, "rb"))
         self._compression = compression
-        self._stream = open_compressed(path, compression, "rb")
         self._at = self._before = self._taken = 0
         try:  # a byte order mark says nothing
             self._buffer = self._read(BLOCK).removeprefix(b"\xef\xbb\xbf")
         except BaseException:
-            self._stream.close()
+            self._closing.close()
             raise
 
     def __enter__(self) -> Source:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stream.close()
+        self._closing.close()
 
     @property
     def offset(self) -> int:
@@ -84,7 +131,14 @@ class Source:
         text = self._buffer[self._at : end]
         self._before, self._at = self._at, min(end + 1, len(self._buffer))
         self.line += 1
-        return text.removesuffix(b"\r")
+        text = text.removesuffix(b"\r")
+        if b"\r" in text:
+            raise lone_return(f"{self.path}, line {self.line}")
+        return text
+
+    def starts_with(self, text: bytes) -> bool:
+        """Whether the file does, in any case; nothing of it must have been handed out."""
+        return self._buffer[: len(text)].lower() == text.lower()
 
     def push_back(self) -> None:
         """Undoes the last call, a `readline` that returned a line."""
@@ -108,8 +162,20 @@ class Source:
             yield first, block
 
     def read_all(self) -> bytes:
-        """All bytes that are left, for formats that have no lines."""
-        return self._buffer[self._at :] + self._read(-1)
+        """All bytes that are left, for formats that have no lines; MemoryError where they take more
+        than half of the memory that is left, for they are about to be made arrays.
+        """
+        parts = [self._buffer[self._at :]]
+        size = len(parts[0])
+        while parts[-1]:
+            if size > memory.available():
+                raise MemoryError(
+                    f"{self.path}: its content takes more than {size_of(size)} and as much again "
+                    "as arrays, which is more than the memory available"
+                )
+            parts.append(self._read(BLOCK))
+            size += len(parts[-1])
+        return b"".join(parts)
 
     def _more(self) -> bool:
         if len(self._buffer) - self._at > LONGEST_LINE:
@@ -127,13 +193,21 @@ class Source:
             found = self._stream.read(size)
             self._taken += len(found)
             return found
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        except BROKEN as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # the disk's fault, not the file's
             raise FormatError(
                 f"{self.path}, after line {self.line}: the {self._compression} stream is cut off "
                 f"or corrupt ({error}); fetch or compress the file again"
             ) from error
+
+
+def lone_return(where: str) -> FormatError:
+    """The error of a carriage return within a line, which some programs take for its end."""
+    return FormatError(
+        f"{where}: expected lines that end with a line feed, got a carriage return within one; "
+        "convert the ends of lines, for example by: tr '\\r' '\\n'"
+    )
 
 
 @contextlib.contextmanager
