@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import os
-import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -246,83 +244,6 @@ def test_failed_reads_keep_no_memory(tmp_path: Path) -> None:
 
     before = fail(4)
     assert fail(40) < before + (200 << 20)  # 40 blocks are 640 MiB
-
-
-# --- .npz -----------------------------------------------------------------------------------------
-
-
-def csr(**changed: Any) -> dict[str, Any]:
-    """The arrays of a good 2 x 3 file, some of them changed or (None) left out."""
-    arrays = {
-        "format": np.array(b"csr"),
-        "shape": np.array([2, 3]),
-        "indptr": np.array([0, 2, 3]),
-        "indices": np.array([0, 2, 1]),
-        "data": np.array([1.0, 2.0, 3.0]),
-        **changed,
-    }
-    return {name: array for name, array in arrays.items() if array is not None}
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"indices": np.array([0, 3, 1])}, "outside of 0..2"),
-        ({"indices": np.array([0, -1, 1])}, "outside of 0..2"),
-        ({"indices": np.array([0.0, 2.0, 1.0])}, "indices is not a list of integers"),
-        ({"indices": np.array([[0, 2, 1]])}, "indices is not a list of integers"),
-        ({"indptr": np.array([0, 2])}, "does not go with 2 offsets"),
-        ({"indptr": np.array([0, 3, 2])}, "does not ascend"),
-        ({"indptr": np.array([1, 2, 3])}, "does not ascend"),
-        ({"indptr": np.array([0, 2, 9])}, "ends at 9, there are 3"),
-        ({"data": np.ones(2)}, "3 indices and 2 values"),
-        ({"data": np.ones(1), "iso": np.array(False)}, "3 indices and 1 values"),
-        ({"data": np.ones(3), "iso": np.array(True)}, "3 indices and 3 values"),
-        ({"data": np.ones(3, complex)}, "complex"),
-        ({"data": np.array(["a", "b", "c"])}, "<U1"),
-        ({"data": None}, "no array 'data'"),
-        ({"format": None}, "no array 'format'"),
-        ({"format": np.array(b"lil")}, "lil"),
-        ({"shape": np.array([2, -3])}, "2 x -3"),
-        ({"shape": np.array([2])}, "unpack"),
-        ({"indices": np.array([2, 0, 1]), "data": np.ones(1), "iso": np.array(True)}, "ascend"),
-        ({"data": np.array([1, "x", None], object)}, "never read"),
-    ],
-)
-def test_bad_npz(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
-    path = tmp_path / "g.npz"
-    np.savez(path, **csr(**changed))
-    with pytest.raises(FormatError, match=message) as caught:
-        read(path)
-    assert str(path) in str(caught.value)
-
-
-def test_npz_of_other_layouts_is_checked(tmp_path: Path) -> None:
-    path = tmp_path / "g.npz"
-    np.savez(path, **csr(format=np.array(b"csc"), indptr=np.array([0, 1, 2, 3])))
-    with pytest.raises(FormatError, match="not a sparse matrix"):  # row 2 of 2
-        read(path)
-    coo = {"row": np.array([0, 7]), "col": np.array([1, 1]), "data": np.ones(2)}
-    np.savez(path, format=np.array(b"coo"), shape=np.array([2, 3]), **coo)
-    with pytest.raises(FormatError, match="not a sparse matrix"):
-        read(path)
-
-
-def test_not_an_npz(tmp_path: Path) -> None:
-    class Trap:
-        def __reduce__(self) -> tuple[Any, ...]:
-            return (pytest.fail, ("unpickled",))
-
-    path = tmp_path / "g.npz"
-    buffer = io.BytesIO()
-    scipy.sparse.save_npz(buffer, scipy.sparse.eye_array(50).tocsr())
-    good, array = buffer.getvalue(), io.BytesIO()
-    np.save(array, np.ones(3))
-    for content in (b"", b"junk", pickle.dumps(Trap()), good[:-30], good[:100], array.getvalue()):
-        path.write_bytes(content)
-        with pytest.raises(FormatError, match=r"not a sparse matrix in a \.npz archive") as caught:
-            read(path)
-        assert str(path) in str(caught.value)
 
 
 # --- write ----------------------------------------------------------------------------------------

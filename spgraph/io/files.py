@@ -9,7 +9,7 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.matrix import as_matrix
 from spgraph.errors import FormatError
 from spgraph.io import dimacs, edge_list, matrix_market, npz
-from spgraph.io.coordinates import symmetrised
+from spgraph.io.coordinates import Coordinates, symmetrised
 from spgraph.io.source import COMPRESSIONS, Source, replacing
 
 KNOWN = (".mtx", ".gr", *edge_list.SUFFIXES, ".npz")
@@ -59,10 +59,11 @@ def read(
     """
     name, suffix, compression = check_arguments(path, symmetric, base)
     if suffix == ".npz" and not compression:
-        A = npz.parse(name, None)
+        found = npz.parse(name)
     else:
         with Source(name, compression) as source:
-            A = _parse(source, suffix, base)
+            found = _parse(source, suffix, base)
+    A = found if isinstance(found, Matrix) else found.to_matrix()
     check_direction(name, symmetric, bool(A.symmetric))
     if symmetric and not A.symmetric:
         if A.nrows != A.ncols:
@@ -160,7 +161,8 @@ def load(path: str | os.PathLike[str]) -> Matrix | Vector:
     name = _npz_name(path)
     if not os.path.isfile(name):
         raise FileNotFoundError(f"path: there is no file {name}")
-    return npz.parse_any(name, None)
+    found = npz.parse_any(name)
+    return found.to_matrix() if isinstance(found, Coordinates) else found
 
 
 def _npz_name(path: str | os.PathLike[str]) -> str:
@@ -184,11 +186,11 @@ def _suffixes(path: str, known: tuple[str, ...]) -> tuple[str, str]:
     return suffix, compression
 
 
-def _parse(source: Source, suffix: str, base: int | None) -> Matrix:
+def _parse(source: Source, suffix: str, base: int | None) -> Matrix | Coordinates:
     if suffix == ".npz":
-        return npz.parse(source.path, source.read_all())
+        return npz.parse(source)
     if suffix == ".mtx":
-        return matrix_market.parse(source).to_matrix()
+        return matrix_market.parse(source)
     if suffix == ".gr":
-        return dimacs.parse(source, 1 if base is None else base).to_matrix()
-    return edge_list.parse(source, base or 0).to_matrix()
+        return dimacs.parse(source, 1 if base is None else base)
+    return edge_list.parse(source, base or 0)

@@ -3,59 +3,66 @@
 from __future__ import annotations
 
 import io
-import zipfile
-import zlib
+import math
+import os
 from typing import IO, Any
 
 import numpy as np
 import scipy.sparse
 
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import index_dtype
+from spgraph.containers.arrays import INT64_MAX, index_dtype
 from spgraph.containers.vector import value_dtype
-from spgraph.errors import FormatError
+from spgraph.errors import DomainMismatch, FormatError
+from spgraph.io.archive import BROKEN, Archive, is_of_disk
+from spgraph.io.coordinates import Coordinates
+from spgraph.io.source import Source
+from spgraph.io.symmetry import confirmed
 
-# what NumPy, SciPy and zipfile raise on archives that are not what they seem
-_BROKEN = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    EOFError,
-    OSError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+Found = Matrix | Vector | Coordinates
 
 
-def parse(path: str, content: bytes | None) -> Matrix:
-    """The Matrix in the archive at `path`, or in `content` where the archive itself was compressed.
+def parse(source: str | Source) -> Matrix | Coordinates:
+    """The Matrix in the archive at a path, or in a stream that is read to its end.
 
     The layout is that of scipy.sparse.save_npz (csr, csc, coo, bsr, dia), perhaps with the keys
-    `iso` and `symmetric` that `write` adds. Nothing is ever unpickled, and every index is checked.
+    `iso` and `symmetric` that `write` adds. Nothing is ever unpickled, and everything is checked.
+    What is not canonical CSR comes as Coordinates.
     """
-    found = parse_any(path, content)
+    found = parse_any(source)
     if isinstance(found, Vector):
+        path = source if isinstance(source, str) else source.path
         raise FormatError(f"{path}: it holds a Vector; spgraph.load reads it")
     return found
 
 
-def parse_any(path: str, content: bytes | None) -> Matrix | Vector:
+def parse_any(source: str | Source) -> Found:
     """As `parse`, or the Vector that `write` wrote."""
+    path = source if isinstance(source, str) else source.path
     try:
-        with open(path, "rb") if content is None else io.BytesIO(content) as stream:
+        with _seekable(source) as stream:
             return _load(stream)
-    except _BROKEN as error:
-        if isinstance(error, OSError) and error.errno is not None:
+    except FormatError:  # of a compressed stream
+        raise
+    except BROKEN as error:
+        if is_of_disk(error):
             raise
-        reason = f"no array {error}" if isinstance(error, KeyError) else str(error)
-        if "pickle" in reason:
-            reason = "it is no archive of plain arrays, and pickled objects are never read"
         raise FormatError(
-            f"{path}: not a sparse matrix in a .npz archive: {reason}; "
+            f"{path}: not a sparse matrix in a .npz archive: {error}; "
             "expected what spgraph.write or scipy.sparse.save_npz writes"
         ) from error
+    except MemoryError as error:
+        raise MemoryError(f"{path}: {error}") from error
+
+
+def _seekable(source: str | Source) -> IO[bytes]:
+    """The archive as a stream that can be read in any order, as zipfile does."""
+    if isinstance(source, str) and os.path.isfile(source):
+        return open(source, "rb")
+    if isinstance(source, str):  # a pipe
+        with Source(source) as pipe:
+            return io.BytesIO(pipe.read_all())
+    return io.BytesIO(source.read_all())
 
 
 def write(stream: IO[bytes], A: Matrix | Vector) -> None:
@@ -84,76 +91,166 @@ def write(stream: IO[bytes], A: Matrix | Vector) -> None:
     )
 
 
-def _load(stream: Any) -> Matrix | Vector:
-    archive = np.load(stream, allow_pickle=False)
-    if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise ValueError("it holds one array, not an archive of arrays")
-    with archive:
-        arrays = {name: archive[name] for name in archive.files}
-    layout = arrays["format"].item()
-    if layout in (b"csr", "csr"):
-        return _csr(arrays)
-    if layout == b"vector":
-        return _vector(arrays)
+def _load(stream: IO[bytes]) -> Found:
+    if stream.read(2) != b"PK":
+        raise ValueError("it is no archive")
     stream.seek(0)
-    return _other(scipy.sparse.load_npz(stream))
+    archive = Archive(stream)
+    layout = archive.scalar("format", "SU")
+    layout = layout.decode("latin-1") if isinstance(layout, bytes) else layout
+    if layout == "vector":
+        return _vector(archive)
+    if layout == "csr":
+        return _csr(archive)
+    readers = {"csc": _csc, "coo": _coo, "bsr": _bsr, "dia": _dia}
+    if layout not in readers:
+        raise ValueError(f"format: expected csr, csc, coo, bsr, dia or vector, got {layout[:60]!r}")
+    nrows, ncols = _shape(archive, 2)
+    rows, columns, values = readers[layout](archive, (nrows, ncols))
+    return Coordinates(rows, columns, values, nrows, ncols, duplicates="plus")
 
 
-def _csr(arrays: dict[str, np.ndarray]) -> Matrix:
-    nrows, ncols = (int(extent) for extent in arrays["shape"])
-    iso = bool(arrays["iso"]) if "iso" in arrays else False
-    known = int(arrays["symmetric"]) if "symmetric" in arrays else -1
-    symmetric = None if known < 0 else bool(known)
-    indptr, indices = _indices("indptr", arrays["indptr"]), _indices("indices", arrays["indices"])
-    data = arrays["data"]
-    if nrows < 0 or ncols < 0 or indptr.shape != (nrows + 1,):
-        raise ValueError(f"shape {nrows} x {ncols} does not go with {indptr.size} offsets")
-    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
-        raise ValueError("indptr does not ascend from 0")
-    if indices.shape != (indptr[-1],):
-        raise ValueError(f"indptr ends at {indptr[-1]}, there are {indices.size} indices")
-    if data.shape != ((1,) if iso else indices.shape):
-        raise ValueError(f"there are {indices.size} indices and {data.size} values")
-    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < ncols:
-        raise ValueError(f"a column index lies outside of 0..{ncols - 1}")
-    data = data.astype(value_dtype(data.dtype), copy=False)
-    rising = np.diff(indices) > 0
-    starts = indptr[1:-1]
-    starts = starts[(starts > 0) & (starts < indices.size)]
-    rising[starts - 1] = True  # from one row to the next, ids may fall
-    if rising.all():
-        return Matrix(nrows, ncols, indptr, indices, data, iso=iso, symmetric=symmetric)
-    if iso:
-        raise ValueError("the columns of a row do not ascend")
-    return Matrix.from_scipy(scipy.sparse.csr_array((data, indices, indptr), shape=(nrows, ncols)))
+def _csr(archive: Archive) -> Found:
+    nrows, ncols = _shape(archive, 2)
+    iso = archive.scalar("iso", "b") if "iso" in archive else False
+    claim = archive.scalar("symmetric", "iu") if "symmetric" in archive else -1
+    if claim not in (-1, 0, 1):
+        raise ValueError(f"symmetric: expected -1 (unknown), 0 or 1, got {claim}")
+    indptr, indices = _compressed(archive, nrows, ncols)
+    values = _values(archive, 1 if iso else indices.size)
+    if not _ascends(indptr, indices):
+        if iso or "symmetric" in archive:  # SciPy writes neither
+            raise ValueError("indices: expected the columns of each row to ascend, each once")
+        rows = np.repeat(np.arange(nrows, dtype=index_dtype(nrows)), np.diff(indptr))
+        return Coordinates(rows, indices, values, nrows, ncols, duplicates="plus")
+    known = None
+    if nrows == ncols and claim >= 0:
+        known = confirmed(bool(claim), indptr, indices, None if iso else values)
+    return Matrix(nrows, ncols, indptr, indices, values, iso=iso, symmetric=known)
 
 
-def _vector(arrays: dict[str, np.ndarray]) -> Vector:
-    (size,) = (int(extent) for extent in arrays["shape"])
-    indices, data = _indices("indices", arrays["indices"]), arrays["data"]
-    if size < 0 or data.shape != indices.shape:
-        raise ValueError(f"size {size}: there are {indices.size} indices and {data.size} values")
-    if indices.size and not 0 <= int(indices[0]) <= int(indices[-1]) < size:
-        raise ValueError(f"an index lies outside of 0..{size - 1}")
-    if (np.diff(indices) <= 0).any():
-        raise ValueError("the indices do not ascend")
-    data = data.astype(value_dtype(data.dtype), copy=False)
+def _csc(archive: Archive, shape: tuple[int, int]) -> Any:
+    indptr, indices = _compressed(archive, shape[1], shape[0])
+    columns = np.repeat(np.arange(shape[1], dtype=index_dtype(shape[1])), np.diff(indptr))
+    return indices, columns, _values(archive, indices.size)
+
+
+def _coo(archive: Archive, shape: tuple[int, int]) -> Any:
+    if "row" not in archive and "coords" in archive:
+        ids = _integers(archive, "coords", 2)
+        if len(ids) != 2:
+            raise ValueError(f"coords: expected 2 rows, got the shape {ids.shape}")
+        names, (rows, columns) = ("coords", "coords"), ids
+    else:
+        names = "row", "col"
+        rows, columns = (_integers(archive, name) for name in names)
+    if rows.size != columns.size:
+        raise ValueError(f"col: expected {rows.size} columns, as many as rows, got {columns.size}")
+    for name, ids, extent in zip(names, (rows, columns), shape, strict=True):
+        _below(name, ids, extent)
+    return rows, columns, _values(archive, rows.size)
+
+
+def _bsr(archive: Archive, shape: tuple[int, int]) -> Any:
+    data = _numbers(archive, 3)
+    height, width = data.shape[1:]
+    if not height or not width or shape[0] % height or shape[1] % width:
+        raise ValueError(
+            f"data: expected blocks that divide the shape {shape}, got {height} x {width}"
+        )
+    indptr, indices = _compressed(archive, shape[0] // height, shape[1] // width)
+    if len(data) != indices.size:
+        raise ValueError(f"data: expected {indices.size} blocks, got {len(data)}")
+    S = scipy.sparse.bsr_array((data, indices, indptr), shape=shape).tocoo()
+    return S.row, S.col, S.data
+
+
+def _dia(archive: Archive, shape: tuple[int, int]) -> Any:
+    data, offsets = _numbers(archive, 2), _integers(archive, "offsets")
+    if np.unique(offsets).size != offsets.size:
+        raise ValueError("offsets: expected each diagonal once")
+    if len(data) != offsets.size:
+        raise ValueError(f"data: expected {offsets.size} diagonals, got {len(data)}")
+    if offsets.size and not -shape[0] < offsets.min() <= offsets.max() < shape[1]:
+        raise ValueError(f"offsets: expected diagonals of the shape {shape}")
+    S = scipy.sparse.dia_array((data, offsets), shape=shape).tocoo()
+    return S.row, S.col, S.data
+
+
+def _vector(archive: Archive) -> Vector:
+    (size,) = _shape(archive, 1)
+    indices = _integers(archive, "indices")
+    _below("indices", indices, size)
+    if (indices[1:] <= indices[:-1]).any():
+        raise ValueError("indices: expected them to ascend, each once")
+    data = _values(archive, indices.size)
     return Vector(size, data, indices=indices.astype(index_dtype(size), copy=False)).conform()
 
 
-def _indices(name: str, array: np.ndarray) -> np.ndarray:
-    """`array` as int32 or int64, as it came if it is either."""
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name} is not a list of integers")
+# --- parts that layouts share ---------------------------------------------------------------------
+
+
+def _shape(archive: Archive, ndim: int) -> Any:
+    shape = archive.array("shape", "iu")
+    if shape.size != ndim or not all(0 <= extent <= INT64_MAX for extent in shape.tolist()):
+        raise ValueError(f"shape: expected {ndim} extents >= 0, got {shape[:9].tolist()}")
+    return tuple(shape.tolist())
+
+
+def _compressed(archive: Archive, major: int, minor: int) -> tuple[np.ndarray, np.ndarray]:
+    """The offsets and ids of compressed rows (or columns): `major` of them, ids below `minor`."""
+    count = math.prod(archive.header("indptr")[1])
+    if count != major + 1:
+        raise ValueError(f"indptr: expected {major + 1} offsets for the shape, got {count}")
+    indptr, indices = _integers(archive, "indptr"), _integers(archive, "indices")
+    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        raise ValueError("indptr: expected offsets that ascend from 0")
+    if indices.size != indptr[-1]:
+        raise ValueError(f"indptr: ends at {indptr[-1]}, there are {indices.size} indices")
+    _below("indices", indices, minor)
+    return indptr, indices
+
+
+def _ascends(indptr: np.ndarray, indices: np.ndarray) -> bool:
+    """Whether the ids of each row do, each once."""
+    rising = indices[1:] > indices[:-1]
+    starts = indptr[1:-1]
+    starts = starts[(starts > 0) & (starts < indices.size)]
+    rising[starts - 1] = True  # from one row to the next, ids may fall
+    return bool(rising.all())
+
+
+def _below(key: str, ids: np.ndarray, extent: int) -> None:
+    if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < extent:
+        raise ValueError(
+            f"{key}: expected ids within 0..{extent - 1}, got {ids.min()} to {ids.max()}"
+        )
+
+
+def _integers(archive: Archive, key: str, ndim: int = 1) -> np.ndarray:
+    """An array as int32 or int64, as it came if it is either."""
+    array = archive.array(key, "iu", ndim)
     if array.dtype in (np.int32, np.int64):
         return array
-    return array.astype(index_dtype(int(array.max(initial=0))))
+    largest = int(array.max(initial=0))
+    if largest > INT64_MAX:
+        raise ValueError(f"{key}: expected integers below 2**63, got {largest}")
+    return array.astype(index_dtype(largest))
 
 
-def _other(S: Any) -> Matrix:
-    """The Matrix of what SciPy loaded; SciPy has checked the indices of coo and dia only."""
-    if S.ndim != 2:
-        raise ValueError(f"it has {S.ndim} dimensions, a matrix has 2")
-    if S.format in ("csc", "bsr"):
-        S.check_format(full_check=True)
-    return Matrix.from_scipy(S)
+def _values(archive: Archive, count: int) -> np.ndarray:
+    """The values, one for each of `count` entries."""
+    data = _numbers(archive, 1)
+    if data.size != count:
+        raise ValueError(f"data: expected {count} values for the indices, got {data.size}")
+    return data
+
+
+def _numbers(archive: Archive, ndim: int) -> np.ndarray:
+    dtype = archive.header("data")[0]
+    try:
+        value_dtype(dtype)
+    except DomainMismatch as error:
+        if not dtype.hasobject:
+            raise ValueError(f"data: {error}") from error
+    return archive.array("data", "biuf", ndim)
