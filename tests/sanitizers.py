@@ -1,12 +1,13 @@
 """Every kernel under NVIDIA's compute-sanitizer: memcheck, racecheck, initcheck and synccheck.
 
-usage: python tests/sanitizers.py record ENTERED.json [pytest arguments]
-       python tests/sanitizers.py check ENTERED.json --output RESULT.json [--tools memcheck ...]
+usage: SPGRAPH_KERNELS=FOLDER PYTHONPATH=tests pytest -p sanitizers -m gpu
+       python tests/sanitizers.py FOLDER --output RESULT.json [--tools memcheck ...] [--seconds S]
 
-`record` runs the gpu tests as they are and writes down which test entered which kernel. `check`
-chooses the fewest tests that enter every kernel as often as MEETINGS says, runs them again under
-each tool, and keeps the reports about our kernels; those of CuPy and of NCCL are left out by name.
-It fails where a report is left, where a test fails, or where a kernel was never entered.
+The first runs the gpu tests as they are, and writes down which test launched which kernel: a file
+of FOLDER for each process of pytest. The second chooses the fewest tests that launch every kernel
+TIMES times, runs them again under each tool, side by side, and keeps the reports about our kernels;
+those of CuPy and of NCCL are left out by name. It fails where a report is left, where a test fails,
+or where a kernel was never launched.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-MEETINGS = 2  # different tests that enter a kernel, where there are so many
+TIMES = 2  # different tests that launch a kernel, where there are so many
 # processes of their own would not be seen by the tool, and large graphs take too long under it
 LEFT_OUT = ("processes", "large", "memory", "real_graphs", "notebooks", "docs")
 FOREIGN = re.compile(r"cupy_|cub::|nccl|thrust|cusparse|void at_cuda|memset|memcpy", re.IGNORECASE)
@@ -41,13 +43,19 @@ def kernels() -> set[str]:
     return {f"{stem} {name}" for stem in stems() for name in OURS.findall(whole(f"{stem}.cu"))}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """As a plugin of pytest: note what is launched, where there is a folder to write it to."""
+    folder, worker = os.environ.get("SPGRAPH_KERNELS"), os.environ.get("PYTEST_XDIST_WORKER")
+    if folder and (worker or not config.getoption("numprocesses", None)):
+        config.pluginmanager.register(Recorder(pathlib.Path(folder), worker or "alone"))
+
+
 class Recorder:
     """A plugin of pytest that notes which kernels each test launches."""
 
-    def __init__(self, path: str, pool: bool) -> None:
-        self.path = path
-        self.pool = pool
-        self.entered: dict[str, list[str]] = {}
+    def __init__(self, folder: pathlib.Path, name: str) -> None:
+        self.path = folder / f"{name}.json"
+        self.launched: dict[str, list[str]] = {}
         self.seconds: dict[str, float] = {}
         self.now: set[str] = set()
 
@@ -55,7 +63,7 @@ class Recorder:
         """Every kernel that is asked for from here on says when it is launched."""
         import cupy
 
-        if not self.pool:  # what is past the end of an array is then nobody's
+        if "SPGRAPH_NO_POOL" in os.environ:  # what is past the end of an array is then nobody's
             cupy.cuda.set_allocator(None)
         from spgraph.backends.cuda import jit
 
@@ -74,13 +82,14 @@ class Recorder:
         self.now, start = set(), time.perf_counter()
         yield
         if self.now:
-            self.entered[item.nodeid] = sorted(self.now)
+            self.launched[item.nodeid] = sorted(self.now)
             self.seconds[item.nodeid] = round(time.perf_counter() - start, 3)
 
     def pytest_sessionfinish(self) -> None:
         """Write down what was seen."""
-        found = {"entered": self.entered, "seconds": self.seconds}
-        pathlib.Path(self.path).write_text(json.dumps(found, indent=1))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        found = {"launched": self.launched, "seconds": self.seconds}
+        self.path.write_text(json.dumps(found, indent=1))
 
 
 class Launched:
@@ -97,23 +106,17 @@ class Launched:
         return getattr(self.made, name)
 
 
-def run_tests(path: str, arguments: list[str], pool: bool) -> int:
-    """pytest in this process, with a Recorder and CuPy's memory pool or not; its exit code."""
-    options = ["-p", "no:cacheprovider", "-m", "gpu", "-q", *arguments]
-    return int(pytest.main(options, plugins=[Recorder(path, pool)]))
-
-
-def chosen(entered: dict[str, list[str]], seconds: dict[str, float]) -> list[str]:
-    """Tests that enter every kernel MEETINGS times, or as often as there are tests: the next one is
+def chosen(launched: dict[str, list[str]], seconds: dict[str, float]) -> list[str]:
+    """Tests that launch every kernel TIMES times, or as often as there are tests: the next one is
     always that which adds most for its time.
     """
     usable = {
         test: set(names)
-        for test, names in entered.items()
+        for test, names in launched.items()
         if not any(word in test for word in LEFT_OUT)
     }
     there = collections.Counter(name for names in usable.values() for name in names)
-    missing = {name: min(MEETINGS, count) for name, count in there.items()}
+    missing = {name: min(TIMES, count) for name, count in there.items()}
     picked: list[str] = []
     while any(missing.values()):
 
@@ -142,39 +145,58 @@ def reports(text: str) -> list[str]:
     return [block for block in blocks if not FOREIGN.search(block)]
 
 
-def check(path: str, output: str, tools: list[str], seconds: float) -> int:
+def under(tool: str, tests: list[str], path: str, seconds: float) -> dict[str, Any]:
+    """What a tool said of the tests; its whole output is left in `path`.log."""
+    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    options = ["--tool", tool, "--target-processes", "application-only", "--print-limit", "200"]
+    pytest_options = ["-q", "-p", "sanitizers", "-p", "no:cacheprovider", "-m", "gpu"]
+    command = [program, *options, sys.executable, "-m", "pytest", *pytest_options, *tests]
+    paths = [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
+    settings = {"PYTHONPATH": os.pathsep.join(paths), "SPGRAPH_NO_POOL": "1"}
+    start = time.perf_counter()
+    try:
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env={**os.environ, **settings, "SPGRAPH_KERNELS": path},
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+        )
+        text, code = done.stdout + done.stderr, done.returncode
+    except subprocess.TimeoutExpired as error:
+        text, code = str(error.stdout or b"", "utf-8", "replace"), 124
+    pathlib.Path(f"{path}.log").write_text(text)
+    summary = re.findall(r"\d+ (?:passed|failed|skipped|error)[^=\n]*", text)
+    return {
+        "exit": code,
+        "seconds": round(time.perf_counter() - start, 1),
+        "tests": summary[-1].strip() if summary else "",
+        "reports": collections.Counter(reports(text)).most_common(20),
+    }
+
+
+def check(folder: pathlib.Path, output: str, tools: list[str], seconds: float) -> int:
     """Run the chosen tests under each tool and write the result; 0 where nothing was found."""
     from benchmarks import machine
 
-    record = json.loads(pathlib.Path(path).read_text())
-    tests = chosen(record["entered"], record["seconds"])
-    seen = {name for test in tests for name in record["entered"][test]}
+    launched: dict[str, list[str]] = {}
+    times: dict[str, float] = {}
+    for path in folder.glob("*.json"):
+        record = json.loads(path.read_text())
+        launched |= record["launched"]
+        times |= record["seconds"]
+    tests = chosen(launched, times)
+    seen = {name for test in tests for name in launched[test]}
     never = sorted(kernels() - seen)
-    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     result: dict[str, Any] = {**machine.facts(), "tests": tests, "kernels": len(seen)}
-    result |= {"never_entered": never, "tools": {}}
-    for tool in tools:
-        options = ["--tool", tool, "--target-processes", "application-only", "--print-limit", "200"]
-        command = [program, *options, sys.executable, __file__, "run", f"{output}.{tool}", *tests]
-        start = time.perf_counter()
-        try:
-            done = subprocess.run(
-                command, cwd=ROOT, capture_output=True, text=True, timeout=seconds / len(tools)
-            )
-            text, code = done.stdout + done.stderr, done.returncode
-        except subprocess.TimeoutExpired as error:
-            text, code = str(error.stdout or b"", "utf-8", "replace"), 124
-        pathlib.Path(f"{output}.{tool}.log").write_text(text)
-        summary = re.findall(r"\d+ (?:passed|failed|skipped|error)[^=\n]*", text)
-        result["tools"][tool] = {
-            "exit": code,
-            "seconds": round(time.perf_counter() - start, 1),
-            "tests": summary[-1].strip() if summary else "",
-            "reports": collections.Counter(reports(text)).most_common(20),
-        }
-        print(tool, json.dumps(result["tools"][tool], indent=1)[:3000], flush=True)
+    result["never_launched"] = never
+    with ThreadPoolExecutor(len(tools)) as pool:
+        results = pool.map(lambda tool: under(tool, tests, f"{output}.{tool}", seconds), tools)
+        result["tools"] = dict(zip(tools, results, strict=True))
     machine.write(pathlib.Path(output), result)
-    print(f"{len(tests)} tests enter {len(seen)} kernels; never entered: {never}")
+    print(json.dumps(result["tools"], indent=1)[:8000])
+    print(f"{len(tests)} tests launch {len(seen)} kernels; never launched: {never}")
     bad = [tool for tool, found in result["tools"].items() if found["exit"] or found["reports"]]
     return 1 if bad or never else 0
 
@@ -182,17 +204,13 @@ def check(path: str, output: str, tools: list[str], seconds: float) -> int:
 def main() -> int:
     """See the usage above."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["record", "check", "run"])
-    parser.add_argument("entered")
+    parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--output", default="sanitizers.json")
     parser.add_argument("--tools", nargs="+", default=list(TOOLS), choices=TOOLS)
     parser.add_argument("--seconds", type=float, default=3600)
-    given, rest = parser.parse_known_args()
+    given = parser.parse_args()
     sys.path.insert(0, str(ROOT))
-    os.chdir(ROOT)
-    if given.what == "check":
-        return check(given.entered, given.output, given.tools, given.seconds)
-    return run_tests(given.entered, rest, pool=given.what == "record")
+    return check(given.folder, given.output, given.tools, given.seconds)
 
 
 if __name__ == "__main__":
