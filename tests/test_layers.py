@@ -23,7 +23,7 @@ PACKAGE = ROOT / "spgraph"
 ROWS = (
     {"errors"},
     {"semirings"},
-    {"direction"},
+    {"direction", "cache_folder"},
     {"containers"},
     {"random_edges"},
     {"checks", "backends"},

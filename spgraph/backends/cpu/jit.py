@@ -1,21 +1,19 @@
-"""Compile a kernel text for one specialisation, and keep it on disk."""
+"""Compile a kernel text for one specialisation."""
 
 from __future__ import annotations
 
-import atexit
+import contextlib
 import functools
 import hashlib
-import importlib.util
-import os
+import linecache
 import pathlib
-import shutil
 import sys
-import tempfile
-import warnings
+import weakref
 from types import ModuleType
 
 import numba
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 from spgraph.backends.cpu import atomics, prefetching
 
@@ -30,10 +28,9 @@ from spgraph.backends.cpu.atomics import (
     atomic_add, atomic_load, atomic_or, atomic_store, barrier, compare_exchange, lowest_bit,
     nanoseconds,
 )
+from spgraph.backends.cpu.cache import kernel
 
-# Numba makes ways into each function from Python and from C, which takes up to half of the time to
-# compile. A kernel is called by Python only; scalar functions and parts of kernels by kernels only.
-kernel = numba.njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)
+# scalar functions and parts of kernels are called by kernels only, and need no ways in from others
 njit = functools.partial(
     numba.njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
 )
@@ -41,72 +38,54 @@ inner = njit
 """
 
 
-@functools.cache
+# a program that makes operators without end does not keep all of them
+@functools.lru_cache(maxsize=1024)
 def module(stem: str, preamble: str) -> ModuleType:
-    """The compiled module of kernels/`stem`.py under `preamble`.
+    """The kernels of kernels/`stem`.py under `preamble`, by name; compiled when they are called.
 
-    A closure never hits Numba's disk cache, so the specialisation is written out as a module of its
-    own, named by the hash of everything that shapes its machine code, and imported: 0.03 s when it
-    was compiled before.
+    The module that they stand in is named by the hash of everything that shapes its machine code.
     """
     text = _HEADER + preamble + "\n" + text_of(stem)
-    # Numba does not notice an edited callee in another file: their texts are part of the name
+    identity = hashlib.sha256("\0".join((text, _surroundings())).encode()).hexdigest()
+    made = ModuleType(f"spgraph_kernel_{stem}_{identity[:24]}")
+    made.__file__ = f"<{made.__name__}>"
+    # for Numba's messages and for tracebacks
+    linecache.cache[made.__file__] = (len(text), None, text.splitlines(True), made.__file__)
+    sys.modules[made.__name__] = made  # Numba finds the functions by this name
+    exec(compile(text, made.__file__, "exec"), vars(made))
+    found = ModuleType(made.__name__)
+    vars(found).update(
+        (name, value) for name, value in vars(made).items() if isinstance(value, Dispatcher)
+    )
+    weakref.finalize(found, _forget, made).atexit = False
+    return found
+
+
+@functools.cache
+def _surroundings() -> str:
+    """What else the machine code depends on: the versions, and the functions that texts call."""
     callees = [
         pathlib.Path(str(part.__file__)).read_text("utf-8") for part in (atomics, prefetching)
     ]
-    identity = "\0".join((text, *callees, numba.__version__, np.__version__, sys.version))
-    name = f"{stem}_{hashlib.sha256(identity.encode()).hexdigest()[:24]}"
-    path = cache_folder() / f"{name}.py"
-    if not path.exists():
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8"
-        ) as file:
-            file.write(text)
-        os.replace(
-            file.name, path
-        )  # another process may be writing the same text: both leave it whole
-    spec = importlib.util.spec_from_file_location(f"spgraph_kernel_{name}", path)
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = made  # Numba's cache finds the functions again by this name
-    spec.loader.exec_module(made)
-    return made
+    return "\0".join((*callees, numba.__version__, np.__version__, sys.version))
+
+
+def _forget(made: ModuleType) -> None:
+    """Let go of a module whose kernels nobody holds: Numba lists its functions, which hold it.
+
+    Its machine code stays, as Numba cannot unload any.
+    """
+    if sys.modules.get(made.__name__) is made:
+        del sys.modules[made.__name__]
+        linecache.cache.pop(str(made.__file__), None)
+    for value in vars(made).values():
+        if isinstance(value, Dispatcher) and value.py_func.__module__ == made.__name__:
+            for compiled in value.overloads.values():
+                with contextlib.suppress(KeyError):
+                    value.targetctx.remove_user_function(compiled.entry_point)
+    vars(made).clear()
 
 
 def text_of(stem: str) -> str:
     """kernels/`stem`.py; what several kernels share stands in their preambles."""
     return (KERNELS / f"{stem}.py").read_text(encoding="utf-8")
-
-
-@functools.cache
-def cache_folder() -> pathlib.Path:
-    """Where compiled kernels lie: $SPGRAPH_CACHE_DIR, else the user's cache folder; private to the
-    user.
-    """
-    base = os.environ.get("SPGRAPH_CACHE_DIR")
-    if base:
-        folder = pathlib.Path(base)
-    elif sys.platform == "win32":
-        folder = (
-            pathlib.Path(os.environ.get("LOCALAPPDATA", pathlib.Path.home())) / "spgraph" / "cache"
-        )
-    else:
-        folder = (
-            pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-            / "spgraph"
-        )
-    folder = folder / "cpu"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError as error:
-        warnings.warn(
-            f"the kernel cache {folder} cannot be written ({error}); "
-            "every process will compile anew. "
-            "Set SPGRAPH_CACHE_DIR to a folder that can.",
-            stacklevel=2,
-        )
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="spgraph-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        return folder

@@ -1,0 +1,112 @@
+"""Numba's compiled kernels on disk, in files of ours.
+
+Numba's own cache unpickles and runs whatever it finds, needs the text of the kernel as a file
+beside it, and loses entries when two processes compile at once (one index for all signatures). Here
+a signature of a kernel is a file of its own, named by the hash of all that shapes it and verified
+before it is unpickled, and the text stays in memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pathlib
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+from numba.core.sigutils import normalize_signature
+
+from spgraph import cache_folder
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """A function that Python launches without the interpreter's lock, kept on disk once compiled.
+
+    Numba makes ways into each function from Python and from C, which takes up to half of the time
+    to compile; a kernel is called from Python only.
+    """
+    made = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    kept_in = folder()
+    if kept_in is None:
+        return made
+    cache = made._cache = KernelCache(made, kept_in)
+    compile_it = made.compile
+
+    def compile_once(signature: Any) -> Any:
+        path = cache.path(signature)
+        if path.exists():
+            return compile_it(signature)
+        with cache_folder.alone(path):  # when it is our turn, it may be there
+            return compile_it(signature)
+
+    made.compile = compile_once
+    return made
+
+
+@functools.cache
+def folder() -> pathlib.Path | None:
+    """Where compiled kernels lie: `cpu` in the user's cache folder; None, after a warning, where
+    that cannot be made or others could write into it.
+    """
+    asked = cache_folder.user_folder() / "cpu"
+    found, reason = cache_folder.prepare(asked)
+    if found is None:
+        cache_folder.warn(
+            f"the kernel cache {asked} is not used: {reason}; every process compiles its kernels. "
+            "Set SPGRAPH_CACHE_DIR to a folder that you alone can write into"
+        )
+    return found
+
+
+class KernelCache(_Cache):
+    """What Numba asks for the machine code of one kernel, and gives it to."""
+
+    def __init__(self, made: Any, folder: pathlib.Path) -> None:
+        self._name = f"{made.py_func.__module__}.{made.py_func.__qualname__}"
+        self._codegen = made.targetctx.codegen
+        self._folder = folder
+
+    @property
+    def cache_path(self) -> str:
+        """The folder of the files."""
+        return str(self._folder)
+
+    def path(self, signature: Any) -> pathlib.Path:
+        """The file of a signature: the module's name holds the hash of its text."""
+        types, _ = normalize_signature(signature)
+        shape = [f"{kind} {getattr(kind, 'fields', '')}" for kind in types]
+        whole = "\0".join((self._name, *shape, *map(str, self._codegen().magic_tuple())))
+        stem = self._name.removeprefix("spgraph_kernel_").partition("_")[0]
+        return self._folder / f"{stem}-{hashlib.sha256(whole.encode()).hexdigest()[:32]}.kernel"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled kernel for a signature; None where it has to be compiled."""
+        target_context.refresh()
+        path = self.path(sig)
+        content = cache_folder.read(path)
+        if content is None:
+            return None
+        try:
+            return CompileResult._rebuild(target_context, *pickle.loads(content))
+        except Exception as error:  # written by a Numba or a spgraph that says it is this one
+            cache_folder.discard(path, f"cannot be loaded ({error!r})")
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel, unless it holds addresses of this process."""
+        if not data.lifted and not data.library.has_dynamic_globals:
+            cache_folder.write(self.path(sig), dumps(data._reduce()))
+
+    def enable(self) -> None:
+        """Part of Numba's interface; it is always enabled."""
+
+    def disable(self) -> None:
+        """Part of Numba's interface; it is always enabled."""
+
+    def flush(self) -> None:
+        """Part of Numba's interface, for `recompile`, which kernels have no use for."""

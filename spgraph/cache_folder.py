@@ -1,0 +1,197 @@
+"""Compiled kernels on disk: folders that nobody else can write into, files verified before use.
+
+What lies in such a folder is run: machine code, and pickles, which may run anything. So a folder is
+used only where no other user could have put a file there, and a file only where the checksum in
+front of it says that it is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import pathlib
+import stat
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_MARK = b"spgraph1"  # the layout of a file: this, the SHA-256 of name and content, the content
+_START = len(_MARK) + hashlib.sha256().digest_size
+# how long a process waits for another that compiles the same kernel, which takes seconds
+PATIENCE = 60.0
+
+
+def user_folder() -> pathlib.Path:
+    """Where compiled kernels lie: $SPGRAPH_CACHE_DIR, else `spgraph` in the user's cache folder."""
+    asked = os.environ.get("SPGRAPH_CACHE_DIR")
+    if asked:
+        return pathlib.Path(asked)
+    if sys.platform == "win32":
+        return pathlib.Path(os.environ.get("LOCALAPPDATA", pathlib.Path.home()), "spgraph", "cache")
+    return pathlib.Path(
+        os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "spgraph"
+    )
+
+
+def prepare(folder: pathlib.Path) -> tuple[pathlib.Path | None, str]:
+    """`folder` with links resolved, made for its owner alone where it is missing; or None and the
+    reason not to use it: it cannot be made, or other users could write into it.
+    """
+    try:
+        folder = pathlib.Path(os.path.realpath(folder))
+        there = next(place for place in (folder, *folder.parents) if place.exists())
+        reason = distrust(there, parent=there != folder)
+        if not reason:
+            missing = [place for place in (folder, *folder.parents) if not place.exists()]
+            for place in reversed(missing):
+                with contextlib.suppress(FileExistsError):  # another process was faster
+                    place.mkdir(mode=0o700)
+            if not folder.is_dir():
+                return None, f"{folder} is not a folder"
+            reason = distrust(folder)
+    except (OSError, RuntimeError) as error:  # RuntimeError: this user has no home
+        return None, str(error)
+    return (None, reason) if reason else (folder, "")
+
+
+def distrust(folder: pathlib.Path, *, parent: bool = False) -> str:
+    """Why code from `folder` must not be run: who else could write there; empty where nobody could.
+
+    The folder and all above it must belong to this user or to root, and neither group nor others
+    may write; above the folder (and for `parent`, in it) also where they may but the sticky bit
+    keeps them from renaming what is not theirs, as in /tmp. On Windows, which keeps the folders of
+    a user's profile by access lists, nothing is asked.
+    """
+    if not hasattr(os, "geteuid"):
+        return ""
+    for place in (folder, *folder.parents):
+        found = place.stat()
+        if found.st_uid not in (0, os.geteuid()):
+            return f"{place} belongs to user {found.st_uid}"
+        kept = found.st_mode & stat.S_ISVTX and (parent or place != folder)
+        if found.st_mode & 0o022 and not kept:
+            return f"other users may write into {place} (mode {stat.S_IMODE(found.st_mode):o})"
+    return ""
+
+
+def read(path: pathlib.Path) -> bytes | None:
+    """The content of a file that `write` wrote; None where there is none.
+
+    A damaged file, or one that another user could have written, is removed, with a warning.
+    """
+    try:
+        with open(path, "rb") as file:
+            found, data = os.fstat(file.fileno()), file.read()
+    except OSError:
+        return None
+    content = data[_START:]
+    if data[:_START] != _MARK + _digest(path, content):
+        discard(path, "is damaged")
+    elif hasattr(os, "geteuid") and (
+        found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022
+    ):
+        discard(path, "could have been written by another user")
+    else:
+        return content
+    return None
+
+
+def discard(path: pathlib.Path, what: str) -> None:
+    """Remove a file that cannot be used, and say so."""
+    with contextlib.suppress(OSError):
+        path.unlink()
+    warnings.warn(
+        f"the compiled kernel {path} {what}; it is compiled again", RuntimeWarning, stacklevel=2
+    )
+
+
+def write(path: pathlib.Path, content: bytes) -> None:
+    """Keep `content` at `path`; at no time is there half a file.
+
+    Where it cannot be written (a read-only folder, a full disk), one warning says so.
+    """
+    temporary = None
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
+        with open(descriptor, "wb") as file:
+            file.write(_MARK + _digest(path, content) + content)
+        os.replace(temporary, path)
+        temporary = None
+    except OSError as error:
+        if not path.exists():  # Windows: another process wrote it, and one reads it
+            warn(
+                f"the kernel cache {path.parent} cannot be written ({error.strerror}); kernels "
+                "that are missing there are compiled in each process. Set SPGRAPH_CACHE_DIR to a "
+                "folder that you can write into"
+            )
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def _digest(path: pathlib.Path, content: bytes) -> bytes:
+    """The checksum of a file: a whole file at the place of another is damage, too."""
+    checksum = hashlib.sha256(path.name.encode() + b"\0")
+    checksum.update(content)
+    return checksum.digest()
+
+
+@functools.cache
+def warn(text: str) -> None:
+    """A warning that this process gives once."""
+    warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+@contextlib.contextmanager
+def alone(path: pathlib.Path) -> Iterator[None]:
+    """Run the block while no other process does so for the same `path`.
+
+    It is waited for at most PATIENCE seconds; the system ends the claim of a process that dies.
+    Where there are no such locks (Windows, some network file systems, a folder that cannot be
+    written), nobody waits.
+    """
+    lock = _lock(path.with_suffix(".lock"))
+    try:
+        yield
+    finally:
+        if lock is not None:
+            # who waits for it finds the kernel; who comes later makes a new file
+            with contextlib.suppress(OSError):
+                path.with_suffix(".lock").unlink()
+            os.close(lock)
+
+
+def _lock(path: pathlib.Path) -> int | None:
+    if fcntl is None:
+        return None
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        return None
+    deadline = time.monotonic() + PATIENCE
+    try:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return lock
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(0.01)
+    except OSError:  # no locks on this file system
+        pass
+    except BaseException:  # an interrupt
+        os.close(lock)
+        raise
+    os.close(lock)
+    return None
