@@ -28,9 +28,8 @@ def clustering(A: Any) -> Vector:
     [1.0, 0.667, 0.667, 1.0]
     """
     A = undirected("clustering", A)
-    ones = A.pattern(np.int64)
     # C<A> = A plus.pair A: at each edge the third vertices, so that a row counts a triangle twice
-    triangles = reduce_rowwise(mxm(ones, ones, plus_pair, mask=ones.S))
+    triangles = reduce_rowwise(mxm(A, A, plus_pair, mask=A.S))
     pairs = A.row_degrees().with_values(lambda d: np.maximum(d * (d - 1.0), 1.0))
     coefficient = Vector.filled(0.0, size=A.nrows, device=A.device)
     assign(coefficient, ewise_mult(triangles, pairs, binary.truediv), mask=triangles.S)

@@ -7,7 +7,7 @@ from typing import Any
 from ..containers import Vector
 from ..operations import assign, mxv, reduce
 from ..operations import select as select_entries
-from ..semirings import binary, monoid, plus_pair, select
+from ..semirings import binary, monoid, plus_first, select
 from .triangle_count import undirected
 
 
@@ -36,6 +36,8 @@ def core_number(A: Any) -> Vector:
     A = undirected("core_number", A)
     # entries are the vertices that are left
     degree = A.row_degrees()
+    # ones of the type of degrees: they are counted in it, which plus.pair does in int64
+    ones = A.pattern(degree.dtype)
     core = Vector.filled(0, size=A.nrows, dtype=degree.dtype, device=A.device)
     k = 0
     while degree.nvals:
@@ -45,6 +47,6 @@ def core_number(A: Any) -> Vector:
             continue
         assign(core, k, mask=leaving.S)
         degree = select_entries(degree, select.valuegt, k)
-        # d<d> -= A plus.pair l: each loses the neighbours that leave
-        mxv(A, leaving, plus_pair, mask=degree.S, accum=binary.minus, out=degree)
+        # d<d> -= A plus.first l: each loses the neighbours that leave
+        mxv(ones, leaving, plus_first, mask=degree.S, accum=binary.minus, out=degree)
     return core

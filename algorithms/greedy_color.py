@@ -9,7 +9,7 @@ import numpy as np
 from ..containers import Matrix, Vector
 from ..operations import apply, assign, ewise_add, ewise_mult, mxv
 from ..operations import select as select_entries
-from ..semirings import binary, bor_second, plus_pair, select, unary
+from ..semirings import binary, bor_second, plus_first, select, unary
 from .random_words import random_words
 from .triangle_count import undirected
 
@@ -46,14 +46,16 @@ def greedy_color(A: Any, *, seed: int | None = None) -> Vector:
     D = _before(A, seed)
     # how many of them have no colour yet; entries are the vertices without one
     wait = D.row_degrees()
+    # ones of the type of their numbers: they are counted in it, which plus.pair does in int64
+    D = D.pattern(wait.dtype)
     color = Vector.filled(0, size=A.nrows, dtype=wait.dtype, device=A.device)
     seen: list[Vector] = []
     while wait.nvals:
         ready = select_entries(wait, select.valuele, 0)
         _first_free(D, ready, seen, color)
         wait = select_entries(wait, select.valuegt, 0)
-        # w<w> -= D plus.pair r
-        mxv(D, ready, plus_pair, mask=wait.S, accum=binary.minus, out=wait)
+        # w<w> -= D plus.first r
+        mxv(D, ready, plus_first, mask=wait.S, accum=binary.minus, out=wait)
     return color
 
 

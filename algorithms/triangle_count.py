@@ -29,7 +29,7 @@ def triangle_count(A: Any) -> int:
     >>> sg.triangle_count(A)
     2
     """
-    L = _upward(undirected("triangle_count", A)).pattern(np.int64)
+    L = _upward(undirected("triangle_count", A))
     # C<L> = L plus.pair L': at each edge the third vertices that both its ends are joined to
     return int(reduce(mxm(L, L.T, plus_pair, mask=L.S)))
 

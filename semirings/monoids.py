@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainMismatch
-from .functions import Function, highest, lowest, scalar_type
+from .functions import INT64, Function, highest, lowest, scalar_type
 from .operators import BinaryOp, Namespace, binary
 
 Limit = (
@@ -29,6 +29,11 @@ def _true_if_bool(dtype: np.dtype[Any]) -> bool | None:
 
 def _all_bits(dtype: np.dtype[Any]) -> int:
     return -1 if dtype.kind == "i" else int(highest(dtype))
+
+
+# the operators whose monoids count, and what they count integers in, as numpy.sum does
+SUMS = (binary.plus, binary.times)
+_COUNTED = {"b": INT64, "i": INT64, "u": np.dtype("uint64")}
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,35 @@ class Monoid:
     def resolve(self, z: Any) -> TypedMonoid:
         """The monoid over type z; DomainMismatch where z is not closed under the operator."""
         return _typed(self, scalar_type(z, "Monoid.resolve"))
+
+    def reduction(self, x: Any, dtype: Any = None) -> TypedMonoid:
+        """The monoid over the type in which it reduces entries of type x: for plus and times int64
+        instead of bool and signed integers, uint64 instead of unsigned ones; else x itself.
+
+        `dtype` overrides that; NumPy's same_kind conversion has to lead there from x. Raises
+        DomainMismatch as `resolve` does, and for a dtype that it does not lead to.
+
+        >>> from spgraph.semirings import monoid
+        >>> monoid.plus.reduction("bool").dtype, monoid.max.reduction("bool").dtype
+        (dtype('int64'), dtype('bool'))
+        >>> monoid.plus.reduction("float32", "float64").dtype
+        dtype('float64')
+        """
+        return _reduction(self, x, dtype)
+
+
+@lru_cache(maxsize=1024)
+def _reduction(given: Monoid, x: Any, dtype: Any) -> TypedMonoid:
+    kind = scalar_type(x, repr(given))
+    if dtype is not None:
+        asked = scalar_type(dtype, f"{given!r}: dtype")
+        if not np.can_cast(kind, asked, "same_kind"):
+            raise DomainMismatch(
+                f"{given!r}: dtype: expected a type that {kind.name} converts to without a change "
+                f"of kind, got {asked.name}; convert the entries with astype"
+            )
+        return given.resolve(asked)
+    return given.resolve(_COUNTED.get(kind.kind, kind) if given.op in SUMS else kind)
 
 
 @lru_cache(maxsize=1024)

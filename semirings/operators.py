@@ -6,7 +6,8 @@ the edges both languages do the same: integers wrap around, x / 0 is the limit o
 side (0 / 0 is 0), the least integer / -1 is itself, an integer to a negative power is inverted like
 an integer division, min and max over floats leave NaN out, and over bool plus is or, times is and,
 minus is exclusive or, div is first, as in SuiteSparse:GraphBLAS (Davis, ACM TOMS 2019; the
-GraphBLAS C API 2.1, 2023).
+GraphBLAS C API 2.1, 2023). Semirings and reductions that count take bool as integers instead: see
+Semiring and Monoid.reduction.
 """
 
 import difflib

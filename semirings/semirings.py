@@ -13,9 +13,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainMismatch
-from .functions import BOOL, FLOAT64, INT64, Function
-from .monoids import Monoid, TypedMonoid, monoid
+from .functions import BOOL, FLOAT64, INT64, Function, scalar_type
+from .monoids import SUMS, Monoid, TypedMonoid, monoid
 from .operators import BinaryOp, binary
+
+# monoids of truth values: of sums and differences they take whether these are zero, as over bool
+_LOGICAL = (binary.lor, binary.land, binary.lxor, binary.lxnor)
+_DIFFERENCES = (binary.plus, binary.minus, binary.rminus)
+# what the ones of pair are summed in; under any other monoid, in the common type of the operands
+_PAIRS = dict.fromkeys((*SUMS, binary.min, binary.max), INT64) | dict.fromkeys(
+    (*_LOGICAL, binary.any), BOOL
+)
 
 
 @dataclass(frozen=True)
@@ -52,17 +60,21 @@ class TypedSemiring:
 class Semiring:
     """A monoid and a binary operator.
 
-    >>> from spgraph.semirings import min_plus, min_secondi, plus_pair
+    >>> from spgraph.semirings import any_pair, min_plus, min_secondi, plus_pair
     >>> min_plus.resolve("float32", "int64").dtype
     dtype('float64')
     >>> min_secondi.resolve("bool", "bool", index="int32").dtype
     dtype('int32')
 
-    The products' type is the operator's result, so plus_pair over bool is bool (there plus is or);
-    count by giving one operand a type that counts:
+    The type is the operator's result over the types of both operands, but what counts does not run
+    out of its type: pair gives int64 under plus, times, min and max, whatever the operands, and
+    bool under any and the logical monoids; truth values are taken as int64 where plus or times sums
+    or where plus or minus multiplies. Operators and monoids of one's own give what Numba infers.
 
-    >>> plus_pair.resolve("bool", "bool").dtype, plus_pair.resolve("bool", "int64").dtype
-    (dtype('bool'), dtype('int64'))
+    >>> plus_pair.resolve("int8", "float32").dtype, any_pair.resolve("int8", "float32").dtype
+    (dtype('int64'), dtype('bool'))
+    >>> min_plus.resolve("bool", "bool").dtype, min_plus.resolve("bool", "int8").dtype
+    (dtype('int64'), dtype('int8'))
     """
 
     monoid: Monoid
@@ -96,7 +108,7 @@ class Semiring:
 
 @lru_cache(maxsize=1024)
 def _resolve(semiring: Semiring, x: Any, y: Any, index: Any) -> TypedSemiring:
-    multiply = semiring.multiply.resolve(x, y, index)
+    multiply = _products(semiring, x, y, index)
     try:
         add = semiring.monoid.resolve(multiply.result)
     except DomainMismatch as error:
@@ -106,6 +118,28 @@ def _resolve(semiring: Semiring, x: Any, y: Any, index: Any) -> TypedSemiring:
             f"which the monoid does not take ({error})"
         ) from None
     return TypedSemiring(semiring.name, multiply, add)
+
+
+def _products(semiring: Semiring, x: Any, y: Any, index: Any) -> Function:
+    """The multiply over operands of types x and y, in the type that the semiring computes in."""
+    op, add = semiring.multiply, semiring.monoid.op
+    if not (op.built_in and add.built_in):
+        return op.resolve(x, y, index)
+    x, y = scalar_type(x, repr(op)), scalar_type(y, repr(op))
+    if op == binary.pair:
+        kind = _PAIRS.get(add)
+        return op.resolve(x, y, index) if kind is None else _taking(op, kind, x, y, index)
+    if add not in SUMS and (op not in _DIFFERENCES or add in _LOGICAL):
+        return op.resolve(x, y, index)
+    product = _taking(op, INT64, x, y, index) if x == y == BOOL else op.resolve(x, y, index)
+    # comparisons, and an operand that is bool beside one that is not
+    return product.returning(INT64) if product.result == BOOL else product
+
+
+def _taking(op: BinaryOp, kind: np.dtype[Any], x: Any, y: Any, index: Any) -> Function:
+    """The operator over `kind`, taking operands of types x and y."""
+    function = op.resolve(kind, kind, index)
+    return replace(function, arguments=(x, y, *function.arguments[2:]))
 
 
 def by_name(name: str) -> Semiring:

@@ -199,6 +199,51 @@ def check_matrix_products(A: sg.Matrix, G: Any, spread: Spread) -> None:
     same(D, C)
 
 
+def check_counting(A: sg.Matrix, G: Any, spread: Spread) -> None:
+    """What counts has room to count, in blocks as well: products and reductions of narrow types."""
+    n = A.nrows
+    K, H = A.pattern(), G.pattern()
+    same(sg.mxm(H, H, plus_pair, mask=H.S), sg.mxm(K, K, plus_pair, mask=K.S))
+    same(sg.mxm(H, H, min_plus), sg.mxm(K, K, min_plus))
+    same(k_truss(spread(symmetric_pattern(A)), 3), k_truss(symmetric_pattern(A), 3))
+    for kind in (bool, np.int8, np.uint8):
+        rows, columns, weight = A.to_coo()
+        B = sg.Matrix.from_coo(rows, columns, (weight % 3 * 60).astype(kind), nrows=n, ncols=n)
+        D, u = spread(B), vector(n, 0.5, kind)
+        for op in (monoid.plus, monoid.times, monoid.max):
+            found, expected = sg.reduce(D, op), sg.reduce(B, op)
+            assert found == expected and found.dtype == expected.dtype
+            found, expected = sg.reduce(spread(u), op), sg.reduce(u, op)
+            assert found == expected and found.dtype == expected.dtype
+            same(sg.reduce_rowwise(D, op), sg.reduce_rowwise(B, op))
+            same(sg.reduce_columnwise(D, op), sg.reduce_columnwise(B, op))
+        assert sg.reduce(D, dtype=np.float32).dtype == np.float32
+        for way in ("push", "pull"):
+            same(sg.vxm(spread(u), D, direction=way), sg.vxm(u, B, direction=way))
+    assert sg.reduce(spread(sg.Vector.empty(n, np.uint8))).dtype == np.uint64
+    try:
+        sg.reduce(spread(sg.Vector.empty(n, bool)), monoid.any)
+    except ValueError as error:
+        assert "has no identity" in str(error)
+    else:
+        raise AssertionError("any of nothing has a value")
+
+
+def symmetric_pattern(A: sg.Matrix) -> sg.Matrix:
+    """The edges of A both ways, without loops."""
+    both = sg.ewise_add(A.pattern(), A.T.pattern(), binary.lor)
+    return sg.select(both, select.offdiag)
+
+
+def k_truss(A: Any, k: int) -> Any:
+    """The textbook's: edges in fewer than k - 2 triangles of what is left go."""
+    while True:
+        support = sg.select(sg.mxm(A, A, plus_pair, mask=A.S), select.valuege, k - 2)
+        if support.nvals == A.nvals:
+            return support
+        A = support.pattern()
+
+
 def check_loops(A: sg.Matrix, G: Any, spread: Spread) -> None:
     from spgraph.iterations.closure import closure
     from spgraph.iterations.contract import contract

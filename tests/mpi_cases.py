@@ -26,6 +26,7 @@ OPERATIONS = (
     cases.check_elements,
     cases.check_structure,
     cases.check_matrix_products,
+    cases.check_counting,
     cases.check_loops,
 )
 

@@ -25,35 +25,60 @@ def cast(value: Any, dtype: Any) -> Any:
     return value - 2**bits if dtype.kind == "i" and value >= 2 ** (bits - 1) else value
 
 
-# name -> (function of x, y, and the coordinates of both; what it gives: the operands' type, bool or
-# an index)
-BINARY: dict[str, tuple[Callable[..., Any], str]] = {
-    "plus": (lambda x, y, *at: x + y, "same"),
-    "minus": (lambda x, y, *at: x - y, "same"),
-    "times": (lambda x, y, *at: x * y, "same"),
-    "min": (lambda x, y, *at: min(x, y), "same"),
-    "max": (lambda x, y, *at: max(x, y), "same"),
-    "first": (lambda x, y, *at: x, "same"),
-    "second": (lambda x, y, *at: y, "same"),
-    "any": (lambda x, y, *at: x, "same"),
-    "pair": (lambda x, y, *at: 1, "same"),
-    "lor": (lambda x, y, *at: bool(x) or bool(y), "bool"),
-    "land": (lambda x, y, *at: bool(x) and bool(y), "bool"),
-    "firsti": (lambda x, y, ix, jx, iy, jy: ix, "index"),
-    "firstj": (lambda x, y, ix, jx, iy, jy: jx, "index"),
-    "secondi": (lambda x, y, ix, jx, iy, jy: iy, "index"),
-    "secondj": (lambda x, y, ix, jx, iy, jy: jy, "index"),
+# name -> function of x, y, and the coordinates of both
+BINARY: dict[str, Callable[..., Any]] = {
+    "plus": lambda x, y, *at: x + y,
+    "minus": lambda x, y, *at: x - y,
+    "times": lambda x, y, *at: x * y,
+    "min": lambda x, y, *at: min(x, y),
+    "max": lambda x, y, *at: max(x, y),
+    "first": lambda x, y, *at: x,
+    "second": lambda x, y, *at: y,
+    "any": lambda x, y, *at: x,
+    "pair": lambda x, y, *at: 1,
+    "lor": lambda x, y, *at: bool(x) or bool(y),
+    "land": lambda x, y, *at: bool(x) and bool(y),
+    "firsti": lambda x, y, ix, jx, iy, jy: ix,
+    "firstj": lambda x, y, ix, jx, iy, jy: jx,
+    "secondi": lambda x, y, ix, jx, iy, jy: iy,
+    "secondj": lambda x, y, ix, jx, iy, jy: jy,
 }
 
 
-def gives(op: str, dtype: Any, index: Any = np.int64) -> np.dtype:
-    """The result type of an operator over two operands of one type."""
-    kind = BINARY[op][1]
-    return np.dtype({"same": dtype, "bool": np.bool_, "index": index}[kind])
+LOGICAL = {"lor", "land", "lxor", "lxnor", "eq"}
+TRUTH = {"eq", "ne", "lt", "le", "gt", "ge", "lor", "land", "lxor", "lxnor"}
+REAL = {"truediv", "rtruediv", "fmod", "hypot", "atan2", "copysign", "ldexp"}
+
+
+def product_type(add: str, multiply: str, x: Any, y: Any, index: Any = np.int64) -> np.dtype:
+    """The type of a product over the semiring add_multiply of operands of types x and y."""
+    x, y, integer, truth = map(np.dtype, (x, y, np.int64, np.bool_))
+    if multiply in ("pair", "oneb"):
+        if add in ("plus", "times", "min", "max"):
+            return integer
+        return truth if add in LOGICAL or add == "any" else np.promote_types(x, y)
+    sums = add in ("plus", "times")
+    differs = multiply in ("plus", "minus", "rminus") and add not in LOGICAL
+    if (sums or differs) and x == y == truth:
+        x = y = integer
+    if multiply[-1] in "ij":  # firsti, firstj, secondi, secondj
+        return np.dtype(index)
+    if multiply in TRUTH:
+        made = truth
+    elif multiply in REAL:
+        made = np.promote_types(x if multiply == "ldexp" else np.promote_types(x, y), np.float32)
+    else:
+        made = {"first": x, "second": y}.get(multiply, np.promote_types(x, y))
+    return integer if sums and made == truth else made
+
+
+def sum_type(add: str, dtype: Any) -> np.dtype:
+    """The type of a reduction, as of NumPy's own where that is a sum or a product."""
+    return {"plus": np.sum, "times": np.prod}.get(add, np.ravel)(np.zeros(1, dtype)).dtype
 
 
 def call(op: str, dtype: Any, x: Any, y: Any, at: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Any:
-    return cast(BINARY[op][0](x, y, *at), dtype)
+    return cast(BINARY[op](x, y, *at), dtype)
 
 
 def product(

@@ -49,7 +49,7 @@ class Case(NamedTuple):
 def built_in(name: str, dtype: np.dtype, index: np.dtype = INT64) -> Case:
     typed = getattr(semirings, name).resolve(dtype, dtype, index=index)
     add, operator = name.split("_")
-    return Case(typed, (dtype, dtype), add, oracle.BINARY[operator][0])
+    return Case(typed, (dtype, dtype), add, oracle.BINARY[operator])
 
 
 def own(x: float, y: float) -> float:
@@ -62,7 +62,7 @@ CASES = {
     "min_plus float32": built_in("min_plus", FLOAT32),
     "any_pair bool": built_in("any_pair", BOOL),
     "max_first int64": built_in("max_first", INT64),
-    "plus_pair int64": built_in("plus_pair", INT64),
+    "plus_pair bool": built_in("plus_pair", BOOL),
     "min_secondi int64": built_in("min_secondi", INT64, INT32),
     "lor_land bool": built_in("lor_land", BOOL),
     "own": Case(
@@ -286,7 +286,7 @@ def test_buffers(mask: str, threads: int, buffer: int, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "name", ["plus_times float32", "plus_pair int64", "any_pair bool", "lor_land bool"]
+    "name", ["plus_times float32", "plus_pair bool", "any_pair bool", "lor_land bool"]
 )
 def test_dots_of_short_and_long_rows(backend: Place, name: str) -> None:
     """Rows that are streamed, rows that are searched for in the other, and sums that end early."""
@@ -297,10 +297,10 @@ def test_dots_of_short_and_long_rows(backend: Place, name: str) -> None:
     BT = random(chance, (50, 3000), chance.choice(lengths, 50), dtype)
     M = random(chance, (60, 50), chance.choice([0, 1, 5, 50], 60), INT64)
     S, T = (scipy.sparse.csr_array(X.to_scipy(), dtype=np.float64) for X in (A, BT))
-    if name == "plus_pair int64":
+    if name == "plus_pair bool":
         S, T = S.sign(), T.sign()
     C = (S @ T.T).multiply(M.to_scipy().sign()).tocsr()
-    C.data = C.data.astype(dtype)
+    C.data = C.data.astype(typed.dtype)
     same(backend.multiply_dots(A, BT, typed, M.S), C)
 
 
@@ -345,3 +345,16 @@ def test_float_sums_do_not_depend_on_the_number_of_threads(
         for one, two in zip(results[0], other, strict=True):
             assert one.values.tobytes() == two.values.tobytes()
             assert np.array_equal(one.indices, two.indices)
+
+
+def test_pair_is_known_over_all_types() -> None:
+    """On a GPU its products are counted, not summed."""
+    from spgraph.backends.cuda.factors import is_pair
+
+    for add in ("plus", "min", "any", "lor", "bor"):
+        ring = getattr(semirings, f"{add}_pair")
+        assert is_pair(ring.resolve(INT8, INT8).multiply)
+    assert is_pair(semirings.plus_oneb.resolve(BOOL, FLOAT32).multiply)
+    assert not is_pair(semirings.plus_first.resolve(BOOL, BOOL).multiply)
+    two = BinaryOp.from_expressions("pair", python="2", cuda="2")
+    assert not is_pair(Semiring(monoid.plus, two).resolve(INT64, INT64).multiply)

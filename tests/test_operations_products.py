@@ -125,7 +125,7 @@ def check(case: dict[str, Any], device: str) -> None:
     size_in, size_out = (nrows, ncols) if left else (ncols, nrows)
 
     add, multiply = case["semiring"].split("_")
-    kind = oracle.gives(multiply, dtype, case["index"])
+    kind = oracle.product_type(add, multiply, dtype, dtype, case["index"])
     present = chance.random((nrows, ncols)) < 0.12
     present[[3, 36]] = False
     rows, columns = np.nonzero(present)
@@ -212,7 +212,7 @@ def graphblas(
     if case["mask"] != "none":
         options["mask"] = mask_of(case["mask"], vector(m, size_out))
     if case["out_storage"]:
-        kind = oracle.gives(case["semiring"].split("_")[1], dtype).name
+        kind = oracle.product_type(*case["semiring"].split("_"), dtype, dtype).name
         w = vector(out, size_out, kind)
         if case["accum"]:
             options["accum"] = getattr(gb.binary, case["accum"])

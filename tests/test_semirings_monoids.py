@@ -297,9 +297,7 @@ def test_typed_semirings() -> None:
     assert found.dtype == found.add.dtype == found.multiply.result == np.dtype("int32")
     assert found.name == "min_secondi" and found.add.identity == 2**31 - 1
     assert lor_land.resolve("float64", "int8").dtype == np.dtype(bool)
-    assert any_pair.resolve("bool", "bool").add.any and any_pair.resolve(
-        "bool", "float32"
-    ).dtype == np.dtype("float32")
+    assert any_pair.resolve("bool", "bool").add.any
     assert plus_times.resolve("int64", "uint64").dtype == np.dtype("float64")
 
 

@@ -326,6 +326,7 @@ def _product(x: Any, y: Any) -> Any:
     """x @ y over plus_times, by the kinds of both."""
     from spgraph import operations
     from spgraph.containers.vector import Vector
+    from spgraph.semirings import plus_times
 
     for side in (x, y):
         if not isinstance(side, Sugar) and not hasattr(side, "tocsr"):
@@ -337,7 +338,8 @@ def _product(x: Any, y: Any) -> Any:
         return (operations.mxv if isinstance(y, Vector) else operations.mxm)(x, y)
     if not isinstance(y, Vector):
         return operations.vxm(x, y)
-    return operations.reduce(operations.ewise_mult(x, y))
+    typed = plus_times.resolve(x.dtype, y.dtype)
+    return operations.reduce(operations.ewise_mult(x, y), dtype=typed.dtype)
 
 
 def _masked(u: Any, mask: Mask) -> Any:

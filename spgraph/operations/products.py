@@ -7,7 +7,7 @@ from typing import Any
 from spgraph import checks
 from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.semirings import BinaryOp, Monoid, Semiring, plus_times
+from spgraph.semirings import BinaryOp, Monoid, Semiring, TypedSemiring, plus_times
 from spgraph.steps import backend, finish, push_or_pull
 
 
@@ -44,8 +44,24 @@ def mxv(
     typed = checks.typed(
         "mxv", checks.semiring("mxv", semiring), A.dtype, u.dtype, index=A.index_dtype
     )
-    function = checks.accumulator("mxv", accum, out, typed.dtype)
-    way = push_or_pull("mxv", direction, A, u, A.nrows, typed, mask, over_transpose="push")
+    return mxv_typed("mxv", A, u, typed, mask, accum, replace, out, direction)
+
+
+def mxv_typed(
+    name: str,
+    A: Matrix,
+    u: Vector,
+    typed: TypedSemiring,
+    mask: Mask | None,
+    accum: BinaryOp | Monoid | None,
+    replace: bool,
+    out: Vector | None,
+    direction: str = "auto",
+) -> Vector:
+    """A u for the operation `name`, which has checked its operands and chosen the types."""
+    device = A.device
+    function = checks.accumulator(name, accum, out, typed.dtype)
+    way = push_or_pull(name, direction, A, u, A.nrows, typed, mask, over_transpose="push")
     if way == "pull":
         t = backend(device).pull(A, u, typed, mask, False)
     else:
@@ -82,8 +98,24 @@ def vxm(
     typed = checks.typed(
         "vxm", checks.semiring("vxm", semiring), u.dtype, A.dtype, index=A.index_dtype
     )
-    function = checks.accumulator("vxm", accum, out, typed.dtype)
-    way = push_or_pull("vxm", direction, A, u, A.ncols, typed, mask, over_transpose="pull")
+    return vxm_typed("vxm", u, A, typed, mask, accum, replace, out, direction)
+
+
+def vxm_typed(
+    name: str,
+    u: Vector,
+    A: Matrix,
+    typed: TypedSemiring,
+    mask: Mask | None,
+    accum: BinaryOp | Monoid | None,
+    replace: bool,
+    out: Vector | None,
+    direction: str = "auto",
+) -> Vector:
+    """u A for the operation `name`, which has checked its operands and chosen the types."""
+    device = A.device
+    function = checks.accumulator(name, accum, out, typed.dtype)
+    way = push_or_pull(name, direction, A, u, A.ncols, typed, mask, over_transpose="pull")
     if way == "push":
         t = backend(device).push(A, u, typed, mask, False)
     else:

@@ -9,27 +9,41 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import Array, array_module, device_of
-from spgraph.operations.products import mxv, vxm
-from spgraph.semirings import BinaryOp, Monoid, Semiring, TypedMonoid, binary
+from spgraph.operations.products import mxv_typed, vxm_typed
+from spgraph.semirings import BinaryOp, Monoid, TypedMonoid, TypedSemiring, binary
 from spgraph.semirings import monoid as monoids
 from spgraph.steps import backend, is_distributed
 
 # equal values that are summed at a time
 CHUNK = 1 << 20
+BOOL = np.dtype(bool)
 
 
-def reduce(u: Any, monoid: Monoid = monoids.plus) -> Any:
-    """The sum of all entries of a Vector or Matrix over a monoid, a scalar of u's type; the
-    identity where there is none.
+def reduce(u: Any, monoid: Monoid = monoids.plus, *, dtype: Any = None) -> Any:
+    """The sum of all entries of a Vector or Matrix over a monoid: a NumPy scalar.
 
-    >>> import spgraph as sg
+    Its type is u's, but plus and times count as `numpy.sum` does, bool and signed integers in
+    int64, unsigned ones in uint64. `dtype` is another type to convert the entries to and to sum
+    them in, along NumPy's same_kind conversions.
+
+    Without entries it is the monoid's identity in that type; ValueError for `any`, which has none.
+    DomainMismatch where the monoid or `dtype` does not fit the type of u.
+
+    >>> import numpy as np, spgraph as sg
     >>> from spgraph.semirings import monoid
     >>> v = sg.Vector.from_dense([3, 1, 2])
     >>> int(sg.reduce(v)), int(sg.reduce(v, monoid.max)), int(sg.reduce(sg.Vector.empty(3)))
     (6, 3, 0)
+    >>> pattern = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1])
+    >>> sg.reduce(pattern), sg.reduce(pattern, dtype=np.float32)
+    (np.int64(3), np.float32(3.0))
     """
     u = checks.operand("reduce", "u", u)
-    typed = checks.typed("reduce", _monoid("reduce", monoid), u.dtype)
+    typed = _typed("reduce", monoid, u.dtype, dtype)
+    if typed.any and u.nvals == 0:
+        raise ValueError(
+            f"reduce: u: expected entries, as {monoid!r} has no identity to give for none, got none"
+        )
     if isinstance(u, Vector) or is_distributed(u):
         return backend(u.device).reduce(u, typed)
     if u.iso:
@@ -42,17 +56,18 @@ def sum_of_equals(value: Array, count: int, monoid: TypedMonoid) -> Any:
     xp, total = array_module(value), backend(device_of(value)).reduce
     if count <= CHUNK:
         return total(Vector(count, xp.full(count, value[0])), monoid)
-    chunk = xp.full(1, sum_of_equals(value, CHUNK, monoid), value.dtype)
+    chunk = xp.full(1, sum_of_equals(value, CHUNK, monoid), monoid.dtype)
     parts = [sum_of_equals(chunk, count // CHUNK, monoid)]
     if count % CHUNK:
         parts.append(sum_of_equals(value, count % CHUNK, monoid))
-    return total(Vector(len(parts), xp.asarray(parts)), monoid)
+    return total(Vector(len(parts), xp.asarray(parts, monoid.dtype)), monoid)
 
 
 def reduce_rowwise(
     A: Any,
     monoid: Monoid = monoids.plus,
     *,
+    dtype: Any = None,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
@@ -60,8 +75,8 @@ def reduce_rowwise(
 ) -> Vector:
     """The sum of each row over a monoid, a Vector of A.nrows; a row without entries has none.
 
-    Its type is A's (plus over bool is or: count the entries of rows by a plus_pair product, or over
-    a Matrix of integers).
+    Its type, `dtype` and errors are those of `reduce`: plus over a Matrix of bool counts the
+    entries that are True.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
@@ -71,14 +86,16 @@ def reduce_rowwise(
     A = checks.matrix("reduce_rowwise", A)
     checks.output("reduce_rowwise", (A.nrows,), A.device, mask, accum, replace, out)
     # t = A +.first 1: the products are the entries themselves
+    ring = _entries("reduce_rowwise", A, monoid, dtype, binary.first)
     given: dict[str, Any] = {"mask": mask, "accum": accum, "replace": replace, "out": out}
-    return mxv(A, _ones(A, A.ncols), _firsts("reduce_rowwise", A, monoid), **given)
+    return mxv_typed("reduce_rowwise", A, _ones(A, A.ncols), ring, **given)
 
 
 def reduce_columnwise(
     A: Any,
     monoid: Monoid = monoids.plus,
     *,
+    dtype: Any = None,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
@@ -94,10 +111,10 @@ def reduce_columnwise(
     A = checks.matrix("reduce_columnwise", A)
     checks.output("reduce_columnwise", (A.ncols,), A.device, mask, accum, replace, out)
     # t = 1 +.second A, pushed unless the transpose is there already
-    ring = Semiring(_firsts("reduce_columnwise", A, monoid).monoid, binary.second)
+    ring = _entries("reduce_columnwise", A, monoid, dtype, binary.second)
     way = "pull" if A.has_transpose else "push"
     given: dict[str, Any] = {"mask": mask, "accum": accum, "replace": replace, "out": out}
-    return vxm(_ones(A, A.nrows), A, ring, direction=way, **given)
+    return vxm_typed("reduce_columnwise", _ones(A, A.nrows), A, ring, direction=way, **given)
 
 
 def reduce_segments(values: Array, starts: Array, op: BinaryOp | Monoid) -> Array:
@@ -107,18 +124,25 @@ def reduce_segments(values: Array, starts: Array, op: BinaryOp | Monoid) -> Arra
     return backend(device_of(values)).reduce_segments(values, starts, function, values.dtype)
 
 
-def _monoid(name: str, monoid: Any) -> Monoid:
+def _typed(name: str, monoid: Any, entries: np.dtype, dtype: Any) -> TypedMonoid:
+    """The monoid in the type that it reduces `entries` in."""
     if not isinstance(monoid, Monoid):
         raise checks.DomainMismatch(
             f"{name}: monoid: expected a Monoid such as semirings.monoid.plus, got {monoid!r}"
         )
-    return monoid
+    try:
+        return monoid.reduction(entries, dtype)
+    except checks.DomainMismatch as error:
+        raise checks.DomainMismatch(f"{name}: {error}") from None
 
 
-def _firsts(name: str, A: Matrix, monoid: Any) -> Semiring:
-    """The semiring whose products are its left operands."""
-    checks.typed(name, _monoid(name, monoid), A.dtype)
-    return Semiring(monoid, binary.first)
+def _entries(name: str, A: Matrix, monoid: Any, dtype: Any, op: BinaryOp) -> TypedSemiring:
+    """The semiring over A and a Vector of bool whose products are the entries of A; `op`, first or
+    second, says on which side A is.
+    """
+    add = _typed(name, monoid, A.dtype, dtype)
+    types = (A.dtype, BOOL) if op == binary.first else (BOOL, A.dtype)
+    return TypedSemiring(f"{add.name}_{op.name}", op.resolve(*types).returning(add.dtype), add)
 
 
 def _ones(A: Matrix, size: int) -> Vector:

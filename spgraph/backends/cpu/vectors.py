@@ -104,7 +104,8 @@ def reduce(u: Vector, monoid: TypedMonoid) -> Any:
     if monoid.any:
         v = u if u._bits is None else _first(u)
         return v._values[0].astype(monoid.dtype)
-    kernel = jit.module("reduce", preamble.monoid(monoid)).reduce
+    text = preamble.monoid(monoid) + preamble.cast("cast", monoid.dtype)
+    kernel = jit.module("reduce", text).reduce
     partial = np.empty(-(-u._values.size // WIDTH), monoid.dtype)
     pool.launch(kernel, pool.threads_for(u._values.size), _bits(u), u._values, WIDTH, partial)
     while partial.size > 1:

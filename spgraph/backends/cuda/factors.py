@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,4 +85,5 @@ def value_preamble(A: Matrix, B: Matrix, multiply: Function) -> str:
 def is_pair(multiply: Function) -> bool:
     """Whether every product is 1."""
     # a user's operator may carry any name
-    return multiply.name == "pair" and multiply == binary.pair.resolve(*multiply.arguments[:2])
+    ones = binary.pair.resolve(multiply.result, multiply.result)
+    return multiply.name == "pair" and multiply == replace(ones, arguments=multiply.arguments)

@@ -1,13 +1,13 @@
 # The sum of all entries.
-# Preamble: add, IDENTITY, TERMINAL, TERMINAL_VALUE.
+# Preamble: add, IDENTITY, TERMINAL, TERMINAL_VALUE, cast (to the type of the sum).
 
 
 @inner
 def entry(bits, u, i):
     """The entry at i, or the identity: a branch on the bit would be guessed wrong."""
     if bits.size == 0:
-        return u[i]
-    return u[i] if (bits[i >> 5] >> np.uint32(i & 31)) & np.uint32(1) else IDENTITY
+        return cast(u[i])
+    return cast(u[i]) if (bits[i >> 5] >> np.uint32(i & 31)) & np.uint32(1) else IDENTITY
 
 
 @kernel

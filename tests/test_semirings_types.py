@@ -1,0 +1,131 @@
+"""The types that semirings and reductions compute in: what counts has room to count."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import oracle
+import pytest
+import semirings_cases as sc
+from fixtures_device import device  # noqa: F401
+
+import spgraph as sg
+from spgraph import semirings
+from spgraph.errors import DomainMismatch
+from spgraph.semirings import TYPES, BinaryOp, Monoid, Semiring, binary, monoid
+
+SUMS, LOGICAL = ("plus", "times"), ("lor", "land", "lxor", "lxnor", "eq")
+
+
+def takes(operator: str, dtype: np.dtype[Any]) -> bool:
+    """Whether an operator of the tables has a function for the type."""
+    return dtype.kind in "iu" if operator in ("bor", "band", "bxor", "bxnor") else True
+
+
+@pytest.mark.parametrize("x", TYPES, ids=str)
+@pytest.mark.parametrize("add", list(monoid))
+def test_every_semiring_over_every_type(add: str, x: np.dtype[Any]) -> None:
+    for multiply, y in itertools.product(binary, TYPES):
+        if multiply == "ldexp" and not np.can_cast(y, np.int64):
+            continue
+        ring = Semiring(getattr(monoid, add), getattr(binary, multiply))
+        expected = oracle.product_type(add, multiply, x, y, np.int32)
+        both_bool = x == y == sc.BOOL and expected == np.int64
+        common = np.dtype(np.int64) if both_bool else np.promote_types(x, y)
+        fits = takes(multiply, common) and takes(add, expected)
+        fits &= add not in LOGICAL or expected == sc.BOOL
+        label = f"{ring.name}({x}, {y})"
+        if not fits:
+            with pytest.raises(DomainMismatch):
+                ring.resolve(x, y, index="int32")
+            continue
+        typed = ring.resolve(x, y, index="int32")
+        assert typed.dtype == typed.add.dtype == typed.multiply.result == expected, label
+        assert typed.multiply.arguments[:2] == (x, y), label
+
+
+@pytest.mark.parametrize("add", list(monoid))
+def test_every_reduction_over_every_type(add: str) -> None:
+    made = getattr(monoid, add)
+    for dtype in TYPES:
+        if not takes(add, dtype) or (add in LOGICAL and dtype != sc.BOOL):
+            with pytest.raises(DomainMismatch):
+                made.reduction(dtype)
+            continue
+        assert made.reduction(dtype) == made.resolve(oracle.sum_type(add, dtype))
+        for asked in TYPES:
+            if not takes(add, asked) or (add in LOGICAL and asked != sc.BOOL):
+                continue
+            if np.can_cast(dtype, asked, "same_kind"):
+                assert made.reduction(dtype, asked) == made.resolve(asked)
+            else:
+                with pytest.raises(DomainMismatch, match=f"got {asked}; convert .* with astype"):
+                    made.reduction(dtype, asked)
+
+
+def counting() -> list[sc.Case]:
+    """The multiplies of semirings whose type is another one than their operator's alone."""
+    made = []
+    pairs = [("bool", "bool"), ("bool", "int8"), ("float32", "bool"), ("uint8", "uint8")]
+    for add, multiply, (x, y) in itertools.product(("plus", "min", "any", "lor"), binary, pairs):
+        try:
+            found = getattr(semirings, f"{add}_{multiply}").resolve(x, y).multiply
+        except (AttributeError, DomainMismatch):
+            continue
+        try:
+            if found == getattr(binary, multiply).resolve(x, y):
+                continue
+        except DomainMismatch:
+            pass
+        made.append(sc.binary_case(f"{add}_{multiply}({x}, {y})", found))
+    return made
+
+
+def test_products_that_count_in_both_languages() -> None:
+    """Over the integers 0 and 1 they are what the operator gives over int64."""
+    cases = counting()
+    assert len(cases) > 40
+    by_numba, by_host = sc.numba_values(cases), sc.host_values(cases)
+    wide = []
+    for case in cases:
+        op = getattr(binary, case.function.name)
+        x, y = (
+            values.astype(np.int64) if values.dtype == np.bool_ else values
+            for values in case.samples[:2]
+        )
+        function = op.resolve(x.dtype, y.dtype)
+        wide.append(sc.Case(case.label, function, (x, y, *case.samples[2:])))
+    expected = sc.numba_values(wide)
+    wrong = [
+        text
+        for case in cases
+        for got in (by_numba, by_host)
+        if (
+            text := sc.difference(
+                case, got[case.label], expected[case.label].astype(case.function.result)
+            )
+        )
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_users_operators_keep_what_numba_infers() -> None:
+    both = BinaryOp.define(lambda x, y: x and y, "both")
+    assert (
+        Semiring(monoid.plus, both).resolve("bool", "bool").dtype
+        == both.resolve("bool", "bool").result
+    )
+    longer = Monoid(BinaryOp.define(lambda x, y: x if x > y else y, "longer"), 0)
+    assert Semiring(longer, binary.pair).resolve("int8", "int8").dtype == np.int8
+    assert Semiring(longer, binary.times).resolve("int8", "int8").dtype == np.int8
+    assert longer.reduction("int8").dtype == np.int8
+
+
+def test_entrywise_operations_keep_numpys_types(device: str) -> None:
+    u = sg.Vector.from_dense([True, True, False]).to(device)
+    v = sg.Vector.from_dense(np.array([100, 100, 1], np.int8)).to(device)
+    assert (u + u).dtype == np.bool_ and (u * u).dtype == np.bool_
+    assert sg.apply(u, binary.plus, right=True).dtype == np.bool_
+    assert (v + v).to_numpy().tolist() == [-56, -56, 2]
