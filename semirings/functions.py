@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -207,7 +207,7 @@ class Function:
         return replace(self, parameters=self.parameters[:count], arguments=self.arguments[:count])
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _used(function: Function) -> frozenset[str]:
     """The parameters that the text names."""
     words = re.findall(r"\w+", "\n".join((function.python.value, *function.python.lines)))

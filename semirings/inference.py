@@ -23,7 +23,7 @@ def infer(text: str, types: Types) -> np.dtype[Any]:
     from numba.core.errors import NumbaError
 
     try:
-        function = _compiled(text)
+        function = _function(text)
         function.compile(tuple(from_dtype(dtype) for dtype in types))
     except (NumbaError, NotImplementedError) as error:
         raise DomainMismatch(f"not defined for {names(types)}: {_reason(str(error))}") from None
@@ -37,8 +37,10 @@ def infer(text: str, types: Types) -> np.dtype[Any]:
     return result
 
 
-@lru_cache(maxsize=128)
-def _compiled(text: str) -> Any:
+def _function(text: str) -> Any:
+    """The function to compile; nobody calls it, and without ways in it takes a quarter of the
+    memory, which Numba never frees.
+    """
     import math
 
     from numba import njit
@@ -46,7 +48,8 @@ def _compiled(text: str) -> Any:
     scope: dict[str, Any] = {"np": np, "math": math}
     exec(text.replace(NAME, "user"), scope)
     function = next(value for name, value in scope.items() if name.startswith("user"))
-    return njit(error_model="numpy")(function)
+    compiler = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return compiler(function)
 
 
 def _reason(message: str) -> str:

@@ -1,6 +1,7 @@
 """Operators from users: a Python scalar function, or one expression in each language."""
 
 import ast
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,10 @@ from .functions import BOOL, C_TYPES, FLOAT64, INT64, Function, Text, python_cas
 from .inference import Types, infer
 from .source import SCALAR, read
 from .translate import translate
+
+# Numba cannot unload machine code: from this many on, what they keep is worth a word
+MANY = 500
+_used: set[int] = set()  # hashes of the operators that were given types so far
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,7 @@ class Scalar:
         self, name: str, owner: str, values: dict[str, np.dtype[Any]], parameters: tuple[str, ...]
     ) -> Function:
         """The typed function; its result type is what Numba infers for the types as stored."""
+        _count(self)
         types = tuple(values.values())
         try:
             result = infer(self.python, types)
@@ -53,6 +59,21 @@ class Scalar:
             python=python,
             cuda=cuda,
         )
+
+
+def _count(scalar: Scalar) -> None:
+    """Warn once when a process has used MANY different operators of users."""
+    if len(_used) < MANY:
+        _used.add(hash(scalar))
+        if len(_used) >= MANY:
+            warnings.warn(
+                f"this process has used {MANY} different operators made of functions or "
+                "expressions; each keeps 0.5 to 3 MB of machine code until the process ends, as "
+                "Numba cannot unload any. Give a number that changes from call to call as an "
+                "operand (the scalar of apply or select), not inside of the function",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 def from_function(f: Any, owner: str, positions: tuple[bool, ...]) -> Scalar:

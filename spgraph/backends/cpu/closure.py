@@ -128,13 +128,13 @@ def _parts(A: Matrix, threads: int) -> np.ndarray:
     return parts
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def parents_program(semiring: TypedSemiring, has_transpose: bool, iso: bool) -> str:
     """The preamble of kernels/parents.py."""
     return preamble.semiring(semiring, IN=has_transpose, ISO=iso)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def program(semiring: TypedSemiring, sign: int, iso: bool) -> str:
     """The preamble of a closure; `sign` 1: smaller values come first, -1: greater, 0: no order."""
     sizes = {"BUCKETS": BUCKETS if sign else 1, "BLOCK": BLOCK, "ALONE": ALONE, "HEAVY": HEAVY}

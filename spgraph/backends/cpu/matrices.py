@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -214,21 +214,21 @@ def _flagged(A: Matrix, flags: np.ndarray, sizes: np.ndarray) -> Matrix:
 # --- preambles ------------------------------------------------------------------------------------
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _function(stem: str, op: Function, kind: str) -> Any:
     """The kernels of kernels/`stem`.py around op, called as CALLS says."""
     call = f"@njit(error_model='numpy')\ndef f(value, i, j, scalar):\n    return {CALLS[kind]}\n"
     return jit.module(stem, op.define_python("op") + "\n" + call)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _ewise_preamble(op: Function, scalars: bool) -> str:
     """`both`, `only_a`, `only_b`: of one alone, the value cast or, with `scalars`, op with one."""
     alone = ("op(x, y, i, j, i, j)", "op(y, x, i, j, i, j)") if scalars else ("cast(x)", "cast(x)")
     return preamble.function(op) + _calls("op(x, y, i, j, i, j)", *alone)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _accum_preamble(dtype: np.dtype, accum: Function | None) -> str:
     """The union in which an accumulated result is written, in the type of the output."""
     define = preamble.cast("cast", dtype)

@@ -6,7 +6,7 @@ compiles a kernel anew for the types of the arrays it is called with.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ def constants(**values: Any) -> str:
     return "".join(f"{name} = {value!r}\n" for name, value in values.items())
 
 
-@cache
+@lru_cache(maxsize=1024)
 def monoid(add: TypedMonoid) -> str:
     """`add`, IDENTITY, TERMINAL and TERMINAL_VALUE."""
     ends = FIRST if add.any else RUNS_ON if add.terminal is None else VALUE
@@ -42,7 +42,7 @@ def monoid(add: TypedMonoid) -> str:
     )
 
 
-@cache
+@lru_cache(maxsize=1024)
 def semiring(ring: TypedSemiring, **values: Any) -> str:
     """The preamble of a product."""
     return "\n".join(
@@ -50,7 +50,7 @@ def semiring(ring: TypedSemiring, **values: Any) -> str:
     )
 
 
-@cache
+@lru_cache(maxsize=1024)
 def function(op: Function, name: str = "op", **values: Any) -> str:
     """The preamble of a kernel around one operator; `cast` converts to its result type."""
     return "\n".join((constants(**values), op.define_python(name), cast("cast", op.result)))

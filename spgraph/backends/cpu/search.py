@@ -107,7 +107,7 @@ def search(
     return levels, found, rows if trace else None
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def program(semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool) -> str:
     """The preamble of a search."""
     rules = (directions.pull_pays, directions.pull_pays_all)

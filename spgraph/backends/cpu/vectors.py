@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -179,7 +179,7 @@ def other_operands(op: Function, alpha: Any, beta: Any) -> tuple[Any, Any]:
     return alpha, beta
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _ewise(op: Function, union: bool, scalars: bool) -> Any:
     """The kernels of kernels/ewise.py around op; `scalars` stand for operands that are missing."""
     alone = ("op(x, y, i, 0, i, 0)", "op(y, x, i, 0, i, 0)") if scalars else ("cast(x)", "cast(x)")
@@ -190,7 +190,7 @@ def _ewise(op: Function, union: bool, scalars: bool) -> Any:
     return jit.module("ewise", preamble.function(op, UNION=union) + calls)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _function(stem: str, op: Function, kind: str) -> Any:
     """The kernels of kernels/`stem`.py around op, called as CALLS says."""
     call = f"@njit(error_model='numpy')\ndef f(value, index, scalar):\n    return {CALLS[kind]}\n"

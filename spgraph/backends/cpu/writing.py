@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def _write_few(kernels: Any, out: Vector, t: Vector, mask: Mask | None, accumula
     out.become(Vector(out.size, out._values, bits=bits, nvals=nvals))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _preamble(w: np.dtype, t: np.dtype, accum: Function | None) -> str:
     """`combine(w, t)`, the accumulator's result in the type of w, and `cast`."""
     define = preamble.cast("cast", w)

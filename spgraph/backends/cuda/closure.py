@@ -229,7 +229,7 @@ def tight_preamble(A: Matrix, semiring: TypedSemiring) -> str:
     return preamble.semiring(semiring) + types
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _kernel(text: str, device_id: int, shared: int) -> Any:
     kernel = jit.kernel("closure", "closure", text, cooperative=True)
     kernel.max_dynamic_shared_size_bytes = shared

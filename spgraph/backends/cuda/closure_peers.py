@@ -277,7 +277,7 @@ def program(
     return text + preamble.constants(PEERS=peers)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def loaded(text: str, device_id: int, shared: int, dtype: np.dtype) -> Any:
     """The kernel on the current device, run once for nothing: a grid must not wait for peers that
     a driver first has to load, which it may do only when the device is idle.

@@ -81,7 +81,7 @@ def value_preamble(A: Matrix, B: Matrix, multiply: Function) -> str:
     return types + multiply.define_cuda("multiply")
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def is_pair(multiply: Function) -> bool:
     """Whether every product is 1."""
     # a user's operator may carry any name

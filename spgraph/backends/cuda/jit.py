@@ -46,7 +46,7 @@ def kernel(stem: str, name: str, preamble: str, *, cooperative: bool = False) ->
     return _kernel(stem, name, preamble, cooperative, cupy.cuda.runtime.getDevice())
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _module(stem: str, preamble: str, cooperative: bool, device_id: int) -> Any:
     import cupy
 
@@ -55,7 +55,7 @@ def _module(stem: str, preamble: str, cooperative: bool, device_id: int) -> Any:
     )
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _kernel(stem: str, name: str, preamble: str, cooperative: bool, device_id: int) -> Any:
     made = _module(stem, preamble, cooperative, device_id).get_function(name)
     assert (
@@ -81,7 +81,7 @@ def occupancy(kernel: Any, threads: int = BLOCK, shared: int = 0) -> int:
     return _occupancy(kernel, threads, shared, current_device())
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _occupancy(kernel: Any, threads: int, shared: int, device_id: int) -> int:
     from cupy.cuda import driver
 

@@ -86,7 +86,7 @@ def settings_of(
     return Settings(semiring, gathered, constants, restart, NORMS[norm], tol, max_iter)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def program(
     semiring: TypedSemiring, iso: bool, gathered: str, types: tuple[str, str, str, str]
 ) -> str:

@@ -109,7 +109,7 @@ def search(
     return levels, found, move(rows, "cpu") if trace else None
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def program(
     semiring: TypedSemiring | None,
     first: bool,
@@ -140,7 +140,7 @@ def small_frontier(ids: np.dtype, offsets: np.dtype) -> int:
     return 2048 if ids.itemsize == offsets.itemsize == 4 else 1024
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _kernel(text: str, device_id: int, shared: int) -> Any:
     kernel = jit.kernel("search", "search", text, cooperative=True)
     kernel.max_dynamic_shared_size_bytes = shared
