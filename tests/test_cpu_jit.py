@@ -67,4 +67,4 @@ def test_mask_words() -> None:
         )
         assert masks.mask_words(~w.S)[1] == 0xFFFFFFFF
     bitmap = v.to_bitmap()
-    assert masks.mask_words(bitmap.S)[0] is bitmap.bits
+    assert masks.mask_words(bitmap.S)[0] is bitmap._bits
