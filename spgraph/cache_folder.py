@@ -36,16 +36,18 @@ def user_folder() -> pathlib.Path:
     if asked:
         return pathlib.Path(asked)
     if sys.platform == "win32":
-        return pathlib.Path(os.environ.get("LOCALAPPDATA", pathlib.Path.home()), "spgraph", "cache")
-    return pathlib.Path(
-        os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "spgraph"
-    )
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~")
+        return pathlib.Path(base, "spgraph", "cache")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(os.path.join("~", ".cache"))
+    return pathlib.Path(base, "spgraph")
 
 
 def prepare(folder: pathlib.Path) -> tuple[pathlib.Path | None, str]:
     """`folder` with links resolved, made for its owner alone where it is missing; or None and the
     reason not to use it: it cannot be made, or other users could write into it.
     """
+    if folder.parts[:1] == ("~",):
+        return None, "this user has no home folder"
     try:
         folder = pathlib.Path(os.path.realpath(folder))
         there = next(place for place in (folder, *folder.parents) if place.exists())
@@ -58,7 +60,7 @@ def prepare(folder: pathlib.Path) -> tuple[pathlib.Path | None, str]:
             if not folder.is_dir():
                 return None, f"{folder} is not a folder"
             reason = distrust(folder)
-    except (OSError, RuntimeError) as error:  # RuntimeError: this user has no home
+    except OSError as error:
         return None, str(error)
     return (None, reason) if reason else (folder, "")
 
@@ -144,6 +146,39 @@ def _digest(path: pathlib.Path, content: bytes) -> bytes:
     checksum = hashlib.sha256(path.name.encode() + b"\0")
     checksum.update(content)
     return checksum.digest()
+
+
+@functools.cache
+def check_cupy() -> None:
+    """Keep CuPy from a folder of kernels that others could write into or that it cannot use.
+
+    CuPy verifies what it reads; but it runs what lies in any folder, fails where it cannot make its
+    folder (when it is imported) or write into it.
+    """
+    if os.environ.get("CUPY_CACHE_IN_MEMORY") == "1":
+        return
+    given = os.environ.get("CUPY_CACHE_DIR") or os.path.join("~", ".cupy", "kernel_cache")
+    asked = pathlib.Path(os.path.expanduser(given))
+    folder, reason = prepare(asked)
+    if folder is not None:
+        try:
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(1 << 18))  # the size of a large kernel
+            return
+        except OSError as error:
+            reason = f"it cannot be written ({error.strerror})"
+    cupy_in_memory(f"CuPy's kernel cache {asked} is not used: {reason}")
+    if "cupy" not in sys.modules:  # which wants to make the folder when it is imported
+        os.environ["CUPY_CACHE_DIR"] = tempfile.gettempdir()
+
+
+def cupy_in_memory(reason: str) -> None:
+    """Have CuPy keep what it compiles in memory, and say so once."""
+    os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
+    warn(
+        f"{reason}; every process compiles its kernels. Set CUPY_CACHE_DIR to a folder that you "
+        "alone can write into"
+    )
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import stat
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import types
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -17,6 +19,7 @@ import pytest
 
 from spgraph import cache_folder
 from spgraph.backends.cpu import cache, jit
+from spgraph.backends.cuda import jit as cuda_jit
 
 ROOT = pathlib.Path(__file__).parents[1]
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -305,6 +308,76 @@ del module, stats
         assert printed[3:] == [printed[0], "0 1", str(folder / "cpu")]
         assert told.count("RuntimeWarning") == 1 and "cannot be written" in told
         assert list((folder / "cpu").iterdir()) == [path]
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("SPGRAPH_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert cache_folder.prepare(cache_folder.user_folder()) == (
+        None,
+        "this user has no home folder",
+    )
+
+
+# CuPy's folder
+
+
+@pytest.fixture
+def cupy_folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pathlib.Path]:
+    """CuPy's folder of kernels, which CuPy would make; CuPy is not imported yet."""
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "cupy"))
+    monkeypatch.setenv("CUPY_CACHE_IN_MEMORY", "")
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    cache_folder.warn.cache_clear()
+    yield tmp_path / "cupy"
+    cache_folder.warn.cache_clear()
+
+
+def test_cupy_keeps_kernels_in_a_private_folder(cupy_folder: pathlib.Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cache_folder.check_cupy.__wrapped__()
+    assert stat.S_IMODE(cupy_folder.stat().st_mode) == 0o700 and not list(cupy_folder.iterdir())
+    assert os.environ["CUPY_CACHE_IN_MEMORY"] == ""
+    assert os.environ["CUPY_CACHE_DIR"] == str(cupy_folder)
+
+
+@pytest.mark.parametrize("case", ["others write", "cannot be made", "full"])
+def test_cupy_keeps_kernels_in_memory(
+    cupy_folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    if case == "others write":
+        cupy_folder.mkdir()
+        cupy_folder.chmod(0o777)
+    elif case == "cannot be made":
+        cupy_folder.write_text("a file")
+    else:
+
+        def full(**given: str) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with pytest.warns(RuntimeWarning, match="CUPY_CACHE_DIR") as told:
+        for _ in range(2):
+            cache_folder.check_cupy.__wrapped__()
+    assert len(told) == 1 and str(cupy_folder) in str(told[0].message)
+    assert os.environ["CUPY_CACHE_IN_MEMORY"] == "1"
+    assert os.environ["CUPY_CACHE_DIR"] == tempfile.gettempdir(), "importing CuPy makes the folder"
+
+
+def test_a_disk_that_becomes_full_is_no_error_of_cuda(
+    cupy_folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Module:
+        def get_function(self, name: str) -> types.SimpleNamespace:
+            if os.environ["CUPY_CACHE_IN_MEMORY"] != "1":
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return types.SimpleNamespace(kernel=name)
+
+    monkeypatch.setattr(cuda_jit, "_module", lambda *given: Module())
+    with pytest.warns(RuntimeWarning, match="No space left"):
+        assert cuda_jit._kernel.__wrapped__("stem", "name", "", False, 0).kernel == "name"
 
 
 # the claim to compile

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from spgraph import cache_folder
 from spgraph.errors import BackendUnavailable
 
 Array = Any  # numpy.ndarray or cupy.ndarray: the two share no static type
@@ -69,6 +70,7 @@ def device_of(array: Array) -> str:
 @functools.cache
 def import_cupy() -> Any:
     """The cupy module, or BackendUnavailable with what to install."""
+    cache_folder.check_cupy()
     try:
         import cupy
 

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from spgraph import cache_folder
 from spgraph.backends.cuda.sources import OPTIONS, source
 
 BLOCK = 256  # the threads of a block, for all kernels launched by `launch`
@@ -57,7 +58,13 @@ def _module(stem: str, preamble: str, cooperative: bool, device_id: int) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _kernel(stem: str, name: str, preamble: str, cooperative: bool, device_id: int) -> Any:
-    made = _module(stem, preamble, cooperative, device_id).get_function(name)
+    cache_folder.check_cupy()
+    module = _module(stem, preamble, cooperative, device_id)
+    try:
+        made = module.get_function(name)
+    except OSError as error:  # compiled, but the disk has become full
+        cache_folder.cupy_in_memory(f"CuPy cannot keep a compiled kernel ({error})")
+        made = module.get_function(name)
     assert (
         made.kernel is not None
     )  # compiles now: operations must not fail to once they have begun to write
