@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers import Matrix
+from spgraph.containers import Matrix, memory
 from spgraph.containers.arrays import (
     Array,
     array_module,
@@ -199,6 +199,11 @@ def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
     n = _integer("n", n, 0, LARGEST)
     if not 0 <= radius < float("inf"):
         raise ValueError(f"radius: expected a finite number >= 0, got {radius!r}")
+    pairs_expected = int(n * n / 2 * min(1.0, np.pi * radius * radius))
+    memory.require(
+        32 * pairs_expected,
+        f"random_geometric: about {pairs_expected:,} pairs of points: their list",
+    )
     from scipy.spatial import cKDTree  # late: nothing else needs it
 
     random = numbers(_state(seed, EDGES), np.arange(2 * n, dtype=np.uint64))
@@ -235,6 +240,8 @@ def _probabilities(
 def _edge_count(edge_factor: float, n: int) -> int:
     if isinstance(edge_factor, bool) or not 0 <= edge_factor < float("inf"):
         raise ValueError(f"edge_factor: expected a finite number >= 0, got {edge_factor!r}")
+    if edge_factor * n >= 2.0**62:
+        raise ValueError(f"edge_factor: expected fewer than 2**62 edges, got {edge_factor!r} * {n}")
     return round(edge_factor * n)
 
 
@@ -248,12 +255,15 @@ def _state(seed: int, purpose: int) -> int:
 def _drawn(recipe: Recipe, device: str) -> Matrix:
     """The Matrix of all edges of a recipe."""
     kind, parameters, n, count, state, permutation, symmetric, self_loops = recipe
+    size = 2 * count if symmetric else count
+    if device == "cpu":
+        memory.require(8 * size, f"{count:,} edges as they are drawn: their list")
     with on_device(check_device(device)) as xp:
         labels = None
         if permutation is not None:
             # no two numbers are equal, so that every sort gives the same permutation
             labels = xp.argsort(numbers(permutation, xp.arange(n, dtype=np.uint64)))
-        keys = xp.empty(2 * count if symmetric else count, np.int64)
+        keys = xp.empty(size, np.int64)
         draw_edges(keys[:count], kind, parameters, state, labels, self_loops)
         del labels
         return _from_keys(keys, n, symmetric)

@@ -132,6 +132,15 @@ def index_dtype(bound: int) -> np.dtype:
     return np.dtype(np.int32 if bound <= INT32_MAX else np.int64)
 
 
+def check_extent(name: str, extent: Any, least: int = 0) -> int:
+    """A number of positions as an int; ValueError unless it is from `least` to 2^63 - 1."""
+    if isinstance(extent, bool) or not isinstance(extent, int | np.integer) or extent < least:
+        raise ValueError(f"{name}: expected an integer >= {least}, got {extent!r}")
+    if extent > INT64_MAX:
+        raise ValueError(f"{name}: expected an integer below 2**63, got {extent}")
+    return int(extent)
+
+
 def words(size: int) -> int:
     """How many 32-bit words hold `size` bits."""
     return (size + 31) // 32

@@ -14,6 +14,7 @@ from spgraph.containers.arrays import (
     Array,
     array_module,
     check_device,
+    check_extent,
     count_bits,
     device_of,
     index_dtype,
@@ -99,8 +100,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         """A matrix without entries."""
         if not isinstance(device, str):  # spread over several devices
             return device.empty_matrix(nrows, ncols, dtype)
-        if nrows < 0 or ncols < 0:
-            raise ValueError(f"nrows, ncols: expected integers >= 0, got {nrows}, {ncols}")
+        nrows, ncols = check_extent("nrows", nrows), check_extent("ncols", ncols)
         kind = index_dtype(max(nrows, ncols))
         with on_device(check_device(device)) as xp:
             parts = (
@@ -121,7 +121,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         """
         if not isinstance(columns.device, str):
             return columns.device.from_columns(columns, ncols=ncols)
-        n = columns.size
+        n, ncols = columns.size, check_extent("ncols", ncols)
         with on_device(columns.device) as xp:
             indptr = xp.arange(n + 1, dtype=index_dtype(n))
             indices = columns._values.astype(index_dtype(max(n, ncols)))

@@ -12,6 +12,7 @@ from spgraph.containers.arrays import (
     Array,
     array_module,
     check_device,
+    check_extent,
     count_bits,
     device_of,
     index_dtype,
@@ -72,8 +73,7 @@ class Vector(VectorValues, VectorSugar):
         """A vector of `size` positions without entries."""
         if not isinstance(device, str):  # spread over several devices
             return device.empty(size, dtype)
-        if size < 0:
-            raise ValueError(f"size: expected an integer >= 0, got {size}")
+        size = check_extent("size", size)
         with on_device(check_device(device)) as xp:
             values, indices = xp.empty(0, value_dtype(dtype)), xp.empty(0, index_dtype(size))
         return cls(size, values, indices=indices)
@@ -101,8 +101,7 @@ class Vector(VectorValues, VectorSugar):
         """
         if not isinstance(device, str):
             return device.filled(value, size=size, dtype=dtype)
-        if size < 0:
-            raise ValueError(f"size: expected an integer >= 0, got {size}")
+        size = check_extent("size", size)
         kind = value_dtype(np.asarray(value).dtype if dtype is None else dtype)
         with on_device(check_device(device)) as xp:
             return cls(size, xp.full(size, value, kind))
@@ -117,8 +116,7 @@ class Vector(VectorValues, VectorSugar):
         """
         if not isinstance(device, str):
             return device.arange(size, dtype=dtype)
-        if size < 0:
-            raise ValueError(f"size: expected an integer >= 0, got {size}")
+        size = check_extent("size", size)
         kind = index_dtype(size) if dtype is None else value_dtype(dtype)
         with on_device(check_device(device)) as xp:
             return cls(size, xp.arange(size, dtype=kind))
