@@ -13,15 +13,21 @@ from spgraph.containers.arrays import (
     Array,
     array_module,
     check_device,
+    check_extent,
     device_of,
     index_dtype,
     is_cuda,
     move,
 )
+from spgraph.containers.display import size_of
 from spgraph.containers.vector import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.operations.reductions import reduce_segments
 from spgraph.semirings import BinaryOp, Monoid
+
+# row pointers that take more bytes than this, and so many times those of the entries, are not made
+# unasked
+LARGE, MUCH = 1 << 30, 64
 
 
 def build_vector(
@@ -51,15 +57,18 @@ def build_matrix(
     dup_op: Any,
     symmetric: bool | None,
     device: str | None,
-) -> Matrix:
+    compact: bool | None,
+) -> Matrix | tuple[Matrix, Array]:
     """See `Matrix.from_coo`."""
     _check_dup_op(dup_op)
+    check_compact("from_coo", compact)
     rows = _ids("rows", rows, device)
     columns = _ids("columns", columns, device_of(rows) if device is None else device)
     if rows.size != columns.size:
         raise DimensionMismatch(
             f"columns: expected {rows.size} indices, one for each of rows, got {columns.size}"
         )
+    square = nrows is None or ncols is None or nrows == ncols
     shape = _extent("nrows", "rows", rows, nrows), _extent("ncols", "columns", columns, ncols)
     if symmetric:  # square: an extent that was not given follows the other
         shape = max(shape) if nrows is None else shape[0], max(shape) if ncols is None else shape[1]
@@ -67,15 +76,25 @@ def build_matrix(
             raise DimensionMismatch(
                 f"symmetric: expected a square matrix, got {shape[0]} x {shape[1]}"
             )
+    ids = None
+    if compact:
+        if not square:
+            raise DimensionMismatch(
+                f"from_coo: compact: expected a square matrix, got {nrows} x {ncols}"
+            )
+        ids, rows, columns = relabelled(rows, columns)
+        shape = ids.size, ids.size
     nrows, ncols = shape
     if nrows * ncols > 2**63:
         raise ValueError(
             "nrows * ncols: expected at most 2**63 to build from coordinates, "
-            f"got {nrows} x {ncols}"
+            f"got {nrows} x {ncols}; compact=True numbers those that have entries 0, 1, ..."
         )
     iso = np.ndim(values) == 0 and dup_op is None
     values = _values(values, rows, dtype)
     xp = array_module(rows)
+    entries = rows.nbytes + columns.nbytes + (0 if iso else values.nbytes)
+    check_row_pointers("from_coo", nrows, rows.size, entries, compact, square=square)
 
     keys = rows.astype(np.int64) * ncols
     keys += columns.astype(np.int64, copy=False)
@@ -104,7 +123,7 @@ def build_matrix(
     xp.cumsum(xp.bincount(row_of, minlength=nrows), out=indptr[1:])
     row_of *= ncols
     keys -= row_of
-    return Matrix(
+    A = Matrix(
         nrows,
         ncols,
         indptr,
@@ -113,6 +132,44 @@ def build_matrix(
         iso=iso,
         symmetric=symmetric,
     )
+    return A if ids is None else (A, ids)
+
+
+def check_compact(name: str, compact: Any) -> None:
+    """ValueError for what is no answer to whether the vertices are to be numbered anew."""
+    if compact is not None and not isinstance(compact, bool):
+        raise ValueError(f"{name}: compact: expected True, False or None, got {compact!r}")
+
+
+def check_row_pointers(
+    name: str, nrows: int, nvals: int, entries: int, compact: bool | None, *, square: bool
+) -> None:
+    """MemoryError where the row pointers of a Matrix would be large, and large beside the `entries`
+    bytes of the ids and values it is made from: a few ids far apart, or a number that is no id.
+    """
+    nbytes = (nrows + 1) * index_dtype(nvals).itemsize
+    if compact is not None or nbytes <= LARGE or nbytes <= MUCH * entries:
+        return
+    remedy = "compact=False makes them all the same"
+    if square:
+        remedy = (
+            "compact=True numbers the vertices that have entries 0, 1, ... and returns their ids "
+            f"beside the Matrix; {remedy}"
+        )
+    raise MemoryError(
+        f"{name}: the row pointers of {nrows:,} rows take {size_of(nbytes)}, the ids and values of "
+        f"{nvals:,} entries {size_of(entries)}; {remedy}"
+    )
+
+
+def relabelled(rows: Array, columns: Array) -> tuple[Array, Array, Array]:
+    """(ids, rows, columns): the ids that occur, int64 and ascending, and the place among them of
+    each row and column.
+    """
+    xp = array_module(rows)
+    both = xp.concatenate([rows.astype(np.int64), columns.astype(np.int64)])
+    ids, places = xp.unique(both, return_inverse=True)
+    return ids, places[: rows.size], places[rows.size :]
 
 
 def _check_dup_op(dup_op: Any) -> None:
@@ -145,11 +202,10 @@ def _extent(name: str, of: str, ids: Array, extent: int | None) -> int:
         raise IndexOutOfBound(f"{of}: expected indices below 2**63 - 1, got {largest}")
     if extent is None:
         return largest + 1
-    if isinstance(extent, bool) or not isinstance(extent, int | np.integer) or extent < 0:
-        raise ValueError(f"{name}: expected an integer >= 0, got {extent!r}")
+    extent = check_extent(name, extent)
     if largest >= extent:
         raise IndexOutOfBound(f"{of}: expected indices below {name} = {extent}, got {largest}")
-    return int(extent)
+    return extent
 
 
 def _values(values: Any, ids: Array, dtype: Any) -> Array:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
+from spgraph.containers import memory
 from spgraph.errors import FormatError
 from spgraph.io import files, read, source, write
 
@@ -28,7 +29,24 @@ BAD_TEXTS = [
     ("g.el", "", None, "at least one edge"),
     ("g.txt", "# only\n% comments\n\n", None, "at least one edge"),
     ("g.el", "0 1\n1 x\n", 2, "integer vertex id, got 'x'"),
-    ("g.csv", "source,target\n0,1\n", 1, "got 'source' .*comment begins with # or %"),
+    ("g.csv", "source,1\n0,1\n", 1, "got 'source' .*comment begins with # or %"),
+    ("g.csv", "1,target\n0,1\n", 1, "got 'target'"),
+    ("g.csv", "1.0,2.0\n0,1\n", 1, "got '1.0'"),
+    ("g.csv", "nan,inf\n0,1\n", 1, "got 'nan'"),
+    ("g.csv", ",source,target\n0,1,2\n", 1, "nothing in ',source,target'"),
+    ("g.csv", "source,target\nfrom,to\n0,1\n", 2, "got 'from'"),
+    ("g.csv", "# c\n\nsource,target\n0,1\nfrom,to\n", 5, "got 'from'"),
+    ("g.csv", "source,target\n", None, "at least one edge"),
+    ("g.csv", "source;target\n0;1\n", 1, "columns|vertex id"),
+    ("g.el", "0 1\r1 2\r2 0\r", 1, "a carriage return within one; convert the ends"),
+    ("g.el", "0 1\n1 2\r2 0\n", 2, "a carriage return within one"),
+    ("g.el", "0 1\r\n1 2\r\r\n2 0\r\n", 2, "a carriage return within one"),
+    ("g.el", "0 1\n# a\rb\n1 2\n", 2, "a carriage return within one"),
+    ("g.el", "# c\r0 1\r", 1, "a carriage return within one"),
+    ("g.gr", "p sp 3 2\ra 1 2 3\ra 2 3 4\r", 1, "a carriage return within one"),
+    ("g.gr", "p sp 3 2\na 1 2 3\ra 2 3 4\n", 2, "a carriage return within one"),
+    ("g.mtx", PATTERN + "3 3 2\n1 2\r2 3\n", 3, "a carriage return within one"),
+    ("g.mtx", PATTERN.replace("\n", "\r") + "3 3 1\r1 2\r", 1, "a carriage return within one"),
     ("g.el", "0 1\n\n# c\n1 2.0\n", 4, "integer vertex id, got '2.0'"),
     ("g.el", "0 1\n1e3 2\n", 2, "got '1e3'"),
     ("g.el", "0 1\n0x10 2\n", 2, "got '0x10'"),
@@ -101,6 +119,16 @@ BAD_TEXTS = [
     ("g.mtx", PATTERN + "3 3 1\n1 2 7\n", 3, "expected 2 columns.*got 3"),
     ("g.mtx", INTEGER + "3 3 1\n1 2 7.5\n", 3, "an integer as the value, got '7.5'"),
     ("g.mtx", INTEGER + "3 3 1\n1 2 7x\n", 3, "got '7x'"),
+    ("g.mtx", INTEGER + "3 3 1\n1 2 inf\n", 3, "an integer as the value, got 'inf'"),
+    ("g.mtx", INTEGER + "3 3 2\n1 2 1\n1 3 nan\n", 4, "an integer as the value, got 'nan'"),
+    ("g.gr", "p sp 3 1\na 1 2 inf\n", 2, "an integer as the value, got 'inf'"),
+    ("g.mtx", INTEGER + f"3 3 2\n1 2 {2**63 - 1}\n1 2 1\n", None, "sum up to 9223372036854775808"),
+    (
+        "g.mtx",
+        MM.format("integer", "skew-symmetric") + f"3 3 1\n2 1 {-(2**63)}\n",
+        None,
+        "has no negative",
+    ),
     ("g.mtx", REAL + "3 3 1\n1 2 7x\n", 3, "a number as the value, got '7x'"),
     ("g.mtx", REAL + "3 3 1\n1 2\n", 3, "expected 3 columns.*got 2"),
     ("g.mtx", MM.format("unsigned-integer", "general") + "3 3 1\n1 2 -1\n", 3, "not fit uint64"),
@@ -128,6 +156,59 @@ def test_bad_line_far_into_a_file(tmp_path: Path) -> None:
     path.write_text("\n".join(lines))
     with pytest.raises(FormatError, match=r"g\.el, line 123456: expected 2 columns"):
         read(path)
+
+
+# 2 MB of each, which took minutes where something looked at a byte more often than a few times
+LONG = {
+    "comments.mtx": PATTERN + "%\n" * 1_000_000 + "3 3 1\n1 2\n",
+    "inner.mtx": PATTERN + "3 3 1\n" + "% c\n" * 500_000 + "1 2\n",
+    "comments.el": "#\n" * 1_000_000 + "0 1\n" + "%\n" * 100_000,
+    "empty.el": "\n" * 2_000_000 + "0 1\n",
+    "comments.gr": "c\n" * 1_000_000 + "p sp 3 1\n" + "c c\n" * 100_000 + "a 1 2 3\n",
+    "blanks.csv": "0 1\n0" + " " * 1_000_000 + "1\n",
+    "zeros.el": "0 1\n0 " + "0" * 1_000_000 + "1\n",
+    "digits.wel": "0 1 2.5\n0 2 " + "1" * 1_000_000 + ".5\n",
+}
+LONG_BAD = {
+    "blanks.csv": "0,1\n0" + " " * 1_000_000 + "1 x\n",
+    "tabs.gr": "p sp 3 1\na 1" + " \t" * 500_000 + "2 x\n",
+    "digits.wel": "0 1 2\n0 2 " + "1" * 1_000_000 + ".5x\n",
+    "points.wel": "0 1 2\n0 2 " + "1." * 500_000 + "\n",
+    "minus.el": "0 1\n0 " + "-" * 1_000_000 + "1\n",
+    "hashes.mtx": PATTERN + "3 3 1\n1 2" + " %" * 500_000 + "\n",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_megabytes_that_say_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(LONG[name])
+    A = read(tmp_path / name)
+    assert A.indices[0] == 1 and A.nvals == (2 if name == "digits.wel" else 1)
+
+
+@pytest.mark.parametrize("name", LONG_BAD)
+def test_megabytes_on_a_bad_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(LONG_BAD[name])
+    with pytest.raises(FormatError, match="line [23]: "):
+        read(tmp_path / name)
+
+
+def test_edges_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few bytes unpack to as many edges as one likes: reading ends before memory does."""
+    monkeypatch.setattr(source, "BLOCK", 1 << 16)
+    path = tmp_path / "g.el.xz"
+    path.write_bytes(lzma.compress(b"0 1\n" * 1_000_000))
+    assert path.stat().st_size < 2000
+    assert read(path).nvals == 1
+    monkeypatch.setattr(memory, "available", lambda: 1 << 20)
+    with pytest.raises(
+        MemoryError, match=r"g\.el\.xz, line \d+: putting together .* of memory, 1\.0 MB"
+    ):
+        read(path)
+    packed = tmp_path / "g.npz.xz"
+    packed.write_bytes(lzma.compress(b"PK" + bytes(5 << 20)))
+    with pytest.raises(MemoryError, match=r"g\.npz\.xz: its content takes more than"):
+        read(packed)
 
 
 def test_one_endless_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

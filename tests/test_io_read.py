@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spgraph.containers import Matrix
+from spgraph.errors import FormatError
 from spgraph.io import edge_list, read, source
 
 
@@ -84,6 +85,59 @@ def test_edge_list(file: Make, suffix: str) -> None:
 )
 def test_edge_list_spellings(file: Make, text: str) -> None:
     assert entries(read(file("g.txt", text))) == PATH
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "source,target",
+        '"source","target"',
+        "# c\n\nsource,target",
+        "Source Target",
+        "u\tv\tweight",
+        " from , to # names\r",
+        "id_1,id_2,w,t",
+    ],
+)
+def test_names_of_columns_are_skipped(file: Make, head: str) -> None:
+    assert entries(read(file("g.csv", f"{head}\n0,1\n1,2\n2,0\n"))) == PATH
+    A = read(file("g.csv", f"{head}\n0 1 5\n1 2 2.5\n"))
+    assert A.dtype == np.float64 and entries(A) == {(0, 1): 5.0, (1, 2): 2.5}
+
+
+def test_dtype(file: Make) -> None:
+    integers = HEAD.format("integer", "general") + "3 3 2\n1 2 inf\n2 3 -7\n"
+    A = read(file("g.mtx", integers), dtype="float64")
+    assert A.dtype == np.float64 and entries(A) == {(0, 1): np.inf, (1, 2): -7.0}
+    A = read(file("g.gr", "p sp 3 2\na 1 2 3\na 2 3 .5\n"), dtype=np.float32)
+    assert A.dtype == np.float32 and entries(A) == {(0, 1): 3.0, (1, 2): 0.5}
+    reals = file("r.mtx", HEAD.format("real", "general") + "3 3 2\n1 2 1e2\n2 3 -7.0\n")
+    A = read(reals, dtype="int8")
+    assert A.dtype == np.int8 and entries(A) == {(0, 1): 100, (1, 2): -7}
+    A = read(file("g.wel", f"0 1 {2**64 - 1}\n"), dtype="uint64")
+    assert A.dtype == np.uint64 and entries(A) == {(0, 1): 2**64 - 1}
+    A = read(file("g.el", "0 1\n"), dtype="int32", symmetric=True)
+    assert A.iso and A.dtype == np.int32 and entries(A) == {(0, 1): 1, (1, 0): 1}
+    skew = HEAD.format("integer", "skew-symmetric") + "2 2 1\n2 1 5\n"
+    assert entries(read(file("s.mtx", skew), dtype="float32")) == {(1, 0): 5.0, (0, 1): -5.0}
+    for dtype in ("uint8", "bool", "uint64"):
+        with pytest.raises(FormatError, match=rf"r\.mtx: .*{dtype} holds, got -7|100"):
+            read(reals, dtype=dtype)
+    for value, dtype in (("300", "int8"), ("0.5", "int64"), ("nan", "int64"), ("1e300", "float32")):
+        for name in ("v.wel", "v.wel.gz"):
+            pack = gzip.compress if name.endswith("gz") else bytes
+            with pytest.raises(FormatError, match=rf"{name}: .*{dtype}"):
+                read(file(name, pack(f"0 1 {value}\n".encode())), dtype=dtype)
+    with pytest.raises(TypeError, match="dtype"):
+        read(reals, dtype="complex128")
+
+
+def test_a_symmetric_file_is_symmetric_to_the_last_bit(file: Make) -> None:
+    """Entries of one position, some above and some below the diagonal, in orders that matter."""
+    parts = ["3 1 1e16", "1 3 1.0", "3 1 -1e16", "1 3 0.3", "3 1 0.1", "1 3 1e-3"]
+    text = HEAD.format("real", "symmetric") + f"3 3 {len(parts)}\n" + "\n".join(parts) + "\n"
+    A = read(file("g.mtx", text))
+    assert A.symmetric and A.values[0] == A.values[1] and A.nvals == 2
 
 
 def test_edge_list_weights(file: Make) -> None:

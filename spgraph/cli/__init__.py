@@ -74,7 +74,7 @@ def cli() -> None:
     """Graphs as sparse matrices: generate them, look at them, run every algorithm of spgraph.
 
     FILE is a graph: Matrix Market .mtx, DIMACS or PACE .gr, an edge list (.txt .el .wel .edges .csv
-    .tsv), .npz; each also compressed (.gz .bz2 .xz .zst).
+    .tsv), .npz; each also compressed (.gz .bz2 .xz .zst); - is standard input, in any of these.
 
     -o writes scores, distances and labels as a row for each vertex (.csv, .tsv) or as .npz: what
     spgraph.load reads, or, where there are several for each vertex, arrays by their names and

@@ -65,6 +65,7 @@ def read(
     partition: str | None = None,
 ) -> Graph:
     start = time.perf_counter()
+    file = Path("/dev/stdin") if str(file) == "-" else file
     with terminal.progress(f"reading {file}"):
         A = placement.read(file, symmetric, base, gpus, blocks, partition)
     return Graph(A, file, time.perf_counter() - start)

@@ -166,7 +166,8 @@ class MatrixSugar(Sugar):
         dup_op: Any = None,
         symmetric: bool | None = None,
         device: Any = None,
-    ) -> Matrix:
+        compact: bool | None = None,
+    ) -> Any:
         """The Matrix with values[k] at (rows[k], columns[k]); a scalar `values` makes an iso
         Matrix.
 
@@ -175,9 +176,17 @@ class MatrixSugar(Sugar):
         except under a scalar, where they change nothing. `symmetric=True` is the caller's word that
         the entries are symmetric: it is not checked, and nothing is mirrored.
 
+        `compact=True` is for ids far apart: the vertices that occur, as a row or a column, are
+        numbered 0, 1, ... by ascending id, and (Matrix, ids) is returned, ids[v] being the id of
+        vertex v. By default (None) a MemoryError is raised where the row pointers would take over 1
+        GiB and over 64 times the bytes of the ids and values; False allocates them.
+
         >>> import spgraph as sg
         >>> sg.Matrix.from_coo([0, 1], [1, 0], [3, 4]).to_scipy().toarray().tolist()
         [[0, 3], [4, 0]]
+        >>> A, ids = sg.Matrix.from_coo([7, 10**12], [10**12, 9], compact=True)
+        >>> A.shape, ids.tolist()
+        ((3, 3), [7, 9, 1000000000000])
         """
         if device is not None and not isinstance(device, str):  # spread over several devices
             return device.matrix_from_coo(
@@ -189,6 +198,7 @@ class MatrixSugar(Sugar):
                 dtype=dtype,
                 dup_op=dup_op,
                 symmetric=symmetric,
+                compact=compact,
             )
         from spgraph.build import build_matrix
 
@@ -202,6 +212,7 @@ class MatrixSugar(Sugar):
             dup_op=dup_op,
             symmetric=symmetric,
             device=device,
+            compact=compact,
         )
 
     def distribute(

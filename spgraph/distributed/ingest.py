@@ -16,14 +16,17 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import scipy.sparse
 
+from spgraph.containers import memory
 from spgraph.containers.arrays import Array, array_module, index_dtype, is_cuda, move
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.partition import Partition
 from spgraph.errors import CommunicationError
+from spgraph.io.coordinates import combined
 
 SORTED = 1 << 22  # entries sorted at once on a CPU ...
 SORTED_CUDA = 1 << 24  # ... and on a GPU, where that takes half a GiB beside the block
 COUNTS = 1 << 20  # counts summed at once
+UNASKED = 1 << 27  # rows that are counted without a question
 
 LOW, HIGH = np.uint64(0xFFFFFFFF), np.uint64(32)
 
@@ -77,23 +80,47 @@ def mirrored(pieces: Pieces) -> Pieces:
     return both
 
 
-def row_counts(pieces: Pieces, size: int | None, communicator: Communicator) -> np.ndarray:
+def lower(pieces: Pieces) -> Pieces:
+    """The pieces, with each entry below the diagonal or on it."""
+
+    def swapped(p: int) -> Iterator[Piece]:
+        for keys, values in pieces(p):
+            yield Piece(np.maximum(keys, keys << HIGH | keys >> HIGH), values)
+
+    return swapped
+
+
+def row_counts(
+    pieces: Pieces,
+    size: int | None,
+    communicator: Communicator,
+    check: Callable[[int, int], None] | None = None,
+) -> np.ndarray:
     """How many entries each row has, repeated ones included: int64, the same in every process.
 
-    `size` is the number of rows; None: as many as the largest id, of a row or a column, says.
+    `size` is the number of rows; None: as many as the largest id, of a row or a column, says. Then
+    check(rows, entries) is asked before counts are made for more than UNASKED rows.
     """
     counts = np.zeros(size or 0, np.int64)
-    top = 0
+    top = entries = 0
     for some in rounds(pieces, communicator):
         for keys, _ in some:
+            entries += keys.size
             rows = (keys >> HIGH).astype(np.int64)
             if size is None and keys.size:
                 top = max(top, 1 + int(rows.max()), 1 + int((keys & LOW).max()))
+                if top > UNASKED:
+                    continue  # only what there is, this time
                 if top > counts.size:  # by at least a quarter, so that growing stays cheap
                     counts.resize(max(top, counts.size + counts.size // 4), refcheck=False)
             np.add.at(counts, rows, 1)
     if size is None:
         size = int(communicator.agree(np.array([top]), "max")[0])
+        if size > UNASKED:
+            entries = int(communicator.agree(np.array([entries]), "sum")[0])
+            if check is not None:
+                check(size, entries)
+            return row_counts(pieces, size, communicator)
         counts.resize(size, refcheck=False)
     for first in range(0, size, COUNTS):
         part = slice(first, first + COUNTS)
@@ -116,11 +143,16 @@ def build(
     `duplicates`, 'min' or 'plus'.
     """
     kind = index_dtype(partition.size)
-    slots = []
-    for p in communicator.local:
-        rows = partition.slice(p)
-        own = counts[rows] if partition.ids is None else counts[partition.ids[rows]]
-        slots.append(Slots(own, kind, dtype))
+
+    def begin() -> list[Slots]:
+        made = []
+        for p in communicator.local:
+            rows = partition.slice(p)
+            own = counts[rows] if partition.ids is None else counts[partition.ids[rows]]
+            made.append(Slots(own, kind, dtype))
+        return made
+
+    slots = together(begin, communicator)[0]
     none = Piece(np.empty(0, np.uint64), None if dtype is None else np.empty(0, dtype))
     for some in rounds(pieces, communicator):
         some += [none] * (len(slots) - len(some))
@@ -128,10 +160,14 @@ def build(
         for slot, p, parts in zip(slots, communicator.local, routed, strict=True):
             for part in parts:
                 slot.place(part, int(partition.offsets[p]))
-    done = []
-    while slots:  # one after the other, each freed as soon as it is compact
-        done.append(slots.pop(0).rows(duplicates))
-    return done
+
+    def finish() -> list[Rows]:
+        done = []
+        while slots:  # one after the other, each freed as soon as it is compact
+            done.append(slots.pop(0).rows(duplicates))
+        return done
+
+    return together(finish, communicator)[0]
 
 
 def rounds(pieces: Pieces, communicator: Communicator) -> Iterator[list[Piece]]:
@@ -216,6 +252,8 @@ class Slots:
         # offsets[r + 1] is the next free slot of row r: in the end, where it ends
         self.offsets = starts_of(counts)
         total = int(counts.sum())
+        each = kind.itemsize + (0 if dtype is None else np.dtype(dtype).itemsize)
+        memory.require(total * each, f"a block of {total:,} entries")
         self.indices = np.empty(total, kind)
         self.values = None if dtype is None else np.empty(total, dtype)
 
@@ -292,7 +330,7 @@ def _merged(
         return indices, values, first
     begins = np.flatnonzero(fresh)
     if values is not None:
-        values = (np.fmin if duplicates == "min" else np.add).reduceat(values, begins)
+        values = combined(values, begins, duplicates)
     return indices[begins], values, np.searchsorted(begins, first)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from spgraph.backends.cuda.peers import PeerBuffers
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import Array, index_dtype, on_device
+from spgraph.containers.arrays import Array, check_extent, index_dtype, on_device
 from spgraph.containers.vector import check_position, value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.partition import Partition
@@ -194,6 +194,7 @@ class Placement:
         """A Matrix without entries."""
         from spgraph.distributed.matrix import DistributedMatrix
 
+        nrows, ncols = check_extent("nrows", nrows), check_extent("ncols", ncols)
         blocks = [
             Matrix.empty(self.partition(nrows).sizes[p], ncols, dtype, device=device)
             for p, device in zip(self.local, self.devices, strict=True)
@@ -201,8 +202,9 @@ class Placement:
         return DistributedMatrix(nrows, ncols, blocks, self)
 
     def matrix_from_coo(self, rows: Any, columns: Any, values: Any = True, **options: Any) -> Any:
-        """The Matrix of entries that every process gives, all of them."""
-        return self.take(Matrix.from_coo(_host(rows), _host(columns), _host(values), **options))
+        """The Matrix of entries that every process gives, all of them; see `Matrix.from_coo`."""
+        made: Any = Matrix.from_coo(_host(rows), _host(columns), _host(values), **options)
+        return (self.take(made[0]), made[1]) if options.get("compact") else self.take(made)
 
     def take(self, container: Vector | Matrix) -> Any:
         """A container of one device, which every process has, spread over the blocks."""
@@ -214,8 +216,7 @@ class Placement:
         return DistributedMatrix.spread(container, self)
 
     def _vector(self, size: int, make: Callable[[int, int], Vector]) -> Vector:
-        if size < 0:
-            raise ValueError(f"size: expected an integer >= 0, got {size}")
+        size = check_extent("size", size)
         from spgraph.distributed.vector import DistributedVector
 
         return DistributedVector(size, self._blocks(size, make), self)

@@ -9,6 +9,9 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from spgraph.build import check_row_pointers
+from spgraph.containers.arrays import index_dtype, move
+from spgraph.containers.vector import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.ingest import (
     Piece,
@@ -16,6 +19,7 @@ from spgraph.distributed.ingest import (
     Rows,
     build,
     keys_of,
+    lower,
     mirrored,
     row_counts,
     together,
@@ -23,7 +27,8 @@ from spgraph.distributed.ingest import (
 from spgraph.distributed.partition import Partition, partition_by_counts
 from spgraph.errors import DimensionMismatch, FormatError
 from spgraph.io import dimacs, edge_list, matrix_market
-from spgraph.io.files import check_arguments, check_direction
+from spgraph.io.coordinates import converted_exactly
+from spgraph.io.files import check_arguments, check_direction, is_pipe
 from spgraph.io.source import LONGEST_LINE, Source
 from spgraph.io.table import Layout, read_block
 
@@ -32,11 +37,14 @@ ENTRIES = 1 << 20  # entries of a block sent at once
 
 
 class Spread(NamedTuple):
-    """A graph in blocks: `rows` are those of this process, on the CPU."""
+    """A graph in blocks: `rows` are those of this process, on the CPU; `ids` those of the vertices
+    where they are numbered anew.
+    """
 
     partition: Partition
     rows: list[Rows]
     symmetric: bool | None
+    ids: np.ndarray | None = None
 
 
 def read_blocks(
@@ -46,39 +54,60 @@ def read_blocks(
     *,
     symmetric: bool | None = None,
     base: int | None = None,
+    dtype: Any = None,
+    compact: bool | None = None,
 ) -> Spread | None:
     """The graph that `spgraph.read` makes of the same arguments, in blocks; None for a file that is
-    no list of entries (.npz, or a dense array in Matrix Market), which has to be read whole.
+    no list of entries (.npz, or a dense array in Matrix Market) or that can be read once only (a
+    pipe), which has to be read whole.
 
     The file is read twice: once to count the entries of each row, so that `how` ('edges', 'random',
     an array, a Partition) can divide the rows and no process holds more than its share, then to
-    send each entry to its row. Every process parses its part of the text, which all of them must
-    be able to open; a compressed file is decompressed by each of them.
+    send each entry to its row; with `compact` once more before, to find the ids, which every
+    process keeps. Every process parses its part of the text, which all of them must be able to
+    open; a compressed file is decompressed by each of them.
 
     Every process calls it with the same arguments. Raises what `spgraph.read` raises, in the
     process that meets it; in the others CommunicationError. DimensionMismatch for a matrix that is
     not square, which has no vertices to divide.
     """
+    kind = None if dtype is None else value_dtype(dtype)
 
-    (text,), _ = together(lambda: [Text(path, symmetric, base, communicator)], communicator)
+    def begin() -> list[Text]:
+        return [Text(path, symmetric, base, kind, compact, communicator)]
+
+    (text,), _ = together(begin, communicator)
     layout = text.layout
     if layout is None:
         return None
-    pieces = mirrored(text.pieces) if layout.undirected else text.pieces
+    if compact:
+        text.find_ids(communicator)
     both = bool(symmetric) and not layout.undirected
+    # values of one direction are summed first, then the lesser of both directions counts
     twice = both and layout.duplicates == "plus" and bool(layout.form.values)
-    if both and not twice:
-        pieces = mirrored(pieces)
-    counts = row_counts(pieces, layout.nrows, communicator)
+    pieces = text.pieces if twice or not (both or layout.undirected) else mirrored(text.pieces)
+    size = text.check_size(mirrored=pieces is not text.pieces)
+    counts = row_counts(pieces, size, communicator, text.check_rows)
     text.settle(communicator)
     partition = partition_by_counts(counts, communicator.blocks, how)
-    dtype = np.dtype(text.types[0]) if text.types else None
-    rows = build(pieces, counts, partition, communicator, dtype=dtype, duplicates=layout.duplicates)
-    if twice:  # values of one direction are summed, then the lesser of both directions counts
+    values = np.dtype(text.types[0]) if text.types else None
+    rows = build(
+        pieces, counts, partition, communicator, dtype=values, duplicates=layout.duplicates
+    )
+    if layout.undirected and layout.duplicates == "plus" and values is not None:
+        kept = np.array([sum(row.indices.size for row in rows)])
+        if int(communicator.agree(kept, "sum")[0]) < counts.sum():
+            # sums depend on their order: they are made once, below the diagonal, then mirrored
+            twice, pieces = True, lower(text.pieces)
+            counts = row_counts(pieces, partition.size, communicator)
+            rows = build(pieces, counts, partition, communicator, dtype=values, duplicates="plus")
+    if twice:
         pieces = mirrored(_entries(rows, partition, communicator))
         counts = row_counts(pieces, partition.size, communicator)
-        rows = build(pieces, counts, partition, communicator, dtype=dtype)
-    return Spread(partition, rows, True if layout.undirected or both else None)
+        rows = build(pieces, counts, partition, communicator, dtype=values)
+    if kind is not None:
+        rows = together(lambda: [text.typed(own) for own in rows], communicator)[0]
+    return Spread(partition, rows, True if layout.undirected or both else None, text.ids)
 
 
 class Text:
@@ -89,23 +118,28 @@ class Text:
         path: str | os.PathLike[str],
         symmetric: bool | None,
         base: int | None,
+        dtype: np.dtype | None,
+        compact: bool | None,
         communicator: Communicator,
     ) -> None:
-        self.name, self.suffix, self.compression = check_arguments(path, symmetric, base)
-        self.base = base
+        arguments = check_arguments(path, symmetric, base, compact)
+        self.name, self.suffix, self.compression = arguments
+        self.base, self.dtype, self.compact = base, dtype, compact
+        self.ids: np.ndarray | None = None  # of the vertices that have edges, if compact
         self.layout: Layout | None = None  # None: it is no list of entries
         self.types: tuple[str, ...] = ()
         self.rank, self.processes = communicator.rank, communicator.processes
         self.sender = communicator.local[0]  # the block in whose name this process sends
         self.seen = 0
         self.reals = False  # among the values seen
-        if self.suffix == ".npz":
+        if self.suffix == ".npz" or is_pipe(self.name):
             return
         with Source(self.name, self.compression) as source:
             layout = self._header(source)
             self.offset = source.offset
         if layout is None:
             return
+        layout = layout.read_as(dtype)
         self.layout, self.types = layout, layout.form.values
         if layout.nrows != layout.ncols:
             raise DimensionMismatch(
@@ -123,6 +157,8 @@ class Text:
         for rows, columns, *values in self._tables(layout):
             self.seen += rows.size
             rows, columns = rows - layout.form.low, columns - layout.form.low
+            if self.ids is not None:
+                rows, columns = self.ids.searchsorted(rows), self.ids.searchsorted(columns)
             found = values[0] if values else None
             if found is not None:
                 self.reals = self.reals or found.dtype == np.float64
@@ -130,7 +166,61 @@ class Text:
             yield Piece(keys_of(rows, columns), found)
             if layout.skew and found is not None:
                 matrix_market.refuse_diagonal(self.name, rows, columns)
-                yield Piece(keys_of(columns, rows), -found)
+                yield Piece(keys_of(columns, rows), matrix_market.negative(self.name, found))
+
+    def find_ids(self, communicator: Communicator) -> None:
+        """Reads the file once to find the vertices that have edges."""
+        layout = self.layout
+        assert layout is not None
+
+        def mine() -> list[np.ndarray]:
+            ids, parts, size = np.empty(0, np.int64), [], 0
+            for rows, columns, *_ in self._tables(layout):
+                parts += [rows, columns]
+                size += 2 * rows.size
+                if size > max(ids.size, ENTRIES):  # seldom: each time all of them are sorted
+                    ids, parts, size = np.unique(np.concatenate([ids, *parts])), [], 0
+            return [np.unique(np.concatenate([ids, *parts])).astype(np.int64)]
+
+        (ids,), _ = together(mine, communicator)
+        if self.processes > 1:
+            first, *others = (
+                [move(part, device)] * communicator.blocks
+                for part, device in zip(
+                    [ids] + [ids[:0]] * (len(communicator.local) - 1),
+                    communicator.devices,
+                    strict=True,
+                )
+            )
+            found = communicator.all_to_all([first, *others])[0]
+            ids = np.unique(np.concatenate([move(part, "cpu") for part in found]))
+        self.ids = ids - layout.form.low
+
+    def check_size(self, *, mirrored: bool) -> int | None:
+        """The number of rows, if it is known before they are counted; MemoryError where they are
+        too many for the entries that the header declares.
+        """
+        assert self.layout is not None
+        if self.ids is not None:
+            return int(self.ids.size)
+        size, count = self.layout.nrows, self.layout.count
+        if size is not None and count is not None:
+            self.check_rows(size, count * (1 + mirrored))
+        return size
+
+    def check_rows(self, rows: int, entries: int) -> None:
+        """MemoryError where so many rows are too many for the entries; see `spgraph.read`."""
+        each = 2 * index_dtype(rows).itemsize + 8 * bool(self.types)
+        check_row_pointers(self.name, rows, entries, entries * each, self.compact, square=True)
+
+    def typed(self, rows: Rows) -> Rows:
+        """Rows with values of the type that was asked for; a pattern without any stays one."""
+        if rows.values is None or self.dtype is None:
+            return rows
+        try:
+            return rows._replace(values=converted_exactly("dtype", rows.values, self.dtype))
+        except ValueError as error:
+            raise FormatError(f"{self.name}: {error}") from error
 
     def settle(self, communicator: Communicator) -> None:
         """After one reading: whether the entries are as many as declared, and of which type."""
@@ -152,7 +242,7 @@ class Text:
             return None if dense else layout
         if self.suffix == ".gr":
             return dimacs.layout_of(source, 1 if self.base is None else self.base)
-        return edge_list.layout_of(source, self.base or 0)
+        return edge_list.layout_of(source, self.base or 0, self.compact)
 
     def _tables(self, layout: Layout) -> Iterator[list[np.ndarray]]:
         """The columns of each part of the file that is this process's."""

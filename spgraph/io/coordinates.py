@@ -8,18 +8,21 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
+from spgraph.build import check_row_pointers, relabelled
 from spgraph.containers import Matrix
 from spgraph.containers.arrays import index_dtype
+from spgraph.errors import FormatError
 
 
 @dataclasses.dataclass(frozen=True)
 class Coordinates:
-    """The entries a file lists, ids from 0; `values` is None for a pattern.
+    """The entries the file at `path` lists, ids from 0; `values` is None for a pattern.
 
     `undirected` means that the file lists each edge once and means both directions. `duplicates`
     says how values at the same position combine.
     """
 
+    path: str
     rows: np.ndarray
     columns: np.ndarray
     values: np.ndarray | None
@@ -28,13 +31,62 @@ class Coordinates:
     undirected: bool = False
     duplicates: Literal["min", "plus"] = "min"
 
+    def check_size(self, compact: bool | None) -> None:
+        """MemoryError where the Matrix would be large beside its entries; see `read`."""
+        count = self.rows.size * (1 + self.undirected)
+        each = self.rows.itemsize + self.columns.itemsize
+        each += 0 if self.values is None else self.values.itemsize
+        square = self.nrows == self.ncols
+        check_row_pointers(self.path, self.nrows, count, count * each, compact, square=square)
+
+    def compacted(self) -> tuple[Coordinates, np.ndarray]:
+        """The entries between the vertices that have any, and the ids of these."""
+        check_square(self.path, self.nrows, self.ncols)
+        ids, rows, columns = relabelled(self.rows, self.columns)
+        small = {"rows": rows, "columns": columns, "nrows": ids.size, "ncols": ids.size}
+        return dataclasses.replace(self, **small), ids
+
     def to_matrix(self) -> Matrix:
         """The Matrix, mirrored if the edges are undirected."""
-        if self.undirected:
-            both = mirror(self.rows, self.columns, self.values)
-            return assemble(*both, self.nrows, self.ncols, self.duplicates, symmetric=True)
-        entries = self.rows, self.columns, self.values
-        return assemble(*entries, self.nrows, self.ncols, self.duplicates, symmetric=None)
+        try:
+            if not self.undirected:
+                entries = self.rows, self.columns, self.values
+                return assemble(*entries, self.nrows, self.ncols, self.duplicates, symmetric=None)
+            entries = mirror(self.rows, self.columns, self.values)
+            count = entries[0].size
+            A = assemble(*entries, self.nrows, self.ncols, self.duplicates, symmetric=True)
+            if A.nvals < count and self.duplicates == "plus" and not A.iso:
+                return self._summed_once()
+            return A
+        except FormatError as error:
+            raise FormatError(f"{self.path}: {error}") from error
+
+    def _summed_once(self) -> Matrix:
+        """The mirrored Matrix where values are summed: once, below the diagonal, for sums of floats
+        depend on their order, and both directions have to be equal.
+        """
+        low, high = np.minimum(self.rows, self.columns), np.maximum(self.rows, self.columns)
+        half = assemble(high, low, self.values, self.nrows, self.ncols, "plus", symmetric=None)
+        return assemble(*mirror(*half.to_coo()), self.nrows, self.ncols, "plus", symmetric=True)
+
+
+def check_square(path: str, nrows: int, ncols: int) -> None:
+    """ValueError for a matrix whose rows and columns are not the same vertices."""
+    if nrows != ncols:
+        raise ValueError(f"compact: expected a square matrix in {path}, got {nrows} x {ncols}")
+
+
+def compacted_matrix(path: str, A: Matrix) -> tuple[Matrix, np.ndarray]:
+    """A between the vertices that have entries, and the ids of these."""
+    check_square(path, A.nrows, A.ncols)
+    occurs = A.indptr[1:] > A.indptr[:-1]
+    occurs[A.indices] = True
+    ids = np.flatnonzero(occurs)
+    places = np.cumsum(occurs) - 1
+    indptr = A.indptr[np.append(ids, A.nrows)]  # rows that are left out have no entries
+    indices = places[A.indices].astype(index_dtype(ids.size))
+    n, kept = ids.size, A.values
+    return Matrix(n, n, indptr, indices, kept, iso=A.iso, symmetric=A.symmetric), ids
 
 
 def mirror(
@@ -75,11 +127,31 @@ def assemble(
         indptr = np.searchsorted(starts, indptr).astype(indptr.dtype)
         indices = indices[starts]
         if values is not None:
-            combine = np.fmin if duplicates == "min" else np.add
-            stored = combine.reduceat(stored, starts)
+            stored = combined(stored, starts, duplicates)
     indices = indices.astype(index_dtype(max(nrows, ncols)), copy=False)
     stored = np.ones(1, bool) if values is None else stored
     return Matrix(nrows, ncols, indptr, indices, stored, iso=values is None, symmetric=symmetric)
+
+
+def combined(values: np.ndarray, starts: np.ndarray, duplicates: str) -> np.ndarray:
+    """One value for each group of values, which begin at `starts`; FormatError for a sum that the
+    type does not hold.
+    """
+    if duplicates == "min":
+        return np.fmin.reduceat(values, starts)
+    sums = np.add.reduceat(values, starts, dtype=values.dtype)
+    if values.dtype.kind in "iu":
+        bounds = np.iinfo(values.dtype)
+        near = np.add.reduceat(values.astype(np.float64), starts)
+        ends = np.append(starts[1:], values.size)
+        for k in np.flatnonzero((near >= 0.99 * bounds.max) | (near <= 0.99 * bounds.min)):
+            exact = sum(values[starts[k] : ends[k]].tolist())
+            if exact != sums[k]:
+                raise FormatError(
+                    f"the values of one position sum up to {exact}, which {values.dtype} does not "
+                    "hold; read them with dtype='float64'"
+                )
+    return sums
 
 
 def symmetrised(A: Matrix) -> Matrix:
@@ -92,3 +164,19 @@ def symmetrised(A: Matrix) -> Matrix:
     if one is not None:
         B = Matrix(B.nrows, B.ncols, B._indptr, B._indices, one, iso=True, symmetric=True)
     return B
+
+
+def converted_exactly(argument: str, values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A copy of `values` in another type; ValueError for one that the type does not hold."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        made = values.astype(dtype)
+    wrong = np.isinf(made) & ~np.isinf(values)
+    if dtype.kind != "f":
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        inside = (values >= low) & (
+            values <= high if values.dtype.kind in "biu" else values < high + 1.0
+        )
+        wrong = ~inside | (made != values)
+    if wrong.any():
+        raise ValueError(f"{argument}: expected numbers that {dtype} holds, got {values[wrong][0]}")
+    return made

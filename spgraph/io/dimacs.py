@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from spgraph.errors import FormatError
 from spgraph.io.coordinates import Coordinates
 from spgraph.io.source import Source
@@ -12,15 +14,17 @@ from spgraph.io.table import LARGEST_ORDER, Form, Layout, bounded, read_table
 _COMMENT = re.compile(rb"(?m)^[ \t]*c(?:[ \t\r][^\n]*)?$")
 
 
-def parse(source: Source, base: int) -> Coordinates:
+def parse(source: Source, base: int, dtype: np.dtype | None = None) -> Coordinates:
     """The edges of `source`: under 'p sp' directed with int64 weights, under 'p tw' undirected."""
-    layout = layout_of(source, base)
+    layout = layout_of(source, base).read_as(dtype)
     rows, columns, *values = read_table(source, layout.form, layout.count)
     rows -= base
     columns -= base
     order = layout.nrows or 0
     weights = values[0] if values else None
-    return Coordinates(rows, columns, weights, order, order, undirected=layout.undirected)
+    return Coordinates(
+        source.path, rows, columns, weights, order, order, undirected=layout.undirected
+    )
 
 
 def layout_of(source: Source, base: int) -> Layout:

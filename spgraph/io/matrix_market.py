@@ -27,9 +27,10 @@ _VALUES: dict[str, tuple[str, ...]] = {
 _COMMENT = re.compile(rb"(?m)^[ \t]*%[^\n]*")
 
 
-def parse(source: Source) -> Coordinates:
+def parse(source: Source, dtype: np.dtype | None = None) -> Coordinates:
     """The entries of `source`, of a dense array those that are not 0; duplicates are summed."""
     layout, dense = layout_of(source)
+    layout = layout.read_as(dtype)
     nrows, ncols = layout.nrows or 0, layout.ncols or 0
     if dense:
         symmetry = "skew" if layout.skew else "symmetric" if layout.undirected else "general"
@@ -44,8 +45,9 @@ def parse(source: Source) -> Coordinates:
     if layout.skew:
         refuse_diagonal(source.path, rows, columns)
         rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
-        values = [np.concatenate([values[0], -values[0]])]
+        values = [np.concatenate([values[0], negative(source.path, values[0])])]
     return Coordinates(
+        source.path,
         rows,
         columns,
         values[0] if values else None,
@@ -96,6 +98,15 @@ def refuse_diagonal(path: str, rows: np.ndarray, columns: np.ndarray) -> None:
         )
 
 
+def negative(path: str, values: np.ndarray) -> np.ndarray:
+    """The values below the diagonal of a skew-symmetric matrix from those above it."""
+    if values.dtype == np.int64 and values.size and values.min() == -(2**63):
+        raise FormatError(
+            f"{path}: the value {-(2**63)} of a skew-symmetric matrix has no negative"
+        )
+    return -values
+
+
 def write(stream: IO[bytes], A: Matrix) -> None:
     """A in coordinate format: 'pattern' if every value is True, 'symmetric' if A is known to be."""
     from scipy.io import mmwrite
@@ -117,8 +128,10 @@ def _header(source: Source) -> tuple[int, int, int, str, str, str]:
 
     lines: list[bytes] = []
     while (line := source.readline()) is not None:
-        lines.append(line)
-        if line.strip() and not line.lstrip().startswith(b"%"):
+        sizes = bool(line.strip()) and not line.lstrip().startswith(b"%")
+        if sizes or not lines:  # comments between the two lines say nothing
+            lines.append(line)
+        if sizes:
             break
     try:
         if (

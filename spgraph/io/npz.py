@@ -10,6 +10,7 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse
 
+from spgraph.build import check_row_pointers
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import INT64_MAX, index_dtype
 from spgraph.containers.vector import value_dtype
@@ -22,26 +23,28 @@ from spgraph.io.symmetry import confirmed
 Found = Matrix | Vector | Coordinates
 
 
-def parse(source: str | Source) -> Matrix | Coordinates:
+def parse(source: str | Source, compact: bool | None = None) -> Matrix | Coordinates:
     """The Matrix in the archive at a path, or in a stream that is read to its end.
 
     The layout is that of scipy.sparse.save_npz (csr, csc, coo, bsr, dia), perhaps with the keys
     `iso` and `symmetric` that `write` adds. Nothing is ever unpickled, and everything is checked.
     What is not canonical CSR comes as Coordinates.
     """
-    found = parse_any(source)
+    found = parse_any(source, compact)
     if isinstance(found, Vector):
         path = source if isinstance(source, str) else source.path
         raise FormatError(f"{path}: it holds a Vector; spgraph.load reads it")
     return found
 
 
-def parse_any(source: str | Source) -> Found:
-    """As `parse`, or the Vector that `write` wrote."""
+def parse_any(source: str | Source, compact: bool | None = None) -> Found:
+    """As `parse`, or the Vector that `write` wrote. MemoryError where offsets are large beside the
+    entries, unless `compact` is said.
+    """
     path = source if isinstance(source, str) else source.path
     try:
         with _seekable(source) as stream:
-            return _load(stream)
+            return _load(stream, path, compact)
     except FormatError:  # of a compressed stream
         raise
     except BROKEN as error:
@@ -52,7 +55,8 @@ def parse_any(source: str | Source) -> Found:
             "expected what spgraph.write or scipy.sparse.save_npz writes"
         ) from error
     except MemoryError as error:
-        raise MemoryError(f"{path}: {error}") from error
+        text = str(error)
+        raise error if text.startswith(path) else MemoryError(f"{path}: {text}") from error
 
 
 def _seekable(source: str | Source) -> IO[bytes]:
@@ -91,7 +95,7 @@ def write(stream: IO[bytes], A: Matrix | Vector) -> None:
     )
 
 
-def _load(stream: IO[bytes]) -> Found:
+def _load(stream: IO[bytes], path: str, compact: bool | None) -> Found:
     if stream.read(2) != b"PK":
         raise ValueError("it is no archive")
     stream.seek(0)
@@ -101,17 +105,18 @@ def _load(stream: IO[bytes]) -> Found:
     if layout == "vector":
         return _vector(archive)
     if layout == "csr":
-        return _csr(archive)
+        return _csr(archive, path, compact)
     readers = {"csc": _csc, "coo": _coo, "bsr": _bsr, "dia": _dia}
     if layout not in readers:
         raise ValueError(f"format: expected csr, csc, coo, bsr, dia or vector, got {layout[:60]!r}")
     nrows, ncols = _shape(archive, 2)
     rows, columns, values = readers[layout](archive, (nrows, ncols))
-    return Coordinates(rows, columns, values, nrows, ncols, duplicates="plus")
+    return Coordinates(path, rows, columns, values, nrows, ncols, duplicates="plus")
 
 
-def _csr(archive: Archive) -> Found:
+def _csr(archive: Archive, path: str, compact: bool | None) -> Found:
     nrows, ncols = _shape(archive, 2)
+    _check_size(archive, path, nrows, ncols, compact)
     iso = archive.scalar("iso", "b") if "iso" in archive else False
     claim = archive.scalar("symmetric", "iu") if "symmetric" in archive else -1
     if claim not in (-1, 0, 1):
@@ -122,7 +127,7 @@ def _csr(archive: Archive) -> Found:
         if iso or "symmetric" in archive:  # SciPy writes neither
             raise ValueError("indices: expected the columns of each row to ascend, each once")
         rows = np.repeat(np.arange(nrows, dtype=index_dtype(nrows)), np.diff(indptr))
-        return Coordinates(rows, indices, values, nrows, ncols, duplicates="plus")
+        return Coordinates(path, rows, indices, values, nrows, ncols, duplicates="plus")
     known = None
     if nrows == ncols and claim >= 0:
         known = confirmed(bool(claim), indptr, indices, None if iso else values)
@@ -195,6 +200,16 @@ def _shape(archive: Archive, ndim: int) -> Any:
     if shape.size != ndim or not all(0 <= extent <= INT64_MAX for extent in shape.tolist()):
         raise ValueError(f"shape: expected {ndim} extents >= 0, got {shape[:9].tolist()}")
     return tuple(shape.tolist())
+
+
+def _check_size(archive: Archive, path: str, nrows: int, ncols: int, compact: bool | None) -> None:
+    """MemoryError, before anything is read, for offsets that are large beside the entries."""
+    entries = 0
+    for key in ("indices", "data"):
+        dtype, shape, *_ = archive.header(key)
+        entries += dtype.itemsize * math.prod(shape)
+    count = math.prod(archive.header("indices")[1])
+    check_row_pointers(path, nrows, count, entries, compact, square=nrows == ncols)
 
 
 def _compressed(archive: Archive, major: int, minor: int) -> tuple[np.ndarray, np.ndarray]:

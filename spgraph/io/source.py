@@ -140,6 +140,10 @@ class Source:
         """Whether the file does, in any case; nothing of it must have been handed out."""
         return self._buffer[: len(text)].lower() == text.lower()
 
+    def head(self) -> bytes:
+        """The first bytes of the file, of which nothing must have been handed out."""
+        return self._buffer
+
     def push_back(self) -> None:
         """Undoes the last call, a `readline` that returned a line."""
         self._at = self._before

@@ -16,14 +16,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from spgraph.containers import memory
 from spgraph.errors import FormatError
-from spgraph.io.source import Source
+from spgraph.io.source import Source, lone_return
 
 LARGEST_ORDER = 3_037_000_499  # rows * columns stays within 63 bits
 
 _INTEGER = re.compile(rb"-?[0-9]+")
 _REAL = re.compile(
-    rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
+    rb"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
 )
 _BLANKS = b" \t\r\v\f"
 _ONE_BLANK = bytes.maketrans(_BLANKS, b" " * len(_BLANKS))
@@ -73,6 +74,16 @@ class Layout:
     duplicates: Literal["min", "plus"] = "min"
     skew: bool = False
 
+    def read_as(self, dtype: np.dtype | None) -> Layout:
+        """The same, but that values are read as such that `dtype` can be made of."""
+        types = self.form.values
+        if dtype is not None and types:
+            if dtype.kind == "f":
+                types = ("float64",)
+            elif dtype == np.uint64 and types[0] == "int64" and not self.skew:
+                types = ("uint64", *types[1:])
+        return dataclasses.replace(self, form=dataclasses.replace(self.form, values=types))
+
 
 def read_table(source: Source, form: Form, count: int | None = None) -> list[np.ndarray]:
     """The columns of all lines left in `source`: ids (int32 where they fit), then values.
@@ -80,13 +91,17 @@ def read_table(source: Source, form: Form, count: int | None = None) -> list[np.
     `count` is how many lines the header declared (None: nothing did); more or fewer are an error.
     """
     parts: list[list[np.ndarray]] = []
-    seen, types = 0, form.values
+    seen, held, types = 0, 0, form.values
     for line, block in source.blocks():
         left = None if count is None else count - seen
         columns = read_block(form, source.path, line, block, types, left)
         if len(types) > 1 and columns[-1].dtype == types[-1]:
             types = types[-1:]  # reals from here on
         seen += columns[0].size
+        held += sum(column.nbytes for column in columns)
+        memory.require(
+            held, f"{source.path}, line {source.line}: putting together {seen:,} entries"
+        )
         parts.append(columns)
     if count is not None and seen < count:
         raise FormatError(
@@ -129,12 +144,19 @@ def _in_range(form: Form, columns: list[np.ndarray]) -> bool:
 
 def _fast(form: Form, block: bytes, types: tuple[str, ...]) -> list[np.ndarray] | None:
     """The columns of a block as PyArrow reads it, or None where it cannot."""
+    if has_lone_return(block):
+        return None  # PyArrow would end a line there
     if (columns := _arrow(form, block, form.delimiter, types)) is not None:
         return columns
     plain = _normalise(form, block)
     if plain == b"":
         return _empty(form, types)
     return None if plain is None else _arrow(form, plain, b" ", types)
+
+
+def has_lone_return(text: bytes) -> bool:
+    """Whether a carriage return stands elsewhere than before a line feed or at the very end."""
+    return text.count(b"\r") != text.count(b"\r\n") + text.endswith(b"\r")
 
 
 def _arrow(
@@ -205,19 +227,18 @@ def _by_line(
     form: Form, path: str, first: int, block: bytes, types: tuple[str, ...], left: int | None
 ) -> list[np.ndarray]:
     """The columns of a block, line by line; FormatError at the first bad line."""
-    separator = re.compile(
-        rb"[ \t\r\v\f]*,[ \t\r\v\f]*|[ \t\r\v\f]+" if form.commas else rb"[ \t\r\v\f]+"
-    )
     rows: list[list[Any]] = []
     reals = False
     for number, raw in enumerate(block.split(b"\n"), first):
+        where = f"{path}, line {number}"
+        if b"\r" in raw.removesuffix(b"\r"):
+            raise lone_return(where)
         text = (raw if form.comment is None else form.comment.sub(b"", raw)).strip(_BLANKS)
         if not text:
             continue
-        where = f"{path}, line {number}"
         if left is not None and len(rows) == left:
             raise FormatError(f"{where}: more entries than the header declares; correct the header")
-        tokens = separator.split(text)
+        tokens = split(text, form.commas)
         if b"" in tokens:
             raise FormatError(
                 f"{where}: expected a number between the commas, got nothing in {_show(text)}"
@@ -245,6 +266,18 @@ def _by_line(
     return [
         np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)
     ]
+
+
+def split(text: bytes, commas: bool) -> list[bytes]:
+    """What stands between blanks, and between commas if they separate: nothing, too."""
+    if not commas:
+        return text.split()
+    return [token for part in text.split(b",") for token in part.split() or [b""]]
+
+
+def is_number(token: bytes) -> bool:
+    """Whether it is a number as values are written, and so an integer, too."""
+    return _REAL.fullmatch(token) is not None
 
 
 def _id(form: Form, where: str, token: bytes, high: int) -> int:
