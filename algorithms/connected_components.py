@@ -67,7 +67,7 @@ def depth_first(A: Matrix) -> Vector:
     from scipy.sparse import csgraph
 
     # of type float64, or SciPy would make a copy that is
-    pattern = A.pattern(np.float64).to_scipy()
+    pattern = A.pattern(np.float64).to_scipy(copy=False)
     _, component = csgraph.connected_components(pattern, connection="strong")
     return _named_by_least(Vector.from_dense(component))
 

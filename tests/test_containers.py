@@ -44,15 +44,19 @@ def test_from_scipy_takes_every_format(format: str, kind: str) -> None:
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_canonical_csr_is_borrowed(dtype: str, index: type) -> None:
+def test_canonical_csr_is_copied_or_borrowed(dtype: str, index: type) -> None:
     S = sp.csr_array(DENSE.astype(dtype))
     S.indptr, S.indices = S.indptr.astype(index), S.indices.astype(index)
-    A = Matrix.from_scipy(S)
-    for ours, theirs in ((A.indptr, S.indptr), (A.indices, S.indices), (A.values, S.data)):
-        assert np.shares_memory(ours, theirs) and ours.dtype == theirs.dtype
-    back = A.to_scipy()
-    assert np.shares_memory(back.data, S.data) and np.shares_memory(back.indices, S.indices)
-    assert (back != S).nnz == 0 and back.dtype == np.dtype(dtype)
+    theirs = S.indptr, S.indices, S.data
+    for copy in (True, False):
+        A = Matrix.from_scipy(S, copy=copy)
+        for ours, given in zip((A.indptr, A.indices, A.values), theirs, strict=True):
+            assert np.shares_memory(ours, given) != copy and ours.dtype == given.dtype
+        for copied in (True, False):
+            back = A.to_scipy(copy=copied)
+            assert (back != S).nnz == 0 and back.dtype == np.dtype(dtype)
+            for ours, given in ((A.indices, back.indices), (A.values, back.data)):
+                assert np.shares_memory(ours, given) != copied
 
 
 def test_unsorted_and_duplicate_csr_is_summed_without_changing_it() -> None:

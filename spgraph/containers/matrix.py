@@ -232,7 +232,10 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
     # --- the way out ------------------------------------------------------------------------------
 
     def expanded_values(self) -> Array:
-        """The values, one per entry (a new array where the matrix is iso)."""
+        """The values, one per entry: a view as `values` is; a new array where the matrix is iso."""
+        return self._expanded_values() if self.iso else self.values
+
+    def _expanded_values(self) -> Array:
         return (
             array_module(self._indices).full(self.nvals, self._values[0])
             if self.iso
@@ -253,7 +256,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
 
     def to_coo(self) -> tuple[Array, Array, Array]:
         """(rows, columns, values): copies on the matrix's device, row by row, columns ascending."""
-        values = self.expanded_values()
+        values = self._expanded_values()
         return self.row_indices(), self._indices.copy(), values if self.iso else values.copy()
 
     def to(self, device: Any) -> Matrix:
@@ -369,7 +372,7 @@ def as_matrix(A: Any, name: str = "A") -> Matrix:
     if isinstance(A, Matrix):
         return A
     if hasattr(A, "tocsr"):
-        made = Matrix.from_scipy(A)
+        made = Matrix.from_scipy(A, copy=False)  # for this call alone
     elif hasattr(A, "adj") and hasattr(A, "is_directed"):
         made = Matrix.from_networkx(A)
     elif isinstance(A, np.ndarray | list) or hasattr(A, "__cuda_array_interface__"):

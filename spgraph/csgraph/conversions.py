@@ -9,6 +9,7 @@ import scipy.sparse
 
 from spgraph.containers import Matrix
 from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.compressed import ascends, check_other, checked
 from spgraph.csgraph.kinds import is_gpu, is_sparse
 
 # how numpy.ma.masked_values compares
@@ -123,17 +124,19 @@ def csgraph_to_dense(csgraph: Any, null_value: Any = 0) -> Array:
     n = csgraph.shape[0]
     if csgraph.shape[1] != n:
         raise ValueError("csgraph should be a square matrix")
+    if csgraph.format != "csr":
+        check_other("csgraph_to_dense", csgraph)
     csr = csgraph.tocsr()
     if is_gpu(csgraph):
         return _to_cupy(csr, n, null_value)
-    entries = int(csr.indptr[-1])
-    data = csr.data[:entries].astype(np.float64, copy=False)
-    places = np.repeat(np.arange(n) * n, np.diff(csr.indptr)) + csr.indices[:entries]
+    indptr, indices, data = checked("csgraph_to_dense", csr, n, n)
+    data = data.astype(np.float64, copy=False)
+    places = np.repeat(np.arange(n) * n, np.diff(indptr)) + indices
     unknown = np.isnan(data)
     if unknown.any():
         data = np.where(unknown, np.inf, data)
     dense = np.full(n * n, null_value, np.float64)
-    if csr.has_canonical_format:
+    if ascends(indptr, indices):
         dense[places] = data
     else:
         dense[places] = np.inf
@@ -185,7 +188,9 @@ def _from_cupy(graph: Array, null_value: Any, nan_null: bool, infinity_null: boo
     rows, columns = xp.nonzero(~null)
     indptr = xp.zeros(n + 1, np.int32)
     indptr[1:] = xp.cumsum((~null).sum(axis=1))
-    return Matrix(n, n, indptr, columns.astype(np.int32), values[rows, columns]).to_cupyx()
+    return Matrix(n, n, indptr, columns.astype(np.int32), values[rows, columns]).to_cupyx(
+        copy=False
+    )
 
 
 def _to_cupy(csr: Any, n: int, null_value: Any) -> Array:

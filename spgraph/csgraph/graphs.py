@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse
 
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import Array, is_cuda
+from spgraph.containers.arrays import Array, is_cuda, writable
+from spgraph.containers.compressed import check_other, checked
 from spgraph.csgraph.conversions import csgraph_from_dense, csgraph_from_masked
 from spgraph.csgraph.kinds import is_gpu, is_pydata, is_sparse
 from spgraph.semirings import binary
@@ -94,13 +95,10 @@ class Rows(NamedTuple):
 def rows_of(csgraph: Any, directed: bool = True) -> Rows:
     """The edges of a graph in any form that SciPy takes; ValueError where it is no square."""
     csr = as_csr(csgraph, directed)
-    entries = int(csr.indptr[-1])
-    # compressed rows may own arrays longer than their entries
-    indices = csr.indices if csr.indices.size == entries else csr.indices[:entries]
-    values = csr.data if csr.data.size == entries else csr.data[:entries]
+    indptr, indices, values = map(writable, checked("csgraph", csr, *csr.shape))
     if values.dtype.kind == "c":
         values = values.astype(np.float64)  # with NumPy's warning of what is lost
-    return Rows(csr.shape[0], csr.indptr, indices, values, type(csr))
+    return Rows(csr.shape[0], indptr, indices, values, type(csr))
 
 
 def as_csr(csgraph: Any, directed: bool = True) -> Any:
@@ -112,6 +110,8 @@ def as_csr(csgraph: Any, directed: bool = True) -> Any:
         # of an undirected graph the columns are as good as the rows
         if not directed and csgraph.format == "csc":
             csgraph = csgraph.T
+        if csgraph.format != "csr":
+            check_other("csgraph", csgraph)
         csr = csgraph.tocsr()
     elif np.ma.isMaskedArray(csgraph):
         csr = csgraph_from_masked(csgraph)

@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from spgraph.containers import Matrix
 from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.compressed import checked
 from spgraph.csgraph.graphs import from_pydata, like
 from spgraph.csgraph.kinds import is_gpu, is_sparse
 
@@ -120,9 +121,8 @@ def _coordinates(graph: Any) -> tuple[Array, Array, Array, Any]:
     if graph.format != "csr":
         coo = graph.tocoo(copy=False)
         return coo.row, coo.col, coo.data, kind
-    entries = int(graph.indptr[-1])
-    indices, data = graph.indices[:entries], graph.data[:entries]
-    A = Matrix(graph.shape[0], graph.shape[0], graph.indptr, indices, data)
+    indptr, indices, data = checked("laplacian", graph, *graph.shape)
+    A = Matrix(graph.shape[0], graph.shape[1], indptr, indices, data)
     return A.row_indices(), indices, data, kind
 
 

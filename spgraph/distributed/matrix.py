@@ -242,11 +242,11 @@ class DistributedMatrix(Matrix):
     def to_coo(self) -> tuple[Array, Array, Array]:
         return self.gather().to_coo()
 
-    def to_scipy(self) -> Any:
-        return self.gather().to_scipy()
+    def to_scipy(self, *, copy: bool = True) -> Any:
+        return self.gather().to_scipy(copy=copy)
 
-    def to_cupyx(self) -> Any:
-        return self.gather().to_cupyx()
+    def to_cupyx(self, *, copy: bool = True) -> Any:
+        return self.gather().to_cupyx(copy=copy)
 
     def _matches(self, other: Any, check_dtype: bool, same: Any) -> bool:
         if not isinstance(other, Matrix):

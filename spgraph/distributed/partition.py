@@ -299,7 +299,7 @@ def _equal(n: int, blocks: int) -> np.ndarray:
 
 def _undirected(A: Matrix) -> tuple[np.ndarray, np.ndarray]:
     """(indptr, indices) of A | A.T on the CPU."""
-    S = A.pattern().to("cpu").to_scipy()
+    S = A.pattern().to("cpu").to_scipy(copy=False)
     if not A.symmetric:
         S = S + S.T
     return S.indptr, S.indices

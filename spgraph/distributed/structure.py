@@ -103,7 +103,7 @@ def kronecker(A: Any, B: Any, op: Function) -> DistributedMatrix:
         T = placement.plain(k).kronecker(A.blocks[k], whole, op)
         rows = T.row_indices().astype(np.int64)
         first = placement.users(k, A.nrows).astype(np.int64)[rows // max(B.nrows, 1)]
-        return first * B.nrows + rows % max(B.nrows, 1), T._indices, T.expanded_values()
+        return first * B.nrows + rows % max(B.nrows, 1), T._indices, T._expanded_values()
 
     return delivered(placement.map(own, B.replicated()), shape, placement)
 

@@ -111,7 +111,7 @@ def write(stream: IO[bytes], A: Matrix) -> None:
     """A in coordinate format: 'pattern' if every value is True, 'symmetric' if A is known to be."""
     from scipy.io import mmwrite
 
-    S = A.to_scipy().tocoo()
+    S = A.to_scipy(copy=False).tocoo()
     field = None
     if A.dtype == bool:
         field = "pattern" if bool(A._values.all()) else "integer"

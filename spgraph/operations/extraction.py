@@ -103,7 +103,7 @@ def _column(A: Matrix) -> Vector:
     """The only column of A."""
     xp = array_module(A._indices)
     rows = xp.flatnonzero(A._indptr[1:] != A._indptr[:-1]).astype(index_dtype(A.nrows))
-    return Vector(A.nrows, A.expanded_values(), indices=rows).conform()
+    return Vector(A.nrows, A._expanded_values(), indices=rows).conform()
 
 
 def _sliced(u: Vector, part: slice, size: int) -> Vector:

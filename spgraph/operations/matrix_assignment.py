@@ -58,6 +58,8 @@ def assign_matrix(
             return w
         V = _laid_out(array_module(w._indices), shape, value, None, None)
     T, combined = _placed(w, V, rows, cols, function)
+    if T.transient:  # w may take over its arrays, which are somebody else's
+        T = T.dup()
     if combined or (function is None and _partial(rows, cols) and V.nvals == shape[0] * shape[1]):
         # positions outside of the region keep their entries: a union that prefers T
         function = binary.second.resolve(w.dtype, T.dtype)
@@ -167,7 +169,7 @@ def _placed(
     at, to = V.row_indices(), V._indices
     at, to = at if rows is None else rows[at], to if cols is None else cols[to]
     keys = at.astype(np.int64) * w.ncols + to
-    values = V.expanded_values()
+    values = V._expanded_values()
     xp = array_module(keys)
     again = False
     if not bool((keys[1:] > keys[:-1]).all()):
@@ -177,7 +179,7 @@ def _placed(
     if again:
         assert accum is not None
         own = w.row_indices().astype(np.int64) * w.ncols + w._indices
-        flat = Vector(w.nrows * w.ncols, w.expanded_values(), indices=own)
+        flat = Vector(w.nrows * w.ncols, w._expanded_values(), indices=own)
         keys, values = folded(flat, keys, values, accum)
     indptr = xp.zeros(w.nrows + 1, index_dtype(int(keys.size)))
     xp.cumsum(xp.bincount(keys // max(w.ncols, 1), minlength=w.nrows), out=indptr[1:])

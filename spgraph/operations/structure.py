@@ -9,6 +9,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype
+from spgraph.containers.sugar import transposed
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Monoid, binary
 from spgraph.steps import backend, finish, is_distributed
@@ -33,7 +34,9 @@ def transpose(
     A = checks.matrix("transpose", A)
     checks.output("transpose", (A.ncols, A.nrows), A.device, mask, accum, replace, out)
     function = checks.accumulator("transpose", accum, out, A.dtype)
-    return finish(A.T, mask, function, replace, out)
+    # a view would hold what this call alone may look at
+    T = transposed(A) if A.transient else A.T
+    return finish(T, mask, function, replace, out)
 
 
 def kronecker(

@@ -95,7 +95,7 @@ def _placed(A: Matrix) -> np.ndarray:
             "draw: NetworkX places the vertices, and it is not installed: "
             "pip install 'spgraph[networkx]', or give positions= yourself"
         ) from error
-    G = networkx.from_scipy_sparse_array(A.pattern().to_scipy().astype(np.int8))
+    G = networkx.from_scipy_sparse_array(A.pattern().to_scipy(copy=False).astype(np.int8))
     parts = [sorted(part) for part in networkx.connected_components(G)]
     parts.sort(key=lambda part: (-len(part), part[0]))
     places = []

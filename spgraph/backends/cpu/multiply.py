@@ -208,7 +208,7 @@ def _chosen(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
     assert isinstance(M, Matrix)
     if mask.structure or (M.iso and bool(M._values[0])):
         return M._indptr, M._indices
-    true = M.expanded_values() != 0
+    true = M._expanded_values() != 0
     before = _sums(true)
     return before[M._indptr].astype(M._indptr.dtype, copy=False), M._indices[true]
 

@@ -1,0 +1,117 @@
+"""Compressed rows that came from outside: nothing about them is believed unchecked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers.arrays import Array, array_module
+from spgraph.errors import FormatError
+
+# entries that are compared at once: 256 kB of ids stay in a core's own cache
+PIECE = 1 << 16
+INDEX_TYPES = np.dtype(np.int32), np.dtype(np.int64)
+
+Arrays = tuple[Array, Array, Array]
+
+
+def checked(name: str, S: Any, major: int, minor: int) -> Arrays:
+    """(indptr, indices, data) of the compressed rows S, `major` of them with ids below `minor`:
+    those of S where they can be, of NumPy's own types, contiguous, no longer than the entries.
+
+    FormatError where they are no such rows. SciPy's objects are made unchecked and their arrays
+    are set and written by whoever holds them, so that its C code, too, may fault on them.
+    """
+    indptr, indices = _ids(name, "indptr", S.indptr), _ids(name, "indices", S.indices)
+    data = array_module(S.data).ascontiguousarray(S.data)
+    if data.ndim != (3 if getattr(S, "format", "csr") == "bsr" else 1):
+        raise FormatError(f"{name}: S.data: expected a list of values, got the shape {data.shape}")
+    if indptr.shape != (major + 1,):
+        raise FormatError(
+            f"{name}: S.indptr: expected {major + 1} offsets for the shape, got {indptr.size}"
+        )
+    nvals, falls = int(indptr[-1]), array_module(indptr).count_nonzero(indptr[1:] < indptr[:-1])
+    if int(indptr[0]) != 0 or int(falls):
+        raise FormatError(f"{name}: S.indptr: expected offsets that ascend from 0")
+    if nvals > indices.size or nvals > len(data):
+        raise FormatError(
+            f"{name}: S.indptr ends at {nvals}: expected as many indices and values, "
+            f"got {indices.size} and {len(data)}"
+        )
+    indices, data = (a if len(a) == nvals else a[:nvals] for a in (indices, data))
+    # read as unsigned, a negative id is a large one
+    if nvals and int(indices.view(f"u{indices.itemsize}").max()) >= minor:
+        raise FormatError(
+            f"{name}: S.indices: expected ids within 0..{minor - 1}, "
+            f"got {int(indices.min())} to {int(indices.max())}"
+        )
+    return indptr, indices, data
+
+
+def ascends(indptr: Array, indices: Array) -> bool:
+    """Whether the ids of each row do, each once; `indptr` has been checked.
+
+    SciPy's flag for it is kept from the first time that somebody asked, whatever is written since.
+    """
+    xp, nvals = array_module(indices), indices.size
+    step = PIECE if xp is np else max(nvals, 1)
+    for k in range(0, nvals, step):
+        end = min(k + step, nvals)
+        first = max(k, 1)
+        rises = xp.ones(end - k + 1, bool)
+        xp.greater(indices[first:end], indices[first - 1 : end - 1], out=rises[first - k : end - k])
+        starts = indptr
+        if nvals > step:
+            starts = indptr[slice(*indptr.searchsorted(indptr.dtype.type((k, end))))] - k
+        rises[starts] = True  # from one row to the next, ids may fall
+        if int(xp.count_nonzero(rises)) != rises.size:
+            return False
+    return True
+
+
+def check_other(name: str, S: Any) -> None:
+    """FormatError where a SciPy or CuPy array of another format has ids that its conversion to
+    compressed rows would follow out of the memory of its arrays.
+    """
+    layout = getattr(S, "format", None)
+    if layout == "csc":
+        checked(name, S, S.shape[1], S.shape[0])
+    elif layout == "bsr":
+        height, width = S.data.shape[1:] if S.data.ndim == 3 else (0, 0)
+        if (
+            not height
+            or not width
+            or S.shape[0] != height * (S.shape[0] // height)
+            or S.shape[1] % width
+        ):
+            raise FormatError(f"{name}: S.data: expected blocks that divide the shape {S.shape}")
+        checked(name, S, S.shape[0] // height, S.shape[1] // width)
+    elif layout == "dia" and S.data.shape[:1] != S.offsets.shape:
+        raise FormatError(
+            f"{name}: S.data: expected {S.offsets.size} diagonals, got the shape {S.data.shape}"
+        )
+    elif layout == "coo" and S.ndim == 2:
+        for argument, ids, extent in zip(("row", "col"), (S.row, S.col), S.shape, strict=True):
+            ids = _ids(name, argument, ids)
+            if ids.size != S.data.size:
+                raise FormatError(
+                    f"{name}: S.{argument}: expected {S.data.size} ids, one a value, got {ids.size}"
+                )
+            if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < extent:
+                raise FormatError(
+                    f"{name}: S.{argument}: expected ids within 0..{extent - 1}, "
+                    f"got {int(ids.min())} to {int(ids.max())}"
+                )
+
+
+def _ids(name: str, argument: str, ids: Array) -> Array:
+    """`ids` as a contiguous list of int32 or int64."""
+    if getattr(ids, "ndim", 0) != 1 or ids.dtype.kind not in "iu":
+        raise FormatError(
+            f"{name}: S.{argument}: expected a list of integers, got "
+            f"{getattr(ids, 'ndim', 0)} dimensions of {getattr(ids, 'dtype', type(ids))}"
+        )
+    if ids.dtype not in INDEX_TYPES:
+        ids = ids.astype(np.int64)
+    return array_module(ids).ascontiguousarray(ids)
