@@ -1,6 +1,7 @@
 # make demo   a Kronecker graph of scale 18, BFS on it, its validation, its table and its picture
 # make test   every test that needs no GPU
-# Both make the virtual environment .venv first and are quick when it is up to date.
+# make soak   a million random cases against other libraries, an hour or so; SOAK="--minutes 10" and so on
+# All make the virtual environment .venv first and are quick when it is up to date.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -8,7 +9,7 @@ BIN    := $(VENV)/bin
 SCALE  ?= 18
 CUDA_SOURCES = $$(find spgraph semirings algorithms -name '*.cu' -o -name '*.cuh')
 
-.PHONY: demo test lint format typecheck package clean
+.PHONY: demo test soak lint format typecheck package clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -18,6 +19,9 @@ demo: $(VENV)/.demo
 # a file a process: most of the time goes into compiling kernels, which the tests of a file share
 test: $(VENV)/.dev
 	SPGRAPH_SHIM_CACHE=$${SPGRAPH_SHIM_CACHE:-$(abspath $(VENV))/shim} $(BIN)/pytest -n auto --dist loadfile
+
+soak: $(VENV)/.dev
+	$(BIN)/python tests/soak --output benchmarks/results/soak_$$(date +%F).json $(SOAK)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check
