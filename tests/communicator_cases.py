@@ -287,10 +287,16 @@ def contract(say: Communicator) -> None:
 
 def rounds(say: Communicator) -> None:
     """Collectives without end; the last process kills itself in the middle of them."""
-    parts = sent(say, [np.ones(1000)] * say.blocks)
+    sizes = (1000, 1 << 18, 1 << 21)
+    inputs = [sent(say, [np.ones(size)] * say.blocks) for size in sizes]
     for i in range(10**9):
-        came = say.all_reduce(parts, "sum")
-        assert say.fetch(came)[0][0] == say.blocks
+        parts = inputs[i % len(inputs)]
+        came = say.fetch(say.all_reduce(parts, "sum"))
+        # every one is right, to the last: what is broken off is not handed out
+        assert all((found == say.blocks).all() for found in came)
+        if say.name == "nccl":
+            gathered = say.fetch(say.all_gather(parts, sizes=[parts[0].size] * say.blocks))
+            assert all((found == 1).all() for found in gathered)
         if i == 20 and say.rank == say.processes - 1:
             os.kill(os.getpid(), 9)
         if i == 20 and say.rank == 0:

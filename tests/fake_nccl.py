@@ -12,7 +12,7 @@ import ctypes
 import itertools
 import sys
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ import pytest
 from spgraph.containers import arrays
 
 GPUS = 8
+GARBAGE = 0x5A  # in all bytes of what a kernel that was broken off leaves
 TYPES = "INT8 UINT8 INT32 UINT32 INT64 UINT64 FLOAT32 FLOAT64".split()
 OPERATIONS = {"SUM": np.add, "MIN": np.fmin, "MAX": np.fmax}
 
@@ -56,7 +57,10 @@ class Array(np.ndarray):
     def get(self, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:
         if out is None:
             return np.array(self, subok=False)
-        out[...] = self
+        if Comm.late and not blocking:
+            here.copies.append((self, out))  # until the event that follows has come
+        else:
+            out[...] = self
         return out
 
 
@@ -66,6 +70,10 @@ class Here(threading.local):
     device = 0
     group: list[tuple[Any, ...]] | None = None
     failed = False  # a call of the group: NCCL then does nothing of it
+    comm: Comm | None = None  # the latest that this thread has called
+
+    def __init__(self) -> None:
+        self.copies: list[tuple[Array, np.ndarray]] = []
 
 
 here = Here()
@@ -95,9 +103,23 @@ class Clique:
                 self._move([self.said[rank][self.done] for rank in range(self.size)])
                 self.done += 1
                 self.changed.notify_all()
+            if Comm.late:  # as kernels do: the call is back before they are done
+                return
             came = self.changed.wait_for(lambda: self.done >= mine or self.dead, 20)
             if not came or self.done < mine:
                 raise NcclError("NCCL_ERROR_REMOTE: aborted")
+
+    def abort(self) -> None:
+        """Kernels that wait come to an end, on all ranks: who is broken off sends anything, and the
+        others take it for what they wait for.
+        """
+        with self.changed:
+            self.dead = True
+            for said in self.said.values():
+                for call in (call for group in said[self.done :] for call in group):
+                    if call[0] in ("allGather", "allReduce"):
+                        ctypes.memset(call[2], GARBAGE, call[3] * call[4].itemsize)
+            self.changed.notify_all()
 
     def _move(self, rows: list[list[Any]]) -> None:
         collective = [row for row in rows if row and row[0][0] not in ("send", "recv")]
@@ -156,6 +178,7 @@ class Comm:
     cliques: ClassVar[dict[bytes, Clique]] = {}
     lock = threading.Lock()
     fail: str | None = None  # the collective that fails from now on
+    late = False  # events come when all ranks have come to the same point, or after an abort
     failed = False
 
     def __init__(self, size: int, key: bytes, rank: int) -> None:
@@ -174,6 +197,7 @@ class Comm:
             here.failed = True
             raise NcclError(f"NCCL_ERROR_INTERNAL_ERROR: {name}")
         assert here.group is not None, "several ranks of one thread need a group"
+        here.comm = self
         here.group.append((self, (name, *arguments)))
 
     def send(self, pointer: int, count: int, kind: int, peer: int, stream: int) -> None:
@@ -213,9 +237,7 @@ class Comm:
         pass
 
     def abort(self) -> None:
-        with self.clique.changed:
-            self.clique.dead = True
-            self.clique.changed.notify_all()
+        self.clique.abort()
 
 
 def dtype_of(kind: int) -> np.dtype:
@@ -262,16 +284,38 @@ class Device:
         here.device = self.before
 
 
+NOT_READY = 600  # cudaErrorNotReady
+
+
 class Event:
-    """An event that has come as soon as it is recorded, unless `status` says otherwise."""
+    """An event that has come as soon as it is recorded, unless `status` says otherwise, or NCCL is
+    late: then it comes after what this thread has called.
+    """
 
     status = 0
+    every: ClassVar[dict[int, Event]] = {}
 
     def __init__(self, **_: Any) -> None:
-        self.device, self.ptr = here.device, 1
+        self.device, self.ptr = here.device, next(counter)
+        self.every[self.ptr] = self
+        self.after = 0
 
     def record(self, stream: Any) -> None:
         assert stream.device == here.device == self.device
+        if here.comm is not None:
+            self.after = len(here.comm.clique.said[here.comm.rank])
+
+    def query(self) -> int:
+        comm = here.comm
+        if Comm.late and comm is not None:
+            clique = comm.clique
+            with clique.changed:
+                if clique.done < self.after and not clique.dead:
+                    return NOT_READY
+                for array, host in here.copies:
+                    host[...] = array
+                here.copies.clear()
+        return self.status
 
     def synchronize(self) -> None:
         pass
@@ -287,6 +331,14 @@ class Stream:
         assert self.device == here.device != event.device
 
 
+kept: deque[np.ndarray] = deque(maxlen=256)  # what an abort may still write to
+
+
+def empty(shape: Any, dtype: Any) -> Any:
+    kept.append(np.empty(shape, dtype))
+    return kept[-1].view(Array)
+
+
 def stream_of(device: int = -1) -> Stream:
     return Stream(here.device if device < 0 else device)
 
@@ -297,7 +349,7 @@ def fake_gpus() -> Iterator[ModuleType]:
     cupy, cuda, nccl = (ModuleType(name) for name in ("cupy", "cupy.cuda", "cupy.cuda.nccl"))
     ours: Any = cupy
     ours.ndarray, ours.cuda, cuda.nccl = Array, cuda, nccl  # type: ignore[attr-defined]
-    ours.empty = lambda shape, dtype: np.empty(shape, dtype).view(Array)
+    ours.empty = empty
     ours.asarray = lambda array: np.array(array, subok=False).view(Array)
     ours.ascontiguousarray = lambda a: a if a.flags.c_contiguous else a.copy(order="C")
     for name in ("add", "fmin", "fmax", "bitwise_or"):
@@ -305,7 +357,7 @@ def fake_gpus() -> Iterator[ModuleType]:
     runtime = SimpleNamespace(
         getDeviceCount=lambda: GPUS,
         getDevice=lambda: here.device,
-        eventQuery=lambda pointer: Event.status,
+        eventQuery=lambda pointer: Event.every[pointer].query(),
         CUDARuntimeError=lambda status: RuntimeError(f"cudaError {status}"),
     )
     vars(cuda).update(

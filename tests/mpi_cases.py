@@ -114,12 +114,14 @@ def searches(say: Communicator) -> None:
 
 def killed(say: Communicator) -> None:
     """Searches of 600 levels, in the middle of which the last process is killed."""
-    A = sg.generators.grid(300, 300).distribute(say.blocks, communicator=say)
+    plain = sg.generators.grid(300, 300)
+    expected = sg.bfs(plain, 0).level
+    A = plain.distribute(say.blocks, communicator=say)
     sg.bfs(A, 0)
     if say.rank == say.processes - 1:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
     while True:
-        sg.bfs(A, 0)
+        assert sg.bfs(A, 0).level.gather().isequal(expected)
 
 
 def command(*arguments: str) -> None:

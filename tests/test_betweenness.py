@@ -31,6 +31,7 @@ from spgraph.containers.arrays import import_cupy
 from spgraph.distributed import LocalCommunicator
 from spgraph.errors import (
     BackendMismatch,
+    CommunicationError,
     DimensionMismatch,
     DomainMismatch,
     IndexOutOfBound,
@@ -591,6 +592,7 @@ def in_blocks(
     patch: pytest.MonkeyPatch,
     sources: Any = None,
     relabelled: bool = False,
+    failed: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(scores, sources that are left) for blocks that begin at these shares of a graph; levels come
     from plain loops.
@@ -609,6 +611,8 @@ def in_blocks(
         source: sg.Vector.from_dense(row.astype(np.int32), missing=-1).to(G.device)
         for source, row in zip(sources, by_loops(name, tuple(sources))[1], strict=True)
     }
+    if failed:
+        level[sources[-1]] = lost(level[sources[-1]])
     if peers:
         G.device.peers = Meetings(G.device.blocks)
         G._derived["dependencies"] = Meetings(G.device.blocks)
@@ -621,6 +625,20 @@ def in_blocks(
     found = np.empty(A.nrows)
     found[slice(None) if G.device.main.ids is None else G.device.main.ids] = np.concatenate(scores)
     return found, left
+
+
+def lost(level: Any) -> Any:
+    """The levels of a search that has lost a device, which nobody has noticed yet."""
+
+    def reached() -> int:
+        raise CommunicationError("search by peer writes: device 1 did not come")
+
+    blocks = []
+    for block in level.blocks:
+        given, bits = block.to_bitmap(), np.full(block.size // 32 + 1, 0xFFFFFFFF, np.uint32)
+        bits = bits if given.bits is None else given.bits
+        blocks.append(sg.Vector(block.size, given.values, bits=bits, nvals=reached))
+    return type(level).in_flight(level.size, blocks, level.device)
 
 
 def two(name: str) -> list[int]:
@@ -738,6 +756,12 @@ def test_blocks_with_too_many_paths(peers: bool, monkeypatch: pytest.MonkeyPatch
     found, left = in_blocks("layers", (0.4,), peers, monkeypatch, [0, 2000])
     assert left.tolist() == [0]
     np.testing.assert_allclose(found, by_loops("layers", (2000,))[0], rtol=1e-10)
+
+
+@shim
+def test_scores_of_a_search_that_failed_are_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CommunicationError, match="device 1 did not come"):
+        in_blocks("grid", (0.5,), True, monkeypatch, failed=True)
 
 
 @shim

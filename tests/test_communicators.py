@@ -5,11 +5,14 @@ tests/test_gpu_communicators.py has those of GPUs.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +25,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies
 
-from spgraph.distributed.communicators import LocalCommunicator, MpiCommunicator, TcpStore
+from spgraph.distributed.communicators import LocalCommunicator, MpiCommunicator, TcpStore, frames
 from spgraph.distributed.communicators.watchdog import in_time
 from spgraph.errors import CommunicationError
 
@@ -249,6 +252,88 @@ def test_strangers_do_not_disturb() -> None:
     together(first.close, second.close)
     for stranger in strangers:
         stranger.close()
+
+
+def test_another_number_of_processes_is_refused() -> None:
+    first = TcpStore("127.0.0.1:0", 0, 3, token="word", timeout=2)
+    with pytest.raises(CommunicationError, match="did not let process 1 of 2 in"):
+        TcpStore(first.address, 1, 2, token="word", timeout=2)
+    first.close()
+
+
+def test_a_stranger_who_answers_is_not_believed() -> None:
+    """Something else listens there, which says yes to everybody."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+
+        def answer() -> None:
+            line, _ = listener.accept()
+            line.sendall(bytes(32))
+            line.recv(1000)
+            with line, contextlib.suppress(OSError):
+                line.sendall(bytes(32) + struct.pack("!BI", ord("V"), 0))
+                line.recv(1000)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        with pytest.raises(CommunicationError, match="did not let process 1 of 2 in .*unexpected"):
+            TcpStore(address, 1, 2, token="word", timeout=10)
+        thread.join(10)
+
+
+def test_crowds_of_strangers_end_and_processes_still_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "GREETING", 0.5)
+    first = TcpStore("127.0.0.1:0", 0, 2, token="word", timeout=30)
+    port = int(first.address.rpartition(":")[2])
+    before = threading.active_count()
+    crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+    for stranger in crowd[:50]:
+        with contextlib.suppress(OSError):
+            stranger.sendall(b"x")  # and then nothing, for ever
+    assert threading.active_count() - before <= 64
+    second = TcpStore(first.address, 1, 2, token="word", timeout=30)
+    second.set("key", b"value")
+    assert first.get("key") == b"value" and first.lost is None
+    eventually(lambda: threading.active_count() - before < 10)
+    together(first.close, second.close)
+    for stranger in crowd:
+        stranger.close()
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"?\0\0\0\0",  # a kind that nobody knows
+        b"S\xff\xff\xff\xff",  # 4 GB announced
+        b"S\0\0\0\1x",  # too short for the length of a key
+        b"S\0\0\0\4\0\x09ab",  # a key longer than what came
+        b"S\0\0\0\2\0\0",  # no key
+    ],
+)
+@pytest.mark.parametrize("sender", [0, 1])
+def test_a_malformed_frame_ends_the_run_and_is_not_believed(frame: bytes, sender: int) -> None:
+    """From a process that is known, so that something is wrong with the run."""
+    a, b, c = stores(3)
+    line = a._lines[1] if sender == 0 else b._lines[0]
+    line.sendall(frame)
+    for store in (b,) if sender == 0 else (a, b, c):
+        assert "connection broke" in eventually(lambda store=store: store.lost)
+    together(a.close, b.close, c.close)
+
+
+def test_all_know_of_a_loss_before_anybody_goes_on() -> None:
+    a, b, c = stores(3)
+    heard, gate = [], threading.Event()
+    c.when_lost(lambda reason: (gate.wait(10), heard.append(reason)))
+    with pytest.raises(KeyError), b:
+        raise KeyError("of its own")
+    eventually(lambda: a.lost and c.lost)
+    assert not a.all_know(0.2) and not b.all_know(0.01) and not c.all_know(0.01)
+    gate.set()
+    for store in (a, b, c):
+        assert store.all_know(10)
+    assert heard and "of its own" in heard[0]
+    together(a.close, c.close)
 
 
 def test_nobody_listens() -> None:

@@ -5,6 +5,7 @@ tests/test_gpu_communicators.py asks the same of NCCL itself.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -177,6 +178,122 @@ def test_waiting_ends_when_a_process_is_lost(monkeypatch: pytest.MonkeyPatch) ->
     error, _ = processes(2, run)
     assert isinstance(error, CommunicationError) and "of its own" in str(error)
     assert time.monotonic() - started < 10
+
+
+def sums(say: NcclCommunicator) -> None:
+    """Sums without end, each of which is right."""
+    parts = cases.sent(say, [np.ones(1000)] * say.blocks)
+    while True:
+        found = say.fetch(say.all_reduce(parts, "sum"))[0]
+        assert (found == say.blocks).all(), f"process {say.rank} got {found[0]}"
+
+
+def spoiled(found: Any) -> bool:
+    return bool((np.ascontiguousarray(found).view(np.uint8) == fake_nccl.GARBAGE).all())
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("slow", [0, 1, None])
+def test_nobody_uses_what_a_kernel_leaves_that_was_broken_off(
+    monkeypatch: pytest.MonkeyPatch, count: int, slow: int | None
+) -> None:
+    """The last process leaves; one of the others hears of it late, when the rest could long have
+    broken off their kernels, which end the kernels of all with garbage.
+    """
+    monkeypatch.setattr(fake_nccl.Comm, "late", True)
+    lose = TcpStore._lose
+
+    def late(self: TcpStore, reason: str) -> None:
+        if self.rank == slow:
+            time.sleep(1)
+        lose(self, reason)
+
+    monkeypatch.setattr(TcpStore, "_lose", late)
+    left = threading.Event()
+
+    def run(say: NcclCommunicator) -> None:
+        if say.rank < count - 1:
+            return sums(say)
+        parts = cases.sent(say, [np.ones(1000)] * say.blocks)
+        for _ in range(5):
+            say.fetch(say.all_reduce(parts, "sum"))
+        left.set()
+        raise ZeroDivisionError("of its own")
+
+    *others, last = processes(count, run)
+    assert left.is_set() and isinstance(last, ZeroDivisionError)
+    for rank, error in enumerate(others):
+        assert isinstance(error, CommunicationError), f"process {rank}: {error!r}"
+        assert "all_reduce" in str(error) and "of its own" in str(error)
+
+
+def test_the_state_is_looked_at_after_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event has come, the array is garbage, and NCCL knows of an error by then."""
+    say = NcclCommunicator.for_devices(devices(2))
+    parts = say.all_reduce(cases.sent(say, [np.ones(4)] * 2), "sum")
+    query = fake_nccl.Event.query
+
+    def broken_off(self: fake_nccl.Event) -> int:
+        say._links.links[1].comm.failed = True
+        for part in parts:
+            part.view(np.uint8)[...] = fake_nccl.GARBAGE
+        return query(self)
+
+    monkeypatch.setattr(fake_nccl.Event, "query", broken_off)
+    with pytest.raises(CommunicationError, match=r"NCCL: cuda:1, .*all_reduce: .*found later"):
+        say.fetch(parts)
+    assert spoiled(parts[0])
+    for question in (say.check, say.settle, lambda: say.fetch(parts)):
+        with pytest.raises(CommunicationError, match="found later"):
+            question()
+
+
+@pytest.mark.parametrize("call", ["agree", "all_gather", "broadcast"])
+def test_numbers_of_the_host_are_checked_too(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """What processes tell each other about sizes decides over memory."""
+    calls = {
+        "agree": lambda say: say.agree(np.array([1]), "sum"),
+        "all_gather": lambda say: say.all_gather(cases.sent(say, [np.ones(4)] * 2)),
+        "broadcast": lambda say: say.broadcast(
+            cases.sent(say, [np.ones(4)] * 2)[0] if say.rank == 0 else None, 0
+        ),
+    }
+    monkeypatch.setattr(fake_nccl.Comm, "late", True)
+
+    def run(say: NcclCommunicator) -> None:
+        if say.rank == 1:
+            raise ZeroDivisionError("of its own")
+        calls[call](say)
+
+    error, _ = processes(2, run)
+    assert isinstance(error, CommunicationError) and "of its own" in str(error), error
+
+
+def test_processes_at_different_calls_find_out() -> None:
+    def run(say: NcclCommunicator) -> None:
+        say.agree(np.array([1]), "sum")
+        if say.rank == 1:
+            say.about(17)
+        parts = cases.sent(say, [np.ones(4)] * say.blocks)
+        say.all_reduce(parts, "sum")
+        say.agree(np.array([1]), "sum")
+
+    for error in processes(3, run):
+        assert isinstance(error, CommunicationError)
+        words = r"agree, call 3: process [01] is at the same call, but has made other ones before"
+        assert re.search(words, str(error)), error
+
+
+def test_a_call_more_is_found_out() -> None:
+    def run(say: NcclCommunicator) -> None:
+        if say.rank == 1:
+            say.all_gather(cases.sent(say, [np.ones(0)] * say.blocks), sizes=[0] * say.blocks)
+        say.agree(np.arange(40), "sum")
+
+    for error in processes(2, run):
+        assert isinstance(error, CommunicationError)
+        words = r"agree, call [12], but process [01] is at agree, call [12]: all processes have to"
+        assert re.search(words, str(error)), error
 
 
 def test_refusals(nccl: Any) -> None:

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spgraph as sg
-from spgraph import errors
-from spgraph.semirings import min_plus, plus_times, unary
+from spgraph import distributed, errors
+from spgraph.semirings import binary, min_plus, monoid, plus_times, unary
 
 BLOCKS = [1, 2, 3, 4, 7]
 
@@ -260,3 +260,54 @@ def test_blocks_of_blocks_and_indices_in_blocks() -> None:
     assert not T.is_made
     cases.same(T.row_degrees(), A.T.row_degrees())
     assert not T.is_made  # degrees do not take the transpose
+
+
+class Lost(distributed.LocalCommunicator):
+    """Two blocks whose collectives end, and then turn out to have been broken off."""
+
+    def settle(self) -> None:
+        raise errors.CommunicationError("settle: process 1 was lost")
+
+
+def test_nothing_is_handed_out_before_the_communicator_was_asked() -> None:
+    say = Lost(2)
+    G = sg.generators.kronecker(6, 4, seed=1).distribute(2, communicator=say)
+    level = sg.bfs(G, 0).level
+    for hand_out in (level.gather, level.to_numpy, level.to_coo, G.gather, G.to_scipy):
+        with pytest.raises(errors.CommunicationError, match="process 1 was lost"):
+            hand_out()
+    for value in (lambda: level.to("cpu"), lambda: list(level), lambda: G.T.gather()):
+        with pytest.raises(errors.CommunicationError, match="process 1 was lost"):
+            value()
+
+
+def test_a_search_of_peers_that_failed_gives_nothing_away() -> None:
+    """Whatever is asked of it, and of what is made of it; kernels may go on with it meanwhile."""
+    G = sg.generators.kronecker(6, 4, seed=1).distribute(2)
+
+    def reached() -> int:
+        raise errors.CommunicationError("search by peer writes: device 1 did not come")
+
+    def block(size: int) -> sg.Vector:
+        return sg.Vector(
+            size, np.ones(size), bits=np.zeros(size // 32 + 1, np.uint32), nvals=reached
+        )
+
+    blocks = [block(size) for size in G.partition.sizes]
+    v = distributed.DistributedVector.in_flight(G.nrows, blocks, G.device)
+    assert v.unchecked is blocks and v.dtype == np.float64 and "Vector 64" in repr(v)
+    full = sg.Vector.filled(1.0, size=64, device=G.device)
+    for use in (
+        lambda: v.nvals,
+        lambda: v.blocks,
+        lambda: v.gather(),
+        lambda: v.dup(),
+        lambda: v.isequal(full),
+        lambda: sg.apply(v, unary.ainv),
+        lambda: sg.apply(full, unary.ainv, mask=v.S),
+        lambda: sg.ewise_mult(full, v, binary.times),
+        lambda: sg.mxv(G, v, plus_times, direction="pull"),
+        lambda: sg.reduce(v, monoid.min),
+    ):
+        with pytest.raises(errors.CommunicationError, match="device 1 did not come"):
+            use()

@@ -162,7 +162,7 @@ def about_the_giant(A: Any, plan: Plan) -> Vector | None:
     with giant.lock:
         giant.round += 1
         level: Any = peers.search(A, A.T, giant.start, None, "auto", MOST_LEVELS, False)[0]
-        seen = [block._bits for block in level.blocks]
+        seen = [block._bits for block in level.unchecked]
         tables, found = [], []
         for k in work:
             with on_device(placement.devices[k]):
@@ -176,7 +176,7 @@ def about_the_giant(A: Any, plan: Plan) -> Vector | None:
                 answer = (giant.round, address(giant.mail[k:]))
                 found.append(on_gpu.settle(plan.rows[k], seen[k], tables[k], *lists, *answer))
         is_void = giant.wait(placement)
-    _ = level.blocks[0].nvals  # raises where a device was lost
+    _ = level.blocks  # raises where a device was lost
     return None if is_void else labels(A, found)
 
 

@@ -145,13 +145,15 @@ def in_blocks(A: Any, T: Any, sources: np.ndarray, scores: Sequence[Any]) -> np.
                 placement.peers.meet()
             steps = [
                 dependencies_block(
-                    *(edges, graph.offsets, p, rooms[k], level.blocks[k], place, scores[k]),
+                    *(edges, graph.offsets, p, rooms[k], level.unchecked[k], place, scores[k]),
                     reports[k][j : j + 1],
                 )
                 for k, (p, edges) in enumerate(zip(placement.local, graph.blocks, strict=True))
             ]
             _run(placement, n, steps, answers)
         lost = placement.communicator.fetch(reports)[0][: sources.size]
+        if sources.size:
+            _ = level.blocks  # raises where a device was lost: in one search, and all after it
     return sources[lost > 0]
 
 

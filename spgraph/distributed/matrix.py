@@ -194,7 +194,9 @@ class DistributedMatrix(Matrix):
         """A plain Matrix of all entries on `device`, in every process."""
         if not self.is_made:
             return self.T.gather(device).T
-        return self.replicated()[0].to(device)
+        whole = self.replicated()[0]
+        self._placement.communicator.settle()
+        return whole.to(device)
 
     def replicated(self) -> list[Matrix]:
         """The whole Matrix on the device of every local block, which those of one device share."""

@@ -59,7 +59,7 @@ def search(
             Vector(own.size, own, bits=seen, nvals=part.reached)
             for part, own, seen in zip(found, values, bits, strict=True)
         ]
-        return DistributedVector(A.nrows, blocks, placement)
+        return DistributedVector.in_flight(A.nrows, blocks, placement)
 
     level = whole([part.level for part in found], [part.seen for part in found])
     if semiring is None:

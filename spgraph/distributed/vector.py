@@ -29,12 +29,13 @@ class DistributedVector(Vector):
     [0, 1, 2]
     """
 
-    __slots__ = ("_placement", "blocks", "entry")
+    __slots__ = ("_in_flight", "_placement", "blocks", "entry")
 
     def __init__(self, size: int, blocks: list[Vector], placement: Placement) -> None:
         self.size = size
         self.blocks = blocks
         self.entry: Entry | None = None
+        self._in_flight: list[Vector] | None = None
         self._placement = placement
         self._nvals = None
 
@@ -43,6 +44,17 @@ class DistributedVector(Vector):
         """The Vector with one entry: it has no blocks until somebody looks at them."""
         v = cls.__new__(cls)
         v.size, v.entry, v._placement, v._nvals = size, entry, placement, 1
+        v._in_flight = None
+        return v
+
+    @classmethod
+    def in_flight(cls, size: int, blocks: list[Vector], placement: Placement) -> DistributedVector:
+        """What kernels are still at work on, which may fail: who looks at the blocks waits for the
+        number of their entries, which raises then.
+        """
+        v = cls.__new__(cls)
+        v.size, v.entry, v._placement, v._nvals = size, None, placement, None
+        v._in_flight = blocks
         return v
 
     @classmethod
@@ -62,6 +74,12 @@ class DistributedVector(Vector):
             if (entry := self.entry) is not None:
                 self.blocks = self._placement.blocks_of_one(self.size, entry)
                 self.entry = None  # who has the blocks may write them
+            else:
+                blocks = self._in_flight
+                assert blocks is not None
+                for block in blocks:
+                    _ = block.nvals
+                self.blocks = blocks
             return self.blocks
         if name in ("values", "indices", "bits"):
             raise AttributeError(
@@ -70,9 +88,16 @@ class DistributedVector(Vector):
         raise AttributeError(f"'DistributedVector' object has no attribute {name!r}")
 
     @property
+    def unchecked(self) -> list[Vector]:
+        """The blocks as they are, for kernels that go on with what others are still at work on:
+        whatever comes of it is void unless `blocks` gives them afterwards.
+        """
+        return self._in_flight or self.blocks
+
+    @property
     def dtype(self) -> np.dtype:
         entry = self.entry
-        return self.blocks[0].dtype if entry is None else entry.dtype
+        return self.unchecked[0].dtype if entry is None else entry.dtype
 
     @property
     def device(self) -> Any:
@@ -101,7 +126,7 @@ class DistributedVector(Vector):
     @property
     def nbytes(self) -> int:
         """Bytes of the blocks of this process."""
-        return sum(block.nbytes for block in self.blocks)
+        return sum(block.nbytes for block in self.unchecked)
 
     # --- the same entries -------------------------------------------------------------------------
 
@@ -145,6 +170,7 @@ class DistributedVector(Vector):
     def gather(self, device: str = "cpu") -> Vector:
         """A plain Vector of all entries on `device`, in every process."""
         whole = replicate(self)[0]
+        self._placement.communicator.settle()
         made = whole.to(device)
         return made.dup() if made is whole else made
 
@@ -156,7 +182,7 @@ class DistributedVector(Vector):
 
     def become(self, other: Any) -> None:
         self.size, self.blocks, self._placement = other.size, other.blocks, other.device
-        self.entry, self._nvals = None, other._nvals
+        self.entry, self._nvals, self._in_flight = None, other._nvals, None
 
     def _with(self, function: Callable[..., Vector], *lists: Any) -> Vector:
         placement = self._placement

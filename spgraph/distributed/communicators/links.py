@@ -6,6 +6,8 @@ Arrays are flat and contiguous here, one for each GPU of this process, and go as
 from __future__ import annotations
 
 import contextlib
+import functools
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ NOT_READY = 600  # cudaErrorNotReady, of an event
 SPIN, NAP, POLL = 0.002, 0.00005, 0.05  # seconds: of busy waiting, between looks, between checks
 INIT, DESTROY = 60.0, 10.0  # seconds for calls of NCCL that wait for the other processes
 HEARSAY = 1.0  # seconds in which the loss of a process becomes known
+KNOWN = 10.0  # seconds in which all others know of it, too
+STUCK = 3.0  # seconds that a call of NCCL may take before a loss breaks it off
 
 
 def load_nccl() -> Any:
@@ -69,6 +73,7 @@ class Links:
         self.collective = "the beginning"  # the latest, for messages
         self.broken: str | None = None
         self._at: Link | None = None  # whose call may be failing
+        self._calling = threading.RLock()  # held where NCCL is called, which `abort` frees
         if store is not None:
             store.when_lost(self._on_loss)
 
@@ -213,21 +218,24 @@ class Links:
     @contextlib.contextmanager
     def _group(self) -> Iterator[None]:
         """Calls of NCCL that belong together: it starts them when all have been said."""
-        self.ready()
-        self._at = None
         try:
-            self.nccl.groupStart()
-            try:
-                yield
-            except BaseException:
-                # an open group would swallow all later calls
-                with contextlib.suppress(self.nccl.NcclError):
-                    self.nccl.groupEnd()
-                raise
-            self._at = None
-            self.nccl.groupEnd()
+            with self._calling:
+                self.ready()
+                self._at = None
+                self.nccl.groupStart()
+                try:
+                    yield
+                except BaseException:
+                    # an open group would swallow all later calls
+                    with contextlib.suppress(self.nccl.NcclError):
+                        self.nccl.groupEnd()
+                    raise
+                self._at = None
+                self.nccl.groupEnd()
+        except CommunicationError:
+            raise
         except RuntimeError as error:  # NcclError, CUDARuntimeError
-            raise self._failure(self._guilty(), error) from error
+            raise self.failed(self._guilty(), error) from error
 
     def _each(self, *lists: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """The links, each with its items of `lists`."""
@@ -252,15 +260,22 @@ class Links:
 
     def check(self) -> None:
         """Raise what NCCL has met since, or the loss of a process."""
-        self.ready()
         for link in self.links:
             try:
-                link.comm.check_async_error()
+                with self._calling:
+                    self.ready()
+                    link.comm.check_async_error()
+            except CommunicationError:
+                raise
             except RuntimeError as error:
-                raise self._failure(link.device, error) from error
+                raise self.failed(link.device, error) from error
 
     def wait(self, event: Any, device: str) -> None:
-        """Wait on the host until a CUDA event of `device` has come, or can no longer come."""
+        """Wait on the host until a CUDA event of `device` has come, or can no longer come.
+
+        Kernels of NCCL that are broken off come to an end, too, and leave anything: what they have
+        made is good only if nothing has failed by the time that the event has come.
+        """
         runtime = import_cupy().cuda.runtime
         started = looked = time.monotonic()
         while (status := runtime.eventQuery(event.ptr)) == NOT_READY:
@@ -271,7 +286,8 @@ class Links:
                 looked = now
                 self.check()
         if status:
-            raise self._failure(device, runtime.CUDARuntimeError(status))
+            raise self.failed(device, runtime.CUDARuntimeError(status))
+        self.check()
 
     def finish(self) -> None:
         """Wait for all calls, on all devices."""
@@ -294,17 +310,29 @@ class Links:
     def abandon(self, reason: str) -> None:
         """Be of no more use. Kernels of NCCL that wait for others end by `abort`, which may hang:
         nobody waits for it.
+
+        What a kernel sends after that is wrong, and kernels of other processes take it for right:
+        none is broken off before the others know that what they get is of no use.
         """
         self.broken = reason
+
+        def abort(link: Link) -> None:
+            if self.store is not None:
+                self.store.all_know(KNOWN)
+            # a call in another thread ends first, unless it waits for what never comes
+            if self._calling.acquire(timeout=STUCK):
+                self._calling.release()
+            link.comm.abort()
+
         for link in self.links:
-            watchdog.in_background(link.comm.abort)
+            watchdog.in_background(functools.partial(abort, link))
 
     def _guilty(self) -> str:
         """The device whose call has failed, or of which NCCL says so, or all."""
         if self._at is not None:
             return self._at.device
-        guilty = []
-        for link in self.links:
+        guilty: list[str] = []
+        for link in self.links if self.broken is None else ():
             try:
                 link.comm.check_async_error()
             except RuntimeError:
@@ -315,7 +343,11 @@ class Links:
         who = f", process {self.store.rank} of {self.store.processes}" if self.store else ""
         return f"NCCL: {devices}{who}, in or after {self.collective}: {reason}"
 
-    def _failure(self, devices: str, error: BaseException) -> CommunicationError:
+    def failure(self, reason: str) -> CommunicationError:
+        """The error to raise where the processes contradict each other."""
+        return self.failed(", ".join(link.device for link in self.links), RuntimeError(reason))
+
+    def failed(self, devices: str, error: BaseException) -> CommunicationError:
         """The error to raise; all is abandoned, and the other processes are told.
 
         NCCL may notice the loss of a process before the store has told of it, and knows less.

@@ -148,6 +148,9 @@ class LocalCommunicator:
     def about(self, fingerprint: int) -> None:
         """There is no other process that could call about another graph."""
 
+    def settle(self) -> None:
+        """Nothing can be lost: copies come or raise."""
+
     def check(self) -> None:
         """Nothing to poll: errors of copies are raised by the copies."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ from spgraph.distributed.communicators.store import TcpStore
 from spgraph.errors import CommunicationError
 
 HEADER = 12  # 64-bit words that describe the array of a broadcast
+NAMES = ("all_gather", "all_to_all", "all_reduce", "reduce_scatter", "broadcast", "agree")
 
 
 class NcclCommunicator:
@@ -43,8 +45,10 @@ class NcclCommunicator:
     `peak_bytes` is the most that one call needed on a device.
 
     A process that ends is noticed by its line to the `TcpStore`, whatever NCCL and its kernels do.
-    Every other process then tells NCCL to give up and raises CommunicationError, from the call that
-    waits or else from the next; one that the command `spgraph` launched ends with status 70.
+    Every other process then raises CommunicationError, from the call that waits or else from the
+    next, and tells NCCL to give up once all know; one that the command `spgraph` launched ends with
+    status 70. Several processes that have not made the same calls, or on different graphs, find out
+    at the next call that exchanges sizes or numbers of the host.
     """
 
     name = "nccl"
@@ -60,7 +64,7 @@ class NcclCommunicator:
         self.bytes_sent = self.calls = self.peak_bytes = 0
         self._readback = Readback(self.devices)
         self._closed = False
-        self._about = 0
+        self._about = self._history = 0
 
     @classmethod
     def for_devices(cls, devices: Sequence[str]) -> NcclCommunicator:
@@ -205,6 +209,13 @@ class NcclCommunicator:
         """See `Communicator`."""
         self._about = fingerprint
 
+    def settle(self) -> None:
+        """See `Communicator`. Within one process nothing is lost but by what `check` raises."""
+        if self.processes > 1:
+            self._links.finish()
+        else:
+            self._links.check()
+
     def check(self) -> None:
         """Raise what NCCL has met since, or the loss of a process. See `Communicator`."""
         self._links.check()
@@ -249,6 +260,8 @@ class NcclCommunicator:
         self._links.ready()
         self._links.collective = name
         self.calls += 1
+        if self.processes > 1:
+            self._history = zlib.crc32(f"{name} {self._about}".encode(), self._history)
         self.bytes_sent += sent
 
     def _needed(self, temporary: int) -> None:
@@ -267,12 +280,39 @@ class NcclCommunicator:
         own = [np.asarray(row, np.int64) for row in rows]
         if self.processes == 1:
             return np.stack(own)
+        # of one size in all calls: processes that are not at the same call find out
+        size, room = own[0].size, max(HEADER, self.blocks + 1)
+        first = np.zeros((len(own), 3 + room), np.int64)
+        first[:, :3] = self.calls, self._history, NAMES.index(self._links.collective)
+        if size <= room:
+            first[:, 3 : 3 + size] = own
+        came = self._gathered_rows(list(first))
+        self._compare(came[:, :3])
+        return came[:, 3 : 3 + size] if size <= room else self._gathered_rows(own)
+
+    def _gathered_rows(self, rows: Sequence[np.ndarray]) -> np.ndarray:
         sent = []
-        for device, row in zip(self.devices, own, strict=True):
+        for device, row in zip(self.devices, rows, strict=True):
             with on_device(device) as cupy:
                 sent.append(cupy.asarray(row))
-        came = self._links.gather(sent, [own[0].size] * self.blocks)
+        came = self._links.gather(sent, [rows[0].size] * self.blocks)
         return self._readback.fetch(came, self.wait)[0].reshape(self.blocks, -1)
+
+    def _compare(self, rows: np.ndarray) -> None:
+        """All blocks are at the same call, after the same ones; a row of three numbers each."""
+        own = rows[self.local.start].tolist()
+        for block, row in enumerate(rows.tolist()):
+            if row[0] == own[0] and row[2] == own[2] and row != own:
+                raise self._links.failure(
+                    f"{NAMES[own[2]]}, call {own[0]}: process {block} is at the same call, but has "
+                    "made other ones before, or with another graph"
+                )
+            if row != own:
+                raise self._links.failure(
+                    f"{NAMES[own[2]]}, call {own[0]}, but process {block} is at {NAMES[row[2]]}, "
+                    f"call {row[0]}: all processes have to make the same calls in the same order, "
+                    "on the same graph"
+                )
 
     def _described(self, array: Array | None, root: int) -> tuple[tuple[int, ...], np.dtype]:
         """The shape and type of the array of a broadcast, in every process."""

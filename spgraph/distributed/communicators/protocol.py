@@ -104,6 +104,12 @@ class Communicator(Protocol):
         """
         ...
 
+    def settle(self) -> None:
+        """Wait until earlier collectives are done, and raise what they have met. Before that, what
+        they made may be wrong where a process is lost: nothing is given to the user before.
+        """
+        ...
+
     def check(self) -> None:
         """Raise the error that an earlier collective has met since, if any. Does not wait."""
         ...

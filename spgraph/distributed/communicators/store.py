@@ -5,7 +5,6 @@ whose end tells that the process has ended.
 from __future__ import annotations
 
 import contextlib
-import hmac
 import os
 import queue
 import secrets
@@ -16,14 +15,12 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
+from spgraph.distributed.communicators import frames
 from spgraph.errors import CommunicationError
 
-KEY_BYTES, VALUE_BYTES, KEYS = 256, 1 << 16, 1 << 12  # what one run may store
-NONCE_BYTES = 32
-
-# What a frame begins with. SET, GET, BYE and FAIL come from the processes; VALUE, LOST and END are
-# the answers of process 0.
-SET, GET, BYE, FAIL, VALUE, LOST, END = b"SGBFVLE"
+KEYS = 1 << 12  # that one run may store
+STRANGERS = 64  # connections at a time that have not proved who they are
+NOTICED = 2.0  # seconds in which every process notices that process 0 is gone
 
 
 class TcpStore:
@@ -31,9 +28,9 @@ class TcpStore:
     the others connect. Port 0 takes a free one, which `address` then names.
 
     All of them give the same `token` (default: the environment variable SPGRAPH_TOKEN); nobody is
-    served who does not prove to know it, and it never travels. Each process keeps its connection:
-    when one ends without `close`, every other learns it within moments through `lost` and
-    `when_lost`. TCP's keepalive finds hosts that vanished, within 20 s.
+    served or believed who does not prove to know it, and it never travels. Each process keeps its
+    connection: when one ends without `close`, every other learns it within moments through `lost`
+    and `when_lost`. TCP's keepalive finds hosts that vanished, within 20 s.
 
     Errors: ValueError for a rank, an address or a token that cannot be; CommunicationError when the
     others are not there within `timeout` seconds, or refuse the token.
@@ -65,7 +62,13 @@ class TcpStore:
         self._values: dict[bytes, bytes] = {}  # of process 0
         self._lines: dict[int, socket.socket] = {}  # to the others; in these, to process 0
         self._left: set[int] = set()
+        # after a loss, at process 0: who knows of it, and whose connection is gone
+        self._heard: set[int] = set()
+        self._gone: set[int] = set()
+        self._all_heard = False
+        self._orphan = False  # process 0 is gone
         self._changed = threading.Condition()
+        self._strangers = threading.BoundedSemaphore(STRANGERS)
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._closed = False
         if rank == 0:
@@ -98,12 +101,12 @@ class TcpStore:
     def set(self, key: str, value: bytes) -> None:
         """Store `value` under `key`, for all processes."""
         name = self._name(key)
-        if len(value) > VALUE_BYTES:
-            raise ValueError(f"TcpStore: {key}: {len(value)} bytes, at most {VALUE_BYTES}")
+        if len(value) > frames.VALUE_BYTES:
+            raise ValueError(f"TcpStore: {key}: {len(value)} bytes, at most {frames.VALUE_BYTES}")
         if self.rank == 0:
             self._put(name, value)
         else:
-            self._say(0, SET, struct.pack("!H", len(name)) + name + value)
+            self._say(0, frames.SET, struct.pack("!H", len(name)) + name + value)
 
     def get(self, key: str) -> bytes:
         """The value of `key`, waited for until `timeout`."""
@@ -111,7 +114,7 @@ class TcpStore:
         if self.rank == 0:
             value = self._await(name)
         else:
-            self._say(0, GET, name)
+            self._say(0, frames.GET, name)
             try:
                 value = self._answers.get(timeout=self.timeout + 5)
             except queue.Empty:
@@ -143,6 +146,17 @@ class TcpStore:
         with self._changed:
             return bool(self._changed.wait_for(lambda: self.lost, seconds))
 
+    def all_know(self, seconds: float) -> bool:
+        """Wait until every process that is still there knows of the loss, and its callbacks have
+        run: True. False after `seconds` without that news. Where process 0 is lost, who tells of
+        that, every process has noticed by itself within moments: they are waited for.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._all_heard or self._orphan, seconds)
+        if self._orphan:
+            time.sleep(min(seconds, NOTICED))
+        return self._all_heard or self._orphan
+
     def fail(self, reason: str) -> None:
         """Tell all others that this process cannot go on."""
         self._closed = True
@@ -151,7 +165,7 @@ class TcpStore:
             self._stop_listening()
         else:
             with contextlib.suppress(CommunicationError):
-                self._say(0, FAIL, reason.encode()[:1000])
+                self._say(0, frames.FAIL, reason.encode()[:1000])
 
     def close(self) -> None:
         """Leave in peace. Process 0 stays until the others have left, at most `timeout`."""
@@ -165,11 +179,11 @@ class TcpStore:
                 )
             for rank in list(self._lines):
                 with contextlib.suppress(CommunicationError):
-                    self._say(rank, END, b"")
+                    self._say(rank, frames.END, b"")
             self._stop_listening()
         else:
             with contextlib.suppress(CommunicationError):
-                self._say(0, BYE, b"")
+                self._say(0, frames.BYE, b"")
 
     def __enter__(self) -> Self:
         return self
@@ -183,8 +197,8 @@ class TcpStore:
 
     def _name(self, key: str) -> bytes:
         name = key.encode()
-        if not 0 < len(name) <= KEY_BYTES:
-            raise ValueError(f"TcpStore: key: expected 1 to {KEY_BYTES} bytes, got {key!r}")
+        if not 0 < len(name) <= frames.KEY_BYTES:
+            raise ValueError(f"TcpStore: key: expected 1 to {frames.KEY_BYTES} bytes, got {key!r}")
         return name
 
     def _thread(self, function: Callable[..., None], *arguments: Any) -> None:
@@ -193,7 +207,7 @@ class TcpStore:
     def _say(self, rank: int, kind: int, payload: bytes) -> None:
         try:
             with self._changed:
-                _send(self._lines[rank], kind, payload)
+                frames.send(self._lines[rank], kind, payload)
         except (OSError, KeyError) as error:
             raise CommunicationError(
                 self.lost or f"TcpStore: process {rank} cannot be reached any more ({error})"
@@ -210,10 +224,28 @@ class TcpStore:
         if self.rank == 0:
             for rank in list(self._lines):
                 with contextlib.suppress(CommunicationError):
-                    self._say(rank, LOST, reason.encode()[:1000])
+                    self._say(rank, frames.LOST, reason.encode()[:1000])
         self._answers.put(None)
         for callback in callbacks:
             callback(reason)
+        if self.rank == 0:
+            self._knows(0)
+        else:
+            with contextlib.suppress(CommunicationError):
+                self._say(0, frames.HEARD, b"")
+
+    def _knows(self, rank: int, *, gone: bool = False) -> None:
+        """Process 0: that one knows of the loss, or is gone. Once nobody is left, all are told."""
+        with self._changed:
+            (self._gone if gone else self._heard).add(rank)
+            missing = set(range(self.processes)) - self._heard - self._gone - self._left
+            if self.lost is None or missing or self._all_heard:
+                return
+            self._all_heard = True
+            self._changed.notify_all()
+        for other in list(self._lines):
+            with contextlib.suppress(CommunicationError):
+                self._say(other, frames.ALL, b"")
 
     def _keep_alive(self, line: socket.socket) -> None:
         """Have the kernel look after the other host: one that is silent for 20 s is gone."""
@@ -232,50 +264,56 @@ class TcpStore:
                 line, _ = self._listener.accept()
             except OSError:
                 return  # closed
-            self._thread(self._serve, line)
+            if self._strangers.acquire(blocking=False):
+                self._thread(self._serve, line)
+            else:  # who means it comes again
+                line.close()
 
     def _serve(self, line: socket.socket) -> None:
         """One process from its greeting to its end. Strangers are shown the door."""
-        rank = -1
+        rank: int | None = None
         try:
-            line.settimeout(self.timeout)
-            nonce = secrets.token_bytes(NONCE_BYTES)
-            line.sendall(nonce)
-            proof = _receive(line, NONCE_BYTES + 4)
-            rank = struct.unpack("!I", proof[NONCE_BYTES:])[0]
-            expected = _proof(self._secret, nonce, rank)
-            known = hmac.compare_digest(proof[:NONCE_BYTES], expected)
-            if not known or not 0 < rank < self.processes or rank in self._lines:
-                rank = -1
-                line.close()
-                return
-            _send(line, VALUE, b"")
-            self._keep_alive(line)
+            try:
+                rank = frames.greeted(line, self._secret, self.processes)
+            finally:
+                self._strangers.release()
             with self._changed:
+                if rank in self._lines:
+                    rank = None
+                if rank is None:
+                    line.close()
+                    return
                 self._lines[rank] = line
+            self._keep_alive(line)
+            self._say(rank, frames.VALUE, b"")
             self._answer(rank, line)
-        except (OSError, ValueError, struct.error):
-            if rank in self._lines:
+        except (OSError, ValueError, struct.error, CommunicationError):
+            if rank is not None:
                 self._lose(f"process {rank} of {self.processes} was lost: its connection broke")
+                self._knows(rank, gone=True)
             line.close()
 
     def _answer(self, rank: int, line: socket.socket) -> None:
         while True:
-            kind, payload = _frame(line)
-            if kind == SET:
-                size = struct.unpack("!H", payload[:2])[0]
-                self._put(payload[2 : 2 + size], payload[2 + size :])
-            elif kind == GET:
+            kind, payload = frames.receive(line)
+            if kind == frames.SET:
+                self._put(*frames.pair(payload))
+            elif kind == frames.GET:
                 value = self._await(payload)
                 # an absent value and an empty one must differ
-                self._say(rank, VALUE, b"" if value is None else b"+" + value)
-            elif kind == FAIL:
+                self._say(rank, frames.VALUE, b"" if value is None else b"+" + value)
+            elif kind == frames.FAIL:
                 self._lose(f"process {rank}: {payload.decode(errors='replace')}")
-            elif kind == BYE:
+            elif kind == frames.HEARD:
+                self._knows(rank)
+            elif kind == frames.BYE:
                 with self._changed:
                     self._left.add(rank)
                     self._changed.notify_all()
+                self._knows(rank)
                 return
+            else:
+                raise ValueError(f"a frame of the unknown kind {kind}")
 
     def _stop_listening(self) -> None:
         with contextlib.suppress(OSError):
@@ -302,6 +340,9 @@ class TcpStore:
             try:
                 left = max(0.1, deadline - time.monotonic())
                 line = socket.create_connection((host or "127.0.0.1", port), timeout=left)
+                if not line.recv(1, socket.MSG_PEEK):  # too many strangers are there
+                    line.close()
+                    raise ConnectionError("it hung up")
                 break
             except OSError as error:
                 if time.monotonic() + wait > deadline:
@@ -313,9 +354,8 @@ class TcpStore:
                 time.sleep(wait)
                 wait = min(2 * wait, 0.5)
         try:
-            nonce = _receive(line, NONCE_BYTES)
-            line.sendall(_proof(self._secret, nonce, self.rank) + struct.pack("!I", self.rank))
-            if _frame(line) != (VALUE, b""):
+            frames.greet(line, self._secret, self.rank, self.processes)
+            if frames.receive(line) != (frames.VALUE, b""):
                 raise ValueError("an unexpected answer")
         except (OSError, ValueError) as error:
             line.close()
@@ -331,40 +371,22 @@ class TcpStore:
         line = self._lines[0]
         try:
             while True:
-                kind, payload = _frame(line)
-                if kind == VALUE:
+                kind, payload = frames.receive(line)
+                if kind == frames.VALUE:
                     self._answers.put(payload[1:] if payload else None)
-                elif kind == LOST:
+                elif kind == frames.LOST:
                     self._lose(payload.decode(errors="replace"))
-                elif kind == END:
+                elif kind == frames.ALL:
+                    with self._changed:
+                        self._all_heard = True
+                        self._changed.notify_all()
+                elif kind == frames.END:
                     break
+                else:
+                    raise ValueError(f"a frame of the unknown kind {kind}")
         except (OSError, ValueError):
             self._lose(f"process 0 of {self.processes} was lost: its connection broke")
+            with self._changed:
+                self._orphan = True
+                self._changed.notify_all()
         line.close()
-
-
-def _proof(secret: bytes, nonce: bytes, rank: int) -> bytes:
-    return hmac.digest(secret, nonce + struct.pack("!I", rank), "sha256")
-
-
-def _send(line: socket.socket, kind: int, payload: bytes) -> None:
-    line.sendall(struct.pack("!BI", kind, len(payload)) + payload)
-
-
-def _frame(line: socket.socket) -> tuple[int, bytes]:
-    kind, size = struct.unpack("!BI", _receive(line, 5))
-    if size > VALUE_BYTES + KEY_BYTES + 2:
-        raise ValueError(f"a frame of {size} bytes")
-    return kind, _receive(line, size)
-
-
-def _receive(line: socket.socket, size: int) -> bytes:
-    """Exactly `size` bytes; ConnectionError (an OSError) where the line ends before."""
-    parts = []
-    while size:
-        part = line.recv(size)
-        if not part:
-            raise ConnectionError("the connection was closed")
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)

@@ -1,0 +1,94 @@
+"""What processes say to each other over TCP: frames of a kind and some bytes, and the greeting, in
+which both sides prove that they know the secret.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import socket
+import struct
+import time
+
+KEY_BYTES, VALUE_BYTES = 256, 1 << 16  # at most, of a key and of a value
+NONCE_BYTES, PROOF_BYTES = 32, 32
+GREETING = 5.0  # seconds that a stranger has to prove who he is
+
+# What a frame begins with. SET, GET, BYE, FAIL and HEARD come from the processes; VALUE, LOST, ALL
+# and END are the answers of process 0.
+SET, GET, BYE, FAIL, HEARD, VALUE, LOST, ALL, END = b"SGBFHVLAE"
+
+
+def send(line: socket.socket, kind: int, payload: bytes) -> None:
+    """One frame."""
+    line.sendall(struct.pack("!BI", kind, len(payload)) + payload)
+
+
+def receive(line: socket.socket) -> tuple[int, bytes]:
+    """(kind, payload) of the next frame; ValueError for one that is too long to be meant."""
+    kind, size = struct.unpack("!BI", _exactly(line, 5))
+    if size > VALUE_BYTES + KEY_BYTES + 2:
+        raise ValueError(f"a frame of {size} bytes")
+    return kind, _exactly(line, size)
+
+
+def pair(payload: bytes) -> tuple[bytes, bytes]:
+    """(key, value) of a frame SET."""
+    size = struct.unpack("!H", payload[:2])[0]
+    key, value = payload[2 : 2 + size], payload[2 + size :]
+    if not 0 < size == len(key) <= KEY_BYTES or len(value) > VALUE_BYTES:
+        raise ValueError(f"a key of {len(key)} bytes with a value of {len(value)}")
+    return key, value
+
+
+def greeted(line: socket.socket, secret: bytes, processes: int) -> int | None:
+    """The number of the process at the other end, which has connected here and must prove to know
+    the secret and how many `processes` there are; None for a stranger.
+    """
+    deadline = time.monotonic() + GREETING
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    line.settimeout(GREETING)
+    line.sendall(nonce)
+    said = _exactly(line, PROOF_BYTES + NONCE_BYTES + 4, deadline)
+    its, rest = said[PROOF_BYTES : PROOF_BYTES + NONCE_BYTES], said[PROOF_BYTES + NONCE_BYTES :]
+    rank = int(struct.unpack("!I", rest)[0])
+    known = hmac.compare_digest(
+        said[:PROOF_BYTES], _proof(secret, b"member", nonce, rank, processes)
+    )
+    if not known or not 0 < rank < processes:
+        return None
+    line.sendall(_proof(secret, b"first", its, rank, processes))
+    return rank
+
+
+def greet(line: socket.socket, secret: bytes, rank: int, processes: int) -> None:
+    """The other side of `greeted`; ValueError where the other end does not know the secret either,
+    OSError where it hangs up.
+    """
+    theirs = _exactly(line, NONCE_BYTES)
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    proof = _proof(secret, b"member", theirs, rank, processes)
+    line.sendall(proof + nonce + struct.pack("!I", rank))
+    expected = _proof(secret, b"first", nonce, rank, processes)
+    if not hmac.compare_digest(_exactly(line, PROOF_BYTES), expected):
+        raise ValueError("an unexpected answer")
+
+
+def _proof(secret: bytes, role: bytes, nonce: bytes, rank: int, processes: int) -> bytes:
+    return hmac.digest(secret, role + nonce + struct.pack("!II", rank, processes), "sha256")
+
+
+def _exactly(line: socket.socket, size: int, deadline: float | None = None) -> bytes:
+    """Exactly `size` bytes; ConnectionError (an OSError) where the line ends before, TimeoutError
+    (another) after the deadline.
+    """
+    parts = []
+    while size:
+        if deadline is not None:
+            line.settimeout(max(0.001, deadline - time.monotonic()))
+        part = line.recv(size)
+        if not part:
+            raise ConnectionError("the connection was closed")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
