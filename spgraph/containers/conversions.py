@@ -1,4 +1,4 @@
-"""Matrices from other libraries' objects, and back."""
+"""Containers from other libraries' objects, and back."""
 
 from __future__ import annotations
 
@@ -8,13 +8,97 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, array_module, index_dtype
+from spgraph.containers.arrays import (
+    Array,
+    array_module,
+    check_device,
+    index_dtype,
+    move,
+    on_device,
+    read_only,
+)
 from spgraph.containers.compressed import ascends, check_other, checked
-from spgraph.containers.vector import value_dtype
+from spgraph.containers.values import value_dtype
 from spgraph.errors import DomainMismatch
 
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
+    from spgraph.containers.vector import Vector
+
+
+class VectorConversions:
+    """The to_* of a Vector, whose base this is."""
+
+    __slots__ = ()
+
+    def to_coo(self: Any) -> tuple[Array, Array]:
+        """(indices, values): copies on the vector's device, indices ascending."""
+        v: Vector = self.to_sparse()
+        return v._indices.copy(), v._values.copy()  # type: ignore[union-attr]
+
+    def to_numpy(self: Any, fill: Any = None) -> np.ndarray:
+        """A new NumPy array of length `size`, with `fill` where there is no entry.
+
+        Its type is the Vector's where that holds `fill`, else promoted as NumPy promotes: integers
+        of 64 bits beside NaN become float64, exact up to 2**53. Raises ValueError when a position
+        is empty and no `fill` was given: a silent 0 would look like data.
+        """
+        return move(self._dense(fill), "cpu")
+
+    def to_cupy(self: Any, fill: Any = None) -> Array:
+        """As `to_numpy`, a CuPy array on the vector's device (or on the current one for a CPU
+        vector).
+        """
+        return move(
+            self._dense(fill), self.device if self.device != "cpu" else check_device("cuda")
+        )
+
+    def _dense(self: Any, fill: Any) -> Array:
+        xp = array_module(self._values)
+        if self.nvals == self.size:
+            return self.to_bitmap()._values.copy()
+        if fill is None:
+            raise ValueError(
+                f"fill: the Vector has {self.nvals} entries in {self.size} positions; "
+                "say what stands in the empty ones, for example to_numpy(fill=-1)"
+            )
+        dense = xp.full(self.size, fill, dtype_beside(self.dtype, fill))
+        v = self.to_sparse()
+        dense[v._indices] = v._values
+        return dense
+
+    def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self.device != "cpu":
+            where = f"on {self.device}" if isinstance(self.device, str) else "distributed"
+            raise TypeError(
+                f"the Vector is {where}: NumPy is not given what lies elsewhere in silence; "
+                ".to_numpy() brings it home"
+            )
+        if copy is not False:
+            dense = self._dense(None)
+            return dense if dtype is None else dense.astype(dtype, copy=False)
+        if self.storage != "full" or (dtype is not None and np.dtype(dtype) != self.dtype):
+            raise ValueError(
+                f"copy=False: an array of {self.dtype if dtype is None else np.dtype(dtype)} needs "
+                f"a copy of a Vector of {self.dtype} whose storage is {self.storage}"
+            )
+        return read_only(self._values)
+
+    def __dlpack__(self: Any, **options: Any) -> Any:
+        return self._dense(None).__dlpack__(**options)
+
+    def __dlpack_device__(self: Any) -> Any:
+        return self._values.__dlpack_device__()
+
+
+def dtype_beside(dtype: np.dtype, fill: Any) -> np.dtype:
+    """The type of an array of values of `dtype` and of the number `fill`."""
+    least = np.min_scalar_type(fill)
+    if dtype.kind in "biu" and least.kind in "biu":
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        if low <= int(fill) <= high:
+            return dtype
+    return np.result_type(dtype, least)
 
 
 class MatrixConversions:
@@ -140,6 +224,27 @@ class MatrixConversions:
         values, indices, indptr = A._arrays_of_csr("to_cupyx", copy and A is self)
         values = values if values.dtype.kind in "bf" else values.astype(np.float64)
         return cupyx.scipy.sparse.csr_matrix((values, indices, indptr), shape=A.shape)
+
+    def to_dense(self: Any, fill: Any = 0) -> Array:
+        """A new array of nrows x ncols, with `fill` where there is no entry: of NumPy, for a Matrix
+        on CUDA of CuPy on its device.
+
+        Its type is the Matrix's where that holds `fill`, else promoted as NumPy promotes.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0, 1], [1, 0], [3, 4]).to_dense(fill=-1).tolist()
+        [[-1, 3], [4, -1]]
+        """
+        with on_device(self.device) as xp:
+            dense = xp.full(self.shape, fill, dtype_beside(self.dtype, fill))
+            dense[self.row_indices(), self._indices] = self._values
+        return dense
+
+    def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        raise TypeError(
+            f"a Matrix of {self.nrows} x {self.ncols} is no array: "
+            ".to_dense(fill=0) makes one, and .to_scipy() a sparse one"
+        )
 
     def _arrays_of_csr(self: Any, name: str, copy: bool) -> tuple[Array, Array, Array]:
         """(values, indices, indptr), one value an entry."""

@@ -321,8 +321,14 @@ def _combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = Fal
         if name == "minus":
             return operations.ewise_union(x, y, op)
         return (operations.ewise_add if union else operations.ewise_mult)(x, y, op)
-    if isinstance(y, bool | int | float | np.generic) or (is_cuda(y) and y.ndim == 0):
+    array = isinstance(y, np.ndarray) or is_cuda(y)
+    if isinstance(y, bool | int | float | np.generic) or (array and y.ndim == 0):
         return operations.apply(x, op, **{"left" if left else "right": y})
+    if array or isinstance(y, list | tuple):  # without an error `v == array` would be False
+        raise DomainMismatch(
+            f"{name}: expected a Vector, a Matrix or a scalar, got {type(y).__name__}; "
+            "Vector.from_dense and Matrix.from_dense take arrays"
+        )
     return NotImplemented
 
 

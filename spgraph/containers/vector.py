@@ -22,13 +22,14 @@ from spgraph.containers.arrays import (
     read_only,
     unpack_bits,
 )
+from spgraph.containers.conversions import VectorConversions
 from spgraph.containers.mask import Mask
 from spgraph.containers.sugar import VectorSugar
 from spgraph.containers.values import VectorValues, converted, value_dtype
 from spgraph.errors import BackendMismatch, DomainMismatch, IndexOutOfBound
 
 
-class Vector(VectorValues, VectorSugar):
+class Vector(VectorValues, VectorConversions, VectorSugar):
     """A vector of `size` positions, some of which hold an entry.
 
     The storage follows the density and decides whether products push or pull:
@@ -251,57 +252,7 @@ class Vector(VectorValues, VectorSugar):
             )
         return self.to_sparse() if self.nvals * 32 < self.size else self.to_bitmap()
 
-    # --- the way out ------------------------------------------------------------------------------
-
-    def to_coo(self) -> tuple[Array, Array]:
-        """(indices, values): copies on the vector's device, indices ascending."""
-        v = self.to_sparse()
-        return v._indices.copy(), v._values.copy()  # type: ignore[union-attr]
-
-    def to_numpy(self, fill: Any = None) -> np.ndarray:
-        """A new NumPy array of length `size`, with `fill` where there is no entry; its type is
-        promoted to hold `fill`.
-
-        Raises ValueError when a position is empty and no `fill` was given: a silent 0 would look
-        like data.
-        """
-        return move(self._dense(fill), "cpu")
-
-    def to_cupy(self, fill: Any = None) -> Array:
-        """As `to_numpy`, a CuPy array on the vector's device (or on the current one for a CPU
-        vector).
-        """
-        return move(
-            self._dense(fill), self.device if self.device != "cpu" else check_device("cuda")
-        )
-
-    def _dense(self, fill: Any) -> Array:
-        xp = array_module(self._values)
-        if self.nvals == self.size:
-            return self.to_bitmap()._values.copy()
-        if fill is None:
-            raise ValueError(
-                f"fill: the Vector has {self.nvals} entries in {self.size} positions; "
-                "say what stands in the empty ones, for example to_numpy(fill=-1)"
-            )
-        dense = xp.full(self.size, fill, np.result_type(self.dtype, np.min_scalar_type(fill)))
-        v = self.to_sparse()
-        dense[v._indices] = v._values
-        return dense
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if self.device != "cpu":
-            raise BackendMismatch(
-                f"the Vector is on {self.device}; call to_numpy() to bring it to the CPU"
-            )
-        dense = self._dense(None)
-        return dense if dtype is None else dense.astype(dtype)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self._dense(None).__dlpack__(**options)
-
-    def __dlpack_device__(self) -> Any:
-        return self._values.__dlpack_device__()
+    # --- copies -----------------------------------------------------------------------------------
 
     def to(self, device: Any) -> Vector:
         """The same entries on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.

@@ -244,6 +244,9 @@ class DistributedMatrix(Matrix):
     def to_coo(self) -> tuple[Array, Array, Array]:
         return self.gather().to_coo()
 
+    def to_dense(self, fill: Any = 0) -> Array:
+        return self.gather().to_dense(fill)
+
     def to_scipy(self, *, copy: bool = True) -> Any:
         return self.gather().to_scipy(copy=copy)
 

@@ -199,9 +199,6 @@ class DistributedVector(Vector):
     def _dense(self, fill: Any) -> Any:
         return self.gather()._dense(fill)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        raise BackendMismatch("the Vector is distributed; call to_numpy() to bring it home")
-
     def __dlpack_device__(self) -> Any:
         return self.gather().__dlpack_device__()
 

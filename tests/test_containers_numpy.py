@@ -1,0 +1,179 @@
+"""What NumPy, and what is built on it, makes of containers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spgraph as sg
+from spgraph import Matrix, Vector
+from spgraph.errors import DomainMismatch
+
+DENSE = np.array([[0, 2, 0], [3, 0, 4]])
+
+
+@pytest.fixture(params=["plain", "view", "distributed"])
+def matrix(request: pytest.FixtureRequest) -> Matrix:
+    A = Matrix.from_dense(DENSE)
+    if request.param == "view":
+        return Matrix.from_dense(DENSE.T).T
+    return A if request.param == "plain" else A.distribute(2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        np.asarray,
+        np.array,
+        np.ndim,
+        np.transpose,
+        lambda A: np.stack([A, A]),
+        lambda A: np.array(A, dtype=object),
+        lambda A: np.testing.assert_array_equal(A, DENSE),
+        lambda A: pytest.approx(A) == DENSE,
+    ],
+)
+def test_a_matrix_is_no_array(matrix: Matrix, call: Any) -> None:
+    with pytest.raises(TypeError, match=r"2 x 3 is no array: \.to_dense\(fill=0\) .* \.to_scipy"):
+        call(matrix)
+
+
+@pytest.mark.parametrize("u", [Matrix.from_dense(DENSE), Vector.from_dense([1.0, 4.0])])
+def test_functions_of_numpy_refuse_containers(u: Any) -> None:
+    for call in (np.sqrt, np.isnan, np.sum, lambda u: np.add(u, 1), lambda u: np.add(1, u)):
+        with pytest.raises(TypeError, match="does not support ufuncs"):
+            call(u)
+
+
+@pytest.mark.parametrize("u", [Matrix.from_dense(DENSE), Vector.from_dense([1.0, 4.0])])
+@pytest.mark.parametrize("other", [np.ones(2), [1.0, 4.0], (1.0, 4.0), np.ones((2, 3))])
+def test_operators_refuse_arrays(u: Any, other: Any) -> None:
+    """Without an error `u == array` would be False, whatever they hold."""
+    for call in (
+        lambda: u == other,
+        lambda: other != u,
+        lambda: u + other,
+        lambda: other * u,
+        lambda: u < other,
+    ):
+        with pytest.raises(DomainMismatch, match="from_dense take arrays"):
+            call()
+
+
+def test_operators_take_scalars_of_numpy() -> None:
+    v, expected = Vector.from_dense([1.0, 4.0]), [3.0, 12.0]
+    for three in (3, 3.0, np.float64(3), np.int8(3), np.array(3), np.array(3.0)):
+        assert (v * three).to_numpy().tolist() == expected
+        assert (three * v).to_numpy().tolist() == expected
+    assert (v == None) is False and (v != "x") is True  # noqa: E711
+
+
+@pytest.mark.parametrize(
+    "dtype, fill, kind",
+    [
+        ("int64", 0, "int64"),
+        ("int8", 0, "int8"),
+        ("int8", -1, "int8"),
+        ("int8", 200, "int16"),
+        ("uint8", -1, "int16"),
+        ("bool", 0, "bool"),
+        ("bool", True, "bool"),
+        ("bool", 2, "uint8"),
+        ("float32", np.inf, "float32"),
+        ("int32", np.nan, "float64"),
+        ("uint64", 2**64 - 1, "uint64"),
+    ],
+)
+def test_dense_arrays(matrix: Matrix, dtype: str, fill: Any, kind: str) -> None:
+    A = Matrix.from_dense(DENSE.astype(dtype))
+    A = A.distribute(2) if matrix.device != "cpu" else A
+    got = A.to_dense(fill)
+    expected = np.where(DENSE != 0, DENSE.astype(dtype), np.asarray(fill))
+    assert got.dtype == kind and got.shape == (2, 3)
+    np.testing.assert_array_equal(got, expected)
+    v = Vector.from_coo([1], np.ones(1, dtype), size=3)
+    assert v.to_numpy(fill=fill).dtype == kind
+    np.testing.assert_array_equal(v.to_numpy(fill=fill), [fill, 1, fill])
+
+
+def test_dense_arrays_of_iso_matrices_and_views() -> None:
+    A = Matrix.from_dense(DENSE)
+    assert A.to_dense().tolist() == DENSE.tolist() == A.T.to_dense().T.tolist()
+    assert A.pattern().to_dense().tolist() == (DENSE != 0).tolist()
+    assert A.pattern(np.int8).to_dense(fill=-1).tolist() == [[-1, 1, -1], [1, -1, 1]]
+    assert Matrix.empty(2, 0).to_dense().shape == (2, 0)
+    assert np.shares_memory(A.to_dense(), A.values) is False
+
+
+def test_a_full_vector_is_an_array() -> None:
+    v = Vector.from_dense([1.5, 2.5])
+    for made in (np.asarray(v), np.array(v), np.array(v, copy=True), np.asarray(v, np.float64)):
+        assert made.tolist() == [1.5, 2.5] and not np.shares_memory(made, v.values)
+        made[0] = 7  # a copy, which is its owner's to write
+    seen = np.array(v, copy=False)
+    assert np.shares_memory(seen, v.values) and not seen.flags.writeable
+    assert np.asarray(v, dtype=np.int8).tolist() == [1, 2]
+    assert v.to_numpy().tolist() == [1.5, 2.5]
+    np.testing.assert_array_equal(v, [1.5, 2.5])
+    assert np.allclose(v, v) and v == pytest.approx(np.array([1.5, 2.5 + 1e-12]))
+    assert np.array([1.5, 2.5 + 1e-12]) == pytest.approx(v)
+    assert np.array([1.5, 2.6]) != pytest.approx(v)
+
+
+def test_no_copy_where_one_is_needed() -> None:
+    v, bitmap = Vector.from_dense([1.5, 2.5]), Vector.from_coo([1, 0], [2.5, 1.5], size=2)
+    sparse = Vector.from_coo([0, 9], [1, 2], size=100).to_sparse()
+    with pytest.raises(ValueError, match="copy=False: an array of float32 needs a copy"):
+        np.array(v, dtype=np.float32, copy=False)
+    with pytest.raises(ValueError, match="whose storage is sparse"):
+        np.array(sparse, copy=False)
+    assert np.asarray(bitmap).tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize("call", [np.asarray, lambda v: pytest.approx(v), np.mean])
+def test_a_vector_with_empty_positions_is_none(call: Any) -> None:
+    with pytest.raises(ValueError, match=r"1 entries in 3 positions; .* to_numpy\(fill=-1\)"):
+        call(Vector.from_coo([1], [7.0], size=3))
+
+
+def test_other_libraries_see_a_full_vector() -> None:
+    v = Vector.from_dense([1.5, 2.5, 0.5])
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    axes = figure.subplots()
+    (line,) = axes.plot(v)
+    assert line.get_ydata().tolist() == [1.5, 2.5, 0.5]
+    axes.scatter(v, v)
+    axes.hist(v)
+    with pytest.raises(TypeError, match="is no array"):
+        axes.imshow(Matrix.from_dense(DENSE))
+    with pytest.raises(ValueError, match="array"):
+        axes.plot(Vector.from_coo([1], [7.0], size=3))
+
+
+def test_pandas_sees_a_full_vector() -> None:
+    pandas = pytest.importorskip("pandas")
+    v = Vector.from_dense([1.5, 2.5, 0.5])
+    assert pandas.Series(v).tolist() == [1.5, 2.5, 0.5]
+    frame = pandas.DataFrame({"rank": v})
+    assert frame["rank"].tolist() == [1.5, 2.5, 0.5]
+    with pytest.raises(ValueError, match="1 entries in 3 positions"):
+        pandas.Series(Vector.from_coo([1], [7.0], size=3))
+
+
+@pytest.mark.gpu
+def test_what_lies_on_cuda_is_not_read_in_silence() -> None:
+    v, A = Vector.from_dense([1.5, 2.5]).to("cuda"), Matrix.from_dense(DENSE).to("cuda")
+    for copy in (None, True, False):
+        with pytest.raises(TypeError, match=r"the Vector is on cuda:0: .* \.to_numpy\(\)"):
+            np.array(v, copy=copy)
+    with pytest.raises(TypeError, match="is no array"):
+        np.asarray(A)
+    made = A.to_dense(fill=-1)
+    assert type(made).__module__.startswith("cupy")
+    assert made.get().tolist() == np.where(DENSE, DENSE, -1).tolist()
+    for other in (made, made[0]):
+        with pytest.raises(DomainMismatch, match="from_dense take arrays"):
+            _ = v == other
+    assert (v * sg.Vector.from_dense([2.0]).to("cuda").total()).to_numpy().tolist() == [3.0, 5.0]
