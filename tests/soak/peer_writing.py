@@ -82,23 +82,21 @@ def write(case: Case, t: Entries) -> Entries | Refusal:
         return entries_of(holder(t).dup(mask=mask))
     out = case.out
     z: Entries | Refusal = rules.written(t, out.dtype)
-    accum = None
-    if case.accum is not None and t.dtype == out.dtype:
-        accum = operator(case.accum, out.dtype)
-    elif case.accum is not None:
+    if case.accum is not None:  # SuiteSparse 9.4.5 crashes in some of its own accumulations
         both = rules.written(combined(out, t, case.accum), out.dtype)
         if isinstance(both, Refusal) or isinstance(z, Refusal):
             return both if isinstance(both, Refusal) else z
         z = union(both, out, z)
     if isinstance(z, Refusal):
         return z
-    return _assign_all(case, out, z, accum, mask)
+    return _masked(case, out, z)
 
 
-def _assign_all(case: Case, out: Entries, z: Entries, accum: Any, mask: Any) -> Entries:
+def _masked(case: Case, out: Entries, z: Entries) -> Entries:
+    """out<mask, replace> = z."""
+    mask = _mask(case)
     into = holder(out).dup()
-    replace = case.replace and mask is not None
-    into(mask=mask, accum=accum, replace=replace) << holder(z)
+    into(mask=mask, replace=case.replace and mask is not None) << holder(z)
     return entries_of(into)
 
 
@@ -127,7 +125,7 @@ def assigned(case: Case) -> Entries | Refusal:
         return Refusal(f"{kind} into {out.dtype}")
     if isinstance(made, Refusal):
         return made
-    return _assign_all(case, out, made, None, _mask(case))
+    return _masked(case, out, made)
 
 
 def _assign_in_rounds(case: Case, z: Any, value: Any, kind: np.dtype) -> None:

@@ -17,7 +17,7 @@ from soak.entries import Entries, Refusal
 BOOL, INT64, UINT64 = map(np.dtype, ("bool", "int64", "uint64"))
 
 # Rules that the library does not follow yet: cases that depend on one are left out.
-PENDING: frozenset[str] = frozenset({"weak", "writes", "archives", "empty line"})
+PENDING: frozenset[str] = frozenset({"weak", "writes", "empty line"})
 
 COMPARISONS = frozenset("eq ne lt le gt ge".split())
 LOGIC = frozenset("lor land lxor lxnor".split())
@@ -58,9 +58,13 @@ def semiring_types(
         counts = add in ("plus", "times", "min", "max")
         kind = INT64 if counts else BOOL
         return kind, kind, kind
-    if add in ("plus", "times") or multiply in ("plus", "minus", "rminus"):
-        x, y = (INT64 if kind == BOOL else kind for kind in (x, y))
-    return binary_types(multiply, x, y)
+    sums = add in ("plus", "times") or multiply in ("plus", "minus", "rminus")
+    if sums and x == y == BOOL:
+        x = y = INT64
+    kinds = binary_types(multiply, x, y)
+    if sums and kinds[2] == BOOL:  # first or second of truth values beside other numbers
+        kinds = (INT64 if multiply == "first" else x, INT64 if multiply == "second" else y, INT64)
+    return kinds
 
 
 def reduced_type(monoid: str, x: np.dtype) -> np.dtype:
