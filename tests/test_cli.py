@@ -202,6 +202,25 @@ def test_base_and_compressed_input(run: Run, tmp_path: Path) -> None:
     assert json.loads(out)["vertices"] == 3 and json.loads(out)["depth"] == 2
 
 
+def test_compact(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "far.el"
+    file.write_text("7 3000000000\n3000000000 12\n")
+    code, out, err = run("info", file)
+    assert code == 2 and "row pointers" in err and "compact=True" in err
+    code, out, err = run(
+        "bfs", file, "--compact", tmp_path / "ids.npz", "--source", "0", "--top", "3"
+    )
+    assert code == 0 and "3 vertices" in out and "3 of 3" in out, err
+    assert sg.load(tmp_path / "ids.npz").to_numpy().tolist() == [7, 12, 3_000_000_000]
+    code, out, err = run("info", file, "--compact", tmp_path / "ids.csv")
+    assert code == 0 and "3 x 3" in out, err
+    rows = (tmp_path / "ids.csv").read_text().splitlines()
+    assert rows == ["vertex,id", "0,7", "1,12", "2,3000000000"]
+    words = ("pagerank", file, "--compact", tmp_path / "ids.tsv", "--blocks", "2")
+    assert run(*words)[0] == 0 and (tmp_path / "ids.tsv").exists()
+    assert run("info", file, "--compact", tmp_path / "ids.txt")[0] == 2
+
+
 def test_bfs_draws(run: Run, graph: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="pictures need the extra plot")
     file = tmp_path / "levels.png"

@@ -45,6 +45,7 @@ def algorithm(
             file: Path,
             symmetric: bool | None,
             base: int | None,
+            compact: Path | None,
             device: str | None,
             gpus: int | None,
             blocks: int | None,
@@ -58,7 +59,7 @@ def algorithm(
         ) -> None:
             check(device, gpus, blocks, partition)
             output.check_picture(picture)
-            graph = output.read(file, symmetric, base, gpus, blocks, partition)
+            graph = output.read(file, symmetric, base, compact, gpus, blocks, partition)
             if start is not None and parameters[start] is None:
                 vertex = graph.most_connected()
                 parameters[start] = vertex if start == "source" else [vertex]

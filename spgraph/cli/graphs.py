@@ -22,7 +22,12 @@ from spgraph.cli import options, output
 @options.picture("Draw how many vertices have which degree into this file")
 @options.style
 def info(
-    file: Path, symmetric: bool | None, base: int | None, picture: Path | None, style: str
+    file: Path,
+    symmetric: bool | None,
+    base: int | None,
+    compact: Path | None,
+    picture: Path | None,
+    style: str,
 ) -> None:
     """What a graph is: size, symmetry, degrees, type.
 
@@ -32,7 +37,7 @@ def info(
       spgraph info kron.npz --plot degrees.png
     """
     output.check_picture(picture)
-    A, _, read_seconds = output.read(file, symmetric, base)
+    A, _, read_seconds = output.read(file, symmetric, base, compact)
     degrees = np.diff(A._indptr)
     with terminal.progress("testing for symmetry"):
         mirrored = A.nrows == A.ncols and A.is_symmetric()

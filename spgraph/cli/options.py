@@ -89,6 +89,14 @@ graph_file = together(
         type=click.IntRange(0, 1),
         help="Least vertex id of an edge list [default: 0]; other formats fix their own.",
     ),
+    click.option(
+        "--compact",
+        type=click.Path(path_type=Path),
+        metavar="IDS",
+        callback=writable(*VERTICES),
+        help="For ids far apart: number the vertices that have edges 0, 1, ..., and write the id "
+        f"of each into this file ({either(VERTICES)}).",
+    ),
 )
 
 place = together(
@@ -121,7 +129,8 @@ style = click.option(
 
 # what every command has, in its help behind its own options
 SHARED = set(
-    "file symmetric base device gpus blocks partition top with_trace picture target style".split()
+    "file symmetric base compact device gpus blocks partition top with_trace picture target "
+    "style".split()
 )
 
 trace = click.option("--trace", "with_trace", is_flag=True, help="Print a row per level.")

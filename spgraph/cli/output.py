@@ -60,15 +60,20 @@ def read(
     file: Path,
     symmetric: bool | None,
     base: int | None,
+    compact: Path | None,
     gpus: int | None = None,
     blocks: int | None = None,
     partition: str | None = None,
 ) -> Graph:
+    """The graph in a file, - being standard input; the ids of its vertices go to `compact`."""
     start = time.perf_counter()
     file = Path("/dev/stdin") if str(file) == "-" else file
     with terminal.progress(f"reading {file}"):
-        A = placement.read(file, symmetric, base, gpus, blocks, partition)
-    return Graph(A, file, time.perf_counter() - start)
+        A, ids = placement.read(file, symmetric, base, compact is not None, gpus, blocks, partition)
+    seconds = time.perf_counter() - start
+    if compact is not None:
+        write_result(compact, {"id": sg.Vector.from_dense(ids)})
+    return Graph(A, file, seconds)
 
 
 # --- files: each appears whole or not at all ------------------------------------------------------

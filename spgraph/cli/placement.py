@@ -64,24 +64,22 @@ def read(
     file: Path,
     symmetric: bool | None,
     base: int | None,
+    compact: bool,
     gpus: int | None,
     blocks: int | None,
     partition: str | None,
-) -> sg.Matrix:
+) -> tuple[sg.Matrix, Any]:
     """The graph on the CPU; where MPI started several processes, in its place, of which each
-    process reads its share only.
+    process reads its share only. And the ids of its vertices, if `compact`.
     """
+    options: dict[str, Any] = {"symmetric": symmetric, "base": base, "compact": compact or None}
     if launch.processes() == 1 or (gpus is None and blocks is None):
-        return sg.read(file, symmetric=symmetric, base=base)
-    say = launch.communicator(gpus, blocks)
-    return distributed.read(
-        file,
-        say.blocks,
-        symmetric=symmetric,
-        base=base,
-        partition=partition or "edges",
-        communicator=say,
-    )
+        found: Any = sg.read(file, **options)
+    else:
+        say = launch.communicator(gpus, blocks)
+        options |= {"partition": partition or "edges", "communicator": say}
+        found = distributed.read(file, say.blocks, **options)
+    return found if compact else (found, None)
 
 
 def placed(

@@ -44,6 +44,7 @@ def bfs(
     file: Path,
     symmetric: bool | None,
     base: int | None,
+    compact: Path | None,
     device: str | None,
     gpus: int | None,
     blocks: int | None,
@@ -70,7 +71,7 @@ def bfs(
     output.check_picture(picture)
     if validate and not parameters["parents"]:
         raise click.UsageError("--validate: expected --parents, there is no tree to check")
-    graph = output.read(file, symmetric, base, gpus, blocks, partition)
+    graph = output.read(file, symmetric, base, compact, gpus, blocks, partition)
     if parameters["source"] is None:
         parameters["source"] = graph.most_connected()
     A, source = graph.A, parameters["source"]
