@@ -56,6 +56,20 @@ def test_large_row_pointers_of_an_archive(tmp_path: Path, monkeypatch: pytest.Mo
     assert load(tmp_path / "g.npz").isequal(A)  # what was saved comes back
 
 
+@pytest.mark.parametrize("layout", ["csc", "coo", "dia"])
+def test_other_layouts_are_not_made_before_they_are_found_large(
+    tmp_path: Path, layout: str
+) -> None:
+    ids = {"csc": {"indices": np.array([4]), "indptr": np.array([0, 1, 1])}, "dia": {}, "coo": {}}
+    ids["dia"]["offsets"] = np.array([1])
+    ids["coo"] |= {"row": np.array([4]), "col": np.array([0])}
+    data = np.ones((1, 2)) if layout == "dia" else np.ones(1)
+    path = tmp_path / "g.npz"
+    np.savez(path, format=layout.encode(), shape=np.array([2**40, 2]), data=data, **ids[layout])
+    with pytest.raises(MemoryError, match="row pointers of 1,099,511,627,776 rows"):
+        read(path)
+
+
 def test_the_limit_counts_both_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "LARGE", 4000)
     path = tmp_path / "g.el"

@@ -178,8 +178,12 @@ def _dia(archive: Archive, shape: tuple[int, int]) -> Any:
         raise ValueError(f"data: expected {offsets.size} diagonals, got {len(data)}")
     if offsets.size and not -shape[0] < offsets.min() <= offsets.max() < shape[1]:
         raise ValueError(f"offsets: expected diagonals of the shape {shape}")
-    S = scipy.sparse.dia_array((data, offsets), shape=shape).tocoo()
-    return S.row, S.col, S.data
+    # SciPy would make row pointers of as many rows as the shape says
+    columns = np.arange(min(data.shape[1], shape[1]))
+    rows = columns - offsets.astype(np.int64)[:, None]
+    data = data[:, : columns.size]
+    kept = (rows >= 0) & (rows < shape[0]) & (data != 0)
+    return rows[kept], np.broadcast_to(columns, kept.shape)[kept], data[kept]
 
 
 def _vector(archive: Archive) -> Vector:
