@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
 import struct
 import subprocess
@@ -16,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import communicator_cases as cases
@@ -24,6 +22,7 @@ import hypothesis
 import numpy as np
 import pytest
 from hypothesis import strategies
+from processes import MPIEXEC, environment
 
 from spgraph.distributed.communicators import LocalCommunicator, MpiCommunicator, TcpStore, frames
 from spgraph.distributed.communicators.watchdog import in_time
@@ -85,19 +84,15 @@ def test_known_sizes_must_be_right() -> None:
 
 def mpi_processes(processes: int, what: str, blocks: int, seconds: float = 60) -> Any:
     """The finished run of `processes` processes of communicator_cases.py."""
-    # the wheels of MPI put it beside Python, where the PATH need not lead
-    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    mpiexec = shutil.which("mpiexec", path=beside)
-    assert mpiexec is not None
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [mpiexec, "-n", str(processes), sys.executable, cases.__file__, "mpi", what]
+    assert MPIEXEC is not None
+    command = [MPIEXEC, "-n", str(processes), sys.executable, cases.__file__, "mpi", what]
     return subprocess.run(
         [*command, str(blocks)],
         capture_output=True,
         text=True,
         timeout=seconds,
         check=False,
-        env=environment,
+        env=environment(),
     )
 
 

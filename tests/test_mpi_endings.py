@@ -31,10 +31,14 @@ ENDINGS = [
 def test_a_program_that_ends_is_an_error_of_the_others(count: int, what: str, words: str) -> None:
     code, said = run(count, what)
     assert code != 0, said
+    # some launchers end the rest as soon as the first has ended
+    line = "all_reduce, sum of float64 (3,) waits for"
+    error = f"{line} process {count - 1} in vain: process {count - 1} {words}"
+    assert any(f"MPI: process {rank} of {count}: {error}" in said for rank in range(count - 1)), (
+        said
+    )
     for rank in range(count - 1):
-        line = f"MPI: process {rank} of {count}: all_reduce, sum of float64 (3,) waits for"
-        assert f"{line} process {count - 1} in vain: process {count - 1} {words}" in said, said
-        assert f"process {rank} is done;" not in said
+        assert f"process {rank} is done;" not in said, said
 
 
 @pytest.mark.parametrize(("count", "what"), [(2, "os_exit"), (4, "os_exit"), (2, "killed")])
@@ -56,7 +60,7 @@ def test_an_error_ends_those_that_do_not_hear_of_it(
     count: int, what: str, code: int, words: str
 ) -> None:
     found, said = run(count, what)
-    # mpiexec ends with this status or with that of a process that it has killed
+    # mpiexec ends with this status, or MPICH's with that of a process that it has killed
     assert found in (code, 9) and f"spgraph: MPI: {words}; ending the others" in said, said
 
 
