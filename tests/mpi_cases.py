@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -126,20 +127,26 @@ def killed(say: Communicator) -> None:
 
 def command(*arguments: str) -> None:
     """The command line, with RANK in `arguments` replaced by the number of the process; where they
-    end with `fails`, the search of process 1 does.
+    end with `fails` or `interrupted`, the search of process 1 does that.
     """
     from spgraph.cli import launch, main
 
     words = [word.replace("RANK", str(launch.rank())) for word in arguments]
-    if words[-1] == "fails":
-        words.pop()
+    ends: dict[str, Any] = {"fails": _fails, "interrupted": _interrupted}
+    if words[-1] in ends:
+        end = ends[words.pop()]
         if launch.rank() == 1:
-            sg.bfs = _fails  # type: ignore[assignment]
+            sg.bfs = end
     sys.exit(main(words))
 
 
 def _fails(*_: Any, **__: Any) -> None:
     raise ValueError("what process 1 alone has met")
+
+
+def _interrupted(*_: Any, **__: Any) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(3600)
 
 
 def with_gpu(runs: str, address: str, rank: str, processes: str) -> None:

@@ -20,15 +20,18 @@ LAUNCHERS = (
     ("PMI_SIZE", "PMI_RANK"),
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
 )
-GRACE = 3.0  # seconds in which the others may come to an end, too
+GRACE = 8.0  # seconds in which the others may come to an end, too
 
 
 class World(NamedTuple):
-    """Communicators of mpi4py: all processes, those of this host, all of them for their end."""
+    """Communicators of mpi4py: all processes, those of this host, all of them for their end; and
+    those of ours that were made.
+    """
 
     all: Any
     host: Any
     farewell: Any
+    made: list[MpiCommunicator]
 
 
 def processes() -> int:
@@ -70,7 +73,7 @@ def world() -> World:
         )
     # the watchdog of a communicator may end such a process
     os.environ["SPGRAPH_LAUNCHED"] = "1"
-    made = World(found, found.Split_type(MPI.COMM_TYPE_SHARED), found.Dup())
+    made = World(found, found.Split_type(MPI.COMM_TYPE_SHARED), found.Dup(), [])
     # processes that may use the same processors share them out
     own = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     threads = (len(own) or os.cpu_count() or 1) // made.host.allgather(own).count(own)
@@ -86,7 +89,8 @@ def own_gpu() -> str:
 def communicator(gpus: int | None, blocks: int | None) -> Communicator:
     """Between the processes: a GPU each, or so many blocks on the CPU in all."""
     if gpus is None:
-        return MpiCommunicator(world().all, blocks=blocks)
+        world().made.append(MpiCommunicator(world().all, blocks=blocks))
+        return world().made[-1]
     return NcclCommunicator.for_process(own_gpu(), TcpStore.over_mpi(world().all))
 
 
@@ -94,7 +98,8 @@ def leave(code: int, message: str = "", *, own: bool = False) -> int:
     """The exit code of this process, which is the same for all that come here; `message`, said once
     for all of them. `own`: the error is not one that another process caused.
 
-    A process that comes with an error while others are at work ends them: they wait for it in vain.
+    A process that comes with an error while others are at work tells them, who then come, too; if
+    they do not, it ends them.
     """
     together = False
     if processes() > 1:
@@ -103,6 +108,8 @@ def leave(code: int, message: str = "", *, own: bool = False) -> int:
     if not together:
         _say(message, rank() == 0)
         return code
+    for communicator in world().made if code else ():
+        communicator.leave(f"process {rank()} ends with exit code {code}")
     all_of_them = np.empty((processes(), 2), np.int64)
     farewell = world().farewell
     request = farewell.Iallgather(np.array([code, own], np.int64), all_of_them)

@@ -232,6 +232,13 @@ class MpiCommunicator:
                     self._told("close")
                     self._messages.close()
 
+    def leave(self, reason: str) -> None:
+        """Make no more calls, alone: the others get CommunicationError, with `reason`, instead of
+        waiting for this process.
+        """
+        self._closed = True
+        self._messages.leave(reason, None)
+
     def __enter__(self) -> Self:
         return self
 
