@@ -25,6 +25,7 @@ from processes import MPIEXEC
 
 import spgraph as sg
 from spgraph import Matrix, distributed, generators, random_edges, read
+from spgraph import build as build_module
 from spgraph.distributed import drawing, ingest, reading
 from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.partition import Partition
@@ -193,6 +194,71 @@ def test_read_compressed(tmp_path: Path, compress: Any, monkeypatch: pytest.Monk
         path = tmp_path / f"{name}.{suffix}"
         path.write_bytes(compress.compress(TEXTS[name].encode()))
         same(path, 3, 2)
+
+
+@pytest.mark.parametrize("name", ["g.wel", "g.gr", "tree.gr", "skew.mtx", "symmetric.mtx"])
+def test_read_compact(tmp_path: Path, name: str) -> None:
+    """Ids that no process has alone are put together; each process has all of them."""
+    path = tmp_path / name
+    path.write_text(TEXTS[name].replace("45 45", "999 999").replace(" 45 ", " 999 "), newline="")
+    for symmetric in (None, True):
+        A, ids = read(path, symmetric=symmetric, compact=True)
+        for processes, each in ((3, 1), (2, 3)):
+            made = cases.together(
+                processes,
+                each,
+                lambda say: reading.read_blocks(path, say, symmetric=symmetric, compact=True),  # noqa: B023
+            )
+            assert all(one.ids.tolist() == ids.tolist() for one in made), made
+            rows = [row for one in made for row in one.rows]
+            assert cases.joined(made[0].partition, rows) == arrays(A)
+
+
+def test_read_as_another_type(tmp_path: Path) -> None:
+    path = tmp_path / "g.wel"
+    path.write_text(TEXTS["g.wel"])
+    for dtype in ("float32", "int16", "float64"):
+        same(path, 3, 1, dtype=dtype)
+        same(path, 2, 2, dtype=dtype, symmetric=True)
+    pattern = tmp_path / "g.el"
+    pattern.write_text("0 1\n1 2\n")
+    G = distributed.read(pattern, 2, dtype="float32")
+    assert G.dtype == np.float32 and G.gather().isequal(read(pattern, dtype="float32"))
+    path.write_text("0 1 2\n1 2 300\n2 3 4\n")
+    found = cases.together(2, 2, lambda say: reading.read_blocks(path, say, dtype="int8"))
+    kinds = {type(error).__name__ for error in found}
+    assert "FormatError" in kinds and kinds <= {"FormatError", "CommunicationError"}
+    assert any("int8 holds, got 300" in str(error) for error in found)
+
+
+def test_few_rows_far_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many rows are refused in every process alike, and made where that is said."""
+    monkeypatch.setattr(build_module, "LARGE", 10_000)
+    monkeypatch.setattr(ingest, "UNASKED", 500)
+    path = tmp_path / "g.el"
+    path.write_text("0 1\n" * 3 + "1 20000\n" + "2 3\n" * 3)
+    for error in cases.together(3, 2, lambda say: reading.read_blocks(path, say)):
+        assert isinstance(error, MemoryError) and "of 20,001 rows take 80.0 kB" in str(error)
+    same(path, 3, 2, compact=False)
+    path.write_text("0 1\n" * 600 + "1 20000\n")  # enough entries, counted once more
+    same(path, 3, 2)
+    path = tmp_path / "g.gr"
+    path.write_text("p sp 20000 1\na 1 2 3\n")
+    for error in cases.together(3, 2, lambda say: reading.read_blocks(path, say)):
+        assert isinstance(error, MemoryError) and "of 20,000 rows" in str(error)
+
+
+def test_sums_of_blocks(tmp_path: Path) -> None:
+    """What a sum does not hold is an error in all processes; a symmetric file is symmetric."""
+    path = tmp_path / "g.mtx"
+    path.write_text(f"{HEAD} integer general\n3 3 2\n1 2 {2**63 - 1}\n1 2 1\n")
+    found = cases.together(2, 2, lambda say: reading.read_blocks(path, say))
+    assert {type(error).__name__ for error in found} == {"FormatError", "CommunicationError"}
+    assert any(re.search(r"g\.mtx: the values .* sum up to", str(error)) for error in found)
+    parts = ["3 1 1e16", "1 3 1.0", "3 1 -1e16", "1 3 0.3", "3 1 0.1", "1 3 1e-3"]
+    path.write_text(f"{HEAD} real symmetric\n3 3 6\n" + "\n".join(parts))
+    A = distributed.read(path, 2).gather()
+    assert A.symmetric and A.nvals == 2 and A.values[0] == A.values[1]
 
 
 @given(

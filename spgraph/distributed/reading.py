@@ -91,20 +91,18 @@ def read_blocks(
     text.settle(communicator)
     partition = partition_by_counts(counts, communicator.blocks, how)
     values = np.dtype(text.types[0]) if text.types else None
-    rows = build(
-        pieces, counts, partition, communicator, dtype=values, duplicates=layout.duplicates
-    )
+    rows = text.built(pieces, counts, partition, communicator, values, layout.duplicates)
     if layout.undirected and layout.duplicates == "plus" and values is not None:
         kept = np.array([sum(row.indices.size for row in rows)])
         if int(communicator.agree(kept, "sum")[0]) < counts.sum():
             # sums depend on their order: they are made once, below the diagonal, then mirrored
             twice, pieces = True, lower(text.pieces)
             counts = row_counts(pieces, partition.size, communicator)
-            rows = build(pieces, counts, partition, communicator, dtype=values, duplicates="plus")
+            rows = text.built(pieces, counts, partition, communicator, values, "plus")
     if twice:
         pieces = mirrored(_entries(rows, partition, communicator))
         counts = row_counts(pieces, partition.size, communicator)
-        rows = build(pieces, counts, partition, communicator, dtype=values)
+        rows = text.built(pieces, counts, partition, communicator, values, "min")
     if kind is not None:
         rows = together(lambda: [text.typed(own) for own in rows], communicator)[0]
     return Spread(partition, rows, True if layout.undirected or both else None, text.ids)
@@ -212,6 +210,25 @@ class Text:
         """MemoryError where so many rows are too many for the entries; see `spgraph.read`."""
         each = 2 * index_dtype(rows).itemsize + 8 * bool(self.types)
         check_row_pointers(self.name, rows, entries, entries * each, self.compact, square=True)
+
+    def built(
+        self,
+        pieces: Pieces,
+        counts: np.ndarray,
+        partition: Partition,
+        communicator: Communicator,
+        dtype: np.dtype | None,
+        duplicates: str,
+    ) -> list[Rows]:
+        """What `build` makes; its errors name the file."""
+        try:
+            return build(
+                pieces, counts, partition, communicator, dtype=dtype, duplicates=duplicates
+            )
+        except FormatError as error:
+            if self.name in str(error):
+                raise
+            raise FormatError(f"{self.name}: {error}") from error
 
     def typed(self, rows: Rows) -> Rows:
         """Rows with values of the type that was asked for; a pattern without any stays one."""
