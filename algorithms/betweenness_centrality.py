@@ -96,7 +96,7 @@ def _positive(A: Matrix) -> Matrix:
                 "betweenness_centrality: A: expected weights that int64 holds, "
                 f"got {greatest}; take values of type float64"
             )
-        return A.dup(np.int64)
+        return A.astype(np.int64)
     i, j, value = next(iter(A.where(lambda a: ~(a > 0))))
     kind = NegativeWeight if least < 0 else ValueError
     raise kind(

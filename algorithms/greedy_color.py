@@ -71,7 +71,7 @@ def _before(A: Matrix, seed: Any) -> Matrix:
 
 def _first_free(D: Matrix, ready: Vector, seen: list[Vector], color: Vector) -> None:
     """Colours `ready`, whose values are 0. Bit b of seen[p] stands for the colour 64 p + b."""
-    left, p = ready.dup(np.uint64), 0
+    left, p = ready.astype(np.uint64), 0
     while left.nvals:
         if p == len(seen):
             seen.append(Vector.empty(D.nrows, np.uint64, device=D.device))
@@ -84,5 +84,5 @@ def _first_free(D: Matrix, ready: Vector, seen: list[Vector], color: Vector) -> 
         assign(seen[p], free, mask=free.S)
         # the half: the logarithm may be rounded, and the integer is what is below
         number = apply(apply(free, unary.log2), binary.plus, right=COLORS * p + 0.5)
-        assign(color, number, mask=free.S)
+        assign(color, number.astype(color.dtype), mask=free.S)
         left, p = select_entries(lowest, select.valueeq, 0), p + 1

@@ -60,7 +60,7 @@ def label_propagation(A: Any, *, max_iter: int = 100, seed: int | None = None) -
         for ids, neighbours in classes:
             # C = N plus.first L: the votes of the neighbours of i for l, where L(v, label(v)) = 1
             C = mxm(neighbours, Matrix.from_columns(label, ncols=A.nrows), plus_first)
-            assign(label, _most(C), ids)
+            assign(label, _most(C).astype(label.dtype), ids)
         if label.isequal(last):
             return label
     raise ConvergenceError(

@@ -80,4 +80,4 @@ def _signed(A: Matrix) -> Matrix:
             f"sssp: A: expected weights that int64 holds, got {greatest}; "
             "take values of type float64"
         )
-    return A.dup(np.int64)
+    return A.astype(np.int64)

@@ -19,6 +19,7 @@ from spgraph.containers.arrays import (
     is_cuda,
     move,
 )
+from spgraph.containers.casting import converted_exactly
 from spgraph.containers.display import size_of
 from spgraph.containers.vector import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
@@ -212,12 +213,10 @@ def _values(values: Any, ids: Array, dtype: Any) -> Array:
     """`values` as an array of ids.size values of a GraphBLAS type beside `ids`."""
     xp = array_module(ids)
     values = move(values if is_cuda(values) else np.asarray(values), device_of(ids))
-    kind = value_dtype(values.dtype if dtype is None else dtype)
-    if kind.kind in "iu" and values.dtype.kind in "iuf" and values.size:
-        low, high = values.min(), values.max()  # NaN if there is one: then neither holds
-        if not (low >= np.iinfo(kind).min and high <= np.iinfo(kind).max):
-            raise ValueError(f"values: expected numbers that {kind} holds, got {low} to {high}")
-    values = values.astype(kind, copy=values.ndim > 0)
+    if dtype is None:
+        values = values.astype(value_dtype(values.dtype), copy=values.ndim > 0)
+    else:
+        values = converted_exactly("values", values, dtype)
     if values.ndim == 0:
         return xp.full(ids.size, values)
     if values.shape != (ids.size,):

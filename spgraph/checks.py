@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph.containers import Mask, Matrix, Vector, as_matrix
 from spgraph.containers.arrays import Array, device_of, move, on_device
-from spgraph.containers.vector import value_dtype
+from spgraph.containers.casting import storing
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import BinaryOp, Function, Monoid, Semiring
 
@@ -164,54 +164,38 @@ def typed(name: str, op: Any, *types: Any, **index: Any) -> Any:
 def accumulator(
     name: str, accum: Any, out: Vector | Matrix | None, dtype: np.dtype
 ) -> Function | None:
-    """`accum` between out's type and the result's."""
-    if accum is None or out is None:
+    """`accum` between out's type and the result's. DomainMismatch where out's does not take what is
+    to be written.
+    """
+    if out is None:
+        return None
+    kind = out.dtype
+    if dtype is not kind:
+        storable(name, dtype, kind)
+    if accum is None:
         return None
     op = binary(name, "accum", accum)
     if op.positional:
         raise DomainMismatch(f"{name}: accum: expected an operator of two values, got {op!r}")
-    function: Function = typed(name, op, out.dtype, dtype)
+    function: Function = typed(name, op, kind, dtype)
+    if function.result is not kind:
+        storable(name, function.result, kind)
     return function
+
+
+def storable(name: str, values: np.dtype, target: np.dtype) -> None:
+    """DomainMismatch unless a container of `target` takes some values of the other type."""
+    if storing(values, target) == "never":
+        raise DomainMismatch(
+            f"{name}: expected values of a type that may be written into {target} (NumPy's "
+            f"same_kind), got {values}; convert them, .astype({target.name!r}), or write into "
+            f"a container of {values}"
+        )
 
 
 def direction(name: str, value: Any) -> None:
     if value not in ("auto", "push", "pull"):
         raise ValueError(f"{name}: direction: expected 'auto', 'push' or 'pull', got {value!r}")
-
-
-def scalar(name: str, argument: str, value: Any, beside: np.dtype) -> Any:
-    """A NumPy scalar. A Python number takes the vector's type where that holds it, as in NumPy."""
-    if isinstance(value, int) and not isinstance(value, bool) and beside.kind != "f":
-        for kind in (beside, *map(np.dtype, ("int16", "int32", "int64", "uint64"))):
-            if kind.kind in "iu" and np.iinfo(kind).min <= value <= np.iinfo(kind).max:
-                return kind.type(value)
-        raise DomainMismatch(
-            f"{name}: {argument}: expected a number of at most 64 bits, got {value}"
-        )
-    if isinstance(value, bool | int | float):
-        return value_dtype(np.result_type(beside, value)).type(value)
-    array = value if hasattr(value, "__cuda_array_interface__") else np.asarray(value)
-    if array.ndim != 0 or array.dtype.kind not in "biuf":
-        alternative = ", a Vector or a Matrix" if argument == "value" else ""
-        raise DomainMismatch(
-            f"{name}: {argument}: expected a scalar{alternative}, got {type(value).__name__}"
-        )
-    return move(array, "cpu").astype(value_dtype(array.dtype))[()]
-
-
-def stored_scalar(name: str, argument: str, value: Any, dtype: np.dtype) -> Any:
-    """A NumPy scalar that is to be stored as `dtype`."""
-    made = scalar(name, argument, value, dtype)
-    if dtype.kind in "iu" and not np.isfinite(made):
-        raise ValueError(f"{name}: {argument}: expected a number that {dtype} holds, got {made}")
-    return made
-
-
-def thunk(name: str, value: Any, beside: np.dtype) -> Any:
-    """The scalar of an index operator: an integer stays one of 64 bits, it may be a position."""
-    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
-        return np.int64(value)
-    return scalar(name, "thunk", value, beside)
 
 
 def index_array(name: str, indices: Any, size: int, device: Any, argument: str) -> Array:

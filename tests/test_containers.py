@@ -487,8 +487,8 @@ def test_from_coo_never_keeps_the_callers_indices() -> None:
         (lambda: sg.Matrix.from_scipy(np.eye(3)), TypeError, "Matrix.from_dense takes arrays"),
         (
             lambda: sg.assign(sg.Vector.from_dense([1, 2]), float("nan"), [0]),
-            ValueError,
-            "assign: value: expected a number that int64 holds, got nan",
+            DomainMismatch,
+            "assign: value: expected an integer to write into int64, got nan",
         ),
     ],
 )

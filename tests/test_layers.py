@@ -26,7 +26,7 @@ ROWS = (
     {"direction", "cache_folder"},
     {"containers"},
     {"random_edges"},
-    {"checks", "backends"},
+    {"checks", "scalars", "backends"},
     {"steps"},
     {"operations"},
     {"build"},

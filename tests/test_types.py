@@ -57,7 +57,7 @@ def test_astype_shares_no_values_and_asks_about_symmetry_again(device: str) -> N
         assert B.pattern().is_symmetric() and not B.dup().is_symmetric()
         assert not B.astype(np.float64).is_symmetric()
     B, v = A.astype(np.float64), sg.Vector.from_dense([1.0, 2.0]).to(device)
-    B.values[:] = 7
+    B._values[:] = 7
     v.astype(np.float64)[0] = 7.0
     assert A[0, 1] == 1.25 and v[0] == 1
     iso = sg.Matrix.from_coo([0, 1], [1, 0], symmetric=True).to(device)

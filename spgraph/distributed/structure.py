@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from spgraph import operations
+from spgraph import checks, operations
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import Array, array_module, index_dtype, move, on_device
+from spgraph.containers.arrays import Array, array_module, index_dtype, move
 from spgraph.distributed.exchange import (
     block_mask,
     lift,
@@ -222,7 +222,7 @@ def assign(
         )
 
     if indices is None:
-        return _changed(w, placement.map(everywhere, w.blocks))
+        return _changed(w, _alike(w, value, accum, everywhere, w.blocks))
     if mask is None and not isinstance(value, Vector) and not isinstance(indices, Vector):
         return _assign_here(w, value, indices, accum)
     values = replicate(value) if isinstance(value, Vector) else [value] * len(w.blocks)
@@ -234,20 +234,47 @@ def assign(
         operations.assign(raised, given, where, mask=allowed, accum=accum, replace=replace)
         return lower(raised, placement, k)
 
-    return _changed(w, placement.map(at, w.blocks, values, ids))
+    return _changed(w, _alike(w, value, accum, at, w.blocks, values, ids))
 
 
 def _assign_here(w: Any, value: Any, indices: Any, accum: Any) -> DistributedVector:
     """A scalar at some positions: every block writes those that it owns."""
-    placement, partition = w.device, w.partition
-    inside, blocks = partition.to_internal(indices), list(w.blocks)
-    for k, p in enumerate(placement.local):
-        own = partition.slice(p)
-        here = inside[(inside >= own.start) & (inside < own.stop)] - own.start
-        if here.size:
-            with on_device(placement.devices[k]):
-                blocks[k] = operations.assign(blocks[k].dup(), value, here, accum=accum)
-    return _changed(w, blocks)
+    partition = w.partition
+    inside = partition.to_internal(indices)
+
+    def here(k: int, block: Vector) -> Vector:
+        own = partition.slice(w.device.local[k])
+        at = inside[(inside >= own.start) & (inside < own.stop)] - own.start
+        return operations.assign(block.dup(), value, at, accum=accum) if at.size else block
+
+    return _changed(w, _alike(w, value, accum, here, w.blocks))
+
+
+def _alike(w: Any, value: Any, accum: Any, function: Any, *lists: Any) -> list[Any]:
+    """As `map` of w's Placement; where the values' type and w's make an assignment look whether
+    they fit, all processes raise what one block does.
+    """
+    placement, dtype = w.device, getattr(value, "dtype", None)
+    if dtype is None and not checks.is_container(value) and np.ndim(value) == 0:
+        dtype = w.dtype
+    result = dtype
+    if dtype is not None and accum is not None:
+        result = checks.binary("assign", "accum", accum).resolve(w.dtype, dtype).result
+    if dtype == result == w.dtype:
+        return placement.map(function, *lists)
+
+    def own(k: int, *given: Any) -> Any:
+        try:
+            return function(k, *given)
+        except OverflowError as error:
+            return error
+
+    found = placement.map(own, *lists)
+    raised = [each for each in found if isinstance(each, OverflowError)]
+    if placement.total([len(raised)]):
+        elsewhere = f"assign: another process has values that do not fit in {w.dtype}"
+        raise raised[0] if raised else OverflowError(elsewhere)
+    return found
 
 
 def assign_matrix(
@@ -272,7 +299,8 @@ def assign_matrix(
         )
         return _own_rows(raised, placement, k)
 
-    w.become(DistributedMatrix(w.nrows, w.ncols, placement.map(own, w.blocks, values), placement))
+    blocks = _alike(w, value, accum, own, w.blocks, values)
+    w.become(DistributedMatrix(w.nrows, w.ncols, blocks, placement))
     return w
 
 

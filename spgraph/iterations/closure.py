@@ -23,7 +23,7 @@ from spgraph.semirings import (
     min_plus,
 )
 from spgraph.semirings import monoid as monoids
-from spgraph.steps import backend, is_distributed
+from spgraph.steps import backend, check_stored, is_distributed
 
 INT64 = np.dtype(np.int64)
 
@@ -126,7 +126,7 @@ def composed(A: Any, start: Vector, semiring: Semiring) -> Vector:
     """`closure` out of operations: what it means, and what a loop of one's own costs."""
     A, plan = _checked(A, start, semiring, None)
     x = Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
-    assign(x, start, mask=start.S)
+    assign(x, start.astype(x.dtype), mask=start.S)
     for _ in range(A.nrows):
         better = ewise_add(x, vxm(x, A, plan.semiring), plan.semiring.monoid)
         if better.isequal(x):
@@ -223,6 +223,8 @@ def _checked(
             "closure: semiring: expected a monoid with x + x == x and one result, such as min, max "
             f"or lor, got {ring!r}"
         )
+    if start.dtype != typed.dtype and typed.dtype.kind != "b":  # whose operands are truths
+        check_stored("closure", start, typed.dtype)
     _check_delta(delta, ring)
     if ring not in (min_plus, max_min, min_max, max_times):
         return A, _Plan(ring, typed, delta, False)

@@ -113,7 +113,7 @@ def level_sums(A: Any, sources: Any) -> tuple[np.ndarray, np.ndarray]:
     reached, total = np.zeros(first.size, np.int64), np.zeros(first.size, np.int64)
     if is_distributed(A):
         for k, level in enumerate(_level_of_each(A, first)):
-            reached[k], total[k] = level.nvals, int(reduce(level.dup(np.int64)))
+            reached[k], total[k] = level.nvals, int(reduce(level.astype(np.int64)))
         return reached, total
     batch = max(1, BATCH // max(A.nrows, 1))
     for begin in range(0, first.size, batch):

@@ -14,7 +14,7 @@ from spgraph.errors import DimensionMismatch, DomainMismatch
 from spgraph.operations import assign, vxm
 from spgraph.semirings import Semiring, TypedSemiring, binary
 from spgraph.semirings import monoid as monoids
-from spgraph.steps import backend
+from spgraph.steps import backend, check_stored
 
 
 class Level(NamedTuple):
@@ -105,7 +105,7 @@ def composed(
     q, depth, last = start, 0, _max_depth(max_depth, A)
     while q.nvals:
         assign(level, depth, mask=q.S)
-        assign(value, q, mask=q.S)
+        assign(value, q.astype(value.dtype), mask=q.S)
         if depth == last:
             break
         q = vxm(q, A, semiring, mask=~level.S, direction=direction)
@@ -129,7 +129,11 @@ def _checked(A: Any, start: Vector, semiring: Semiring, direction: str) -> tuple
     checks.same_device("search", A=A, start=start)
     checks.direction("search", direction)
     ring = checks.semiring("search", semiring)
-    return A, _plan(ring, start.dtype, A.dtype, A.index_dtype)
+    plan = _plan(ring, start.dtype, A.dtype, A.index_dtype)
+    kind = plan.typed.dtype
+    if start.dtype != kind and plan.values and kind.kind != "b":  # whose operands are truths
+        check_stored("search", start, kind)
+    return A, plan
 
 
 @functools.lru_cache(maxsize=1024)

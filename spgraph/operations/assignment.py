@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from spgraph import checks
+from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import (
     Array,
@@ -16,9 +14,9 @@ from spgraph.containers.arrays import (
 )
 from spgraph.errors import DomainMismatch
 from spgraph.operations.matrix_assignment import assign_matrix
-from spgraph.operations.repeats import folded, has_repeats, refuse_repeats
+from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, roomy
 from spgraph.semirings import BinaryOp, Function, Monoid, binary
-from spgraph.steps import backend, is_distributed
+from spgraph.steps import backend, fitted, is_distributed, write
 
 
 def assign(
@@ -69,34 +67,36 @@ def assign(
         checks.same_size("assign", "value.size", value.size, where, count)
         dtype = value.dtype
     else:
-        value = checks.stored_scalar("assign", "value", value, w.dtype)
+        value = scalars.stored("assign", "value", value, w.dtype, combined=accum is not None)
         dtype = value.dtype
     function = checks.accumulator("assign", accum, w, dtype)
     if is_distributed(w):
         return backend(w.device).assign(w, value, ids, mask, accum, replace)
     if ids is None:
         t = value.dup() if isinstance(value, Vector) else _constant(w, value, mask)
-        backend(w.device).write(w, t, mask, function, replace)
+        write("assign", w, t, mask, function, replace)
         return w
-    t, combined = _placed(w, value, ids, function, dtype)
+    t, combined = _placed(w, value, ids, accum, function)
+    if function is None or combined:
+        t = fitted("assign", t, w.dtype, mask)
     if function is not None or not isinstance(value, Vector) or value.nvals == count:
         if function is None or combined:
             # positions outside of `indices` keep their entries: a union that prefers t
-            function = binary.second.resolve(w.dtype, t.dtype)
-        backend(w.device).write(w, t, mask, function, replace)
+            function = binary.second.resolve(w.dtype, w.dtype)
+        write("assign", w, t, mask, function, replace)
         return w
-    within = _positions(w.size, ids).S
+    on, within = backend(w.device), _positions(w.size, ids).S
     if mask is None:
-        backend(w.device).write(w, t, within, None, False)
+        on.write(w, t, within, None, False)
     else:
         z = w.dup()
-        backend(w.device).write(z, t, within, None, False)
-        backend(w.device).write(w, z, mask, None, replace)
+        on.write(z, t, within, None, False)
+        on.write(w, z, mask, None, replace)
     return w
 
 
 def _placed(
-    w: Vector, value: Any, ids: Array, accum: Function | None, dtype: np.dtype
+    w: Vector, value: Any, ids: Array, accum: BinaryOp | Monoid | None, function: Function | None
 ) -> tuple[Vector, bool]:
     """(the Vector of w's size with `value` at `ids`, whether repeats were folded into w's own)."""
     xp = array_module(ids)
@@ -104,18 +104,20 @@ def _placed(
         v = value.to_sparse()
         to, values = ids[v._indices], v._values
     else:
-        to, values = ids, xp.full(ids.size, value, dtype)
+        to, values = ids, xp.full(ids.size, value, value.dtype)
     ascending = ids.size < 2 or bool((ids[1:] > ids[:-1]).all())
     many = not ascending and ids.size * 32 >= w.size
     # a flag a position says which are given, and whether any twice, without sorting
     distinct = many and int(xp.count_nonzero(_flags(w.size, ids))) == ids.size
     if distinct:
-        z = xp.zeros(w.size, dtype)
+        z = xp.zeros(w.size, value.dtype)
         z[to] = values
         bits = pack_bits(_flags(w.size, to))
         return Vector(w.size, z, bits=bits, nvals=int(to.size)).conform(), False
-    if many and accum is not None:
-        return backend(w.device).scatter(w, to, values, accum), True
+    op = None if accum is None else checks.binary("assign", "accum", accum)
+    if many and op is not None:
+        w, values, function = roomy(w, values, op, function)
+        return backend(w.device).scatter(w, to, values, function), True
     if not ascending:
         if accum is None:
             refuse_repeats("indices", ids)
@@ -123,8 +125,8 @@ def _placed(
         to, values = to[order], values[order]
     again = not ascending and has_repeats(to)
     if again:
-        assert accum is not None
-        to, values = folded(w, to, values, accum)
+        assert op is not None
+        to, values = folded(to, *roomy(w, values, op, function))
     return Vector(w.size, values, indices=to.astype(index_dtype(w.size))).conform(), again
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph import checks
+from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import index_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
@@ -111,15 +111,16 @@ def _ewise(
     checks.output(name, u.shape, device, mask, accum, replace, out)
     x, y = u.dtype, v.dtype
     if left is not None:
-        left = checks.scalar(name, "left", left, x)
-        right = checks.scalar(name, "right", right, y)
+        left = scalars.operand(name, "left", left, x)
+        right = scalars.operand(name, "right", right, y)
         x, y = np.promote_types(x, left.dtype), np.promote_types(y, right.dtype)
     operator = checks.binary(name, "op", op)
     typed = checks.typed(name, operator, x, y, index=index_dtype(max(u.shape)))
     function = checks.accumulator(name, accum, out, typed.result)
     on = backend(device)
     ewise = on.ewise if isinstance(u, Vector) else on.ewise_matrix
-    return finish(ewise(u, v, typed, union, left, right), mask, function, replace, out)
+    t = ewise(u, v, typed, union, left, right)
+    return finish(name, t, mask, function, replace, out)
 
 
 def apply(
@@ -153,7 +154,7 @@ def apply(
     function = checks.accumulator("apply", accum, out, typed.result)
     on = backend(u.device)
     call = on.apply if isinstance(u, Vector) else on.apply_matrix
-    return finish(call(u, typed, kind, operand), mask, function, replace, out)
+    return finish("apply", call(u, typed, kind, operand), mask, function, replace, out)
 
 
 def _operator(u: Vector | Matrix, op: Any, left: Any, right: Any) -> tuple[Function, str, Any]:
@@ -165,7 +166,7 @@ def _operator(u: Vector | Matrix, op: Any, left: Any, right: Any) -> tuple[Funct
     if isinstance(op, IndexUnaryOp):
         if left is not None:
             raise DomainMismatch("apply: left: an IndexUnaryOp takes its thunk as right=")
-        thunk = checks.thunk("apply", 0 if right is None else right, u.dtype)
+        op, thunk = scalars.threshold("apply", op, 0 if right is None else right, u.dtype)
         return checks.typed("apply", op, u.dtype, thunk.dtype), "index", thunk
     if not isinstance(op, BinaryOp | Monoid):
         raise DomainMismatch(
@@ -174,12 +175,13 @@ def _operator(u: Vector | Matrix, op: Any, left: Any, right: Any) -> tuple[Funct
     if (left is None) == (right is None):
         raise DomainMismatch(f"apply: op: {op!r} takes two operands: give one of left= and right=")
     function = checks.binary("apply", "op", op)
-    index = index_dtype(max(u.shape))
-    if left is not None:
-        operand = checks.scalar("apply", "left", left, u.dtype)
-        return checks.typed("apply", function, operand.dtype, u.dtype, index=index), "left", operand
-    operand = checks.scalar("apply", "right", right, u.dtype)
-    return checks.typed("apply", function, u.dtype, operand.dtype, index=index), "right", operand
+    side, value = ("right", right) if left is None else ("left", left)
+    compared = scalars.comparison("apply", function, side, value, u.dtype)
+    if compared is not None:
+        return compared[0], "right", compared[1]
+    operand = scalars.operand("apply", side, value, u.dtype)
+    types = (u.dtype, operand.dtype) if left is None else (operand.dtype, u.dtype)
+    return checks.typed("apply", function, *types, index=index_dtype(max(u.shape))), side, operand
 
 
 def select(
@@ -206,9 +208,9 @@ def select(
         raise DomainMismatch(
             f"select: op: expected an IndexUnaryOp such as semirings.select.valuegt, got {op!r}"
         )
-    scalar = checks.thunk("select", thunk, u.dtype)
+    op, scalar = scalars.threshold("select", op, thunk, u.dtype)
     typed = checks.typed("select", op, u.dtype, scalar.dtype)
     function = checks.accumulator("select", accum, out, u.dtype)
     on = backend(u.device)
     keep = on.select if isinstance(u, Vector) else on.select_matrix
-    return finish(keep(u, typed, scalar), mask, function, replace, out)
+    return finish("select", keep(u, typed, scalar), mask, function, replace, out)

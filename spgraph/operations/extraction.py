@@ -49,7 +49,7 @@ def extract(
         t = _of_vector(u, indices, "indices")
     checks.output("extract", t.shape, u.device, mask, accum, replace, out)
     function = checks.accumulator("extract", accum, out, u.dtype)
-    return finish(t, mask, function, replace, out)
+    return finish("extract", t, mask, function, replace, out)
 
 
 def _of_vector(u: Vector, indices: Any, argument: str) -> Vector:

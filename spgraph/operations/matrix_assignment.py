@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from spgraph import checks
+from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import INT64_MAX, Array, array_module, index_dtype
 from spgraph.errors import DimensionMismatch
-from spgraph.operations.repeats import folded, has_repeats, refuse_repeats
+from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, roomy
 from spgraph.semirings import BinaryOp, Function, Monoid, binary, select
-from spgraph.steps import backend, is_distributed
+from spgraph.steps import backend, fitted, is_distributed, write
 
 
 def assign_matrix(
@@ -43,7 +43,7 @@ def assign_matrix(
     )
     V = _region(w, value, shape, many_rows, many_columns)
     if V is None:
-        value = checks.stored_scalar("assign", "value", value, w.dtype)
+        value = scalars.stored("assign", "value", value, w.dtype, combined=accum is not None)
     function = checks.accumulator("assign", accum, w, value.dtype if V is None else V.dtype)
     if function is None:
         refuse_repeats("indices", rows)
@@ -54,10 +54,12 @@ def assign_matrix(
             T = _filled(w, value, rows, cols, mask)
             if function is None and _partial(rows, cols):
                 function = binary.second.resolve(w.dtype, T.dtype)
-            on.write_matrix(w, T, mask, function, replace)
+            write("assign", w, T, mask, function, replace)
             return w
         V = _laid_out(array_module(w._indices), shape, value, None, None)
-    T, combined = _placed(w, V, rows, cols, function)
+    T, combined = _placed(w, V, rows, cols, accum, function)
+    if function is None or combined:
+        T = fitted("assign", T, w.dtype, mask)
     if T.transient:  # w may take over its arrays, which are somebody else's
         T = T.dup()
     if combined or (function is None and _partial(rows, cols) and V.nvals == shape[0] * shape[1]):
@@ -66,9 +68,9 @@ def assign_matrix(
     elif function is None and _partial(rows, cols):
         # what the value lacks empties w inside of the region: Z = (w outside) and T, of w's type,
         # because the entries outside are to stay what they are
-        outside, T = w.filtered(~_inside(w, rows, cols)), T.astype(w.dtype)
+        outside = w.filtered(~_inside(w, rows, cols))
         T = on.ewise_matrix(outside, T, binary.second.resolve(w.dtype, w.dtype), True)
-    on.write_matrix(w, T, mask, function, replace)
+    write("assign", w, T, mask, function, replace)
     return w
 
 
@@ -157,7 +159,12 @@ def _laid_out(
 
 
 def _placed(
-    w: Matrix, V: Matrix, rows: Array | None, cols: Array | None, accum: Function | None
+    w: Matrix,
+    V: Matrix,
+    rows: Array | None,
+    cols: Array | None,
+    accum: BinaryOp | Monoid | None,
+    function: Function | None,
 ) -> tuple[Matrix, bool]:
     """(the Matrix of w's shape with V in the region, whether repeats were folded into w's own)."""
     if not _partial(rows, cols):
@@ -177,10 +184,10 @@ def _placed(
         keys, values = keys[order], values[order]
         again = has_repeats(keys)
     if again:
-        assert accum is not None
+        op = checks.binary("assign", "accum", accum)
         own = w.row_indices().astype(np.int64) * w.ncols + w._indices
         flat = Vector(w.nrows * w.ncols, w._expanded_values(), indices=own)
-        keys, values = folded(flat, keys, values, accum)
+        keys, values = folded(keys, *roomy(flat, values, op, function))
     indptr = xp.zeros(w.nrows + 1, index_dtype(int(keys.size)))
     xp.cumsum(xp.bincount(keys // max(w.ncols, 1), minlength=w.nrows), out=indptr[1:])
     columns = (keys % max(w.ncols, 1)).astype(index_dtype(max(w.shape)))

@@ -66,7 +66,7 @@ def mxv_typed(
         t = backend(device).pull(A, u, typed, mask, False)
     else:
         t = backend(device).push(A.T, u, typed, mask, True)
-    return finish(t, mask, function, replace, out, masked=True)
+    return finish("mxv", t, mask, function, replace, out, masked=True)
 
 
 def vxm(
@@ -120,7 +120,7 @@ def vxm_typed(
         t = backend(device).push(A, u, typed, mask, False)
     else:
         t = backend(device).pull(A.T, u, typed, mask, True)
-    return finish(t, mask, function, replace, out, masked=True)
+    return finish("vxm", t, mask, function, replace, out, masked=True)
 
 
 def mxm(
@@ -165,12 +165,12 @@ def mxm(
     function = checks.accumulator("mxm", accum, out, typed.dtype)
     on = backend(device)
     if mask is None and B.nvals == B.nrows * B.ncols and B.nvals:
-        return finish(on.multiply_dense(A, B, typed), mask, function, replace, out)
+        return finish("mxm", on.multiply_dense(A, B, typed), mask, function, replace, out)
     if mask is not None and not mask.complement and _dots_pay(A, B, mask, device):
         t = on.multiply_dots(A, B.T, typed, mask)
     else:
         t = on.multiply_rows(A, B, typed, mask)
-    return finish(t, mask, function, replace, out, masked=True)
+    return finish("mxm", t, mask, function, replace, out, masked=True)
 
 
 def _dots_pay(A: Matrix, B: Matrix, mask: Mask, device: str) -> bool:

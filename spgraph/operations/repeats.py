@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from spgraph.containers import Vector
 from spgraph.containers.arrays import Array, array_module, unpack_bits
-from spgraph.semirings import Function
-from spgraph.steps import backend
+from spgraph.containers.casting import storing
+from spgraph.semirings import BinaryOp, Function
+from spgraph.steps import backend, fitted
 
 
 def refuse_repeats(argument: str, ids: Array | None) -> None:
@@ -21,7 +24,24 @@ def has_repeats(ids: Array) -> bool:
     return bool((ids[1:] == ids[:-1]).any())
 
 
-def folded(w: Vector, ids: Array, values: Array, accum: Function) -> tuple[Array, Array]:
+def roomy(
+    w: Vector, values: Array, accum: BinaryOp, function: Function | None
+) -> tuple[Vector, Array, Function]:
+    """(w, values, function) in types that hold what comes of folding the values into w's entries by
+    `accum`: what is written is checked then, not at each step.
+    """
+    assert function is not None
+    kinds = values.dtype, function.result
+    if all(storing(kind, w.dtype) == "always" for kind in kinds):
+        return w, values, function
+    wide = np.result_type(w.dtype, *kinds)
+    if wide.kind == "f":  # no type of integers holds both int64 and uint64
+        held = fitted("assign", Vector(values.size, values), w.dtype)
+        return w, held._values, accum.resolve(w.dtype, w.dtype)
+    return w.astype(wide), values, accum.resolve(wide, values.dtype)
+
+
+def folded(ids: Array, w: Vector, values: Array, accum: Function) -> tuple[Array, Array]:
     """The ids, each once, with w's entry there and then the id's values folded from the left."""
     xp = array_module(ids)
     fresh = xp.ones(ids.size, bool)

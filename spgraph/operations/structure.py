@@ -36,7 +36,7 @@ def transpose(
     function = checks.accumulator("transpose", accum, out, A.dtype)
     # a view would hold what this call alone may look at
     T = transposed(A) if A.transient else A.T
-    return finish(T, mask, function, replace, out)
+    return finish("transpose", T, mask, function, replace, out)
 
 
 def kronecker(
@@ -73,7 +73,7 @@ def kronecker(
         raise DomainMismatch(f"kronecker: op: expected an operator of two values, got {operator!r}")
     typed = checks.typed("kronecker", operator, A.dtype, B.dtype)
     function = checks.accumulator("kronecker", accum, out, typed.result)
-    return finish(backend(device).kronecker(A, B, typed), mask, function, replace, out)
+    return finish("kronecker", backend(device).kronecker(A, B, typed), mask, function, replace, out)
 
 
 def diag(
@@ -105,10 +105,10 @@ def diag(
     if isinstance(u, Vector):
         n = u.size + abs(k)
         checks.output("diag", (n, n), u.device, mask, accum, replace, out)
-        return finish(_on_diagonal(u, k, n), mask, function, replace, out)
+        return finish("diag", _on_diagonal(u, k, n), mask, function, replace, out)
     size = max(0, min(u.nrows - max(-k, 0), u.ncols - max(k, 0)))
     checks.output("diag", (size,), u.device, mask, accum, replace, out)
-    return finish(_diagonal_of(u, k, size), mask, function, replace, out)
+    return finish("diag", _diagonal_of(u, k, size), mask, function, replace, out)
 
 
 def _on_diagonal(u: Vector, k: int, n: int) -> Matrix:

@@ -86,7 +86,7 @@ def write_matrix(
         elif replace:
             kept = _allowed(out, mask)
     if kept is None:
-        with np.errstate(invalid="ignore"):  # a NaN becomes some integer, as in C
+        with np.errstate(over="ignore"):  # what float32 does not hold is infinite there
             values = t._values.astype(out.dtype, copy=False)
         z = Matrix(
             *t.shape, t._indptr, t._indices, values, iso=t.iso, symmetric=t.symmetric or None

@@ -22,7 +22,7 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     t shares no array with out and may be taken over.
     """
     if mask is None and accum is None:
-        with np.errstate(invalid="ignore"):  # a NaN becomes some integer, as in C
+        with np.errstate(over="ignore"):  # what float32 does not hold is infinite there
             values = t._values.astype(out.dtype, copy=False)
         out.become(Vector(t.size, values, indices=t._indices, bits=t._bits, nvals=t.nvals))
         return

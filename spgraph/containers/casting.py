@@ -1,0 +1,98 @@
+"""Which values may be stored as which type, and conversions that lose nothing unnoticed."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+
+from spgraph.containers.arrays import Array, array_module, unpack_bits
+from spgraph.containers.values import converted, value_dtype
+from spgraph.errors import DomainMismatch
+
+
+@cache
+def storing(values: np.dtype, target: np.dtype) -> Literal["always", "in range", "never"]:
+    """Which values of one type a container of another takes, by NumPy's "same_kind" rule.
+
+    Where integers meet a narrower type, or unsigned ones a signed type that is no wider, those in
+    its range.
+
+    >>> import numpy as np
+    >>> storing(np.dtype("int8"), np.dtype("float32")), storing(np.dtype("int64"), np.dtype("int8"))
+    ('always', 'in range')
+    >>> storing(np.dtype("float64"), np.dtype("int64"))
+    'never'
+    """
+    if not np.can_cast(values, target, "same_kind"):
+        return "never"
+    whole = values.kind in "iu" and target.kind in "iu"
+    return "in range" if whole and not np.can_cast(values, target, "safe") else "always"
+
+
+def in_range(container: Any, target: np.dtype) -> bool:
+    """Whether all entries of a plain Vector or Matrix of integers are in the range of `target`, an
+    integer type; one flag is read.
+    """
+    values = getattr(container, "_with_arrays", container)._values  # a view has those of its source
+    bits = getattr(container, "_bits", None)
+    if bits is None:
+        values = values[: container.nvals]  # an iso Matrix without entries has a value
+        return values.size == 0 or bool(_in_range(values.min(), values.max(), target))
+    present = unpack_bits(bits, container.size)
+    inside = _in_range(values, values, target)
+    return inside is True or bool((inside | ~present).all())
+
+
+def _in_range(least: Any, greatest: Any, target: np.dtype) -> Any:
+    """Whether least and greatest, integers of one type, are; only bounds that it can pass count."""
+    own, bounds, inside = np.iinfo(least.dtype), np.iinfo(target), True
+    if own.min < bounds.min:
+        inside = least >= own.dtype.type(bounds.min)
+    if own.max > bounds.max:
+        inside = inside & (greatest <= own.dtype.type(bounds.max))
+    return inside
+
+
+def converted_exactly(argument: str, values: Array, dtype: Any) -> Array:
+    """A copy of `values` as another type, as the `dtype=` of constructors and readers means it.
+
+    Floats are rounded to a float type, and so are integers. ValueError for a value that the type
+    does not hold: out of its range, or NaN or a fraction where it is one of integers; bool holds 0
+    and 1.
+    """
+    target = value_dtype(dtype)
+    if values.dtype == target:
+        return values.astype(target, copy=True)
+    if values.dtype.kind not in "biuf":
+        raise DomainMismatch(f"{argument}: expected numbers, got {values.dtype}")
+    made = converted(values, target)
+    wrong = _not_held(values, made)
+    if wrong is not None and bool(wrong.any()):
+        first = values.ravel()[wrong.ravel()][0].item()
+        raise ValueError(
+            f"{argument}: expected numbers that {target} holds, got {first}; "
+            f"leave dtype out, and .astype({target.name!r}) converts without a check"
+        )
+    return made
+
+
+def _not_held(values: Array, made: Array) -> Array | None:
+    """For each of `values` whether `made`, their conversion, is something else; None where none can
+    be.
+    """
+    xp, before, target = array_module(values), values.dtype, made.dtype
+    if target.kind == "f":
+        wider = before.kind == "f" and before.itemsize > target.itemsize
+        return xp.isinf(made) & ~xp.isinf(values) if wider else None
+    if before.kind == "b":
+        return None
+    if target.kind == "b":
+        return (values != 0) & (values != 1)  # NaN is neither
+    if before.kind == "f":
+        # both are powers of 2, which float32 holds
+        low, end = float(np.iinfo(target).min), float(np.iinfo(target).max + 1)
+        return ~((values >= low) & (values < end) & (values == xp.trunc(values)))
+    inside = _in_range(values, values, target)
+    return None if inside is True else ~inside

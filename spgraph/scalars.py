@@ -1,0 +1,248 @@
+"""What a number becomes beside a container: as an operand, in a comparison, in a write.
+
+Python's numbers are weak, as in NumPy 2 (NEP 50, 2021): they take the container's type. NumPy's
+keep their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers.arrays import move
+from spgraph.containers.casting import storing
+from spgraph.containers.values import value_dtype
+from spgraph.errors import DomainMismatch
+from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, binary, select
+
+INT64 = np.dtype(np.int64)
+# c < x says the same of x as x > c
+MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+COMPARISONS = {f"{kind}{test}": test for test in MIRRORED for kind in ("", "is")}
+# how select's operators on positions compare them with their thunk
+POSITIONS = {
+    "tril": "le",
+    "triu": "ge",
+    "diag": "eq",
+    "offdiag": "ne",
+    "colle": "le",
+    "colgt": "gt",
+    "rowle": "le",
+    "rowgt": "gt",
+}
+
+
+def weak_type(number: bool | int | float, beside: np.dtype) -> np.dtype:
+    """The type of a Python number beside values of a type: np.result_type of both."""
+    if beside.kind == "f" or isinstance(number, bool):
+        return beside
+    if isinstance(number, float):
+        return np.dtype(np.float64)
+    return INT64 if beside.kind == "b" else beside
+
+
+def operand(name: str, argument: str, value: Any, beside: np.dtype) -> Any:
+    """The NumPy scalar that computes beside values of a type.
+
+    OverflowError for an int that the type it takes does not hold.
+    """
+    if not is_weak(value):
+        return _strong(name, argument, value)
+    kind = weak_type(value, beside)
+    return _made(name, argument, value, kind, "np.{0}({1}) keeps its own type")
+
+
+def stored(name: str, argument: str, value: Any, dtype: np.dtype, *, combined: bool = False) -> Any:
+    """The NumPy scalar of type `dtype` that is written into a container of it; `combined` with its
+    entries by an accumulator a NumPy scalar keeps its type.
+
+    bool takes 0 and 1, integers take integers in their range, floats take every number.
+    DomainMismatch for a number of another kind, OverflowError for one out of range.
+    """
+    if not is_weak(value):
+        made = _strong(name, argument, value)
+        if combined or made.dtype == dtype:
+            return made
+        if storing(made.dtype, dtype) == "never":
+            raise DomainMismatch(
+                f"{name}: {argument}: expected a number that {dtype} takes, got {made!r}; "
+                f"np.{dtype}(...) converts it"
+            )
+        value = made.item()
+    elif isinstance(value, float) and dtype.kind != "f":
+        raise DomainMismatch(
+            f"{name}: {argument}: expected {_whole(dtype)} to write into {dtype}, got {value!r}; "
+            "int(...) converts it, .astype(float) makes a container that holds it"
+        )
+    return _made(name, argument, value, dtype, ".astype('{0}') makes room for it")
+
+
+def is_weak(value: Any) -> bool:
+    """Whether it is a number of Python's (NumPy's float64 is a float, too)."""
+    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+
+
+def _strong(name: str, argument: str, value: Any) -> Any:
+    array = value if hasattr(value, "__cuda_array_interface__") else np.asarray(value)
+    if array.ndim != 0 or array.dtype.kind not in "biuf":
+        alternative = ", a Vector or a Matrix" if argument == "value" else ""
+        raise DomainMismatch(
+            f"{name}: {argument}: expected a scalar{alternative}, got {type(value).__name__}"
+        )
+    return move(array, "cpu").astype(value_dtype(array.dtype))[()]
+
+
+def _made(name: str, argument: str, value: Any, kind: np.dtype, remedy: str) -> Any:
+    """The number as `kind`, or OverflowError; `remedy` names a type that holds it, and it."""
+    try:
+        if kind.kind != "b" or value in (0, 1):
+            return kind.type(value)
+    except OverflowError:
+        pass
+    shown, wide = f"{value}", "float64"
+    if isinstance(value, int):
+        wide = "int64" if -(2**63) <= value < 2**63 else "uint64" if 0 < value < 2**64 else ""
+        shown = f"{value}" if wide else f"an int of {value.bit_length()} bits"
+    raise OverflowError(
+        f"{name}: {argument}: expected a number that {kind} holds, got {shown}; "
+        + (remedy.format(wide, shown) if wide else "give a float")
+    )
+
+
+def _whole(dtype: np.dtype) -> str:
+    return "True, False, 0 or 1" if dtype.kind == "b" else "an integer"
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+
+
+def comparison(
+    name: str, op: BinaryOp, side: str, value: Any, dtype: np.dtype
+) -> tuple[Function, Any] | None:
+    """(function of x and a scalar, that scalar) for x of type `dtype` compared with `value` on one
+    side; None where op is no comparison.
+
+    Exact for every number, in the type's range or not: there is one of the type that tells the same
+    x apart, by this test or its neighbour.
+    """
+    if op.name not in COMPARISONS or not op.built_in:
+        return None
+    return _comparison(op.name, side, _number(name, side, value), dtype)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _comparison(op: str, side: str, number: Any, dtype: np.dtype) -> tuple[Function, Any]:
+    test = COMPARISONS[op]
+    found, scalar = compared(MIRRORED[test] if side == "left" else test, number, dtype)
+    function = getattr(binary, found).resolve(dtype, dtype)
+    if test != op:  # iseq and its kin give 1 or 0 in the type of their operands
+        weak = is_weak(number)
+        common = weak_type(number, dtype) if weak else np.promote_types(dtype, number.dtype)
+        function = function.returning(common)
+    return function, scalar
+
+
+def threshold(name: str, op: IndexUnaryOp, value: Any, dtype: np.dtype) -> tuple[IndexUnaryOp, Any]:
+    """(the operator to take, its thunk as a NumPy scalar) for values of type `dtype`.
+
+    Values and positions compare exactly with every number. In an operator of the user's an int is
+    one of 64 bits, because it may be a position.
+    """
+    number = _number(name, "thunk", value)
+    if not op.built_in:
+        if is_weak(value) and isinstance(value, int) and not isinstance(value, bool):
+            return op, _made(name, "thunk", value, INT64, "np.{0}({1}) keeps its own type")
+        return op, operand(name, "thunk", value, dtype)
+    if op.name.startswith("value"):
+        return _value_threshold(op.name.removeprefix("value"), number, dtype)
+    if op.name in POSITIONS:
+        return op, _place(POSITIONS[op.name], number)
+    if isinstance(number, float | np.floating):
+        raise DomainMismatch(f"{name}: thunk: expected an integer for {op!r}, got {value!r}")
+    return op, _made(name, "thunk", int(number), INT64, "positions are of 64 bits")
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _value_threshold(test: str, number: Any, dtype: np.dtype) -> tuple[IndexUnaryOp, Any]:
+    found, scalar = compared(test, number, dtype)
+    return getattr(select, f"value{found}"), scalar
+
+
+def compared(test: str, value: Any, dtype: np.dtype) -> tuple[str, Any]:
+    """(test, scalar of type `dtype`) that is true of the same x of that type as `x test value`.
+
+    A Python float beside floats takes their type, as NumPy has it: 0.1 equals np.float32(0.1).
+
+    >>> import numpy as np
+    >>> compared("gt", 300, np.dtype("int8")), compared("lt", 2.5, np.dtype("int8"))
+    (('lt', np.int8(-128)), ('lt', np.int8(3)))
+    """
+    if dtype.kind == "f":
+        return _compared_reals(test, value, dtype)
+    least, greatest = _limits(dtype)
+    if type(value) is int and least <= value <= greatest:
+        return test, dtype.type(value)
+    found, inside = _whole_number(test, value, least, greatest)
+    if inside:
+        return test, dtype.type(found)
+    if test in ("eq", "ne") or value != value:
+        true = test == "ne"  # of NaN, too
+    else:
+        true = (found > greatest) == (test in ("lt", "le"))
+    return "ge" if true else "lt", dtype.type(least)
+
+
+@functools.cache
+def _limits(dtype: np.dtype) -> tuple[int, int]:
+    info = None if dtype.kind == "b" else np.iinfo(dtype)
+    return (0, 1) if info is None else (int(info.min), int(info.max))
+
+
+def _whole_number(test: str, value: Any, least: int, greatest: int) -> tuple[int, bool]:
+    """(the integer that tells integers apart as `value` does, whether it is one of a range); of NaN
+    one beyond the range.
+    """
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, float) and not math.isfinite(number):
+        return (least - 1 if number < 0 else greatest + 1), False
+    floor, ceil = math.floor(number), math.ceil(number)
+    found = ceil if test in ("lt", "ge") else floor
+    fraction = floor != ceil and test in ("eq", "ne")
+    return found, least <= found <= greatest and not fraction
+
+
+def _compared_reals(test: str, value: Any, dtype: np.dtype) -> tuple[str, Any]:
+    number = value.item() if isinstance(value, np.generic) else value
+    try:
+        with np.errstate(over="ignore"):
+            near = dtype.type(number)
+    except OverflowError:  # an int beyond all floats
+        near = dtype.type(math.inf if number > 0 else -math.inf)
+    rounded = is_weak(value) and isinstance(value, float) and np.isfinite(near)
+    if rounded or number != number or near.item() == number:
+        return test, near
+    # the number lies between two neighbours
+    if test in ("eq", "ne"):
+        return test, dtype.type(math.nan)
+    above = near if near.item() > number else np.nextafter(near, dtype.type(math.inf))
+    below = near if near.item() < number else np.nextafter(near, dtype.type(-math.inf))
+    return ("le", below) if test in ("lt", "le") else ("ge", above)
+
+
+def _place(test: str, value: Any) -> np.int64:
+    """The 64-bit integer that compares with rows and columns, and their differences, as `value`
+    does; these reach neither end of its range.
+    """
+    least, greatest = -(2**63), 2**63 - 1
+    found, inside = _whole_number(test, value, least, greatest)
+    if value != value or (test in ("eq", "ne") and not inside):
+        found = least if test == "le" else greatest
+    return np.int64(min(max(found, least), greatest))
+
+
+def _number(name: str, argument: str, value: Any) -> Any:
+    """A Python number as it is, anything else as a NumPy scalar."""
+    return value if is_weak(value) else _strong(name, argument, value)

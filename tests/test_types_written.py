@@ -1,0 +1,489 @@
+"""What is written into a container: NumPy's same_kind, ranges, Python's weak numbers (NEP 50).
+
+NumPy and Python's exact numbers are the oracles.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from fixtures_device import device  # noqa: F401
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import spgraph as sg
+from spgraph.errors import DomainMismatch
+from spgraph.scalars import compared
+from spgraph.semirings import BinaryOp, binary, lor_land, monoid, select
+from spgraph.semirings.functions import TYPES
+
+PAIRS = list(itertools.product(TYPES, TYPES))
+TESTS = ("lt", "le", "gt", "ge", "eq", "ne")
+INTEGERS = [dtype for dtype in TYPES if dtype.kind in "iu"]
+NARROWER = [(np.dtype(t), np.dtype(w)) for t, w in (("int64", "int8"), ("uint8", "int8"))]
+
+whole = st.one_of(
+    st.integers(-4, 4),
+    st.integers(-(2**70), 2**70),
+    st.builds(lambda k, d: 2**k + d, st.integers(6, 66), st.integers(-2, 2)),
+    st.builds(lambda k, d: -(2**k) + d, st.integers(6, 66), st.integers(-2, 2)),
+)
+reals = st.one_of(st.floats(), st.sampled_from([0.5, -0.5, 2.0**63, 2.0**64, -(2.0**63), 300.5]))
+numbers = st.one_of(st.booleans(), whole, reals)
+
+
+def limits(dtype: np.dtype) -> tuple[int, int]:
+    return (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+
+
+def values_of(dtype: np.dtype) -> st.SearchStrategy[np.ndarray]:
+    """A few values of a type, often at the ends of others."""
+    if dtype.kind == "f":
+        single = st.floats(width=8 * dtype.itemsize)
+    else:
+        low, high = limits(dtype)
+        ends = [s * 2**k + d for k in range(65) for s in (1, -1) for d in (-1, 0, 1)]
+        ends = [x for x in ends if low <= x <= high]
+        single = st.one_of(st.integers(low, high), st.sampled_from(ends))
+    return st.lists(single, min_size=1, max_size=5).map(lambda given: np.array(given, dtype))
+
+
+def vectors(values: np.ndarray, device: str, blocks: int) -> Any:
+    """Makers of Vectors and Matrices on a device or in blocks."""
+    A = sg.Matrix.from_coo(np.arange(values.size), np.arange(values.size), values)
+    v = sg.Vector.from_coo(np.arange(values.size) * 2, values)
+    if not blocks:
+        return A.to(device), v.to(device), v.to_sparse().to(device)
+    A = A.distribute(blocks, devices=device)
+    return A, v.to(A.device)
+
+
+# --- containers into containers -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("before", "target"), PAIRS, ids=lambda dtype: dtype.name)
+def test_out_follows_same_kind(before: np.dtype, target: np.dtype, device: str) -> None:
+    @settings(max_examples=8, deadline=None)
+    @given(values_of(before), st.sampled_from([0, 1, 2]))
+    def check(values: np.ndarray, blocks: int) -> None:
+        for t in vectors(values, device, blocks):
+            out = type(t).empty(*t.shape, target, device=t.device)
+            allowed = np.can_cast(before, target, "same_kind")
+            fits = True
+            if before.kind in "iu" and target.kind in "iu":
+                low, high = limits(target)
+                fits = all(low <= x <= high for x in values.tolist())
+            if not allowed:
+                with pytest.raises(DomainMismatch, match="extract: .* same_kind"):
+                    sg.extract(t, out=out)
+            elif not fits:
+                with pytest.raises(OverflowError, match=f"extract: .* into {target}, got"):
+                    sg.extract(t, out=out)
+            else:
+                sg.extract(t, out=out)
+                assert out.isequal(t.astype(target)) and out.dtype == target
+            assert out.nvals == (t.nvals if allowed and fits else 0)
+
+    check()
+
+
+def changed(w: Any, write: Any, error: type[Exception] | None, message: str = ".") -> Any:
+    """w as a call leaves it, and an error as one that leaves it alone."""
+    before = w.dup()
+    if error is None:
+        write(w)
+        return w.to("cpu")
+    with pytest.raises(error, match=message):
+        write(w)
+    assert w.isequal(before, check_dtype=True)
+    return None
+
+
+def made_of(lists: Any, kinds: Any, device: str, blocks: int, matrix: bool) -> Any:
+    """Vectors, or Matrices of one column, of a type each; None stands for no entry."""
+    made = []
+    for each, kind in zip(lists, kinds, strict=True):
+        at = [i for i, x in enumerate(each) if x is not None]
+        values = np.array([each[i] for i in at], kind)
+        v: Any = sg.Vector.from_coo(at, values, size=len(each))
+        if matrix:
+            v = sg.Matrix.from_coo(at, [0] * len(at), values, nrows=len(each), ncols=1)
+        made.append(v.to(device))
+    if blocks:
+        n = len(lists[0])
+        placement = sg.Matrix.empty(n, n, bool, device=device).distribute(blocks, devices=device)
+        made = [v.to(placement.device) for v in made]
+    return made
+
+
+def entries(v: Any) -> dict[int, int]:
+    return {each[0]: each[-1] for each in v.to("cpu")}
+
+
+CASES = [(blocks, matrix) for blocks in (0, 3) for matrix in (False, True)]
+
+
+@pytest.mark.parametrize(("blocks", "matrix"), CASES)
+@pytest.mark.parametrize("kinds", NARROWER, ids=str)
+def test_only_what_is_written_has_to_fit(
+    kinds: Any, blocks: int, matrix: bool, device: str
+) -> None:
+    """A mask, an accumulator, a region: values that stay outside do not count."""
+    source, target = kinds
+    lists = [1, 2, None, 4], [5, 200, 200, None], [7, None, None, 7]
+    w, t, few = made_of(lists, (target, source, target), device, blocks, matrix)
+    plain = lambda w: sg.extract(t, out=w)  # noqa: E731
+    changed(w.dup(), plain, OverflowError, "extract: expected values from -128 to 127, .* got 5 to")
+    masked = changed(w.dup(), lambda w: sg.extract(t, out=w, mask=few.S), None)
+    assert entries(masked) == {0: 5, 1: 2}
+    negative = changed(w.dup(), lambda w: sg.extract(t, out=w, mask=few.S, replace=True), None)
+    assert entries(negative) == {0: 5}
+    changed(w.dup(), lambda w: sg.extract(t, out=w, mask=~few.S), OverflowError)
+    # by an accumulator the result counts: 2 - 200 does not fit, 5 + 1 does, 200 alone does not
+    sums = lambda w: sg.extract(t, out=w, accum=binary.plus)  # noqa: E731
+    changed(w.dup(), sums, OverflowError, "extract: .* got (200 to 200|6 to 202)")
+    both = lambda w: sg.extract(t, out=w, accum=binary.plus, mask=few.S)  # noqa: E731
+    assert entries(changed(w.dup(), both, None)) == {0: 6, 1: 2, 3: 4}
+    first = lambda w: sg.extract(t, out=w, accum=binary.first)  # noqa: E731
+    changed(w.dup(), first, OverflowError, "got 200 to 200")
+    w[(2, 0) if matrix else 2] = 3
+    assert entries(changed(w.dup(), first, None)) == {0: 1, 1: 2, 2: 3, 3: 4}
+
+
+@pytest.mark.parametrize(("blocks", "matrix"), CASES)
+def test_assign_checks_what_it_writes(blocks: int, matrix: bool, device: str) -> None:
+    lists = [1, 2, None, 4], [5, 300, -300, None], [7, None, None, 7], [5, 6, None, 1]
+    kinds = "int8", "int64", "int8", "int64", "int64"
+    made = made_of((*lists, [300, -300, 5, None]), kinds, device, blocks, matrix)
+    w, t, some, small, back = made
+    changed(w.dup(), lambda w: sg.assign(w, t), OverflowError, "assign: expected values from -128")
+    assert entries(sg.assign(w.dup(), t, mask=some.S)) == {0: 5, 1: 2}
+    assert entries(sg.assign(w.dup(), small)) == {0: 5, 1: 6, 3: 1}
+    # at indices, with the value's empty position, with and without a mask
+    at = [3, 1, 2, 0]
+    assert entries(sg.assign(w.dup(), small, at)) == {0: 1, 1: 6, 3: 5}
+    changed(w.dup(), lambda w: sg.assign(w, t, at), OverflowError, "assign: expected values from")
+    assert entries(sg.assign(w.dup(), t, at, mask=some.S)) == {1: 2, 3: 5}
+    summed = lambda w: sg.assign(w, t, at, accum=binary.plus)  # noqa: E731
+    changed(w.dup(), summed, OverflowError, "assign: expected values from")
+    assert entries(sg.assign(w.dup(), small, at, accum=binary.plus)) == {0: 2, 1: 8, 3: 9}
+    # repeats are folded in a type that holds the sums: 1 + 300 - 300 + 5
+    again = [0, 0, 0, 0]
+    assert entries(sg.assign(w.dup(), back, again, accum=binary.plus)) == {0: 6, 1: 2, 3: 4}
+    folded = lambda w: sg.assign(w, t, [1, 1, 2, 2], accum=binary.plus)  # noqa: E731
+    changed(w.dup(), folded, OverflowError, "assign: expected values from")
+    floats = t.astype(np.float64)
+    for write in (
+        lambda w: sg.assign(w, floats),
+        lambda w: sg.assign(w, floats, at),
+        lambda w: sg.assign(w, floats, at, accum=binary.plus),
+        lambda w: sg.assign(w, floats, accum=binary.plus),
+    ):
+        changed(w.dup(), write, DomainMismatch, "assign: .* same_kind.* got float64; convert them")
+
+
+def test_operations_of_the_issue(device: str) -> None:
+    v = sg.Vector.from_dense(np.array([1.5, 300.0])).to(device)
+    out = sg.Vector.empty(2, np.int8, device=device)
+    with pytest.raises(DomainMismatch, match=r"apply: .* float64; convert them, .astype\('int8'\)"):
+        sg.apply(v, binary.times, right=1.5, out=out)
+    with pytest.raises(OverflowError, match="assign: value: .* int8 holds, got 300; .*'int64'"):
+        sg.assign(out, 300)
+    with pytest.raises(ValueError, match=r"values: expected numbers that int64 holds, got 9.22337"):
+        sg.Vector.from_coo([0], [2.0**63], dtype=np.int64, device=device)
+    assert out.nvals == 0
+    K = sg.generators.kronecker(8, device=device) if device == "cpu" else None
+    if K is not None:
+        assert sg.reduce(K * 1) == K.nvals and (K * 1).dtype == np.int64
+    A = sg.Matrix.from_coo([0, 1], [1, 0], [2.0, 3.0]).to(device)
+    B = sg.Matrix.empty(2, 2, np.int32, device=device)
+    for write in (
+        lambda: sg.mxm(A, A, out=B),
+        lambda: sg.mxm(A, A, out=B, accum=binary.plus, mask=A.S),
+        lambda: sg.kronecker(A, sg.Matrix.from_dense([[1.0]]).to(device), out=B),
+        lambda: sg.transpose(A, out=B),
+        lambda: sg.ewise_add(A, A, out=B),
+        lambda: sg.select(A, select.tril, out=B),
+        lambda: sg.diag(v, out=B),
+        lambda: sg.mxv(A, v, out=out),
+        lambda: sg.vxm(v, A, out=out),
+        lambda: sg.reduce_rowwise(A, monoid.max, out=out),
+        lambda: sg.reduce_columnwise(A, monoid.max, out=out),
+    ):
+        with pytest.raises(DomainMismatch, match="same_kind"):
+            write()
+    assert B.nvals == 0 and out.nvals == 0
+
+
+# --- Python's numbers are weak --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize(
+    "number", [True, 1, -1, 127, 128, 300, 2**31, 2**63, 2**64, -(2**63) - 1, 1.5]
+)
+def test_operands_promote_as_numpy(dtype: np.dtype, number: Any, device: str) -> None:
+    values = np.array([0, 1, 1], dtype)
+    v = sg.Vector.from_dense(values).to(device)
+    A = sg.Matrix.from_dense([values], missing=None).to(device)
+    for op, left in ((np.add, False), (np.multiply, True)):
+        function = binary.plus if op is np.add else binary.times
+        side = {"left" if left else "right": number}
+        try:
+            expected = op(number, values) if left else op(values, number)
+        except OverflowError:
+            for u in (v, A):
+                with pytest.raises(OverflowError, match="apply: .*: expected a number that .*int"):
+                    sg.apply(u, function, **side)
+            continue
+        made = sg.apply(v, function, **side)
+        assert made.dtype == expected.dtype
+        assert np.array_equal(made.to_numpy(), expected)
+        sugar = (number * A) if left else (A + number)
+        assert sugar.dtype == expected.dtype
+        assert np.array_equal(sugar.to("cpu").expanded_values(), expected)
+
+
+def test_numpys_numbers_are_strong(device: str) -> None:
+    v = sg.Vector.from_dense(np.array([1, 2], np.int8)).to(device)
+    w = v.astype(np.float32)
+    assert (v * np.int64(2)).dtype == np.int64 and (v * 2).dtype == np.int8
+    assert (w * np.float64(2)).dtype == np.float64 and (w * 2.0).dtype == np.float32
+    assert (v.astype(bool) * 1).dtype == np.int64 and (v.astype(bool) * 0.5).dtype == np.float64
+    assert (v + np.int16(1)).dtype == np.int16
+
+
+def test_fills_of_a_union_are_weak(device: str) -> None:
+    u = sg.Vector.from_coo([0, 1], np.array([100, 2], np.int8), size=3).to(device)
+    v = sg.Vector.from_coo([1, 2], np.array([1, 5], np.int8), size=3).to(device)
+    made = sg.ewise_union(u, v, binary.minus, left=1, right=-1)
+    assert made.dtype == np.int8 and made.to_numpy().tolist() == [101, 1, -4]
+    assert (u.astype(bool) - v.astype(bool)).dtype == np.int64
+    assert (u.astype(bool) - v.astype(bool)).to_numpy().tolist() == [1, 0, -1]
+    assert sg.ewise_union(u, v, left=0.5, right=0.5).dtype == np.float64
+    with pytest.raises(OverflowError, match="ewise_union: left: expected a number that int8 holds"):
+        sg.ewise_union(u, v, binary.minus, left=300)
+
+
+# --- comparisons are exact ------------------------------------------------------------------------
+
+
+def exactly(test: str, x: Any, number: Any, dtype: np.dtype) -> bool:
+    """By Python's exact comparisons; a Python float beside floats takes their type."""
+    if dtype.kind == "f" and type(number) is float:
+        with np.errstate(over="ignore"):
+            near = dtype.type(number).item()
+        number = near if math.isfinite(near) or not math.isfinite(number) else number
+    number = number.item() if isinstance(number, np.generic) else number
+    if all(isinstance(each, int) or math.isfinite(each) for each in (x, number)):
+        x, number = Fraction(x), Fraction(number)
+    return getattr(operator, test)(x, number)
+
+
+strong = st.sampled_from(TYPES).flatmap(values_of).map(lambda values: values[0])
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.data())
+def test_thresholds_tell_apart_what_the_numbers_do(data: Any) -> None:
+    dtype = data.draw(st.sampled_from(TYPES))
+    values = data.draw(values_of(dtype))
+    test = data.draw(st.sampled_from(TESTS))
+    number = data.draw(st.one_of(numbers, strong, st.just(10**400), st.just(-(10**400))))
+    found, scalar = compared(test, number, dtype)
+    assert scalar.dtype == dtype
+    with np.errstate(invalid="ignore"):
+        made = getattr(operator, found)(values, scalar)
+    assert made.tolist() == [exactly(test, x, number, dtype) for x in values.tolist()]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([np.dtype(each) for each in ("int8", "uint64", "int64", "float32", "bool")]),
+    st.sampled_from(TESTS),
+    st.one_of(numbers, st.just(10**400)),
+    st.data(),
+)
+def test_operators_and_select_compare_exactly(
+    dtype: np.dtype, test: str, number: Any, data: Any
+) -> None:
+    values = data.draw(values_of(dtype))
+    v = sg.Vector.from_dense(values)
+    A = sg.Matrix.from_coo(np.arange(values.size), np.arange(values.size), values)
+    truth = [exactly(test, x, number, dtype) for x in values.tolist()]
+    compare, op = getattr(operator, test), getattr(binary, test)
+    mirror = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}.get(test, test)
+    for made in (
+        compare(v, number),
+        getattr(operator, mirror)(number, v),
+        sg.apply(v, op, right=number),
+        sg.apply(v, getattr(binary, mirror), left=number),
+        sg.apply(v, getattr(select, f"value{test}"), right=number),
+        sg.Vector.from_dense(compare(A, number).expanded_values()),
+    ):
+        assert made.dtype == bool and made.to_numpy().tolist() == truth
+    kept = np.flatnonzero(truth).tolist()
+    assert sg.select(v, getattr(select, f"value{test}"), number).to_coo()[0].tolist() == kept
+    assert sg.select(A, getattr(select, f"value{test}"), number).to_coo()[1].tolist() == kept
+
+
+def test_comparisons_never_raise(device: str) -> None:
+    v = sg.Vector.from_dense(np.array([-128, 1, 127], np.int8)).to(device)
+    big = sg.Vector.from_dense(np.array([0, 2**63, 2**64 - 1], np.uint64)).to(device)
+    for u, test, number, expected in (
+        (v, operator.gt, 300, [False] * 3),
+        (v, operator.lt, 300, [True] * 3),
+        (v, operator.ne, 10**400, [True] * 3),
+        (v, operator.ge, -math.inf, [True] * 3),
+        (v, operator.le, math.nan, [False] * 3),
+        (v, operator.gt, 0.5, [False, True, True]),
+        (v, operator.eq, np.uint64(2**64 - 128), [False] * 3),
+        (big, operator.lt, 2.0**64, [True] * 3),
+        (big, operator.ge, -1, [True] * 3),
+        (big, operator.gt, np.int64(-1), [True] * 3),
+        (big, operator.eq, 2**64 - 1, [False, False, True]),
+        (big, operator.lt, float(2**64 - 1), [True] * 3),
+    ):
+        assert test(u, number).to_numpy().tolist() == expected
+        G = sg.Matrix.empty(3, 3, bool, device=device).distribute(2, devices=device)
+        assert test(u.to(G.device), number).to_numpy().tolist() == expected
+    islt = sg.apply(v, binary.islt, right=300)
+    assert islt.dtype == np.int8 and islt.to_numpy().tolist() == [1, 1, 1]
+    assert sg.apply(v, binary.islt, left=0.5).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "name", ["tril", "triu", "diag", "offdiag", "colle", "colgt", "rowle", "rowgt"]
+)
+@pytest.mark.parametrize(
+    "number", [0, -1, 0.5, -0.5, 10**30, -(10**30), math.inf, -math.inf, math.nan, np.uint64(2**63)]
+)
+def test_positions_compare_exactly(name: str, number: Any, device: str) -> None:
+    A = sg.Matrix.from_dense(np.ones((3, 3), np.int8)).to(device)
+    of = {"t": lambda i, j: j - i, "d": lambda i, j: j - i, "o": lambda i, j: j - i}
+    place = of.get(name[0], (lambda i, j: j) if name.startswith("col") else (lambda i, j: i))
+    tests = {"tril": "le", "triu": "ge", "diag": "eq", "offdiag": "ne"}
+    test = getattr(operator, tests.get(name, name[-2:]))
+    plain = number.item() if isinstance(number, np.generic) else number
+    expected = {(i, j) for i in range(3) for j in range(3) if test(place(i, j), plain)}
+    found = sg.select(A, getattr(select, name), number).to("cpu")
+    assert {(i, j) for i, j, _ in found} == expected
+
+
+def test_positions_are_integers_of_64_bits() -> None:
+    v = sg.Vector.from_dense([1, 2])
+    with pytest.raises(DomainMismatch, match=r"apply: thunk: .* select.rowindex, got 0.5"):
+        sg.apply(v, select.rowindex, right=0.5)
+    with pytest.raises(OverflowError, match="apply: thunk: expected a number that int64 holds"):
+        sg.apply(v, select.rowindex, right=2**63)
+
+
+# --- numbers that are written ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("matrix", [False, True])
+def test_numbers_that_are_written(dtype: np.dtype, matrix: bool, device: str) -> None:
+    start = np.zeros(2, dtype)
+    w: Any = sg.Vector.from_dense(start).to(device)
+    w = sg.Matrix.from_dense([start], missing=None).to(device) if matrix else w
+    at: Any = (0, 1) if matrix else 1
+
+    @settings(max_examples=40, deadline=None)
+    @given(st.one_of(numbers, strong))
+    def check(number: Any) -> None:
+        z = w.dup()
+        python = type(number) in (bool, int, float)
+        kind = "f" if isinstance(number, float | np.floating) else "i"
+        if python:
+            refused = kind == "f" and dtype.kind != "f"
+        else:
+            refused = not np.can_cast(number.dtype, dtype, "same_kind")
+        plain = number if python else number.item()
+        if refused:
+            with pytest.raises(DomainMismatch, match="assign: value: expected"):
+                z[at] = number
+        elif dtype.kind != "f" and not limits(dtype)[0] <= plain <= limits(dtype)[1]:
+            with pytest.raises(OverflowError, match="assign: value: expected a number that"):
+                z[at] = number
+        else:
+            with np.errstate(over="ignore"):
+                expected = dtype.type(plain)
+                z[at] = number
+            assert z.dtype == dtype and (z[at] == expected or expected != expected)
+            return
+        assert z.isequal(w, check_dtype=True)
+
+    check()
+
+
+def test_numpys_numbers_that_are_combined_keep_their_type(device: str) -> None:
+    w = sg.Vector.from_dense(np.array([100, 1], np.int8)).to(device)
+    with pytest.raises(OverflowError, match="assign: expected values from -128 to 127"):
+        sg.assign(w, np.int64(100), accum=binary.plus)
+    assert w.to_numpy().tolist() == [100, 1]
+    assert sg.assign(w, np.int64(27), accum=binary.plus).to_numpy().tolist() == [127, 28]
+    # int8 with int8 wraps around, as NumPy's does
+    assert sg.assign(w, 1, accum=binary.plus).to_numpy().tolist() == [-128, 29]
+
+
+# --- conversions ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_dtype_of_from_coo_converts_or_raises(data: Any) -> None:
+    before, target = data.draw(st.sampled_from(PAIRS))
+    values = data.draw(values_of(before))
+    ids = np.arange(values.size)
+
+    def held(x: Any) -> bool:
+        if target.kind == "f":
+            with np.errstate(over="ignore"):
+                return not math.isfinite(x) or math.isfinite(target.type(x))
+        return math.isfinite(x) and x == int(x) and limits(target)[0] <= x <= limits(target)[1]
+
+    for given_, at in ((values, ids), (values[0], ids)):
+        for make in (
+            lambda x, at: sg.Vector.from_coo(at, x, dtype=target).to_coo()[1],
+            lambda x, at: sg.Matrix.from_coo(at, at, x, dtype=target).to_coo()[2],
+        ):
+            if before != target and not all(held(x) for x in np.ravel(given_).tolist()):
+                with pytest.raises(ValueError, match=f"values: .* numbers that {target} holds"):
+                    make(given_, at)
+            else:
+                expected = np.broadcast_to(np.asarray(given_, before), at.shape).astype(target)
+                made = make(given_, at)
+                assert made.dtype == target and np.array_equal(
+                    made, expected, equal_nan=target.kind == "f"
+                )
+
+
+def test_semirings_over_truths_take_any_start() -> None:
+    A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
+    from spgraph.iterations.closure import closure, composed
+    from spgraph.iterations.search import search
+    from spgraph.semirings import min_first, min_secondi
+
+    start = sg.Vector.from_coo([0], [2.5], size=3)
+    for loop in (closure, composed):
+        assert loop(A, start, lor_land).to_numpy(fill=False).tolist() == [True] * 3
+    with pytest.raises(DomainMismatch, match="search: expected values of a type .* got float64"):
+        search(A, start, min_secondi)
+    with pytest.raises(OverflowError, match="search: expected values from -2147483648 to"):
+        search(A, sg.Vector.from_coo([0], [2**40], size=3), min_secondi)
+    assert search(A, start, min_first).value.to_numpy().tolist() == [2.5] * 3
+
+
+def test_users_operators_widen_and_are_checked() -> None:
+    add = BinaryOp.define(lambda x, y: x + y, "add")
+    w = sg.Vector.from_dense(np.array([100, 1], np.int8))
+    with pytest.raises(OverflowError, match="assign: expected values from -128 to 127"):
+        sg.assign(w, sg.Vector.from_dense(np.array([100, 1], np.int8)), accum=add)
+    assert w.to_numpy().tolist() == [100, 1]
