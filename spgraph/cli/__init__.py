@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ import click
 
 import spgraph as sg
 from spgraph import errors
-from spgraph.cli import graphs, launch, paths, ranks, search, structure
+from spgraph.cli import graphs, launch, paths, ranks, search, streams, structure
 from spgraph.cli.search import FAILED_VALIDATION
 
 BUG, BAD_INPUT, LOST_PEER, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
@@ -36,9 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0 success, 1 a failed validation, 2 bad input, 70 a lost process or device, 130 interrupted.
     """
+    streams.open_closed()
     try:
         code = cli.main(arguments, prog_name="spgraph", standalone_mode=False)
         sys.stdout.flush()
+        if streams.lost():
+            return _complain("standard output: it is closed")
         return launch.leave(code or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         return launch.leave(BAD_INPUT, error.format_message(), own=True)
@@ -49,11 +51,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BrokenPipeError, SystemExit):
         # the reader (`head`, a pager) has left, which click tells by SystemExit; keep the
         # interpreter from complaining when it flushes at its exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.give_up(sys.stdout)
         return launch.leave(BROKEN_PIPE)
     except OSError as error:
-        named = error.filename is not None and error.strerror
-        return _complain(f"{error.filename}: {error.strerror}" if named else str(error))
+        if error.filename is not None and error.strerror:
+            return _complain(f"{error.filename}: {error.strerror}")
+        if error.errno in streams.UNWRITTEN:  # files are named: it is what was being printed
+            streams.give_up(sys.stdout)
+            return _complain(f"standard output: {error.strerror}")
+        return _complain(str(error))
     except USER_ERRORS as error:
         return _complain(str(error) or type(error).__name__)
     except errors.CommunicationError as error:

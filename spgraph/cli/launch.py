@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from spgraph.cli import streams
 from spgraph.distributed import Communicator, MpiCommunicator, NcclCommunicator, TcpStore
 from spgraph.errors import BackendUnavailable
 
@@ -128,5 +129,8 @@ def leave(code: int, message: str = "", *, own: bool = False) -> int:
 
 def _say(message: str, aloud: bool) -> None:
     if message and aloud:
-        click.echo(message, err=True)
-        sys.stderr.flush()
+        try:
+            click.echo(message, err=True)
+            sys.stderr.flush()
+        except OSError:  # full, or nobody reads it: the exit code is left to say it
+            streams.give_up(sys.stderr)

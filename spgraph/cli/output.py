@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -67,7 +68,10 @@ def read(
 ) -> Graph:
     """The graph in a file, - being standard input; the ids of its vertices go to `compact`."""
     start = time.perf_counter()
-    file = Path("/dev/stdin") if str(file) == "-" else file
+    if str(file) == "-":
+        if sys.stdin is None:
+            raise FormatError("FILE: expected a graph on standard input, which is closed")
+        file = Path("/dev/stdin")
     with terminal.progress(f"reading {file}"):
         A, ids = placement.read(file, symmetric, base, compact is not None, gpus, blocks, partition)
     seconds = time.perf_counter() - start

@@ -234,7 +234,9 @@ def replacing(path: str, compression: str = "") -> Iterator[IO[bytes]]:
         with open(part, "rb") as written:
             os.fsync(written.fileno())
         os.replace(part, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+    except BaseException as error:
+        with contextlib.suppress(OSError):
             os.unlink(part)
+        if isinstance(error, OSError) and error.errno and error.filename in (None, part):
+            raise OSError(error.errno, error.strerror, path) from error
         raise
