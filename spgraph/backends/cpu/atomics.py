@@ -141,7 +141,7 @@ SYNC_WORDS = 16
 
 
 # not cached by itself: kernels hold it compiled, and the package's folder may be read-only
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def barrier(sync: np.ndarray, threads: int) -> None:
     """Return when all `threads` have called; what each wrote before is visible to all after.
 

@@ -30,7 +30,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     Numba makes ways into each function from Python and from C, which takes up to half of the time
     to compile; a kernel is called from Python only.
     """
-    made = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
+    made = numba.njit(**options)(function)
     kept_in = folder()
     if kept_in is None:
         return made

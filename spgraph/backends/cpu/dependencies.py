@@ -50,6 +50,7 @@ def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> np.ndarray:
         threads,
         *(*_edges(A, T), T is A, sources, np.zeros(1, np.int64)),
         *(np.empty((threads, n), kind), np.empty((threads, n + 2, 3), np.int64), found),
+        np.empty((2, 0)),
     )
     return found
 

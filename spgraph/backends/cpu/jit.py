@@ -30,9 +30,11 @@ from spgraph.backends.cpu.atomics import (
 )
 from spgraph.backends.cpu.cache import kernel
 
-# scalar functions and parts of kernels are called by kernels only, and need no ways in from others
+# Scalar functions and parts of kernels are called by kernels only, and need no ways in from others.
+# Without reference counts: an array taken out of a tuple or of an array would have one, which all
+# threads change. Who launches a kernel holds its arrays, and nothing is allocated inside.
 njit = functools.partial(
-    numba.njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+    numba.njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
 )
 inner = njit
 """

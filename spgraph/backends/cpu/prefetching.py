@@ -34,7 +34,7 @@ def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
 
 
 # not cached by itself: kernels hold it compiled, and the package's folder may be read-only
-@njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", _nrt=False)
 def fetch_rows(
     p: int, ids: np.ndarray, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, keep: int
 ) -> None:

@@ -135,10 +135,9 @@ def apart(
 @kernel
 def levels(
     thread, threads, indptr, indices, t_indptr, t_indices, symmetric, sources, ticket, all_order,
-    all_rungs, found
+    all_rungs, found, none
 ):  # fmt: skip
     order, rungs = all_order[thread], all_rungs[thread]
-    none = np.empty((2, 0))
     while True:
         k = atomic_add(ticket, 0, 1)
         if k >= sources.size:
