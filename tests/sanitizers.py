@@ -96,7 +96,7 @@ class Launched:
     """A kernel of CuPy's that tells the Recorder of each launch."""
 
     def __init__(self, made: Any, name: str, recorder: Recorder) -> None:
-        self.made, self.name, self.recorder = made, name, recorder
+        vars(self).update(made=made, name=name, recorder=recorder)
 
     def __call__(self, *arguments: Any, **options: Any) -> None:
         self.recorder.now.add(self.name)
@@ -104,6 +104,9 @@ class Launched:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.made, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.made, name, value)  # max_dynamic_shared_size_bytes
 
 
 def chosen(launched: dict[str, list[str]], seconds: dict[str, float]) -> list[str]:
