@@ -68,7 +68,7 @@ def _count(scalar: Scalar) -> None:
         if len(_used) >= MANY:
             warnings.warn(
                 f"this process has used {MANY} different operators made of functions or "
-                "expressions; each keeps 0.5 to 3 MB of machine code until the process ends, as "
+                "expressions; each keeps 0.3 to 3 MB of machine code until the process ends, as "
                 "Numba cannot unload any. Give a number that changes from call to call as an "
                 "operand (the scalar of apply or select), not inside of the function",
                 RuntimeWarning,

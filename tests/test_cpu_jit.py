@@ -5,12 +5,15 @@ from __future__ import annotations
 import gc
 import pathlib
 import sys
+import threading
+import warnings
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from spgraph.backends.cpu import jit, masks, products
+from spgraph.backends.cpu import cache, jit, masks, products
 from spgraph.containers import Matrix, Vector
 
 
@@ -46,6 +49,36 @@ def test_what_nobody_holds_is_released_and_compiled_or_loaded_again(
             gc.collect()
             assert [ref() for ref in held] == [None, None]
     assert {name for name in sys.modules if name.startswith("spgraph_kernel_given")} == before
+
+
+def test_threads_that_want_the_same_kernel_get_the_same(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jit, "KERNELS", tmp_path)
+    (tmp_path / "given.py").write_text("@kernel\ndef fill(thread, threads, z):\n    z[0] = BASE\n")
+    monkeypatch.setenv("SPGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    cache.folder.cache_clear()
+    before, together = sys.getswitchinterval(), threading.Barrier(4)
+    sys.setswitchinterval(1e-5)
+
+    def get(base: int) -> tuple[object, float]:
+        z = np.zeros(1)
+        together.wait()
+        made = jit.module("given", f"BASE = {base}")
+        made.fill(0, 1, z)
+        return made.fill, z[0]
+
+    try:
+        with warnings.catch_warnings(), ThreadPoolExecutor(4) as pool:
+            warnings.simplefilter("error")
+            for base in range(8):
+                got = list(pool.map(get, [base] * 4))
+                assert got == [(got[0][0], base)] * 4
+                assert got[0][0] is jit.module("given", f"BASE = {base}").fill
+    finally:
+        sys.setswitchinterval(before)
+        jit.module.cache_clear()
+        cache.folder.cache_clear()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

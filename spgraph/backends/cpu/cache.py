@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+from llvmlite.binding import parse_assembly
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -64,6 +65,17 @@ def folder() -> pathlib.Path | None:
     return found
 
 
+def _called_only(library: tuple[str, str, Any], data: Any) -> tuple[str, str, Any]:
+    """A serialized library without the intermediate code, out of which other functions would inline
+    it: nobody inlines a kernel, and half of the time to load one went into that. Numba looks there
+    for the names that are defined, so that these two stay.
+    """
+    name, kind, (machine_code, _) = library
+    names = data.fndesc.llvm_func_name, data.fndesc.llvm_cpython_wrapper_name
+    text = "".join(f'define void @"{name}"() {{ ret void }}\n' for name in names)
+    return name, kind, (machine_code, parse_assembly(text).as_bitcode())
+
+
 class KernelCache(_Cache):
     """What Numba asks for the machine code of one kernel, and gives it to."""
 
@@ -101,7 +113,8 @@ class KernelCache(_Cache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, unless it holds addresses of this process."""
         if not data.lifted and not data.library.has_dynamic_globals:
-            cache_folder.write(self.path(sig), dumps(data._reduce()))
+            library, *rest = data._reduce()
+            cache_folder.write(self.path(sig), dumps((_called_only(library, data), *rest)))
 
     def enable(self) -> None:
         """Part of Numba's interface; it is always enabled."""

@@ -6,8 +6,10 @@ import contextlib
 import functools
 import hashlib
 import linecache
+import os
 import pathlib
 import sys
+import threading
 import weakref
 from types import ModuleType
 
@@ -49,13 +51,35 @@ def module(stem: str, preamble: str) -> ModuleType:
     """
     text = _HEADER + preamble + "\n" + text_of(stem)
     identity = hashlib.sha256("\0".join((text, _surroundings())).encode()).hexdigest()
-    made = ModuleType(f"spgraph_kernel_{stem}_{identity[:24]}")
-    made.__file__ = f"<{made.__name__}>"
+    name = f"spgraph_kernel_{stem}_{identity[:24]}"
+    lock, kept = _made()
+    with lock:  # Numba knows a module by its name: threads that come at once share one
+        found = kept.get(name)
+        if found is None:
+            found = kept[name] = _make(name, text)
+    return found
+
+
+@functools.cache
+def _made() -> tuple[threading.Lock, weakref.WeakValueDictionary[str, ModuleType]]:
+    """The kernels that somebody holds, by the names of their modules; and who may look."""
+    return threading.Lock(), weakref.WeakValueDictionary()
+
+
+# in a forked child the lock may be held for ever
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_made.cache_clear)
+
+
+def _make(name: str, text: str) -> ModuleType:
+    """The kernels of a text; when nobody holds them any more, their module is forgotten."""
+    made = ModuleType(name)
+    made.__file__ = f"<{name}>"
     # for Numba's messages and for tracebacks
     linecache.cache[made.__file__] = (len(text), None, text.splitlines(True), made.__file__)
-    sys.modules[made.__name__] = made  # Numba finds the functions by this name
+    sys.modules[name] = made  # where Numba looks for it
     exec(compile(text, made.__file__, "exec"), vars(made))
-    found = ModuleType(made.__name__)
+    found = ModuleType(name)
     vars(found).update(
         (name, value) for name, value in vars(made).items() if isinstance(value, Dispatcher)
     )
