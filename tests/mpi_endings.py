@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from spgraph.distributed.communicators import MpiCommunicator, messages
+from spgraph.distributed.communicators import MpiCommunicator, messages, patience
 from spgraph.errors import CommunicationError
 
 LONG = 3600.0  # seconds: whoever sleeps so long is ended by another
@@ -124,7 +124,7 @@ def another_of_two_graphs(say: MpiCommunicator) -> None:
 def comes_late(say: MpiCommunicator) -> None:
     """The log tells of the last process, which comes in the end."""
     logging.basicConfig(level=logging.WARNING, format="LOG %(name)s %(message)s")
-    messages.PATIENCE = 0.5
+    patience.PATIENCE = 0.5
     say.agree(np.array([1]), "sum")
     if say.rank == say.processes - 1:
         time.sleep(3)

@@ -5,10 +5,11 @@ tests/test_gpu_communicators.py asks the same of NCCL itself.
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -23,6 +24,7 @@ from spgraph.distributed.communicators import (
     NcclCommunicator,
     TcpStore,
     links,
+    patience,
     watchdog,
 )
 from spgraph.errors import CommunicationError
@@ -55,7 +57,9 @@ def test_copies_between_gpus(names: list[str]) -> None:
         LocalCommunicator(2, ["cpu", "cuda"])
 
 
-def processes(count: int, function: Any, timeout: float = 20) -> list[Any]:
+def processes(
+    count: int, function: Any, timeout: float = 20, more: dict[str, Any] | None = None
+) -> list[Any]:
     """function(communicator) in `count` threads that are processes to each other: what each gives
     or raises.
     """
@@ -66,7 +70,8 @@ def processes(count: int, function: Any, timeout: float = 20) -> list[Any]:
         if rank:
             store = TcpStore(first.address, rank, count, token="word", timeout=timeout)
         try:
-            with NcclCommunicator.for_process(f"cuda:{count - 1 - rank}", store) as say:
+            device = f"cuda:{count - 1 - rank}"
+            with NcclCommunicator.for_process(device, store, **more or {}) as say:
                 return function(say)
         except Exception as error:
             return error
@@ -267,6 +272,64 @@ def test_numbers_of_the_host_are_checked_too(monkeypatch: pytest.MonkeyPatch, ca
 
     error, _ = processes(2, run)
     assert isinstance(error, CommunicationError) and "of its own" in str(error), error
+
+
+def late_processes(count: int, until: Callable[[], Any], **more: Any) -> list[Any]:
+    """The last process comes to the second of two sums once `until()` is true."""
+
+    def run(say: NcclCommunicator) -> float:
+        parts = cases.sent(say, [np.ones(4)] * say.blocks)
+        say.fetch(say.all_reduce(parts, "sum"))
+        deadline = time.monotonic() + 60
+        while say.rank == count - 1 and not until() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return float(say.fetch(say.all_reduce(parts, "sum"))[0][0])
+
+    return processes(count, run, more=more)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_who_comes_late_is_named_and_awaited(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, count: int
+) -> None:
+    monkeypatch.setattr(fake_nccl.Comm, "late", True)
+    monkeypatch.setattr(patience, "PATIENCE", 2)
+    monkeypatch.setattr(patience, "TELL", 0.1)
+
+    def said() -> list[str]:
+        return [
+            text for text in map(logging.LogRecord.getMessage, caplog.records) if "NCCL" in text
+        ]
+
+    assert late_processes(count, lambda: len(said()) == count - 1) == [count] * count
+    for rank in range(count - 1):
+        who = f"NCCL: process {rank} of {count} has waited"
+        line = next(line for line in said() if line.startswith(who))
+        assert re.search(f"in all_reduce: .*{count - 1} ha(s|ve) not come", line), line
+
+
+def test_who_does_not_come_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_nccl.Comm, "late", True)
+    monkeypatch.setattr(patience, "TELL", 0.1)
+    ended = threading.Event()
+    monkeypatch.setattr(links.Links, "abandon", noted(links.Links.abandon, ended))
+    *others, _ = late_processes(3, ended.is_set, timeout=1)
+    words = "all_reduce: .*2 ha(s|ve) not come within timeout=1 s"
+    for error in others:
+        assert isinstance(error, CommunicationError) and re.search(words, str(error)), error
+    store = TcpStore("127.0.0.1:0", 0, 1, token="word")
+    with pytest.raises(ValueError, match="timeout: expected seconds > 0, got 0"), store:
+        NcclCommunicator.for_process("cuda:0", store, timeout=0)
+
+
+def noted(function: Any, called: threading.Event) -> Any:
+    """The function, and that it was called."""
+
+    def run(*arguments: Any) -> Any:
+        called.set()
+        return function(*arguments)
+
+    return run
 
 
 def test_processes_at_different_calls_find_out() -> None:

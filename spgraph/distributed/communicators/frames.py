@@ -14,9 +14,9 @@ KEY_BYTES, VALUE_BYTES = 256, 1 << 16  # at most, of a key and of a value
 NONCE_BYTES, PROOF_BYTES = 32, 32
 GREETING = 5.0  # seconds that a stranger has to prove who he is
 
-# What a frame begins with. SET, GET, BYE, FAIL and HEARD come from the processes; VALUE, LOST, ALL
-# and END are the answers of process 0.
-SET, GET, BYE, FAIL, HEARD, VALUE, LOST, ALL, END = b"SGBFHVLAE"
+# What a frame begins with. SET, GET, PEEK, BYE, FAIL and HEARD come from the processes; VALUE,
+# LOST, ALL and END are the answers of process 0.
+SET, GET, PEEK, BYE, FAIL, HEARD, VALUE, LOST, ALL, END = b"SGPBFHVLAE"
 
 
 def send(line: socket.socket, kind: int, payload: bytes) -> None:

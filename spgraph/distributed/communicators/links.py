@@ -17,6 +17,7 @@ import numpy as np
 
 from spgraph.containers.arrays import Array, import_cupy, on_device
 from spgraph.distributed.communicators import watchdog
+from spgraph.distributed.communicators.patience import Patience
 from spgraph.distributed.communicators.protocol import Op, split, starts_of
 from spgraph.distributed.communicators.store import TcpStore
 from spgraph.errors import BackendUnavailable, CommunicationError
@@ -65,12 +66,19 @@ class Links:
     After a failure every call raises CommunicationError: NCCL cannot be used any further.
     """
 
-    def __init__(self, links: Sequence[Link], blocks: int, store: TcpStore | None) -> None:
+    def __init__(
+        self,
+        links: Sequence[Link],
+        blocks: int,
+        store: TcpStore | None,
+        timeout: float | None = None,
+    ) -> None:
         self.links = tuple(links)
         self.blocks = blocks
         self.store = store
         self.nccl = load_nccl()
-        self.collective = "the beginning"  # the latest, for messages
+        self.collective, self.number = "the beginning", 0  # the latest, for messages
+        self.patience = Patience(store, timeout)
         self.broken: str | None = None
         self._at: Link | None = None  # whose call may be failing
         self._calling = threading.RLock()  # held where NCCL is called, which `abort` frees
@@ -91,7 +99,7 @@ class Links:
         return cls(links, len(links), None)
 
     @classmethod
-    def of_process(cls, device: str, store: TcpStore) -> Links:
+    def of_process(cls, device: str, store: TcpStore, timeout: float | None) -> Links:
         """The link of this process's GPU to those of the others."""
         nccl = load_nccl()
         if store.rank == 0:
@@ -108,7 +116,7 @@ class Links:
             comm = watchdog.in_time(what, INIT, connect, lambda: store.lost)
         except nccl.NcclError as error:
             raise CommunicationError(f"{what}: {error}; NCCL_DEBUG=INFO tells more") from error
-        return cls([Link(store.rank, device, comm)], store.processes, store)
+        return cls([Link(store.rank, device, comm)], store.processes, store, timeout)
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -285,6 +293,9 @@ class Links:
             if now - looked > POLL:
                 looked = now
                 self.check()
+                reason = self.patience.look(now - started, self.number, self.collective)
+                if reason is not None:
+                    raise self.failed(device, TimeoutError(reason))
         if status:
             raise self.failed(device, runtime.CUDARuntimeError(status))
         self.check()

@@ -6,7 +6,6 @@ Every process sends to every other, by messages between two, so that it is known
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import struct
 import sys
@@ -14,10 +13,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from spgraph.distributed.communicators import patience
 from spgraph.distributed.communicators.watchdog import GRACE, LOST_PEER
 from spgraph.errors import CommunicationError
-
-logger = logging.getLogger("spgraph.distributed")
 
 # number of the call, what it is about, its text
 HEAD = struct.Struct("<qQ96s")
@@ -26,7 +24,6 @@ LAST_WORDS = 512  # bytes
 CALL, MORE, DATA, LEFT = 1, 2, 3, 4  # tags
 TESTS = 200  # before the clock is looked at, some 0.1 ms
 SPIN, LOOK, NAP = 0.001, 0.01, 0.01  # seconds: of busy waiting, between looks, between two in peace
-PATIENCE = 30.0  # seconds after which the log tells who is waited for
 # seconds in which the last messages of a process that has left may still come
 TRAILING = 1.0
 # lets other processes of a busy machine run; where there is nothing of the kind, a nap of no length
@@ -210,15 +207,15 @@ class Messages:
                 if self._heard(p) and now - self._left[p] > TRAILING:
                     words = self._words[p].rstrip(b"\0").decode(errors="replace")
                     raise self.failure(f"{self._call} waits for process {p} in vain: {words}")
-            if missing and self.timeout is not None and now - started > self.timeout:
-                raise self.failure(
-                    f"{self._call}: {_named(missing)} not come within timeout={self.timeout:g} s"
-                )
-            if missing and not told and now - started > PATIENCE:
+            waited, call = now - started, self._call
+            if missing and self.timeout is not None and waited > self.timeout:
+                who = patience.named(missing)
+                raise self.failure(f"{call}: {who} not come within timeout={self.timeout:g} s")
+            if missing and not told and waited > patience.PATIENCE:
                 told = True
-                logger.warning(
+                patience.logger.warning(
                     "MPI: process %d of %d has waited %.0f s in %s: %s not come",
-                    *(self.rank, self.processes, now - started, self._call, _named(missing)),
+                    *(self.rank, self.processes, waited, call, patience.named(missing)),
                 )
 
     def _difference(self, process: int) -> str:
@@ -233,9 +230,3 @@ class Messages:
             f"it is at {self._call}, call {self.number}, but process {process} at {its}, call "
             f"{number}: all processes have to make the same calls in the same order"
         )
-
-
-def _named(processes: Sequence[int]) -> str:
-    if len(processes) == 1:
-        return f"process {processes[0]} has"
-    return f"processes {', '.join(map(str, processes))} have"

@@ -82,16 +82,23 @@ class NcclCommunicator:
         return cls(Links.of_devices(names))
 
     @classmethod
-    def for_process(cls, device: str, store: TcpStore) -> NcclCommunicator:
+    def for_process(
+        cls, device: str, store: TcpStore, *, timeout: float | None = None
+    ) -> NcclCommunicator:
         """A communicator of the processes that meet in `store` and drive one GPU each: block r is
         on the `device` of process r. From then on the store is the communicator's, which closes it.
 
+        Who waits for 30 s in a call says so to the logger "spgraph.distributed", with the processes
+        that have not come; after `timeout` seconds (default: none) it is a CommunicationError.
+
         Errors: those of `for_devices`; CommunicationError when a process does not come, too.
         """
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f"NcclCommunicator: timeout: expected seconds > 0, got {timeout}")
         name = check_device(device)
         if name == "cpu":
             raise ValueError("NcclCommunicator: device: expected a GPU, got 'cpu'")
-        return cls(Links.of_process(name, store))
+        return cls(Links.of_process(name, store, timeout))
 
     # --- collectives ------------------------------------------------------------------------------
 
@@ -258,8 +265,8 @@ class NcclCommunicator:
 
     def _begin(self, name: str, sent: int) -> None:
         self._links.ready()
-        self._links.collective = name
         self.calls += 1
+        self._links.collective, self._links.number = name, self.calls
         if self.processes > 1:
             self._history = zlib.crc32(f"{name} {self._about}".encode(), self._history)
         self.bytes_sent += sent

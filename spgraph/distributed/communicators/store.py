@@ -111,14 +111,7 @@ class TcpStore:
     def get(self, key: str) -> bytes:
         """The value of `key`, waited for until `timeout`."""
         name = self._name(key)
-        if self.rank == 0:
-            value = self._await(name)
-        else:
-            self._say(0, frames.GET, name)
-            try:
-                value = self._answers.get(timeout=self.timeout + 5)
-            except queue.Empty:
-                value = None
+        value = self._await(name) if self.rank == 0 else self._asked(frames.GET, name)
         if value is None:
             raise CommunicationError(
                 self.lost
@@ -126,6 +119,19 @@ class TcpStore:
                 f"for {key!r} at {self.address}: another process did not come"
             )
         return value
+
+    def peek(self, key: str) -> bytes | None:
+        """The value of `key`, None if nobody has stored one by now."""
+        name = self._name(key)
+        return self._values.get(name) if self.rank == 0 else self._asked(frames.PEEK, name)
+
+    def _asked(self, kind: int, name: bytes) -> bytes | None:
+        """What process 0 answers."""
+        self._say(0, kind, name)
+        try:
+            return self._answers.get(timeout=self.timeout + 5)
+        except queue.Empty:
+            return None
 
     def barrier(self, name: str) -> None:
         """Wait until every process has come to the barrier of this name, which serves once."""
@@ -298,8 +304,9 @@ class TcpStore:
             kind, payload = frames.receive(line)
             if kind == frames.SET:
                 self._put(*frames.pair(payload))
-            elif kind == frames.GET:
-                value = self._await(payload)
+            elif kind in (frames.GET, frames.PEEK):
+                wait = kind == frames.GET
+                value = self._await(payload) if wait else self._values.get(payload)
                 # an absent value and an empty one must differ
                 self._say(rank, frames.VALUE, b"" if value is None else b"+" + value)
             elif kind == frames.FAIL:
