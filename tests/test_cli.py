@@ -349,6 +349,32 @@ def test_an_unreadable_file_is_named(
     assert (code, err) == (2, f"spgraph: error: {graph}: Permission denied\n")
 
 
+@pytest.mark.parametrize("words", [["bfs"], ["bfs", "--blocks", "2"], ["pagerank"]])
+def test_a_wrong_number_of_threads_is_one_line(graph: Path, words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "spgraph", *words, str(graph)],
+        env={**os.environ, "SPGRAPH_NUM_THREADS": "x"},
+        capture_output=True,
+        text=True,
+    )
+    said = "spgraph: error: SPGRAPH_NUM_THREADS: expected an integer >= 1, got 'x'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_a_home_that_cannot_be_used_is_one_warning(graph: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("not a folder")
+    kept = ("SPGRAPH_CACHE_DIR", "XDG_CACHE_HOME")
+    given = {name: value for name, value in os.environ.items() if name not in kept}
+    done = subprocess.run(
+        [sys.executable, "-m", "spgraph", "bfs", str(graph), "--validate"],
+        env={**given, "HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and "reached" in done.stdout
+    assert done.stderr.count("Warning") == 1 and "SPGRAPH_CACHE_DIR" in done.stderr
+
+
 # --- streams and signals --------------------------------------------------------------------------
 
 
