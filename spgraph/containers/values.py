@@ -53,8 +53,7 @@ class VectorValues:
         from spgraph.containers.vector import Vector
 
         check_others(self, others)
-        if callable(self._nvals):  # the arrays of an operation that may have failed
-            self._nvals = self._nvals()
+        self._fetch_nvals()  # the arrays of an operation that may have failed
         with on_device(self.device):
             values = function(self._values, *(other._values for other in others))
             if getattr(values, "shape", None) != self._values.shape:
@@ -127,10 +126,11 @@ class MatrixValues:
         """
         from spgraph.containers.vector import Vector
 
-        if self.is_made:
+        there = self._with_arrays
+        if there is self:
             counts = self._indptr[1:] - self._indptr[:-1]
         else:  # a view: its rows are columns of what it is the transpose of
-            ids = self._source._indices
+            ids = there._indices
             counts = array_module(ids).bincount(ids, minlength=self.nrows)
         return Vector(self.nrows, counts.astype(index_dtype(self.ncols), copy=False))
 

@@ -182,12 +182,20 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
     @property
     def nvals(self) -> int:
         """How many positions hold an entry."""
-        if self._nvals is None:
+        found = self._nvals  # read once: another thread may be fetching it
+        if found is None:
             assert self._bits is not None
-            self._nvals = count_bits(self._bits)
-        elif callable(self._nvals):
-            self._nvals = self._nvals()
-        return self._nvals
+            self._nvals = found = count_bits(self._bits)
+        elif callable(found):
+            self._nvals = found = found()
+        return found
+
+    def _fetch_nvals(self) -> int | None:
+        """The count, fetched if a function was given for it; None where nobody has counted."""
+        found = self._nvals
+        if callable(found):
+            self._nvals = found = found()
+        return found
 
     @property
     def nbytes(self) -> int:
@@ -210,8 +218,7 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         """The same entries as sorted indices and values; itself if it is sparse."""
         if self._indices is not None:
             return self
-        if callable(self._nvals):  # the arrays of an operation that may have failed
-            self._nvals = self._nvals()
+        self._fetch_nvals()  # the arrays of an operation that may have failed
         xp = array_module(self._values)
         kind = index_dtype(self.size)
         # a full vector's values are copied: operations write those of `out` in place

@@ -18,6 +18,9 @@ class MatrixViews:
     source. The source holds what is derived of the view (its arrays first of all), but the view
     itself only weakly, and makes another when it is asked for one that nobody holds. What others
     keep in `_derived` must not refer to the Matrix either.
+
+    Several threads may look at one Matrix: each reads `_source` once, and what is derived twice is
+    equal.
     """
 
     __slots__ = ()
@@ -36,10 +39,13 @@ class MatrixViews:
     def __getattr__(self: Any, name: str) -> Any:
         if name not in self._arrays:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        made = transposed(self._source)
-        self._derived["arrays"] = tuple(getattr(made, each) for each in self._arrays)
+        source = self._source
+        if source is not None and "arrays" not in self._derived:
+            made = transposed(source)
+            self._derived["arrays"] = tuple(getattr(made, each) for each in self._arrays)
+        # without a source another thread has just made them and found them symmetric
         self._take_arrays()
-        return getattr(self, name)
+        return object.__getattribute__(self, name)
 
     def _take_arrays(self: Any) -> None:
         """The arrays of a view, if they have been made."""
@@ -54,7 +60,8 @@ class MatrixViews:
     @property
     def _with_arrays(self: Any) -> Matrix:
         """Itself, or the transpose of a view."""
-        return self if self.is_made else self._source
+        source = self._source
+        return self if source is None or "arrays" in self._derived else source
 
     @property
     def T(self: Any) -> Matrix:
@@ -64,8 +71,9 @@ class MatrixViews:
         """
         if self.symmetric:
             return self
-        if self._source is not None:
-            return self._source
+        source = self._source
+        if source is not None:
+            return source
         view = self._living_view()
         if view is None:
             view = self._new_view()
@@ -100,6 +108,7 @@ class MatrixViews:
         """Note whether this Matrix equals `T`, its transpose, whose arrays are there; then each is
         its own transpose and holds no other.
         """
+        # in this order: another thread may be looking, and finds arrays where it finds no source
         for each in (self, T):
             each.symmetric = symmetric
             if symmetric:

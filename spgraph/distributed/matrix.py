@@ -87,8 +87,9 @@ class DistributedMatrix(Matrix):
 
     @property
     def nvals(self) -> int:
-        if self._source is not None:
-            return self._source.nvals
+        source = self._source
+        if source is not None:
+            return source.nvals
         if self._nvals is None:
             self._nvals = self._placement.total([block.nvals for block in self.blocks])
         return self._nvals
@@ -143,8 +144,9 @@ class DistributedMatrix(Matrix):
         return bool(self.symmetric)
 
     def row_degrees(self) -> Vector:
-        if not self.is_made:  # a view: its rows are columns of what it is the transpose of
-            return _column_counts(self._source)
+        there = self._with_arrays
+        if there is not self:  # a view: its rows are columns of what it is the transpose of
+            return _column_counts(there)
         degrees = self._placement.map(lambda k, block: block.row_degrees(), self.blocks)
         return DistributedVector(self.nrows, degrees, self._placement)
 

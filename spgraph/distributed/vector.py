@@ -114,7 +114,7 @@ class DistributedVector(Vector):
         if self._nvals is None:
             counts = self._placement.map(lambda k, v: v.nvals, self.blocks)
             self._nvals = self._placement.total(counts)
-        return self._nvals
+        return cast(int, self._nvals)
 
     @property
     def storage(self) -> str:
