@@ -10,8 +10,10 @@ from ..containers import Matrix, Vector
 from ..errors import DomainMismatch, NegativeWeight
 from ..iterations.closure import closure, tight
 from ..iterations.dependencies import dependencies, dependencies_along
-from ..operations import ewise_add
-from ..semirings import max_plus, min_plus
+from ..iterations.search import search
+from ..operations import assign, ewise_add, reduce_columnwise
+from ..semirings import any_pair, binary, max_plus, min_plus, monoid
+from .lengths import check_reached, in_int64
 from .random_words import fresh_seed
 from .vertices import square, vertices
 
@@ -38,13 +40,14 @@ def betweenness_centrality(
     are drawn, the same for the same `seed`; by default all are sources.
 
     Relative errors are below 1e-10, however many paths there are; weighted paths of floats are of
-    the same length where their sums in that type are. On a GPU the last bits may differ from run
-    to run.
+    the same length where their sums in that type are. Where rounding absorbs a weight, so that an
+    edge leads to a vertex of the same distance, paths of fewer such edges in a row are the shorter
+    ones. On a GPU the last bits may differ from run to run.
 
     Raises DimensionMismatch for an A that is not square, IndexOutOfBound and DomainMismatch for
     sources that are no vertices of it, ValueError for `sources` and `k` together, a k that is not
     in 1..n, a seed without k, and, `weighted`, for values that are zero or NaN, NegativeWeight for
-    negative ones.
+    negative ones, OverflowError where a distance of integers exceeds int64.
 
     Source: Brandes, "A faster algorithm for betweenness centrality" (2001); drawn sources: Bader,
     Kintali, Madduri, Mihail, "Approximating betweenness centrality" (2007).
@@ -68,35 +71,60 @@ def betweenness_centrality(
 
 
 def _weighted(A: Matrix, sources: np.ndarray) -> Vector:
-    A = _positive(A)
+    least = _positive(A)
+    A, whole = in_int64(A)
     kind = A.dtype if A.dtype.kind == "f" else np.int64
     score = Vector.filled(0.0, size=A.nrows, device=A.device)
     for source in sources.tolist():
         # d = start min d min.plus A
         start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
         distance = closure(A, start, min_plus)
-        # the edges T(i, j) = (d(i) + A(i, j) == d(j)), which make no cycle
+        check_reached("betweenness_centrality", whole, start, distance)
+        # the edges T(i, j) = (d(i) + A(i, j) == d(j)), but for what would make a cycle
         T = tight(A, distance, min_plus)
+        if kind != np.int64 and _may_absorb(least, distance):
+            T = _acyclic(T, distance, source)
         # the most of them that lead to a vertex: h = start max h max.plus T
         start = Vector.unit(source, 0, size=A.nrows, dtype=np.int64, device=A.device)
         score = ewise_add(score, dependencies_along(T, closure(T, start, max_plus)))
     return score
 
 
-def _positive(A: Matrix) -> Matrix:
-    """A, with weights of uint64 as int64, which distances of integers are."""
-    if A.nvals == 0:
-        return A
-    least, greatest = A.extent()
-    if least > 0:
-        if A.dtype != np.uint64:
-            return A
-        if greatest > np.iinfo(np.int64).max:
-            raise OverflowError(
-                "betweenness_centrality: A: expected weights that int64 holds, "
-                f"got {greatest}; take values of type float64"
-            )
-        return A.astype(np.int64)
+def _may_absorb(least: Any, distance: Vector) -> bool:
+    """Whether adding the least weight may leave some distance as it is. A half of it that changes
+    the greatest is at least what two floats there are apart, and no less than that anywhere else.
+    """
+    kind = distance.dtype.type
+    least, most = kind(least), kind(distance.extent()[1])
+    if least < 2 * np.finfo(kind).tiny:  # GPUs may take what is less for zero
+        return True
+    with np.errstate(over="ignore"):
+        return not most + least / 2 > most
+
+
+def _acyclic(T: Matrix, distance: Vector, source: int) -> Matrix:
+    """The edges of T, of those between equal distances only the ones that lead on from where T
+    comes from a lesser distance, in the fewest steps.
+    """
+    n, device = T.nrows, T.device
+    d = assign(Vector.filled(0, size=n, dtype=distance.dtype, device=device), distance,
+               mask=distance.S)  # fmt: skip
+    level = T.where(lambda a, x, y: x == y, d)
+    if level.nvals == 0:
+        return T
+    rising = T.where(lambda a, x, y: x < y, d)
+    first = assign(reduce_columnwise(rising, monoid.lor), True, [source])
+    # e<!seen> = e any.pair level: the steps along edges between equal distances
+    steps = search(level, first, any_pair).level
+    e = assign(Vector.filled(0, size=n, dtype=steps.dtype, device=device), steps, mask=steps.S)
+    return ewise_add(rising, level.where(lambda a, x, y: x + 1 == y, e), binary.lor)
+
+
+def _positive(A: Matrix) -> Any:
+    """The least weight, which is positive."""
+    least = A.extent()[0]
+    if A.nvals == 0 or least > 0:
+        return least
     i, j, value = next(iter(A.where(lambda a: ~(a > 0))))
     kind = NegativeWeight if least < 0 else ValueError
     raise kind(

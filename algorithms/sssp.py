@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..containers import Matrix, Vector
+from ..containers import Vector
 from ..iterations.closure import closure, counted, tight
 from ..iterations.closure import parents as carriers
 from ..iterations.search import search
 from ..operations import assign
 from ..semirings import min_plus, min_secondi
+from .lengths import check_reached, in_int64
 from .vertices import square, vertex
 
 
@@ -52,32 +53,20 @@ def sssp(A: Any, source: int, *, parents: bool = True, delta: float | None = Non
     """
     A = square("sssp", A)
     source = vertex("sssp", A, source)
-    A = _signed(A)
+    A, whole = in_int64(A)
     kind = A.dtype if A.dtype.kind == "f" else np.int64
     start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
     found = counted(A, start, delta=delta) if parents and kind == np.int64 else None
+    # d = start min d min.plus A: the least fixed point
+    distance = closure(A, start, min_plus, delta=delta) if found is None else found.distance
+    check_reached("sssp", whole, start, distance)
     if found is not None:
         # (d, h) = start min (d, h) min.plus (A, 1), in one integer: worse along every edge, so the
         # least of the vertices that carry it, min u: (d, h)(u) + (A(u, v), 1) == (d, h)(v), will do
         parent = carriers(A, found.value, found.semiring)
-        return SSSP(found.distance, assign(parent, source, [source]))
-    # d = start min d min.plus A: the least fixed point
-    distance = closure(A, start, min_plus, delta=delta)
+        return SSSP(distance, assign(parent, source, [source]))
     if not parents:
         return SSSP(distance, None)
     # q<!parent> = q min.secondi T, over the edges T(i, j) = (d(i) + A(i, j) == d(j))
     root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     return SSSP(distance, search(tight(A, distance, min_plus), root, min_secondi).value)
-
-
-def _signed(A: Matrix) -> Matrix:
-    """Weights of uint64 as int64, which distances of integers are."""
-    if A.dtype != np.uint64:
-        return A
-    greatest = A.extent()[1]
-    if greatest > np.iinfo(np.int64).max:
-        raise OverflowError(
-            f"sssp: A: expected weights that int64 holds, got {greatest}; "
-            "take values of type float64"
-        )
-    return A.astype(np.int64)

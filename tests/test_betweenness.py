@@ -381,6 +381,45 @@ def test_weighted_by_ones_is_unweighted(device: str) -> None:
         same(got, betweenness_centrality(A, sources=sources).to_numpy())
 
 
+@pytest.mark.parametrize("blocks", [None, 3])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_weights_that_rounding_absorbs(kind: type, blocks: int | None, device: str) -> None:
+    """In a tree they change no path, however many vertices are at one distance."""
+    chance = np.random.default_rng(5)
+    for seed, choices in enumerate([(1.0, 1e-17), (1.0, 1e-17, 2.0**30, np.inf)] * 3):
+        tree = nx.random_labeled_tree(14, seed=seed)
+        rows, columns = np.array(tree.edges).T
+        weights = chance.choice(choices, rows.size).astype(kind)
+        both = np.r_[rows, columns], np.r_[columns, rows], np.r_[weights, weights]
+        A = sg.Matrix.from_coo(*both, nrows=14, ncols=14).to(device)
+        expected = nx.betweenness_centrality(tree, normalized=False)
+        if blocks:
+            A = A.distribute(blocks, devices=[f"{device}:0" if device == "cuda" else device] * 3)
+        same(
+            betweenness_centrality(A, weighted=True),
+            np.array([2 * expected[v] for v in range(14)]),
+        )
+
+
+def test_absorbed_weights_in_a_cycle(device: str) -> None:
+    """0 leads to 1 and 2, these to 3 and each other, 3 to 4: of the vertices at distance 1 those
+    count that are reached from nearer, and then in the fewest steps.
+    """
+    tiny = 1e-17
+    edges = [(0, 1, 1.0), (0, 2, 1.0), (1, 2, tiny), (2, 1, tiny), (1, 3, tiny), (2, 3, tiny)]
+    edges += [(3, 1, tiny), (3, 4, 1.0), (4, 3, 1.0)]
+    rows, columns, weights = (np.array(part) for part in zip(*edges, strict=True))
+    A = sg.Matrix.from_coo(rows, columns, weights, nrows=5, ncols=5).to(device)
+    got = betweenness_centrality(A, sources=[0], weighted=True)
+    assert got.to_numpy().tolist() == [0.0, 1.0, 1.0, 1.0, 0.0]
+
+
+def test_lengths_beyond_int64_matter_where_they_are_needed(device: str) -> None:
+    A = sg.Matrix.from_coo([0, 1, 0], [1, 2, 2], np.array([1, 2, 2**63 + 9], np.uint64), nrows=3)
+    got = betweenness_centrality(A.to(device), sources=[0], weighted=True)
+    assert got.to_numpy().tolist() == [0.0, 1.0, 0.0]
+
+
 def test_takes_what_a_matrix_can_be_made_from() -> None:
     G = nx.karate_club_graph()
     for weighted in (False, True):
@@ -430,7 +469,7 @@ def test_bad_weights() -> None:
         weighted([-1.5, 1.0])
     with pytest.raises(ValueError, match=r"got A\[1, 2\] = nan"):
         weighted([1.0, np.nan])
-    with pytest.raises(OverflowError, match="expected weights that int64 holds"):
+    with pytest.raises(OverflowError, match="expected distances that int64 holds"):
         weighted([1, 2**63], np.uint64)
 
 

@@ -103,7 +103,10 @@ def test_huge_integers(device: str) -> None:
     top = np.iinfo(np.int64).max
     A, v = path_graph([top - 5, 3], device)
     assert closure(A, v, min_plus).to_numpy().tolist() == [0, top - 5, top - 2]
-    for weights in ([top - 5, 5], [top - 5, 6], [top], [2**62, 2**62, 2**62]):
+    for weights in ([top - 5, 5], [top], [top, 0, 0]):
+        found = closure(*path_graph(weights, device), min_plus)
+        assert found.to_numpy().tolist() == [0, *np.cumsum(weights).tolist()]
+    for weights in ([top - 5, 6], [top, 0, 1], [2**62, 2**62, 0], [2**62, 2**62, 2**62]):
         with pytest.raises(OverflowError, match="float64"):
             closure(*path_graph(weights, device), min_plus)
     detour = sg.Matrix.from_coo([0, 1, 0], [1, 2, 2], [2**62, 2**62, 2**62 + 7], nrows=3, ncols=3)
@@ -113,18 +116,25 @@ def test_huge_integers(device: str) -> None:
     assert composed(detour.to(device), start, min_plus).isequal(found)
 
 
-def test_a_narrow_integer_type_is_refused_where_sums_might_not_fit(device: str) -> None:
-    A, _ = path_graph(np.array([100, 20, 6], np.int8), device)
-    start = sg.Vector.from_coo([0], np.zeros(1, np.int8), size=4, device=device)
-    with pytest.raises(
-        OverflowError, match=r"start: .* got int8, and sums may reach 300; start from int64"
-    ):
-        closure(A, start, min_plus)
-    A, _ = path_graph(np.array([40, 42, 44], np.int8), device)
-    with pytest.raises(OverflowError, match="132"):
-        closure(A, start, min_plus)
-    A, _ = path_graph(np.array([40, 42, 41], np.int8), device)
-    assert closure(A, start, min_plus).to_numpy().tolist() == [0, 40, 82, 123]
+@pytest.mark.parametrize("kind", ["int8", "uint8", "uint64"])
+def test_an_integer_type_is_refused_where_a_value_does_not_fit(kind: str, device: str) -> None:
+    """And nowhere else, whatever sums along other walks would come to."""
+    top = int(np.iinfo(kind).max)
+    start = sg.Vector.from_coo([0], np.zeros(1, kind), size=4, device=device)
+    for last in (1, 3, 6, 7, 40):
+        weights = np.array([top - 27, 20, last], kind)
+        A, _ = path_graph(weights, device)
+        for loop in (closure, composed):
+            if last <= 7:
+                found = loop(A, start, min_plus)
+                assert found.dtype == kind
+                assert found.to_numpy().tolist() == [0, top - 27, top - 7, top - 7 + last]
+            else:
+                with pytest.raises(OverflowError, match=f"closure: A: .* that {kind} holds"):
+                    loop(A, start, min_plus)
+    back = sg.Matrix.from_coo([0, 1, 1], [1, 0, 1], np.array([top - 1, 9, top], kind), nrows=4,
+                              ncols=4)  # fmt: skip
+    assert closure(back.to(device), start, min_plus).to_numpy(fill=0).tolist() == [0, top - 1, 0, 0]
 
 
 @pytest.mark.parametrize("kind", [pytest.param(np.float32, marks=pytest.mark.full), np.float64])

@@ -25,7 +25,7 @@ from spgraph.backends import cuda
 from spgraph.backends.cuda import jit
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import ConvergenceError
-from spgraph.iterations.closure import plus_and_one
+from spgraph.iterations.closure import plus_and_one, saturating_plus
 from spgraph.semirings import BinaryOp, Monoid, Semiring, binary, min_plus, monoid
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
@@ -190,6 +190,22 @@ def test_no_fixed_point(delta: Any) -> None:
     with pytest.raises(ConvergenceError, match=r"min_plus.*5 rounds") as caught:
         host().closure(A, start, min_plus.resolve("int64", "int64"), delta)
     assert caught.value.result.nvals == 3
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_sums_that_stay_at_the_greatest_integer(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They reach a vertex, and improve nothing."""
+    top = int(np.iinfo(kind).max)
+    edges = {(0, 1): top - 3, (1, 0): 9, (1, 1): top, (1, 2): 3, (2, 3): 1, (3, 4): 0, (0, 4): top}
+    rows, columns = zip(*edges, strict=True)
+    A = Matrix.from_coo(rows, columns, np.array(list(edges.values()), kind), nrows=6, ncols=6)
+    typed = Semiring(monoid.min, saturating_plus(np.dtype(kind))).resolve(kind, kind)
+    start = Vector.unit(0, 0, size=6, dtype=np.dtype(kind))
+    expected = fixed_point(edges, {0: 0}, min, lambda x, a: min(x + a, top))
+    for path in PATHS:
+        take(monkeypatch, path)
+        for delta in (None, 1, 2.0**60):
+            assert entries(host().closure(A, start, typed, delta)) == expected
 
 
 def test_products_of_the_value_of_nothing() -> None:

@@ -181,15 +181,67 @@ def test_huge_weights(device: str) -> None:
     fits = sssp(path(np.array([top - 9, 7])).to(device), 0)
     assert fits.distance.to_numpy().tolist() == [0, top - 9, top - 2]
     assert fits.parent.to_numpy().tolist() == [0, 0, 1]
-    for weights in (np.array([top - 9, 9]), np.array([2**62, 2**62]), np.array([2**63], np.uint64)):
+    for weights in (np.array([top - 9, 10]), np.array([2**62, 2**62, 0]), np.array([top, 1])):
         with pytest.raises(OverflowError, match="float64"):
             sssp(path(weights).to(device), 0)
+    with pytest.raises(OverflowError, match="sssp: A: expected distances that int64 holds"):
+        sssp(path(np.array([2**63], np.uint64)).to(device), 0)
+    for weights in ([top], [top - 9, 9], [top, 0], [0, top, 0]):
+        found = sssp(path(np.array(weights)).to(device), 0)
+        assert found.distance.to_numpy().tolist() == [0, *np.cumsum(weights).tolist()]
+        assert found.parent.to_numpy().tolist() == [0, *range(len(weights))]
     small = path(np.array([100, 100, 127], np.uint8)).to(device)
     assert sssp(small, 0).distance.to_numpy().tolist() == [0, 100, 200, 327]
     big = np.finfo(np.float32).max
     found = sssp(path(np.array([big, big, 1], np.float32)).to(device), 0)
     assert found.distance.to_numpy().tolist() == [0, big, np.inf, np.inf]
     assert found.parent.to_numpy().tolist() == [0, 0, 1, 2]
+
+
+# edges beside those that a path from 0 takes: loops, ways back and detours
+AROUND: dict[str, list[tuple[int, int, int]]] = {
+    "a way back": [(0, 1, 2**62), (1, 0, 2**62)],
+    "a loop": [(0, 0, 2**63 - 1), (0, 1, 5), (1, 1, 2**63 - 6)],
+    "a way back, counted": [(0, 1, 2**46), (1, 0, 2**46)],
+    "a loop, counted": [(0, 1, 2**46), (1, 1, 2**46)],
+    "a detour": [(0, 1, 2**62), (1, 2, 2**62), (0, 2, 2**62 + 7), (2, 0, 2**62)],
+    "zeros": [(0, 1, 2**63 - 1), (1, 2, 0), (2, 1, 0), (2, 3, 0)],
+    "unsigned": [(0, 1, 3), (1, 2, 4), (0, 2, 2**64 - 1), (2, 0, 2**63)],
+}
+
+
+@pytest.mark.parametrize("blocks", [None, 2])
+@pytest.mark.parametrize("name", AROUND)
+def test_a_sum_that_overflows_improves_nothing(name: str, blocks: int | None, device: str) -> None:
+    edges = AROUND[name]
+    rows, columns, weights = zip(*edges, strict=True)
+    kind = np.uint64 if name == "unsigned" else np.int64
+    n = 1 + max(rows + columns)
+    A = sg.Matrix.from_coo(rows, columns, np.array(weights, kind), nrows=n, ncols=n).to(device)
+    if blocks:
+        A = A.distribute(blocks, devices=[f"{device}:0" if device == "cuda" else device] * 2)
+    least = {0: 0}
+    for _ in edges:
+        for i, j, w in edges:
+            if i in least:
+                least[j] = min(least[i] + w, least.get(j, 2**70))
+    for parents in (True, False):
+        found = sssp(A, 0, parents=parents)
+        distance = found.distance.gather() if blocks else found.distance
+        ids, values = distance.to("cpu").to_coo()
+        assert dict(zip(ids.tolist(), values.tolist(), strict=True)) == least
+    ids, values = (found_parents(A)).to_coo()
+    for v, u in zip(ids.tolist(), values.tolist(), strict=True):
+        assert v == u == 0 or any(
+            (i, j) == (u, v) and least[i] + w == least[j] for i, j, w in edges
+        )
+    assert ids.tolist() == sorted(least)
+
+
+def found_parents(A: Any) -> sg.Vector:
+    parent = sssp(A, 0).parent
+    assert parent is not None
+    return parent.gather() if hasattr(parent, "gather") else parent.to("cpu")
 
 
 def test_absorbed_weights_make_no_cycle(device: str) -> None:

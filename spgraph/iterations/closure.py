@@ -12,17 +12,24 @@ from spgraph import checks
 from spgraph.containers import Matrix, Vector
 from spgraph.direction import bucket_width
 from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
+from spgraph.iterations.search import search
 from spgraph.operations import assign, ewise_add, reduce, vxm
+from spgraph.operations import select as select_entries
 from spgraph.semirings import (
     BinaryOp,
     Semiring,
     TypedSemiring,
+    any_pair,
+    binary,
+    cuda_literal,
     max_min,
     max_times,
     min_max,
     min_plus,
+    select,
 )
 from spgraph.semirings import monoid as monoids
+from spgraph.semirings.functions import cuda_cast, python_cast
 from spgraph.steps import backend, check_stored, is_distributed
 
 INT64 = np.dtype(np.int64)
@@ -46,8 +53,9 @@ def closure(A: Any, start: Vector, semiring: Semiring, *, delta: float | None = 
     for min_plus (A >= 0, else NegativeWeight) and max_times (0 <= A <= 1, start >= 0), and neither
     may hold NaN, nor may those of max_min and min_max. With other semirings it is yours to know:
     ConvergenceError, with the last iterate, when values still improve after A.nrows rounds.
-    OverflowError where an integer type does not hold the values of min_plus. Raises
-    DimensionMismatch, DomainMismatch and BackendMismatch as operations do.
+    OverflowError where the integer type does not hold a value of min_plus itself; a sum beyond it
+    that is not the best one is none. Raises DimensionMismatch, DomainMismatch and BackendMismatch
+    as operations do.
 
     Source: Meyer, Sanders, "Delta-stepping: a parallelizable shortest path algorithm" (2003);
     Davidson, Baxter, Garland, Owens, "Work-efficient parallel GPU methods for single-source
@@ -65,7 +73,7 @@ def closure(A: Any, start: Vector, semiring: Semiring, *, delta: float | None = 
     if start.nvals == 0:
         return Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
     x = backend(A.device).closure(A, start, plan.typed, plan.delta)
-    return _fitting(x, plan)
+    return _fitting(A, start, x, plan)
 
 
 class Counted(NamedTuple):
@@ -90,10 +98,9 @@ def counted(A: Any, start: Vector, *, delta: float | None = None) -> Counted | N
     """
     A, plan = _checked(A, start, min_plus, delta)
     bits = 8 * max(2, -(-A.nrows.bit_length() // 8))  # few widths: each is a kernel of its own
-    if plan.typed.dtype != INT64 or plan.saturates or start.nvals == 0:
+    if plan.typed.dtype != INT64 or start.nvals == 0:
         return None
-    most = int(start.extent()[1]) + (A.nrows - 1) * int(A.extent()[1])
-    if most >= 1 << (63 - bits):
+    if _longest(A, start.extent()) >= 1 << (63 - bits):
         return None
     ring = Semiring(monoids.min, plus_and_one(bits))
     typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
@@ -103,12 +110,15 @@ def counted(A: Any, start: Vector, *, delta: float | None = None) -> Counted | N
 
 
 @functools.cache
-def saturating_plus() -> BinaryOp:
-    """Plus that stays at the greatest integer; its right operand is never negative."""
+def saturating_plus(dtype: np.dtype) -> BinaryOp:
+    """Plus that stays at the greatest integer of 64 bits; its right operand is never negative."""
+    top = np.iinfo(dtype).max
+    kind, limit = (python_cast(dtype, text) for text in ("y", str(top)))
+    c_kind, c_limit = cuda_cast(dtype, "y"), cuda_literal(dtype.type(top))
     return BinaryOp.from_expressions(
-        "saturating_plus",
-        python="x + y if x < 9223372036854775807 - y else 9223372036854775807",
-        cuda="x < 9223372036854775807LL - y ? x + y : 9223372036854775807LL",
+        f"saturating_plus_{dtype}",
+        python=f"x + {kind} if x < {limit} - {kind} else {limit}",
+        cuda=f"x < {c_limit} - {c_kind} ? x + {c_kind} : {c_limit}",
     )
 
 
@@ -130,7 +140,7 @@ def composed(A: Any, start: Vector, semiring: Semiring) -> Vector:
     for _ in range(A.nrows):
         better = ewise_add(x, vxm(x, A, plan.semiring), plan.semiring.monoid)
         if better.isequal(x):
-            return _fitting(x, plan)
+            return _fitting(A, start, x, plan)
         x = better
     if x.nvals == 0:
         return x
@@ -209,7 +219,8 @@ class _Plan(NamedTuple):
     semiring: Semiring
     typed: TypedSemiring
     delta: float | None
-    saturates: bool  # whether the greatest integer stands for what is greater
+    kind: np.dtype  # of the result, which typed.dtype may be wider than
+    saturates: bool = False  # whether the greatest integer stands for what is greater
 
 
 def _checked(
@@ -227,16 +238,14 @@ def _checked(
         check_stored("closure", start, typed.dtype)
     _check_delta(delta, ring)
     if ring not in (min_plus, max_min, min_max, max_times):
-        return A, _Plan(ring, typed, delta, False)
+        return A, _Plan(ring, typed, delta, typed.dtype)
     first = start.extent()
     _check_values(A, first, ring)
     if delta is None:
         delta = _default_delta(A, ring, typed)
-    if ring == min_plus and typed.dtype.kind in "iu" and not _holds(A, first, typed):
-        ring = Semiring(monoids.min, saturating_plus())
-        typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
-        return A, _Plan(ring, typed, delta, True)
-    return A, _Plan(ring, typed, delta, False)
+    if ring == min_plus and typed.dtype.kind in "iu":
+        return A, _widened(A, first, _Plan(ring, typed, delta, typed.dtype))
+    return A, _Plan(ring, typed, delta, typed.dtype)
 
 
 def _operands(name: str, A: Any, argument: str, x: Vector) -> tuple[Matrix, Vector]:
@@ -329,25 +338,50 @@ def _default_delta(A: Matrix, ring: Semiring, typed: TypedSemiring) -> float:
     return width if typed.dtype.kind == "f" else max(width, 1.0)
 
 
-def _holds(A: Matrix, first: tuple[Any, Any], typed: TypedSemiring) -> bool:
-    """Whether an integer type holds every sum along a path. If one of 64 bits may not, the sums
-    stay at the greatest integer, and it shows in the end whether a best one did.
+def _longest(A: Matrix, first: tuple[Any, Any]) -> int:
+    """What no sum along a path exceeds, nor that of one edge more: a way back, or a loop."""
+    return max(int(first[1]), 0) + A.nrows * int(A.extent()[1])
+
+
+def _widened(A: Matrix, first: tuple[Any, Any], plan: _Plan) -> _Plan:
+    """The plan in a type that holds all sums of integers; or, where none does, with sums that stay
+    at the greatest integer, which does not improve anything.
     """
-    longest = max(int(first[1]), 0) + (A.nrows - 1) * int(A.extent()[1])
-    if longest < np.iinfo(typed.dtype).max:
-        return True
-    if typed.dtype != INT64:
-        raise OverflowError(
-            f"start: expected a type that holds every sum, got {typed.dtype}, and sums may reach "
-            f"{longest}; start from int64 or float64 values"
-        )
-    return False
+    longest, kind = _longest(A, first), plan.kind
+    if longest < np.iinfo(kind).max:
+        return plan
+    wide = kind if kind.itemsize == 8 else INT64
+    saturates = longest >= np.iinfo(wide).max
+    ring = Semiring(monoids.min, saturating_plus(wide)) if saturates else min_plus
+    typed = _typed("closure", ring, wide, A.dtype, A.index_dtype)
+    return _Plan(ring, typed, plan.delta, kind, saturates)
 
 
-def _fitting(x: Vector, plan: _Plan) -> Vector:
-    if plan.saturates and reduce(x, monoids.max) == np.iinfo(np.int64).max:
+def _fitting(A: Matrix, start: Vector, x: Vector, plan: _Plan) -> Vector:
+    """x in the type of the result; OverflowError where that does not hold one of its values."""
+    fits = not plan.saturates or _none_beyond(A, start, x)
+    if x.dtype != plan.kind:
+        fits = fits and x.extent()[1] <= np.iinfo(plan.kind).max
+        x = x.astype(plan.kind) if fits else x
+    if not fits:
         raise OverflowError(
-            "A: expected sums below 2**63 - 1 along the best walks, got one beyond; "
-            "take values of type float64"
+            f"closure: A: expected values along the best walks that {plan.kind} holds, got one "
+            "beyond; take entries and a start of type float64"
         )
     return x
+
+
+def _none_beyond(A: Matrix, start: Vector, x: Vector) -> bool:
+    """Whether the greatest integer is itself the sum wherever it is a value of x: then edges that
+    carry the values of x lead there from lesser ones.
+    """
+    top = np.iinfo(x.dtype).max
+    if reduce(x, monoids.max) < top:
+        return True
+    known = ewise_add(
+        select_entries(x, select.valuelt, top),
+        select_entries(start.astype(x.dtype), select.valueeq, top),
+        binary.first,
+    )
+    # without an overflow: modulo 2**64 no greater sum is the greatest integer
+    return search(tight(A, x, min_plus), known, any_pair).level.nvals == x.nvals
