@@ -201,6 +201,7 @@ def test_edges_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert path.stat().st_size < 2000
     assert read(path).nvals == 1
     monkeypatch.setattr(memory, "available", lambda: 1 << 20)
+    monkeypatch.setattr(memory, "SMALL", 1 << 10)
     with pytest.raises(
         MemoryError, match=r"g\.el\.xz, line \d+: putting together .* of memory, 1\.0 MB"
     ):

@@ -267,6 +267,7 @@ def test_an_array_larger_than_memory_is_not_begun(
     np.savez_compressed(path, **csr(indptr=np.array([0, 1 << 20, 1 << 20, 1 << 20]), **big))
     assert path.stat().st_size < 1 << 15
     monkeypatch.setattr(memory, "available", lambda: 1 << 20)
+    monkeypatch.setattr(memory, "SMALL", 1 << 10)
     with pytest.raises(
         MemoryError, match=r"g\.npz: indices: the array needs 8\.4 MB of memory, 1\.0"
     ):

@@ -12,7 +12,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,17 @@ BROKEN = (
 _NO_HEADER = (ValueError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 
 _STEP = 1 << 24  # bytes read at once
+_HEADER = 1 << 16  # bytes that hold every header
 _WORDS = {"iu": "integers", "biuf": "numbers", "b": "true or false", "SU": "a word"}
+
+
+class Header(NamedTuple):
+    """What an array says of itself; `start` is where its values begin."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    fortran: bool
+    start: int
 
 
 class Archive:
@@ -50,6 +60,8 @@ class Archive:
         self._members = {
             info.filename.removesuffix(".npy"): info for info in self._archive.infolist()
         }
+        self._headers: dict[str, Header] = {}
+        self._kept: dict[str, np.ndarray] = {}  # what was read whole for its header
 
     def __contains__(self, key: str) -> bool:
         return key in self._members
@@ -83,33 +95,30 @@ class Archive:
         """The one value of an array without dimensions."""
         return self.array(key, kinds, 0).item()
 
-    def header(self, key: str) -> tuple[np.dtype, tuple[int, ...], bool, int]:
-        """(type, shape, whether in Fortran's order, where the values begin) of an array, as it
-        says itself.
-        """
+    def header(self, key: str) -> Header:
+        """What an array says of itself."""
         if key not in self._members:
-            raise ValueError(f"{key}: there is no array {key!r}")
+            raise ValueError(f"{key}: expected an array of this name, there is none")
+        if key not in self._headers:
+            self._headers[key] = _parsed(key, io.BytesIO(self._head(key)))
+        return self._headers[key]
+
+    def _head(self, key: str) -> bytes:
+        """The first bytes of a member, which hold its header."""
+        info = self._members[key]
+        if info.file_size <= _STEP:
+            self._kept[key] = self._content(key)
+            return self._kept[key][:_HEADER].tobytes()
         try:
-            with self._archive.open(self._members[key]) as stream:
-                head = io.BytesIO(stream.read(1 << 16))
+            with self._archive.open(info) as stream:
+                return stream.read(_HEADER)
         except BROKEN as error:
             raise _unreadable(key, error) from error
-        try:
-            version = np.lib.format.read_magic(head)
-            if version not in ((1, 0), (2, 0)):
-                raise ValueError(f"version {version[0]}.{version[1]} of the format .npy")
-            read = np.lib.format.read_array_header_1_0
-            if version == (2, 0):
-                read = np.lib.format.read_array_header_2_0
-            shape, fortran, dtype = read(head)
-        except _NO_HEADER as error:
-            raise ValueError(f"{key}: not an array of NumPy: {error}") from error
-        if any(isinstance(extent, bool) or extent < 0 for extent in shape):
-            raise ValueError(f"{key}: expected extents >= 0, got the shape {shape}")
-        return dtype, shape, fortran, head.tell()
 
     def _content(self, key: str) -> np.ndarray:
         """The bytes of a member, header and all, whose checksum is right."""
+        if key in self._kept:
+            return self._kept.pop(key)
         info = self._members[key]
         memory.require(info.file_size, f"{key}: the array")
         content = np.empty(info.file_size, np.uint8)
@@ -124,6 +133,23 @@ class Archive:
         if end != content.size:
             raise ValueError(f"{key}: the archive is cut off: {end} of {content.size} bytes")
         return content
+
+
+def _parsed(key: str, head: IO[bytes]) -> Header:
+    """The header at the beginning of the bytes of an array."""
+    try:
+        version = np.lib.format.read_magic(head)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"version {version[0]}.{version[1]} of the format .npy")
+        read = np.lib.format.read_array_header_1_0
+        if version == (2, 0):
+            read = np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(head)
+    except _NO_HEADER as error:
+        raise ValueError(f"{key}: not an array of NumPy: {error}") from error
+    if any(isinstance(extent, bool) or extent < 0 for extent in shape):
+        raise ValueError(f"{key}: expected extents >= 0, got the shape {shape}")
+    return Header(dtype, shape, fortran, head.tell())
 
 
 def _unreadable(key: str, error: Exception) -> Exception:

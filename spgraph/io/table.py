@@ -156,7 +156,7 @@ def _fast(form: Form, block: bytes, types: tuple[str, ...]) -> list[np.ndarray] 
 
 def has_lone_return(text: bytes) -> bool:
     """Whether a carriage return stands elsewhere than before a line feed or at the very end."""
-    return text.count(b"\r") != text.count(b"\r\n") + text.endswith(b"\r")
+    return b"\r" in text and text.count(b"\r") != text.count(b"\r\n") + text.endswith(b"\r")
 
 
 def _arrow(
