@@ -16,6 +16,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spgraph import distributed
 from spgraph.containers import Matrix
 from spgraph.errors import FormatError
 from spgraph.io import edge_list, read, source
@@ -120,9 +121,27 @@ def test_dtype(file: Make) -> None:
     assert A.iso and A.dtype == np.int32 and entries(A) == {(0, 1): 1, (1, 0): 1}
     skew = HEAD.format("integer", "skew-symmetric") + "2 2 1\n2 1 5\n"
     assert entries(read(file("s.mtx", skew), dtype="float32")) == {(1, 0): 5.0, (0, 1): -5.0}
-    for dtype in ("uint8", "bool", "uint64"):
-        with pytest.raises(FormatError, match=rf"r\.mtx: .*{dtype} holds, got -7|100"):
+    far = 2**53 + 1
+    for name, text in (
+        ("w.wel", "0 1 {}\n"),
+        ("w.mtx", HEAD.format("real", "general") + "3 3 1\n1 2 {}\n"),
+        ("w.mtx", HEAD.format("integer", "general") + "3 3 1\n1 2 {}\n"),
+    ):
+        for dtype in ("int64", "uint64"):
+            assert entries(read(file(name, text.format(far)), dtype=dtype)) == {(0, 1): far}
+    mixed = f"0 1 {far}\n1 2 2.0\n"
+    assert read(file("x.wel", mixed.replace(str(far), "5")), dtype="int64").values.tolist() == [
+        5,
+        2,
+    ]
+    for reader in (read, lambda path, dtype: distributed.read(path, 2, dtype=dtype)):
+        with pytest.raises(FormatError, match=r"x\.wel: dtype: expected integers below 2\*\*53"):
+            reader(file("x.wel", mixed), dtype="int64")
+    for dtype in ("uint8", "bool"):
+        with pytest.raises(FormatError, match=rf"r\.mtx: .*{dtype} holds, got (-7|100)"):
             read(reals, dtype=dtype)
+    with pytest.raises(FormatError, match="uint64 holds, got -7"):
+        read(reals, dtype="uint64")
     for value, dtype in (("300", "int8"), ("0.5", "int64"), ("nan", "int64"), ("1e300", "float32")):
         for name in ("v.wel", "v.wel.gz"):
             pack = gzip.compress if name.endswith("gz") else bytes

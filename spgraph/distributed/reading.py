@@ -11,6 +11,7 @@ import numpy as np
 
 from spgraph.build import check_row_pointers
 from spgraph.containers.arrays import index_dtype, move
+from spgraph.containers.casting import converted_exactly
 from spgraph.containers.vector import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.ingest import (
@@ -27,7 +28,7 @@ from spgraph.distributed.ingest import (
 from spgraph.distributed.partition import Partition, partition_by_counts
 from spgraph.errors import DimensionMismatch, FormatError
 from spgraph.io import dimacs, edge_list, matrix_market
-from spgraph.io.coordinates import converted_exactly
+from spgraph.io.coordinates import check_digits
 from spgraph.io.files import check_arguments, check_direction, is_pipe
 from spgraph.io.source import LONGEST_LINE, Source
 from spgraph.io.table import Layout, read_block
@@ -159,6 +160,7 @@ class Text:
                 rows, columns = self.ids.searchsorted(rows), self.ids.searchsorted(columns)
             found = values[0] if values else None
             if found is not None:
+                check_digits(self.name, found, self.dtype)
                 self.reals = self.reals or found.dtype == np.float64
                 found = found.astype(self.types[0] if len(self.types) == 1 else found.dtype)
             yield Piece(keys_of(rows, columns), found)

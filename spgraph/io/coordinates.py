@@ -166,17 +166,15 @@ def symmetrised(A: Matrix) -> Matrix:
     return B
 
 
-def converted_exactly(argument: str, values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """A copy of `values` in another type; ValueError for one that the type does not hold."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        made = values.astype(dtype)
-    wrong = np.isinf(made) & ~np.isinf(values)
-    if dtype.kind != "f":
-        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-        inside = (values >= low) & (
-            values <= high if values.dtype.kind in "biu" else values < high + 1.0
+def check_digits(path: str, values: np.ndarray | None, dtype: np.dtype | None) -> None:
+    """FormatError for numbers of a text that are to be integers, but were read as floats too large
+    to tell neighbours apart: some of the values are no integers, and one type has to hold all.
+    """
+    if values is None or dtype is None or dtype.kind not in "iu" or values.dtype.kind != "f":
+        return
+    large = values[np.abs(values) >= 2.0**53]
+    if large.size:
+        raise FormatError(
+            f"{path}: dtype: expected integers below 2**53 beside decimals, which are read as "
+            f"float64, got {large[0]}; write integers without a point or an exponent"
         )
-        wrong = ~inside | (made != values)
-    if wrong.any():
-        raise ValueError(f"{argument}: expected numbers that {dtype} holds, got {values[wrong][0]}")
-    return made

@@ -9,11 +9,12 @@ import numpy as np
 
 from spgraph.build import check_compact
 from spgraph.containers import Matrix, Vector
+from spgraph.containers.casting import converted_exactly
 from spgraph.containers.matrix import as_matrix
 from spgraph.containers.vector import value_dtype
 from spgraph.errors import FormatError
 from spgraph.io import dimacs, edge_list, matrix_market, npz
-from spgraph.io.coordinates import Coordinates, compacted_matrix, converted_exactly, symmetrised
+from spgraph.io.coordinates import Coordinates, check_digits, compacted_matrix, symmetrised
 from spgraph.io.source import COMPRESSIONS, Source, replacing
 
 KNOWN = (".mtx", ".gr", *edge_list.SUFFIXES, ".npz")
@@ -113,6 +114,8 @@ def read(
             suffix = suffix or _format_of(source)
             check_base(suffix, base)
             found = _parse(source, suffix, base, kind, compact)
+    if isinstance(found, Coordinates) and suffix != ".npz":
+        check_digits(name, found.values, kind)
     A, ids = _matrix_of(name, found, compact)
     check_direction(name, symmetric, bool(A.symmetric))
     if symmetric and not A.symmetric:

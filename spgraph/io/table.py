@@ -78,10 +78,13 @@ class Layout:
         """The same, but that values are read as such that `dtype` can be made of."""
         types = self.form.values
         if dtype is not None and types:
+            whole = "uint64" if dtype == np.uint64 and not self.skew else "int64"
             if dtype.kind == "f":
                 types = ("float64",)
-            elif dtype == np.uint64 and types[0] == "int64" and not self.skew:
-                types = ("uint64", *types[1:])
+            elif types[-1] == "float64":
+                types = (whole, "float64")
+            elif types == ("int64",):
+                types = (whole,)
         return dataclasses.replace(self, form=dataclasses.replace(self.form, values=types))
 
 
