@@ -131,6 +131,30 @@ def test_from_coo_in_blocks() -> None:
         Matrix.from_coo([2**31], [0], device=place)
 
 
+@pytest.mark.gpu
+def test_from_coo_on_a_gpu() -> None:
+    import cupy
+
+    far = cupy.asarray([10**18, 3, 2**63 - 2])
+    A, ids = Matrix.from_coo(far, cupy.asarray([3, 3, 10**18]), [1, 2, 3], compact=True)
+    assert A.device == "cuda:0" and isinstance(ids, cupy.ndarray)
+    assert ids.tolist() == [3, 10**18, 2**63 - 2] and list(A) == [(0, 0, 2), (1, 0, 1), (2, 1, 3)]
+    A, ids = Matrix.from_coo([7, 7], [9, 9], compact=True, device="cuda")
+    assert A.iso and ids.tolist() == [7, 9] and A.nvals == 1
+    with pytest.raises(MemoryError, match=r"of 2,147,483,648 rows take 8\.6 GB"):
+        Matrix.from_coo([2**31 - 1], [0], device="cuda")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_compact_on_gpus(tmp_path: Path, blocks: int) -> None:
+    path = tmp_path / "g.wel"
+    path.write_text(TEXTS["g.wel"])
+    B, expected = read(path, compact=True, dtype="float32")
+    G, ids = distributed.read(path, blocks, compact=True, dtype="float32", devices="cuda")
+    assert G.gather().to("cpu").isequal(B) and ids.tolist() == expected.tolist()
+
+
 TEXTS = {
     "g.el": "9 4\n4 100\n100 7\n9 4\n",
     "g.wel": "9 4 3\n4 100 2.5\n4 9 1\n9 4 2\n",
