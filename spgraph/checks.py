@@ -218,6 +218,10 @@ def index_array(name: str, indices: Any, size: int, device: Any, argument: str) 
     if array.size == 0:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
+        if array.dtype == object and all(map(is_index, array)):  # integers of more than 64 bits
+            raise IndexOutOfBound(
+                f"{name}: {argument}: expected 0 <= index < {size}, got {max(array, key=abs)}"
+            )
         raise DomainMismatch(f"{name}: {argument}: expected integers, got {array.dtype}")
     if device_of(array) != device:
         if device == "cpu":

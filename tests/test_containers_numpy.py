@@ -98,6 +98,44 @@ def test_dense_arrays(matrix: Matrix, dtype: str, fill: Any, kind: str) -> None:
     np.testing.assert_array_equal(v.to_numpy(fill=fill), [fill, 1, fill])
 
 
+@pytest.mark.parametrize("fill", [2**64, 1j, "x", None, [1, 2]])
+def test_what_a_dense_array_cannot_hold(fill: Any) -> None:
+    with pytest.raises(ValueError, match="fill: "):
+        Vector.from_coo([1], [7], size=3).to_numpy(fill=fill)
+    with pytest.raises(ValueError, match="fill: expected a real number of at most 64 bits"):
+        Matrix.from_dense(DENSE).to_dense(fill)
+
+
+def test_a_dense_array_without_memory() -> None:
+    for extent in (2**62, 2**55):
+        A = Matrix.from_coo([0], [1], nrows=2, ncols=extent)
+        with pytest.raises(
+            MemoryError, match=f"to_dense: no memory for 2 x {extent} values of bool"
+        ):
+            A.to_dense()
+
+
+def test_positions_of_more_than_64_bits() -> None:
+    v, A = Vector.from_dense([1, 2]), Matrix.from_dense(DENSE)
+    for call in (
+        lambda: v[2**70],
+        lambda: A[0, 2**70],
+        lambda: A[[0, 2**64]],
+        lambda: sg.extract(v, [2**65, 0]),
+        lambda: sg.assign(v, 1, [2**65]),
+        lambda: sg.bfs(Matrix.from_dense(np.eye(2)), 2**64),
+    ):
+        with pytest.raises(IndexError, match=r"expected 0 <= .*got \d{20}"):
+            call()
+    for call in (
+        lambda: sg.diag(v, 2**63 - 2),
+        lambda: sg.diag(A, -(2**70)),
+        lambda: Vector.unit(0, 1, size=2**63, dtype=int),
+    ):
+        with pytest.raises(ValueError, match=r"expected an? \w+ below 2\*\*63"):
+            call()
+
+
 def test_dense_arrays_of_iso_matrices_and_views() -> None:
     A = Matrix.from_dense(DENSE)
     assert A.to_dense().tolist() == DENSE.tolist() == A.T.to_dense().T.tolist()

@@ -94,6 +94,8 @@ class VectorConversions:
 def dtype_beside(dtype: np.dtype, fill: Any) -> np.dtype:
     """The type of an array of values of `dtype` and of the number `fill`."""
     least = np.min_scalar_type(fill)
+    if least.kind not in "biuf" or np.ndim(fill):
+        raise ValueError(f"fill: expected a real number of at most 64 bits, got {fill!r}")
     if dtype.kind in "biu" and least.kind in "biu":
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         if low <= int(fill) <= high:
@@ -235,8 +237,16 @@ class MatrixConversions:
         >>> sg.Matrix.from_coo([0, 1], [1, 0], [3, 4]).to_dense(fill=-1).tolist()
         [[-1, 3], [4, -1]]
         """
+        kind = dtype_beside(self.dtype, fill)
         with on_device(self.device) as xp:
-            dense = xp.full(self.shape, fill, dtype_beside(self.dtype, fill))
+            try:
+                dense = xp.empty(self.shape, kind)
+            except (MemoryError, ValueError) as error:  # ValueError: more than can be addressed
+                raise MemoryError(
+                    f"to_dense: no memory for {self.nrows} x {self.ncols} values of {kind}, "
+                    f"{self.nrows * self.ncols * kind.itemsize} bytes; .to_scipy() stays sparse"
+                ) from error
+            dense[...] = fill
             dense[self.row_indices(), self._indices] = self._values
         return dense
 

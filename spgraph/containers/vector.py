@@ -9,6 +9,7 @@ import numpy as np
 
 from spgraph.containers import display
 from spgraph.containers.arrays import (
+    INT64_MAX,
     Array,
     array_module,
     check_device,
@@ -85,6 +86,8 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         if not isinstance(device, str):
             return device.unit(index, value, size=size, dtype=dtype)
         check_position(index, size)
+        if size > INT64_MAX:
+            check_extent("size", size)
         kind, dtype = index_dtype(size), value_dtype(dtype)
         with on_device(check_device(device)) as xp:
             if value == index and kind == dtype:  # one fill instead of two

@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import array_module, index_dtype
+from spgraph.containers.arrays import INT64_MAX, array_module, index_dtype
 from spgraph.containers.sugar import transposed
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Monoid, binary
@@ -100,7 +100,9 @@ def diag(
     u = checks.operand("diag", "u", u)
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
         raise DomainMismatch(f"diag: k: expected an integer, got {k!r}")
-    k = int(k)
+    k, extent = int(k), u.size if isinstance(u, Vector) else max(u.shape)
+    if extent + abs(k) > INT64_MAX:
+        raise ValueError(f"diag: k: expected a diagonal below 2**63 - {extent}, got {k}")
     function = checks.accumulator("diag", accum, out, u.dtype)
     if isinstance(u, Vector):
         n = u.size + abs(k)
