@@ -164,6 +164,8 @@ def grid(
     if not 0 <= remove < 1:
         raise ValueError(f"remove: expected a number from 0 to less than 1, got {remove!r}")
     state = _state(seed, EDGES)
+    if device == "cpu":
+        memory.require(48 * n, f"grid: {n:,} vertices: that")
     with on_device(check_device(device)) as xp:
         vertex = xp.arange(n, dtype=np.uint64)
         threshold = np.uint64(int(remove * 2.0**64))
@@ -202,7 +204,7 @@ def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
     pairs_expected = int(n * n / 2 * min(1.0, np.pi * radius * radius))
     memory.require(
         32 * pairs_expected,
-        f"random_geometric: about {pairs_expected:,} pairs of points: their list",
+        f"random_geometric: about {pairs_expected:,} pairs of points: that",
     )
     from scipy.spatial import cKDTree  # late: nothing else needs it
 
@@ -257,7 +259,9 @@ def _drawn(recipe: Recipe, device: str) -> Matrix:
     kind, parameters, n, count, state, permutation, symmetric, self_loops = recipe
     size = 2 * count if symmetric else count
     if device == "cpu":
-        memory.require(8 * size, f"{count:,} edges as they are drawn: their list")
+        memory.require(
+            8 * size + 24 * n, f"{n:,} vertices and {count:,} edges as they are drawn: that"
+        )
     with on_device(check_device(device)) as xp:
         labels = None
         if permutation is not None:

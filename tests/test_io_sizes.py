@@ -12,7 +12,7 @@ import scipy.sparse
 
 import spgraph as sg
 from spgraph import build, distributed
-from spgraph.containers import Matrix, Vector
+from spgraph.containers import Matrix, Vector, memory
 from spgraph.errors import FormatError
 from spgraph.io import load, read, save, write
 
@@ -242,15 +242,20 @@ def test_sizes_that_no_id_has() -> None:
         Matrix.empty(2**45, 1)
 
 
-def test_generators_of_too_much() -> None:
+def test_generators_of_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="edge_factor"):
         sg.generators.kronecker(10, 1e300)
     with pytest.raises(MemoryError):
         sg.generators.kronecker(30, 1e6)
     with pytest.raises(MemoryError):
         sg.generators.uniform_random(2**31 - 1, 1e6)
-    with pytest.raises(MemoryError, match="random_geometric"):
+    with pytest.raises(MemoryError, match="random_geometric: about .* pairs of points: that needs"):
         sg.generators.random_geometric(10**7, 1.0)
+    monkeypatch.setattr(memory, "available", lambda: 1 << 30)
+    with pytest.raises(MemoryError, match="grid: 1,000,000,000 vertices: that needs 48"):
+        sg.generators.grid(10**5, 10**4)
+    with pytest.raises(MemoryError, match="2,147,483,647 vertices and 0 edges as they are drawn"):
+        sg.generators.uniform_random(2**31 - 1, 0)
 
 
 def test_what_save_writes_may_have_many_rows(tmp_path: Path) -> None:
