@@ -206,6 +206,12 @@ def test_edges_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         MemoryError, match=r"g\.el\.xz, line \d+: putting together .* of memory, 1\.0 MB"
     ):
         read(path)
+    monkeypatch.setattr(source, "BLOCK", 1 << 24)
+    left = iter([1 << 30, 1 << 20])  # enough for the edges, not for what is made of them
+    monkeypatch.setattr(memory, "available", lambda: next(left))
+    with pytest.raises(MemoryError, match=r"g\.el\.xz: sorting 1,000,000 entries needs 8\.0 MB"):
+        read(path)
+    monkeypatch.setattr(memory, "available", lambda: 1 << 20)
     packed = tmp_path / "g.npz.xz"
     packed.write_bytes(lzma.compress(b"PK" + bytes(5 << 20)))
     with pytest.raises(MemoryError, match=r"g\.npz\.xz: its content takes more than"):

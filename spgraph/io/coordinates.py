@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from spgraph.build import check_row_pointers, relabelled
-from spgraph.containers import Matrix
+from spgraph.containers import Matrix, memory
 from spgraph.containers.arrays import index_dtype
 from spgraph.errors import FormatError
 
@@ -42,12 +42,19 @@ class Coordinates:
     def compacted(self) -> tuple[Coordinates, np.ndarray]:
         """The entries between the vertices that have any, and the ids of these."""
         check_square(self.path, self.nrows, self.ncols)
+        memory.require(
+            64 * self.rows.size, f"{self.path}: finding the ids of {self.rows.size:,} edges"
+        )
         ids, rows, columns = relabelled(self.rows, self.columns)
         small = {"rows": rows, "columns": columns, "nrows": ids.size, "ncols": ids.size}
         return dataclasses.replace(self, **small), ids
 
     def to_matrix(self) -> Matrix:
         """The Matrix, mirrored if the edges are undirected."""
+        arrays = self.rows, self.columns, self.values
+        nbytes = sum(array.nbytes for array in arrays if array is not None)
+        nbytes *= 3 if self.undirected else 1  # both directions, then the rows of both
+        memory.require(nbytes, f"{self.path}: sorting {self.rows.size:,} entries")
         try:
             if not self.undirected:
                 entries = self.rows, self.columns, self.values
@@ -156,6 +163,8 @@ def combined(values: np.ndarray, starts: np.ndarray, duplicates: str) -> np.ndar
 
 def symmetrised(A: Matrix) -> Matrix:
     """A with every edge both ways; where both were there, the lesser value counts for both."""
+    nbytes = A.nvals * (2 * A.index_dtype.itemsize + (0 if A.iso else A.dtype.itemsize))
+    memory.require(4 * nbytes, f"symmetric: {A.nvals:,} entries both ways: that")
     rows, columns, values = A.to_coo()
     one: Any = None
     if A.iso:
