@@ -197,6 +197,8 @@ def test_what_one_process_stores_all_get() -> None:
     c.set("empty", b"")
     for store in (a, b, c):
         assert store.get("key") == b"value" and store.get("empty") == b""
+        assert store.peek("key") == b"value" and store.peek("empty") == b""
+        assert store.peek("nothing") is None
     waiting = together(lambda: c.get("later"), lambda: b.get("later"), lambda: a.set("later", b"x"))
     assert waiting == [b"x", b"x", None]
     long = bytes(range(256)) * 256

@@ -237,6 +237,7 @@ def extent_of_blocks(container: Any) -> tuple[Any, Any]:
         for device, block in zip(placement.devices, container.blocks, strict=True):
             with on_device(device):
                 ends += [block.extent()] if block.nvals else []
+        placement.communicator.check()
         return _ends(np.array(ends, dtype))
 
     def own(k: int, block: Any) -> Any:

@@ -195,6 +195,7 @@ class NcclCommunicator:
         check_values("agree", values, op)
         self._begin("agree", 0)
         if self.processes == 1:
+            self.check()  # they may count what collectives have made
             return values.copy()
         rows = self._host_rows([np.ascontiguousarray(values).view(np.int64)])
         return fold(list(rows.view(values.dtype)), op)
