@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spgraph import checks
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import (
     Array,
@@ -19,12 +20,13 @@ from spgraph.containers.arrays import (
     is_cuda,
     move,
 )
-from spgraph.containers.casting import converted_exactly
+from spgraph.containers.casting import converted_exactly, storing
 from spgraph.containers.display import size_of
 from spgraph.containers.vector import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.operations.reductions import reduce_segments
 from spgraph.semirings import BinaryOp, Monoid
+from spgraph.steps import fitted
 
 # row pointers that take more bytes than this, and so many times those of the entries, are not made
 # unasked
@@ -251,4 +253,15 @@ def _group(
             f"{name}: position {show(where)} is given more than once; "
             "say how to combine the values, for example dup_op=spgraph.semirings.binary.plus"
         )
-    return keys, reduce_segments(values, starts, dup_op), starts
+    return keys, _combined(values, starts, dup_op), starts
+
+
+def _combined(values: Array, starts: Array, dup_op: Any) -> Array:
+    """The values of each group combined, of the values' type: what it does not take is refused."""
+    kind, made = values.dtype, checks.binary("from_coo", "dup_op", dup_op)
+    result = checks.typed("from_coo", made, kind, kind).result
+    checks.storable("from_coo: dup_op", result, kind)
+    if storing(result, kind) == "in range":  # a user's operator, of which integers are wide
+        z = reduce_segments(values.astype(result), starts, dup_op)
+        return fitted("from_coo: dup_op", Vector(z.size, z), kind)._values
+    return reduce_segments(values, starts, dup_op)

@@ -199,6 +199,37 @@ def check_matrix_products(A: sg.Matrix, G: Any, spread: Spread) -> None:
     same(D, C)
 
 
+def check_writes(A: sg.Matrix, G: Any, spread: Spread) -> None:
+    """A value of one block that does not fit is an error in all of them, and none is written."""
+    n, plus = A.nrows, binary.plus
+    w, W = (spread(x) for x in (sg.Vector.filled(1, size=n, dtype=np.int8), A.astype(np.int8)))
+    order = np.arange(n)[::-1]
+    for at in (0, n - 1):
+        v = sg.Vector.from_coo([at], [300], size=n)
+        B = sg.Matrix.from_coo([at], [at], [300], nrows=n, ncols=n)
+        t, T = spread(v), spread(B)
+        for out, value in ((w, t), (W, T)):
+            before = out.gather()
+            for write in (
+                lambda out, value: sg.extract(value, out=out),
+                lambda out, value: sg.extract(value, out=out, accum=plus),
+                lambda out, value: sg.assign(out, value),
+                lambda out, value: sg.assign(out, value, accum=plus),
+                lambda out, value: sg.assign(out, value, order),
+                lambda out, value: sg.assign(out, np.int64(300), accum=plus),
+                lambda out, value, at=at: sg.assign(out, np.int64(300), [at], accum=plus),
+            ):
+                try:
+                    write(out, value)
+                    raise AssertionError("300 was written into int8")
+                except OverflowError as error:
+                    assert str(error).startswith(("extract: ", "assign: ")) and "int8" in str(error)
+                assert out.gather().isequal(before, check_dtype=True)
+        same(sg.assign(w.dup(), t, mask=~t.S), sg.assign(w.gather(), v, mask=~v.S))
+    same(w.astype(np.float32), w.gather().astype(np.float32))
+    same(W > 300, W.gather() > 300)
+
+
 def check_counting(A: sg.Matrix, G: Any, spread: Spread) -> None:
     """What counts has room to count, in blocks as well: products and reductions of narrow types."""
     n = A.nrows

@@ -28,6 +28,7 @@ OPERATIONS = (
     cases.check_structure,
     cases.check_matrix_products,
     cases.check_counting,
+    cases.check_writes,
     cases.check_loops,
 )
 

@@ -45,6 +45,7 @@ def spread(A: sg.Matrix, blocks: int, exchange: str, how: str) -> Any:
         cases.check_structure,
         cases.check_matrix_products,
         cases.check_counting,
+        cases.check_writes,
         cases.check_loops,
     ],
 )

@@ -487,3 +487,67 @@ def test_users_operators_widen_and_are_checked() -> None:
     with pytest.raises(OverflowError, match="assign: expected values from -128 to 127"):
         sg.assign(w, sg.Vector.from_dense(np.array([100, 1], np.int8)), accum=add)
     assert w.to_numpy().tolist() == [100, 1]
+
+
+def test_makers_of_vectors_hold_their_number(device: str) -> None:
+    A = sg.Matrix.empty(300, 300, bool, device=device)
+    for where in (device, A.distribute(2, devices=device).device):
+        for make in (
+            lambda x, dtype: sg.Vector.unit(2, x, size=300, dtype=dtype, device=where),  # noqa: B023
+            lambda x, dtype: sg.Vector.filled(x, size=300, dtype=dtype, device=where),  # noqa: B023
+        ):
+            for x, dtype in ((300, "int8"), (1.5, "int8"), (math.nan, "int64"), (2, "bool")):
+                with pytest.raises(ValueError, match=f"value: expected .* that {dtype} holds, got"):
+                    make(x, dtype)
+            for x, dtype in ((np.int64(300), "int8"), (-1, "uint64"), (1e300, "float32")):
+                with pytest.raises(ValueError, match=f"value: expected .* that {dtype} holds, got"):
+                    make(x, dtype)
+            for x, dtype in ((2.0, "int8"), (1, "bool"), (True, "int8"), (2**64 - 1, "uint64")):
+                made = make(x, dtype)
+                assert made.dtype == dtype and made.to_coo()[1][0] == x
+            assert make(2**53 + 1, "float64").dtype == np.float64
+            assert make(math.inf, "float32").to_coo()[1][0] == math.inf
+        with pytest.raises(ValueError, match="size - 1: .* that int8 holds, got 299"):
+            sg.Vector.arange(300, dtype=np.int8, device=where)
+        assert sg.Vector.arange(300, dtype=np.int16, device=where).extent() == (0, 299)
+
+
+@pytest.mark.parametrize(("blocks", "matrix"), CASES)
+def test_entries_of_one_operand_alone_are_written_as_they_are(
+    blocks: int, matrix: bool, device: str
+) -> None:
+    """binary.first gives the type of its left operand, into which the right one's are written."""
+    kinds = "int8", "int64", "int64", "float64"
+    lists = [1, None, None], [300, 5, None], [5, 300, None], [1.0, 2.0, None]
+    u, fits, wide, real = made_of(lists, kinds, device, blocks, matrix)
+    made = sg.ewise_add(u, fits, binary.first)
+    assert made.dtype == np.int8 and entries(made) == {0: 1, 1: 5}
+    with pytest.raises(OverflowError, match="ewise_add: expected values from -128 to 127, .* 300"):
+        sg.ewise_add(u, wide, binary.first)
+    with pytest.raises(OverflowError, match="ewise_add: expected values from -128 to 127, .* 300"):
+        sg.ewise_add(wide, u, binary.second)
+    with pytest.raises(DomainMismatch, match="ewise_add: .* same_kind.* got float64"):
+        sg.ewise_add(u, real, binary.first)
+    assert entries(sg.ewise_add(u, real, binary.lor)) == {0: True, 1: True}  # truths are meant
+    assert sg.ewise_union(u, real, binary.first, left=0.5).dtype == np.float64
+
+
+def test_repeated_positions_are_combined_in_the_type_of_the_values(device: str) -> None:
+    wide = BinaryOp.define(lambda x, y: x + y, "wide")
+    small = np.array([100, 100, -90], np.int8)
+    for make in (
+        lambda op, x: sg.Vector.from_coo([1, 1, 1], x, dup_op=op, device=device).to_coo()[1],
+        lambda op, x: (
+            sg.Matrix.from_coo([1, 1, 1], [0, 0, 0], x, dup_op=op, device=device)
+            .to("cpu")
+            .to_coo()[2]
+        ),
+    ):
+        with pytest.raises(DomainMismatch, match="from_coo: dup_op: .* same_kind.* got float"):
+            make(binary.truediv, small)
+        assert make(wide, small)[0] == 110
+        assert make(binary.plus, small)[0] == 110
+        with pytest.raises(OverflowError, match="from_coo: dup_op: expected values from -128 to"):
+            make(wide, abs(small))
+        assert make(binary.plus, abs(small))[0] == 34  # int8 wraps around, as NumPy's does
+        assert make(binary.truediv, small.astype(float))[0] == 1 / -90

@@ -78,6 +78,19 @@ def converted_exactly(argument: str, values: Array, dtype: Any) -> Array:
     return made
 
 
+def held_number(argument: str, value: Any, dtype: np.dtype) -> Any:
+    """A number as a scalar of `dtype`, converted as by `converted_exactly`."""
+    if type(value) is bool or (type(value) is float and dtype == np.float64):
+        return dtype.type(value)
+    try:
+        if type(value) is int and dtype.kind != "b":
+            return dtype.type(value)
+        array = value if hasattr(value, "__cuda_array_interface__") else np.asarray(value)
+        return converted_exactly(argument, array, dtype)[()]
+    except OverflowError:
+        raise ValueError(f"{argument}: expected a number that {dtype} holds, got {value}") from None
+
+
 def _not_held(values: Array, made: Array) -> Array | None:
     """For each of `values` whether `made`, their conversion, is something else; None where none can
     be.

@@ -23,6 +23,7 @@ from spgraph.containers.arrays import (
     read_only,
     unpack_bits,
 )
+from spgraph.containers.casting import held_number
 from spgraph.containers.conversions import VectorConversions
 from spgraph.containers.mask import Mask
 from spgraph.containers.sugar import VectorSugar
@@ -93,6 +94,7 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
             if value == index and kind == dtype:  # one fill instead of two
                 pair = xp.full(2, index, kind)
                 return cls(size, pair[1:], indices=pair[:1])
+            value = held_number("value", value, dtype)
             return cls(size, xp.full(1, value, dtype), indices=xp.full(1, index, kind))
 
     @classmethod
@@ -108,7 +110,7 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         size = check_extent("size", size)
         kind = value_dtype(np.asarray(value).dtype if dtype is None else dtype)
         with on_device(check_device(device)) as xp:
-            return cls(size, xp.full(size, value, kind))
+            return cls(size, xp.full(size, held_number("value", value, kind), kind))
 
     @classmethod
     def arange(cls, size: int, *, dtype: Any = None, device: Any = "cpu") -> Vector:
@@ -123,6 +125,7 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         size = check_extent("size", size)
         kind = index_dtype(size) if dtype is None else value_dtype(dtype)
         with on_device(check_device(device)) as xp:
+            held_number("size - 1", max(size - 1, 0), kind)
             return cls(size, xp.arange(size, dtype=kind))
 
     @classmethod

@@ -14,6 +14,7 @@ import numpy as np
 from spgraph.backends.cuda.peers import PeerBuffers
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import Array, check_extent, index_dtype, on_device
+from spgraph.containers.casting import held_number
 from spgraph.containers.vector import check_position, value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.partition import Partition
@@ -148,6 +149,7 @@ class Placement:
     def arange(self, size: int, *, dtype: Any = None) -> Vector:
         """The full Vector with value i at position i."""
         kind = index_dtype(size) if dtype is None else value_dtype(dtype)
+        held_number("size - 1", max(size - 1, 0), kind)
 
         def make(k: int, n: int) -> Vector:
             with on_device(self.devices[k]):
@@ -163,6 +165,7 @@ class Placement:
         partition = self.partition(size)
         inside = int(partition.to_internal(index))
         owner = int(partition.offsets.searchsorted(inside, side="right")) - 1
+        value = held_number("value", value, value_dtype(dtype))
         entry = Entry(owner, inside - int(partition.offsets[owner]), value, value_dtype(dtype))
         return DistributedVector.of_one(size, entry, self)
 

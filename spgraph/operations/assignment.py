@@ -40,6 +40,10 @@ def assign(
     is an `accum`, which then combines the values in their order, starting from w's entry; without
     one ValueError is raised. Returns w.
 
+    Values of another type are written as NumPy's same_kind allows: DomainMismatch for floats into
+    integers, OverflowError for an integer that w's type does not hold, and then w stays as it was.
+    bool takes True, False, 0 and 1.
+
     >>> import spgraph as sg
     >>> from spgraph.semirings import binary
     >>> w = sg.Vector.from_dense([1, 2, 3])

@@ -11,7 +11,7 @@ from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import index_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
 from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, Monoid, UnaryOp, binary
-from spgraph.steps import backend, finish
+from spgraph.steps import backend, check_stored, finish
 
 
 def ewise_add(
@@ -27,9 +27,9 @@ def ewise_add(
     """The union of two Vectors or two Matrices: op(u[i], v[i]) where both hold an entry, else the
     one there is.
 
-    The result has the operator's type over both; entries of one alone are cast to it (so
-    binary.minus keeps v[i] itself where u has no entry, as GraphBLAS says; `ewise_union` with 0, or
-    `u - v`, gives -v[i]).
+    The result has the operator's type over both; entries of one alone are written into it as they
+    are (so binary.minus keeps v[i] itself where u has no entry, as GraphBLAS says; `ewise_union`
+    with 0, or `u - v`, gives -v[i]; binary.first of integers refuses a v of floats).
 
     >>> import spgraph as sg
     >>> u = sg.Vector.from_coo([0, 1], [1, 2], size=3)
@@ -117,6 +117,10 @@ def _ewise(
     operator = checks.binary(name, "op", op)
     typed = checks.typed(name, operator, x, y, index=index_dtype(max(u.shape)))
     function = checks.accumulator(name, accum, out, typed.result)
+    if union and left is None:
+        for one, other in ((u, v), (v, u)):
+            if one.dtype is not typed.result and typed.result.kind != "b":  # there truths are meant
+                check_stored(name, one, typed.result, ~other.S)
     on = backend(device)
     ewise = on.ewise if isinstance(u, Vector) else on.ewise_matrix
     t = ewise(u, v, typed, union, left, right)
