@@ -152,10 +152,12 @@ def _apply(case: Case) -> Entries | Refusal:
         at = [part.astype(np.int64) for part in a.at()] + [np.zeros(a.keys.size, np.int64)]
         place = {"rowindex": at[0], "colindex": at[1], "diagindex": at[1] - at[0]}[case.op]
         return a.with_values(place + value)
-    if case.op in COMPARE and not isinstance(value, np.generic):
-        compare = COMPARE[case.op]
-        pairs = [(value, x) if side == "left" else (x, value) for x in a.values.tolist()]
-        return a.with_values(np.array([compare(x, y) for x, y in pairs], bool))
+    if case.op in rules.TESTS:
+        compare, number = COMPARE[case.op.removeprefix("is")], value
+        if isinstance(value, np.generic):
+            number = value.item()
+        pairs = [(number, x) if side == "left" else (x, number) for x in a.values.tolist()]
+        return a.with_values(np.array([compare(x, y) for x, y in pairs], bool)).cast(case.result)
     made = rules.scalar_beside(value, a.dtype)
     if isinstance(made, Refusal):
         return made

@@ -74,22 +74,36 @@ def _mask(case: Case) -> Any:
 
 
 def write(case: Case, t: Entries) -> Entries | Refusal:
-    """The masked write of t."""
-    mask = _mask(case)
-    if case.out is None:
-        if mask is None:
-            return t
-        return entries_of(holder(t).dup(mask=mask))
+    """The masked write of t, accumulated into `out`."""
     out = case.out
-    z: Entries | Refusal = rules.written(t, out.dtype)
-    if case.accum is not None:  # SuiteSparse 9.4.5 crashes in some of its own accumulations
-        both = rules.written(combined(out, t, case.accum), out.dtype)
-        if isinstance(both, Refusal) or isinstance(z, Refusal):
-            return both if isinstance(both, Refusal) else z
-        z = union(both, out, z)
-    if isinstance(z, Refusal):
-        return z
-    return _masked(case, out, z)
+    if out is None:
+        mask = _mask(case)
+        return t if mask is None else entries_of(holder(t).dup(mask=mask))
+    kinds = [t.dtype]
+    if case.accum is not None:
+        kinds.append(rules.binary_types(case.accum, out.dtype, t.dtype)[2])
+    if not all(rules.may_be_written(kind, out.dtype) for kind in kinds):
+        return Refusal(f"{kinds} into {out.dtype}")
+    if case.accum is None:
+        z = _fitted(case, t)
+    else:  # SuiteSparse 9.4.5 crashes in some of its own accumulations
+        both = _fitted(case, combined(out, t, case.accum))
+        alone = _fitted(case, t.taken(~np.isin(t.keys, out.keys)))
+        if isinstance(both, Refusal) or isinstance(alone, Refusal):
+            return both if isinstance(both, Refusal) else alone
+        z = union(both, alone, out)
+    return z if isinstance(z, Refusal) else _masked(case, out, z)
+
+
+def _fitted(case: Case, t: Entries) -> Entries | Refusal:
+    """t in the type of `out`; what the mask does not allow does not have to fit."""
+    assert case.out is not None
+    mask = _mask(case)
+    written = t
+    if mask is not None:
+        written = t.taken(np.isin(t.keys, entries_of(holder(t).dup(mask=mask)).keys))
+    fits = rules.written(written, case.out.dtype)
+    return fits if isinstance(fits, Refusal) else t.cast(case.out.dtype)
 
 
 def _masked(case: Case, out: Entries, z: Entries) -> Entries:
@@ -106,46 +120,66 @@ def assigned(case: Case) -> Entries | Refusal:
     assert out is not None
     if case.accum is None and case.options["repeated"]:
         return Refusal("an index twice")
-    kind = out.dtype if case.accum is None else np.promote_types(out.dtype, case.result)
-    value: Any
-    if "value" in case.options:
-        value = rules.scalar_written(case.options["value"], out.dtype)
-        if isinstance(value, Refusal):
-            return value
-        value = gb.Scalar.from_value(value.astype(kind), dtype=kind.name)
-    else:
-        value = rules.written(case.operands[0], out.dtype)
-        if isinstance(value, Refusal):
-            return value
-        value = holder(value.cast(kind))
-    z = holder(out.cast(kind)).dup()
-    _assign_in_rounds(case, z, value, kind)
-    made = rules.written(entries_of(z), out.dtype)
-    if kind != out.dtype and kind.kind == "f" and out.dtype.kind != "f":
-        return Refusal(f"{kind} into {out.dtype}")
-    if isinstance(made, Refusal):
-        return made
-    return _masked(case, out, made)
+    value = _value(case)
+    if isinstance(value, Refusal):
+        return value
+    if not rules.may_be_written(value.dtype, out.dtype):
+        return Refusal(f"{value.dtype} into {out.dtype}")
+    if not case.options["repeated"]:
+        nothing = Entries(out.shape, np.zeros(0, np.int64), np.zeros(0, value.dtype))
+        t = _in_rounds(case, nothing, value, None)
+        if case.accum is not None:
+            return write(case, t)
+        fits = _fitted(case, t)
+        if isinstance(fits, Refusal):
+            return fits
+        made = _in_rounds(case, out, value.cast(out.dtype), None)
+        return _masked(case, out, made)
+    assert case.accum is not None
+    if not rules.may_be_written(
+        rules.binary_types(case.accum, out.dtype, value.dtype)[2], out.dtype
+    ):
+        return Refusal(f"{case.accum} of {value.dtype} into {out.dtype}")
+    kind = np.promote_types(out.dtype, value.dtype)
+    folded = _fitted(case, _in_rounds(case, out.cast(kind), value.cast(kind), case.accum))
+    return folded if isinstance(folded, Refusal) else _masked(case, out, folded)
 
 
-def _assign_in_rounds(case: Case, z: Any, value: Any, kind: np.dtype) -> None:
-    """z(region) = or accum= value; indices that are given again take part in a later round."""
-    accum = None if case.accum is None else operator(case.accum, kind)
-    parts = [case.options["indices"], case.options.get("columns")][: len(z.shape)]
-    ids = [listed(part, size) for part, size in zip(parts, z.shape, strict=True)]
+def _value(case: Case) -> Entries | Refusal:
+    """What is assigned; a scalar as entries without a shape."""
+    if "value" not in case.options:
+        return case.operands[0]
+    assert case.out is not None
+    value, kind = case.options["value"], case.out.dtype
+    if case.accum is None or not isinstance(value, np.generic):
+        value = rules.scalar_written(value, kind)
+    if isinstance(value, Refusal):
+        return value
+    return Entries((), np.zeros(1, np.int64), np.asarray([value]))
+
+
+def _in_rounds(case: Case, w: Entries, value: Entries, accum: str | None) -> Entries:
+    """w(region) = or accum= value; indices that are given again take part in a later round."""
+    z, op = holder(w).dup(), None if accum is None else operator(accum, w.dtype)
+    parts = [case.options["indices"], case.options.get("columns")][: len(w.shape)]
+    ids = [listed(part, size) for part, size in zip(parts, w.shape, strict=True)]
     ranks = [ranks_of(part) for part in ids]
     lone = [isinstance(part, int) for part in parts]
-    if not isinstance(value, gb.Scalar) and len(parts) == 2 and any(lone):  # a row or a column
-        e = entries_of(value)
-        zeros = np.zeros(e.keys.size, np.int64)
-        shape = (1, e.shape[0]) if lone[0] else (e.shape[0], 1)
-        value = holder(from_coo(shape, (zeros, e.keys) if lone[0] else (e.keys, zeros), e.values))
+    scalar = not value.shape
+    if not scalar and len(parts) == 2 and any(lone):  # a row or a column
+        zeros = np.zeros(value.keys.size, np.int64)
+        shape = (1, value.shape[0]) if lone[0] else (value.shape[0], 1)
+        at = (zeros, value.keys) if lone[0] else (value.keys, zeros)
+        value = from_coo(shape, at, value.values)
     for rounds in np.ndindex(*(int(rank.max(initial=0)) + 1 for rank in ranks)):
         chosen = [np.flatnonzero(rank == k) for rank, k in zip(ranks, rounds, strict=True)]
         to = [part[at] for part, at in zip(ids, chosen, strict=True)]
         if not all(part.size for part in to):
             continue
-        given = value
-        if not isinstance(value, gb.Scalar) and any(r.any() for r in ranks):
-            given = value[tuple(chosen) if len(to) == 2 else chosen[0]].new()
-        z(accum=accum)[tuple(to) if len(to) == 2 else to[0]] << given
+        given = value.values[0] if scalar else holder(value)
+        if not scalar and any(rank.any() for rank in ranks):
+            given = given[tuple(chosen) if len(to) == 2 else chosen[0]].new()
+        if scalar:
+            given = gb.Scalar.from_value(given, dtype=w.dtype.name)
+        z(accum=op)[tuple(to) if len(to) == 2 else to[0]] << given
+    return entries_of(z)
