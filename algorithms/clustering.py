@@ -17,7 +17,8 @@ def clustering(A: Any) -> Vector:
     have an edge between them. A full Vector of float64, 0 where there are fewer than two
     neighbours.
 
-    `A` is as in `triangle_count`: edges count whichever way they point, loops do not.
+    `A` is as in `triangle_count`, an undirected graph: of a directed matrix edges count whichever
+    way they point, once (NetworkX has a coefficient of its own for directed graphs); loops do not.
     DimensionMismatch for an A that is not square.
 
     Source: Watts and Strogatz, "Collective dynamics of small-world networks" (1998).

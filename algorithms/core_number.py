@@ -15,9 +15,9 @@ def core_number(A: Any) -> Vector:
     """The core number of every vertex: the largest k such that the vertex belongs to a subgraph in
     which every vertex has at least k neighbours. A full Vector of A.nrows signed integers.
 
-    `A` is a square Matrix or what `Matrix` can be made from. Edges count whichever way they point,
-    once, and their values are not looked at; loops are no edges. DimensionMismatch for an A that is
-    not square.
+    `A` is as in `triangle_count`, an undirected graph: of a directed matrix edges count whichever
+    way they point, once (NetworkX counts those of both directions twice); values are not looked at,
+    loops are no edges. DimensionMismatch for an A that is not square.
 
     Each round takes off all vertices of degree at most k, so that the work is that of all edges,
     once, and of the remaining vertices in every round. A k takes as many rounds as its vertices

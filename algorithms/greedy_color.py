@@ -21,10 +21,10 @@ def greedy_color(A: Any, *, seed: int | None = None) -> Vector:
     """A colour for every vertex, another one than its neighbours have: a full Vector of A.nrows
     signed integers from 0, at most the largest degree.
 
-    `A` is a square Matrix or what `Matrix` can be made from. Edges count whichever way they point
-    and their values are not looked at; loops are no edges. `seed`, an integer >= 0, gives the
-    same colours on every device; None draws others at every call. DimensionMismatch for an A that
-    is not square.
+    `A` is as in `triangle_count`, an undirected graph: of a directed matrix both ends of an edge
+    are neighbours, whichever way it points; values are not looked at, loops are no edges. `seed`,
+    an integer >= 0, gives the same colours on every device; None draws others at every call.
+    DimensionMismatch for an A that is not square.
 
     The colours are those of going through the vertices by falling degree (by its logarithm, rounded
     down, and at random among equals), each taking the least colour that it does not see. A round

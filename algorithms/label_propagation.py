@@ -21,9 +21,9 @@ def label_propagation(A: Any, *, max_iter: int = 100, seed: int | None = None) -
     """The community of every vertex: a full Vector of A.nrows labels, each the number of a vertex.
     No other label is more frequent among a vertex's neighbours than its own.
 
-    `A` is a square Matrix or what `Matrix` can be made from. Edges count whichever way they point,
-    once, and their values are not looked at; loops are no edges. `seed`, an integer >= 0, gives the
-    same labels on every device; None draws other ones at every call.
+    `A` is as in `triangle_count`, an undirected graph: of a directed matrix both ends of an edge
+    are neighbours, whichever way it points; values are not looked at, loops are no edges. `seed`,
+    an integer >= 0, gives the same labels on every device; None draws other ones at every call.
 
     At first every vertex is its own label. A sweep goes through the colours of `greedy_color`, one
     after the other; all vertices of a colour take the label most frequent among their neighbours:

@@ -16,10 +16,10 @@ def maximal_independent_set(A: Any, *, seed: int | None = None) -> Vector:
     """A set of vertices, no two of them neighbours, to which none can be added: a full Vector of
     A.nrows truth values. `numpy.flatnonzero(s.to_numpy())` are the members, and `s.V` is a mask.
 
-    `A` is a square Matrix or what `Matrix` can be made from. Edges count whichever way they point
-    and their values are not looked at; loops are no edges. `seed`, an integer >= 0, gives the
-    same set on every device; None draws another one at every call. DimensionMismatch for an A that
-    is not square.
+    `A` is as in `triangle_count`, an undirected graph: of a directed matrix both ends of an edge
+    are neighbours, whichever way it points; values are not looked at, loops are no edges. `seed`,
+    an integer >= 0, gives the same set on every device; None draws another one at every
+    call. DimensionMismatch for an A that is not square.
 
     The vertices are in a random order, the same one in all rounds: the set is the one that taking
     each vertex in turn would give. The expected number of rounds grows with the logarithm of n.

@@ -19,11 +19,13 @@ def minimum_spanning_tree(A: Any) -> Matrix:
     """The edges of least total weight that connect what A connects: a Matrix of A's shape and type
     that holds the chosen entries of A, one fewer than a component has vertices.
 
-    `A` is a square Matrix or what `Matrix` can be made from; edges connect whichever way they
-    point. Where A[i, j] and A[j, i] are both there, the lesser counts. Of entries of equal weight
-    the first by (i, j) is preferred, so that the tree is the same on every device. An entry of
-    value 0 is an edge of weight 0 (scipy.sparse.csgraph.minimum_spanning_tree leaves it out); loops
-    are no edges. DimensionMismatch for an A that is not square, ValueError for NaN.
+    `A` is a square Matrix or what `Matrix` can be made from, and means an undirected graph: of a
+    directed matrix edges connect whichever way they point, so that what is found need not lead from
+    any one vertex to all others. Where A[i, j] and A[j, i] are both there, the lesser counts. Of
+    entries of equal weight the first by (i, j) is preferred, so that the tree is the same on every
+    device. An entry of value 0 is an edge of weight 0 (scipy.sparse.csgraph.minimum_spanning_tree
+    leaves it out); loops are no edges. DimensionMismatch for an A that is not square, ValueError
+    for NaN.
 
     Every round at least halves the number of vertices: each component joins its nearest one.
 

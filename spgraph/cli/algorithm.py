@@ -21,7 +21,12 @@ Trace = Callable[..., Sequence[Level]]
 
 
 def algorithm(
-    kind: Kind, name: str, *, start: str | None = None, trace: Trace | None = None
+    kind: Kind,
+    name: str,
+    *,
+    start: str | None = None,
+    trace: Trace | None = None,
+    undirected: str | None = None,
 ) -> Callable[[Compute], click.Command]:
     """The decorator that makes a command of a function `compute(A, **parameters)`.
 
@@ -30,7 +35,9 @@ def algorithm(
     function, prints and writes the result as its `kind` has it. `name` is what a result is called
     that is not a tuple of names itself. `start` is the parameter, source or sources, that means the
     vertex of largest degree where it is not given. `trace`, called as the function is, returns
-    the levels for --trace and --plot.
+    the levels for --trace and --plot. `undirected` says that the algorithm is one of undirected
+    graphs, and whether "edges" or their "weights" are the same both ways in one: of another graph a
+    note on standard error says so.
     """
 
     def decorate(compute: Compute) -> click.Command:
@@ -63,6 +70,9 @@ def algorithm(
             if start is not None and parameters[start] is None:
                 vertex = graph.most_connected()
                 parameters[start] = vertex if start == "source" else [vertex]
+            note = None
+            if undirected is not None:
+                note = about_direction(graph, compute.__name__, weights=undirected == "weights")
             with terminal.progress(f"running {compute.__name__}"):
                 G = placed(graph.A, device, gpus, blocks, partition)
                 begin = time.perf_counter()
@@ -88,12 +98,30 @@ def algorithm(
             for key, value in record["summary"].items():
                 facts[key.replace("_", " ")] = output.said(value)
             lines = [graph.line(), output.heading(record), "", *terminal.facts(facts)]
+            if note is not None:
+                output.note(note)
             output.show(record, [*lines, *output.detail_lines(kind, record)], style)
 
         command.params.sort(key=lambda option: option.name in options.SHARED)
         return command
 
     return decorate
+
+
+def about_direction(graph: output.Graph, algorithm: str, *, weights: bool) -> str | None:
+    """What an algorithm of undirected graphs makes of a directed one; None of an undirected one."""
+    A = graph.A
+    if A.nrows != A.ncols:  # which the algorithm refuses
+        return None
+    with terminal.progress("testing for symmetry"):
+        if (A if weights or A.iso else A.pattern()).is_symmetric():
+            return None
+    which = "edges and weights are" if weights else "edges are"
+    taken = "the lesser weight" if weights else "an edge"
+    return (
+        f"{graph.file}: {which} not the same both ways, and {algorithm} is about undirected "
+        f"graphs: it takes {taken} between two vertices, whichever way it points"
+    )
 
 
 def results(kind: Kind, name: str, *, traced: bool) -> options.Decorator:

@@ -174,6 +174,12 @@ def say(text: str) -> None:
         click.echo(text)
 
 
+def note(text: str) -> None:
+    """What is no result and no error, on standard error."""
+    if is_root():
+        click.echo(f"note: {text}", err=True)
+
+
 def as_json(record: dict[str, Any]) -> str:
     """`record` as JSON proper, which has no inf and no NaN: they become strings."""
     return json.dumps(_plain(record), indent=2, allow_nan=False)

@@ -33,7 +33,7 @@ def connected_components(A: sg.Matrix, **parameters: Any) -> Any:
     return sg.connected_components(A, **parameters)
 
 
-@algorithm(number, "triangles")
+@algorithm(number, "triangles", undirected="edges")
 def triangle_count(A: sg.Matrix) -> Any:
     """How many triangles there are.
 
@@ -47,7 +47,7 @@ def triangle_count(A: sg.Matrix) -> Any:
     return sg.triangle_count(A)
 
 
-@algorithm(scores, "coefficient")
+@algorithm(scores, "coefficient", undirected="edges")
 def clustering(A: sg.Matrix) -> Any:
     """Clustering: which share of neighbours are joined.
 
@@ -59,7 +59,7 @@ def clustering(A: sg.Matrix) -> Any:
     return sg.clustering(A)
 
 
-@algorithm(scores, "core")
+@algorithm(scores, "core", undirected="edges")
 def core_number(A: sg.Matrix) -> Any:
     """Core numbers: in which k-cores a vertex is.
 
@@ -71,7 +71,7 @@ def core_number(A: sg.Matrix) -> Any:
     return sg.core_number(A)
 
 
-@algorithm(members, "member")
+@algorithm(members, "member", undirected="edges")
 @options.seed
 def maximal_independent_set(A: sg.Matrix, **parameters: Any) -> Any:
     """A maximal set of vertices, no two neighbours.
@@ -84,7 +84,7 @@ def maximal_independent_set(A: sg.Matrix, **parameters: Any) -> Any:
     return sg.maximal_independent_set(A, **parameters)
 
 
-@algorithm(groups, "color")
+@algorithm(groups, "color", undirected="edges")
 @options.seed
 def greedy_color(A: sg.Matrix, **parameters: Any) -> Any:
     """Colours, another one for each neighbour.
@@ -97,19 +97,19 @@ def greedy_color(A: sg.Matrix, **parameters: Any) -> Any:
     return sg.greedy_color(A, **parameters)
 
 
-@algorithm(edges, "weight")
+@algorithm(edges, "weight", undirected="weights")
 def minimum_spanning_tree(A: sg.Matrix) -> Any:
     """The edges of least weight that connect a graph.
 
     \b
     Example:
       printf '0 1 4\\n0 2 9\\n1 2 3\\n2 3 1\\n' > roads.wel
-      spgraph minimum-spanning-tree roads.wel --top 3 -o tree.mtx
+      spgraph minimum-spanning-tree roads.wel --symmetric --top 3 -o tree.mtx
     """
     return sg.minimum_spanning_tree(A)
 
 
-@algorithm(groups, "label")
+@algorithm(groups, "label", undirected="edges")
 @options.rounds(100)
 @options.seed
 def label_propagation(A: sg.Matrix, **parameters: Any) -> Any:
