@@ -74,6 +74,37 @@ def test_kernels_see_no_read_only_array(launched: list[str]) -> None:
     assert sg.reduce(A) == 28 and not launched
 
 
+@pytest.mark.parametrize("blocks", [0, 2])
+def test_functions_of_values_write_nothing(blocks: int, launched: list[str]) -> None:
+    def spread(container: Any) -> Any:
+        return container.to(place) if blocks else container
+
+    A = Matrix.from_dense(DENSE)
+    place = A.distribute(blocks).device if blocks else None
+    A, v, w = (
+        spread(A),
+        spread(Vector.from_dense([1.0, 2, 3, 4])),
+        spread(Vector.filled(5.0, size=4)),
+    )
+
+    def write(x: np.ndarray, *others: np.ndarray) -> np.ndarray:
+        x[:] = 7
+        return x
+
+    for call in (v.with_values, v.total, A.where):
+        with pytest.raises(ValueError, match="read-only"):
+            call(write)
+    # what a function gives back is never what it was given
+    results = v.with_values(lambda x: x), v.with_values(lambda x, y: y, w)
+    results += (v.with_values(lambda x: np.broadcast_to(5.0, x.shape)),)
+    for made in results:
+        sg.assign(made, 9.0, [0])
+        sg.apply(made, semirings.unary.ainv)
+        assert made.to_numpy()[0] == 9
+    assert v.to_numpy().tolist() == [1, 2, 3, 4] and w.to_numpy().tolist() == [5] * 4
+    assert not launched
+
+
 def test_read_only_buffers_of_a_pickle(launched: list[str]) -> None:
     """As joblib hands them to other processes: mapped files and shared memory."""
     A, v = Matrix.from_dense(DENSE), Vector.from_dense(np.ones(4))

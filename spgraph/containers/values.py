@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, array_module, index_dtype, move, on_device
+from spgraph.containers.arrays import (
+    Array,
+    array_module,
+    index_dtype,
+    is_cuda,
+    move,
+    on_device,
+    read_only,
+)
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -55,13 +63,17 @@ class VectorValues:
         check_others(self, others)
         self._fetch_nvals()  # the arrays of an operation that may have failed
         with on_device(self.device):
-            values = function(self._values, *(other._values for other in others))
+            given = [self._values, *(other._values for other in others)]
+            values = function(*map(read_only, given))
             if getattr(values, "shape", None) != self._values.shape:
                 raise DomainMismatch(
                     f"with_values: function: expected an array of {self._values.size} values, one "
                     f"for each that it was given, got {getattr(values, 'shape', type(values))}"
                 )
-            shared = array_module(values).may_share_memory(values, self._values)
+            if is_cuda(values):
+                shared = any(array_module(values).may_share_memory(values, a) for a in given)
+            else:  # what it was given, or a part of that, is marked
+                shared = not values.flags.writeable
             values = values.astype(value_dtype(values.dtype), copy=shared)
         parts = {
             k: None if a is None else a.copy()
@@ -80,7 +92,7 @@ class VectorValues:
         if self.storage != "full":
             raise DomainMismatch(f"total: expected a full Vector, got a {self.storage} one")
         with on_device(self.device):
-            return (self._values if function is None else function(self._values)).sum()
+            return (self._values if function is None else function(read_only(self._values))).sum()
 
     def extent(self: Any) -> tuple[Any, Any]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
@@ -174,7 +186,7 @@ class MatrixValues:
             rows = self.row_indices() if vectors else None
             of_rows = (v._values[rows] for v in vectors)
             of_columns = (v._values[self._indices] for v in vectors)
-            return self.filtered(function(self._values, *of_rows, *of_columns))
+            return self.filtered(function(read_only(self._values), *of_rows, *of_columns))
 
     def filtered(self: Any, kept: Array) -> Matrix:
         """The entries whose flag is set, of one flag an entry (or one for all)."""

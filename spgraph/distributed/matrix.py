@@ -172,7 +172,7 @@ class DistributedMatrix(Matrix):
             rows = block.row_indices()
             of_rows = (v.blocks[k].to_bitmap()._values[rows] for v in vectors)
             of_columns = (v[k].to_bitmap()._values[block._indices] for v in whole)
-            kept = function(block._values, *of_rows, *of_columns)
+            kept = function(block.values, *of_rows, *of_columns)
             return block.filtered(kept)
 
         blocks = self._placement.map(own, self.blocks)
