@@ -120,8 +120,10 @@ CALLED bool tell(i64 round, Entry* list = nullptr) {
         atomicAdd(&c->count[threadIdx.x], sums[threadIdx.x]);
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) is_last = atomicAdd(&c->arrived, 1u) == gridDim.x - 1;
-    if (threadIdx.x == 0 && is_last) {
+    // a variable of its own: others would read is_last for nothing while thread 0 writes it
+    const bool last = threadIdx.x == 0 && atomicAdd(&c->arrived, 1u) == gridDim.x - 1;
+    if (threadIdx.x == 0) is_last = last;
+    if (last) {
         __threadfence();
         const u64 packed = load_relaxed(&c->packed);
         for (int k = 0; k < COUNTS; k++) {

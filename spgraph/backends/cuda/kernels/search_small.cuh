@@ -173,11 +173,11 @@ CALLED void small_levels(const I* sources, const Z* source_values, i64 nf, i64 d
         small_level(frontier[side], frontier[side ^ 1], count[turn], count[next], (L)(depth + 1));
         if (threadIdx.x < 3) (&count[after].vertices)[threadIdx.x] = 0;
         __syncthreads();
-        // of this level's count only thread 0 reads more: warp 0 clears it in the next level, while
-        // slower warps may still be here
+        // Of this level's count only thread 0 reads more: warp 0 clears it in the next level, while
+        // slower warps may still be here. Volatile: else all threads read it, for nothing.
         if (threadIdx.x == 0) {
             if (TRACE) record(depth, PUSH, count[turn].vertices, count[turn].edges);
-            open_edges -= count[turn].edges; // exact: the level fitted
+            open_edges -= *(const volatile u32*)&count[turn].edges; // exact: the level fitted
             store_relaxed(&s.control->barrier.heartbeat, (u64)depth);
         }
         left -= count[next].vertices;
