@@ -710,12 +710,15 @@ FORMS = {
 }
 
 
+# ... and blocks that meet for nothing
+FREE = {"SUM_STEP": 0, "MEETING": 0, "MEETING_LISTS": 0}
+
+
 @shim
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_of_a_level(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = importlib.import_module("spgraph.backends.cuda.dependencies_plan")
-    free = {"SUM_STEP": 0, "MEETING": 0, "MEETING_LISTS": 0}
-    for name, value in (free | FORMS[form]).items():
+    for name, value in (FREE | FORMS[form]).items():
         monkeypatch.setattr(plan, name, value)
     for graph in ("star both", "sparse directed", "rmat 8"):
         check_blocks(graph, (0.2, 0.5), graph != "rmat 8")
@@ -730,7 +733,7 @@ def test_forms_on_gpus(form: str, exchange: str, monkeypatch: pytest.MonkeyPatch
     plan = importlib.import_module("spgraph.backends.cuda.dependencies_plan")
     monkeypatch.setattr(host, "LARGE", 0)
     monkeypatch.setattr(host, "apart_pays", lambda *arguments: False)
-    for name, value in FORMS[form].items():
+    for name, value in (FREE | FORMS[form]).items():
         monkeypatch.setattr(plan, name, value)
     blocks, devices = (3, ["cuda:0"] * 3) if exchange == "auto" else (2, "cuda")
     if blocks == 2 and exchange and import_cupy().cuda.runtime.getDeviceCount() < 2:

@@ -204,3 +204,32 @@ def test_occupancy() -> None:
     kernel = jit.kernel("push", "push", offline.preambles()["push"])
     assert jit.occupancy(kernel) % jit.multiprocessors(0) == 0
     assert jit.occupancy(kernel) >= 2 * jit.multiprocessors(0)
+
+
+@pytest.mark.parametrize("ring", ["plus_times", "min_plus", "any_pair"])
+def test_rows_wider_than_a_table(ring: str) -> None:
+    """Rows with more sums than fit into shared memory beside short ones, masked or not."""
+    chance, typed = np.random.default_rng(7), getattr(semirings, ring)
+    left = scipy.sparse.random_array((40, 600), density=0.02, rng=chance, format="lil")
+    left[[3, 17]] = chance.integers(1, 5, (2, 600))
+    right = scipy.sparse.random_array((600, 60_000), density=0.002, rng=chance, format="csr")
+    right.data = chance.integers(1, 5, right.nnz)
+    A = Matrix.from_scipy(left.tocsr().astype(np.int64))
+    B = Matrix.from_scipy(right.astype(np.int64))
+    M = Matrix.from_scipy(scipy.sparse.random_array((40, 60_000), density=0.3, rng=chance).tocsr())
+    assert np.diff((left.tocsr() @ right).indptr)[3] > 30_000
+    for mask in (None, M.S, ~M.S):
+        there = None if mask is None else Mask(M.to("cuda"), True, mask.complement)
+        ours = operations.mxm(A.to("cuda"), B.to("cuda"), typed, mask=there)
+        assert ours.to("cpu").isequal(operations.mxm(A, B, typed, mask=mask), check_dtype=True)
+
+
+def test_long_rows_times_a_matrix_that_is_full() -> None:
+    chance = np.random.default_rng(8)
+    left = scipy.sparse.random_array((50, 5000), density=0.01, rng=chance, format="lil")
+    left[[0, 49]] = chance.integers(1, 5, (2, 5000))
+    A = Matrix.from_scipy(left.tocsr())
+    for width in (1, 3, 70):
+        X = chance.integers(-3, 4, (5000, width)).astype(float)
+        ours = operations.mxm(A.to("cuda"), Matrix.from_dense(X, missing=None).to("cuda"))
+        np.testing.assert_allclose(ours.to("cpu").to_scipy().toarray(), left @ X, rtol=1e-9)

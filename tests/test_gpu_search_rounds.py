@@ -78,3 +78,17 @@ def test_union_by_two_exchanges(devices: list[str], monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(rounds, "FEW", 16)
     A = sg.generators.kronecker(12, 16, seed=1)
     check(A, spread(A, devices, "edges"), [int(np.diff(A.indptr).argmax())], ("push",))
+
+
+def test_a_push_after_pulls(devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frontier becomes a queue again: a dense part, and a path that leaves it."""
+    monkeypatch.setattr(rounds, "FEW", 16)
+    kron, path = sg.generators.kronecker(12, 32, seed=1), 60
+    rows, columns, _ = kron.to_coo()
+    hub, n = int(np.diff(kron.indptr).argmax()), kron.nrows
+    far = int(columns[kron.indptr[hub]])
+    ends = np.concatenate([[far], np.arange(n, n + path)])
+    rows = np.concatenate([rows, ends[:-1], ends[1:]])
+    columns = np.concatenate([columns, ends[1:], ends[:-1]])
+    A = sg.Matrix.from_coo(rows, columns, nrows=n + path, ncols=n + path)
+    check(A, spread(A, devices, "edges"), [hub], ("auto",))
