@@ -288,9 +288,12 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         if view is not None:  # it stays the transpose of what was here
             arrays = self._indptr, self._indices, self._values
             view._follow(Matrix(self.nrows, self.ncols, *arrays, iso=self.iso))
-        arrays = other._indptr, other._indices, other._values
-        self.__init__(other.nrows, other.ncols, *arrays, iso=other.iso)  # type: ignore[misc]
-        self.symmetric = other.symmetric
+        # nothing is called between the first and the last, so that no signal handler comes between
+        (self.nrows, self.ncols, self._indptr, self._indices, self._values, self.iso) = (
+            other.nrows, other.ncols, other._indptr, other._indices, other._values, other.iso
+        )  # fmt: skip
+        self.symmetric, self.transient = other.symmetric, False
+        self._source, self._view, self._derived = None, None, {}
 
     # --- comparison -------------------------------------------------------------------------------
 
