@@ -115,10 +115,9 @@ def three_workers() -> Iterator[None]:
     """Workers for launches of three threads, which wait for each other, on any machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "processors", lambda: 3)
-        pool._workers.cache_clear()
+        pool.close()
         yield
-        pool._workers()[1].shutdown()
-        pool._workers.cache_clear()
+        pool.close()
 
 
 # --- matrices as dictionaries ---------------------------------------------------------------------

@@ -74,7 +74,7 @@ def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.Monkey
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(pool, "processors", lambda: 3)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
-    pool._workers.cache_clear()
+    pool.close()
     module.program.cache_clear()
     try:
         for name in GRAPHS:
@@ -82,7 +82,7 @@ def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.Monkey
         for delta in (0.1, 30.0) if case == "distance" else ():
             check_closure("many sources", CASES[case], "cpu", delta=delta)
     finally:
-        pool._workers.cache_clear()
+        pool.close()
         module.program.cache_clear()
 
 
@@ -328,7 +328,7 @@ def test_parents_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     from spgraph.backends.cpu import pool
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
-    pool._workers.cache_clear()
+    pool.close()
     try:
         for name in ("skewed both", "complete", "two components"):
             made = graph(name, CASES["distance, zeros"])
@@ -344,7 +344,7 @@ def test_parents_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
                 found += [parents(A, one.value, one.semiring)]
             assert found[0].nvals > 0 and all(f.isequal(found[0]) for f in found)
     finally:
-        pool._workers.cache_clear()
+        pool.close()
 
 
 def test_parents_of_values_without_order(device: str) -> None:

@@ -125,13 +125,13 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
-    pool._workers.cache_clear()
+    pool.close()
     try:
         for graph in (*GRAPHS, *MORE):
             for both in (False, True):
                 check(matrix(graph, both=both, shuffle=4))
     finally:
-        pool._workers.cache_clear()
+        pool.close()
 
 
 @pytest.mark.parametrize("columns", [np.int32, np.int64])

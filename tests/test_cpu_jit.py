@@ -20,13 +20,13 @@ from spgraph.containers import Matrix, Vector
 def test_an_edited_kernel_is_compiled_anew(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "@kernel\ndef fill(thread, threads, z):\n    z[0] = NUMBER\n"
+    text = "@kernel\ndef fill(thread, threads, sync, z):\n    z[0] = NUMBER\n"
     monkeypatch.setattr(jit, "KERNELS", tmp_path)
     z = np.zeros(1)
     for number in (1, 2):
         (tmp_path / "given.py").write_text(text.replace("NUMBER", f"{number} + OFFSET"))
         made = jit.module.__wrapped__("given", "OFFSET = 10")
-        made.fill(0, 1, z)
+        made.fill(0, 1, 0, z)
         assert z[0] == number + 10
 
 
@@ -34,7 +34,7 @@ def test_what_nobody_holds_is_released_and_compiled_or_loaded_again(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "@inner\ndef two():\n    return 2.0\n\n\n"
-    text += "@kernel\ndef fill(thread, threads, z):\n    z[0] = two() + BASE\n"
+    text += "@kernel\ndef fill(thread, threads, sync, z):\n    z[0] = two() + BASE\n"
     monkeypatch.setattr(jit, "KERNELS", tmp_path)
     (tmp_path / "given.py").write_text(text)
     before = {name for name in sys.modules if name.startswith("spgraph_kernel_given")}
@@ -42,7 +42,7 @@ def test_what_nobody_holds_is_released_and_compiled_or_loaded_again(
         for base in range(3):
             made = jit.module.__wrapped__("given", f"BASE = {base}")
             z = np.zeros(1)
-            made.fill(0, 1, z)
+            made.fill(0, 1, 0, z)
             assert z[0] == base + 2
             held = [weakref.ref(made.fill), weakref.ref(made.two)]
             del made

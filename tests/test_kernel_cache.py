@@ -89,7 +89,9 @@ def made(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pa
     """The file of the kernel that `answer` calls, compiled and kept."""
     texts, folder = tmp_path / "texts", tmp_path / "cache"
     texts.mkdir()
-    (texts / "given.py").write_text("@kernel\ndef fill(thread, threads, z):\n    z[0] = 7.0\n")
+    (texts / "given.py").write_text(
+        "@kernel\ndef fill(thread, threads, sync, z):\n    z[0] = 7.0\n"
+    )
     monkeypatch.setattr(jit, "KERNELS", texts)
     monkeypatch.setenv("SPGRAPH_CACHE_DIR", str(folder))
     for kept in (cache.folder, cache_folder.warn):
@@ -107,7 +109,7 @@ def answer() -> tuple[int, int, list[str]]:
         warnings.simplefilter("always")
         module = jit.module.__wrapped__("given", "")
         z = np.zeros(1)
-        module.fill(0, 1, z)
+        module.fill(0, 1, 0, z)
     assert z[0] == 7
     loaded, compiled = (
         sum(counts.values()) for counts in (module.fill.stats[1], module.fill.stats[2])
@@ -411,11 +413,11 @@ def test_a_kernel_that_does_not_compile_gives_its_claim_back(
     made: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (jit.KERNELS / "given.py").write_text(
-        "@kernel\ndef fill(thread, threads, z):\n    z[0] = UNKNOWN\n"
+        "@kernel\ndef fill(thread, threads, sync, z):\n    z[0] = UNKNOWN\n"
     )
     monkeypatch.setattr(cache_folder, "PATIENCE", float("inf"))
     for _ in range(2):
         module = jit.module.__wrapped__("given", "")
         with pytest.raises(Exception, match="UNKNOWN"):
-            module.fill(0, 1, np.zeros(1))
+            module.fill(0, 1, 0, np.zeros(1))
     assert [path.suffix for path in made.parent.iterdir()] == [".kernel"]

@@ -41,14 +41,14 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
-    pool._workers.cache_clear()
+    pool.close()
     try:
         for graph in GRAPHS:
             for ring in (any_pair, min_secondi, plus_first):
                 for direction in DIRECTIONS:
                     check_against_dense(graph, ring, direction, "cpu")
     finally:
-        pool._workers.cache_clear()
+        pool.close()
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])

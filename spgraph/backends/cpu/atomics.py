@@ -1,16 +1,14 @@
-"""What a CPU kernel needs beyond plain Numba: atomic operations on array elements, and a barrier
-between its threads.
+"""What a CPU kernel needs beyond plain Numba: atomic operations on array elements, and a clock.
 
 Numba has no CPU atomics; these are a few LLVM instructions each. All orderings are sequentially
-consistent except the spinning load, which acquires.
+consistent except the load, which acquires, and the store, which releases.
 """
 
 import sys
 import time
 from typing import Any
 
-import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -115,49 +113,23 @@ def nanoseconds(typing_context):  # type: ignore[no-untyped-def]
     """A monotonic clock."""
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        ir = cgutils.ir
-        integer = ir.IntType(64)
-        if sys.platform == "win32":  # milliseconds; what Windows offers in one call
-            function = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(integer, []), "GetTickCount64"
-            )
-            return builder.mul(builder.call(function, []), integer(1_000_000))
-        pair = cgutils.alloca_once(builder, ir.ArrayType(integer, 2))
-        kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32), pair.type])
-        function = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
-        builder.call(function, [ir.IntType(32)(time.CLOCK_MONOTONIC), pair])
-        seconds, rest = (builder.extract_value(builder.load(pair), k) for k in (0, 1))
-        return builder.add(builder.mul(seconds, integer(1_000_000_000)), rest)
+        return nanoseconds_now(builder)
 
     return types.int64(), codegen
 
 
-# symbol of the system that gives the processor to another thread
-_yield_processor = types.ExternalFunction(
-    "SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32()
-)
-
-SYNC_WORDS = 16
-
-
-# not cached by itself: kernels hold it compiled, and the package's folder may be read-only
-@njit(nogil=True, _nrt=False)
-def barrier(sync: np.ndarray, threads: int) -> None:
-    """Return when all `threads` have called; what each wrote before is visible to all after.
-
-    `sync` is an int64 array of SYNC_WORDS zeros shared by the threads of one launch: word 0 counts
-    arrivals, word 8 (another cache line) the rounds. Waiting threads spin, then yield, so that more
-    threads than cores still progress.
-    """
-    if threads == 1:
-        return
-    round_ = atomic_load(sync, 8)
-    if atomic_add(sync, 0, 1) == threads - 1:
-        atomic_store(sync, 0, 0)
-        atomic_store(sync, 8, round_ + 1)
-        return
-    spins = 0
-    while atomic_load(sync, 8) == round_:
-        spins += 1
-        if spins > 1000:
-            _yield_processor()
+def nanoseconds_now(builder: Any) -> Any:
+    """What `nanoseconds` gives, as LLVM's value."""
+    ir = cgutils.ir
+    integer = ir.IntType(64)
+    if sys.platform == "win32":  # milliseconds; what Windows offers in one call
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(integer, []), "GetTickCount64"
+        )
+        return builder.mul(builder.call(function, []), integer(1_000_000))
+    pair = cgutils.alloca_once(builder, ir.ArrayType(integer, 2))
+    kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32), pair.type])
+    function = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
+    builder.call(function, [ir.IntType(32)(time.CLOCK_MONOTONIC), pair])
+    seconds, rest = (builder.extract_value(builder.load(pair), k) for k in (0, 1))
+    return builder.add(builder.mul(seconds, integer(1_000_000_000)), rest)

@@ -29,7 +29,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     """A function that Python launches without the interpreter's lock, kept on disk once compiled.
 
     Numba makes ways into each function from Python and from C, which takes up to half of the time
-    to compile; a kernel is called from Python only.
+    to compile; a kernel is called from Python only. Kernels make no arrays and count no references
+    to them (_nrt): one that is interrupted would lose some.
     """
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
     made = numba.njit(**options)(function)

@@ -63,7 +63,7 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     arrays = (A._indptr, A._indices, A._values, value, queued, marks, seen, heads, fills, links)
     scale = sign / delta if delta else 0.0
     more = (entries, free, work, sizes, heavies, np.zeros(1), scale, state)
-    pool.launch(kernel, threads, pool.new_sync(), *arrays, *more)
+    pool.launch(kernel, threads, *arrays, *more)
     if state[DONE] == RESTLESS:
         seen |= queued[:n]
     bits = pack_bits(seen.view(bool))

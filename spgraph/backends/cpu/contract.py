@@ -19,5 +19,5 @@ def contract(A: Matrix, undirected: bool) -> Vector:
     threads = pool.threads_for(A.nrows + A.nvals)
     kernel = jit.module("contract", "").contract
     ticket = np.zeros(1, np.int64)
-    pool.launch(kernel, threads, pool.new_sync(), A._indptr, A._indices, label, ticket, undirected)
+    pool.launch(kernel, threads, A._indptr, A._indices, label, ticket, undirected)
     return Vector(A.nrows, label)

@@ -65,7 +65,7 @@ def _apart(
     pool.launch(
         jit.module("dependencies_apart", program(True, extended)).apart,
         threads,
-        *(pool.new_sync(), *_edges(A, T), T is A, sources),
+        *(*_edges(A, T), T is A, sources),
         *(np.empty((threads, n), kind), np.empty((threads, n), kind)),
         np.empty((threads, n + 2, 3), np.int64),
         *_numbers((threads, 2, n), extended),
@@ -97,7 +97,7 @@ def _shared(
             pool.launch(
                 jit.module("dependencies", program(True, extended)).dependencies,
                 threads,
-                *(pool.new_sync(), *_edges(A, T), depth, count, level is not None),
+                *(*_edges(A, T), depth, count, level is not None),
                 *(np.zeros((threads, count, 3), np.int64), np.empty(n, depth.dtype)),
                 *(np.empty((count + 1, 3), np.int64), np.zeros(2 * count, np.int64)),
                 *_numbers((2, n), extended),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import hashlib
@@ -17,7 +18,7 @@ import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from spgraph.backends.cpu import atomics, prefetching
+from spgraph.backends.cpu import atomics, prefetching, teams
 
 KERNELS = pathlib.Path(__file__).parent / "kernels"
 
@@ -27,18 +28,19 @@ import math
 import numba
 import numpy as np
 from spgraph.backends.cpu.atomics import (
-    atomic_add, atomic_load, atomic_or, atomic_store, barrier, compare_exchange, lowest_bit,
-    nanoseconds,
+    atomic_add, atomic_load, atomic_or, atomic_store, compare_exchange, lowest_bit, nanoseconds,
 )
 from spgraph.backends.cpu.cache import kernel
+from spgraph.backends.cpu.teams import barrier, on_all_threads, poll
 
 # Scalar functions and parts of kernels are called by kernels only, and need no ways in from others.
-# Without reference counts: an array taken out of a tuple or of an array would have one, which all
-# threads change. Who launches a kernel holds its arrays, and nothing is allocated inside.
 njit = functools.partial(
-    numba.njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
+    numba.njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=True
 )
-inner = njit
+# Without reference counts: an array taken out of a tuple or of an array would have one, which all
+# threads change, and which a kernel that is interrupted would leave as it is. Who launches a kernel
+# holds its arrays, and nothing is allocated inside.
+inner = functools.partial(njit, _nrt=False)
 """
 
 
@@ -49,7 +51,7 @@ def module(stem: str, preamble: str) -> ModuleType:
 
     The module that they stand in is named by the hash of everything that shapes its machine code.
     """
-    text = _HEADER + preamble + "\n" + text_of(stem)
+    text = _HEADER + preamble + "\n" + shared(text_of(stem))
     identity = hashlib.sha256("\0".join((text, _surroundings())).encode()).hexdigest()
     name = f"spgraph_kernel_{stem}_{identity[:24]}"
     lock, kept = _made()
@@ -90,9 +92,8 @@ def _make(name: str, text: str) -> ModuleType:
 @functools.cache
 def _surroundings() -> str:
     """What else the machine code depends on: the versions, and the functions that texts call."""
-    callees = [
-        pathlib.Path(str(part.__file__)).read_text("utf-8") for part in (atomics, prefetching)
-    ]
+    parts = (atomics, prefetching, teams)
+    callees = [pathlib.Path(str(part.__file__)).read_text("utf-8") for part in parts]
     return "\0".join((*callees, numba.__version__, np.__version__, sys.version))
 
 
@@ -110,6 +111,20 @@ def _forget(made: ModuleType) -> None:
                 with contextlib.suppress(KeyError):
                     value.targetctx.remove_user_function(compiled.entry_point)
     vars(made).clear()
+
+
+def shared(text: str) -> str:
+    """The text whose kernels hand themselves to the threads of a launch where `thread` is -1."""
+    lines = text.splitlines(keepends=True)
+    first = "    if thread < 0:\n        on_all_threads(threads, sync)\n        return\n"
+    for function in reversed(ast.parse(text).body):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        marks = [ast.unparse(mark) for mark in function.decorator_list]
+        names = [each.arg for each in function.args.args[:3]]
+        if marks == ["kernel"] and names == ["thread", "threads", "sync"]:
+            lines.insert(function.body[0].lineno - 1, first)
+    return "".join(lines)
 
 
 def text_of(stem: str) -> str:

@@ -62,7 +62,6 @@ def transpose(A: Matrix) -> Matrix:
         indptr,
         indices,
         values,
-        pool.new_sync(),
     )
     values = A._values.copy() if A.iso else values
     return Matrix(A.ncols, A.nrows, indptr, indices, values, iso=A.iso, symmetric=A.symmetric)

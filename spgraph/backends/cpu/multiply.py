@@ -138,7 +138,8 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
         threads = pool.threads_for(A.nvals * width)
         x = np.repeat(X._values, width) if X.iso else X._values
         work = np.append(A._indptr[rows], A._indptr[-1])
-        splits = _splits(work, 1 if threads == 1 else 16 * threads)
+        chunks = max(1 if threads == 1 else 16 * threads, A.nvals * min(BLOCK, width) // pool.PIECE)
+        splits = _splits(work, chunks)
         pool.launch(
             kernel,
             threads,

@@ -52,7 +52,7 @@ def power(
     pool.launch(
         kernel,
         pool.threads_for((first.nvals + n) * max_iter),
-        *(pool.new_sync(), np.zeros(1, np.int64), len(matrices), NORMS[norm], *given),
+        *(np.zeros(1, np.int64), len(matrices), NORMS[norm], *given),
         *(value, np.empty(n if norm is not None else 0), *work, np.zeros((2, SUMS, chunks))),
         *(*map(float, constants), *_spread(restart, 0.0)),
         *(-1.0 if tol is None else float(tol), max_iter, report),

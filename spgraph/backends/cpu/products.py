@@ -23,7 +23,8 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     kernel = jit.module("pull", text).pull
     z_bits, z = memory.zeros(words(A.nrows), np.uint32), memory.zeros(A.nrows, semiring.dtype)
     threads = pool.threads_for(A.nvals)
-    chunks = min(16 * threads, z_bits.size) if threads > 1 else 1
+    chunks = max(16 * threads if threads > 1 else 1, A.nvals // pool.PIECE)
+    chunks = min(chunks, max(1, z_bits.size))
     given = (A._indptr, A._indices, A._values, NO_BITS if full else u._bits, u._values)
     ticket = np.zeros(1, np.int64)
     pool.launch(kernel, threads, *given, *mask_words(mask), chunks, ticket, z_bits, z)

@@ -42,8 +42,9 @@ def run(kernel: Callable[..., Any], pointers: tuple[np.ndarray, ...], *arguments
     """Launch kernel(thread, threads, bounds, ticket, *arguments): chunk c is the rows from
     bounds[c] to bounds[c + 1], with its share of the entries that `pointers` count.
     """
-    threads = pool.threads_for(work_of(pointers))
-    chunks = 1 if threads == 1 else CHUNKS * threads
+    work = work_of(pointers)
+    threads = pool.threads_for(work)
+    chunks = max(1 if threads == 1 else CHUNKS * threads, work // pool.PIECE)
     ticket = np.zeros(1, np.int64)
     pool.launch(kernel, threads, shares(chunks, pointers), ticket, *arguments)
 
@@ -103,13 +104,13 @@ def iso_value(A: Matrix, B: Matrix, op: Function) -> np.ndarray:
 def copied(array: np.ndarray, dtype: np.dtype | None = None) -> np.ndarray:
     """A new array of the same elements, copied by all threads."""
     target = memory.empty(array.size, array.dtype if dtype is None else dtype)
-    pool.launch(_copy_part, pool.threads_for(array.size // 4), array, target)
+    pool.call_parts(_copy_part, pool.threads_for(array.size // 4), array, target)
     return target
 
 
-def _copy_part(thread: int, threads: int, source: np.ndarray, target: np.ndarray) -> None:
-    part = slice(source.size * thread // threads, source.size * (thread + 1) // threads)
-    target[part] = source[part]
+def _copy_part(part: int, parts: int, source: np.ndarray, target: np.ndarray) -> None:
+    share = slice(source.size * part // parts, source.size * (part + 1) // parts)
+    target[share] = source[share]
 
 
 def like(A: Matrix, values: np.ndarray, iso: bool, symmetric: bool | None) -> Matrix:

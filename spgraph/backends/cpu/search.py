@@ -89,8 +89,7 @@ def search(
         stages = np.empty((threads, STAGE), A._indices.dtype)
         sources = (start._indices, values, findable)
         limits = (state, way, max_depth, rows)
-        sync = pool.new_sync()
-        pool.launch(kernel, threads, sync, graph, out, *sources, *work, stages, *limits)
+        pool.launch(kernel, threads, graph, out, *sources, *work, stages, *limits)
 
     rows = np.zeros((0, 4), np.int64)
     launch(rows)

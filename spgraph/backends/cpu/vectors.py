@@ -67,7 +67,7 @@ def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
     z = (memory.empty if u._bits is None else memory.zeros)(u._values.size, op.result)
     ufunc = UFUNCS.get(op.python.value) if u._bits is None else None
     if ufunc is not None:
-        pool.launch(_part_of_ufunc, threads, ufunc, u._values, z)
+        pool.call_parts(_part_of_ufunc, threads, ufunc, u._values, z)
     else:
         ids = NO_IDS if u._indices is None else u._indices
         kernel = _function("apply", op, kind).apply
@@ -197,10 +197,10 @@ def _function(stem: str, op: Function, kind: str) -> Any:
     return jit.module(stem, op.define_python("op") + "\n" + call)
 
 
-def _part_of_ufunc(thread: int, threads: int, ufunc: Any, u: np.ndarray, z: np.ndarray) -> None:
-    part = slice(u.size * thread // threads, u.size * (thread + 1) // threads)
+def _part_of_ufunc(part: int, parts: int, ufunc: Any, u: np.ndarray, z: np.ndarray) -> None:
+    share = slice(u.size * part // parts, u.size * (part + 1) // parts)
     with np.errstate(all="ignore"):  # as in a kernel, inf and NaN are results like others
-        ufunc(u[part], out=z[part], dtype=z.dtype, casting="unsafe")
+        ufunc(u[share], out=z[share], dtype=z.dtype, casting="unsafe")
 
 
 def _bits(v: Vector) -> np.ndarray:

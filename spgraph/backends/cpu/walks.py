@@ -137,9 +137,7 @@ def floyd_warshall(distance: np.ndarray, parents: np.ndarray | None) -> None:
     flat = np.empty(0, np.int32) if parents is None else parents.reshape(-1)
     threads = min(pool.threads_for(n * n * n), max(1, n // BLOCK))
     kernel = jit.module("floyd_warshall", "").floyd_warshall
-    pool.launch(
-        kernel, threads, pool.new_sync(), distance.reshape(-1), flat, parents is not None, n, BLOCK
-    )
+    pool.launch(kernel, threads, distance.reshape(-1), flat, parents is not None, n, BLOCK)
 
 
 def _keep(rows: Rows) -> np.uint64:

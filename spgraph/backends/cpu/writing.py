@@ -42,15 +42,18 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     if out._indices is None and few:
         _write_few(kernels, out, t, mask, accum is not None)
         return
-    # by position, a sparse out in new arrays, another in place
+    # by position, a sparse out in new arrays, another in place: the kernel is not interrupted, and
+    # before and after it `out` is whole
+    if out._indices is None:
+        _forget_count(out, True)
     w, t = out.to_bitmap(), t.to_bitmap()
-    z_bits = np.empty(words(out.size), np.uint32)
-    w_bits, t_bits = (NO_BITS if v._bits is None else v._bits for v in (w, t))
+    if w._bits is None:
+        w = Vector(w.size, w._values, bits=_all_bits(w.size))
+    t_bits = NO_BITS if t._bits is None else t._bits
     threads = pool.threads_for(out.size)
-    pool.launch(
-        kernels.write, threads, w_bits, w._values, t_bits, t._values, bits, invert, replace, z_bits
-    )
-    out.become(Vector(out.size, w._values, bits=z_bits))
+    given = (w._bits, w._values, t_bits, t._values, bits, invert, replace)
+    pool.launch(kernels.write, threads, *given)
+    out.become(Vector(out.size, w._values, bits=w._bits))
     # only now: where memory runs out here, out is right already
     out.become(out.conform())
 
@@ -60,15 +63,22 @@ def _write_few(kernels: Any, out: Vector, t: Vector, mask: Mask | None, accumula
     assert t._indices is not None
     # without an accumulator, what the mask allows and t lacks is lost
     cleared = t._indices[:0] if accumulate or mask is None else true_indices(mask)
-    present = NO_BITS if out._bits is None else out._bits
-    if out._bits is None and cleared.size > 0:
-        present = _all_bits(out.size)
     nvals, change = out.nvals, np.zeros(1, np.int64)
     given = (cleared, t._indices, t._values, *mask_words(mask))
+    _forget_count(out, cleared.size > 0)
+    present = NO_BITS if out._bits is None else out._bits
     pool.launch(kernels.write_few, 1, *given, present, out._values, change)
     nvals += int(change[0])
     bits = None if nvals == out.size else present
     out.become(Vector(out.size, out._values, bits=bits, nvals=nvals))
+
+
+def _forget_count(out: Vector, bits: bool) -> None:
+    """The number of entries is to be counted again, from bits, which a full one gets if `bits`."""
+    if out._bits is not None:
+        out._nvals = None
+    elif bits:
+        out.become(Vector(out.size, out._values, bits=_all_bits(out.size)))
 
 
 @lru_cache(maxsize=1024)

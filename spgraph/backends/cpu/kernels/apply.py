@@ -1,22 +1,31 @@
 # z = f of every entry.
 # Preamble: f(value, index, scalar).
 
+# positions between two looks for signals
+PIECE = np.uint64(1 << 16)
+
 
 @kernel
-def apply(thread, threads, ids, bits, u, scalar, z):
+def apply(thread, threads, sync, ids, bits, u, scalar, z):
     if bits.size == 0:
         # loops over all entries of a share, which the compiler can make vector instructions of
         low = np.uint64(u.size * thread // threads)
         high = np.uint64(u.size * (thread + 1) // threads)
         if ids.size:
-            for p in range(low, high):
-                z[p] = f(u[p], np.int64(ids[p]), scalar)
+            for begin in range(low, high, PIECE):
+                poll(sync)
+                for p in range(begin, min(begin + PIECE, high)):
+                    z[p] = f(u[p], np.int64(ids[p]), scalar)
         else:
-            for p in range(low, high):
-                z[p] = f(u[p], np.int64(p), scalar)
+            for begin in range(low, high, PIECE):
+                poll(sync)
+                for p in range(begin, min(begin + PIECE, high)):
+                    z[p] = f(u[p], np.int64(p), scalar)
         return
     every = np.uint32(0xFFFFFFFF)
     for w in range(bits.size * thread // threads, bits.size * (thread + 1) // threads):
+        if w & 2047 == 0:
+            poll(sync)
         first = 32 * w
         last = min(first + 32, u.size)
         if bits[w] == every:

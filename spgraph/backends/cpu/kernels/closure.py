@@ -40,8 +40,8 @@ def bucket_of(z, origin, scale, current):
 
 @inner
 def relax(
-    shared, heavy, thread, threads, count, work, sizes, indptr, indices, values, value, queued,
-    seen, heads, fills, links, entries, free, heavies, origin, scale, current, state
+    shared, heavy, thread, threads, sync, count, work, sizes, indptr, indices, values, value,
+    queued, seen, heads, fills, links, entries, free, heavies, origin, scale, current, state
 ):  # fmt: skip
     """This thread's part of a round: some of its `count` blocks, or a share of the edges of each of
     `count` heavy vertices.
@@ -49,6 +49,7 @@ def relax(
     mine = np.uint64(thread)
     place = np.int64(0)
     while True:
+        poll(sync)
         if heavy or not shared:
             k = place
             place += 1
@@ -307,7 +308,7 @@ def closure(
                 break
         many = min(state[HEAVIES], heavies.size) if heavy else state[BLOCKS]
         relax(
-            *(not alone, heavy, thread, threads, many, work, sizes),
+            *(not alone, heavy, thread, threads, sync, many, work, sizes),
             *(indptr, indices, values, value, queued, seen, heads, fills, links, entries, free),
             *(heavies, origins[0], scale, state[BUCKET], state),
         )
@@ -320,7 +321,7 @@ def closure(
 
 @kernel
 def tight(
-    thread, threads, indptr, indices, values, value, bits, parts, fresh_indptr, fresh_indices,
+    thread, threads, sync, indptr, indices, values, value, bits, parts, fresh_indptr, fresh_indices,
     counts
 ):  # fmt: skip
     """The entries (i, j) of this thread's rows with value[i] * A[i, j] == value[j]: how many lie
@@ -331,6 +332,8 @@ def tight(
     count = np.uint64(0)
     full = bits.size == 0
     for i in range(np.uint64(top), np.uint64(bottom)):
+        if i & np.uint64(1023) == 0:
+            poll(sync)
         if full or bits[i >> np.uint64(5)] >> np.uint32(i & np.uint64(31)) & np.uint32(1) != 0:
             x = value[i]
             for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):

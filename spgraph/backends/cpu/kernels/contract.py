@@ -48,10 +48,12 @@ def start(thread, threads, indptr, indices, label):
 
 
 @inner
-def hook(thread, threads, indptr, indices, label):
+def hook(thread, threads, sync, indptr, indices, label):
     """The second edge of every vertex, and the first where `start` has not followed it."""
     n = label.size
     for v in range(np.uint64(n * thread // threads), np.uint64(n * (thread + 1) // threads)):
+        if v & np.uint64(PIECE - 1) == 0:
+            poll(sync)
         first = np.uint64(indptr[v])
         last = np.uint64(indptr[v + np.uint64(1)])
         for e in range(first, min(last, first + np.uint64(FOLLOWED))):
@@ -61,10 +63,12 @@ def hook(thread, threads, indptr, indices, label):
 
 
 @inner
-def compress(thread, threads, label):
+def compress(thread, threads, sync, label):
     """Every vertex under its root. Whatever a thread writes on a path is the root of all of it."""
     n = label.size
     for v in range(n * thread // threads, n * (thread + 1) // threads):
+        if v & (PIECE - 1) == 0:
+            poll(sync)
         root = np.int64(atomic_load(label, v))
         above = np.int64(atomic_load(label, root))
         if above == root:
@@ -110,11 +114,12 @@ def row_of(indptr, n, item):
 
 
 @inner
-def rest(indptr, indices, label, ticket, giant, undirected):
+def rest(sync, indptr, indices, label, ticket, giant, undirected):
     """The other edges, in pieces that the threads take as they come."""
     n = label.size
     items = n + indices.size
     while True:
+        poll(sync)
         begin = atomic_add(ticket, 0, PIECE)
         if begin >= items:
             break
@@ -141,12 +146,12 @@ def rest(indptr, indices, label, ticket, giant, undirected):
 def contract(thread, threads, sync, indptr, indices, label, ticket, undirected):
     start(thread, threads, indptr, indices, label)
     barrier(sync, threads)
-    hook(thread, threads, indptr, indices, label)
+    hook(thread, threads, sync, indptr, indices, label)
     barrier(sync, threads)
-    compress(thread, threads, label)
+    compress(thread, threads, sync, label)
     barrier(sync, threads)
     giant = elect(indices, label)
     barrier(sync, threads)  # all have elected the same before one hooks on
-    rest(indptr, indices, label, ticket, giant, undirected)
+    rest(sync, indptr, indices, label, ticket, giant, undirected)
     barrier(sync, threads)
-    compress(thread, threads, label)
+    compress(thread, threads, sync, label)

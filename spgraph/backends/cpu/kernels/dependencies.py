@@ -70,8 +70,8 @@ def dependencies(
         who, team = (0, 1) if alone else (thread, threads)
         if thread == 0 or not alone:
             count_paths(
-                *(who, team, indptr, indices, t_indptr, t_indices, level, order, rungs, d, acyclic),
-                *(tickets, paths, exponents),
+                *(who, team, sync, indptr, indices, t_indptr, t_indices, level, order, rungs, d),
+                *(acyclic, tickets, paths, exponents),
             )
         if not alone:
             barrier(sync, threads)

@@ -4,12 +4,14 @@
 
 
 @inner
-def find_by_push(indptr, indices, level, order, first, last, depth, here, there):
+def find_by_push(sync, indptr, indices, level, order, first, last, depth, here, there):
     """The vertices of level `depth` by the edges of order[first:last], and their paths; where they
     end in `order`.
     """
     found = last
     for i in range(first, last):
+        if i & 1023 == 0:
+            poll(sync)
         u = np.uint64(order[i])
         x = here[u] if PATHS else 0.0
         for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
@@ -26,10 +28,12 @@ def find_by_push(indptr, indices, level, order, first, last, depth, here, there)
 
 
 @inner
-def find_by_pull(t_indptr, t_indices, level, order, last, depth):
+def find_by_pull(sync, t_indptr, t_indices, level, order, last, depth):
     """The same by the in-edges of the vertices that have no level, without their paths."""
     found = last
     for v in range(np.uint64(level.size)):
+        if v & np.uint64(4095) == 0:
+            poll(sync)
         if level[v] >= 0:
             continue
         for e in range(np.uint64(t_indptr[v]), np.uint64(t_indptr[v + np.uint64(1)])):
@@ -52,8 +56,8 @@ def count_edges(indptr, order, first, last):
 
 @inner
 def find(
-    indptr, indices, t_indptr, t_indices, symmetric, source, level, order, rungs, paths, exponents,
-    tickets
+    sync, indptr, indices, t_indptr, t_indices, symmetric, source, level, order, rungs, paths,
+    exponents, tickets
 ):  # fmt: skip
     """All levels from a source by one thread, and the paths to them; how many levels there are."""
     n, m = level.size, indices.size
@@ -75,18 +79,18 @@ def find(
         rungs[depth + 1, IN] = rungs[depth, IN] + in_edges
         if PATHS and depth > 0 and (pulled or EXTENDED):
             count_paths(
-                *(0, 1, indptr, indices, t_indptr, t_indices, level, order, rungs, depth, False),
-                *(tickets, paths, exponents),
+                *(0, 1, sync, indptr, indices, t_indptr, t_indices, level, order, rungs, depth),
+                *(False, tickets, paths, exponents),
             )
         depth += 1
         # out-edges of open vertices are their in-edges only in a symmetric graph
         open_edges = m - rungs[depth, OUT] if symmetric else m
         pulled = pull_pays(float(out_edges), float(n - last), float(open_edges), float(m))
         if pulled:
-            found = find_by_pull(t_indptr, t_indices, level, order, last, depth)
+            found = find_by_pull(sync, t_indptr, t_indices, level, order, last, depth)
         else:
             found = find_by_push(
-                *(indptr, indices, level, order, first, last, depth),
+                *(sync, indptr, indices, level, order, first, last, depth),
                 *(paths[(depth - 1) & 1], paths[depth & 1]),
             )
         first, last = last, found
@@ -107,7 +111,7 @@ def apart(
         k = begin + thread
         if k < sources.size:
             levels = find(
-                *(indptr, indices, t_indptr, t_indices, symmetric, sources[k]),
+                *(sync, indptr, indices, t_indptr, t_indices, symmetric, sources[k]),
                 *(level, order, rungs, paths, exponents, tickets),
             )
             for v in range(n):
@@ -134,15 +138,16 @@ def apart(
 
 @kernel
 def levels(
-    thread, threads, indptr, indices, t_indptr, t_indices, symmetric, sources, ticket, all_order,
-    all_rungs, found, none
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, symmetric, sources, ticket,
+    all_order, all_rungs, found, none
 ):  # fmt: skip
     order, rungs = all_order[thread], all_rungs[thread]
     while True:
+        poll(sync)
         k = atomic_add(ticket, 0, 1)
         if k >= sources.size:
             break
         find(
-            *(indptr, indices, t_indptr, t_indices, symmetric, sources[k]),
+            *(sync, indptr, indices, t_indptr, t_indices, symmetric, sources[k]),
             *(found[k], order, rungs, none, none, ticket),
         )

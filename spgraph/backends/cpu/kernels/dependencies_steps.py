@@ -24,6 +24,8 @@
 PUSH_STEP = 2
 # rows that a thread takes at a time
 ROWS = 64
+# ... and one that works alone, between two looks for signals
+MANY_ROWS = 4096
 # more paths are too many for float64: their reciprocals and sums have to have room, too
 MOST = 2.0**1000
 # columns of `rungs`: where a level begins in `order`, the out-edges and in-edges of those before
@@ -55,17 +57,18 @@ def normal(x, p):
 
 
 @inner
-def take(threads, tickets, slot, begin, first, last):
+def take(threads, sync, tickets, slot, begin, first, last):
     """(from, to): the next rows of order[first:last] for a thread whose last ended at `begin`."""
+    poll(sync)
     if threads == 1:
-        return begin, last
+        return begin, min(begin + MANY_ROWS, last)
     begin = first + atomic_add(tickets, slot, ROWS)
     return min(begin, last), min(begin + ROWS, last)
 
 
 @inner
 def scatter(
-    thread, threads, indptr, indices, splits, level, order, first, last, depth, x, sums
+    thread, threads, sync, indptr, indices, splits, level, order, first, last, depth, x, sums
 ):  # fmt: skip
     """sums[v] += x[u] over the edges u -> v from order[first:last] to level `depth`. Each thread
     takes those to a range of v, so that the order of additions is always the same.
@@ -77,6 +80,8 @@ def scatter(
             edges = indices.size * (thread + 1) // threads
             high = np.uint64(place(splits, 0, level.size, edges))
     for i in range(first, last):
+        if i & 1023 == 0:
+            poll(sync)
         u = np.uint64(order[i])
         begin, end = np.int64(indptr[u]), np.int64(indptr[u + np.uint64(1)])
         if low > np.uint64(0):
@@ -104,10 +109,10 @@ def place(ascending, low, high, least):
 
 @inner
 def gather_paths(
-    threads, indptr, indices, order, first, last, tickets, slot, x, p, paths, exponents
+    threads, sync, indptr, indices, order, first, last, tickets, slot, x, p, paths, exponents
 ):  # fmt: skip
     """The paths of order[first:last] from x * 2**p at their in-neighbours."""
-    begin, end = take(threads, tickets, slot, first, first, last)
+    begin, end = take(threads, sync, tickets, slot, first, first, last)
     while begin < end:
         for i in range(begin, end):
             v = np.uint64(order[i])
@@ -122,19 +127,19 @@ def gather_paths(
                 paths[v], exponents[v] = normal(s, q)
             else:
                 paths[v] = s
-        begin, end = take(threads, tickets, slot, end, first, last)
+        begin, end = take(threads, sync, tickets, slot, end, first, last)
 
 
 @inner
 def gather_shares(
-    threads, indptr, indices, order, first, last, tickets, slot, x, p, paths, exponents, share,
-    share_exponents, dependency
+    threads, sync, indptr, indices, order, first, last, tickets, slot, x, p, paths, exponents,
+    share, share_exponents, dependency
 ):  # fmt: skip
     """Shares and dependencies of order[first:last] from x * 2**p at their out-neighbours; the most
     paths among them.
     """
     most = 0.0
-    begin, end = take(threads, tickets, slot, first, first, last)
+    begin, end = take(threads, sync, tickets, slot, first, first, last)
     while begin < end:
         for i in range(begin, end):
             u = np.uint64(order[i])
@@ -154,7 +159,7 @@ def gather_shares(
                 most = max(most, paths[u])
                 dependency[u] = paths[u] * s
                 share[u] = s + 1.0 / paths[u]
-        begin, end = take(threads, tickets, slot, end, first, last)
+        begin, end = take(threads, sync, tickets, slot, end, first, last)
     return most
 
 
@@ -183,8 +188,8 @@ def pushes(near_edges, far_edges, acyclic):
 
 @inner
 def count_paths(
-    thread, threads, indptr, indices, t_indptr, t_indices, level, order, rungs, d, acyclic, tickets,
-    paths, exponents
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, level, order, rungs, d, acyclic,
+    tickets, paths, exponents
 ):  # fmt: skip
     """The paths of level d."""
     before, first, last = rungs[d - 1, START], rungs[d, START], rungs[d + 1, START]
@@ -192,12 +197,12 @@ def count_paths(
     out_edges, in_edges = rungs[d, OUT] - rungs[d - 1, OUT], rungs[d + 1, IN] - rungs[d, IN]
     if pushes(out_edges, in_edges, acyclic):
         scatter(
-            *(thread, threads, indptr, indices, t_indptr, level, order, before, first, d),
+            *(thread, threads, sync, indptr, indices, t_indptr, level, order, before, first, d),
             *(paths[here], paths[there]),
         )
     else:
         gather_paths(
-            *(threads, t_indptr, t_indices, order, first, last, tickets, d),
+            *(threads, sync, t_indptr, t_indices, order, first, last, tickets, d),
             *(paths[here], exponents[here], paths[there], exponents[there]),
         )
 
@@ -216,12 +221,12 @@ def carry_shares(
     if d < levels - 1:
         if not pushes(in_edges, out_edges, acyclic):
             return gather_shares(
-                *(threads, indptr, indices, order, first, last, tickets, levels + d),
+                *(threads, sync, indptr, indices, order, first, last, tickets, levels + d),
                 *(share[there], share_exponents[there]),
                 *own,
             )
         scatter(
-            *(thread, threads, t_indptr, t_indices, indptr, level, order, last, behind, d),
+            *(thread, threads, sync, t_indptr, t_indices, indptr, level, order, last, behind, d),
             *(share[there], paths[1 - here]),
         )
         barrier(sync, threads)

@@ -1,12 +1,17 @@
 # Two vectors position by position: their union or their intersection.
 # Preamble: op, only_u(x, beta, i), only_v(y, alpha, i), UNION.
 
+# positions between two looks for signals
+PIECE = np.uint64(1 << 16)
+
 
 @kernel
-def ewise_sparse(thread, threads, u_ids, u, v_ids, v, alpha, beta, z_ids, z, counts):
+def ewise_sparse(thread, threads, sync, u_ids, u, v_ids, v, alpha, beta, z_ids, z, counts):
     # both sparse: merge
     p = q = present = 0
     while p < u_ids.size and q < v_ids.size:
+        if p & 0xFFFF == 0:
+            poll(sync)
         i = np.int64(u_ids[p])
         j = np.int64(v_ids[q])
         if i == j:
@@ -36,16 +41,21 @@ def ewise_sparse(thread, threads, u_ids, u, v_ids, v, alpha, beta, z_ids, z, cou
 
 
 @kernel
-def ewise(thread, threads, u_bits, u, v_bits, v, alpha, beta, z_bits, z):
+def ewise(thread, threads, sync, u_bits, u, v_bits, v, alpha, beta, z_bits, z):
     # by position; no bits mean that every position holds an entry
     if u_bits.size == 0 and v_bits.size == 0:
         low = np.uint64(z.size * thread // threads)
-        for k in range(low, np.uint64(z.size * (thread + 1) // threads)):
-            z[k] = op(u[k], v[k], np.int64(k), 0, np.int64(k), 0)
+        high = np.uint64(z.size * (thread + 1) // threads)
+        for begin in range(low, high, PIECE):
+            poll(sync)
+            for k in range(begin, min(begin + PIECE, high)):
+                z[k] = op(u[k], v[k], np.int64(k), 0, np.int64(k), 0)
         return
     every = np.uint32(0xFFFFFFFF)
     total = (z.size + 31) // 32
     for w in range(total * thread // threads, total * (thread + 1) // threads):
+        if w & 2047 == 0:
+            poll(sync)
         in_u = u_bits[w] if u_bits.size else every
         in_v = v_bits[w] if v_bits.size else every
         both = in_u & in_v

@@ -84,6 +84,7 @@ def floyd_warshall(thread, threads, sync, distance, parents, wants, n, size):
         barrier(sync, threads)
         # the other blocks of row b, then those of column b
         for item in range(thread, 2 * blocks, threads):
+            poll(sync)
             other = item % blocks
             if other != b and item < blocks:
                 tile(distance, parents, wants, b, other, b, n, size)
@@ -91,6 +92,7 @@ def floyd_warshall(thread, threads, sync, distance, parents, wants, n, size):
                 tile(distance, parents, wants, other, b, b, n, size)
         barrier(sync, threads)
         for item in range(thread, blocks * blocks, threads):
+            poll(sync)
             row, column = item // blocks, item % blocks
             if row != b and column != b:
                 if wants:

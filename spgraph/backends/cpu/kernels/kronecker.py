@@ -4,11 +4,12 @@
 
 @kernel
 def kronecker(
-    thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, b_ptr, b_ids, b, b_keep, ncols,
+    thread, threads, sync, bounds, ticket, a_ptr, a_ids, a, a_keep, b_ptr, b_ids, b, b_keep, ncols,
     z_ptr, z_ids, z,
 ):  # fmt: skip
     rows = b_ptr.size - 1
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= bounds.size - 1:
             break

@@ -3,8 +3,9 @@
 
 
 @kernel
-def matrix_apply(thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, scalar, z):
+def matrix_apply(thread, threads, sync, bounds, ticket, a_ptr, a_ids, a, a_keep, scalar, z):
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= bounds.size - 1:
             break

@@ -10,10 +10,11 @@ def alike(m, n):
 
 
 @kernel
-def count_common(thread, threads, bounds, ticket, a_ptr, a_ids, b_ptr, b_ids, sizes):
+def count_common(thread, threads, sync, bounds, ticket, a_ptr, a_ids, b_ptr, b_ids, sizes):
     # sizes[i + 1] = how many columns both rows i hold
     one = np.uint64(1)
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= bounds.size - 1:
             break
@@ -50,11 +51,12 @@ def count_common(thread, threads, bounds, ticket, a_ptr, a_ids, b_ptr, b_ids, si
 
 @kernel
 def ewise_intersection(
-    thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, b_ptr, b_ids, b, b_keep,
+    thread, threads, sync, bounds, ticket, a_ptr, a_ids, a, a_keep, b_ptr, b_ids, b, b_keep,
     z_ptr, z_ids, z,
 ):  # fmt: skip
     one = np.uint64(1)
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= bounds.size - 1:
             break
@@ -80,11 +82,12 @@ def ewise_intersection(
 
 @kernel
 def ewise_union(
-    thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, b_ptr, b_ids, b, b_keep,
+    thread, threads, sync, bounds, ticket, a_ptr, a_ids, a, a_keep, b_ptr, b_ids, b, b_keep,
     alpha, beta, z_ptr, z_ids, z,
 ):  # fmt: skip
     one = np.uint64(1)
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= bounds.size - 1:
             break

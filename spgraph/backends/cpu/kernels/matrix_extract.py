@@ -3,9 +3,10 @@
 
 
 @kernel
-def take_rows(thread, threads, bounds, ticket, a_ptr, rows, z_ptr, source, target):
+def take_rows(thread, threads, sync, bounds, ticket, a_ptr, rows, z_ptr, source, target):
     # row r of target is row rows[r] of source
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= bounds.size - 1:
             break
@@ -17,10 +18,11 @@ def take_rows(thread, threads, bounds, ticket, a_ptr, rows, z_ptr, source, targe
 
 
 @kernel
-def count_columns(thread, threads, bounds, ticket, a_ptr, a_ids, rows, wanted, sizes):
+def count_columns(thread, threads, sync, bounds, ticket, a_ptr, a_ids, rows, wanted, sizes):
     # sizes[r + 1] = how many entries row rows[r] (no rows: r) has in columns whose bit is set
     low = np.uint64(31)
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= bounds.size - 1:
             break
@@ -35,11 +37,12 @@ def count_columns(thread, threads, bounds, ticket, a_ptr, a_ids, rows, wanted, s
 
 @kernel
 def take_columns(
-    thread, threads, bounds, ticket, a_ptr, a_ids, a, rows, target_of, z_ptr, z_ids, z
+    thread, threads, sync, bounds, ticket, a_ptr, a_ids, a, rows, target_of, z_ptr, z_ids, z
 ):
     # ... and those entries, in the columns target_of (-1: none); no values: of the pattern alone.
     # There is no branch on the target, which would be guessed wrong.
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= bounds.size - 1:
             break

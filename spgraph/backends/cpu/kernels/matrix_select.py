@@ -3,9 +3,12 @@
 
 
 @kernel
-def matrix_select(thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, scalar, flags, sizes):
+def matrix_select(
+    thread, threads, sync, bounds, ticket, a_ptr, a_ids, a, a_keep, scalar, flags, sizes
+):
     # flags[p] = whether entry p is selected, sizes[i + 1] = how many of row i are
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= bounds.size - 1:
             break
@@ -19,9 +22,10 @@ def matrix_select(thread, threads, bounds, ticket, a_ptr, a_ids, a, a_keep, scal
 
 
 @kernel
-def compress(thread, threads, bounds, ticket, a_ptr, flags, z_ptr, source, target):
+def compress(thread, threads, sync, bounds, ticket, a_ptr, flags, z_ptr, source, target):
     # the flagged elements of source; no branch on a flag, which would be guessed wrong
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= bounds.size - 1:
             break

@@ -4,11 +4,13 @@
 
 @kernel
 def matrix_allowed(
-    thread, threads, bounds, ticket, a_ptr, a_ids, m_ptr, m_ids, m, m_keep, complement, flags, sizes
-):
+    thread, threads, sync, bounds, ticket, a_ptr, a_ids, m_ptr, m_ids, m, m_keep, complement, flags,
+    sizes
+):  # fmt: skip
     # flags[p] = whether entry p is allowed, sizes[i + 1] = how many of row i are
     one = np.uint64(1)
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= bounds.size - 1:
             break

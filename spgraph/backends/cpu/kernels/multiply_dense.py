@@ -7,12 +7,13 @@ NARROW = np.uint64(4)
 
 @kernel
 def multiply_dense(
-    thread, threads, a_indptr, a_indices, a, a_keep, x, stride, rows, splits, width, block, ticket,
-    z,
+    thread, threads, sync, a_indptr, a_indices, a, a_keep, x, stride, rows, splits, width, block,
+    ticket, z,
 ):  # fmt: skip
     chunks = splits.size - 1
     blocks = (width + block - 1) // block
     while True:
+        poll(sync)
         item = atomic_add(ticket, 0, 1)
         if item >= chunks * blocks:
             break

@@ -30,12 +30,13 @@ def search_cost(length, other):
 
 @kernel
 def multiply_dots(
-    thread, threads, a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr,
+    thread, threads, sync, a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr,
     m_indices, splits, rows, ticket, all_bits, all_values, counts, lengths, columns, z,
 ):  # fmt: skip
     bits = all_bits[thread]
     row = all_values[thread]
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= lengths.size:
             break
@@ -45,6 +46,8 @@ def multiply_dots(
         while e < splits[chunk + 1]:
             while m_indptr[i + 1] <= e:
                 i += 1
+            if i & 15 == 0:
+                poll(sync)
             m_first = np.uint64(e)
             m_last = np.uint64(min(splits[chunk + 1], np.int64(m_indptr[i + 1])))
             e = np.int64(m_last)

@@ -41,14 +41,16 @@ def holds(indices, first, last, j):
 
 
 @kernel
-def one_value(thread, threads, a, b, z):
+def one_value(thread, threads, sync, a, b, z):
     # the sum of any number of equal products, where the monoid is idempotent
     z[0] = add(IDENTITY, multiply(a[0], b[0], 0, 0, 0, 0))
 
 
 @kernel
-def row_flops(thread, threads, splits, a_indptr, a_indices, b_indptr, flops):
+def row_flops(thread, threads, sync, splits, a_indptr, a_indices, b_indptr, flops):
     for i in range(splits[thread], splits[thread + 1]):
+        if i & 0xFFFF == 0:
+            poll(sync)
         sum_ = np.int64(0)
         for p in range(np.uint64(a_indptr[i]), np.uint64(a_indptr[i + 1])):
             k = np.uint64(a_indices[p])
@@ -58,7 +60,7 @@ def row_flops(thread, threads, splits, a_indptr, a_indices, b_indptr, flops):
 
 @kernel
 def multiply_rows(
-    thread, threads, a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr,
+    thread, threads, sync, a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr,
     m_indices, flops, splits, offsets, ticket, all_bits, all_middle, all_top, all_met, all_ranks,
     counts, columns, z,
 ):  # fmt: skip
@@ -68,11 +70,14 @@ def multiply_rows(
     met = all_met[thread]
     ranks = all_ranks[thread]
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk + 1 >= splits.size:
             break
         base = np.uint64(offsets[chunk])
         for i in range(splits[chunk], splits[chunk + 1]):
+            if i & 15 == 0:
+                poll(sync)
             if flops[i] == 0:
                 continue
             first = np.uint64(a_indptr[i])
@@ -194,9 +199,10 @@ def multiply_rows(
 
 
 @kernel
-def join(thread, threads, offsets, lengths, places, ticket, columns, z, to_columns, to_z):
+def join(thread, threads, sync, offsets, lengths, places, ticket, columns, z, to_columns, to_z):
     # what the chunks left with gaps between, side by side
     while True:
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= lengths.size:
             break

@@ -3,10 +3,12 @@
 
 
 @kernel
-def parents(thread, threads, indptr, indices, values, value, bits, parts, parent):
+def parents(thread, threads, sync, indptr, indices, values, value, bits, parts, parent):
     """This thread's rows, from parts[thread] on; -1 in `parent` stands for none."""
     full = bits.size == 0
     for i in range(np.uint64(parts[thread]), np.uint64(parts[thread + 1])):
+        if i & np.uint64(1023) == 0:
+            poll(sync)
         if not full and bits[i >> np.uint64(5)] >> np.uint32(i & np.uint64(31)) & np.uint32(1) == 0:
             continue
         x = value[i]

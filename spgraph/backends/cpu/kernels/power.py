@@ -113,6 +113,7 @@ def power(
             shift += leak * total(sums[1 - (iteration & 1)], LOST, chunks)
         if hops == 2:
             while True:
+                poll(sync)
                 chunk = atomic_add(ticket, 0, 1) - taken
                 if chunk >= first_chunks:
                     break
@@ -124,6 +125,7 @@ def power(
             taken += first_chunks + threads
             barrier(sync, threads)
         while True:
+            poll(sync)
             chunk = atomic_add(ticket, 0, 1) - taken
             if chunk >= chunks:
                 break

@@ -19,12 +19,15 @@ def word_at(indptr, rows, target):
 
 
 @kernel
-def pull(thread, threads, indptr, indices, a, u_bits, u, mask, invert, chunks, ticket, z_bits, z):
+def pull(
+    thread, threads, sync, indptr, indices, a, u_bits, u, mask, invert, chunks, ticket, z_bits, z
+):
     rows = z.size
     steps = np.int64(indptr[rows]) + rows
     while True:
         # chunks of about equal numbers of entries, taken as threads get free: masks and early exits
         # make work uneven
+        poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= chunks:
             break

@@ -25,7 +25,7 @@ def settled(value):
 
 
 @kernel
-def push(thread, threads, indptr, indices, a, ids, u, mask, invert, splits, z_bits, z):
+def push(thread, threads, sync, indptr, indices, a, ids, u, mask, invert, splits, z_bits, z):
     # every thread reads all rows but owns the columns from low to high, a multiple of 32: no atomic
     # operations, and the products of a position are added in the order of u whatever the number of
     # threads
@@ -33,6 +33,8 @@ def push(thread, threads, indptr, indices, a, ids, u, mask, invert, splits, z_bi
     high = splits[thread + 1]
     whole = threads == 1
     for q in range(ids.size):
+        if q & 255 == 0:
+            poll(sync)
         k = np.int64(ids[q])
         x = u[q]
         start = np.int64(indptr[k])
@@ -76,7 +78,9 @@ def slot_of(table, keys, j):
 
 
 @kernel
-def push_few(thread, threads, indptr, indices, a, ids, u, mask, invert, table, keys, z, counts):
+def push_few(
+    thread, threads, sync, indptr, indices, a, ids, u, mask, invert, table, keys, z, counts
+):
     # few edges: a hash table of positions in (keys, z), so that no page of a vector of full length
     # is touched
     present = np.int64(0)
@@ -103,7 +107,7 @@ def push_few(thread, threads, indptr, indices, a, ids, u, mask, invert, table, k
 
 
 @kernel
-def push_few_values(thread, threads, table, keys, z, wanted, values):
+def push_few_values(thread, threads, sync, table, keys, z, wanted, values):
     # sorting the keys alone and looking their values up again beats sorting pairs
     for p in range(wanted.size):
         values[p] = z[table[slot_of(table, keys, np.int64(wanted[p]))]]

@@ -11,11 +11,12 @@ def entry(bits, u, i):
 
 
 @kernel
-def reduce(thread, threads, bits, u, width, partial):
+def reduce(thread, threads, sync, bits, u, width, partial):
     # one partial sum for every `width` positions (a multiple of 32), so that the order of the
     # additions does not depend on the number of threads; eight chains a partial sum hide the
     # latency of the addition
     for c in range(partial.size * thread // threads, partial.size * (thread + 1) // threads):
+        poll(sync)
         first = c * width
         last = min(first + width, u.size)
         s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = IDENTITY

@@ -3,9 +3,11 @@
 
 
 @kernel
-def scatter(thread, threads, ids, values, z_bits, z):
+def scatter(thread, threads, sync, ids, values, z_bits, z):
     # no bits: every position holds an entry
     for k in range(ids.size):
+        if k & 0xFFFF == 0:
+            poll(sync)
         i = np.uint64(ids[k])
         w = i >> np.uint64(5)
         bit = np.uint32(1) << np.uint32(i & np.uint64(31))

@@ -89,13 +89,15 @@ def record(trace, depth, direction, frontier, edges, elapsed):
 
 
 @inner
-def push_level(indptr, indices, values, level, value, seen, depth, queue, count, fresh_queue):
+def push_level(sync, indptr, indices, values, level, value, seen, depth, queue, count, fresh_queue):
     """One level by one thread: (vertices found, their edges). It needs no bitmap of what is fresh:
     `level` tells what this level has found.
     """
     found = 0
     edges = np.int64(0)
     for i in range(count):
+        if i & 1023 == 0:
+            poll(sync)
         u = np.uint64(queue[i])
         for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
             v = np.uint64(indices[e])
@@ -115,7 +117,7 @@ def push_level(indptr, indices, values, level, value, seen, depth, queue, count,
 
 
 @inner
-def push_alone(threads, graph, out, queue, fresh_queue, state, direction, max_depth, trace):
+def push_alone(threads, sync, graph, out, queue, fresh_queue, state, direction, max_depth, trace):
     """Levels of one thread, until one is worth sharing or pulling."""
     count, edges = state[COUNT], state[EDGES]
     depth, left, open_edges = state[DEPTH], state[LEFT], state[OPEN_EDGES]
@@ -124,7 +126,7 @@ def push_alone(threads, graph, out, queue, fresh_queue, state, direction, max_de
     while True:
         depth += 1
         found, found_edges = push_level(
-            *(graph.indptr, graph.indices, graph.values, out.level, out.value, out.seen),
+            *(sync, graph.indptr, graph.indices, graph.values, out.level, out.value, out.seen),
             *(depth, queue, count, fresh_queue),
         )
         if TRACE:
@@ -156,7 +158,7 @@ def hand_on(stage, held, queue, state):
 
 @inner
 def push_shared(
-    thread, threads, heavy, indptr, indices, values, level, value, seen, depth, queue, count,
+    thread, threads, sync, heavy, indptr, indices, values, level, value, seen, depth, queue, count,
     fresh_queue, fresh, stage, state
 ):  # fmt: skip
     """This thread's part of a level: some vertices of the queue, or its share of the edges of every
@@ -169,6 +171,7 @@ def push_shared(
     while begin < count:
         stop = count
         if not heavy:
+            poll(sync)
             begin = atomic_add(state, TICKET, VERTICES)
             stop = min(begin + VERTICES, count)
         for i in range(begin, stop):
@@ -179,6 +182,7 @@ def push_shared(
             if heavy:
                 if degree <= HEAVY:
                     continue
+                poll(sync)
                 last = first + degree * (thread + 1) // threads
                 first += degree * thread // threads
             elif degree > HEAVY:
@@ -215,14 +219,15 @@ def push_shared(
 
 @inner
 def pull_shared(
-    indptr, t_indptr, t_indices, t_values, nonempty, level, value, seen, depth, frontier, fresh,
-    state
+    sync, indptr, t_indptr, t_indices, t_values, nonempty, level, value, seen, depth, frontier,
+    fresh, state
 ):  # fmt: skip
     """This thread's part of a level: words of open vertices."""
     count = np.int64(0)
     edges = np.int64(0)
     probes = np.int64(0)
     while True:
+        poll(sync)
         begin = atomic_add(state, TICKET, WORDS)
         if begin >= seen.size:
             break
@@ -334,7 +339,8 @@ def search(
             if thread == 0:
                 state[DEPTH], state[LEFT], state[OPEN_EDGES] = depth, left, open_edges
                 push_alone(
-                    threads, graph, out, queue, fresh_queue, state, direction, max_depth, trace
+                    *(threads, sync, graph, out, queue, fresh_queue, state, direction),
+                    *(max_depth, trace),
                 )
             barrier(sync, threads)
             count, edges, depth = state[COUNT], state[EDGES], state[DEPTH]
@@ -356,21 +362,21 @@ def search(
         depth += 1
         if pull:
             pull_shared(
-                *(graph.indptr, graph.t_indptr, graph.t_indices, graph.t_values, graph.nonempty),
-                *(out.level, out.value, out.seen, depth, frontier, fresh, state),
+                *(sync, graph.indptr, graph.t_indptr, graph.t_indices, graph.t_values),
+                *(graph.nonempty, out.level, out.value, out.seen, depth, frontier, fresh, state),
             )
         else:
             if thread == 0:
                 state[FILLED] = 1
             push_shared(
-                *(thread, threads, False, graph.indptr, graph.indices, graph.values),
+                *(thread, threads, sync, False, graph.indptr, graph.indices, graph.values),
                 *(out.level, out.value, out.seen, depth, queue, count, fresh_queue),
                 *(fresh, stage, state),
             )
             barrier(sync, threads)
             if state[SKIPPED] > 0:
                 push_shared(
-                    *(thread, threads, True, graph.indptr, graph.indices, graph.values),
+                    *(thread, threads, sync, True, graph.indptr, graph.indices, graph.values),
                     *(out.level, out.value, out.seen, depth, queue, count, fresh_queue),
                     *(fresh, stage, state),
                 )

@@ -3,10 +3,12 @@
 
 
 @kernel
-def fold(thread, threads, starts, values, has_first, first, z):
+def fold(thread, threads, sync, starts, values, has_first, first, z):
     # group g starts from first[g] where has_first[g] (no flags: nowhere), else from its own first
     # value
     for g in range(starts.size * thread // threads, starts.size * (thread + 1) // threads):
+        if g & 0xFFF == 0:
+            poll(sync)
         p = np.int64(starts[g])
         stop = np.int64(starts[g + 1]) if g + 1 < starts.size else values.size
         if has_first.size and has_first[g]:

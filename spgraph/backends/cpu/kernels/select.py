@@ -3,9 +3,11 @@
 
 
 @kernel
-def select_sparse(thread, threads, ids, u, scalar, z_ids, z, counts):
+def select_sparse(thread, threads, sync, ids, u, scalar, z_ids, z, counts):
     present = 0
     for p in range(ids.size):
+        if p & 0xFFFF == 0:
+            poll(sync)
         if f(u[p], np.int64(ids[p]), scalar):
             z_ids[present] = ids[p]
             z[present] = u[p]
@@ -14,9 +16,11 @@ def select_sparse(thread, threads, ids, u, scalar, z_ids, z, counts):
 
 
 @kernel
-def select(thread, threads, bits, u, scalar, z_bits, z):
+def select(thread, threads, sync, bits, u, scalar, z_bits, z):
     total = z_bits.size
     for w in range(total * thread // threads, total * (thread + 1) // threads):
+        if w & 2047 == 0:
+            poll(sync)
         present = bits[w] if bits.size else np.uint32(0xFFFFFFFF)
         kept = np.uint32(0)
         for i in range(32 * w, min(32 * w + 32, u.size)):

@@ -5,8 +5,8 @@
 
 @kernel
 def transpose(
-    thread, threads, bounds, ptr, ids, a, shift, counts, starts, rows, columns, values, ticket,
-    z_ptr, z_ids, z, sync,
+    thread, threads, sync, bounds, ptr, ids, a, shift, counts, starts, rows, columns, values,
+    ticket, z_ptr, z_ids, z,
 ):  # fmt: skip
     one = np.uint64(1)
     mine = counts[thread]
@@ -25,6 +25,8 @@ def transpose(
         z_ptr[0] = 0
     barrier(sync, threads)
     for i in range(bounds[thread], bounds[thread + 1]):
+        if i & 1023 == 0:
+            poll(sync)
         for p in range(np.uint64(ptr[i]), np.uint64(ptr[i + 1])):
             bucket = np.uint64(ids[p]) >> shift
             k = np.uint64(mine[bucket])
@@ -35,6 +37,7 @@ def transpose(
                 values[k] = a[p]
     barrier(sync, threads)
     while True:
+        poll(sync)
         bucket = atomic_add(ticket, 0, 1)
         if bucket >= starts.size - 1:
             break

@@ -89,8 +89,8 @@ def offer(
 
 @kernel
 def shortest(
-    thread, threads, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices, t_values,
-    keep, both, limit, distance, parents, origins, wants, roots, all_keys, heaps, places
+    thread, threads, sync, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices,
+    t_values, keep, both, limit, distance, parents, origins, wants, roots, all_keys, heaps, places
 ):  # fmt: skip
     """Dijkstra's walks: `distance[b]` holds infinity and `parents[b]`, `origins[b]` their sentinel
     where a walk does not lead. Lengths are not negative, or are taken as if they were not.
@@ -101,6 +101,7 @@ def shortest(
     n = np.uint64(place.size)
     far = n
     while True:
+        poll(sync)
         b = atomic_add(ticket, 0, 1)
         if b >= bounds.size - 1:
             break
@@ -134,6 +135,8 @@ def shortest(
                 heap[far] = u
             else:
                 break
+            if far & np.uint64(1023) == 0:
+                poll(sync)
             if count > np.uint64(0):  # probably the next
                 row = np.uint64(indptr[np.uint64(heap[0])])
                 prefetch(indices, row)
@@ -204,8 +207,8 @@ def unstable(indptr, indices, values, keep, reached):
 
 @kernel
 def relax(
-    thread, threads, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices, t_values,
-    keep, both, distance, parents, failed, lasts, queues, marks, colours
+    thread, threads, sync, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices,
+    t_values, keep, both, distance, parents, failed, lasts, queues, marks, colours
 ):  # fmt: skip
     """Bellman's and Ford's walks, for lengths of either sign: rounds over what got better in the
     round before. failed[b] = 1 where a walk leads into a cycle of negative length.
@@ -217,6 +220,7 @@ def relax(
     last, marked, colour = lasts[thread], marks[thread], colours[thread]
     n = distance.shape[1]
     while True:
+        poll(sync)
         b = atomic_add(ticket, 0, 1)
         if b >= bounds.size - 1:
             break
@@ -234,6 +238,8 @@ def relax(
         while count > 0:
             found = np.int64(0)
             for i in range(count):
+                if i & 1023 == 0:
+                    poll(sync)
                 u = np.uint64(queue[i])
                 marked[u] = 0
                 found = improve(
@@ -262,7 +268,7 @@ def relax(
 
 @kernel
 def breadth_first(
-    thread, threads, start, indptr, indices, t_indptr, t_indices, both, order, parent, counts
+    thread, threads, sync, start, indptr, indices, t_indptr, t_indices, both, order, parent, counts
 ):
     """The vertices in the order of a queue, each with the one that put it there; counts[0] of them.
     `parent` is -1 all over; the start is its own.
@@ -272,6 +278,8 @@ def breadth_first(
     count, done = np.uint64(1), np.uint64(0)
     n = np.uint64(order.size)
     while done < count and count < n:
+        if done & np.uint64(4095) == 0:
+            poll(sync)
         u = np.uint64(order[done])
         if done + np.uint64(FAR_AHEAD) < count:
             prefetch(indptr, np.uint64(order[done + np.uint64(FAR_AHEAD)]))
@@ -295,7 +303,7 @@ def breadth_first(
 
 
 @kernel
-def strong(thread, threads, indptr, indices, label, root, at, path, counts):
+def strong(thread, threads, sync, indptr, indices, label, root, at, path, counts):
     """The strong component of every vertex, numbered as they are completed, counts[0] of them:
     Tarjan's walk as Pearce has it.
 
@@ -305,6 +313,7 @@ def strong(thread, threads, indptr, indices, label, root, at, path, counts):
     """
     n = label.size
     index, number, held = np.int64(1), np.int64(n), np.int64(n)
+    steps = 0
     for s in range(n):
         if label[s] != 0:
             continue
@@ -313,6 +322,9 @@ def strong(thread, threads, indptr, indices, label, root, at, path, counts):
         label[s], root[s], at[s] = index, 1, indptr[s]
         index += 1
         while depth > 0:
+            steps += 1
+            if steps & 4095 == 0:
+                poll(sync)
             v = np.uint64(path[depth - 1])
             e, stop = np.uint64(at[v]), np.uint64(indptr[v + np.uint64(1)])
             least = label[v]
@@ -357,7 +369,7 @@ def strong(thread, threads, indptr, indices, label, root, at, path, counts):
 
 
 @kernel
-def lengths(thread, threads, graph, parents, n, missing, distance, chains, stamps, failed):
+def lengths(thread, threads, sync, graph, parents, n, missing, distance, chains, stamps, failed):
     """distance[i, j]: the sum of the edges along parents[i] from j back to i, or to where they end;
     `missing` where there is none. failed[0] = 1 where they lead around a cycle or out of the graph.
 
@@ -369,6 +381,7 @@ def lengths(thread, threads, graph, parents, n, missing, distance, chains, stamp
     for i in range(np.uint64(thread), size, np.uint64(threads)):
         row = i * size
         mark = np.int32(2 * i + np.uint64(2))  # known in this row; one less: in the chain
+        poll(sync)
         for j in range(size):
             v, count = j, 0
             while stamp[v] != mark:
@@ -398,7 +411,9 @@ def lengths(thread, threads, graph, parents, n, missing, distance, chains, stamp
 
 
 @kernel
-def spanning(thread, threads, indptr, indices, values, keep, kept, heads, tails, edges, best, root):
+def spanning(
+    thread, threads, sync, indptr, indices, values, keep, kept, heads, tails, edges, best, root
+):
     """kept[e] = 1 for the edges of the spanning forest of least weight; of equal weights the first
     counts as less, and NaN as more than all.
 
@@ -416,6 +431,8 @@ def spanning(thread, threads, indptr, indices, values, keep, kept, heads, tails,
     while count > 0:
         best[:] = -1
         for k in range(count):
+            if k & 0xFFFF == 0:
+                poll(sync)
             w = values[np.uint64(edges[k]) & keep]
             for c in (np.uint64(heads[k]), np.uint64(tails[k])):
                 b = best[c]

@@ -4,10 +4,14 @@
 
 
 @kernel
-def write_sparse(thread, threads, w_ids, w, t_ids, t, mask, invert, replace, z_ids, z, counts):
+def write_sparse(
+    thread, threads, sync, w_ids, w, t_ids, t, mask, invert, replace, z_ids, z, counts
+):
     # both sparse: merge into new arrays
     p = q = present = 0
     while p < w_ids.size or q < t_ids.size:
+        if present & 0xFFFF == 0:
+            poll(sync)
         in_w = p < w_ids.size and (q == t_ids.size or w_ids[p] <= t_ids[q])
         in_t = q < t_ids.size and (p == w_ids.size or t_ids[q] <= w_ids[p])
         i = np.int64(w_ids[p]) if in_w else np.int64(t_ids[q])
@@ -32,12 +36,12 @@ def write_sparse(thread, threads, w_ids, w, t_ids, t, mask, invert, replace, z_i
 
 
 @kernel
-def write(thread, threads, w_bits, w, t_bits, t, mask, invert, replace, z_bits):
-    # by position, values in place; no bits mean that every position holds an entry
+def write(thread, threads, sync, w_bits, w, t_bits, t, mask, invert, replace):
+    # by position, in place, which no `poll` may stop; no bits of t mean that it has all entries
     every = np.uint32(0xFFFFFFFF)
-    total = z_bits.size
+    total = w_bits.size
     for word in range(total * thread // threads, total * (thread + 1) // threads):
-        in_w = w_bits[word] if w_bits.size else every
+        in_w = w_bits[word]
         in_t = t_bits[word] if t_bits.size else every
         if 32 * word + 32 > w.size:
             tail = every >> np.uint32(32 * word + 32 - w.size)
@@ -48,7 +52,7 @@ def write(thread, threads, w_bits, w, t_bits, t, mask, invert, replace, z_bits):
         if not replace:
             kept |= in_w & ~allowed
         new = in_t & allowed
-        z_bits[word] = kept | new
+        w_bits[word] = kept | new
         if new == 0:
             continue
         both = new & in_w
@@ -61,8 +65,9 @@ def write(thread, threads, w_bits, w, t_bits, t, mask, invert, replace, z_bits):
 
 
 @kernel
-def write_few(thread, threads, cleared, t_ids, t, mask, invert, w_bits, w, counts):
-    # a sparse t into w by position, all in place: first the cleared positions lose their entries
+def write_few(thread, threads, sync, cleared, t_ids, t, mask, invert, w_bits, w, counts):
+    # a sparse t into w by position, in place, which no `poll` may stop: first the cleared positions
+    # lose their entries
     change = 0
     for p in range(cleared.size):
         i = np.int64(cleared[p])
