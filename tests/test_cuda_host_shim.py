@@ -159,6 +159,22 @@ def test_star(inward: bool) -> None:
     assert cuda.push(A, u, typed, None, False).to_numpy(fill=0).tolist() == (x @ S).tolist()
 
 
+def test_narrow_types_are_counted_in_wide_ones() -> None:
+    A = rows_of_every_length("bool", False)
+    dense = A.to_scipy().toarray().astype(np.int64)
+    x = np.random.default_rng(2).random(A.ncols) < 0.6
+    y = np.random.default_rng(3).random(A.nrows) < 0.6
+    typed = semirings.plus_times.resolve("bool", "bool")
+    pulled = cuda.pull(A, Vector.from_dense(x), typed, None, False)
+    pushed = cuda.push(A, Vector.from_dense(y), typed, None, False)
+    assert pulled.dtype == pushed.dtype == np.int64
+    assert pulled.to_numpy(fill=0).tolist() == (dense @ x).tolist()
+    assert pushed.to_numpy(fill=0).tolist() == (y @ dense).tolist()
+    for values in (x, np.full(3000, 100, np.int8), np.full(3000, 200, np.uint8)):
+        found = cuda.reduce(Vector.from_dense(values), monoid.plus.reduction(values.dtype))
+        assert found == values.sum() and found.dtype == values.sum().dtype
+
+
 def test_nothing_to_do() -> None:
     typed = semirings.plus_times.resolve(np.float32, np.float32)
     for shape in ((0, 0), (5, 0), (0, 5), (5, 5)):
