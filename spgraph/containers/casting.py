@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, array_module, unpack_bits
+from spgraph.containers.arrays import Array, array_module, on_device, unpack_bits
 from spgraph.containers.values import converted, value_dtype
 from spgraph.errors import DomainMismatch
 
@@ -37,12 +37,12 @@ def in_range(container: Any, target: np.dtype) -> bool:
     """
     values = getattr(container, "_with_arrays", container)._values  # a view has those of its source
     bits = getattr(container, "_bits", None)
-    if bits is None:
-        values = values[: container.nvals]  # an iso Matrix without entries has a value
-        return values.size == 0 or bool(_in_range(values.min(), values.max(), target))
-    present = unpack_bits(bits, container.size)
-    inside = _in_range(values, values, target)
-    return inside is True or bool((inside | ~present).all())
+    with on_device(container.device):
+        if bits is None:
+            values = values[: container.nvals]  # an iso Matrix without entries has a value
+            return values.size == 0 or bool(_in_range(values.min(), values.max(), target))
+        inside = _in_range(values, values, target)
+        return inside is True or bool((inside | ~unpack_bits(bits, container.size)).all())
 
 
 def _in_range(least: Any, greatest: Any, target: np.dtype) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +43,8 @@ class VectorValues:
         >>> sg.Vector.from_dense([1.7, -2.7]).astype("int8").to_numpy().tolist()
         [1, -2]
         """
-        return self.dup(dtype)
+        with on_device(self.device) if isinstance(self.device, str) else nullcontext():
+            return self.dup(dtype)
 
     def with_values(self: Any, function: Callable[..., Array], *others: Vector) -> Vector:
         """The vector with entries at the same positions whose values are function(values, the
@@ -123,7 +125,8 @@ class MatrixValues:
         """
         from spgraph.containers.matrix import Matrix
 
-        values = converted(self._values, value_dtype(dtype))
+        with on_device(self.device):
+            values = converted(self._values, value_dtype(dtype))
         arrays = self._indptr, self._indices, values
         # values that differed may be equal now
         symmetric = self.symmetric or None
@@ -242,6 +245,8 @@ def extent_of(values: Array) -> tuple[Any, Any]:
 
 def converted(values: Array, dtype: np.dtype) -> Array:
     """A copy of `values` in another type, as NumPy's astype makes it."""
+    if values.dtype == dtype:
+        return values.copy()
     with np.errstate(invalid="ignore", over="ignore"):  # of CuPy's nothing is reported anyway
         return values.astype(dtype, copy=True)
 
