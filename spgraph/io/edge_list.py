@@ -65,7 +65,10 @@ def layout_of(source: Source, base: int, compact: bool | None = None) -> Layout:
 
 def _first_line(source: Source) -> bytes:
     """The next line with something in it, without its comment."""
-    while (line := source.readline()) is not None:
+    while True:
+        source.skip_empty_lines()
+        if (line := source.readline()) is None:
+            break
         if text := _COMMENT.sub(b"", line).strip(b" \t\r\v\f"):
             return text
     raise FormatError(

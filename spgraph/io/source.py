@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import secrets
 import sys
 import zlib
@@ -27,6 +28,7 @@ COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 BLOCK = 1 << 24  # bytes parsed at once: enough for every core, little beside the graph
 LONGEST_LINE = 1 << 20
+_EMPTY_LINES = re.compile(rb"\n+")
 
 
 MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -143,6 +145,14 @@ class Source:
     def head(self) -> bytes:
         """The first bytes of the file, of which nothing must have been handed out."""
         return self._buffer
+
+    def skip_empty_lines(self) -> None:
+        """Goes on to the next line that has a byte, many times faster than line by line."""
+        while (found := _EMPTY_LINES.match(self._buffer, self._at)) is not None:
+            self.line += self._buffer.count(b"\n", self._at, found.end())
+            self._at = found.end()
+            if self._at < len(self._buffer) or not self._more():
+                return
 
     def push_back(self) -> None:
         """Undoes the last call, a `readline` that returned a line."""
