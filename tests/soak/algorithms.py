@@ -37,6 +37,14 @@ def draw(pool: Pool, number: int) -> GraphCase:
         case.options["direction"] = str(rng.choice(["auto", "push", "pull"]))
     if what in ("multi_source_bfs", "reachable"):
         case.options["sources"] = rng.permutation(n)[: int(rng.integers(1, n + 1))]
+    if what.startswith("csgraph"):
+        case.options["directed"] = bool(rng.random() < 0.5)
+    if what == "csgraph paths":
+        case.options["method"] = str(rng.choice(["auto", "D", "BF", "J", "FW"]))
+        case.options["unweighted"] = bool(rng.random() < 0.3)
+    if what == "csgraph laplacian":
+        case.options["normed"] = bool(rng.random() < 0.5)
+        case.options["use_out_degree"] = not case.options.pop("directed")
     if what in ("pagerank", "hits", "katz"):
         case.options["weighted"] = bool(rng.random() < 0.5)
     return case
@@ -239,6 +247,34 @@ def _katz(case: GraphCase) -> Answer:
     return {"score": x / np.linalg.norm(x)}
 
 
+def scipy_matrix(case: GraphCase) -> Any:
+    """The graph for SciPy, with weights of float64."""
+    from scipy.sparse import csr_array
+
+    i, j = case.graph.at()
+    weights = case.graph.values.astype(np.float64)
+    return csr_array((weights, (i, j)), shape=case.graph.shape)
+
+
+def csgraph_answer(case: GraphCase, module: Any) -> Answer:
+    """What SciPy's module, or ours of the same functions, gives."""
+    A = scipy_matrix(case)
+    given = {k: v for k, v in case.options.items() if k != "known"}
+    if case.what == "csgraph paths":
+        return {"distances": module.shortest_path(A, **given)}
+    if case.what == "csgraph laplacian":
+        L = module.laplacian(A, **given)
+        return {"score": L.toarray()}
+    label = module.connected_components(A, connection="strong", **given)[1]
+    return {"together": label[:, None] == label}
+
+
+def _csgraph(case: GraphCase) -> Answer:
+    from scipy.sparse import csgraph
+
+    return csgraph_answer(case, csgraph)
+
+
 def _multi(case: GraphCase) -> Answer:
     edges, sources = case.edges(), case.options["sources"]
     return {"level": np.stack([_levels(edges, [s]) for s in sources])}
@@ -270,6 +306,9 @@ ALGORITHMS: dict[str, Callable[[GraphCase], Answer | Refusal | None]] = {
     "multi_source_bfs": _multi,
     "reachable": _reachable,
     "properties": _properties,
+    "csgraph paths": _csgraph,
+    "csgraph laplacian": _csgraph,
+    "csgraph components": _csgraph,
 }
 
 

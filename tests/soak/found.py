@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from soak.algorithms import Answer
+from soak.algorithms import Answer, csgraph_answer
 from soak.entries import Refusal, read_back
 from soak.graphs import GraphCase
 from soak.library import REFUSALS
+from spgraph.errors import ConvergenceError
 
 
 def answer(case: GraphCase, device: str = "cpu", blocks: int = 0) -> Answer | Refusal:
@@ -18,7 +19,7 @@ def answer(case: GraphCase, device: str = "cpu", blocks: int = 0) -> Answer | Re
     A = case.matrix(device, blocks)
     try:
         return FOUND[case.what](case, A)
-    except REFUSALS as error:
+    except (*REFUSALS, ConvergenceError) as error:
         return Refusal(f"{type(error).__name__}: {error}")
 
 
@@ -44,7 +45,7 @@ def difference(found: Any, expected: Any) -> str | None:
     return None
 
 
-CLOSE = dict.fromkeys(("score", "closeness", "clustering"), 1e-6)
+CLOSE = dict.fromkeys(("score", "distances", "closeness", "clustering"), 1e-6)
 CLOSE |= dict.fromkeys(("rank", "hub", "authority"), 1e-5)
 
 
@@ -142,6 +143,13 @@ def _reachable(case: GraphCase, A: Any) -> Answer:
     return {"reached": _full(sg.algorithms.reachable(A, case.options["sources"]), False)}
 
 
+def _csgraph(case: GraphCase, A: Any) -> Answer:
+    """SciPy's functions on SciPy's matrices: neither device nor blocks."""
+    from spgraph import csgraph
+
+    return csgraph_answer(case, csgraph)
+
+
 def _properties(case: GraphCase, A: Any) -> Answer:
     """Faults of a colouring and of an independent set, whose answers are free."""
     import spgraph as sg
@@ -179,4 +187,7 @@ FOUND: dict[str, Callable[[GraphCase, Any], Answer]] = {
     "multi_source_bfs": _multi,
     "reachable": _reachable,
     "properties": _properties,
+    "csgraph paths": _csgraph,
+    "csgraph laplacian": _csgraph,
+    "csgraph components": _csgraph,
 }
