@@ -22,8 +22,8 @@ import pytest
 
 from spgraph import operations, steps
 from spgraph.backends import cuda
-from spgraph.backends.cuda import jit
-from spgraph.backends.cuda.sources import source
+from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.cuda.runtime.sources import source
 
 HEADER = pathlib.Path(__file__).with_name("cuda_host_shim.h")
 COMPILER = shutil.which("g++")

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from spgraph import generators
-from spgraph.distributed import drawing, ingest, reading
 from spgraph.distributed.communicators import MpiCommunicator
-from spgraph.distributed.partition import Partition
+from spgraph.distributed.containers.partition import Partition
+from spgraph.distributed.generate import drawing
+from spgraph.distributed.io import ingest, reading
 
 
 class Member:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from spgraph.backends.cpu import pool
+from spgraph.backends.cpu.runtime import pool
 from spgraph.semirings import binary, plus_times, unary
 
 # a process that sends a signal some time after it is told to, and says when it did

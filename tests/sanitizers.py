@@ -42,7 +42,7 @@ OURS = re.compile(r'extern "C" __global__ void[^(]*(?:__launch_bounds__\([^)]*\)
 
 def kernels() -> set[str]:
     """'stem name' of every kernel of the package, read from the texts."""
-    from spgraph.backends.cuda.sources import stems, whole
+    from spgraph.backends.cuda.runtime.sources import stems, whole
 
     return {f"{stem} {name}" for stem in stems() for name in OURS.findall(whole(f"{stem}.cu"))}
 
@@ -69,7 +69,7 @@ class Recorder:
 
         if "SPGRAPH_NO_POOL" in os.environ:  # what is past the end of an array is then nobody's
             cupy.cuda.set_allocator(None)
-        from spgraph.backends.cuda import jit
+        from spgraph.backends.cuda.runtime import jit
 
         get = jit._kernel
         known: dict[Any, Any] = {}

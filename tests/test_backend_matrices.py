@@ -17,8 +17,8 @@ import pytest
 import scipy.sparse
 
 from spgraph.backends import cpu, cuda
-from spgraph.backends.cpu import pool
-from spgraph.backends.cuda import jit as cuda_jit
+from spgraph.backends.cpu.runtime import pool
+from spgraph.backends.cuda.runtime import jit as cuda_jit
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import index_dtype
 from spgraph.semirings import binary, select, unary

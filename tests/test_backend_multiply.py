@@ -25,7 +25,8 @@ from test_backend_matrices import (  # noqa: F401
 )
 
 from spgraph import semirings
-from spgraph.backends.cpu import multiply, pool
+from spgraph.backends.cpu.products import multiply
+from spgraph.backends.cpu.runtime import pool
 from spgraph.containers import Mask, Matrix
 from spgraph.semirings import BinaryOp, Semiring, TypedSemiring, monoid
 
@@ -349,7 +350,7 @@ def test_float_sums_do_not_depend_on_the_number_of_threads(
 
 def test_pair_is_known_over_all_types() -> None:
     """On a GPU its products are counted, not summed."""
-    from spgraph.backends.cuda.factors import is_pair
+    from spgraph.backends.cuda.products.factors import is_pair
 
     for add in ("plus", "min", "any", "lor", "bor"):
         ring = getattr(semirings, f"{add}_pair")

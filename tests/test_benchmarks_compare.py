@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.compare import cells
-from spgraph.backends.cuda import offline
+from spgraph.backends.cuda.runtime import offline
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 

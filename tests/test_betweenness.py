@@ -26,7 +26,7 @@ from spgraph.algorithms.betweenness_centrality import betweenness_centrality
 from spgraph.algorithms.closeness_centrality import closeness_centrality
 from spgraph.algorithms.multi_source_bfs import multi_source_bfs
 from spgraph.backends import cpu, cuda
-from spgraph.backends.cpu import pool
+from spgraph.backends.cpu.runtime import pool
 from spgraph.containers.arrays import import_cupy
 from spgraph.distributed import LocalCommunicator
 from spgraph.errors import (
@@ -155,7 +155,7 @@ def test_fused_equals_composed(graph: str, device: str) -> None:
 def test_forms_and_thread_counts_agree(threads: int, extended: bool) -> None:
     if threads > pool.processors():
         pytest.skip("one processor")
-    host = importlib.import_module("spgraph.backends.cpu.dependencies")
+    host = importlib.import_module("spgraph.backends.cpu.dependencies.dependencies")
     for name in ("path", "star both", "sparse directed", "acyclic", "grid", "rmat 10"):
         A = matrix(name)
         sources = some_sources(A.nrows).astype(np.int64)
@@ -178,7 +178,7 @@ def test_forms_and_thread_counts_agree(threads: int, extended: bool) -> None:
 
 
 def test_threads_share_large_levels() -> None:
-    host = importlib.import_module("spgraph.backends.cpu.dependencies")
+    host = importlib.import_module("spgraph.backends.cpu.dependencies.dependencies")
     for A in (
         sg.generators.kronecker(13, 12, seed=3),
         sg.generators.kronecker(13, 6, seed=3, symmetric=False),
@@ -547,21 +547,21 @@ COVER = ("one", "loop", "path", "star both", "two components", "sparse directed"
 def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The module of the CUDA backend, with small blocks; levels come from the CPU."""
     cuda_host_shim.install(monkeypatch)
-    host = importlib.import_module("spgraph.backends.cuda.dependencies")
-    device_jit = importlib.import_module("spgraph.backends.cuda.jit")
+    host = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies")
+    device_jit = importlib.import_module("spgraph.backends.cuda.runtime.jit")
     monkeypatch.setattr(device_jit, "current_device", lambda: 0)
     monkeypatch.setattr(device_jit, "multiprocessors", lambda device: 2)
     monkeypatch.setattr(host, "THREADS", 64)
     monkeypatch.setattr(host, "THREADS_APART", 32)
-    from_cpu = importlib.import_module("spgraph.backends.cpu.dependencies")._levels_from
-    monkeypatch.setattr(host, "_levels_from", from_cpu)
+    on_cpu = importlib.import_module("spgraph.backends.cpu.dependencies.dependencies")
+    monkeypatch.setattr(host, "_levels_from", on_cpu._levels_from)
     monkeypatch.setattr(loops, "backend", lambda device: cuda)
     return host
 
 
 def define(monkeypatch: pytest.MonkeyPatch, **constants: int) -> None:
     """Let the kernels decide by other thresholds."""
-    device_jit = importlib.import_module("spgraph.backends.cuda.jit")
+    device_jit = importlib.import_module("spgraph.backends.cuda.runtime.jit")
     text = "".join(f"#define {name} {value}\n" for name, value in constants.items())
 
     def kernel(stem: str, name: str, preamble: str, *, cooperative: bool = False) -> Any:
@@ -636,9 +636,9 @@ def in_blocks(
     """(scores, sources that are left) for blocks that begin at these shares of a graph; levels come
     from plain loops.
     """
-    host = importlib.import_module("spgraph.distributed.dependencies")
-    steps = importlib.import_module("spgraph.backends.cuda.dependencies_block")
-    device_jit = importlib.import_module("spgraph.backends.cuda.jit")
+    host = importlib.import_module("spgraph.distributed.loops.dependencies")
+    steps = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_block")
+    device_jit = importlib.import_module("spgraph.backends.cuda.runtime.jit")
     A = matrix(name)
     owner = np.searchsorted([int(x * A.nrows) for x in cuts], np.arange(A.nrows), side="right")
     if relabelled:
@@ -717,7 +717,7 @@ FREE = {"SUM_STEP": 0, "MEETING": 0, "MEETING_LISTS": 0}
 @shim
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_of_a_level(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = importlib.import_module("spgraph.backends.cuda.dependencies_plan")
+    plan = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_plan")
     for name, value in (FREE | FORMS[form]).items():
         monkeypatch.setattr(plan, name, value)
     for graph in ("star both", "sparse directed", "rmat 8"):
@@ -729,8 +729,8 @@ def test_forms_of_a_level(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("exchange", ["", "auto", "nccl", "peer"])
 def test_forms_on_gpus(form: str, exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On one of them; in three blocks there; a block each on two."""
-    host = importlib.import_module("spgraph.backends.cuda.dependencies")
-    plan = importlib.import_module("spgraph.backends.cuda.dependencies_plan")
+    host = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies")
+    plan = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_plan")
     monkeypatch.setattr(host, "LARGE", 0)
     monkeypatch.setattr(host, "apart_pays", lambda *arguments: False)
     for name, value in (FREE | FORMS[form]).items():
@@ -759,7 +759,7 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 @shim
 def test_one_device_in_steps(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """From a source of many levels on all is left to other forms; so is one of too many paths."""
-    steps = importlib.import_module("spgraph.backends.cuda.dependencies_block")
+    steps = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_block")
     monkeypatch.setattr(steps, "THREADS", 64)
 
     def check(name: str, sources: list[int], done: list[int], few: int) -> None:
@@ -782,7 +782,7 @@ def test_one_device_in_steps(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("peers", [True, False])
 def test_blocks_with_many_levels(peers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than are read back at once, than are counted at first, than bytes tell apart."""
-    steps = importlib.import_module("spgraph.backends.cuda.dependencies_block")
+    steps = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_block")
     for name, value in (("FEW", 3), ("LEVELS", 5), ("SHALLOW", 8)):
         monkeypatch.setattr(steps, name, value)
         check_blocks("grid", (0.5,), peers)
@@ -828,11 +828,11 @@ def test_wide_indices_on_the_shim(on_the_shim: Any, monkeypatch: pytest.MonkeyPa
 @pytest.mark.full  # a search of its own is compiled for it
 @shim
 def test_a_real_search_on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = importlib.import_module("spgraph.backends.cuda.dependencies")
+    host = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies")
     A = matrix("acyclic")
     sources = some_sources(A.nrows, 1)
     cuda_host_shim.install(monkeypatch)
-    device_jit = importlib.import_module("spgraph.backends.cuda.jit")
+    device_jit = importlib.import_module("spgraph.backends.cuda.runtime.jit")
     monkeypatch.setattr(device_jit, "current_device", lambda: 0)
     monkeypatch.setattr(loops, "backend", lambda device: cuda)
     monkeypatch.setattr(host, "apart_pays", lambda *arguments: False)

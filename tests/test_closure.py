@@ -67,9 +67,9 @@ def test_fused_equals_composed(name: str, case: str, device: str) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs run on one thread, with room for all; here they share, and run out of room."""
-    from spgraph.backends.cpu import pool
+    from spgraph.backends.cpu.runtime import pool
 
-    module = importlib.import_module("spgraph.backends.cpu.closure")
+    module = importlib.import_module("spgraph.backends.cpu.closure.closure")
     for name, value in {"BLOCK": 4, "ALONE": 1, "HEAVY": 20, "BUCKETS": 8, "ROOM": 1}.items():
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(pool, "processors", lambda: 3)
@@ -270,7 +270,7 @@ def test_tight_edges(name: str, case: str, device: str) -> None:
 
 
 def test_tight_is_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spgraph.backends.cpu import pool
+    from spgraph.backends.cpu.runtime import pool
 
     made = graph("skewed both", CASES["distance"])
     x = closure(made.A, made.v, min_plus)
@@ -325,7 +325,7 @@ def test_parents_along_in_edges(name: str, case: str, device: str) -> None:
 
 
 def test_parents_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spgraph.backends.cpu import pool
+    from spgraph.backends.cpu.runtime import pool
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
     pool.close()

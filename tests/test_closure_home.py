@@ -12,7 +12,7 @@ import pytest
 
 import spgraph as sg
 from spgraph.direction import one_device_pays
-from spgraph.distributed import home, loops
+from spgraph.distributed.loops import home, loops
 from spgraph.errors import ConvergenceError
 from spgraph.iterations.closure import closure
 from spgraph.iterations.search import search

@@ -15,8 +15,9 @@ from closure_cases import CASES, entries, expected, fixed_point, graph
 from test_search_peers_shim import HostBuffers
 
 import spgraph as sg
-from spgraph.backends.cuda import closure_peers, jit
-from spgraph.backends.cuda.closure_peers import Closed, ClosureBlock, ClosureGraph
+from spgraph.backends.cuda.closure import closure_peers
+from spgraph.backends.cuda.closure.closure_peers import Closed, ClosureBlock, ClosureGraph
+from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import move
 from spgraph.errors import CommunicationError, ConvergenceError

@@ -13,11 +13,13 @@ import pytest
 from closure_cases import CASES, entries, expected, fixed_point, graph
 
 import spgraph as sg
-from spgraph.backends.cuda import closure_rounds as kernels
-from spgraph.backends.cuda import jit
-from spgraph.backends.cuda.closure_peers import program
+from spgraph.backends.cuda.closure import closure_rounds as kernels
+from spgraph.backends.cuda.closure.closure_peers import program
+from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
-from spgraph.distributed import LocalCommunicator, closure_rounds, mail
+from spgraph.distributed import LocalCommunicator
+from spgraph.distributed.exchange import mail
+from spgraph.distributed.loops import closure_rounds
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import min_plus, monoid
 

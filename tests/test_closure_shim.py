@@ -22,7 +22,7 @@ from closure_cases import (
 import spgraph as sg
 from spgraph.algorithms.sssp import sssp
 from spgraph.backends import cuda
-from spgraph.backends.cuda import jit
+from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import ConvergenceError
 from spgraph.iterations.closure import plus_and_one, saturating_plus
@@ -56,7 +56,7 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def host() -> Any:
-    return importlib.import_module("spgraph.backends.cuda.closure")
+    return importlib.import_module("spgraph.backends.cuda.closure.closure")
 
 
 def take(monkeypatch: pytest.MonkeyPatch, path: str) -> None:

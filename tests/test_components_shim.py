@@ -19,9 +19,11 @@ from scipy.sparse import csgraph
 
 import spgraph as sg
 from spgraph import direction as directions
-from spgraph.backends.cuda import jit
+from spgraph.backends.cuda.runtime import jit
 from spgraph.containers.arrays import pack_bits
-from spgraph.distributed import DistributedVector, components, peers
+from spgraph.distributed import DistributedVector
+from spgraph.distributed.exchange import peers
+from spgraph.distributed.loops import components
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 

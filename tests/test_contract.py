@@ -121,7 +121,7 @@ def test_fused_equals_composed(graph: str, both: bool, device: str) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs run on one thread; here they are made to share."""
-    from spgraph.backends.cpu import pool
+    from spgraph.backends.cpu.runtime import pool
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)

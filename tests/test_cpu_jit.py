@@ -13,7 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from spgraph.backends.cpu import cache, jit, masks, products
+from spgraph.backends.cpu.entrywise import masks
+from spgraph.backends.cpu.products import products
+from spgraph.backends.cpu.runtime import cache, jit
 from spgraph.containers import Matrix, Vector
 
 
@@ -21,7 +23,7 @@ def test_an_edited_kernel_is_compiled_anew(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "@kernel\ndef fill(thread, threads, sync, z):\n    z[0] = NUMBER\n"
-    monkeypatch.setattr(jit, "KERNELS", tmp_path)
+    monkeypatch.setattr(jit, "text_of", lambda stem: (tmp_path / f"{stem}.py").read_text())
     z = np.zeros(1)
     for number in (1, 2):
         (tmp_path / "given.py").write_text(text.replace("NUMBER", f"{number} + OFFSET"))
@@ -35,7 +37,7 @@ def test_what_nobody_holds_is_released_and_compiled_or_loaded_again(
 ) -> None:
     text = "@inner\ndef two():\n    return 2.0\n\n\n"
     text += "@kernel\ndef fill(thread, threads, sync, z):\n    z[0] = two() + BASE\n"
-    monkeypatch.setattr(jit, "KERNELS", tmp_path)
+    monkeypatch.setattr(jit, "text_of", lambda stem: (tmp_path / f"{stem}.py").read_text())
     (tmp_path / "given.py").write_text(text)
     before = {name for name in sys.modules if name.startswith("spgraph_kernel_given")}
     for _ in range(3):  # compiled in this process, then loaded
@@ -54,7 +56,7 @@ def test_what_nobody_holds_is_released_and_compiled_or_loaded_again(
 def test_threads_that_want_the_same_kernel_get_the_same(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jit, "KERNELS", tmp_path)
+    monkeypatch.setattr(jit, "text_of", lambda stem: (tmp_path / f"{stem}.py").read_text())
     (tmp_path / "given.py").write_text("@kernel\ndef fill(thread, threads, z):\n    z[0] = BASE\n")
     monkeypatch.setenv("SPGRAPH_CACHE_DIR", str(tmp_path / "cache"))
     cache.folder.cache_clear()

@@ -19,7 +19,7 @@ import pytest
 
 import spgraph as sg
 from spgraph import operations, semirings
-from spgraph.backends.cpu import jit, pool
+from spgraph.backends.cpu.runtime import jit, pool
 from spgraph.containers import Matrix, Vector
 
 
@@ -35,7 +35,7 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_number_of_threads_is_checked() -> None:
-    program = "from spgraph.backends.cpu import pool\nprint(pool.processors())"
+    program = "from spgraph.backends.cpu.runtime import pool\nprint(pool.processors())"
     assert run(program, SPGRAPH_NUM_THREADS="3").stdout == "3\n"
     wrong = run(program, SPGRAPH_NUM_THREADS="many")
     assert (
@@ -137,10 +137,12 @@ def number(thread, threads, sync, z):
 @pytest.fixture
 def kernels(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The kernels above, and a pool for three threads."""
+    folder = tmp_path / "room" / "kernels"
+    folder.mkdir(parents=True)
     for stem in ("given", "pool"):
         text = KERNELS if stem == "given" else jit.text_of("pool")
-        (tmp_path / f"{stem}.py").write_text(text)
-    monkeypatch.setattr(jit, "KERNELS", tmp_path)
+        (folder / f"{stem}.py").write_text(text)
+    monkeypatch.setattr(jit, "BACKEND", tmp_path)
     monkeypatch.setattr(pool, "processors", lambda: 3)
     pool.close()
     yield jit.module("given", "")

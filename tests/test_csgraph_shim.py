@@ -11,7 +11,7 @@ from csgraph_cases import check_paths
 from scipy.sparse import csgraph as theirs
 
 import spgraph.csgraph as ours
-from spgraph.backends.cuda import walks
+from spgraph.backends.cuda.traversals import walks
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 

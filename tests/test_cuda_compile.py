@@ -14,8 +14,10 @@ import pytest
 from pairwise import pairwise
 
 from spgraph.backends import cpu, cuda
-from spgraph.backends.cuda import factors, matrices, multiply, offline, preamble, vectors, writing
-from spgraph.backends.cuda.sources import source, stems
+from spgraph.backends.cuda.entrywise import matrices, vectors, writing
+from spgraph.backends.cuda.products import factors, multiply
+from spgraph.backends.cuda.runtime import offline, preamble
+from spgraph.backends.cuda.runtime.sources import source, stems
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import Semiring, binary, monoid, select, unary

@@ -16,8 +16,8 @@ import test_operations_products as products
 
 from spgraph import semirings
 from spgraph.backends import cpu, cuda
-from spgraph.backends.cuda import preamble
-from spgraph.backends.cuda.sources import whole
+from spgraph.backends.cuda.runtime import preamble
+from spgraph.backends.cuda.runtime.sources import whole
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Monoid, binary, monoid

@@ -394,7 +394,7 @@ def test_cuda_text_on_the_cpu(cuda_functions: ctypes.CDLL) -> None:
 def test_cuda_text_compiles_for(architecture: str) -> None:
     """By NVRTC, in a kernel that takes the arguments which CuPy's elementwise kernel declares."""
     pytest.importorskip("cuda.bindings", reason="NVRTC: pip install cuda-bindings")
-    from spgraph.backends.cuda.offline import compile_source
+    from spgraph.backends.cuda.runtime.offline import compile_source
 
     ctypes_of = {"int32": "int", "int64": "long long", "uint64": "unsigned long long"}
     kernels = []

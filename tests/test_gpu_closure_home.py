@@ -10,7 +10,7 @@ import pytest
 
 import spgraph as sg
 from spgraph import direction
-from spgraph.distributed.home import home_of
+from spgraph.distributed.loops.home import home_of
 
 pytestmark = pytest.mark.gpu
 

@@ -11,8 +11,8 @@ import test_closure_peers_shim as host
 from closure_cases import CASES, expected, graph
 
 import spgraph as sg
-from spgraph.backends.cuda.closure_peers import ClosureGraph
-from spgraph.backends.cuda.peers import PeerBuffers
+from spgraph.backends.cuda.closure.closure_peers import ClosureGraph
+from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import CommunicationError, ConvergenceError
 from spgraph.semirings import min_plus, monoid

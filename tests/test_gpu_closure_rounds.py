@@ -9,7 +9,7 @@ import pytest
 from closure_cases import CASES, entries, expected, graph
 
 from spgraph.containers import Matrix
-from spgraph.distributed import closure_rounds
+from spgraph.distributed.loops import closure_rounds
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import min_plus, monoid
 

@@ -11,7 +11,7 @@ import pytest
 from test_gpu_distributed import placements, spread
 
 import spgraph as sg
-from spgraph.distributed import components
+from spgraph.distributed.loops import components
 
 pytestmark = pytest.mark.gpu
 

@@ -11,10 +11,11 @@ import pytest
 
 from spgraph import generators
 from spgraph.containers.arrays import move
-from spgraph.distributed import drawing, ingest, reading
 from spgraph.distributed.communicators import LocalCommunicator
-from spgraph.distributed.partition import Partition, partition
-from spgraph.distributed.report import border
+from spgraph.distributed.containers.partition import Partition, partition
+from spgraph.distributed.containers.report import border
+from spgraph.distributed.generate import drawing
+from spgraph.distributed.io import ingest, reading
 from spgraph.io import read, write
 
 pytestmark = pytest.mark.gpu

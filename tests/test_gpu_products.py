@@ -199,7 +199,7 @@ def test_pull_is_the_same_every_time() -> None:
 
 
 def test_occupancy() -> None:
-    from spgraph.backends.cuda import jit, offline
+    from spgraph.backends.cuda.runtime import jit, offline
 
     kernel = jit.kernel("push", "push", offline.preambles()["push"])
     assert jit.occupancy(kernel) % jit.multiprocessors(0) == 0

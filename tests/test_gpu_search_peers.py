@@ -10,8 +10,8 @@ import pytest
 import test_search_peers_shim as host
 
 import spgraph as sg
-from spgraph.backends.cuda.peers import PeerBuffers
-from spgraph.backends.cuda.search_peers import PeerGraph
+from spgraph.backends.cuda.exchange.peers import PeerBuffers
+from spgraph.backends.cuda.search.search_peers import PeerGraph
 from spgraph.errors import BackendUnavailable, CommunicationError
 
 pytestmark = pytest.mark.gpu

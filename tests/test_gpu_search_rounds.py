@@ -11,7 +11,7 @@ import pytest
 import test_search_peers_shim as graphs
 
 import spgraph as sg
-from spgraph.distributed import rounds
+from spgraph.distributed.loops import rounds
 
 pytestmark = pytest.mark.gpu
 

@@ -12,11 +12,11 @@ import spgraph as sg
 from spgraph import semirings
 from spgraph.algorithms import pagerank
 from spgraph.backends import cuda
-from spgraph.backends.cuda import tiles
+from spgraph.backends.cuda.products import tiles
 from spgraph.containers.arrays import array_module
 
 pytestmark = pytest.mark.gpu
-on_cuda = importlib.import_module("spgraph.backends.cuda.power")
+on_cuda = importlib.import_module("spgraph.backends.cuda.power.power")
 CASES = [
     ("plus_second", "float32", True, False),
     ("plus_second", "float64", True, False),

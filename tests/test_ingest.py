@@ -26,9 +26,10 @@ from processes import MPIEXEC
 import spgraph as sg
 from spgraph import Matrix, distributed, generators, random_edges, read
 from spgraph import build as build_module
-from spgraph.distributed import drawing, ingest, reading
 from spgraph.distributed.communicators import LocalCommunicator
-from spgraph.distributed.partition import Partition
+from spgraph.distributed.containers.partition import Partition
+from spgraph.distributed.generate import drawing
+from spgraph.distributed.io import ingest, reading
 from spgraph.errors import DimensionMismatch, FormatError
 from spgraph.io import source
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from spgraph import cache_folder
-from spgraph.backends.cpu import cache, jit
-from spgraph.backends.cuda import jit as cuda_jit
+from spgraph.backends.cpu.runtime import cache, jit
+from spgraph.backends.cuda.runtime import jit as cuda_jit
 
 ROOT = pathlib.Path(__file__).parents[1]
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -30,7 +30,7 @@ SOMEBODY = 12345  # a user that is neither root nor this one
 PROGRAM = """
 import sys
 from spgraph import operations
-from spgraph.backends.cpu import cache
+from spgraph.backends.cpu.runtime import cache
 from spgraph.containers import Matrix, Vector
 A = Matrix.from_coo([0, 1, 1], [1, 0, 2], [2, 3, 4], nrows=3, ncols=3)
 print(operations.mxv(A, Vector.from_dense([1, 10, 100])).to_numpy(fill=-1).tolist())
@@ -87,12 +87,12 @@ def test_processes_side_by_side_compile_a_kernel_once(tmp_path: pathlib.Path) ->
 @pytest.fixture
 def made(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pathlib.Path]:
     """The file of the kernel that `answer` calls, compiled and kept."""
-    texts, folder = tmp_path / "texts", tmp_path / "cache"
-    texts.mkdir()
+    texts, folder = tmp_path / "room" / "kernels", tmp_path / "cache"
+    texts.mkdir(parents=True)
     (texts / "given.py").write_text(
         "@kernel\ndef fill(thread, threads, sync, z):\n    z[0] = 7.0\n"
     )
-    monkeypatch.setattr(jit, "KERNELS", texts)
+    monkeypatch.setattr(jit, "BACKEND", tmp_path)
     monkeypatch.setenv("SPGRAPH_CACHE_DIR", str(folder))
     for kept in (cache.folder, cache_folder.warn):
         kept.cache_clear()
@@ -412,7 +412,7 @@ def test_the_claim_of_a_killed_process_ends(
 def test_a_kernel_that_does_not_compile_gives_its_claim_back(
     made: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (jit.KERNELS / "given.py").write_text(
+    (jit.BACKEND / "room" / "kernels" / "given.py").write_text(
         "@kernel\ndef fill(thread, threads, sync, z):\n    z[0] = UNKNOWN\n"
     )
     monkeypatch.setattr(cache_folder, "PATIENCE", float("inf"))

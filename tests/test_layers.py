@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from spgraph.backends.cuda.sources import source
+from spgraph.backends.cuda.runtime.sources import source
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "spgraph"
@@ -210,8 +210,8 @@ def public_functions(package: Path) -> dict[str, str]:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             found[node.name] = parameters(node)
         elif isinstance(node, ast.ImportFrom):
-            module = (node.module or "").rpartition(f"{package.name}.")[2]
-            path = package / f"{module}.py"
+            module = (node.module or "").partition(f".{package.name}.")[2]
+            path = package.joinpath(*module.split(".")).with_suffix(".py")
             if not path.exists():
                 continue
             functions = {f.name: f for f in tree_of(path).body if isinstance(f, ast.FunctionDef)}
@@ -251,8 +251,7 @@ def test_kernels_mirror_each_other() -> None:
 
     CUDA has more of both: what NumPy does on the CPU, and steps that take a grid several launches.
     """
-    cpu = PACKAGE / "backends/cpu/kernels"
-    texts = [path for path in cpu.glob("*.py") if path.stem != "__init__"]
+    texts = sorted((PACKAGE / "backends/cpu").glob("*/kernels/*.py"))
     assert len(texts) > 5
     for path in texts:
         if "@kernel" not in path.read_text("utf-8"):  # what several texts share

@@ -23,7 +23,7 @@ from test_operations_products import (
 )
 
 from spgraph import operations, semirings
-from spgraph.backends.cpu import pool
+from spgraph.backends.cpu.runtime import pool
 from spgraph.containers import Vector
 
 SIZE = 70

@@ -17,7 +17,7 @@ from pairwise import pairwise
 from test_operations_products import MASKS, consistent, draw, mask_of, name_of
 
 from spgraph import operations, semirings
-from spgraph.backends.cpu import pool
+from spgraph.backends.cpu.runtime import pool
 from spgraph.containers import Matrix, Vector
 
 Entries = dict[tuple[int, int], Any]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from spgraph import operations as ops
-from spgraph.backends.cpu import pool
+from spgraph.backends.cpu.runtime import pool
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import binary, monoid, plus_times, select, unary

@@ -16,7 +16,8 @@ from fixtures_device import device, entries  # noqa: F401
 from pairwise import pairwise
 
 from spgraph import operations, semirings
-from spgraph.backends.cpu import pool, products
+from spgraph.backends.cpu.products import products
+from spgraph.backends.cpu.runtime import pool
 from spgraph.containers import Matrix, Vector
 
 # a sum over all products, one that the first ends, one that a value ends, one of positions

@@ -12,7 +12,7 @@ import scipy.sparse
 
 import spgraph as sg
 from spgraph import Matrix, Vector, semirings
-from spgraph.backends.cpu import pool
+from spgraph.backends.cpu.runtime import pool
 from spgraph.containers import compressed
 from spgraph.errors import FormatError, NegativeWeight
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spgraph import Matrix, generators
-from spgraph.distributed.partition import Partition, partition, partition_by_counts
-from spgraph.distributed.report import border, report
+from spgraph.distributed.containers.partition import Partition, partition, partition_by_counts
+from spgraph.distributed.containers.report import border, report
 from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 
 HOWS = ["edges", "random", "biased", "metis"]

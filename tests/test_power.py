@@ -142,7 +142,7 @@ def test_single_precision_of_what_is_gathered(device: str) -> None:
 def test_the_result_does_not_depend_on_the_number_of_threads(
     norm: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spgraph.backends.cpu import pool
+    from spgraph.backends.cpu.runtime import pool
 
     A = sg.generators.kronecker(12, 20)  # several chunks
     found = []

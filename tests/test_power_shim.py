@@ -21,12 +21,14 @@ import spgraph as sg
 from spgraph import distributed, semirings
 from spgraph.algorithms import pagerank
 from spgraph.backends import cuda
-from spgraph.backends.cuda import jit, offline, power_apart, preamble, tiles
-from spgraph.backends.cuda.sources import source
-from spgraph.distributed import placement
+from spgraph.backends.cuda.power import power_apart
+from spgraph.backends.cuda.products import tiles
+from spgraph.backends.cuda.runtime import jit, offline, preamble
+from spgraph.backends.cuda.runtime.sources import source
+from spgraph.distributed.containers import placement
 from spgraph.iterations import power as powers
 
-on_cuda = importlib.import_module("spgraph.backends.cuda.power")
+on_cuda = importlib.import_module("spgraph.backends.cuda.power.power")
 shimmed = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
 

@@ -37,7 +37,7 @@ def test_max_depth(direction: str, max_depth: int, device: str) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs run on one thread; here they are made to share."""
-    from spgraph.backends.cpu import pool
+    from spgraph.backends.cpu.runtime import pool
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
@@ -96,7 +96,7 @@ def test_fused_equals_composed(graph: str, ring: Any, device: str) -> None:
 def test_graphs_of_all_types_of_values_share_a_compiled_kernel(
     ring: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spgraph.backends.cpu import jit
+    from spgraph.backends.cpu.runtime import jit
 
     found = []
 

@@ -16,8 +16,9 @@ import pytest
 import scipy.sparse
 
 import spgraph as sg
-from spgraph.backends.cuda import jit, search_peers
-from spgraph.backends.cuda.search_peers import PeerBlock, PeerGraph
+from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.cuda.search import search_peers
+from spgraph.backends.cuda.search.search_peers import PeerBlock, PeerGraph
 from spgraph.containers.arrays import move
 from spgraph.errors import CommunicationError
 

@@ -13,8 +13,11 @@ import pytest
 import test_search_peers_shim as graphs
 
 import spgraph as sg
-from spgraph.backends.cuda import jit, search_rounds
-from spgraph.distributed import LocalCommunicator, mail, rounds
+from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.cuda.search import search_rounds
+from spgraph.distributed import LocalCommunicator
+from spgraph.distributed.exchange import mail
+from spgraph.distributed.loops import rounds
 from spgraph.semirings import min_secondi
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")

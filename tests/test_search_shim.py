@@ -12,7 +12,7 @@ from search_cases import GRAPHS, check_against_dense, matrix
 
 import spgraph as sg
 from spgraph.backends import cuda
-from spgraph.backends.cuda import jit
+from spgraph.backends.cuda.runtime import jit
 from spgraph.iterations import search as searches
 from spgraph.semirings import any_pair, any_secondi, min_plus, min_secondi, plus_first
 

@@ -11,10 +11,16 @@ from spgraph.distributed.communicators import (
     NcclCommunicator,
     TcpStore,
 )
-from spgraph.distributed.components import contract
-from spgraph.distributed.dependencies import dependencies
+from spgraph.distributed.containers.matrix import DistributedMatrix
+from spgraph.distributed.containers.placement import Placement
+from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.distribute import distribute
-from spgraph.distributed.elements import (
+from spgraph.distributed.io.input import draw, read
+from spgraph.distributed.loops.components import contract
+from spgraph.distributed.loops.dependencies import dependencies
+from spgraph.distributed.loops.loops import closure, parents, search, tight
+from spgraph.distributed.loops.power import power
+from spgraph.distributed.operations.elements import (
     apply,
     apply_matrix,
     ewise,
@@ -25,12 +31,7 @@ from spgraph.distributed.elements import (
     write,
     write_matrix,
 )
-from spgraph.distributed.input import draw, read
-from spgraph.distributed.loops import closure, parents, search, tight
-from spgraph.distributed.matrix import DistributedMatrix
-from spgraph.distributed.placement import Placement
-from spgraph.distributed.power import power
-from spgraph.distributed.products import (
+from spgraph.distributed.operations.products import (
     multiply_dense,
     multiply_dots,
     multiply_flops,
@@ -39,7 +40,7 @@ from spgraph.distributed.products import (
     pull,
     push,
 )
-from spgraph.distributed.structure import (
+from spgraph.distributed.operations.structure import (
     assign,
     assign_matrix,
     diag,
@@ -50,7 +51,6 @@ from spgraph.distributed.structure import (
     kronecker,
     transpose,
 )
-from spgraph.distributed.vector import DistributedVector
 
 __all__ = [
     "Communicator",

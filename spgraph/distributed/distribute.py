@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spgraph.backends.cuda.peers import PeerBuffers
-from spgraph.backends.cuda.search_peers import MOST_PEERS
+from spgraph.backends.cuda.exchange.peers import PeerBuffers
+from spgraph.backends.cuda.search.search_peers import MOST_PEERS
 from spgraph.containers import Matrix
 from spgraph.containers.arrays import check_device, import_cupy
 from spgraph.distributed.communicators import (
@@ -13,9 +13,9 @@ from spgraph.distributed.communicators import (
     LocalCommunicator,
     NcclCommunicator,
 )
-from spgraph.distributed.matrix import DistributedMatrix
-from spgraph.distributed.partition import Partition, check_blocks, partition
-from spgraph.distributed.placement import Placement
+from spgraph.distributed.containers.matrix import DistributedMatrix
+from spgraph.distributed.containers.partition import Partition, check_blocks, partition
+from spgraph.distributed.containers.placement import Placement
 from spgraph.errors import BackendUnavailable, DimensionMismatch
 
 EXCHANGES = ("auto", "nccl", "peer")

@@ -119,7 +119,7 @@ class _threads:
         self.count = count
 
     def __enter__(self) -> None:
-        from spgraph.backends.cpu import pool
+        from spgraph.backends.cpu.runtime import pool
 
         self.module, self.before = pool, pool.threads_for
         if self.count > 1:

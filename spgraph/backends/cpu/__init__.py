@@ -4,26 +4,16 @@ The functions here are the backend: spgraph.backends.cuda has the same, with the
 They take containers that operations have checked, on one device, and operators that are resolved
 for their types; they give new containers that share no array with their arguments."""
 
-from spgraph.backends.cpu.closure import closure, parents, tight
-from spgraph.backends.cpu.contract import contract
-from spgraph.backends.cpu.dependencies import dependencies, levels
-from spgraph.backends.cpu.layout import extract_matrix, kronecker, transpose
-from spgraph.backends.cpu.matrices import (
+from spgraph.backends.cpu.closure.closure import closure, parents, tight
+from spgraph.backends.cpu.contract.contract import contract
+from spgraph.backends.cpu.dependencies.dependencies import dependencies, levels
+from spgraph.backends.cpu.entrywise.matrices import (
     apply_matrix,
     ewise_matrix,
     select_matrix,
     write_matrix,
 )
-from spgraph.backends.cpu.multiply import (
-    multiply_dense,
-    multiply_dots,
-    multiply_flops,
-    multiply_rows,
-)
-from spgraph.backends.cpu.power import power, power_block
-from spgraph.backends.cpu.products import prepare, pull, push
-from spgraph.backends.cpu.search import search
-from spgraph.backends.cpu.vectors import (
+from spgraph.backends.cpu.entrywise.vectors import (
     apply,
     ewise,
     extract,
@@ -32,7 +22,17 @@ from spgraph.backends.cpu.vectors import (
     scatter,
     select,
 )
-from spgraph.backends.cpu.writing import write
+from spgraph.backends.cpu.entrywise.writing import write
+from spgraph.backends.cpu.power.power import power, power_block
+from spgraph.backends.cpu.products.multiply import (
+    multiply_dense,
+    multiply_dots,
+    multiply_flops,
+    multiply_rows,
+)
+from spgraph.backends.cpu.products.products import prepare, pull, push
+from spgraph.backends.cpu.search.search import search
+from spgraph.backends.cpu.structure.layout import extract_matrix, kronecker, transpose
 
 __all__ = [
     "apply",

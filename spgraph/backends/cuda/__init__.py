@@ -7,27 +7,16 @@ CuPy's current stream of the containers' device. Importing this package needs ne
 GPU.
 """
 
-from spgraph.backends.cuda.closure import closure, parents, tight
-from spgraph.backends.cuda.contract import contract
-from spgraph.backends.cuda.dependencies import dependencies, levels
-from spgraph.backends.cuda.layout import extract_matrix, kronecker, transpose
-from spgraph.backends.cuda.matrices import (
+from spgraph.backends.cuda.closure.closure import closure, parents, tight
+from spgraph.backends.cuda.contract.contract import contract
+from spgraph.backends.cuda.dependencies.dependencies import dependencies, levels
+from spgraph.backends.cuda.entrywise.matrices import (
     apply_matrix,
     ewise_matrix,
     select_matrix,
     write_matrix,
 )
-from spgraph.backends.cuda.multiply import (
-    multiply_dense,
-    multiply_dots,
-    multiply_flops,
-    multiply_rows,
-)
-from spgraph.backends.cuda.power import power, power_block
-from spgraph.backends.cuda.products import pull, push
-from spgraph.backends.cuda.search import search
-from spgraph.backends.cuda.tiles import prepare
-from spgraph.backends.cuda.vectors import (
+from spgraph.backends.cuda.entrywise.vectors import (
     apply,
     ewise,
     extract,
@@ -36,7 +25,18 @@ from spgraph.backends.cuda.vectors import (
     scatter,
     select,
 )
-from spgraph.backends.cuda.writing import write
+from spgraph.backends.cuda.entrywise.writing import write
+from spgraph.backends.cuda.power.power import power, power_block
+from spgraph.backends.cuda.products.multiply import (
+    multiply_dense,
+    multiply_dots,
+    multiply_flops,
+    multiply_rows,
+)
+from spgraph.backends.cuda.products.products import pull, push
+from spgraph.backends.cuda.products.tiles import prepare
+from spgraph.backends.cuda.search.search import search
+from spgraph.backends.cuda.structure.layout import extract_matrix, kronecker, transpose
 
 __all__ = [
     "apply",

@@ -1,0 +1,349 @@
+# The least fixed point of  x = x (+) x (+.x) A: one launch. Every thread runs `closure`. Thread 0
+# decides what comes next; a round that is large enough is shared, others it works off alone.
+#
+# A vertex whose value got better is `queued` until its edges have been relaxed. Queued vertices lie
+# in buckets by their value, and the best bucket is worked off first, in rounds, until nothing new
+# falls into it. A vertex that moves to a better bucket leaves its old entry behind, which finds it
+# no longer queued. Vertices beyond the last bucket have no entry at all, nor have those for which
+# a thread had no room left: the buckets are laid anew, from the marks of the queued vertices, when
+# they are empty, or at once for want of room.
+#
+# A bucket of a thread is a chain of blocks of entries: `heads` is its last block, `fills` says how
+# many entries that one has, `links` what precedes a block (or follows a free one), `free` has a row
+# for each thread. Preamble: SIGN (0: no order, and one bucket), BUCKETS, BLOCK (entries), ALONE (a
+# round of fewer edges is thread 0's), HEAVY (a vertex of more edges is shared), ISO, multiply, add,
+# IDENTITY.
+
+from spgraph.backends.cpu.device.prefetching import prefetch
+
+# entries between the one at work and those whose row's place, whose row is being fetched
+FAR_AHEAD, AHEAD = 12, 5
+# where the shared words lie in `state`: each that many threads write on its own cache line
+TICKET, BLOCKS, HEAVIES, BEYOND, NO_ROOM, DONE, BUCKET, ROUNDS = 0, 8, 16, 24, 32, 40, 41, 42
+# how it ended: at rest, or not within n rounds
+AT_REST, RESTLESS = 1, 2
+# the words of a row of `free`: a chain of blocks, the first that was never used, the end of those
+CHAIN, UNUSED, END, FIRST_BLOCK = 0, 1, 2, 3
+
+
+@inner
+def bucket_of(z, origin, scale, current):
+    """The bucket of a value, at least the current one; BUCKETS for what lies beyond the last."""
+    if SIGN == 0:
+        return np.int64(0)
+    distance = (np.float64(z) - origin) * scale
+    if distance >= BUCKETS:
+        return np.int64(BUCKETS)
+    # NaN, of two infinite values, fails both tests
+    return max(np.int64(distance), current) if distance > 0 else current
+
+
+@inner
+def relax(
+    shared, heavy, thread, threads, sync, count, work, sizes, indptr, indices, values, value,
+    queued, seen, heads, fills, links, entries, free, heavies, origin, scale, current, state
+):  # fmt: skip
+    """This thread's part of a round: some of its `count` blocks, or a share of the edges of each of
+    `count` heavy vertices.
+    """
+    mine = np.uint64(thread)
+    place = np.int64(0)
+    while True:
+        poll(sync)
+        if heavy or not shared:
+            k = place
+            place += 1
+        else:
+            k = atomic_add(state, TICKET, 1)
+        if k >= count:
+            break
+        i, stop = np.uint64(k), np.uint64(k + 1)
+        if not heavy:
+            block = np.uint64(work[k])
+            i = block * np.uint64(BLOCK)
+            stop = i + np.uint64(sizes[block])
+        while i < stop:
+            u = np.uint64(heavies[i] if heavy else entries[i])
+            first, last = np.int64(indptr[u]), np.int64(indptr[u + np.uint64(1)])
+            if not heavy and i + np.uint64(FAR_AHEAD) < stop:
+                w = np.uint64(entries[i + np.uint64(FAR_AHEAD)])
+                prefetch(indptr, w)
+                prefetch(queued, w)
+                row = np.uint64(indptr[np.uint64(entries[i + np.uint64(AHEAD)])])
+                prefetch(indices, row)
+                if not ISO:
+                    prefetch(values, row)
+            i += np.uint64(1)
+            if heavy:
+                degree = last - first
+                last = first + degree * (thread + 1) // threads
+                first += degree * thread // threads
+            else:
+                # the mark first, and then the value: whoever improves that later queues u again
+                if queued[u] == 0:
+                    continue
+                if shared:
+                    if not compare_exchange(queued, np.int64(u), 1, 0):
+                        continue
+                else:
+                    queued[u] = 0
+                seen[u] = 1
+                if shared and last - first > HEAVY:
+                    at = atomic_add(state, HEAVIES, 1)
+                    if at < heavies.size:
+                        heavies[at] = u
+                        continue
+            x = value[u]
+            for e in range(np.uint64(first), np.uint64(last)):
+                v = np.uint64(indices[e])
+                z = multiply(x, values[0] if ISO else values[e], 0, u, u, v)
+                old = value[v]
+                new = add(old, z)
+                if new != old:
+                    if shared:
+                        while not compare_exchange(value, np.int64(v), old, new):
+                            old = atomic_load(value, np.int64(v))
+                            new = add(old, z)
+                            if new == old:
+                                break
+                        if new == old:
+                            continue
+                    else:
+                        value[v] = new
+                elif old != IDENTITY or seen[v] != 0 or queued[v] != 0:
+                    continue
+                # v has a better value, or its first, which is no better than none
+                b = bucket_of(new, origin, scale, current)
+                again = queued[v] != 0
+                if not again:
+                    if shared:
+                        again = not compare_exchange(queued, np.int64(v), 0, 1)
+                    else:
+                        queued[v] = 1
+                if again and bucket_of(old, origin, scale, current) == b:
+                    continue
+                if b >= BUCKETS:
+                    state[BEYOND] = 1
+                    continue
+                bucket = mine * np.uint64(BUCKETS) + np.uint64(b)
+                fill = fills[bucket]
+                if fill == BLOCK:
+                    fresh = free[mine, CHAIN]
+                    if fresh >= 0:
+                        free[mine, CHAIN] = links[fresh]
+                    elif free[mine, UNUSED] < free[mine, END]:
+                        fresh = free[mine, UNUSED]
+                        free[mine, UNUSED] = fresh + 1
+                    else:
+                        state[NO_ROOM] = 1
+                        continue
+                    links[fresh] = heads[bucket]
+                    heads[bucket] = fresh
+                    fill = 0
+                entries[np.uint64(heads[bucket]) * np.uint64(BLOCK) + np.uint64(fill)] = v
+                fills[bucket] = fill + 1
+
+
+@inner
+def take_out(threads, current, heads, fills, links, work, sizes):
+    """The current bucket of every thread becomes work: the number of its blocks."""
+    blocks = np.int64(0)
+    for t in range(threads):
+        bucket = t * BUCKETS + current
+        block = np.int64(heads[bucket])
+        fill = np.int64(fills[bucket])
+        while block >= 0:
+            work[blocks] = block
+            sizes[block] = fill
+            fill = BLOCK
+            blocks += 1
+            block = links[block]
+        heads[bucket] = -1
+        fills[bucket] = BLOCK
+    return blocks
+
+
+@inner
+def few_edges(blocks, work, sizes, entries, indptr):
+    """Whether the work has fewer than ALONE edges; looks no further than that."""
+    edges = np.int64(0)
+    for k in range(blocks):
+        begin = np.uint64(work[k]) * np.uint64(BLOCK)
+        for i in range(begin, begin + np.uint64(sizes[work[k]])):
+            u = np.uint64(entries[i])
+            edges += np.int64(indptr[u + np.uint64(1)]) - np.int64(indptr[u])
+        if edges >= ALONE:
+            return False
+    return True
+
+
+@inner
+def give_back(blocks, work, links, free):
+    """Each block of the round to the thread that owns it."""
+    each = free[0, END]
+    for k in range(blocks):
+        block = work[k]
+        owner = block // each
+        links[block] = free[owner, CHAIN]
+        free[owner, CHAIN] = block
+
+
+@inner
+def best_of(value, queued, marks):
+    """(the best value of a queued vertex, whether there is one). `marks` are eight of `queued`
+    each.
+    """
+    best = value[0]
+    some = False
+    for w in range(marks.size):
+        if marks[w] != 0:
+            for v in range(8 * w, min(8 * w + 8, value.size)):
+                if queued[v] != 0:
+                    z = value[v]
+                    if not some or (SIGN == 1 and z < best) or (SIGN == -1 and z > best):
+                        best = z
+                    some = True
+    return best, some
+
+
+@inner
+def lay(value, queued, marks, heads, fills, links, entries, free, origin, scale):
+    """All buckets anew, as thread 0's; 1 if that leaves vertices beyond the last."""
+    heads[:] = -1
+    fills[:] = BLOCK
+    owner = 0
+    for t in range(free.shape[0]):
+        free[t, CHAIN], free[t, UNUSED] = -1, free[t, FIRST_BLOCK]
+    beyond = np.int64(0)
+    for w in range(marks.size):
+        if marks[w] == 0:
+            continue
+        for v in range(8 * w, min(8 * w + 8, value.size)):
+            if queued[v] == 0:
+                continue
+            b = bucket_of(value[v], origin, scale, np.int64(0))
+            if b >= BUCKETS:
+                beyond = 1
+                continue
+            if fills[b] == BLOCK:
+                # all threads together have room for every vertex
+                while free[owner, UNUSED] == free[owner, END]:
+                    owner += 1
+                block = free[owner, UNUSED]
+                free[owner, UNUSED] = block + 1
+                links[block] = heads[b]
+                heads[b] = block
+                fills[b] = 0
+            entries[heads[b] * BLOCK + fills[b]] = v
+            fills[b] += 1
+    return beyond
+
+
+@inner
+def next_bucket(threads, current, heads):
+    """The first bucket from the current one on that is not empty; BUCKETS: there is none."""
+    while current < BUCKETS:
+        for t in range(threads):
+            if heads[t * BUCKETS + current] >= 0:
+                return current
+        current += 1
+    return current
+
+
+@inner
+def plan(
+    threads, indptr, value, queued, marks, heads, fills, links, entries, free, work, sizes, origins,
+    scale, state
+):  # fmt: skip
+    """What comes next, into `work` and `state`: the blocks of a round, or the end. True if thread 0
+    is to do it alone.
+    """
+    current, rounds = state[BUCKET], state[ROUNDS]
+    bucket = np.int64(BUCKETS)
+    if state[NO_ROOM] == 0:
+        bucket = next_bucket(threads, current, heads)
+    if bucket == BUCKETS:
+        best, some = value[0], False
+        if state[NO_ROOM] != 0 or state[BEYOND] != 0:
+            best, some = best_of(value, queued, marks)
+        if not some:
+            state[DONE] = AT_REST
+            return False
+        origins[0] = np.float64(best)
+        state[BEYOND] = lay(
+            *(value, queued, marks, heads, fills, links, entries, free, origins[0], scale)
+        )
+        # without room the same bucket may go on, and so does the count of its rounds
+        rounds = rounds if state[NO_ROOM] != 0 else np.int64(0)
+        state[NO_ROOM] = 0
+        bucket = current = next_bucket(threads, np.int64(0), heads)
+    rounds = rounds + 1 if bucket == current else np.int64(1)
+    state[BUCKET], state[ROUNDS] = bucket, rounds
+    if rounds > value.size:
+        state[DONE] = RESTLESS
+        return False
+    state[TICKET], state[HEAVIES] = 0, 0
+    state[BLOCKS] = take_out(threads, bucket, heads, fills, links, work, sizes)
+    return threads == 1 or few_edges(state[BLOCKS], work, sizes, entries, indptr)
+
+
+@kernel
+def closure(
+    thread, threads, sync, indptr, indices, values, value, queued, marks, seen, heads, fills, links,
+    entries, free, work, sizes, heavies, origins, scale, state
+):  # fmt: skip
+    heavy = False
+    while True:
+        # the same on all threads that get to the same place
+        alone = False
+        if not heavy:
+            if thread == 0:
+                alone = plan(
+                    *(threads, indptr, value, queued, marks, heads, fills, links, entries, free),
+                    *(work, sizes, origins, scale, state),
+                )
+            if not alone:
+                barrier(sync, threads)
+            if state[DONE] != 0:
+                break
+        many = min(state[HEAVIES], heavies.size) if heavy else state[BLOCKS]
+        relax(
+            *(not alone, heavy, thread, threads, sync, many, work, sizes),
+            *(indptr, indices, values, value, queued, seen, heads, fills, links, entries, free),
+            *(heavies, origins[0], scale, state[BUCKET], state),
+        )
+        if not alone:
+            barrier(sync, threads)
+            heavy = not heavy and state[HEAVIES] > 0
+        if thread == 0 and not heavy:
+            give_back(state[BLOCKS], work, links, free)
+
+
+@kernel
+def tight(
+    thread, threads, sync, indptr, indices, values, value, bits, parts, fresh_indptr, fresh_indices,
+    counts
+):  # fmt: skip
+    """The entries (i, j) of this thread's rows with value[i] * A[i, j] == value[j]: how many lie
+    before the end of each row, and their columns, from where A has those of its first row.
+    """
+    top, bottom = parts[thread], parts[thread + 1]
+    base = np.uint64(indptr[top])
+    count = np.uint64(0)
+    full = bits.size == 0
+    for i in range(np.uint64(top), np.uint64(bottom)):
+        if i & np.uint64(1023) == 0:
+            poll(sync)
+        if full or bits[i >> np.uint64(5)] >> np.uint32(i & np.uint64(31)) & np.uint32(1) != 0:
+            x = value[i]
+            for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
+                j = np.uint64(indices[e])
+                if multiply(x, values[0] if ISO else values[e], 0, i, i, j) != value[j]:
+                    continue
+                bit = np.uint32(j & np.uint64(31))
+                if not full and bits[j >> np.uint64(5)] >> bit & np.uint32(1) == 0:
+                    continue
+                fresh_indices[base + count] = j
+                count += np.uint64(1)
+        fresh_indptr[i + np.uint64(1)] = count
+    counts[thread] = count

@@ -1,0 +1,23 @@
+"""Hook and compress: the components of a graph in one launch on all cores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spgraph.backends.cpu.runtime import jit, pool
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import index_dtype
+
+
+def contract(A: Matrix, undirected: bool) -> Vector:
+    """The smallest vertex of every vertex's weakly connected component.
+
+    `undirected` says that every edge is stored both ways: then those of the giant component are
+    hardly read; otherwise every edge is.
+    """
+    label = np.empty(A.nrows, index_dtype(A.nrows))
+    threads = pool.threads_for(A.nrows + A.nvals)
+    kernel = jit.module("contract", "").contract
+    ticket = np.zeros(1, np.int64)
+    pool.launch(kernel, threads, A._indptr, A._indices, label, ticket, undirected)
+    return Vector(A.nrows, label)

@@ -1,0 +1,133 @@
+"""Brandes' dependencies on the CPU: several sources side by side, or the levels of one shared."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+import numpy as np
+
+from spgraph import direction as directions
+from spgraph.backends.cpu.runtime import jit, pool, preamble
+from spgraph.backends.cpu.search.search import search
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import index_dtype, unpack_bits
+
+# bytes that threads may take to work on sources of their own
+WORKSPACE = 1 << 32
+
+
+def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None) -> Vector:
+    """The sum over the sources of Brandes' dependency on every vertex, full and float64; T is A's
+    transpose. A source's on itself is left out.
+
+    `level` None: of the shortest paths by number of edges. A `level` says that there is one source,
+    that A is acyclic, that all of its edges count and lead to higher levels.
+
+    With as many sources as threads every thread takes a source; otherwise the threads share the
+    levels of one source after the other. Where numbers of paths leave float64, the source is done
+    again with exponents.
+    """
+    score = np.zeros(A.nrows)
+    threads = pool.threads_for((A.nvals + A.nrows) * sources.size)
+    if level is None and sources.size >= threads:
+        rest = _apart(A, T, sources, threads, score, False)
+        if rest.size:
+            _apart(A, T, rest, threads, score, True)
+    else:
+        _shared(A, T, sources, level, threads, score)
+    return Vector(A.nrows, score)
+
+
+def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> np.ndarray:
+    """The level of every vertex from each of the sources, a row for each; -1 where not reached."""
+    n, kind = A.nrows, index_dtype(A.nrows)
+    threads = min(pool.threads_for((A.nvals + n) * sources.size), max(sources.size, 1))
+    found = np.empty((sources.size, n), kind)
+    kernel = jit.module("dependencies_apart", program(False, False)).levels
+    pool.launch(
+        kernel,
+        threads,
+        *(*_edges(A, T), T is A, sources, np.zeros(1, np.int64)),
+        *(np.empty((threads, n), kind), np.empty((threads, n + 2, 3), np.int64), found),
+        np.empty((2, 0)),
+    )
+    return found
+
+
+def _apart(
+    A: Matrix, T: Matrix, sources: np.ndarray, threads: int, score: np.ndarray, extended: bool
+) -> np.ndarray:
+    """Add to `score`; gives the sources whose paths are too many."""
+    n, kind = A.nrows, index_dtype(A.nrows)
+    threads = max(1, min(threads, WORKSPACE // (48 * n + 1)))
+    overflow = np.zeros(sources.size, np.int8)
+    pool.launch(
+        jit.module("dependencies_apart", program(True, extended)).apart,
+        threads,
+        *(*_edges(A, T), T is A, sources),
+        *(np.empty((threads, n), kind), np.empty((threads, n), kind)),
+        np.empty((threads, n + 2, 3), np.int64),
+        *_numbers((threads, 2, n), extended),
+        *(score, overflow),
+    )
+    return sources[overflow > 0]
+
+
+def _shared(
+    A: Matrix,
+    T: Matrix,
+    sources: np.ndarray,
+    level: Vector | None,
+    threads: int,
+    score: np.ndarray,
+    extended: bool = False,
+) -> None:
+    """Add to `score`."""
+    n = A.nrows
+    for source in sources.tolist():
+        found = _levels_from(A, T, source) if level is None else level.to_bitmap()
+        depth = found._values
+        if found._bits is not None:
+            depth = np.where(unpack_bits(found._bits, n), depth, -1)
+        depth = depth.astype(index_dtype(n), copy=False)
+        count = int(depth.max()) + 1
+        while True:  # where paths are too many: again, as those of other sources will be, too
+            overflow = np.zeros(1, np.int8)
+            pool.launch(
+                jit.module("dependencies", program(True, extended)).dependencies,
+                threads,
+                *(*_edges(A, T), depth, count, level is not None),
+                *(np.zeros((threads, count, 3), np.int64), np.empty(n, depth.dtype)),
+                *(np.empty((count + 1, 3), np.int64), np.zeros(2 * count, np.int64)),
+                *_numbers((2, n), extended),
+                *(score, overflow),
+            )
+            if not overflow[0]:
+                break
+            extended = True
+
+
+def _levels_from(A: Matrix, T: Matrix, source: int) -> Vector:
+    start = Vector.unit(source, True, size=A.nrows, dtype=bool)
+    return search(A, T, start, None, True, "auto", A.nrows, False)[0]
+
+
+def _edges(A: Matrix, T: Matrix) -> tuple[np.ndarray, ...]:
+    return A._indptr, A._indices, T._indptr, T._indices
+
+
+def _numbers(shape: tuple[int, ...], extended: bool) -> tuple[np.ndarray, ...]:
+    """Paths and shares, zero, each with exponents."""
+    exponents = shape if extended else (*shape[:-1], 0)
+    return tuple(
+        made for _ in range(2) for made in (np.zeros(shape), np.zeros(exponents, np.int64))
+    )
+
+
+@functools.cache
+def program(paths: bool, extended: bool) -> str:
+    """The preamble: with `paths`, or levels only; numbers of any size, or float64."""
+    constants = {"PATHS": paths, "EXTENDED": extended, "FIRST_HIT": directions.FIRST_HIT}
+    rule = f"@njit(error_model='numpy')\n{inspect.getsource(directions.pull_pays)}\n"
+    return preamble.constants(**constants) + rule + "\n" + jit.text_of("dependencies_steps")

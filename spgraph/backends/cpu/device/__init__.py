@@ -1,0 +1,1 @@
+"""What kernels share: atomic operations, the barrier, prefetching."""

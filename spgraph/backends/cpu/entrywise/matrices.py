@@ -1,0 +1,246 @@
+"""Operations on matrices entry by entry. Results are new, made in O(entries + rows)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cpu.entrywise import vectors
+from spgraph.backends.cpu.entrywise.rows import (
+    PLACE,
+    as_pointer,
+    copied,
+    csr,
+    index_type,
+    iso_value,
+    keep,
+    like,
+    pointer_of,
+    row_sizes,
+    run,
+)
+from spgraph.backends.cpu.runtime import jit, memory, preamble
+from spgraph.containers import Mask, Matrix, Vector
+from spgraph.semirings import Function
+
+NO_VALUES = np.empty(0, bool)
+# the operators that apply and select take, as calls of a value, its row and column and a scalar
+CALLS = {
+    "unary": "op(value)",
+    "left": "op(scalar, value, i, j, i, j)",
+    "right": "op(value, scalar, i, j, i, j)",
+    "index": "op(value, i, j, scalar)",
+}
+# what kernels/matrix_ewise.py calls where there are no values
+PATTERN = "VALUES = False\n" + "".join(
+    f"@njit\ndef {name}(x, y, i, j):\n    return x\n" for name in ("both", "only_a", "only_b")
+)
+
+
+def apply_matrix(A: Matrix, op: Function, kind: str, scalar: Any) -> Matrix:
+    """op of every entry, called as `CALLS[kind]` says; iso where A is and op looks at no
+    position.
+    """
+    if not op.positional:
+        z = vectors.apply(Vector(A._values.size, A._values), op, kind, scalar)._values
+        return like(A, z, A.iso, A.symmetric or None)
+    z = memory.empty(A.nvals, op.result)
+    kernel = _function("matrix_apply", op, kind).matrix_apply
+    run(kernel, (A._indptr,), A._indptr, A._indices, A._values, keep(A), scalar, z)
+    return like(A, z, False, None)
+
+
+def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
+    """The entries for which op(x, i, j, thunk) is true."""
+    flags, sizes = memory.empty(A.nvals, bool), row_sizes(A.nrows, A.nvals)
+    kernel = _function("matrix_select", op, "index").matrix_select
+    run(kernel, (A._indptr,), A._indptr, A._indices, A._values, keep(A), thunk, flags, sizes)
+    return _flagged(A, flags, sizes)
+
+
+def ewise_matrix(
+    A: Matrix, B: Matrix, op: Function, union: bool, alpha: Any = None, beta: Any = None
+) -> Matrix:
+    """op(A[i, j], B[i, j]) where both hold an entry. `union`: also the entries of one alone, cast
+    to op.result, or op(A[i, j], beta) and op(alpha, B[i, j]) if these are given.
+    """
+    if not union:
+        return _intersection(A, B, op)
+    text, steady = _ewise_preamble(op, alpha is not None), not op.positional
+    return _union(A, B, op.result, text, steady, *vectors.other_operands(op, alpha, beta))
+
+
+def write_matrix(
+    out: Matrix, t: Matrix, mask: Mask | None, accum: Function | None, replace: bool
+) -> None:
+    """With Z = out accum t (t where there is no accum): out<mask, replace> = Z, cast to out's type.
+
+    Everything goes to new arrays, which `out` takes over at the end; t may be taken over.
+    """
+    kept: Matrix | None = None if accum is None else out
+    if mask is not None:
+        t = _allowed(t, mask)
+        if accum is None:
+            kept = None if replace else _allowed(out, ~mask)
+        elif replace:
+            kept = _allowed(out, mask)
+    if kept is None:
+        with np.errstate(over="ignore"):  # what float32 does not hold is infinite there
+            values = t._values.astype(out.dtype, copy=False)
+        z = Matrix(
+            *t.shape, t._indptr, t._indices, values, iso=t.iso, symmetric=t.symmetric or None
+        )
+    else:
+        steady = accum is None or not accum.positional
+        z = _union(kept, t, out.dtype, _accum_preamble(out.dtype, accum), steady)
+    out.become(z)
+
+
+# --- union and intersection -----------------------------------------------------------------------
+
+
+def _intersection(A: Matrix, B: Matrix, op: Function) -> Matrix:
+    steady = not op.positional
+    iso = A.iso and B.iso and steady
+    indptr = as_pointer(_common(A, B, min(A.nvals, B.nvals)))
+    z = None if iso else memory.empty(int(indptr[-1]), op.result)
+    indices = _filled("ewise_intersection", _ewise_preamble(op, False), A, B, (), indptr, z)
+    z = iso_value(A, B, op) if z is None else z
+    symmetric = True if A.symmetric and B.symmetric and steady else None
+    return Matrix(A.nrows, A.ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
+
+
+def _union(
+    A: Matrix,
+    B: Matrix,
+    dtype: np.dtype,
+    text: str,
+    steady: bool,
+    alpha: Any = vectors.NO_SCALAR,
+    beta: Any = vectors.NO_SCALAR,
+) -> Matrix:
+    """The union under a preamble; `steady` says that its values depend on no position."""
+    iso, one = False, np.empty(0, dtype)
+    if A.iso and B.iso and steady:
+        three = _alone_and_both(A, B, dtype, text, alpha, beta)
+        iso, one = bool((three == three[0]).all()), three[:1].copy()
+    common = _common(A, B, A.nvals + B.nvals)
+    indptr = as_pointer(A._indptr + B._indptr.astype(common.dtype, copy=False) - common)
+    z = None if iso else memory.empty(int(indptr[-1]), dtype)
+    indices = _filled("ewise_union", text, A, B, (alpha, beta), indptr, z)
+    z = one if z is None else z
+    symmetric = True if A.symmetric and B.symmetric and steady else None
+    return Matrix(A.nrows, A.ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
+
+
+def _filled(
+    name: str,
+    text: str,
+    A: Matrix,
+    B: Matrix,
+    scalars: tuple[Any, ...],
+    indptr: np.ndarray,
+    z: np.ndarray | None,
+) -> np.ndarray:
+    """The columns of a result, by a kernel of kernels/matrix_ewise.py; its values go to z."""
+    indices, a, b = memory.empty(int(indptr[-1]), index_type(A)), csr(A), csr(B)
+    if z is None:  # without values, one kernel for all their types
+        text, z, scalars = PATTERN, NO_VALUES, (vectors.NO_SCALAR,) * len(scalars)
+        a, b = ((ptr, ids, NO_VALUES, keep_) for ptr, ids, _, keep_ in (a, b))
+    if indices.size:
+        kernel = getattr(jit.module("matrix_ewise", PLACE + text), name)
+        run(kernel, (A._indptr, B._indptr), *a, *b, *scalars, indptr, indices, z)
+    return indices
+
+
+def _common(A: Matrix, B: Matrix, bound: int) -> np.ndarray:
+    """The indptr of the positions where both hold an entry, of a type that holds `bound`."""
+    sizes = row_sizes(A.nrows, bound)
+    if A.nvals and B.nvals:
+        kernel = jit.module("matrix_ewise", PLACE + PATTERN).count_common
+        given = (A._indptr, A._indices, B._indptr, B._indices)
+        run(kernel, (A._indptr, B._indptr), *given, sizes)
+    return np.cumsum(sizes, out=sizes)
+
+
+def _alone_and_both(
+    A: Matrix, B: Matrix, dtype: np.dtype, text: str, alpha: Any, beta: Any
+) -> np.ndarray:
+    """The three values of a union of iso matrices: of A alone, of both, of B alone."""
+    row = [0, 2], [0, 1], [1, 2], [0, 3]
+    indptr, a_ids, b_ids, z_ptr = (np.array(part, np.int32) for part in row)
+    z_ids, z = np.empty(3, np.int32), np.empty(3, dtype)
+    given = (indptr, a_ids, A._values, keep(A), indptr, b_ids, B._values, keep(B))
+    kernel = jit.module("matrix_ewise", PLACE + text).ewise_union
+    run(kernel, (indptr,), *given, alpha, beta, z_ptr, z_ids, z)
+    return z
+
+
+# --- masks and selections -------------------------------------------------------------------------
+
+
+def _allowed(A: Matrix, mask: Mask) -> Matrix:
+    """The entries of A that the mask allows."""
+    M = mask.parent
+    assert isinstance(M, Matrix)
+    flags, sizes = memory.empty(A.nvals, bool), row_sizes(A.nrows, A.nvals)
+    kernel = jit.module("matrix_write", PLACE).matrix_allowed
+    # a mask of the structure is one of a true value for all
+    m = (np.ones(1, bool), np.uint64(0)) if mask.structure else (M._values, keep(M))
+    given = (A._indptr, A._indices, M._indptr, M._indices, *m, mask.complement)
+    run(kernel, (A._indptr, M._indptr), *given, flags, sizes)
+    return _flagged(A, flags, sizes)
+
+
+def _flagged(A: Matrix, flags: np.ndarray, sizes: np.ndarray) -> Matrix:
+    """The entries of A whose flag is set, which are sizes[i + 1] in row i."""
+    indptr = pointer_of(sizes)
+    nvals = int(indptr[-1])
+    compress = jit.module("matrix_select", "").compress
+    parts = []
+    for source, dtype in ((A._indices, index_type(A)), (A._values, A.dtype)):
+        if source is A._values and A.iso:
+            parts.append(source.copy())
+        elif nvals == A.nvals:
+            parts.append(copied(source, dtype))
+        else:
+            target = memory.empty(nvals, dtype)
+            run(compress, (A._indptr,), A._indptr, flags, indptr, source, target)
+            parts.append(target)
+    return Matrix(A.nrows, A.ncols, indptr, *parts, iso=A.iso)
+
+
+# --- preambles ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def _function(stem: str, op: Function, kind: str) -> Any:
+    """The kernels of kernels/`stem`.py around op, called as CALLS says."""
+    call = f"@njit(error_model='numpy')\ndef f(value, i, j, scalar):\n    return {CALLS[kind]}\n"
+    return jit.module(stem, op.define_python("op") + "\n" + call)
+
+
+@lru_cache(maxsize=1024)
+def _ewise_preamble(op: Function, scalars: bool) -> str:
+    """`both`, `only_a`, `only_b`: of one alone, the value cast or, with `scalars`, op with one."""
+    alone = ("op(x, y, i, j, i, j)", "op(y, x, i, j, i, j)") if scalars else ("cast(x)", "cast(x)")
+    return preamble.function(op) + _calls("op(x, y, i, j, i, j)", *alone)
+
+
+@lru_cache(maxsize=1024)
+def _accum_preamble(dtype: np.dtype, accum: Function | None) -> str:
+    """The union in which an accumulated result is written, in the type of the output."""
+    define = preamble.cast("cast", dtype)
+    if accum is None:
+        return define + _calls("cast(y)", "x", "cast(x)")
+    return accum.define_python("op") + define + _calls("cast(op(x, y, i, j, i, j))", "x", "cast(x)")
+
+
+def _calls(both: str, only_a: str, only_b: str) -> str:
+    calls = {"both": both, "only_a": only_a, "only_b": only_b}
+    return "VALUES = True\n" + "".join(
+        f"@njit(error_model='numpy')\ndef {name}(x, y, i, j):\n    return {call}\n"
+        for name, call in calls.items()
+    )

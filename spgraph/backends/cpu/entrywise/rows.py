@@ -1,0 +1,121 @@
+"""What the matrix operations share: row-parallel launches and the arrays of a CSR result."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cpu.entrywise import vectors
+from spgraph.backends.cpu.runtime import memory, pool
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import index_dtype
+from spgraph.semirings import Function
+
+# chunks that a thread takes, one after the other: rows of one count of entries differ in work
+CHUNKS = 8
+
+# text for kernels that look ids of one row up in another
+PLACE = '''\
+@inner
+def place(ids, low, high, wanted):
+    """The first place in ids[low:high] with an id of at least `wanted`, by steps that double."""
+    step = np.uint64(1)
+    end = low
+    while end < high and ids[end] < wanted:
+        low = end + np.uint64(1)
+        end = low + step
+        step += step
+    end = min(end, high)
+    while low < end:
+        middle = (low + end) >> np.uint64(1)
+        if ids[middle] < wanted:
+            low = middle + np.uint64(1)
+        else:
+            end = middle
+    return low
+'''
+
+
+def run(kernel: Callable[..., Any], pointers: tuple[np.ndarray, ...], *arguments: Any) -> None:
+    """Launch kernel(thread, threads, bounds, ticket, *arguments): chunk c is the rows from
+    bounds[c] to bounds[c + 1], with its share of the entries that `pointers` count.
+    """
+    work = work_of(pointers)
+    threads = pool.threads_for(work)
+    chunks = max(1 if threads == 1 else CHUNKS * threads, work // pool.PIECE)
+    ticket = np.zeros(1, np.int64)
+    pool.launch(kernel, threads, shares(chunks, pointers), ticket, *arguments)
+
+
+def work_of(pointers: tuple[np.ndarray, ...]) -> int:
+    """The rows and the entries that `pointers` count."""
+    return pointers[0].size - 1 + sum(int(pointer[-1]) for pointer in pointers)
+
+
+def shares(count: int, pointers: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The bounds of `count` ranges of rows with about the same numbers of rows and entries."""
+    rows, total = pointers[0].size - 1, work_of(pointers)
+
+    def before(row: int) -> int:
+        return row + sum(int(pointer[row]) for pointer in pointers)
+
+    inner = [bisect_left(range(rows), total * c // count, key=before) for c in range(1, count)]
+    return np.array([0, *inner, rows], np.int64)
+
+
+def row_sizes(rows: int, bound: int) -> np.ndarray:
+    """Zeros: room for the size of row i at i + 1, and for sums of sizes up to `bound`."""
+    return np.zeros(rows + 1, index_dtype(bound))
+
+
+def pointer_of(sizes: np.ndarray) -> np.ndarray:
+    """The indptr of rows with these sizes (of row i at i + 1), which may be overwritten."""
+    np.cumsum(sizes, out=sizes)
+    return as_pointer(sizes)
+
+
+def as_pointer(indptr: np.ndarray) -> np.ndarray:
+    """`indptr` in the smallest index type that holds it."""
+    return indptr.astype(index_dtype(int(indptr[-1])), copy=False)
+
+
+def index_type(A: Matrix) -> np.dtype:
+    """The type of the column ids of a result of A's shape."""
+    return index_dtype(max(A.nrows, A.ncols))
+
+
+def keep(A: Matrix) -> np.uint64:
+    """The value of entry p is values[p & keep]."""
+    return np.uint64(0 if A.iso else 2**64 - 1)
+
+
+def csr(A: Matrix) -> tuple[Any, ...]:
+    """A as kernels take it."""
+    return A._indptr, A._indices, A._values, keep(A)
+
+
+def iso_value(A: Matrix, B: Matrix, op: Function) -> np.ndarray:
+    """op of the values of two iso matrices, as an array of length 1."""
+    return vectors.ewise(Vector(1, A._values), Vector(1, B._values), op, False)._values
+
+
+def copied(array: np.ndarray, dtype: np.dtype | None = None) -> np.ndarray:
+    """A new array of the same elements, copied by all threads."""
+    target = memory.empty(array.size, array.dtype if dtype is None else dtype)
+    pool.call_parts(_copy_part, pool.threads_for(array.size // 4), array, target)
+    return target
+
+
+def _copy_part(part: int, parts: int, source: np.ndarray, target: np.ndarray) -> None:
+    share = slice(source.size * part // parts, source.size * (part + 1) // parts)
+    target[share] = source[share]
+
+
+def like(A: Matrix, values: np.ndarray, iso: bool, symmetric: bool | None) -> Matrix:
+    """Other values at the entries of A."""
+    indptr, indices = as_pointer(A._indptr), copied(A._indices, index_type(A))
+    indptr = indptr.copy() if indptr is A._indptr else indptr
+    return Matrix(A.nrows, A.ncols, indptr, indices, values, iso=iso, symmetric=symmetric)

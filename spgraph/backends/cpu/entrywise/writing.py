@@ -1,0 +1,102 @@
+"""Accumulate and masked write: the last step of every operation."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cpu.entrywise.masks import mask_words, true_indices
+from spgraph.backends.cpu.runtime import jit, pool, preamble
+from spgraph.containers import Mask, Vector
+from spgraph.containers.arrays import words
+from spgraph.semirings import Function
+
+NO_BITS = np.empty(0, np.uint32)
+
+
+def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, replace: bool) -> None:
+    """With Z = out accum t (t where there is no accum): out<mask, replace> = Z, cast to out's type.
+
+    t shares no array with out and may be taken over.
+    """
+    if mask is None and accum is None:
+        with np.errstate(over="ignore"):  # what float32 does not hold is infinite there
+            values = t._values.astype(out.dtype, copy=False)
+        out.become(Vector(t.size, values, indices=t._indices, bits=t._bits, nvals=t.nvals))
+        return
+    kernels = jit.module("write", _preamble(out.dtype, t.dtype, accum))
+    bits, invert = mask_words(mask)
+    replace = replace and mask is not None
+    if out._indices is not None and t._indices is not None:
+        longest, counts = out.nvals + t.nvals, np.zeros(1, np.int64)
+        indices, z = np.empty(longest, t._indices.dtype), np.empty(longest, out.dtype)
+        given = (out._indices, out._values, t._indices, t._values, bits, invert, replace)
+        pool.launch(kernels.write_sparse, 1, *given, indices, z, counts)
+        nvals = int(counts[0])
+        out.become(Vector(out.size, z[:nvals].copy(), indices=indices[:nvals].copy()).conform())
+        return
+    few = mask is not None and not mask.complement and mask.parent._indices is not None
+    few = t._indices is not None and not replace and (few or accum is not None)
+    if out._indices is None and few:
+        _write_few(kernels, out, t, mask, accum is not None)
+        return
+    # by position, a sparse out in new arrays, another in place: the kernel is not interrupted, and
+    # before and after it `out` is whole
+    if out._indices is None:
+        _forget_count(out, True)
+    w, t = out.to_bitmap(), t.to_bitmap()
+    if w._bits is None:
+        w = Vector(w.size, w._values, bits=_all_bits(w.size))
+    t_bits = NO_BITS if t._bits is None else t._bits
+    threads = pool.threads_for(out.size)
+    given = (w._bits, w._values, t_bits, t._values, bits, invert, replace)
+    pool.launch(kernels.write, threads, *given)
+    out.become(Vector(out.size, w._values, bits=w._bits))
+    # only now: where memory runs out here, out is right already
+    out.become(out.conform())
+
+
+def _write_few(kernels: Any, out: Vector, t: Vector, mask: Mask | None, accumulate: bool) -> None:
+    """A sparse t into an `out` by position, in O(entries of t and of the mask)."""
+    assert t._indices is not None
+    # without an accumulator, what the mask allows and t lacks is lost
+    cleared = t._indices[:0] if accumulate or mask is None else true_indices(mask)
+    nvals, change = out.nvals, np.zeros(1, np.int64)
+    given = (cleared, t._indices, t._values, *mask_words(mask))
+    _forget_count(out, cleared.size > 0)
+    present = NO_BITS if out._bits is None else out._bits
+    pool.launch(kernels.write_few, 1, *given, present, out._values, change)
+    nvals += int(change[0])
+    bits = None if nvals == out.size else present
+    out.become(Vector(out.size, out._values, bits=bits, nvals=nvals))
+
+
+def _forget_count(out: Vector, bits: bool) -> None:
+    """The number of entries is to be counted again, from bits, which a full one gets if `bits`."""
+    if out._bits is not None:
+        out._nvals = None
+    elif bits:
+        out.become(Vector(out.size, out._values, bits=_all_bits(out.size)))
+
+
+@lru_cache(maxsize=1024)
+def _preamble(w: np.dtype, t: np.dtype, accum: Function | None) -> str:
+    """`combine(w, t)`, the accumulator's result in the type of w, and `cast`."""
+    define = preamble.cast("cast", w)
+    if accum is None:
+        return (
+            define
+            + "ACCUM = False\n@njit(error_model='numpy')\ndef combine(w, t):\n    return cast(t)\n"
+        )
+    call = "@njit(error_model='numpy')\ndef combine(w, t):\n    return cast(op(w, t, 0, 0, 0, 0))\n"
+    return f"{accum.define_python('op')}\n{define}ACCUM = True\n{call}"
+
+
+def _all_bits(size: int) -> np.ndarray:
+    """Words with the first `size` bits set."""
+    bits = np.full(words(size), 0xFFFFFFFF, np.uint32)
+    if size % 32:
+        bits[-1] = (1 << size % 32) - 1
+    return bits

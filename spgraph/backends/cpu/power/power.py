@@ -1,0 +1,128 @@
+"""The fused power iteration: all iterations in one launch on all cores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cpu.products.products import pull
+from spgraph.backends.cpu.runtime import jit, pool, preamble
+from spgraph.containers import Matrix, Vector
+from spgraph.semirings import TypedSemiring
+
+# as in kernels/power.py
+NORMS = {None: 0, 1: 1, 2: 2, "max": 3}
+CHUNK, SUMS = 32768, 3
+
+
+def power(
+    x: Vector,
+    matrices: tuple[Matrix, ...],
+    scales: tuple[Vector | None, ...],
+    semiring: TypedSemiring,
+    constants: tuple[float, float, float, float],
+    restart: Vector | float,
+    norm: Any,
+    tol: float | None,
+    max_iter: int,
+    single: bool,
+) -> tuple[Vector, Any]:
+    """(the last iterate, (iterations, last change)) of x <- f(x) from x, a full Vector of float64.
+
+    Each of the one or two `matrices` is pulled by rows: x becomes M (x * scale). Then, with
+    `constants` = (factor, keep, jump, leak), the iterate is factor times that + keep x + (jump +
+    leak times the sum of x where the first scale is zero) restart, divided by its norm. `single`
+    gathers x * scale in single precision. `tol` None runs all of `max_iter`.
+    """
+    n = x.size
+    text = preamble.constants(ISO=_ignores_values(matrices[0], semiring))
+    text += semiring.multiply.define_python("multiply")
+    kernel = jit.module("power", text).power
+    first, last = matrices[0], matrices[-1]
+    given: list[Any] = []
+    for M, scale in zip((first, last), (scales[0], scales[-1]), strict=True):
+        given += [M._indptr, M._indices, M._values, *_spread(scale, 1.0)]
+    kind = np.float32 if single else np.float64
+    work = np.empty((2, n), kind), np.empty(n if len(matrices) == 2 else 0, kind)
+    chunks = max(1, min(n, (last.nvals + n) // CHUNK))
+    value, report = x._values.copy(), np.zeros(2)
+    pool.launch(
+        kernel,
+        pool.threads_for((first.nvals + n) * max_iter),
+        *(np.zeros(1, np.int64), len(matrices), NORMS[norm], *given),
+        *(value, np.empty(n if norm is not None else 0), *work, np.zeros((2, SUMS, chunks))),
+        *(*map(float, constants), *_spread(restart, 0.0)),
+        *(-1.0 if tol is None else float(tol), max_iter, report),
+    )
+    return Vector(n, value), report
+
+
+def power_block(
+    x: Vector,
+    matrices: tuple[Matrix, ...],
+    scales: tuple[Vector | None, ...],
+    semiring: TypedSemiring,
+    constants: tuple[float, float, float, float],
+    restart: Vector | float,
+    norm: Any,
+    tol: float | None,
+    max_iter: int,
+    single: bool,
+) -> Generator[tuple[str, Any], Any, tuple[Vector, Any]]:
+    """`power` of the vertices of one block, as a generator that asks for what it takes of others.
+
+    It yields ("share", (its part of a vector, its part of the three sums over vertices: change,
+    lost, norm)) and is sent (the whole vector, the sums of all blocks in their order), None for
+    what is None; ("change", the sums of all blocks) and is sent the first of them, added up. It
+    returns what `power` does. `single` changes nothing here: what blocks exchange stays in double
+    precision.
+    """
+    factor, keep, jump, leak = constants
+    value = x._values.copy()
+    scale = [1.0 if v is None else v._values for v in scales]
+    again = restart._values if isinstance(restart, Vector) else restart
+    none = np.broadcast_to(scale[0], value.shape) == 0
+
+    def sums(change: float, of: np.ndarray, size: float = 0.0) -> np.ndarray:
+        return np.array([change, of[none].sum(), size])
+
+    report = None
+    whole, totals = yield "share", (value * scale[0], sums(0.0, value))
+    for iteration in range(1, max_iter + 1):
+        y = value
+        for k, M in enumerate(matrices):
+            if k:
+                whole, _ = yield "share", (y * scale[k], None)
+            y = pull(M, Vector(M.ncols, whole), semiring, None, False).to_numpy(fill=0.0)
+        lost = totals[1::SUMS].sum()
+        z = factor * y + keep * value + (jump + leak * lost) * again
+        if norm is not None:
+            sizes = z * z if norm == 2 else np.abs(z)
+            part = sizes.max(initial=0.0) if norm == "max" else sizes.sum()
+            _, totals = yield "share", (None, sums(0.0, z, part))
+            size = totals[2::SUMS].max() if norm == "max" else totals[2::SUMS].sum()
+            size = math.sqrt(size) if norm == 2 else size
+            z = z / (size if size > 0 else 1.0)
+        change, value = float(np.abs(z - value).sum()), z
+        given = None if iteration == max_iter else value * scale[0]
+        whole, totals = yield "share", (given, sums(change, value))
+        if tol is not None:
+            report = iteration, (yield "change", totals)
+            if report[1] <= tol:
+                break
+    return Vector(x.size, value), report
+
+
+def _spread(v: Vector | float | None, missing: float) -> tuple[int, np.ndarray]:
+    """(mask, values): position i has values[i & mask]."""
+    if isinstance(v, Vector):
+        return -1, v._values
+    return 0, np.full(1, missing if v is None else v)
+
+
+def _ignores_values(M: Matrix, semiring: TypedSemiring) -> bool:
+    """Whether one value stands for all entries, or none is looked at."""
+    return M.iso or semiring.multiply.name == "second"

@@ -1,0 +1,142 @@
+# Sparse times sparse where a mask says which entries are wanted: entry (i, j) is the dot product of
+# row i of A and row j of the transpose of B. Preamble: multiply, add, IDENTITY, TERMINAL,
+# TERMINAL_VALUE, VALUES (False: all values are known to be one).
+#
+# Row i of A is laid out once, as a bitmap and a dense row of values, and each row j that the mask
+# names is streamed past it. Where one of the two is much shorter, its columns are searched for in
+# the other instead.
+
+from spgraph.backends.cpu.device.prefetching import fetch_rows
+
+SIX = np.uint64(6)
+LOW = np.uint64(63)
+BIT = np.uint64(1)
+
+# one halving of a binary search takes as long as about so many columns streamed past a bitmap
+HALVING = 4
+
+
+@inner
+def search_cost(length, other):
+    """What it costs to search for each column of one row in the other, in columns streamed."""
+    short = min(length, other)
+    long = max(length, other)
+    halvings = 2
+    while long > 0:
+        long >>= 1
+        halvings += 1
+    return HALVING * short * halvings
+
+
+@kernel
+def multiply_dots(
+    thread, threads, sync, a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr,
+    m_indices, splits, rows, ticket, all_bits, all_values, counts, lengths, columns, z,
+):  # fmt: skip
+    bits = all_bits[thread]
+    row = all_values[thread]
+    while True:
+        poll(sync)
+        chunk = atomic_add(ticket, 0, 1)
+        if chunk >= lengths.size:
+            break
+        e = splits[chunk]
+        target = np.uint64(e)
+        i = rows[chunk]
+        while e < splits[chunk + 1]:
+            while m_indptr[i + 1] <= e:
+                i += 1
+            if i & 15 == 0:
+                poll(sync)
+            m_first = np.uint64(e)
+            m_last = np.uint64(min(splits[chunk + 1], np.int64(m_indptr[i + 1])))
+            e = np.int64(m_last)
+            first = np.uint64(a_indptr[i])
+            last = np.uint64(a_indptr[i + 1])
+            length = np.int64(last - first)
+            if length == 0:
+                continue
+            streamed = np.int64(0)
+            for f in range(m_first, m_last):
+                j = np.uint64(m_indices[f])
+                streamed += np.int64(b_indptr[j + BIT]) - np.int64(b_indptr[j])
+            laid = length <= 4 * streamed
+            if laid:
+                for p in range(first, last):
+                    k = np.uint64(a_indices[p])
+                    bits[k >> SIX] |= BIT << (k & LOW)
+                    if VALUES:
+                        row[k & a_keep] = a[p & a_keep]
+            before = target
+            for f in range(m_first, m_last):
+                fetch_rows(f, m_indices, b_indptr, b_indices, b, b_keep)
+                j = np.uint64(m_indices[f])
+                b_first = np.uint64(b_indptr[j])
+                b_last = np.uint64(b_indptr[j + BIT])
+                other = np.int64(b_last - b_first)
+                sum_ = IDENTITY
+                hits = np.uint64(0)  # its lowest bit says whether a pair was met
+                if laid and other <= search_cost(length, other):
+                    for q in range(b_first, b_last):
+                        k = np.uint64(b_indices[q])
+                        # the other bits do not matter, and cutting them off keeps LLVM from making
+                        # this a loop of vectors
+                        hit = bits[k >> SIX] >> (k & LOW)
+                        hits |= hit
+                        if hit & BIT != 0:
+                            if VALUES:
+                                x, y, at = row[k & a_keep], b[q & b_keep], np.int64(k)
+                                sum_ = add(sum_, multiply(x, y, i, at, at, np.int64(j)))
+                            if TERMINAL == 1 or not VALUES:
+                                break
+                            if TERMINAL == 2 and sum_ == TERMINAL_VALUE:
+                                break
+                else:
+                    p = first
+                    q = b_first
+                    while p < last and q < b_last:
+                        # the next column of the shorter row, and where it would be in the longer
+                        if length < other:
+                            k = np.uint64(a_indices[p])
+                            stop = b_last
+                            while q < stop:
+                                half = (q + stop) >> BIT
+                                if np.uint64(b_indices[half]) < k:
+                                    q = half + BIT
+                                else:
+                                    stop = half
+                            met = q < b_last and np.uint64(b_indices[q]) == k
+                        else:
+                            k = np.uint64(b_indices[q])
+                            stop = last
+                            while p < stop:
+                                half = (p + stop) >> BIT
+                                if np.uint64(a_indices[half]) < k:
+                                    p = half + BIT
+                                else:
+                                    stop = half
+                            met = p < last and np.uint64(a_indices[p]) == k
+                        if met:
+                            hits = BIT
+                            if VALUES:
+                                x, y, at = a[p & a_keep], b[q & b_keep], np.int64(k)
+                                sum_ = add(sum_, multiply(x, y, i, at, at, np.int64(j)))
+                            if TERMINAL == 1 or not VALUES:
+                                break
+                            if TERMINAL == 2 and sum_ == TERMINAL_VALUE:
+                                break
+                        if length < other:
+                            p += BIT
+                        else:
+                            q += BIT
+                if hits & BIT != 0:
+                    columns[target] = j
+                    if VALUES:
+                        z[target] = sum_
+                    target += BIT
+            if laid:
+                for p in range(first, last):
+                    bits[np.uint64(a_indices[p]) >> SIX] = 0
+            # a chunk may begin or end inside a row
+            atomic_add(counts, i + 1, np.int64(target - before))
+        lengths[chunk] = np.int64(target) - splits[chunk]

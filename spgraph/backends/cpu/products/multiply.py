@@ -1,0 +1,259 @@
+"""Matrix times matrix: rows that sum rows, dots that a mask asks for, or rows that sum dense rows.
+
+In all three one thread sums the products of an entry, in the order of k: results do not depend on
+the number of threads."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
+from spgraph.containers import Mask, Matrix
+from spgraph.containers.arrays import INT32_MAX, index_dtype
+from spgraph.semirings import TypedSemiring
+
+# Rows are made in a buffer of so many entries a thread and moved behind the finished ones: to count
+# them first would take another pass over all products
+BUFFER = 1 << 20
+# what a row costs beside its products, in products
+ROW_COST = 16
+# how many columns of X are summed at a time: a row of the sums stays in the first cache
+BLOCK = 1024
+
+
+def multiply_flops(A: Matrix, B: Matrix) -> int:
+    """How many products A B sums, in O(entries of A); the transpose that B may be a view of is not
+    made for it.
+    """
+    if not B.is_made:
+        return int(B.row_degrees()._values[A._indices].sum(dtype=np.int64))
+    return int(_row_flops(A, B).sum(dtype=np.int64))
+
+
+def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | None) -> Matrix:
+    """A B where the mask allows, row by row (Gustavson, Two Fast Algorithms for Sparse Matrices,
+    1978); work proportional to the products and the entries of the mask.
+
+    Beside the result it takes a buffer of a few million entries, or of the longest row, and about
+    two bits a column and thread.
+    """
+    flops = _row_flops(A, B)
+    bounds, work = flops, flops + ROW_COST
+    m_indptr, m_indices = A._indptr, A._indices
+    if mask is not None:
+        m_indptr, m_indices = _chosen(mask)
+        named = np.diff(m_indptr).astype(np.int64)
+        work += named
+        bounds = np.minimum(bounds, B.ncols - named if mask.complement else named)
+    bounds, work = _sums(np.minimum(bounds, B.ncols)), _sums(work)
+    constant = _constant(A, B, semiring)
+    result = (A.nrows, B.ncols, semiring, constant)
+    to_columns, to_z = _pair(0, *result)
+    if bounds[-1] == 0:
+        return _matrix(bounds, to_columns, to_z, *result)
+
+    kind = 0 if mask is None else 2 if mask.complement else 1
+    text = preamble.semiring(semiring, MASK=kind, VALUES=constant is None)
+    kernels = jit.module("multiply_rows", text)
+    threads = pool.threads_for(int(work[-1]))
+    given = (*_operands(A, B), m_indptr, m_indices, flops)
+    maps = _maps(threads, B.ncols, mask is not None)
+    counts = np.zeros(A.nrows + 1, np.int64)
+    room = min(max(threads * BUFFER, int(np.diff(bounds).max())), int(bounds[-1]))
+    columns, z = _pair(room, *result)
+    total = first = 0
+    while first < A.nrows:
+        last = int(np.searchsorted(bounds, bounds[first] + room, side="right")) - 1
+        splits = _splits(work[first : last + 1], 16 * threads) + first
+        offsets = bounds[splits[:-1]] - bounds[first]
+        ticket = np.zeros(2, np.int64)
+        out = (counts, columns, z)
+        pool.launch(
+            kernels.multiply_rows, threads, *given, splits, offsets, ticket[:1], *maps, *out
+        )
+        places = total + _sums(counts[first + 1 : last + 1])[splits - first]
+        if places[-1] > to_columns.size:
+            # what the rest will take if it fills its bounds as the rows before did, and some more;
+            # memory that is never touched costs nothing
+            size = min(places[-1] * 1.1 / bounds[last], 1.0) * (bounds[-1] - bounds[last])
+            grown = _pair(places[-1] + int(size), *result)
+            grown[0][:total], grown[1][:total] = to_columns[:total], to_z[:total]
+            to_columns, to_z = grown
+        lengths = np.diff(places)
+        given_out = (offsets, lengths, places, ticket[1:], columns, z, to_columns, to_z)
+        pool.launch(_common().join, threads, *given_out)
+        total, first = int(places[-1]), last
+    return _matrix(_sums(counts[1:]), to_columns, to_z, *result)
+
+
+def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) -> Matrix:
+    """A times the transpose of BT where the mask, which is not complemented, selects: a dot product
+    of two rows for each of its entries.
+    """
+    m_indptr, m_indices = _chosen(mask)
+    constant = _constant(A, BT, semiring)
+    result = (A.nrows, BT.nrows, semiring, constant)
+    size = m_indices.size
+    threads = pool.threads_for(A.nvals + size * (1 + BT.nvals // max(1, BT.nrows)))
+    chunks = 1 if threads == 1 else max(1, min(64 * threads, size // 64))
+    splits = size * np.arange(chunks + 1) // chunks
+    rows = np.searchsorted(m_indptr, splits[:-1].astype(m_indptr.dtype), side="right") - 1
+    ticket, lengths = np.zeros(2, np.int64), np.zeros(chunks, np.int64)
+    counts = np.zeros(A.nrows + 1, np.int64)
+    columns, z = _pair(size, *result)
+    if size and A.nvals and BT.nvals:
+        kernel = jit.module("multiply_dots", preamble.semiring(semiring, VALUES=constant is None))
+        bits = np.zeros((threads, (A.ncols + 63) // 64), np.uint64)
+        laid = np.empty((threads, 1 if A.iso or constant is not None else A.ncols), A.dtype)
+        pool.launch(
+            kernel.multiply_dots,
+            threads,
+            *_operands(A, BT),
+            *(m_indptr, m_indices, splits, rows, ticket[:1], bits, laid),
+            *(counts, lengths, columns, z),
+        )
+    total = int(lengths.sum())
+    if total < size:
+        to_columns, to_z = _pair(total, *result)
+        places = _sums(lengths)
+        given = (splits, lengths, places, ticket[1:], columns, z, to_columns, to_z)
+        pool.launch(_common().join, threads, *given)
+        columns, z = to_columns, to_z
+    return _matrix(_sums(counts[1:]), columns, z, *result)
+
+
+def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
+    """A X where X has all its entries, as have the rows of the result for which A has any."""
+    width = X.ncols
+    rows = np.flatnonzero(A._indptr[1:] > A._indptr[:-1])
+    constant = _constant(A, X, semiring)
+    indptr = _sums((A._indptr[1:] > A._indptr[:-1]) * np.int64(width))
+    indices = np.tile(np.arange(width, dtype=index_dtype(max(A.nrows, width))), rows.size)
+    z = memory.empty(0 if constant is not None else indices.size, semiring.dtype)
+    if z.size:
+        kernel = jit.module("multiply_dense", preamble.semiring(semiring)).multiply_dense
+        threads = pool.threads_for(A.nvals * width)
+        x = np.repeat(X._values, width) if X.iso else X._values
+        work = np.append(A._indptr[rows], A._indptr[-1])
+        chunks = max(1 if threads == 1 else 16 * threads, A.nvals * min(BLOCK, width) // pool.PIECE)
+        splits = _splits(work, chunks)
+        pool.launch(
+            kernel,
+            threads,
+            *(A._indptr, A._indices, A._values, _keep(A), x, 0 if X.iso else width),
+            *(rows, splits, width, min(BLOCK, width), np.zeros(1, np.int64), z),
+        )
+    return _matrix(indptr, indices, z, A.nrows, width, semiring, constant)
+
+
+# --- what the forms share -------------------------------------------------------------------------
+
+
+def _operands(A: Matrix, B: Matrix) -> tuple[Any, ...]:
+    """The arrays of both; the value of entry p is values[p & keep]."""
+    return A._indptr, A._indices, A._values, _keep(A), B._indptr, B._indices, B._values, _keep(B)
+
+
+def _keep(A: Matrix) -> np.uint64:
+    """What makes 0 of every place of an entry of an iso matrix, and changes no other."""
+    return np.uint64(0 if A.iso else 2**64 - 1)
+
+
+def _maps(threads: int, ncols: int, masked: bool) -> tuple[np.ndarray, ...]:
+    """For each thread one bit a column, a bit for each 64 of these and for each 64 of those, the
+    columns a mask names, and what stands before each word of the first.
+    """
+    sizes = [ncols]
+    for _ in range(3):
+        sizes.append((sizes[-1] + 63) // 64)
+    bits, middle, top = (np.zeros((threads, size), np.uint64) for size in sizes[1:])
+    met = np.zeros((threads, sizes[1] if masked else 0), np.uint64)
+    return bits, middle, top, met, np.empty_like(bits, np.uint32 if ncols <= INT32_MAX else None)
+
+
+def _row_flops(A: Matrix, B: Matrix) -> np.ndarray:
+    """How many products each row of A B sums."""
+    flops = np.zeros(A.nrows, np.int64)
+    threads = pool.threads_for(A.nvals)
+    given = (_splits(A._indptr, threads), A._indptr, A._indices, B._indptr, flops)
+    pool.launch(_common().row_flops, threads, *given)
+    return flops
+
+
+def _common() -> ModuleType:
+    """The kernels that no semiring shapes: compiled once for all."""
+    return jit.module("multiply_rows", "")
+
+
+def _sums(counts: np.ndarray) -> np.ndarray:
+    """0, and the sums of the first 1, 2, ... counts."""
+    sums = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=sums[1:])
+    return sums
+
+
+def _splits(sums: np.ndarray, parts: int) -> np.ndarray:
+    """The bounds of `parts` runs of rows with about equal shares of what `sums` counts."""
+    shares = np.linspace(sums[0], sums[-1], parts + 1).astype(sums.dtype)
+    splits = np.searchsorted(sums, shares).astype(np.int64)
+    splits[0], splits[-1] = 0, sums.size - 1
+    return splits
+
+
+def _chosen(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
+    """(indptr, indices) of the entries that a mask names before it is complemented."""
+    M = mask.parent
+    assert isinstance(M, Matrix)
+    if mask.structure or (M.iso and bool(M._values[0])):
+        return M._indptr, M._indices
+    true = M._expanded_values() != 0
+    before = _sums(true)
+    return before[M._indptr].astype(M._indptr.dtype, copy=False), M._indices[true]
+
+
+def _constant(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | None:
+    """The value of all entries of A B where that is known beforehand: all products are equal, and
+    adding equal ones changes nothing.
+    """
+    multiply, add = semiring.multiply, semiring.add
+    if not (add.any or add.idempotent) or multiply.positional:
+        return None
+    if (multiply.uses("x") and not A.iso) or (multiply.uses("y") and not B.iso):
+        return None
+    # an operand without entries may have no value, but then nor has the product any entry
+    x, y = (M._values[:1] if M._values.size else np.zeros(1, M.dtype) for M in (A, B))
+    z = np.empty(1, semiring.dtype)
+    text = preamble.semiring(semiring, MASK=0, VALUES=False)
+    pool.launch(jit.module("multiply_rows", text).one_value, 1, x, y, z)
+    return z
+
+
+def _pair(
+    size: int, nrows: int, ncols: int, semiring: TypedSemiring, constant: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Room for the columns and values of entries; none for values that are known."""
+    columns = np.empty(size, index_dtype(max(nrows, ncols)))
+    return columns, np.empty(size if constant is None else 0, semiring.dtype)
+
+
+def _matrix(
+    indptr: np.ndarray,
+    columns: np.ndarray,
+    z: np.ndarray,
+    nrows: int,
+    ncols: int,
+    semiring: TypedSemiring,
+    constant: np.ndarray | None,
+) -> Matrix:
+    """The result, in arrays cut to its entries."""
+    nvals = int(indptr[-1])
+    for array in (columns, z):
+        if array.size > nvals:
+            array.resize(nvals, refcheck=False)  # gives the rest back without a copy
+    indptr = indptr.astype(index_dtype(nvals), copy=False)
+    if constant is not None:
+        return Matrix(nrows, ncols, indptr, columns, constant, iso=True)
+    return Matrix(nrows, ncols, indptr, columns, z)

@@ -1,0 +1,79 @@
+"""Matrix times vector: rows that gather (pull), or entries that scatter (push)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spgraph.backends.cpu.entrywise.masks import mask_words
+from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
+from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.arrays import index_dtype, words
+from spgraph.semirings import TypedSemiring
+
+# an insertion into a small hash table costs as much as touching 1/16 of the cache lines of a vector
+FEW = 16
+NO_BITS = np.empty(0, np.uint32)
+
+
+def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool) -> Vector:
+    """t[i] = sum over k of A[i, k] * u[k] (flip: u[k] * A[i, k]) for the i that the mask allows."""
+    u = u.to_bitmap()
+    full, masked = u._bits is None, mask is not None
+    text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=masked, FULL=full)
+    kernel = jit.module("pull", text).pull
+    z_bits, z = memory.zeros(words(A.nrows), np.uint32), memory.zeros(A.nrows, semiring.dtype)
+    threads = pool.threads_for(A.nvals)
+    chunks = max(16 * threads if threads > 1 else 1, A.nvals // pool.PIECE)
+    chunks = min(chunks, max(1, z_bits.size))
+    given = (A._indptr, A._indices, A._values, NO_BITS if full else u._bits, u._values)
+    ticket = np.zeros(1, np.int64)
+    pool.launch(kernel, threads, *given, *mask_words(mask), chunks, ticket, z_bits, z)
+    return Vector(A.nrows, z, bits=z_bits).conform()
+
+
+def prepare(A: Matrix) -> None:
+    """Nothing: `pull` is as fast as it gets over the rows as they are."""
+
+
+def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool) -> Vector:
+    """t[j] = sum over k of u[k] * A[k, j] (flip: A[k, j] * u[k]) for the j that the mask allows."""
+    u = u.to_sparse()
+    assert u._indices is not None
+    text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=mask is not None)
+    kernels = jit.module("push", text)
+    given = (A._indptr, A._indices, A._values, u._indices, u._values, *mask_words(mask))
+    edges = int((A._indptr[1:][u._indices] - A._indptr[u._indices]).sum(dtype=np.int64))
+    if edges * FEW < A.ncols and edges < 2**30:
+        table = np.full(1 << max(4, (2 * edges).bit_length()), -1, np.int32)
+        keys, z = np.empty(edges, index_dtype(A.ncols)), np.empty(edges, semiring.dtype)
+        counts = np.zeros(1, np.int64)
+        pool.launch(kernels.push_few, 1, *given, table, keys, z, counts)
+        ascending = np.sort(keys[: counts[0]])
+        values = np.empty(ascending.size, semiring.dtype)
+        # the same for all semirings
+        pool.launch(jit.module("push", "").push_few_values, 1, table, keys, z, ascending, values)
+        return Vector(A.ncols, values, indices=ascending).conform()
+    z_bits, z = memory.zeros(words(A.ncols), np.uint32), memory.zeros(A.ncols, semiring.dtype)
+    threads = pool.threads_for(edges)
+    pool.launch(kernels.push, threads, *given, _splits(A, u._indices, threads), z_bits, z)
+    return Vector(A.ncols, z, bits=z_bits).conform()
+
+
+def _splits(A: Matrix, ids: np.ndarray, threads: int) -> np.ndarray:
+    """Column bounds, multiples of 32, with about equally many entries of rows `ids` between."""
+    splits = np.zeros(threads + 1, np.int64)
+    splits[-1] = A.ncols
+    if threads > 1:
+        # the middle entry of up to 1024 rows, weighted by their lengths, stands for all
+        rows = ids[:: max(1, ids.size // 1024)]
+        starts, stops = A._indptr[rows].astype(np.int64), A._indptr[1:][rows].astype(np.int64)
+        rows_with = stops > starts
+        samples = np.linspace(starts[rows_with], stops[rows_with] - 1, 8).astype(np.int64).ravel()
+        weights = np.tile((stops - starts)[rows_with], 8)
+        columns = A._indices[samples]
+        order = np.argsort(columns)
+        share = np.cumsum(weights[order])
+        if share.size:
+            at = np.searchsorted(share, share[-1] * np.arange(1, threads) // threads)
+            splits[1:-1] = columns[order][at] // 32 * 32
+    return splits

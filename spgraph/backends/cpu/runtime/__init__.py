@@ -1,0 +1,1 @@
+"""Compiling and launching: kernel texts, preambles, the pool of threads."""

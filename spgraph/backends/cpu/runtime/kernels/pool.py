@@ -1,0 +1,239 @@
+# What the threads of a launch wait for: work, each other, the end. Compiled once: kernels reach
+# `run` and `meet` by their addresses. All arguments are addresses of words: see teams.py.
+#
+# Who waits looks again and again for a short time, then sleeps until it is woken: the one it waits
+# for may have no processor, and would not get this one while somebody spins on it.
+# No preamble but the header.
+
+from spgraph.backends.cpu.runtime.teams import (
+    ARRIVED,
+    ASLEEP,
+    ASLEEP_AT_DONE,
+    ASLEEP_AT_ROUND,
+    CODE,
+    CONTROL,
+    DATA,
+    DONE,
+    EXCEPTION,
+    FAILED,
+    FUNCTION,
+    FUTEX,
+    HOME,
+    INTERVAL,
+    LOCK,
+    NEVER,
+    NEXT,
+    QUIT,
+    RAISED,
+    RECORD,
+    RECORDS,
+    ROUND,
+    STOP,
+    STOPPED,
+    THREAD,
+    THREADS,
+    WORK,
+    add,
+    call,
+    check_signals,
+    exchange,
+    load,
+    own_address,
+    replace,
+    sleep_while,
+    store,
+    wake,
+)  # fmt: skip
+
+# nanoseconds that a thread looks for what it waits for before it sleeps
+SPIN = 5_000
+# the longest sleep where nobody can wake a thread
+NAP = 5_000_000
+
+
+@inner
+def signalled(sync):
+    """Whether a signal handler raised an exception; looks every 50 ms."""
+    due = load(sync + NEXT)
+    return due != NEVER and nanoseconds() >= due and check_signals(sync)
+
+
+@inner
+def spin_while(word, value):
+    """Whether the word still has this value after a short time."""
+    end = nanoseconds() + SPIN
+    while load(word) == value:
+        if nanoseconds() >= end:
+            return True
+    return False
+
+
+@inner
+def limit_of(sync, sleeps):
+    """How long to sleep for the so-manyth time."""
+    if not FUTEX:
+        return min(NAP, np.int64(10_000) << min(sleeps, 20))
+    return INTERVAL if load(sync + NEXT) != NEVER else 3600 * 10**9
+
+
+@inner
+def stop_all(control):
+    """All threads are to leave the kernel; those that wait for each other, too."""
+    for thread in range(load(control + THREADS)):
+        store(control + RECORDS + thread * RECORD + STOP, 1)
+    add(control + ROUND, 1)
+    wake(control + ROUND)
+
+
+@inner
+def fail(control, code, exception):
+    """A thread left the kernel with this status. The first one's counts."""
+    if replace(control + FAILED, 0, 1):
+        store(control + CODE, code)
+        store(control + EXCEPTION, exception)
+        stop_all(control)
+
+
+@inner
+def do_part(control, sync):
+    """This thread's call of the kernel."""
+    function, data = load(control + FUNCTION), load(control + DATA)
+    code = call(function, data, load(sync + THREAD), sync, sync + RAISED)
+    if code > 0:
+        fail(control, code, load(sync + RAISED))
+
+
+@kernel
+def meet(sync):
+    """The barrier: 0 when all threads have come, 1 if the launch is to stop. Called with 0, it
+    gives its address.
+    """
+    if sync == 0:
+        return own_address(1)
+    control = load(sync + CONTROL)
+    round_ = load(control + ROUND)
+    if load(sync + STOP) != 0:  # else ROUND changes if it is set from now on
+        return 1
+    if add(control + ARRIVED, 1) == load(control + THREADS) - 1:
+        store(control + ARRIVED, 0)
+        add(control + ROUND, 1)
+        if load(control + ASLEEP_AT_ROUND) != 0:
+            wake(control + ROUND)
+        return load(sync + STOP) | np.int64(signalled(sync))
+    if spin_while(control + ROUND, round_):
+        add(control + ASLEEP_AT_ROUND, 1)
+        sleeps = 0
+        while load(control + ROUND) == round_:
+            sleep_while(control + ROUND, round_, limit_of(sync, sleeps))
+            sleeps += 1
+            if signalled(sync):
+                return 1
+        add(control + ASLEEP_AT_ROUND, -1)
+    return load(sync + STOP) | np.int64(signalled(sync))
+
+
+@inner
+def lock(control, sync):
+    """Take the lock of the team; False if a signal handler raised an exception first."""
+    sleeps = 0
+    if replace(control + LOCK, 0, 1):
+        return True
+    while exchange(control + LOCK, 2) != 0:  # 2: somebody may sleep
+        sleep_while(control + LOCK, 2, limit_of(sync, sleeps))
+        sleeps += 1
+        if signalled(sync):
+            return False
+    return True
+
+
+@inner
+def unlock(control):
+    if exchange(control + LOCK, 0) == 2:
+        wake(control + LOCK)
+
+
+@inner
+def wait_for_others(control, sync, threads):
+    """Until all other threads have left the kernel; whether an exception was raised meanwhile."""
+    raised = False
+    done = load(control + DONE)
+    while done != threads - 1 and not spin_while(control + DONE, done):
+        done = load(control + DONE)
+    sleeps = 0
+    store(control + ASLEEP_AT_DONE, 1)
+    while True:
+        done = load(control + DONE)
+        if done == threads - 1:
+            return raised
+        sleep_while(control + DONE, done, limit_of(sync, sleeps))
+        sleeps += 1
+        if signalled(sync):
+            raised = True
+            stop_all(control)
+
+
+@kernel
+def run(home, function, data, threads, raised):
+    """Call `function` on all threads; the status of the first that failed, and its exception at
+    `raised`. Called with zeros, it gives its address.
+    """
+    if home == 0:
+        return own_address(5)
+    control = load(home + CONTROL)
+    if not lock(control, home):
+        return STOPPED
+    sync = control + RECORDS
+    store(sync + HOME, home)
+    store(sync + NEXT, load(home + NEXT))
+    for word in (ARRIVED, ASLEEP_AT_ROUND, DONE, ASLEEP_AT_DONE, FAILED):
+        store(control + word, 0)
+    store(control + FUNCTION, function)
+    store(control + DATA, data)
+    store(control + THREADS, threads)
+    for thread in range(threads):
+        store(sync + thread * RECORD + STOP, 0)
+    for thread in range(1, threads):
+        word = sync + thread * RECORD + WORK
+        add(word, 1)
+        if load(word - WORK + ASLEEP) != 0:
+            wake(word)
+    do_part(control, sync)
+    stopped = wait_for_others(control, sync, threads)
+    store(home + NEXT, load(sync + NEXT))
+    code = load(control + CODE) if load(control + FAILED) != 0 else 0
+    store(raised, load(control + EXCEPTION))
+    unlock(control)
+    return STOPPED if stopped else code
+
+
+@kernel
+def serve(sync):
+    """A worker: calls what it is given, until it is to end."""
+    control = load(sync + CONTROL)
+    served = np.int64(0)
+    while True:
+        if spin_while(sync + WORK, served):
+            store(sync + ASLEEP, 1)
+            sleeps = 0
+            while load(sync + WORK) == served:
+                sleep_while(sync + WORK, served, limit_of(sync, sleeps))
+                sleeps += 1
+            store(sync + ASLEEP, 0)
+        if load(sync + QUIT) != 0:
+            return
+        served += 1
+        do_part(control, sync)
+        add(control + DONE, 1)
+        if load(control + ASLEEP_AT_DONE) != 0:
+            wake(control + DONE)
+
+
+@kernel
+def end(control, threads):
+    """The workers end, and the kernel that they run stops."""
+    stop_all(control)
+    for thread in range(threads):
+        record = control + RECORDS + thread * RECORD
+        store(record + QUIT, 1)
+        add(record + WORK, 1)
+        wake(record + WORK)

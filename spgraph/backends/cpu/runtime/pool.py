@@ -1,0 +1,276 @@
+"""Run a kernel on all cores.
+
+A CPU kernel is a *single program for many threads*, as a CUDA kernel is: `def kernel(thread,
+threads, sync, ...)` is a nogil Numba function that every thread runs on its own share, meeting the
+others at `barrier` where it has to. Numba's `parallel=True` is not used: it takes several seconds
+to compile, its OpenMP layer kills a forked child and its workqueue layer aborts under Python
+threads.
+
+A launch is one call of machine code, which a signal cannot split: kernels/pool.py hands the work to
+threads that wait for it there and waits for them. Python's own threads are used, which all systems
+have; they hold no lock of Python's while they wait or work.
+
+On the main thread, a launch lets Python's signal handlers run every 50 ms, where its kernel calls
+`barrier` or `poll`, and raises what they raise, so that Ctrl-C stops it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import functools
+import gc
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from spgraph.backends.cpu.runtime import jit, teams
+
+# elementary steps that a kernel may take between two looks for signals
+PIECE = 1 << 24
+
+
+@functools.cache
+def processors() -> int:
+    """How many threads a large kernel runs on: $SPGRAPH_NUM_THREADS, else the processors this
+    process may use.
+    """
+    asked = os.environ.get("SPGRAPH_NUM_THREADS")
+    if asked is not None:
+        if not asked.isdigit() or int(asked) < 1:
+            raise ValueError(f"SPGRAPH_NUM_THREADS: expected an integer >= 1, got {asked!r}")
+        return int(asked)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def threads_for(work: int) -> int:
+    """Threads worth waking for `work` elementary steps: waking one costs about as much as 50 000 of
+    them.
+    """
+    return int(max(1, min(processors(), work // 50_000)))
+
+
+class Callers(NamedTuple):
+    """Two records for those who launch: the main thread, and any other one, which never looks for
+    signals.
+    """
+
+    memory: np.ndarray
+    main: int
+    other: int
+
+
+class Team(NamedTuple):
+    """Threads that wait for work in kernels/pool.py."""
+
+    memory: np.ndarray
+    callers: Callers
+    most: int  # threads of a launch: the workers and the one that launches
+    workers: list[threading.Thread]
+    kernels: ModuleType
+
+
+def launch(kernel: Callable[..., Any], threads: int, *arguments: Any) -> None:
+    """Run kernel(thread, threads, sync, *arguments) once on each of `threads` threads, and return
+    when all have.
+
+    On the main thread it raises what a signal handler raises meanwhile, KeyboardInterrupt after
+    Ctrl-C: then what the kernel was to write is incomplete. A kernel that calls neither `barrier`
+    nor `poll` is always completed first.
+    """
+    first, callers = 0, _callers
+    if threads > 1:
+        team = _team()
+        if threads > team.most:  # those that came would wait for ever
+            raise RuntimeError(f"launch: expected at most {team.most} threads, got {threads}")
+        first, callers = -1, team.callers
+    main = threading.get_ident() == _main_thread
+    if main and threads > 1 and callers.memory[teams.CHECKING // 8]:
+        raise RuntimeError("launch: expected no call from a signal handler that interrupts another")
+    given = (first, threads, callers.main if main else callers.other, *arguments)
+    if not kernel.overloads:  # type: ignore[attr-defined]
+        with _compiling():
+            kernel.compile(tuple(map(numba.typeof, given)))  # type: ignore[attr-defined]
+    try:
+        kernel(*given)
+    except KeyboardInterrupt:
+        if main:
+            _raise_from_handler(callers.memory)
+        raise
+
+
+@contextlib.contextmanager
+def _compiling() -> Iterator[None]:
+    """No search for garbage, which would take an eighth of the time, and Ctrl-C is heard at the
+    end: LLVM calls Python functions, from which no exception comes back.
+    """
+    collects, came = gc.isenabled(), []
+    handler = signal.getsignal(signal.SIGINT)
+    holds = callable(handler) and threading.get_ident() == _main_thread
+    gc.disable()
+    try:
+        if holds:
+            signal.signal(signal.SIGINT, lambda *given: came.append(given))
+        yield
+    finally:
+        if holds:
+            signal.signal(signal.SIGINT, handler)
+        if collects:
+            gc.enable()
+        if came:
+            handler(*came[0])  # type: ignore[operator, misc]
+
+
+def call_parts(function: Callable[..., None], parts: int, *arguments: Any) -> None:
+    """Call the Python function(part, parts, *arguments) for each part, on as many threads as there
+    are: for functions of NumPy, which give up Python's lock. Parts do not wait for each other.
+
+    After an exception, Ctrl-C too, other parts may still run for a while.
+    """
+    if parts == 1:
+        function(0, 1, *arguments)
+        return
+    errors: SimpleQueue[BaseException | None] = SimpleQueue()
+    tasks = _python_threads()
+    for part in range(1, parts):
+        tasks.put((function, part, parts, arguments, errors))
+    function(0, parts, *arguments)
+    for error in [errors.get() for _ in range(1, parts)]:
+        if error is not None:
+            raise error
+
+
+def close() -> None:
+    """End the workers; the next launch makes new ones."""
+    while _teams:
+        _end(_teams.pop())
+
+
+# --- who launches ---------------------------------------------------------------------------------
+
+
+def _words(count: int) -> np.ndarray:
+    """So many words, all zero, at the begin of a line of the cache."""
+    memory = np.zeros(count + 8, np.int64)
+    return memory[-(memory.ctypes.data // 8) % 8 :][:count]
+
+
+def _new_callers(run: int, control: int) -> Callers:
+    memory = _words(2 * teams.RECORD // 8)
+    main, other = memory.ctypes.data, memory.ctypes.data + teams.RECORD
+    for record, address in ((memory, main), (memory[teams.RECORD // 8 :], other)):
+        record[teams.HOME // 8] = address
+        record[teams.RUN // 8] = run
+        record[teams.CONTROL // 8] = control
+    memory[(teams.RECORD + teams.NEXT) // 8] = teams.NEVER
+    return Callers(memory, main, other)
+
+
+def _raise_from_handler(memory: np.ndarray) -> None:
+    """Raise what the signal handler raised that ran during a kernel, if one did."""
+    words = memory[teams.TYPE // 8 :][:3]
+    kind, value, trace = words.tolist()
+    words[:] = 0
+    if kind:
+        ctypes.pythonapi.PyErr_Restore(*map(ctypes.c_void_p, (kind, value, trace)))
+
+
+# --- the workers ----------------------------------------------------------------------------------
+
+
+def _team() -> Team:
+    """The team, made by the first launch on several threads."""
+    while not _teams:
+        with _compiling():
+            team = _new_team(max(1, processors() - 1))
+        _teams.append(team)
+        if _teams[0] is not team:  # another thread was faster
+            _teams.remove(team)
+            _end(team)
+    return _teams[0]
+
+
+def _new_team(workers: int) -> Team:
+    compiled = jit.module("pool", "")
+    memory = _words((teams.RECORDS + (workers + 1) * teams.RECORD) // 8)
+    control = memory.ctypes.data
+    for thread in range(workers + 1):
+        record = memory[(teams.RECORDS + thread * teams.RECORD) // 8 :]
+        record[teams.NEXT // 8] = teams.NEVER
+        record[teams.CONTROL // 8] = control
+        record[teams.MEET // 8] = compiled.meet(0)
+        record[teams.THREAD // 8] = thread
+    callers = _new_callers(compiled.run(0, 0, 0, 0, 0), control)
+    team = Team(memory, callers, workers + 1, [], compiled)
+    records = control + teams.RECORDS
+    compiled.end(control, 1)
+    compiled.serve(records)  # compiled on this thread alone; it ends at once
+    for thread in range(1, workers + 1):
+        given = (compiled.serve, records + thread * teams.RECORD, memory)
+        name = f"spgraph-{thread}"
+        team.workers.append(threading.Thread(target=_work, args=given, name=name, daemon=True))
+        team.workers[-1].start()
+    return team
+
+
+def _work(serve: Callable[[int], None], record: int, memory: np.ndarray) -> None:
+    """What a worker does; `memory` is kept because it holds the record."""
+    serve(record)
+
+
+def _end(team: Team) -> None:
+    """The workers end; a kernel that runs stops."""
+    team.kernels.end(team.memory.ctypes.data, team.most)
+    for worker in team.workers:
+        if worker.is_alive():
+            worker.join(1)
+
+
+@functools.cache
+def _python_threads() -> SimpleQueue[Any]:
+    """The queue that Python threads take tasks from. Nobody holds a lock while putting one there,
+    so that an interrupt leaves none locked.
+    """
+    tasks: SimpleQueue[Any] = SimpleQueue()
+    for _ in range(max(1, processors() - 1)):
+        threading.Thread(target=_take, args=(tasks,), name="spgraph", daemon=True).start()
+    return tasks
+
+
+def _take(tasks: SimpleQueue[Any]) -> None:
+    while True:
+        function, part, parts, arguments, errors = tasks.get()
+        try:
+            function(part, parts, *arguments)
+            errors.put(None)
+        except BaseException as error:
+            errors.put(error)
+        del function, arguments, errors  # nothing is kept alive while waiting
+
+
+def _after_fork() -> None:
+    """The threads of the parent do not exist in a child, and their lock may be held for ever."""
+    global _callers, _main_thread
+    _teams.clear()
+    _python_threads.cache_clear()
+    _callers, _main_thread = _new_callers(0, 0), threading.get_ident()
+
+
+_main_thread = threading.main_thread().ident
+_callers = _new_callers(0, 0)
+# one at most; a list, so that putting it there and taking it are single steps
+_teams: list[Team] = []
+# machine code that threads may be in must not vanish under them
+atexit.register(close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

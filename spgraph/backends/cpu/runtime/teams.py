@@ -1,0 +1,377 @@
+"""What the threads of one launch share, and what a kernel calls while it runs: `barrier`, `poll`,
+and `on_all_threads`, which hands a kernel to the threads.
+
+Every thread of a launch has a *record* of words, whose address kernels get as `sync`; the records
+of a team of threads have one *control* block. kernels/pool.py holds the functions that wait;
+kernels reach them by addresses in their record, so that they are compiled once, not with every one.
+
+A kernel that is to stop, because a signal handler raised an exception or because another thread
+failed, raises KeyboardInterrupt where it next calls `barrier` or `poll`. No thread waits for one
+that left.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from spgraph.backends.cpu.device.atomics import nanoseconds_now
+
+# --- the words of a record, by their offset in bytes ----------------------------------------------
+
+# whether the thread is to leave; when it next looks for signals, NEVER if it does not; the record
+# that an exception is told to; the control block; addresses of `run` and `meet`; which thread it is
+STOP, NEXT, HOME, CONTROL, RUN, MEET, THREAD = range(0, 56, 8)
+# of a worker: how often it was given work, whether it sleeps, whether it is to end, what it raised
+WORK, ASLEEP, QUIT, RAISED = range(64, 96, 8)
+# whether a signal handler may be running; the exception that one raised, as PyErr_Fetch gives it
+CHECKING, TYPE, VALUE, TRACE = range(128, 160, 8)
+RECORD = 192  # bytes
+
+# --- the words of a control block: each that many threads write has a line of the cache -----------
+
+LOCK, ARRIVED, ROUND, ASLEEP_AT_ROUND, DONE, ASLEEP_AT_DONE, FAILED, GIVEN = range(0, 512, 64)
+# beside FAILED: the status and the exception of the thread that failed first
+CODE, EXCEPTION = FAILED + 8, FAILED + 16
+# beside GIVEN: what the threads are to call
+FUNCTION, DATA, THREADS = GIVEN, GIVEN + 8, GIVEN + 16
+RECORDS = 512  # where the records begin; bytes of a control block
+
+NEVER = 2**63 - 1
+# nanoseconds between two looks for signals
+INTERVAL = 50_000_000
+# what `run` gives when an exception was raised before the kernel began, or after its own part
+STOPPED = 1 << 30
+
+_WORD = ir.IntType(64)
+_CODE = ir.IntType(32)
+
+# Linux' number of the system call; elsewhere threads that wait sleep for short times
+FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98}.get(platform.machine(), 0)
+FUTEX = FUTEX if sys.platform == "linux" else 0
+_WAIT, _WAKE = 128, 129  # of this process alone
+
+
+def _pointer(builder: Any, address: Any, offset: int = 0, kind: Any = _WORD) -> Any:
+    if offset:
+        address = builder.add(address, _WORD(offset))
+    return builder.inttoptr(address, kind.as_pointer())
+
+
+def _function(module: Any, name: str, result: Any, *arguments: Any, variadic: bool = False) -> Any:
+    """A function of the system or of Python, by the name of its symbol."""
+    kind = ir.FunctionType(result, arguments, var_arg=variadic)
+    return cgutils.get_or_insert_function(module, kind, name)
+
+
+# --- words at addresses, for kernels/pool.py ------------------------------------------------------
+
+
+@intrinsic
+def load(typing_context, address):  # type: ignore[no-untyped-def]
+    """The word at an address, ordered before what follows."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.load_atomic(_pointer(builder, arguments[0]), "seq_cst", 8)
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def store(typing_context, address, value):  # type: ignore[no-untyped-def]
+    """Write a word, ordered with all other such stores and loads."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        builder.store_atomic(arguments[1], _pointer(builder, arguments[0]), "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64), codegen
+
+
+@intrinsic
+def add(typing_context, address, value):  # type: ignore[no-untyped-def]
+    """Add to a word; gives the old value."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.atomic_rmw("add", _pointer(builder, arguments[0]), arguments[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def exchange(typing_context, address, value):  # type: ignore[no-untyped-def]
+    """Write a word; gives the old value."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.atomic_rmw("xchg", _pointer(builder, arguments[0]), arguments[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def replace(typing_context, address, expected, desired):  # type: ignore[no-untyped-def]
+    """If the word is `expected`, write `desired`; whether it was."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        pair = builder.cmpxchg(
+            _pointer(builder, arguments[0]), arguments[1], arguments[2], "seq_cst", "seq_cst"
+        )
+        return builder.extract_value(pair, 1)
+
+    return types.boolean(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def sleep_while(typing_context, address, value, limit):  # type: ignore[no-untyped-def]
+    """Sleep until woken, for `limit` nanoseconds at most, if the low half of the word at `address`
+    is that of `value`. May return at any time.
+    """
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        address, value, limit = arguments
+        module = builder.module
+        if not FUTEX:
+            name, unit = ("Sleep", 1_000_000) if sys.platform == "win32" else ("usleep", 1000)
+            sleep = _function(module, name, _CODE, _CODE)
+            builder.call(sleep, [builder.trunc(builder.udiv(limit, _WORD(unit)), _CODE)])
+            return context.get_dummy_value()
+        second = _WORD(1_000_000_000)
+        time = cgutils.alloca_once(builder, ir.ArrayType(_WORD, 2))
+        pair = ir.Constant(time.type.pointee, ir.Undefined)
+        pair = builder.insert_value(pair, builder.udiv(limit, second), 0)
+        pair = builder.insert_value(pair, builder.urem(limit, second), 1)
+        builder.store(pair, time)
+        _system_call(builder, address, _WAIT, value, builder.ptrtoint(time, _WORD))
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def wake(typing_context, address):  # type: ignore[no-untyped-def]
+    """Wake all that sleep at an address."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        if FUTEX:
+            _system_call(builder, arguments[0], _WAKE, _WORD(2**31 - 1), _WORD(0))
+        return context.get_dummy_value()
+
+    return types.none(types.int64), codegen
+
+
+def _system_call(builder: Any, address: Any, operation: int, value: Any, time: Any) -> None:
+    call = _function(builder.module, "syscall", _WORD, _WORD, variadic=True)
+    zero = _WORD(0)
+    builder.call(call, [_WORD(FUTEX), address, _WORD(operation), value, time, zero, zero])
+
+
+@intrinsic
+def call(typing_context, function, data, thread, sync, raised):  # type: ignore[no-untyped-def]
+    """The status of a function that `on_all_threads` made; what it raised is at `raised`."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        kind = ir.FunctionType(_CODE, [_WORD] * 4)
+        function = builder.inttoptr(arguments[0], kind.as_pointer())
+        return builder.sext(builder.call(function, arguments[1:]), _WORD)
+
+    return types.int64(*[types.int64] * 5), codegen
+
+
+@intrinsic
+def check_signals(typing_context, sync):  # type: ignore[no-untyped-def]
+    """Let Python's signal handlers run; whether one raised an exception, which the record HOME
+    keeps. Does nothing on another thread than the main one.
+    """
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.call(_checker(context, builder.module), arguments)
+
+    return types.boolean(types.int64), codegen
+
+
+# --- what kernels call ----------------------------------------------------------------------------
+
+
+@intrinsic
+def poll(typing_context, sync):  # type: ignore[no-untyped-def]
+    """Leave the kernel by KeyboardInterrupt if it is to stop. Thread 0 looks for signals here,
+    every 50 ms: loops that may run for longer have to call this.
+    """
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        stop = builder.call(_poller(context, builder.module), arguments)
+        with builder.if_then(stop, likely=False):
+            context.call_conv.return_user_exc(builder, KeyboardInterrupt, ())
+        return context.get_dummy_value()
+
+    return types.none(types.int64), codegen
+
+
+@intrinsic
+def barrier(typing_context, sync, threads):  # type: ignore[no-untyped-def]
+    """Return when all `threads` have called; what each wrote before is visible to all after. Leaves
+    the kernel as `poll` does.
+    """
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        sync, threads = arguments
+        stop = builder.call(_barrier(context, builder.module), [sync, threads])
+        with builder.if_then(stop, likely=False):
+            context.call_conv.return_user_exc(builder, KeyboardInterrupt, ())
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64), codegen
+
+
+@intrinsic
+def on_all_threads(typing_context, threads, sync):  # type: ignore[no-untyped-def]
+    """Call the kernel, in which this stands, once on each of `threads` threads, with its own other
+    arguments; raise what one of them raised.
+    """
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        kernel, convention = builder.function, context.call_conv
+        given = list(convention.get_arguments(kernel))
+        kept = cgutils.alloca_once(builder, ir.LiteralStructType([value.type for value in given]))
+        for k, value in enumerate(given):
+            builder.store(value, cgutils.gep_inbounds(builder, kept, 0, k))
+        raised = cgutils.alloca_once_value(builder, _WORD(0))
+        run = builder.load(_pointer(builder, arguments[1], RUN))
+        run = builder.inttoptr(run, ir.FunctionType(_WORD, [_WORD] * 5).as_pointer())
+        part = _part(kernel, kept.type, builder.module)
+        status = builder.call(
+            run,
+            [
+                arguments[1],
+                builder.ptrtoint(part, _WORD),
+                builder.ptrtoint(kept, _WORD),
+                arguments[0],
+                builder.ptrtoint(raised, _WORD),
+            ],
+        )
+        code = builder.trunc(status, _CODE)
+        with builder.if_then(builder.icmp_signed("==", code, _CODE(STOPPED)), likely=False):
+            convention.return_user_exc(builder, KeyboardInterrupt, ())
+        exception = builder.inttoptr(builder.load(raised), kernel.args[1].type.pointee)
+        with builder.if_then(builder.icmp_signed(">", code, _CODE(0)), likely=False):
+            builder.store(exception, kernel.args[1])
+            builder.ret(code)
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64), codegen
+
+
+@intrinsic(prefer_literal=True)
+def own_address(typing_context, words):  # type: ignore[no-untyped-def]
+    """The address of a function of C that calls the function, in which this stands, with so many
+    words.
+    """
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        callee = builder.function
+        kind = ir.FunctionType(_WORD, [_WORD] * words.literal_value)
+        function = ir.Function(builder.module, kind, f"{callee.name}.from_c")
+        function.linkage = "internal"
+        inside = ir.IRBuilder(function.append_basic_block())
+        result = cgutils.alloca_once(inside, _WORD)
+        exception = cgutils.alloca_once(inside, callee.args[1].type.pointee)
+        inside.call(callee, [result, exception, *function.args])
+        inside.ret(inside.load(result))
+        return builder.ptrtoint(function, _WORD)
+
+    return types.int64(words), codegen
+
+
+def _part(kernel: Any, kept: Any, module: Any) -> Any:
+    """A function (arguments that were kept, thread, sync, where to put what is raised) -> status:
+    one thread's call of a kernel.
+    """
+    kind = ir.FunctionType(_CODE, [_WORD] * 4)
+    function = ir.Function(module, kind, f"{kernel.name}.part")
+    function.linkage = "internal"
+    builder = ir.IRBuilder(function.append_basic_block())
+    data, thread, sync, raised = function.args
+    values = builder.load(builder.inttoptr(data, kept))
+    rest = [builder.extract_value(values, k) for k in range(len(kept.pointee.elements))]
+    rest[0], rest[2] = thread, sync
+    result = cgutils.alloca_once(builder, kernel.args[0].type.pointee)
+    exception = cgutils.alloca_once(builder, kernel.args[1].type.pointee)
+    builder.store(ir.Constant(exception.type.pointee, None), exception)
+    code = builder.call(kernel, [result, exception, *rest])
+    builder.store(builder.ptrtoint(builder.load(exception), _WORD), _pointer(builder, raised))
+    builder.ret(code)
+    return function
+
+
+# --- functions that are part of every kernel's machine code ---------------------------------------
+
+
+def _helper(module: Any, name: str, arguments: int) -> tuple[Any, Any]:
+    """A function (words) -> whether to stop, and its builder; None if it is there already."""
+    name = f"spgraph_{name}"
+    if name in module.globals:
+        return module.globals[name], None
+    kind = ir.FunctionType(ir.IntType(1), [_WORD] * arguments)
+    function = ir.Function(module, kind, name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    return function, ir.IRBuilder(function.append_basic_block())
+
+
+def _checker(context: Any, module: Any) -> Any:
+    function, builder = _helper(module, "check_signals", 1)
+    if builder is None:
+        return function
+    (sync,) = function.args
+    home = builder.load(_pointer(builder, sync, HOME))
+    pointer = ir.IntType(8).as_pointer()
+    builder.store(_WORD(1), _pointer(builder, home, CHECKING))
+    state = builder.call(_function(module, "PyGILState_Ensure", _CODE), [])
+    failed = builder.call(_function(module, "PyErr_CheckSignals", _CODE), [])
+    failed = builder.icmp_signed("!=", failed, _CODE(0))
+    with builder.if_then(failed, likely=False):
+        places = [_pointer(builder, home, word, pointer) for word in (TYPE, VALUE, TRACE)]
+        fetch = _function(module, "PyErr_Fetch", ir.VoidType(), *[pointer.as_pointer()] * 3)
+        builder.call(fetch, places)
+    builder.call(_function(module, "PyGILState_Release", ir.VoidType(), _CODE), [state])
+    builder.store(_WORD(0), _pointer(builder, home, CHECKING))
+    again = builder.add(nanoseconds_now(builder), _WORD(INTERVAL))
+    builder.store(again, _pointer(builder, sync, NEXT))
+    builder.ret(failed)
+    return function
+
+
+def _poller(context: Any, module: Any) -> Any:
+    function, builder = _helper(module, "poll", 1)
+    if builder is None:
+        return function
+    (sync,) = function.args
+    stop = builder.load_atomic(_pointer(builder, sync, STOP), "acquire", 8)
+    with builder.if_then(builder.icmp_signed("!=", stop, _WORD(0)), likely=False):
+        builder.ret(ir.IntType(1)(1))
+    due = builder.load(_pointer(builder, sync, NEXT))
+    with builder.if_then(builder.icmp_signed("==", due, _WORD(NEVER))):
+        builder.ret(ir.IntType(1)(0))
+    with builder.if_then(builder.icmp_signed("<", nanoseconds_now(builder), due), likely=True):
+        builder.ret(ir.IntType(1)(0))
+    builder.ret(builder.call(_checker(context, module), [sync]))
+    return function
+
+
+def _barrier(context: Any, module: Any) -> Any:
+    function, builder = _helper(module, "barrier", 2)
+    if builder is None:
+        return function
+    sync, threads = function.args
+    with builder.if_then(builder.icmp_signed("==", threads, _WORD(1))):
+        builder.ret(builder.call(_poller(context, module), [sync]))
+    meet = builder.load(_pointer(builder, sync, MEET))
+    meet = builder.inttoptr(meet, ir.FunctionType(_WORD, [_WORD]).as_pointer())
+    builder.ret(builder.icmp_signed("!=", builder.call(meet, [sync]), _WORD(0)))
+    return function

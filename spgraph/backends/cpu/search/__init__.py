@@ -1,0 +1,1 @@
+"""The masked level iteration: on one GPU, on peers, in rounds."""

@@ -1,0 +1,129 @@
+"""The fused search: the whole level iteration in one launch on all cores."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spgraph import direction as directions
+from spgraph.backends.cpu.runtime import jit, pool, preamble
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import index_dtype, words
+from spgraph.semirings import TypedSemiring
+
+DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
+# as in kernels/search.py
+STATE, DEPTH, REACHED, STAGE = 64, 48, 52, 256
+# the values of every A whose values no product looks at
+PLAIN = np.zeros(1, np.uint8)
+
+
+class Graph(NamedTuple):
+    """What a search reads: out-edges to push along, in-edges to pull along."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    t_indptr: np.ndarray
+    t_indices: np.ndarray
+    t_values: np.ndarray
+    nonempty: np.ndarray  # one bit a vertex that has in-edges
+    symmetric: bool
+
+
+class Out(NamedTuple):
+    """What a search writes."""
+
+    level: np.ndarray
+    value: np.ndarray
+    seen: np.ndarray
+
+
+def search(
+    A: Matrix,
+    T: Matrix | None,
+    start: Vector,
+    semiring: TypedSemiring | None,
+    first: bool,
+    direction: str,
+    max_depth: int,
+    trace: bool,
+) -> tuple[Vector, Vector | None, Any]:
+    """(level, value, rows of the trace): the masked level iteration over A from the entries of
+    `start`, to be pulled over T = A's transpose (None: only push).
+
+    `semiring` None settles levels only; `first` says that a vertex's first product decides. Where
+    no product looks at a value of A, graphs of all types of values share one compiled kernel.
+    """
+    start = start.to_sparse()
+    assert start._indices is not None
+    n = A.nrows
+    pulled = A if T is None else T
+    iso, entries, back = A.iso, A._values, pulled._values
+    pattern = None if semiring is None else semiring.of_pattern
+    if semiring is None or pattern is not None:
+        semiring, iso, entries, back = pattern, True, PLAIN, PLAIN
+    kernel = jit.module("search", program(semiring, first, iso, trace)).search
+    threads = pool.threads_for(A.nvals)
+    values = start._values.astype(semiring.dtype if semiring else np.uint8, copy=False)
+    out = Out(
+        level=np.empty(n, index_dtype(n)),
+        value=np.empty(n if semiring else 1, values.dtype),
+        seen=np.zeros(words(n), np.uint32),
+    )
+    graph = Graph(
+        *(A._indptr, A._indices, entries, pulled._indptr, pulled._indices, back),
+        nonempty=np.full(words(n), 2**32 - 1, np.uint32) if T is None else T.nonempty_rows(),
+        symmetric=pulled is A and T is not None,
+    )
+    findable = n if T is None else T.nonempty_count()
+    state = np.zeros(STATE, np.int64)
+    way = DIRECTIONS["push" if T is None else direction]
+
+    def launch(rows: np.ndarray) -> None:
+        out.seen[:], state[:] = 0, 0
+        work = (np.zeros((2, words(n)), np.uint32), np.empty((2, n), A._indices.dtype))
+        stages = np.empty((threads, STAGE), A._indices.dtype)
+        sources = (start._indices, values, findable)
+        limits = (state, way, max_depth, rows)
+        pool.launch(kernel, threads, graph, out, *sources, *work, stages, *limits)
+
+    rows = np.zeros((0, 4), np.int64)
+    launch(rows)
+    if trace:  # the first run counts the levels, the second records them
+        rows = np.zeros((int(state[DEPTH]), 4), np.int64)
+        launch(rows)
+    reached = int(state[REACHED])
+    seen = None if reached == n else out.seen
+    levels = Vector(n, out.level, bits=seen, nvals=reached)
+    found = None
+    if semiring is not None:
+        bits = None if seen is None else seen.copy()
+        found = Vector(n, out.value, bits=bits, nvals=reached)
+    return levels, found, rows if trace else None
+
+
+@functools.lru_cache(maxsize=1024)
+def program(semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool) -> str:
+    """The preamble of a search."""
+    rules = (directions.pull_pays, directions.pull_pays_all)
+    text = preamble.constants(
+        VALUES=semiring is not None,
+        FIRST=first,
+        ISO=iso,
+        TRACE=trace,
+        FIRST_HIT=directions.FIRST_HIT,
+        ALL_EDGES=directions.ALL_EDGES,
+    )
+    text += "".join(f"@njit(error_model='numpy')\n{inspect.getsource(rule)}\n" for rule in rules)
+    if semiring is not None:
+        return text + preamble.semiring(semiring)
+    # levels only: the kernel names these, but never calls them
+    return text + (
+        "IDENTITY, TERMINAL, TERMINAL_VALUE = 0, 1, 0\n"
+        "@njit\ndef multiply(x, y, ix, jx, iy, jy):\n    return x\n"
+        "@njit\ndef add(x, y):\n    return x\n"
+    )

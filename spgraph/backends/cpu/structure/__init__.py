@@ -1,0 +1,1 @@
+"""Operations that move entries: extract, transpose, Kronecker products."""

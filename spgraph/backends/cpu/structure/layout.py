@@ -1,0 +1,158 @@
+"""Operations that move the entries of matrices: parts, transposes, Kronecker products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cpu.entrywise.rows import (
+    as_pointer,
+    copied,
+    csr,
+    index_type,
+    iso_value,
+    like,
+    pointer_of,
+    row_sizes,
+    run,
+    shares,
+    work_of,
+)
+from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
+from spgraph.containers import Matrix
+from spgraph.containers.arrays import index_dtype, pack_bits
+from spgraph.semirings import Function
+
+NO_ROWS = np.empty(0, np.int32)
+# a transpose sorts by buckets of columns first: so many that the entries of one stay in the cache
+# of a core, but not more than it has lines for
+BUCKET, BUCKETS = 1 << 14, 512
+# looking an entry up costs as much as so many columns of a table of all
+FEW = 32
+
+
+def transpose(A: Matrix) -> Matrix:
+    """The transpose of A, by a counting sort."""
+    nvals = A.nvals
+    width = max(1, -(-A.ncols // max(1, min(BUCKETS, nvals // BUCKET))))
+    shift = (width - 1).bit_length()
+    buckets = -(-A.ncols >> shift)
+    threads = pool.threads_for(work_of((A._indptr,)))
+    counts, starts = np.zeros((threads, buckets), np.int64), np.empty(buckets + 1, np.int64)
+    kind, moved = index_type(A), 0 if A.iso else nvals
+    # the entries by bucket: rows, columns, values
+    parts = ((nvals, kind), (nvals, A._indices.dtype), (moved, A.dtype))
+    held = tuple(memory.empty(*part) for part in parts)
+    indptr = np.empty(A.ncols + 1, index_dtype(nvals))
+    indices, values = memory.empty(nvals, kind), memory.empty(moved, A.dtype)
+    text = preamble.constants(VALUES=not A.iso)
+    pool.launch(
+        jit.module("transpose", text).transpose,
+        threads,
+        shares(threads, (A._indptr,)),
+        A._indptr,
+        A._indices,
+        A._values,
+        np.uint64(shift),
+        counts,
+        starts,
+        *held,
+        np.zeros(1, np.int64),
+        indptr,
+        indices,
+        values,
+    )
+    values = A._values.copy() if A.iso else values
+    return Matrix(A.ncols, A.nrows, indptr, indices, values, iso=A.iso, symmetric=A.symmetric)
+
+
+def extract_matrix(A: Matrix, rows: np.ndarray | None, columns: np.ndarray | None) -> Matrix:
+    """t[i, j] = A[rows[i], columns[j]]; None stands for all, in their order."""
+    if columns is None:
+        return _rows_of(A, rows)
+    if columns.size < 2 or bool((columns[1:] > columns[:-1]).all()):
+        return _columns_of(A, rows, columns)
+    # each column once, then in their order: as rows of the transpose, which need no sorting
+    if columns.size * 32 < A.ncols:
+        distinct, order = np.unique(columns, return_inverse=True)
+    else:
+        given = np.zeros(A.ncols, bool)
+        given[columns] = True
+        distinct = np.flatnonzero(given)
+        order = (np.cumsum(given) - 1)[columns]
+    once = _rows_of(A, rows) if distinct.size == A.ncols else _columns_of(A, rows, distinct)
+    return transpose(_rows_of(transpose(once), order))
+
+
+def _rows_of(A: Matrix, rows: np.ndarray | None) -> Matrix:
+    if rows is None:
+        return like(A, A._values.copy() if A.iso else copied(A._values), A.iso, A.symmetric)
+    indptr = pointer_of(_sizes_of(A, rows))
+    take, nvals = jit.module("matrix_extract", "").take_rows, int(indptr[-1])
+    indices = memory.empty(nvals, index_dtype(max(rows.size, A.ncols)))
+    run(take, (indptr,), A._indptr, rows, indptr, A._indices, indices)
+    values = A._values.copy() if A.iso else memory.empty(nvals, A.dtype)
+    if not A.iso:
+        run(take, (indptr,), A._indptr, rows, indptr, A._values, values)
+    return Matrix(rows.size, A.ncols, indptr, indices, values, iso=A.iso)
+
+
+def _sizes_of(A: Matrix, rows: np.ndarray) -> np.ndarray:
+    """The entries of rows[r] at r + 1, of a type that holds their sum."""
+    lengths = A._indptr[1:][rows] - A._indptr[rows]
+    sizes = row_sizes(rows.size, int(lengths.sum(dtype=np.int64)))
+    sizes[1:] = lengths
+    return sizes
+
+
+def _columns_of(A: Matrix, rows: np.ndarray | None, columns: np.ndarray) -> Matrix:
+    """Some columns, ascending, of some rows."""
+    work = A._indptr if rows is None else np.cumsum(_sizes_of(A, rows))
+    if columns.size and int(work[-1]) * FEW < A.ncols:
+        return _few_columns_of(A if rows is None else _rows_of(A, rows), columns)
+    target_of = np.full(A.ncols, -1, index_dtype(columns.size))
+    target_of[columns] = np.arange(columns.size)
+    kernels = jit.module("matrix_extract", "")
+    nrows, rows = work.size - 1, NO_ROWS if rows is None else rows
+    sizes = row_sizes(nrows, int(work[-1]))
+    wanted = pack_bits(target_of >= 0)
+    run(kernels.count_columns, (work,), A._indptr, A._indices, rows, wanted, sizes)
+    indptr = pointer_of(sizes)
+    nvals = int(indptr[-1])
+    indices = memory.empty(nvals, index_dtype(max(nrows, columns.size)))
+    values = memory.empty(0 if A.iso else nvals, A.dtype)
+    given = (A._indptr, A._indices, A._values, rows, target_of)
+    run(kernels.take_columns, (work,), *given, indptr, indices, values)
+    values = A._values.copy() if A.iso else values
+    return Matrix(nrows, columns.size, indptr, indices, values, iso=A.iso)
+
+
+def _few_columns_of(A: Matrix, columns: np.ndarray) -> Matrix:
+    """Some columns, ascending, of a matrix of few entries, each of which is looked up."""
+    at: Any = np.searchsorted(columns, A._indices)
+    at[at == columns.size] = 0
+    kept = columns[at] == A._indices
+    before = np.concatenate(([0], np.cumsum(kept)))
+    indices = at[kept].astype(index_dtype(max(A.nrows, columns.size)))
+    values = A._values.copy() if A.iso else A._values[kept]
+    indptr = as_pointer(before[A._indptr])
+    return Matrix(A.nrows, columns.size, indptr, indices, values, iso=A.iso)
+
+
+def kronecker(A: Matrix, B: Matrix, op: Function) -> Matrix:
+    """t[i * B.nrows + k, j * B.ncols + l] = op(A[i, j], B[k, l])."""
+    iso = A.iso and B.iso and not op.positional
+    nrows, ncols, nvals = A.nrows * B.nrows, A.ncols * B.ncols, A.nvals * B.nvals
+    sizes = row_sizes(nrows, nvals)
+    lengths = np.diff(A._indptr), np.diff(B._indptr)
+    np.multiply.outer(*lengths, out=sizes[1:].reshape(A.nrows, B.nrows), dtype=sizes.dtype)
+    indptr = pointer_of(sizes)
+    indices = memory.empty(nvals, index_dtype(max(nrows, ncols)))
+    z = iso_value(A, B, op) if iso else memory.empty(nvals, op.result)
+    text = preamble.function(op, VALUES=not iso)
+    if nvals:
+        given = (*csr(A), *csr(B), B.ncols, indptr, indices, z)
+        run(jit.module("kronecker", text).kronecker, (indptr,), *given)
+    symmetric = True if A.symmetric and B.symmetric and not op.positional else None
+    return Matrix(nrows, ncols, indptr, indices, z, iso=iso, symmetric=symmetric)

@@ -1,0 +1,1 @@
+"""The traversals of spgraph.csgraph that no loop serves."""

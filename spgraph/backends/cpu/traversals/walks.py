@@ -1,0 +1,144 @@
+"""Walks that start anew from many vertices: those of spgraph.csgraph, on the CPU.
+
+Graphs come as three arrays, `indptr, indices, values`; their rows may hold an edge more than once,
+in any order. Where edges may be gone both ways, the rows of the transpose come beside them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spgraph.backends.cpu.runtime import jit, pool
+
+# an array of values that all edges read the first of, and one that each reads its own of
+ONE, EACH = np.uint64(0), np.uint64(2**64 - 1)
+# entries of a side of a block of distances: three of them lie in the nearest caches
+BLOCK = 64
+# what stands for no vertex
+NULL = -9999
+
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def shortest(
+    rows: Rows,
+    back: Rows | None,
+    starts: np.ndarray,
+    bounds: np.ndarray,
+    limit: float,
+    parents: bool,
+    origins: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(distances, parents, origins) of Dijkstra's walks: row b starts from all of
+    starts[bounds[b]:bounds[b + 1]] at once. Infinity and -9999 stand where nothing leads within
+    `limit`; what is not asked for has no rows.
+
+    `rows` with one value have that length for all edges. A walk is one thread's.
+    """
+    n, k = rows[0].size - 1, bounds.size - 1
+    threads = min(k, pool.threads_for(k * (n + rows[1].size))) or 1
+    distance = np.full((k, n), np.inf)
+    parent = np.full((k if parents else 1, n if parents else 0), NULL, np.int32)
+    origin = np.full((k if origins else 1, n if origins else 0), NULL, np.int32)
+    keys = np.empty((threads, n))
+    heaps, places = np.empty((threads, n), np.int32), np.zeros((threads, n), np.int32)
+    keep = _keep(rows)
+    pool.launch(
+        jit.module("walks", "").shortest,
+        threads,
+        *(np.zeros(1, np.int64), starts, bounds, *rows, *(back or rows), keep, back is not None),
+        *(limit, distance, parent, origin, parents, origins, keys, heaps, places),
+    )
+    return distance, parent, origin
+
+
+def relax(
+    rows: Rows, back: Rows | None, starts: np.ndarray, bounds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(distances, parents, failed) of Bellman's and Ford's walks, for lengths of either sign, as
+    for `shortest`. Where failed[b] is true, a cycle of negative length is on the way.
+    """
+    n, k = rows[0].size - 1, bounds.size - 1
+    threads = min(k, pool.threads_for(k * (n + rows[1].size))) or 1
+    distance = np.full((k, n), np.inf)
+    parent = np.full((k, n), NULL, np.int32)
+    failed = np.zeros(k, np.uint8)
+    lasts = np.empty((threads, n))
+    queues = np.empty((threads, 2, n), np.int32)
+    marks = np.empty((threads, n), np.uint8)
+    colours = np.empty((threads, n), np.int32)
+    pool.launch(
+        jit.module("walks", "").relax,
+        threads,
+        *(np.zeros(1, np.int64), starts, bounds, *rows, *(back or rows), _keep(rows)),
+        *(back is not None, distance, parent, failed, lasts, queues, marks, colours),
+    )
+    return distance, parent, failed.view(bool)
+
+
+def breadth_first(rows: Rows, back: Rows | None, start: int) -> tuple[np.ndarray, np.ndarray]:
+    """(the vertices that `start` reaches, in the order of a queue; for each vertex the one that put
+    it there, or -9999). By one thread.
+    """
+    n = rows[0].size - 1
+    order, parent = np.empty(n, np.int32), np.full(n, NULL, np.int32)
+    count = np.zeros(1, np.int64)
+    back = back or rows
+    arrays = (*rows[:2], *back[:2], back is not rows, order, parent, count)
+    pool.launch(jit.module("walks", "").breadth_first, 1, start, *arrays)
+    parent[start] = NULL
+    return order[: int(count[0])], parent
+
+
+def strong(rows: Rows) -> tuple[int, np.ndarray]:
+    """(how many strong components there are, the number of each vertex's, as they are completed).
+    By one thread.
+    """
+    n = rows[0].size - 1
+    label, root = np.zeros(n, np.int32), np.empty(n, np.uint8)
+    at, path, count = np.empty(n, rows[0].dtype), np.empty(n, np.int32), np.zeros(1, np.int64)
+    pool.launch(jit.module("walks", "").strong, 1, *rows[:2], label, root, at, path, count)
+    return int(count[0]), label
+
+
+def spanning(rows: Rows) -> np.ndarray:
+    """Which edges are in the spanning forest of least weight; of equal weights the first counts as
+    less, NaN as more than all. By one thread.
+    """
+    n, m = rows[0].size - 1, rows[1].size
+    kept = np.zeros(m, np.uint8)
+    heads, tails = np.empty((2, m), np.int32)
+    edges = np.empty(m, rows[0].dtype)
+    best, root = np.empty(n, np.int64), np.empty(n, np.int32)
+    pool.launch(
+        jit.module("walks", "").spanning, 1, *rows, EACH, kept, heads, tails, edges, best, root
+    )
+    return kept.view(bool)
+
+
+def lengths(
+    graph: np.ndarray, parents: np.ndarray, missing: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(distances along `parents` between all vertices, whether these lead astray): see
+    kernels/walks.py.
+    """
+    n = graph.shape[0]
+    distance, failed = np.empty((n, n)), np.zeros(1, np.uint8)
+    threads = min(pool.threads_for(n * n), n)
+    chains, stamps = np.zeros((2, threads, n), np.int32)
+    arrays = (graph.reshape(-1), parents.reshape(-1), n, missing, distance.reshape(-1))
+    pool.launch(jit.module("walks", "").lengths, threads, *arrays, chains, stamps, failed)
+    return distance, failed
+
+
+def floyd_warshall(distance: np.ndarray, parents: np.ndarray | None) -> None:
+    """Lengths of edges become distances, in place; `parents`, where they are given, follow."""
+    n = distance.shape[0]
+    flat = np.empty(0, np.int32) if parents is None else parents.reshape(-1)
+    threads = min(pool.threads_for(n * n * n), max(1, n // BLOCK))
+    kernel = jit.module("floyd_warshall", "").floyd_warshall
+    pool.launch(kernel, threads, distance.reshape(-1), flat, parents is not None, n, BLOCK)
+
+
+def _keep(rows: Rows) -> np.uint64:
+    return ONE if rows[2].size == 1 else EACH

@@ -1,0 +1,236 @@
+"""The closure: the least fixed point in one cooperative launch; and what carries its values: all
+edges, or one to each vertex.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import array_module, words
+from spgraph.errors import ConvergenceError
+from spgraph.semirings import TypedSemiring
+
+# threads of a block; vertices of a warp's own queue, as in kernels/closure.cu
+THREADS, RING = 1024, 64
+# 64-bit words of its Control, and where the ones that the host reads lie
+CONTROL, UNSETTLED, REACHED, STEPS = 16, 2, 3, 4
+# all bits of a word: every entry has a value of its own
+EVERY = 2**64 - 1
+# entries of a chunk, as in kernels/tight.cu
+CHUNK = 1024
+# the threads of the kernel that chooses a floor, as in kernels/parents.cu
+SAMPLE = 1024
+# edges from which on a transpose is worth making for a cut
+TRANSPOSE_FROM = 1 << 22
+# operators that look at positions, so that the value of an entry says nothing without its vertex
+POSITIONAL = {f"{which}{where}" for which in ("first", "second") for where in "ij"}
+
+
+@jit.on_device
+def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: Any) -> Vector:
+    """x = start + x A, least fixed point, of bitmap storage; vertices not reached have no entry.
+
+    `semiring.add` is idempotent and products are monotone in their first operand. `delta` is the
+    width of the buckets in which an ordered monoid (min or max over numbers) takes its vertices;
+    None relaxes them as they come. One memset, one launch, one read-back of 128 bytes. Raises
+    ConvergenceError where a bucket does not come to rest within as many rounds as A has rows.
+    """
+    return run(A, start, semiring, delta)[0]
+
+
+def run(
+    A: Matrix, start: Vector, semiring: TypedSemiring, delta: Any, trace_rows: int = 0
+) -> tuple[Vector, Any]:
+    """(the closure, rows of a trace: kind of step, vertices, edges, nanoseconds)."""
+    xp = array_module(A._indptr)
+    start = start.to_sparse()
+    n, m = A.nrows, A.nvals
+    if n.bit_length() + m.bit_length() > 64:
+        raise ValueError(
+            "closure: expected at most 64 bits for a vertex and an edge, "
+            f"got {n} vertices, {m} edges"
+        )
+    text = closure_preamble(A, semiring, delta is not None, trace_rows > 0)
+    shared = THREADS // 32 * warp_bytes(semiring.dtype, A._indices.dtype, A._indptr.dtype)
+    kernel = _kernel(text, jit.current_device(), shared)
+    sources = start._indices.astype(A._indices.dtype, copy=False)  # type: ignore[union-attr]
+    values = start._values.astype(semiring.dtype, copy=False)
+    x, bits = xp.empty(n, semiring.dtype), xp.empty(words(n), np.uint32)
+    control = xp.zeros(CONTROL, np.int64)
+    trace: Any = xp.zeros((trace_rows, 4), np.int64) if trace_rows else jit.NULL
+    kernel(
+        (jit.occupancy(kernel, THREADS, shared),),
+        (THREADS,),
+        (
+            *(n, m, A._indptr, A._indices, A._values, *_in_edges(A)),
+            *(np.uint64(0 if A.iso else EVERY), sources, values, sources.size, x, bits),
+            *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A._indices.dtype)),
+            *(xp.empty(2 * n, A._indptr.dtype), control, np.uint32(n.bit_length())),
+            *(width_of(delta, semiring.dtype), trace, trace_rows),
+        ),
+        shared_mem=shared,
+    )
+    state = control.tolist()
+    if state[0] >> 32:
+        raise RuntimeError("closure: the blocks of the kernel lost each other; its result is void")
+    result = Vector(n, x, bits=bits, nvals=state[REACHED])
+    if state[UNSETTLED]:
+        raise ConvergenceError(
+            f"closure: {semiring.name} has not come to rest after {n} rounds over {n} vertices; "
+            "its products improve on their operands without end",
+            result,
+        )
+    return result, trace[: state[STEPS]] if trace_rows else None
+
+
+@jit.on_device
+def tight(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
+    """The pattern of the entries (i, j) of A with x[i] * A[i, j] == x[j]: the edges that carry
+    the values of a closure.
+
+    Three launches: every entry is looked at once, for a bit; the bits' running counts; what they
+    name. How many those are is read back.
+    """
+    x = x.to_bitmap()
+    xp = array_module(A._indptr)
+    n, m = A.nrows, A.nvals
+    if m == 0:
+        return Matrix.empty(n, n, bool, device=A.device).pattern()
+    text = tight_preamble(A, semiring)
+    look, fill = jit.kernel("tight", "tight", text), jit.kernel("tight", "tight_fill", text)
+    chunks = -(-m // CHUNK)
+    flags, before = xp.empty(32 * chunks, np.uint32), xp.empty(32 * chunks, np.uint16)
+    counts = xp.empty(chunks, np.uint32)
+    bits = jit.NULL if x._bits is None else x._bits
+    every = np.uint64(0 if A.iso else EVERY)
+    jit.launch(
+        look,
+        min(jit.occupancy(look) * jit.BLOCK, 32 * chunks),
+        *(n, m, A._indptr, A._indices, A._values, every, x._values, bits, flags, before, counts),
+    )
+    through = xp.cumsum(counts, dtype=np.int64)
+    indptr = xp.empty(n + 1, A._indptr.dtype)
+    indices = xp.empty(int(through[-1]), A._indices.dtype)
+    work = (n, m, A._indptr, A._indices, flags, before, through, indptr, indices)
+    jit.sweep(fill, max(n + 1, 32 * chunks), *work)
+    return Matrix(n, n, indptr, indices, xp.ones(1, bool), iso=True)
+
+
+@jit.on_device
+def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> Vector:
+    """For every vertex v the least other vertex u with x[u] * A[u, v] == x[v], of the type of
+    A.indices and of bitmap storage; no entry where there is none.
+
+    `T` is A's transpose, where it is at hand and products keep the order of their first operands:
+    then most entries are known by their values alone to carry nothing (kernels/parents.cu says
+    why). Without it, or where the monoid has no order, every entry is looked at.
+
+    Two fills, two or three launches (one more if T is another matrix than A), one read-back.
+    """
+    x = x.to_bitmap()
+    xp = array_module(A._indptr)
+    n, m = A.nrows, A.nvals
+    text = tight_preamble(A, semiring)
+    look, pack = (jit.kernel("parents", name, text) for name in ("parents", "parents_bits"))
+    bits = jit.NULL if x._bits is None else x._bits
+    parent = xp.full(n, np.iinfo(A._indices.dtype).max, A._indices.dtype)
+    threads = min(jit.occupancy(look) * jit.BLOCK, -(-m // 32) * 32)
+    every = np.uint64(0 if A.iso else EVERY)
+    floor: tuple[Any, Any] = jit.NULL, jit.NULL
+    own = (A._indptr, A._indices, A._values)
+
+    def walk(arrays: tuple[Any, Any, Any], pulls: bool, pushes: bool) -> None:
+        shared = (every, x._values, bits, *floor, pulls, pushes, parent)
+        jit.launch(look, threads, n, m, *arrays, *shared)
+
+    has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
+    if T is None or not has_order or semiring.multiply.name in POSITIONAL:
+        walk(own, False, True)
+    else:
+        floor = xp.empty(1, semiring.dtype), xp.empty(1, np.uint32)
+        choose = jit.kernel("parents", "parents_floor", text)
+        choose((1,), (SAMPLE,), (n, m, A._indptr, x._values, bits, *floor))
+        walk(own, T is A, True)
+        if T is not A:
+            walk(_like(A, T), True, False)
+    found, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.uint64)
+    jit.launch(pack, min(jit.occupancy(pack) * jit.BLOCK, n), n, parent, found, count)
+    return Vector(n, parent, bits=found, nvals=int(count[0]))
+
+
+def _in_edges(A: Matrix) -> tuple[Any, Any, Any]:
+    """The arrays of A's transpose, for a cut to pull along; nulls where not worth making."""
+    if not A.has_transpose and (A.transient or A.nvals < TRANSPOSE_FROM):
+        return jit.NULL, jit.NULL, jit.NULL
+    return _like(A, A.T)
+
+
+def _like(A: Matrix, T: Matrix) -> tuple[Any, Any, Any]:
+    """The arrays of T with indices of A's types."""
+    indptr = T._indptr.astype(A._indptr.dtype, copy=False)
+    return indptr, T._indices.astype(A._indices.dtype, copy=False), T._values
+
+
+def width_of(delta: Any, dtype: np.dtype) -> np.generic:
+    """`delta` as a positive value of the type."""
+    if delta is None or dtype.kind == "b":
+        return dtype.type(0)
+    if dtype.kind == "f":
+        return dtype.type(min(delta, float(np.finfo(dtype).max)))
+    return dtype.type(min(max(int(delta), 1), np.iinfo(dtype).max))
+
+
+def batch_of(ids: np.dtype, offsets: np.dtype) -> int:
+    """How many vertices or products a warp hands on at a time: what fits a block of 99 kB."""
+    return 64 if ids.itemsize == offsets.itemsize == 4 else 32
+
+
+def warp_bytes(values: np.dtype, ids: np.dtype, offsets: np.dtype) -> int:
+    """The size of a WarpWork of kernels/closure.cu, whose arrays leave no gaps."""
+    z, i, o = values.itemsize, ids.itemsize, offsets.itemsize
+    batch = batch_of(ids, offsets)
+    return max((batch + 128) * (max(z, i) + o), RING * (z + 2 * o + i)) + (batch + 32) * i + 128
+
+
+def closure_preamble(A: Matrix, semiring: TypedSemiring, ordered: bool, trace: bool) -> str:
+    """The preamble of kernels/closure.cu; `ordered` asks for buckets, where the monoid has them."""
+    types = (("I", A._indices.dtype.str), ("O", A._indptr.dtype.str), ("A", A.dtype.str))
+    return program(semiring, types, ordered, trace, THREADS)
+
+
+@functools.lru_cache(maxsize=1024)
+def program(
+    semiring: TypedSemiring,
+    types: tuple[tuple[str, str], ...],
+    ordered: bool,
+    trace: bool,
+    threads: int,
+) -> str:
+    kinds = {name: np.dtype(kind) for name, kind in types}
+    has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
+    constants = preamble.constants(
+        ORDERED=ordered and has_order,
+        POSITIONAL=semiring.multiply.name in POSITIONAL,
+        THREADS=threads,
+        BATCH=batch_of(kinds["I"], kinds["O"]),
+        TRACE=trace,
+    )
+    return preamble.semiring(semiring) + preamble.types(**kinds) + constants
+
+
+def tight_preamble(A: Matrix, semiring: TypedSemiring) -> str:
+    """The preamble of kernels/tight.cu and kernels/parents.cu."""
+    types = preamble.types(I=A._indices.dtype, O=A._indptr.dtype, A=A.dtype)
+    return preamble.semiring(semiring) + types
+
+
+@functools.lru_cache(maxsize=1024)
+def _kernel(text: str, device_id: int, shared: int) -> Any:
+    kernel = jit.kernel("closure", "closure", text, cooperative=True)
+    kernel.max_dynamic_shared_size_bytes = shared
+    return kernel

@@ -1,0 +1,297 @@
+"""The peer form of the closure: one cooperative kernel on each of several GPUs of this process,
+which exchange what they improve by writing into each other's memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes, width_of
+from spgraph.backends.cuda.closure.closure import program as closure_program
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.search.search_peers import (
+    DEADLINE,
+    MAIL,
+    MEETING,
+    MOST_PEERS,
+    Buffers,
+    address,
+)
+from spgraph.containers.arrays import Array, array_module, move, words
+from spgraph.errors import CommunicationError, ConvergenceError
+from spgraph.semirings import TypedSemiring
+
+# as in kernels/closure_peers.cu
+CONTROL, RESULT = 512, 6
+# vertices that fit the inbox for one sender; more come in several rounds
+INBOX = 1 << 22
+
+
+class ClosureBlock(NamedTuple):
+    """The rows that one device owns: of A, and of its transpose (None: no cut). Columns are ids of
+    all blocks' vertices, and values have one element where all entries of A have the same.
+    """
+
+    indptr: Array
+    indices: Array
+    values: Array
+    t_indptr: Array | None = None
+    t_indices: Array | None = None
+    t_values: Array | None = None
+
+
+@dataclasses.dataclass(eq=False)
+class ClosureGraph:
+    """A matrix in blocks: block p owns the vertices from offsets[p] to offsets[p + 1].
+
+    Types are the same in all blocks, and so is what is None. `iso`: all entries have one value.
+    `derived` keeps what closures make once.
+    """
+
+    offsets: Sequence[int]
+    blocks: Sequence[ClosureBlock]
+    iso: bool = False
+    derived: dict[Any, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The number of vertices."""
+        return int(self.offsets[-1])
+
+    @property
+    def edges(self) -> int:
+        """The number of entries of A."""
+        return sum(int(block.indices.size) for block in self.blocks)
+
+
+class Part(NamedTuple):
+    """One block's values, on its device: of the vertices whose bit is set in `bits`, which are
+    `reached`, and identities elsewhere; and how many edges the block looked at.
+    """
+
+    values: Array
+    bits: Array
+    reached: int
+    relaxations: int
+
+
+class Closed(NamedTuple):
+    """The parts of all blocks, how often they met, and rows of the trace: kind of step (as in
+    kernels/closure_state.cuh; 5: a meeting), vertices, edges, nanoseconds.
+    """
+
+    parts: list[Part]
+    rounds: int
+    trace: np.ndarray | None
+
+    @property
+    def relaxations(self) -> int:
+        """How many edges all blocks looked at."""
+        return sum(part.relaxations for part in self.parts)
+
+
+def closure_peers(
+    graph: ClosureGraph,
+    buffers: Buffers,
+    sources: Sequence[Array],
+    values: Sequence[Array],
+    semiring: TypedSemiring,
+    delta: Any,
+    *,
+    trace_rows: int = 0,
+    deadline: float = DEADLINE,
+) -> Closed:
+    """x = start + x A, least fixed point, where start has `values[p]` at `sources[p]`, vertices
+    that block p owns as its own numbers 0, 1, ... (each at most once).
+
+    `semiring` and `delta` are as for `closure`; positions are ids of all blocks' vertices. The
+    trace is that of block 0. One launch a device, and one read-back of 48 bytes.
+
+    Raises ConvergenceError, whose result is Closed, where a bucket does not come to rest within as
+    many rounds as there are vertices; CommunicationError where a device did not come to a meeting;
+    ValueError for blocks that cannot run.
+    """
+    n = graph.size
+    with buffers.lock:
+        plan = planned(graph, buffers, semiring, delta is not None, trace_rows > 0)
+        limit, width = np.uint64(int(deadline * 1e9)), width_of(delta, semiring.dtype)
+        arguments, results, found = [], [], []
+        trace: Any = jit.NULL
+        for p, block in enumerate(graph.blocks):
+            xp = array_module(block.indptr)
+            with jit.device(block.indptr):
+                own = int(graph.offsets[p + 1] - graph.offsets[p])
+                x, bits = xp.empty(own, semiring.dtype), xp.empty(words(own), np.uint32)
+                result = xp.empty(RESULT, np.int64)
+                given = values[p].astype(semiring.dtype, copy=False)
+                ids = sources[p].astype(block.indices.dtype, copy=False)
+                rows: Any = xp.zeros((trace_rows, 4), np.int64) if trace_rows else jit.NULL
+                trace = rows if p == 0 else trace
+            results.append(result)
+            found.append((x, bits))
+            arguments.append(
+                (
+                    *(plan.given[p], x, bits, result, ids, given, ids.size),
+                    *(width, limit, rows, trace_rows),
+                )
+            )
+        buffers.launch(plan.kernels, plan.grids, THREADS, arguments, plan.shared)
+        states = [move(result, "cpu").tolist() for result in results]
+        lost = [state[4] for state in states if state[4]]
+        if lost:
+            buffers.forget()
+    if lost:
+        # who waits for a device that gave up has heard which one that was
+        named = [state - 1 for state in lost if 0 < state <= len(states)]
+        name = f"device {buffers.devices[named[0]]} (block {named[0]})" if named else "a device"
+        raise CommunicationError(
+            f"closure by peer writes: {name} did not come to a meeting of {len(states)} devices "
+            f"within {deadline:g} s; the result is void"
+        )
+    parts = [Part(*part, *state[:2]) for part, state in zip(found, states, strict=True)]
+    steps = move(trace, "cpu")[: states[0][5]] if trace_rows else None
+    closed = Closed(parts, states[0][2], steps)
+    if states[0][3]:
+        raise ConvergenceError(
+            f"closure: {semiring.name} has not come to rest after {n} rounds over {n} vertices; "
+            "its products improve on their operands without end",
+            closed,
+        )
+    return closed
+
+
+class Plan(NamedTuple):
+    """What every closure of a graph over one semiring, with the same buffers, needs."""
+
+    layout: object
+    sizes: list[int]  # bytes of each device's buffer
+    memory: list[int]  # their addresses
+    kernels: list[Any]
+    grids: list[int]
+    shared: int
+    given: list[Array]  # of each block: what the kernel calls Given
+
+
+def planned(
+    graph: ClosureGraph, buffers: Buffers, semiring: TypedSemiring, ordered: bool, trace: bool
+) -> Plan:
+    """The plan; made once, with all that is to be compiled, loaded or allocated for it."""
+    first = graph.blocks[0]
+    kinds = (first.indices.dtype, first.indptr.dtype, first.values.dtype)
+    types = tuple(zip("IOA", (kind.str for kind in kinds), strict=True))
+    key = ("closure", semiring, types, ordered, trace)
+    plan = graph.derived.get(key)
+    if plan is None or buffers.reserve(plan.layout, plan.sizes) != plan.memory:
+        checked(graph, buffers)
+        text = program(semiring, types, ordered, trace, THREADS, len(graph.blocks))
+        plan = graph.derived[key] = new_plan(graph, buffers, semiring.dtype, text)
+    return plan
+
+
+def checked(graph: ClosureGraph, buffers: Buffers) -> None:
+    """Raise where no closure can run."""
+    peers = len(graph.blocks)
+    if not 1 <= peers <= MOST_PEERS:
+        raise ValueError(
+            f"closure: exchange='peer': expected 1 to {MOST_PEERS} blocks, got {peers}"
+        )
+    if len(buffers.devices) != peers:
+        raise ValueError(
+            f"closure: exchange='peer': expected a device for each of {peers} blocks, "
+            f"got {len(buffers.devices)} devices"
+        )
+    if graph.size > np.iinfo(graph.blocks[0].indices.dtype).max:
+        raise ValueError(
+            f"closure: exchange='peer': expected column ids of 64 bits for {graph.size} vertices"
+        )
+    for block in graph.blocks:
+        if block.indptr.size.bit_length() + block.indices.size.bit_length() > 64:
+            raise ValueError(
+                "closure: exchange='peer': expected at most 64 bits for a vertex and an edge of a "
+                f"block, got {block.indptr.size - 1} vertices, {block.indices.size} edges"
+            )
+
+
+def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) -> Plan:
+    first, peers, n = graph.blocks[0], len(graph.blocks), graph.size
+    sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
+    kinds = (first.indices.dtype, first.indptr.dtype)
+    capacity = min(INBOX, max(4096, *sizes))
+    parts = layout(sizes, n, (*kinds, dtype), capacity)
+    key, needed = ("closure", tuple(sizes), kinds, dtype), [part["end"] for part in parts]
+    memory = buffers.reserve(key, needed)
+    shared = THREADS // 32 * warp_bytes(dtype, *kinds)
+    every = 0 if graph.iso else -1
+    kernels, grids, given = [], [], []
+    for p, block in enumerate(graph.blocks):
+        xp = array_module(block.indptr)
+        with jit.device(block.indptr):
+            kernel = loaded(text, jit.current_device(), shared, dtype)
+            kernels.append(kernel)
+            grids.append(jit.occupancy(kernel, THREADS, shared))
+            fields = [p, *graph.offsets, *memory]
+            fields += [parts[p][name] for name in ("ids", "values", "whole")]
+            fields += [capacity, graph.edges, sizes[p].bit_length(), every, *map(address, block)]
+            own = ("bits", "claims", "changed", "groups", "queues", "offsets", "meeting", "control")
+            fields += [memory[p] + parts[p][name] for name in own]
+            given.append(xp.asarray(np.array([int(field) for field in fields], np.int64)))
+    return Plan(key, needed, memory, kernels, grids, shared, given)
+
+
+def layout(
+    sizes: Sequence[int], n: int, kinds: tuple[np.dtype, ...], capacity: int
+) -> list[dict[str, int]]:
+    """Where things lie in each block's memory; what peers write is at the same place in all."""
+    ids, offsets, values = (kind.itemsize for kind in kinds)
+    peers, result = len(sizes), []
+    inbox = 2 * peers * capacity if peers > 1 else 0
+    for own in sizes:
+        parts = {
+            "mail": MAIL,
+            "ids": inbox * ids,
+            "values": inbox * values,
+            "whole": n * values,
+            "meeting": MEETING,
+            "control": CONTROL,
+            "bits": 4 * words(n),
+            "claims": 8 * words(n),
+            "changed": 4 * words(n),
+            "groups": 4 * words(words(n)),
+            "queues": 2 * own * ids,
+            "offsets": 2 * own * offsets,
+        }
+        ends = np.cumsum([-(-size // 256) * 256 for size in parts.values()])
+        places = dict(zip(parts, [0, *ends[:-1].tolist()], strict=True))
+        result.append(places | {"end": int(ends[-1])})
+    return result
+
+
+def program(
+    semiring: TypedSemiring,
+    types: tuple[tuple[str, str], ...],
+    ordered: bool,
+    trace: bool,
+    threads: int,
+    peers: int,
+) -> str:
+    """The preamble of kernels/closure_peers.cu."""
+    text = closure_program(semiring, types, ordered, trace, threads)
+    return text + preamble.constants(PEERS=peers)
+
+
+@functools.lru_cache(maxsize=1024)
+def loaded(text: str, device_id: int, shared: int, dtype: np.dtype) -> Any:
+    """The kernel on the current device, run once for nothing: a grid must not wait for peers that
+    a driver first has to load, which it may do only when the device is idle.
+    """
+    kernel = jit.kernel("closure_peers", "closure_peers", text, cooperative=True)
+    kernel.max_dynamic_shared_size_bytes = shared
+    none = np.int64(0)
+    arguments = (*(jit.NULL,) * 6, none, dtype.type(0), np.uint64(0), jit.NULL, none)
+    kernel((1,), (THREADS,), arguments, shared_mem=shared)
+    return kernel

@@ -1,0 +1,129 @@
+"""The kernels of a closure in rounds that the host drives, and what one block keeps for them: on
+CuPy arrays, without any communication.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes
+from spgraph.backends.cuda.closure.closure_peers import ClosureGraph, program
+from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.cuda.search.search_peers import address
+from spgraph.containers.arrays import Array, array_module, words
+from spgraph.semirings import TypedSemiring
+
+# as in kernels/closure_rounds.cu
+BEGIN, SOURCES, PULLS, BUCKETS, UNDERCUT = 1, 2, 4, 8, 16
+QUEUED, EDGES, HEEDED, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT = range(9)
+WAS_UNDERCUT, LOST = 1, 2
+# bytes of a RoundControl beside its words for each block
+CONTROL = 256
+
+
+def counts_of(blocks: int) -> int:
+    """How many words a block tells after a launch."""
+    return SENT + blocks
+
+
+def pair_words(values: np.dtype, ids: np.dtype) -> int:
+    """Words of 32 bits that a value travels in, with its vertex."""
+    return max(values.itemsize, 4) // 4 + ids.itemsize // 4
+
+
+class Block:
+    """Block `number` of a graph, of which `arrays` are on its device, and what closures over
+    `semiring` need beside them. `edges` are those of all blocks, `mail` is memory of the host, of
+    `counts_of` words, that kernels write.
+    """
+
+    def __init__(
+        self,
+        graph: ClosureGraph,
+        k: int,
+        number: int,
+        edges: int,
+        semiring: TypedSemiring,
+        ordered: bool,
+        mail: np.ndarray,
+    ) -> None:
+        arrays, blocks, n = graph.blocks[k], len(graph.offsets) - 1, graph.size
+        self.number, self.dtype = number, semiring.dtype
+        self.first, last = int(graph.offsets[number]), int(graph.offsets[number + 1])
+        self.own, self.size = last - self.first, n
+        ids, rows = arrays.indices.dtype, arrays.indptr.dtype
+        if self.own.bit_length() + arrays.indices.size.bit_length() > 64:
+            raise ValueError(
+                "closure: expected at most 64 bits for a vertex and an edge of a block, "
+                f"got {self.own} vertices, {arrays.indices.size} edges"
+            )
+        kinds = (("I", ids.str), ("O", rows.str), ("A", arrays.values.dtype.str))
+        text = program(semiring, kinds, ordered, False, THREADS, blocks)
+        self.xp, self.arrays = array_module(arrays.indptr), arrays
+        self.pair = pair_words(self.dtype, ids)
+        with jit.device(arrays.indptr):
+            empty = self.xp.empty
+            self.shared = THREADS // 32 * warp_bytes(self.dtype, ids, rows)
+            self.kernel = jit.kernel("closure_rounds", "closure_rounds", text, cooperative=True)
+            self.ends = jit.kernel("closure_rounds", "closure_ends", text, cooperative=True)
+            self.kernel.max_dynamic_shared_size_bytes = self.shared
+            self.grid = jit.occupancy(self.kernel, THREADS, self.shared)
+            self.counts = empty(counts_of(blocks), np.int64)
+            self.control = self.xp.zeros(CONTROL // 8 + blocks, np.int64)
+            self.bits, self.pairs = empty(words(n), np.uint32), empty(self.pair * n, np.uint32)
+            marks = empty(2 * words(n), np.uint32), empty(words(n), np.uint32)
+            groups = empty(words(words(n)), np.uint32)
+            queues = empty(2 * self.own, ids), empty(2 * self.own, rows)
+            self.held = (self.bits, *marks, groups, *queues, self.pairs)
+            pointers = (*arrays, *self.held, self.control, self.counts, mail)
+            fields = [*graph.offsets, number, edges, self.own.bit_length()]
+            fields += [0 if graph.iso else -1]
+            fields += map(address, pointers)
+            self.given = self.xp.asarray(np.array([int(field) for field in fields], np.int64))
+
+    def begin(self, sources: Array, values: Array) -> None:
+        """The next launches are of a closure that starts with `values` at own vertices `sources`,
+        counted from 0.
+        """
+        with jit.device(self.given):
+            self.x = self.xp.empty(self.size, self.dtype)
+            self.control.fill(0)
+            sources = sources.astype(self.arrays.indices.dtype, copy=False)
+            self.start = (sources, values.astype(self.dtype, copy=False), sources.size)
+            self.nothing = self.xp.empty(0, np.uint32)
+
+    def launch(
+        self, action: int, limits: tuple[Any, ...], crowd: int, came: Any, round_: int
+    ) -> None:
+        """What one block can do alone: `limits` are limit, next limit, cut and floor, `came` is
+        what others have sent, or None.
+        """
+        came = self.nothing if came is None else came
+        with jit.device(self.given):
+            arguments = (self.given, action, self.x, *limits, crowd, came, came.size // self.pair)
+            arguments += (*self.start, round_)
+            self.kernel((self.grid,), (THREADS,), arguments, shared_mem=self.shared)
+
+    def sent(self, numbers: list[int], offsets: Any) -> list[Array]:
+        """The pairs for each block, of which there are so many."""
+        firsts = [self.pair * int(first) for first in offsets[:-1]]
+        sizes = [self.pair * number for number in numbers]
+        return [self.pairs[a : a + size] for a, size in zip(firsts, sizes, strict=True)]
+
+    @property
+    def part(self) -> Array:
+        """The values of the own vertices."""
+        return self.x[self.first : self.first + self.own]
+
+    def take(self) -> tuple[Array, Array]:
+        """(the own values, one bit for each that there is), which it keeps no longer."""
+        with jit.device(self.given):
+            values = self.xp.empty(self.own, self.dtype)
+            found = self.xp.empty(words(self.own), np.uint32)
+            grid = min(self.grid, max(1, -(-self.own // THREADS)))
+            arguments = (self.first, self.own, self.x, self.bits, values, found)
+            self.ends((grid,), (THREADS,), arguments)
+        del self.x, self.start
+        return values, found

@@ -1,0 +1,1 @@
+"""Hook and compress: weak components."""

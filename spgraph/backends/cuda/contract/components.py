@@ -1,0 +1,171 @@
+"""Components of a graph in blocks: what one block does on its device between two exchanges, without
+any communication. Nothing is read back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cuda.contract.contract import Forest
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.containers import Matrix
+from spgraph.containers.arrays import Array, array_module, index_dtype, words
+
+# as in kernels/components.cu, in 64-bit words
+HEAD, REPORT = 2, 2
+
+
+class Rows:
+    """The rows that a block owns of a graph of `size` vertices, from the inner id `first` on.
+
+    `ids` are the user's ids of own vertices, `places` the inner ids of all; None where both are the
+    same.
+    """
+
+    def __init__(
+        self, matrix: Matrix, size: int, first: int, ids: Array | None, places: Array | None
+    ) -> None:
+        self.matrix, self.size = matrix, size
+        self.label = index_dtype(size)
+        nowhere = (jit.NULL if array is None else array for array in (ids, places))
+        self.own = (size, first, matrix.nrows, *nowhere)  # as kernels take it
+        offsets = matrix._indptr.dtype
+        self.text = preamble.types(I=matrix._indices.dtype, O=offsets, L=self.label)
+        self.kernels: dict[str, tuple[Any, int]] = {}
+        # one bit an own vertex: whether it has edges
+        xp = array_module(matrix._indptr)
+        self.nonempty, count = xp.empty(words(matrix.nrows), np.uint32), xp.zeros(1, np.int64)
+        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=offsets))
+        work = 32 * self.nonempty.size
+        jit.sweep(kernel, work, matrix.nrows, matrix._indptr, self.nonempty, count)
+
+    def run(self, name: str, work: int, *arguments: Any) -> None:
+        """Launch a kernel with a thread for each item of work, or as many as run at once."""
+        if name not in self.kernels:
+            kernel = jit.kernel("components", name, self.text)
+            self.kernels[name] = kernel, jit.occupancy(kernel)
+        kernel, most = self.kernels[name]
+        kernel((min(max(1, -(-work // jit.BLOCK)), most),), (jit.BLOCK,), arguments)
+
+
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """What messages are made of: `bits` 64-bit words of bits, `room` pairs of labels."""
+
+    bits: int
+    room: int
+    label: np.dtype
+
+    @property
+    def size(self) -> int:
+        """In 64-bit words."""
+        return HEAD + self.bits + self.room * (2 * self.label.itemsize // 8)
+
+    def box(self, messages: Array, places: Array | None = None) -> tuple[Any, ...]:
+        """As kernels take messages, which lie one after the other or at these addresses."""
+        where = jit.NULL if places is None else places
+        return messages, where, self.size, self.bits, self.room
+
+
+def pairs_form(rows: Rows, room: int) -> Form:
+    """What `outside` says, and `hear`."""
+    return Form(0, room, rows.label)
+
+
+def roots_form(rows: Rows, room: int) -> Form:
+    """What `tell` says."""
+    return Form((words(rows.size) + 1) // 2, room, rows.label)
+
+
+# --- about the giant ------------------------------------------------------------------------------
+
+
+def outside(rows: Rows, seen: Array, message: Array, room: int) -> Array:
+    """Writes the edges of the own vertices that are not in the bitmap `seen` to `message`; the
+    array of labels that they will have, by user's ids.
+    """
+    A = rows.matrix
+    table = array_module(message).empty(rows.size, rows.label)  # only ends of edges are touched
+    message[:HEAD] = 0
+    box = pairs_form(rows, room).box(message)
+    arguments = (A._indptr, A._indices, seen, rows.nonempty, table, *box)
+    rows.run("outside", A.nrows // 32 + 1, *rows.own, *arguments)
+    return table
+
+
+def settle(
+    rows: Rows,
+    seen: Array,
+    table: Array,
+    message: Array,
+    places: Array,
+    room: int,
+    round_: int,
+    mail: int,
+) -> Array:
+    """The labels of own vertices from the messages of all blocks, which are at the addresses
+    `places`. The word of the host's memory at `mail` becomes twice the number of the round, and 1
+    more if the labels are void.
+    """
+    xp, form = array_module(table), pairs_form(rows, room)
+    label, report = xp.empty(rows.matrix.nrows, rows.label), xp.zeros(REPORT, np.int64)
+    box = (places.size, *form.box(message, places))
+    # lists are short: a launch for all of the room would take longer than they do
+    rows.run("begin", room // 16, *rows.own, seen, table, *box, report)
+    rows.run("join", room // 16, table, *box, jit.NULL)
+    arguments = (seen, rows.nonempty, table, label, report, round_, mail)
+    rows.run("settle", label.size // 4 + 1, *rows.own, *arguments)
+    return label
+
+
+# --- any graph ------------------------------------------------------------------------------------
+
+
+def tell(rows: Rows, forest: Forest, room: int) -> Array:
+    """The message of what owners of others' vertices do not know; the forest is that of the own
+    rows, beside empty rows of others.
+    """
+    form, xp = roots_form(rows, room), array_module(forest.label)
+    message, named = xp.empty(form.size, np.int64), xp.zeros(words(rows.size), np.uint32)
+    message[:HEAD] = 0
+    box = form.box(message)
+    rows.run("tell", rows.size, *rows.own, forest.label, forest.giant, named, *box)
+    return message
+
+
+def hear(rows: Rows, forest: Forest, me: int, came: Array, room: int) -> Array:
+    """The answer of block `me` to the messages of all; what it says is in the forest."""
+    form, answer = roots_form(rows, room), pairs_form(rows, room)
+    links = array_module(came).zeros(answer.size, np.int64)
+    box = (came.size // form.size, *form.box(came))
+    work = max(rows.matrix.nrows, room)
+    rows.run("hear", work, *rows.own, me, forest.label, *box, links, room)
+    return links
+
+
+def join(rows: Rows, forest: Forest, answers: Array, report: Array, room: int) -> None:
+    """All answers go to the forest. `report` rises to the length of the longest list there was."""
+    form = pairs_form(rows, room)
+    box = (answers.size // form.size, *form.box(answers))
+    rows.run("join", room, forest.label, *box, report)
+
+
+def follow(rows: Rows, forest: Forest, came: Array, room: int) -> None:
+    """The other edges of a symmetric graph after an exchange of a sample, but for the rows of one
+    giant, the same at all blocks.
+    """
+    form = roots_form(rows, room)
+    box = (came.size // form.size, *form.box(came))
+    rows.run("agree", 1, forest.label, *box, forest.giant)
+    forest.compress(vote=False)
+    forest.rest(undirected=True)
+
+
+def finish(rows: Rows, forest: Forest) -> Array:
+    """The labels of own vertices."""
+    label = array_module(forest.label).empty(rows.matrix.nrows, rows.label)
+    rows.run("finish", label.size, *rows.own, forest.label, label)
+    return label

@@ -1,0 +1,78 @@
+"""Hook and compress: the components of a graph in a few launches, without a look at what they
+found.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import array_module, index_dtype, words
+
+# as in kernels/contract.cu
+LONG_ROW = 2048
+CONTROL, GIANT, PIECE = 3, 2, 2  # 64-bit words
+
+
+@jit.on_device
+def contract(A: Matrix, undirected: bool) -> Vector:
+    """The smallest vertex of every vertex's weakly connected component.
+
+    `undirected` says that every edge is stored both ways: then those of the giant component are
+    hardly read; otherwise every edge is. Six launches, seven for a directed graph; nothing is
+    read back.
+    """
+    forest = Forest(A)
+    forest.sample()
+    forest.rest(undirected)
+    return Vector(A.nrows, forest.label)
+
+
+class Forest:
+    """The labels of A's vertices, in the making: each leads straight to the smallest that is known
+    to be in its component. `giant`, an array of one, is the root that most edges lead to, by a
+    sample of them, or -1 where there are none.
+    """
+
+    def __init__(self, A: Matrix) -> None:
+        xp, n = array_module(A._indptr), A.nrows
+        self.A, self.kind = A, index_dtype(n)
+        self.text = preamble.types(I=A._indices.dtype, O=A._indptr.dtype, L=self.kind)
+        self.label = xp.empty(n, self.kind)
+        self.control = xp.empty(CONTROL, np.int64)
+        self.giant = self.control[GIANT:]
+
+    def run(self, name: str, *arguments: Any) -> None:
+        if self.A.nrows:
+            kernel = jit.kernel("contract", name, self.text)
+            grid = min(-(-self.A.nrows // jit.BLOCK), jit.occupancy(kernel))
+            kernel((grid,), (jit.BLOCK,), arguments)
+
+    def sample(self) -> None:
+        """Two edges of every vertex."""
+        A, label = self.A, self.label
+        other = array_module(label).empty_like(label)
+        self.run("start", A.nrows, A._indptr, A._indices, label, other, self.control)
+        self.run("hook", A.nrows, other, label)
+        self.compress(vote=True)
+
+    def rest(self, undirected: bool) -> None:
+        """The other edges, but for those inside of the giant."""
+        A, label, control = self.A, self.label, self.control
+        xp, n = array_module(label), A.nrows
+        # no row is cut into more pieces than twice its edges fill
+        pieces = xp.empty(PIECE * (2 * A.nvals // LONG_ROW), np.int64)
+        inside = jit.NULL if undirected else xp.empty(words(n), np.uint32)
+        if not undirected:
+            self.run("mark", n, label, control, inside)
+        self.run("rest", n, A._indptr, A._indices, label, inside, control, pieces)
+        self.run("rest_long", A._indptr, A._indices, label, inside, control, pieces)
+        self.compress(vote=False)
+
+    def compress(self, vote: bool) -> None:
+        """Every vertex under its root; then the giant is elected, if that is asked for."""
+        A = self.A
+        self.run("compress", A.nrows, A.nvals, A._indices, self.label, self.control, np.int32(vote))

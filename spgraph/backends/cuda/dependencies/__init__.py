@@ -1,0 +1,1 @@
+"""Path counts forward and Brandes' dependencies backward."""

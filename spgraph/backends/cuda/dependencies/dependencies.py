@@ -1,0 +1,231 @@
+"""Brandes' dependencies on a GPU: a block a source, all blocks on one source after the other, or in
+launches for every step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cuda.dependencies.dependencies_block import (
+    Room,
+    address,
+    dependencies_block,
+    room_words,
+)
+from spgraph.backends.cuda.dependencies.dependencies_plan import RUNG, Plan
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.search.search import search
+from spgraph.backends.cuda.search.search_peers import PeerBlock
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import array_module, index_dtype, move, unpack_bits
+
+# threads of a block that works with all others, and of one of many that work by themselves
+THREADS, THREADS_APART = 1024, 256
+# as in kernels/dependencies*: 64-bit words of a Control, where overflow lies in it
+CONTROL, OVERFLOW = 5, 4
+# the entries from which launches for every step of a level pay
+LARGE = 1 << 28
+# a block by itself walks so many edges in the time that all blocks need for a small source
+EDGES_APART = 20_000
+# bytes that blocks may take to work on sources of their own
+WORKSPACE = 4 << 30
+
+
+@jit.on_device
+def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None) -> Vector:
+    """The sum over the sources of Brandes' dependency on every vertex, full and float64; T is A's
+    transpose. A source's on itself is left out.
+
+    `level` None: of the shortest paths by number of edges. A `level` says that there is one source,
+    that A is acyclic, that all of its edges count and lead to higher levels.
+
+    Many sources in a small graph take one launch, in which each block works on sources of its own.
+    Otherwise each source takes a search and one launch more; or, in a graph of LARGE entries with
+    few levels, a read-back and two or three launches a level and direction, each of them in the
+    form that suits it. Where numbers of paths leave float64, sources are done again with exponents:
+    one read-back tells, or two.
+    """
+    score = array_module(A._indptr).zeros(A.nrows)
+    if level is None and apart_pays(A, sources.size):
+        rest = _apart(A, T, sources, score, False)
+        if rest.size:
+            _apart(A, T, rest, score, True)
+        return Vector(A.nrows, score)
+    if level is None and A.nvals >= LARGE:
+        sources = _in_steps(A, T, sources, score)
+    # the first source tells whether the others are likely to leave float64
+    extended = False
+    for some in (sources[:1], sources[1:]):
+        rest = _together(A, T, some, level, score, extended)
+        if rest.size:
+            extended = True
+            _together(A, T, rest, level, score, True)
+    return Vector(A.nrows, score)
+
+
+@jit.on_device
+def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> Any:
+    """The level of every vertex from each of the sources, a row for each; -1 where not reached.
+
+    One launch for many sources in a small graph, else a search for each.
+    """
+    n = A.nrows
+    found = array_module(A._indptr).empty((sources.size, n), index_dtype(n))
+    if apart_pays(A, sources.size):
+        _launch_apart(A, T, sources, found, None, jit.NULL, False)
+        return found
+    for row, source in zip(found, sources.tolist(), strict=True):
+        level = _levels_from(A, T, source)
+        row[:] = level._values
+        if level._bits is not None:
+            row[~unpack_bits(level._bits, n)] = -1
+    return found
+
+
+def apart_pays(A: Matrix, sources: int) -> bool:
+    """Whether blocks that work on sources of their own are faster than all blocks on each."""
+    fits = A.nrows.bit_length() + A.nvals.bit_length() <= 64
+    return fits and A.nrows + A.nvals <= EDGES_APART * sources
+
+
+def _apart(A: Matrix, T: Matrix, sources: np.ndarray, score: Any, extended: bool) -> np.ndarray:
+    """Add to `score`; gives the sources whose paths are too many."""
+    overflow = array_module(score).zeros(sources.size, np.uint8)
+    _launch_apart(A, T, sources, None, score, overflow, extended)
+    return sources[move(overflow, "cpu") > 0]
+
+
+def _launch_apart(
+    A: Matrix,
+    T: Matrix,
+    sources: np.ndarray,
+    found: Any,
+    score: Any,
+    overflow: Any,
+    extended: bool,
+) -> None:
+    """Write levels to `found`, or, where that is None, add to `score`."""
+    xp, n, kind = array_module(A._indptr), A.nrows, index_dtype(A.nrows)
+    kernel = jit.kernel("dependencies_apart", "apart", program(*_types(A), extended))
+    few = sources.size <= jit.multiprocessors(jit.current_device())
+    threads = THREADS if few else THREADS_APART
+    number = 0 if score is None else 16 if extended else 8
+    each = (n + 2) * (3 * kind.itemsize + 8 * RUNG + 4 * number)
+    blocks = min(sources.size, jit.occupancy(kernel, threads), max(1, WORKSPACE // each))
+    kernel(
+        (blocks,),
+        (threads,),
+        (
+            *(n, *_edges(A, T), xp.asarray(sources), sources.size, np.uint32(n.bit_length())),
+            *(xp.empty((blocks, n), kind) if found is None else found, *_order(A, blocks)),
+            *(_numbers(xp, blocks * n, extended) if found is None else (jit.NULL, jit.NULL)),
+            *(overflow, jit.NULL if score is None else score),
+        ),
+    )
+
+
+def _in_steps(A: Matrix, T: Matrix, sources: np.ndarray, score: Any) -> np.ndarray:
+    """Add to `score`; gives the sources whose paths are too many, and from the first one on that
+    has many levels all.
+    """
+    xp, n = array_module(A._indptr), A.nrows
+    held = xp.empty(room_words(n))
+    place = address(held)
+    room = Room(place, xp.full(1, place, np.int64), True, xp.zeros(1, np.int64))
+    reports = xp.zeros(sources.size, np.uint8)
+    block, done = PeerBlock(*_edges(A, T)), sources.size
+    for j, source in enumerate(sources.tolist()):
+        level = _levels_from(A, T, source)
+        steps = dependencies_block(block, (0, n), 0, room, level, source, score, reports[j : j + 1])
+        plan = Plan.of([move(next(steps)[1], "cpu")], n, True)
+        if isinstance(plan, int):
+            done = j
+            break
+        with contextlib.suppress(StopIteration):  # one block has nobody to ask
+            steps.send(plan)
+            while True:
+                next(steps)
+    left = move(reports, "cpu") > 0
+    left[done:] = True
+    return sources[left]
+
+
+def _together(
+    A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None, score: Any, extended: bool
+) -> np.ndarray:
+    """Add to `score`; gives the sources whose paths are too many."""
+    if sources.size == 0:
+        return sources
+    xp, n = array_module(A._indptr), A.nrows
+    text = program(*_types(A), extended)
+    kernel = jit.kernel("dependencies", "dependencies", text, cooperative=True)
+    blocks = jit.occupancy(kernel, THREADS)
+    edges, numbers = _edges(A, T), _numbers(xp, n, extended)
+    order, offset, rungs = _order(A, 1)
+    t_offset = offset if T is A else xp.empty_like(offset)
+    counts, sums = xp.empty(n, np.int64), xp.empty(2 * blocks, np.int64)
+    control = xp.zeros((sources.size, CONTROL), np.int64)
+    for own, source in zip(control, sources.tolist(), strict=True):
+        found = _levels_from(A, T, source) if level is None else _copied(level)
+        seen = jit.NULL if found._bits is None else found._bits
+        kernel(
+            (blocks,),
+            (THREADS,),
+            (
+                *(n, *edges, np.int32(level is not None), seen, found._values, order, offset),
+                *(t_offset, rungs, counts, sums, *numbers, own, score),
+            ),
+        )
+    state = move(control, "cpu")
+    if (state[:, 0] >> 32).any():
+        raise RuntimeError(
+            "dependencies: the blocks of the kernel lost each other; its result is void"
+        )
+    return sources[state[:, OVERFLOW] > 0]
+
+
+def _levels_from(A: Matrix, T: Matrix, source: int) -> Vector:
+    start = Vector.unit(source, True, size=A.nrows, dtype=bool, device=A.device)
+    return search(A, T, start, None, True, "auto", A.nrows, False)[0]
+
+
+def _copied(level: Vector) -> Vector:
+    """Levels of the kernel's type, which it may write to."""
+    level = level.to_bitmap()
+    values = level._values.astype(index_dtype(level.size), copy=True)
+    return Vector(level.size, values, bits=level._bits, nvals=level.nvals)
+
+
+def _edges(A: Matrix, T: Matrix) -> tuple[Any, ...]:
+    """The arrays of A and T, of A's types."""
+    indptr = T._indptr.astype(A._indptr.dtype, copy=False)
+    return A._indptr, A._indices, indptr, T._indices.astype(A._indices.dtype, copy=False)
+
+
+def _order(A: Matrix, blocks: int) -> tuple[Any, Any, Any]:
+    """Room for the vertices by level, the edges before each, and where levels begin."""
+    xp, n = array_module(A._indptr), A.nrows
+    order = xp.empty((blocks, n), A._indices.dtype)
+    offset = xp.empty((blocks, n + 1), A._indptr.dtype)
+    return order, offset, xp.empty((blocks, n + 2, RUNG), np.int64)
+
+
+def _numbers(xp: Any, n: int, extended: bool) -> tuple[Any, Any]:
+    """Room for two rows of paths, and of shares."""
+    words = 4 * n if extended else 2 * n
+    return xp.empty(words), xp.empty(words)
+
+
+def _types(A: Matrix) -> tuple[str, str, str]:
+    return A._indices.dtype.str, A._indptr.dtype.str, index_dtype(A.nrows).str
+
+
+@functools.cache
+def program(ids: str, offsets: str, levels: str, extended: bool) -> str:
+    """The preamble, for the types of I, O and L."""
+    types = preamble.types(I=np.dtype(ids), O=np.dtype(offsets), L=np.dtype(levels))
+    return types + preamble.constants(EXTENDED=extended)

@@ -1,0 +1,364 @@
+"""Brandes' dependencies of a graph in blocks: what one block does for a source, in step with the
+others.
+
+Beside the search a source takes, on every device, 32 bytes of zeros a vertex of the whole, its own
+vertices sorted by level, one read-back; and in each direction, for every level, one to three
+launches and a meeting of all, two where edges are pushed along. The value of a vertex crosses to
+each other device once in each direction at most, and its sum once to its owner after a push.
+
+Milliseconds a source, for two sources each, about 10^9 entries, on H200s:
+
+| | kronecker(25, 16) | kronecker(24, 32) |
+| --- | --- | --- |
+| two, through shared rooms | 9.6, 7.9 | 7.5 to 8.4, 5.3 to 5.6 |
+| two, by lists through NCCL | 12.4, 10.7 | 10.7, 8.0 |
+| one, in such steps | 14.2, 10.1 | 11.5, 6.3 |
+| one, in one launch | 20.1, 10.6 | 13.9, 7.0 |
+
+Of the 9.6, 0.6 are the search, 0.7 the order, 3.3 and 1.8 two pulls along 352 and 168 million
+entries on each device; to settle a level of 12.8 million vertices takes 0.4, or 0.8 where sums have
+to be fetched. Where levels are many the host sets the pace, with some 100 microseconds for a level,
+forward and back: 30 to 45 ms for the 293 of a grid of 200 x 200, which one device does in one
+launch in 2.6.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spgraph.backends.cuda.dependencies.dependencies_plan import HEAD, RUNG, Plan, Step
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.search.search_peers import PeerBlock, address
+from spgraph.containers import Vector
+from spgraph.containers.arrays import array_module, words
+
+THREADS = 1024  # of a block of the cooperative kernel
+# as in kernels/dependencies_block.cu
+BACK, COLLECT, GIVE, READ = 1, 2, 4, 8
+# edges that a thread takes, where there are too few for all threads
+EDGES = 4
+# levels that are counted at first, and those whose rungs are read back at once
+LEVELS, FEW = 1 << 14, 64
+SHALLOW = 255  # levels that a byte tells from each other, and from none
+
+# what a block asks of the others, what it is told
+Steps = Generator[tuple[str, Any], Any, None]
+
+
+class Room(NamedTuple):
+    """Where what a block knows of the vertices of all blocks lies, as kernels take it."""
+
+    own: int  # the address of `room_words` words
+    all: Any  # those of all rooms that the block writes to, its own among them; on the device
+    shared: bool  # whether these are the rooms of all blocks
+    firsts: Any  # the first vertex of each block, on the device
+    held: Any = None  # the array that the room is
+
+
+def room_words(n: int) -> int:
+    """The 64-bit words of a room: four rows for n vertices, a word, levels of 32 bits."""
+    return 4 * n + 1 + (n + 1) // 2
+
+
+def dependencies_block(
+    edges: PeerBlock,
+    offsets: Sequence[int],
+    number: int,
+    room: Room,
+    level: Vector,
+    source: int,
+    score: Any,
+    report: Any,
+) -> Steps:
+    """Add to `score` the dependency of `source` on the vertices of one block. Where numbers of
+    paths leave float64, `report`, one uint8, becomes 1 and nothing is added.
+
+    Block p owns the vertices from offsets[p] to offsets[p + 1]; this one is `number`. `level` are
+    the levels that a search has found for its vertices, which it may write to.
+
+    A generator that asks for what it takes of the others, and whose driver makes the block's device
+    the current one:
+
+    - ("plan", words): is sent the Plan of those of all blocks, or how many levels there are; then
+      all have come here.
+    - ("levels", (list, sizes)), ("order", ...), ("values", ...): what it has of its own vertices,
+      and how many of these each block has; is sent the lists of all blocks, one after the other.
+    - ("sums", (list, sizes)): terms for the vertices of all blocks, of which each one owns so many;
+      is sent the sums for its own.
+
+    Where rooms are shared there are no lists: what was written to others' rooms has to be there
+    when the generator goes on.
+    """
+    block = _Block(edges, offsets, number, room, level.to_bitmap(), score)
+    told = yield "plan", block.arrange(source, LEVELS)
+    if isinstance(told, int):
+        if told > LEVELS:
+            block.arrange(source, told)
+        told = yield "plan", block.counts(told)
+    plan: Plan = told
+    block.follow(plan)
+    if plan.looks_at_levels:
+        block.take_levels((yield "levels", block.give_levels()))
+    if not room.shared:
+        block.take_order((yield "order", block.own_order()))
+    for step in plan.steps:
+        came = None
+        if step.pushed:
+            block.push(step)
+            came = yield "sums", block.pack(step)
+        values = block.settle(step, came, report)
+        if step.awaited:
+            block.take_values(step, (yield "values", values))
+
+
+class _Block:
+    """The arrays of a block, and the launches of each step."""
+
+    plan: Plan
+    text: str  # the preamble of the kernels
+    kernels: dict[str, Any]
+    rungs: list[list[int]]  # of this block
+    levels: int  # where the levels of all vertices lie
+    ids: Any  # the vertices of all blocks by level, where rooms are not shared
+
+    def __init__(
+        self,
+        edges: PeerBlock,
+        offsets: Sequence[int],
+        number: int,
+        room: Room,
+        level: Vector,
+        score: Any,
+    ) -> None:
+        self.xp = xp = array_module(edges.indptr)
+        self.edges, self.offsets, self.number, self.room = edges, offsets, number, room
+        self.first, self.n = int(offsets[number]), int(offsets[-1])
+        self.own = int(offsets[number + 1]) - self.first
+        self.level, self.score = level, score
+        self.parts = np.int32(room.all.size)
+        assert edges.t_indptr is not None
+        self.order = xp.empty(self.own, edges.indices.dtype)
+        self.offset = xp.empty(self.own + 1, edges.indptr.dtype)
+        same = edges.t_indptr is edges.indptr
+        self.t_offset = self.offset if same else xp.empty_like(self.offset)
+
+    # --- before the first level -------------------------------------------------------------------
+
+    def arrange(self, source: int, most: int) -> Any:
+        """Clear the room, put the block's vertices in the order of their levels; what `Plan` reads
+        of up to FEW of them. Of more than `most` levels it only says how many there are.
+        """
+        xp, edges, level = self.xp, self.edges, self.level
+        text = order_program(*self._types(), level._values.dtype.str)
+        kernel = jit.kernel("dependencies_arrange", "arrange_block", text, cooperative=True)
+        blocks = jit.occupancy(kernel, THREADS)
+        self.words = xp.zeros(HEAD + RUNG * (max(most, FEW) + 1), np.int64)
+        kernel(
+            (blocks,),
+            (THREADS,),
+            (
+                *(self.own, self.first, self.n, source, edges.indptr, edges.t_indptr),
+                *(jit.NULL if level._bits is None else level._bits, level._values, most),
+                *(self.order, self.offset, self.t_offset, self.words[HEAD:]),
+                *(xp.empty(most, np.int64), xp.empty(2 * blocks, np.int64)),
+                *(self.room.own, self.words),
+            ),
+        )
+        return self.counts(FEW)
+
+    def counts(self, levels: int) -> Any:
+        """What `Plan` reads."""
+        return self.words[: HEAD + RUNG * (levels + 1)]
+
+    def follow(self, plan: Plan) -> None:
+        """Get ready for the steps."""
+        self.plan, self.rungs = plan, plan.rungs[self.number].tolist()
+        self.kind = np.dtype(np.uint8 if plan.levels <= SHALLOW else np.int32)
+        self.levels = self.room.own + 8 * (4 * self.n + 1)
+        self.kernels = {}
+        self.text = program(*self._types(), self.kind.str, self.level._values.dtype.str)
+
+    def _types(self) -> tuple[str, str]:
+        return self.edges.indices.dtype.str, self.edges.indptr.dtype.str
+
+    def give_levels(self) -> Any:
+        """The block's part of what a push looks at."""
+        out = None if self.room.shared else self.xp.empty(self.own, self.kind)
+        self._sweep(
+            *("give_levels", self.own, self.own, self.first, self.level._values),
+            *(self.parts, self.room.all, 8 * (4 * self.n + 1)),
+            jit.NULL if out is None else out,
+        )
+        return None if out is None else (out, [b - a for a, b in itertools.pairwise(self.offsets)])
+
+    def take_levels(self, whole: Any) -> None:
+        """What a push looks at."""
+        if not self.room.shared:
+            self.whole, self.levels = whole, address(whole)
+
+    def own_order(self) -> tuple[Any, list[int]]:
+        """The block's vertices by level, and how many each block has."""
+        return self.order[: self.rungs[-1][0]], self.plan.rungs[:, -1, 0].tolist()
+
+    def take_order(self, every: Any) -> None:
+        """The vertices of all blocks: level by level, and of each block after block."""
+        starts = self.plan.rungs[:, :, 0]
+        sizes = np.diff(starts, axis=1)
+        self.begins = np.concatenate([[0], np.cumsum(sizes.sum(axis=0))]).tolist()
+        targets = np.concatenate([[0], np.cumsum(sizes.T)])[:-1]
+        lists = np.concatenate([[0], np.cumsum(starts[:, -1])])[:-1]
+        self.ids = self.xp.empty_like(every)
+        firsts = self.offsets[:-1]
+        tables = [
+            self.xp.asarray(np.ascontiguousarray(table, np.int64).ravel())
+            for table in (firsts, lists, starts, targets)
+        ]
+        parts = np.int32(len(firsts))
+        self._sweep(
+            "join_orders", every.size, every.size, every, parts, self.plan.levels, *tables, self.ids
+        )
+
+    # --- a level ----------------------------------------------------------------------------------
+
+    def row(self, number: int) -> int:
+        """Where a row of the block's room lies."""
+        return self.room.own + 8 * self.n * number
+
+    def sums(self, step: Step) -> int:
+        """The row where the sums of a level come together."""
+        return self.row((step.depth ^ step.back) & 1)
+
+    def values(self, depth: int, back: int) -> int:
+        """The row of the values of a level."""
+        return self.row(2 * back + (depth & 1))
+
+    def pull(self, step: Step) -> None:
+        """The sums of the block's vertices of a level, along their edges."""
+        d, back, beside = step.depth, step.back, step.depth + (1 if step.back else -1)
+        x, sums = self.values(beside, back), self.sums(step) + 8 * self.first
+        if step.marked:
+            marks = self.xp.empty(words(self.n), np.uint32)
+            self._sweep("mark_level", marks.size, self.n, self.levels, beside, marks)
+            self._walk("pull_marked", d, back, x, sums, marks)
+        elif step.phases > 1:
+            self._walk_phases(step, x, sums)
+        else:
+            self._walk("pull_level", d, back, x, sums)
+
+    def push(self, step: Step) -> None:
+        """The same for vertices of all blocks along edges of the block's in the level beside."""
+        d, back, beside = step.depth, step.back, step.depth + (1 if step.back else -1)
+        x = self.values(beside, back) + 8 * self.first
+        self._walk("push_level", beside, 1 - back, x, self.sums(step), self.levels, d)
+
+    def _walk(self, name: str, depth: int, out: int, *arguments: Any) -> None:
+        """Run a kernel over the out-edges or in-edges of the block's vertices of a level."""
+        first, last, begin, end = self._range(depth, out)
+        if begin == end:
+            return
+        kernel = self.kernel(name)
+        blocks = min(jit.occupancy(kernel, jit.BLOCK), -(-(end - begin) // (EDGES * jit.BLOCK)))
+        indptr, indices, offset = self._side(out)
+        kernel(
+            (blocks,),
+            (jit.BLOCK,),
+            (first, last, begin, end, indptr, indices, self.order, offset, *arguments),
+        )
+
+    def _walk_phases(self, step: Step, x: int, sums: int) -> None:
+        first, last, begin, end = self._range(step.depth, step.back)
+        indptr, indices, offset = self._side(step.back)
+        rows, phases = last - first, np.int32(step.phases)
+        part = self.xp.empty(rows + 1, offset.dtype)
+        self._sweep("cut_rows", rows, rows, offset[first:], begin, phases, part)
+        kernel = self.kernel("pull_phases")
+        parts, order = (end - begin) // step.phases, self.order[first:]
+        kernel(
+            (jit.occupancy(kernel, jit.BLOCK),),
+            (jit.BLOCK,),
+            (rows, parts, indptr, indices, order, part, phases, x, sums),
+        )
+
+    def _range(self, depth: int, out: int) -> tuple[int, int, int, int]:
+        """The places of the block's vertices of a level, and the numbers of their edges."""
+        a, b, side = self.rungs[depth], self.rungs[depth + 1], 1 if out else 2
+        return a[0], b[0], a[side], b[side]
+
+    def _side(self, out: int) -> tuple[Any, Any, Any]:
+        """Rows, columns, and the edges before each place of the order: of out-edges or in-edges."""
+        edges = self.edges
+        if out:
+            return edges.indptr, edges.indices, self.offset
+        return edges.t_indptr, edges.t_indices, self.t_offset
+
+    def settle(self, step: Step, came: Any, report: Any) -> Any:
+        """What the block's vertices of a level are worth, in all rooms that are shared, or as a
+        list; from sums that are there, or that come by a pull. With the last level also whether
+        there were too many paths.
+        """
+        room, last = self.room, step.back and step.depth == 1
+        if step.pulled and not step.small:
+            self.pull(step)
+        first, end, *edges = self._range(step.depth, step.back)
+        how = step.back * BACK + step.given * GIVE + step.read * READ
+        how += (step.pushed and room.shared) * COLLECT
+        listed = step.awaited and not room.shared
+        out = self.xp.empty(end - first) if listed else None
+        if end > first or last:
+            arguments = (
+                *(first, end, self.order, self.first, self.n, step.depth, np.int32(how)),
+                *(self.parts, room.all, room.own, jit.NULL if out is None else out, self.score),
+                report if last else jit.NULL,
+            )
+            if step.small:
+                many, (indptr, indices, _) = edges[1] - edges[0], self._side(step.back)
+                threads = max(many, 4 * (end - first))
+                self._sweep("small_level", threads, *arguments, many, indptr, indices, room.firsts)
+            else:
+                came = jit.NULL if came is None else came
+                self._sweep("settle_block", end - first, *arguments, came)
+        return None if out is None else (out, step.sizes)
+
+    def pack(self, step: Step) -> Any:
+        """The block's sums of the vertices of a level of all blocks, as a list."""
+        if self.room.shared:
+            return None
+        ids = self.ids[self.begins[step.depth] : self.begins[step.depth + 1]]
+        out = self.xp.empty(ids.size)
+        self._sweep("pack", ids.size, ids.size, ids, self.sums(step), out)
+        return out, step.sizes
+
+    def take_values(self, step: Step, every: Any) -> None:
+        """What the vertices of a level of all blocks are worth."""
+        if self.room.shared:
+            return
+        ids = self.ids[self.begins[step.depth] : self.begins[step.depth + 1]]
+        flag = jit.NULL if step.back else self.row(4)
+        values = self.values(step.depth, step.back)
+        self._sweep("unpack", ids.size, ids.size, ids, every, values, flag)
+
+    def kernel(self, name: str) -> Any:
+        if name not in self.kernels:
+            self.kernels[name] = jit.kernel("dependencies_block", name, self.text)
+        return self.kernels[name]
+
+    def _sweep(self, name: str, threads: int, *arguments: Any) -> None:
+        jit.sweep(self.kernel(name), threads, *arguments)
+
+
+@functools.cache
+def order_program(ids: str, offsets: str, levels: str) -> str:
+    """The preamble of dependencies_arrange.cu, for the types of I, O and L."""
+    types = preamble.types(I=np.dtype(ids), O=np.dtype(offsets), L=np.dtype(levels))
+    return types + preamble.constants(EXTENDED=False)
+
+
+@functools.cache
+def program(ids: str, offsets: str, looked_at: str, searched: str) -> str:
+    """The preamble of dependencies_block.cu, for the types of I, O, L and S."""
+    return order_program(ids, offsets, looked_at) + preamble.types(S=np.dtype(searched))

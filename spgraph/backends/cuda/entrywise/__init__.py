@@ -1,0 +1,1 @@
+"""Operations entry by entry, reductions, the masked write."""

@@ -1,0 +1,78 @@
+"""What operations share whose kernels take a matrix entry by entry: where rows begin among the
+entries, which entries are kept, what an operator looks at.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.containers import Matrix
+from spgraph.containers.arrays import array_module, index_dtype, words
+
+# as in kernels/rows.cuh
+TILE, BATCH = 256, 4
+
+
+def tiles_of(A: Matrix) -> Any:
+    """`row_tiles` of A, found once and kept with A."""
+    if "row_tiles" not in A._derived:
+        A._derived["row_tiles"] = row_tiles(A._indptr, A.nvals)
+    return A._derived["row_tiles"]
+
+
+def row_tiles(indptr: Any, count: int) -> Any:
+    """The row of every TILE-th of `count` entries, and of the last: kernels look for the others
+    between two. One launch; 8 bytes for TILE entries.
+    """
+    xp = array_module(indptr)
+    if count == 0:
+        return xp.empty(0, np.int64)
+    tiles = xp.empty((count - 1) // TILE + 2, np.int64)
+    kernel = jit.kernel("rows", "rows", preamble.types(O=indptr.dtype))
+    jit.sweep(kernel, tiles.size, indptr, indptr.size - 1, count, tiles)
+    return tiles
+
+
+def sweep(kernel: Any, entries: int, *arguments: Any) -> None:
+    """Run a kernel whose threads take BATCH entries at a time."""
+    jit.sweep(kernel, -(-entries // BATCH), *arguments)
+
+
+class Kept(NamedTuple):
+    """A bit for each entry of a list, and how many are set before each word of bits: 3/8 of a byte
+    an entry.
+
+    A kernel that calls put_word of rows.cuh fills in the bits and the counts of single words.
+    """
+
+    bits: Any
+    before: Any
+
+    @classmethod
+    def room(cls, xp: Any, count: int) -> Kept:
+        """For a list of `count` entries; filled in already where that is 0."""
+        before = xp.empty(words(count) + 1, np.int64) if count else xp.zeros(1, np.int64)
+        return cls(xp.empty(words(count), np.uint32), before)
+
+    def counted(self) -> tuple[Kept, int]:
+        """With the counts summed up, and their total: a copy, a running sum, one read back."""
+        before = array_module(self.before).cumsum(self.before)
+        return Kept(self.bits, before), int(before[-1])
+
+
+def keep(A: Matrix) -> int:
+    """What of an entry's number is the number of its value, as a mask of bits."""
+    return 0 if A.iso else -1
+
+
+def as_bits(values: Any) -> Any:
+    """Values that are only moved, as unsigned integers: fewer programs to compile."""
+    return values.view(np.dtype(f"u{values.dtype.itemsize}"))
+
+
+def result_types(nrows: int, ncols: int, nvals: int) -> dict[str, np.dtype]:
+    """The types of a result's offsets, Q, and columns, N: the smallest that hold them."""
+    return {"Q": index_dtype(nvals), "N": index_dtype(max(nrows, ncols))}

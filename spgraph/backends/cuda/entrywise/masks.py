@@ -1,0 +1,70 @@
+"""A mask as 32-bit words, the form in which kernels read it, and the number of their bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.containers import Mask, Vector
+from spgraph.containers.arrays import array_module, words
+
+NOT_INVERTED, INVERTED = np.uint32(0), np.uint32(0xFFFFFFFF)
+
+
+def mask_words(mask: Mask | None) -> tuple[Any, np.uint32]:
+    """(bits, invert): position i is allowed where bit i of bits ^ invert is set. No bits where
+    there is no mask.
+
+    The bits of a bitmap are not copied: a mask of its structure costs nothing.
+    """
+    if mask is None:
+        return jit.NULL, NOT_INVERTED
+    invert = INVERTED if mask.complement else NOT_INVERTED
+    v = mask.parent
+    assert isinstance(v, Vector)
+    xp = array_module(v._values)
+    if v._indices is None and mask.structure:
+        return xp.full(words(v.size), 0xFFFFFFFF, np.uint32) if v._bits is None else v._bits, invert
+    ids = np.dtype(np.int32) if v._indices is None else v._indices.dtype
+    text = preamble.types(U=v.dtype, N=ids) + preamble.constants(STRUCTURE=mask.structure)
+    if v._indices is None:
+        bits = xp.empty(words(v.size), np.uint32)
+        present = jit.NULL if v._bits is None else v._bits
+        jit.sweep(
+            jit.kernel("masks", "mask_values", text), v.size, present, v._values, v.size, bits
+        )
+        return bits, invert
+    bits = xp.zeros(words(v.size), np.uint32)
+    if v._indices.size:
+        jit.sweep(
+            jit.kernel("masks", "mask_sparse", text), v.nvals, v._indices, v._values, v.nvals, bits
+        )
+    return bits, invert
+
+
+def true_indices(mask: Mask) -> Any:
+    """The positions of a sparse container that a mask selects before it is complemented."""
+    v = mask.parent
+    assert isinstance(v, Vector) and v._indices is not None
+    return v._indices if mask.structure else v._indices[v._values != 0]
+
+
+def count_bits(bits: Any) -> int:
+    """How many bits are set: one launch and one read back."""
+    text = preamble.types(U=np.dtype(np.uint32), N=np.dtype(np.int32)) + preamble.constants(
+        STRUCTURE=True
+    )
+    total = array_module(bits).zeros(1, np.uint64)
+    jit.sweep(jit.kernel("masks", "count_bits", text), bits.size, bits, bits.size, total)
+    return int(total[0])
+
+
+def settle(v: Vector) -> Vector:
+    """A new result in the storage that its density asks for, its entries counted if that was not
+    done yet.
+    """
+    if v._bits is not None and v._nvals is None:
+        v._nvals = count_bits(v._bits)
+    return v.conform()

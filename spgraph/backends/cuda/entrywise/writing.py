@@ -1,0 +1,151 @@
+"""Accumulate and masked write: the last step of every operation."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from spgraph.backends.cuda.entrywise.masks import mask_words, settle, true_indices
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.containers import Mask, Vector
+from spgraph.containers.arrays import array_module, words
+from spgraph.semirings import Function
+
+INT32 = np.dtype(np.int32)
+
+
+@jit.on_device
+def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, replace: bool) -> None:
+    """With Z = out accum t (t where there is no accum): out<mask, replace> = Z, cast to out's type.
+
+    t shares no array with out and may be taken over.
+    """
+    if mask is None and accum is None:
+        values = t._values if t.dtype == out.dtype else t._values.astype(out.dtype)
+        out.become(Vector(t.size, values, indices=t._indices, bits=t._bits, nvals=t._nvals))
+        return
+    bits, invert = mask_words(mask)
+    replace = replace and mask is not None
+    sparse_mask = mask is not None and not mask.complement and mask.parent._indices is not None
+    if out._indices is not None and t._indices is not None:
+        _merge(out, t, bits, invert, accum, replace)
+    elif (
+        out._indices is None
+        and t._indices is not None
+        and not replace
+        and (accum is not None or sparse_mask)
+    ):
+        _write_few(out, t, mask, bits, invert, accum)
+    else:
+        _write_all(out, t, bits, invert, accum, replace)
+
+
+def _merge(
+    out: Vector, t: Vector, bits: object, invert: np.uint32, accum: Function | None, replace: bool
+) -> None:
+    """Both sparse: new arrays."""
+    assert out._indices is not None and t._indices is not None
+    xp = array_module(out._values)
+    text = write_preamble(out, t, accum)
+    stays, merge = (
+        jit.kernel("write", "write_stays", text),
+        jit.kernel("write", "write_sparse", text),
+    )
+    both = out.nvals + t.nvals
+    if both == 0:
+        return
+    flags = xp.empty(both, np.int64)
+    lists = (out._indices, out.nvals, t._indices, t.nvals)
+    jit.sweep(stays, both, *lists, bits, invert, replace, flags)
+    through = xp.cumsum(flags)
+    nvals = int(through[-1])
+    indices, z = xp.empty(nvals, t._indices.dtype), xp.empty(nvals, out.dtype)
+    if nvals:
+        jit.sweep(
+            merge,
+            both,
+            *(out._indices, out._values, out.nvals, t._indices, t._values, t.nvals),
+            *(bits, invert, through, indices, z),
+        )
+    out.become(Vector(out.size, z, indices=indices).conform())
+
+
+def _write_few(
+    out: Vector,
+    t: Vector,
+    mask: Mask | None,
+    bits: object,
+    invert: np.uint32,
+    accum: Function | None,
+) -> None:
+    """A sparse t into out by position: in place, at the cost of t and of a sparse mask."""
+    assert t._indices is not None
+    xp = array_module(out._values)
+    text = write_preamble(out, t, accum)
+    clear, few = jit.kernel("write", "write_clear", text), jit.kernel("write", "write_few", text)
+    cleared = t._indices[:0]
+    if accum is None:
+        assert mask is not None
+        cleared = true_indices(mask)
+    present = jit.NULL if out._bits is None else out._bits
+    if out._bits is None and cleared.size > 0:
+        present = xp.full(words(out.size), 0xFFFFFFFF, np.uint32)
+        if out.size % 32:
+            present[-1:] = (1 << out.size % 32) - 1
+    nvals, change = out.nvals, xp.zeros(1, np.int64)
+    if cleared.size:
+        jit.sweep(clear, cleared.size, cleared, cleared.size, present, out._values, change)
+    if t.nvals:
+        jit.sweep(
+            few, t.nvals, t._indices, t._values, t.nvals, bits, invert, present, out._values, change
+        )
+    if present is not jit.NULL:
+        nvals += int(change[0])
+    out.become(
+        Vector(out.size, out._values, bits=None if nvals == out.size else present, nvals=nvals)
+    )
+
+
+def _write_all(
+    out: Vector, t: Vector, bits: object, invert: np.uint32, accum: Function | None, replace: bool
+) -> None:
+    """By position; a sparse out gets new arrays, another is written in place."""
+    w, t = out.to_bitmap(), t.to_bitmap()
+    kernel = jit.kernel("write", "write", write_preamble(w, t, accum))
+    z_bits = array_module(out._values).empty(words(out.size), np.uint32)
+    w_bits, t_bits = (jit.NULL if v._bits is None else v._bits for v in (w, t))
+    if out.size:
+        jit.sweep(
+            kernel,
+            out.size,
+            w_bits,
+            w._values,
+            t_bits,
+            t._values,
+            bits,
+            invert,
+            replace,
+            out.size,
+            z_bits,
+        )
+    # the values are written: whatever fails from here on, their bits go with them
+    out.become(Vector(out.size, w._values, bits=z_bits))
+    out.become(settle(out))
+
+
+def write_preamble(w: Vector, t: Vector, accum: Function | None) -> str:
+    """The types, `combine_entries(w, t)`, the accumulator's result in the type of w, and `cast`."""
+    return _text(w.dtype, t.dtype, INT32 if t._indices is None else t._indices.dtype, accum)
+
+
+@functools.lru_cache(maxsize=1024)
+def _text(w: np.dtype, t: np.dtype, ids: np.dtype, accum: Function | None) -> str:
+    text = (
+        preamble.types(W=w, T=t, N=ids)
+        + preamble.constants(ACCUM=accum is not None)
+        + preamble.cast("cast", w)
+    )
+    call = "cast(t)" if accum is None else "cast(op(w, t, 0, 0, 0, 0))"
+    text += "" if accum is None else accum.define_cuda("op")
+    return text + f"__device__ __forceinline__ W combine_entries(W w, T t) {{ return {call}; }}\n"

@@ -1,0 +1,296 @@
+"""The power iteration with launches for every step, of a device that is alone or of one of several
+blocks.
+
+A step with one hop and no norm is the product and one launch, which reads and writes 36 bytes a
+vertex (with single precision 4 of them are what hops gather) at about 3.5 TB/s on an H200, and
+sends what hops gather to every peer at about 330 GB/s. Its last block adds up the sums. With a
+`tol` the host waits for the devices in every step: so that they do not have to wait for the host
+then, the next product begins before it is known whether there is a next step.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from spgraph.backends.cuda.products.products import gather
+from spgraph.backends.cuda.products.tiles import Tiles, address, prepare
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import array_module, import_cupy, index_dtype, is_cuda
+from spgraph.semirings import TypedSemiring
+
+# as in kernels/power_sums.cuh
+NORMS = {None: 0, 1: 1, 2: 2, "max": 3}
+SUMS = 3
+# iterations that tiles are worth making for
+MANY = 8
+# blocks a multiprocessor, where every thread has vertices of its own
+BLOCKS = 4
+# bytes: where things begin in memory that peers write
+ALIGN = 256
+
+# what a block offers or asks, what it is told, what it finds
+Steps = Generator[tuple[str, Any], Any, tuple[Vector, Any]]
+
+
+class Buffers(Protocol):
+    """What an iteration asks of `peers.PeerBuffers`."""
+
+    devices: tuple[int, ...]
+
+    def reserve(self, layout: object, sizes: Sequence[int]) -> list[int]: ...
+
+
+class Places(NamedTuple):
+    """Where the kernels of a block write what all blocks read, on one device or on all `peers`.
+
+    `values` and `sums` have one or two sides, which take turns: who is ahead must not write what
+    others still read. A side is the addresses to write to, and what can be read there on this
+    device afterwards. `ids`, if any, are the positions of the block's vertices in the whole.
+    """
+
+    peers: int
+    values: Sequence[tuple[Any, Any]]
+    sums: Sequence[tuple[Any, Any]]
+    ids: Any
+
+
+class Settings(NamedTuple):
+    """What all steps have in common."""
+
+    semiring: TypedSemiring
+    gathered: np.dtype  # of what hops gather
+    constants: tuple[float, float, float, float]
+    restart: Vector | float
+    norm: int
+    tol: float | None
+    max_iter: int
+
+
+def settings_of(
+    semiring: TypedSemiring,
+    constants: tuple[float, float, float, float],
+    restart: Vector | float,
+    norm: Any,
+    tol: float | None,
+    max_iter: int,
+    single: bool,
+) -> Settings:
+    """The settings, from what `power` is given."""
+    gathered = np.dtype(np.float32 if single else np.float64)
+    return Settings(semiring, gathered, constants, restart, NORMS[norm], tol, max_iter)
+
+
+@functools.lru_cache(maxsize=1024)
+def program(
+    semiring: TypedSemiring, iso: bool, gathered: str, types: tuple[str, str, str, str]
+) -> str:
+    """The preamble of the products, and of power.cu; `types` are those of O, I, A and R."""
+    text = preamble.semiring(semiring, ISO=iso, FLIP=False, MASKED=False, FULL=True)
+    names = {name: np.dtype(kind) for name, kind in zip("OIAR", types, strict=True)}
+    return text + preamble.types(U=np.dtype(gathered), **names)
+
+
+def program_of(M: Matrix, settings: Settings) -> str:
+    ring = settings.semiring
+    types = (M._indptr.dtype.str, M._indices.dtype.str, M.dtype.str, index_dtype(M.nrows).str)
+    return program(ring, M.iso or ring.multiply.name == "second", settings.gathered.str, types)
+
+
+def by_vertex(v: Vector | float, xp: Any) -> tuple[int, Any]:
+    """(mask, values): vertex i has values[i & mask]."""
+    return (-1, v._values) if isinstance(v, Vector) else (0, xp.full(1, v, np.float64))
+
+
+def apart(
+    x: Vector,
+    matrices: tuple[Matrix, ...],
+    scales: tuple[Vector | None, ...],
+    settings: Settings,
+    early: bool = False,
+    places: Places | None = None,
+) -> Steps:
+    """The iteration of one block: it yields and is sent what `power_block` says.
+
+    `early` yields ("report", the sums of all blocks), too, some time before it asks for the change:
+    it starts the next product in between, unless the last changes promise that there is none.
+    """
+    xp, n, norm = array_module(x._values), x.size, np.int32(settings.norm)
+    text = preamble.types(U=settings.gathered)
+    give, step, divide = (
+        jit.kernel("power_apart", f"power_{name}", text) for name in ("give", "step", "divide")
+    )
+    most = BLOCKS * jit.multiprocessors(jit.current_device())
+    grid = max(1, min(-(-n // jit.BLOCK), most))
+    threads = grid * jit.BLOCK
+    parts, arrived = xp.empty(SUMS * grid), xp.zeros(1, np.uint32)
+    value = x._values.copy()
+    # rows without entries stay zero
+    products = [xp.zeros(n) for _ in matrices]
+    z = xp.empty(n) if norm else jit.NULL
+    spread = [by_vertex(1.0 if scale is None else scale, xp) for scale in scales]
+    cut = [_tiles(M, settings.max_iter) for M in matrices]
+    texts = [program_of(M, settings) for M in matrices]
+    factors = tuple(map(np.float64, settings.constants))
+    restarts = by_vertex(settings.restart, xp)
+    # what each hop gathers; on a device of its own a block copies no more than it must
+    sources = [value, *products[:-1]]
+    exact = places is None and settings.gathered == value.dtype
+    as_it_is = [exact and scale is None for scale in scales]
+    places = places or _own_places(0 if all(as_it_is) else n, settings.gathered, xp)
+    turns, turns_of_sums = itertools.cycle(places.values), itertools.cycle(places.sums)
+    where = places.ids, int(places.ids.itemsize > 4)
+
+    def out(k: int) -> tuple[tuple[Any, ...], Any]:
+        """Where a launch writes what hop k gathers, and where it lies then."""
+        to, part = (jit.NULL, sources[k]) if as_it_is[k] else next(turns)
+        return (places.peers, to, *where), part
+
+    def added() -> tuple[tuple[Any, ...], Any]:
+        """Where a launch writes the sums, and where they lie then."""
+        to, own = next(turns_of_sums)
+        return (parts, arrived, to), own
+
+    (to, part), (to_sums, own) = out(0), added()
+    jit.launch(give, threads, n, value, *spread[0], *to, *to_sums)
+    whole, totals = yield "share", (part, own)
+    blocks = totals.size // SUMS
+    report: tuple[int, float] | None = None
+    ahead, expected = False, np.inf
+    for iteration in range(1, settings.max_iter + 1):
+        last = iteration == settings.max_iter
+        for k, M in enumerate(matrices):
+            if k:
+                to, part = out(k)
+                if not as_it_is[k]:
+                    jit.launch(give, threads, n, sources[k], *spread[k], *to, *[jit.NULL] * 3)
+                whole, _ = yield "share", (part, None)
+            if k or not ahead:
+                gather(M, cut[k], Vector(M.ncols, whole), texts[k], products[k])
+        (to, part), (to_sums, own) = out(0), added()
+        jit.launch(
+            step,
+            threads,
+            *(n, products[-1], *factors, *restarts, *spread[0], norm),
+            *(blocks, totals, value, z, *to, *to_sums),
+        )
+        if norm:
+            _, totals = yield "share", (None, own)
+            to_sums, own = added()
+            jit.launch(
+                *(divide, threads, n, z, *spread[0], norm, blocks, totals, value, *to, *to_sums)
+            )
+        whole, totals = yield "share", (None if last else part, own)
+        if settings.tol is None:
+            continue
+        ahead = early and not last and expected > settings.tol
+        if early:
+            yield "report", totals
+        if ahead:
+            gather(matrices[0], cut[0], Vector(matrices[0].ncols, whole), texts[0], products[0])
+        changed = yield "change", totals
+        # if changes go on to shrink as they did
+        expected = np.inf if report is None else changed * changed / report[1]
+        report = iteration, changed
+        if changed <= settings.tol:
+            break
+    return Vector(n, value), report
+
+
+def _own_places(n: int, gathered: np.dtype, xp: Any) -> Places:
+    """One side is enough where a stream keeps the order."""
+    values, sums = xp.empty(n, gathered), xp.empty(SUMS)
+    to = xp.asarray(np.array([[address(values)], [address(sums)]], np.int64))
+    return Places(1, [(to[0], values)], [(to[1], sums)], jit.NULL)
+
+
+def _tiles(M: Matrix, max_iter: int) -> Tiles | None:
+    return prepare(M) if max_iter >= MANY else M._derived.get("shared_tiles")
+
+
+# --- devices that write to each other -------------------------------------------------------------
+
+
+def power_peers(
+    places: Places,
+    x: Vector,
+    matrices: tuple[Matrix, ...],
+    scales: tuple[Vector | None, ...],
+    semiring: TypedSemiring,
+    constants: tuple[float, float, float, float],
+    restart: Vector | float,
+    norm: Any,
+    tol: float | None,
+    max_iter: int,
+    single: bool,
+) -> Steps:
+    """As `power_block`, of a block whose kernels write to all devices: what it offers is what it is
+    to be sent, as soon as the devices have met.
+    """
+    settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
+    return apart(x, matrices, scales, settings, True, places)
+
+
+def peer_places(
+    buffers: Buffers,
+    offsets: Sequence[int],
+    single: bool,
+    starts: Sequence[Any],
+    ids: Sequence[Any] | None,
+) -> list[Places]:
+    """The places of all blocks in the memory of every device; `starts` are arrays on these. Block p
+    owns the vertices from offsets[p] to offsets[p + 1] of the whole, or those that ids[p] names.
+
+    They are the caller's while he holds the lock of the buffers. The devices have to meet before
+    any of them writes there, since one may still be at work on what was there before.
+    """
+    peers, kind = len(buffers.devices), np.dtype(np.float32 if single else np.float64)
+    n, each = int(offsets[-1]), 8 * SUMS
+    whole, table = (-(-size // ALIGN) * ALIGN for size in (n * kind.itemsize, each * peers))
+    memory = buffers.reserve(("power", whole, table), [2 * (whole + table)] * peers)
+    found = []
+    for p, start in enumerate(starts):
+        first = 0 if ids is not None else int(offsets[p]) * kind.itemsize
+        values, sums = (0, whole), (2 * whole, 2 * whole + table)
+        places = [*(at + first for at in values), *(at + p * each for at in sums)]
+        with jit.device(start):
+            to = array_module(start).asarray(np.add.outer(places, memory).astype(np.int64))
+            here = [view(memory[p] + at, n, kind, buffers) for at in values]
+            here += [view(memory[p] + at, SUMS * peers, np.dtype(float), buffers) for at in sums]
+        sides = list(zip(to, here, strict=True))
+        found.append(Places(peers, sides[:2], sides[2:], jit.NULL if ids is None else ids[p]))
+    return found
+
+
+def view(address: int, size: int, dtype: np.dtype, owner: Any) -> Any:
+    """The array of `size` elements at an address, in memory that `owner` keeps."""
+    cupy = import_cupy()
+    memory = cupy.cuda.UnownedMemory(address, size * dtype.itemsize, owner)
+    return cupy.ndarray(size, dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
+def to_host(array: Any) -> Callable[[], np.ndarray]:
+    """The copy of a small array to the host, on its way: the call waits for it."""
+    if not is_cuda(array):
+        return lambda: array
+    cupy = import_cupy()
+    host = np.frombuffer(cupy.cuda.alloc_pinned_memory(array.nbytes), array.dtype, array.size)
+    array.get(out=host, blocking=False)
+    came = cupy.cuda.Event(disable_timing=True)
+    came.record()
+
+    def wait() -> np.ndarray:
+        came.synchronize()
+        return host
+
+    return wait
+
+
+def change(totals: np.ndarray) -> float:
+    """The change of all blocks, from their sums on the host."""
+    return float(totals[::SUMS].sum())

@@ -1,0 +1,1 @@
+"""Products over a semiring: matrix times vector, matrix times matrix."""

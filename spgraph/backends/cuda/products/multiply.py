@@ -1,0 +1,362 @@
+"""Matrix times matrix: row by row (Gustavson), as masked dot products, or by a matrix that has all
+of its entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cuda.products.classes import row_classes
+from spgraph.backends.cuda.products.factors import (
+    BYTE,
+    is_pair,
+    keep,
+    one_value,
+    operand_types,
+    operands,
+    row_flops,
+)
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.containers import Mask, Matrix
+from spgraph.containers.arrays import INT32_MAX, array_module, index_dtype, move, words
+from spgraph.semirings import TypedSemiring
+
+INT64 = np.dtype(np.int64)
+
+# Rows in tables, in classes of growing size: threads a row, slots of its table (0: as many as
+# TABLE bytes hold), the most products. What exceeds all of them is made in global memory.
+CLASSES = ((32, 64, 1 << 11), (32, 256, 1 << 11), (128, 1024, 1 << 15), (256, 4096, 1 << 17))
+LARGEST = (512, 0, 1 << 19)
+TABLE = 1 << 16
+# as in kernels/multiply_wide.cuh; bytes of a chunk of rows there: what stays in the cache, or more
+# where that would leave a chunk without WORK products, but never beyond LIMIT
+GROUP, CACHED, LIMIT, WORK = 1024, 1 << 25, 1 << 30, 1 << 22
+# masked dot products: columns kept as bits, slots of the table beside; the most that a warp streams
+# and the longest row it keeps (as in kernels/multiply_dots.cu); what a task streams
+WINDOW, SLOTS, WARP_WORK, WARP_ROW, TASK_WORK = 1 << 17, 1 << 12, 1 << 13, 128, 1 << 18
+
+
+@jit.on_device
+def multiply_flops(A: Matrix, B: Matrix) -> int:
+    """How many products A times B sums: for each entry of A the length of the row of B that its
+    column names, added up. One launch, and one read back; the transpose that B may be a view of is
+    not made for it.
+    """
+    if not B.is_made:
+        return int(B.row_degrees()._values[A._indices].sum(dtype=np.int64))
+    return int(row_flops(A, B).sum())
+
+
+# --- row by row -----------------------------------------------------------------------------------
+
+
+@jit.on_device
+def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | None) -> Matrix:
+    """The matrix of the sums over k of A[i, k] * B[k, j], for the (i, j) that the mask allows.
+
+    Every product is looked at twice: first to count the entries of a row, then to sum them. Rows of
+    up to some thousand entries are made in hash tables in shared memory, others as all of their
+    columns in global memory, so many rows at a time that it takes 32 MiB, or up to 1 GiB where
+    those rows have few products; never fewer than one row. Sums are atomic and unordered: those of
+    floats may differ in the last bits from run to run, all others do not. Launches: some 30, up to
+    10 more for each such chunk; up to seven are read back.
+    """
+    xp = array_module(A._indptr)
+    flops = row_flops(A, B)
+    bounds = xp.minimum(flops, B.ncols)
+    if mask is not None and not mask.complement:
+        M = mask.parent
+        assert isinstance(M, Matrix)
+        bounds = xp.minimum(bounds, (M._indptr[1:] - M._indptr[:-1]).astype(np.int64))
+    counts = xp.zeros(A.nrows, np.int64)
+    given = operands(A, B, mask)
+    text = rows_preamble(A, B, None, mask, INT64, count=True)
+    _make_rows(text, A, B, given, flops, bounds, (counts, jit.NULL, jit.NULL, jit.NULL), None)
+    indptr = xp.zeros(A.nrows + 1, np.int64)
+    xp.cumsum(counts, out=indptr[1:])
+    nvals = int(indptr[-1])
+    indptr = indptr.astype(np.int32 if nvals <= INT32_MAX else np.int64)
+    indices = xp.empty(nvals, index_dtype(max(A.nrows, B.ncols)))
+    constant = one_value(A, B, semiring)
+    summed = semiring if constant is None else None
+    z: Any = jit.NULL if summed is None else xp.empty(nvals, semiring.dtype)
+    if nvals:
+        text = rows_preamble(A, B, summed, mask, indptr.dtype, count=False)
+        _make_rows(text, A, B, given, flops, counts, (counts, indptr, indices, z), summed)
+    values, iso = (z, False) if constant is None else (constant, True)
+    return Matrix(A.nrows, B.ncols, indptr, indices, values, iso=iso)
+
+
+def rows_preamble(
+    A: Matrix,
+    B: Matrix,
+    semiring: TypedSemiring | None,
+    mask: Mask | None,
+    offsets: np.dtype,
+    count: bool,
+) -> str:
+    """The preamble of kernels/multiply_rows.cu; without a semiring no values are made."""
+    text = operand_types(A, B, mask, semiring is not None)
+    text += preamble.types(R=offsets, K=index_dtype(max(A.nrows, B.ncols)))
+    text += preamble.constants(
+        COUNT=count,
+        VALUES=semiring is not None,
+        MASKED=mask is not None,
+        STRUCTURE=mask is None or mask.structure,
+    )
+    return text + (preamble.types(Z=BYTE) if semiring is None else preamble.semiring(semiring))
+
+
+def _make_rows(
+    text: str,
+    A: Matrix,
+    B: Matrix,
+    given: tuple[Any, ...],
+    flops: Any,
+    bounds: Any,
+    result: tuple[Any, ...],
+    semiring: TypedSemiring | None,
+) -> None:
+    """Run the program `text` over all rows: those with a bound in tables that have twice as many
+    slots. `result`: counts, and where the entries go.
+    """
+    xp = array_module(A._indptr)
+    slot = index_dtype(max(A.nrows, B.ncols)).itemsize
+    slot += 0 if semiring is None else semiring.dtype.itemsize
+    largest = 1 << (TABLE // slot).bit_length() - 1
+    classes = (*CLASSES, (LARGEST[0], largest, LARGEST[2]))
+    level = xp.searchsorted(xp.asarray([0, *(slots // 2 for _, slots, _ in classes)]), bounds)
+    products = xp.searchsorted(xp.asarray([most for _, _, most in classes]), flops) + 1
+    level = xp.where(bounds > 0, xp.maximum(level, products), 0).astype(np.int8)
+    rows = xp.argsort(level, kind="stable").astype(np.int64, copy=False)
+    steps = xp.arange(len(classes) + 1, dtype=np.int8)
+    ends = move(xp.searchsorted(level[rows], steps, side="right"), "cpu").tolist()
+    by_warp, by_block = (
+        jit.kernel("multiply_rows", name, text) for name in ("multiply_rows_warp", "multiply_rows")
+    )
+    # the largest first: what is left over at the end of a launch is short
+    for k in range(len(classes), 0, -1):
+        threads, slots, _ = classes[k - 1]
+        own = rows[ends[k - 1] : ends[k]]
+        if own.size == 0:
+            continue
+        each = jit.BLOCK // 32 if threads == 32 else 1
+        kernel, shared = (
+            by_warp if threads == 32 else by_block,
+            each * (slots * slot + 12 * threads),
+        )
+        _allow(kernel, shared)
+        table = (own, own.size, np.uint32(slots), bounds)
+        grid = (-(-own.size // each),)
+        kernel(grid, (threads * each,), (*given, *table, *result), shared_mem=shared)
+    wide = rows[ends[-1] :]
+    if wide.size:
+        _make_wide(text, A, B, given, wide, flops[wide], result, semiring)
+
+
+def _allow(kernel: Any, shared: int) -> None:
+    """Let `kernel` have so many bytes of shared memory; 48 KiB need no leave."""
+    if shared > 48 << 10:
+        kernel.max_dynamic_shared_size_bytes = shared
+
+
+def _make_wide(
+    text: str,
+    A: Matrix,
+    B: Matrix,
+    given: tuple[Any, ...],
+    rows: Any,
+    flops: Any,
+    result: tuple[Any, ...],
+    semiring: TypedSemiring | None,
+) -> None:
+    """The same for `rows` as all of their columns, a chunk of rows at a time."""
+    xp = array_module(rows)
+    counts, *places = result
+    names = ("list", "scatter", "tally", "gather")
+    listing, scatter, tally, gather = (
+        jit.kernel("multiply_rows", f"multiply_{name}", text) for name in names
+    )
+    lengths = move((A._indptr[1:] - A._indptr[:-1])[rows], "cpu")
+    flops = move(flops, "cpu")
+    stride = -(-B.ncols // GROUP) * GROUP
+    size = stride // 8 + (0 if semiring is None else stride * semiring.dtype.itemsize)
+    slots = max(CACHED // size, min(LIMIT // size, int(WORK // flops.mean())), 1)
+    slots = min(slots, rows.size)
+    bits = xp.zeros(slots * words(stride), np.uint32)
+    sums = jit.NULL
+    if semiring is not None:
+        nothing = 0 if semiring.add.any else semiring.add.identity
+        sums = xp.full(slots * stride, nothing, semiring.dtype)
+    resident = jit.occupancy(scatter) * jit.BLOCK
+    # the entries of A before each row; counted from the first row of its chunk
+    before = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    turn = np.arange(rows.size)
+    firsts = xp.asarray(before[:-1] - before[turn - turn % slots])
+    for start in range(0, rows.size, slots):
+        of = slice(start, start + slots)
+        own, entries = rows[of], int(before[start : start + slots + 1][-1] - before[start])
+        slot_of, products = xp.empty(entries, np.int32), xp.empty(entries, np.int64)
+        heads = (own, firsts[of], own.size, entries, slot_of, products)
+        jit.sweep(listing, entries, A._indptr, A._indices, B._indptr, *heads)
+        through = xp.cumsum(products)
+        # a warp takes at least 128 products
+        threads = min(resident, -(-int(flops[of].sum()) // 128) * 32)
+        rest = (own, firsts[of], entries, slot_of, through, stride, bits, sums)
+        jit.launch(scatter, threads, *given, *rest)
+        groups = own.size * stride // GROUP
+        found = jit.NULL if places[0] is jit.NULL else xp.empty(groups, np.int64)
+        jit.sweep(tally, 32 * groups, own, groups, stride, bits, found, counts)
+        if found is not jit.NULL:
+            found = xp.cumsum(found)
+            jit.sweep(gather, 32 * groups, own, groups, stride, found, bits, sums, *places)
+
+
+# --- masked dot products --------------------------------------------------------------------------
+
+
+@jit.on_device
+def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) -> Matrix:
+    """The matrix of the sums over k of A[i, k] * BT[j, k], for the (i, j) that the mask, which is
+    no complement, selects and where at least one k is in both rows.
+
+    The cost is the lengths of the rows of BT that the mask's entries name. Row i of A is put where
+    a column is found in one step, cheapest for columns below 2^17. To count triangles as the sum
+    of L @ L.T under L's structure, L being the lower triangle, number the vertices by descending
+    degree: no row of L is then longer than the square root of twice its entries, and its columns
+    are the small ids. Sums of floats are in a fixed order. Launches: some 40, most of them CuPy's;
+    five are read back.
+    """
+    xp = array_module(A._indptr)
+    M = mask.parent
+    assert isinstance(M, Matrix)
+    hits = xp.zeros(M.nvals, bool)
+    constant = one_value(A, BT, semiring)
+    z: Any = xp.empty(M.nvals, semiring.dtype) if constant is None else jit.NULL
+    if M.nvals and A.nvals and BT.nvals:
+        _make_dots(A, BT, semiring if constant is None else None, mask, hits, z)
+    kept = xp.flatnonzero(hits)
+    indptr = xp.searchsorted(kept, M._indptr).astype(
+        np.int32 if kept.size <= INT32_MAX else np.int64
+    )
+    indices = M._indices[kept].astype(index_dtype(max(M.shape)), copy=False)
+    values, iso = (z[kept], False) if constant is None else (constant, True)
+    return Matrix(M.nrows, M.ncols, indptr, indices, values, iso=iso)
+
+
+def dots_preamble(A: Matrix, BT: Matrix, semiring: TypedSemiring | None, mask: Mask) -> str:
+    """The preamble of kernels/multiply_dots.cu; without a semiring no values are made."""
+    pair = semiring is None or is_pair(semiring.multiply)
+    return (
+        operand_types(A, BT, mask, semiring is not None)
+        + preamble.types(K=index_dtype(max(A.nrows, BT.nrows, A.ncols)))
+        + preamble.constants(VALUES=semiring is not None, PAIR=pair, STRUCTURE=mask.structure)
+        + preamble.constants(WINDOW=WINDOW, SLOTS=SLOTS)
+        + (preamble.types(Z=BYTE) if semiring is None else preamble.semiring(semiring))
+    )
+
+
+def _make_dots(
+    A: Matrix, BT: Matrix, semiring: TypedSemiring | None, mask: Mask, hits: Any, z: Any
+) -> None:
+    xp = array_module(A._indptr)
+    text = dots_preamble(A, BT, semiring, mask)
+    M = mask.parent
+    assert isinstance(M, Matrix)
+    given = operands(A, BT, mask)[:-1]
+    work, length = row_flops(M, BT), A._indptr[1:] - A._indptr[:-1]
+    live = (work > 0) & (length > 0)
+    short = (length <= WARP_ROW) & (work <= WARP_WORK)
+    light = short | (length > 16 * work)
+    few = xp.flatnonzero(live & light)
+    if few.size:
+        kernel = jit.kernel("multiply_dots", "multiply_dots_warp", text)
+        jit.launch(kernel, 32 * few.size, *given, few, few.size, work, hits, z)
+    rows = xp.flatnonzero(live & ~light)
+    if not rows.size:
+        return
+    entries = (M._indptr[1:] - M._indptr[:-1])[rows]
+    pieces = xp.minimum(-(-work[rows] // TASK_WORK), entries)
+    piece_first = xp.zeros(rows.size + 1, np.int64)
+    xp.cumsum(pieces, out=piece_first[1:])
+    tasks = int(piece_first[-1])
+    piece_row = xp.searchsorted(piece_first[1:], xp.arange(tasks), side="right").astype(np.int32)
+    kernel = jit.kernel("multiply_dots", "multiply_dots", text)
+    key = index_dtype(max(A.nrows, BT.nrows, A.ncols)).itemsize
+    bits = 4 * (WINDOW // 32 + 2)
+    pair = semiring is None or is_pair(semiring.multiply)
+    shared = bits + key * SLOTS + (0 if pair else bits + 4 * SLOTS)
+    _allow(kernel, shared)
+    blocks = min(jit.occupancy(kernel, jit.BLOCK, shared), tasks)
+    lists = (rows, piece_row, piece_first, tasks, work, xp.zeros(1, np.int64), hits, z)
+    kernel((blocks,), (jit.BLOCK,), (*given, *lists), shared_mem=shared)
+
+
+# --- a dense right-hand side ----------------------------------------------------------------------
+
+
+@jit.on_device
+def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
+    """The matrix of the sums over k of A[i, k] * X[k, c], where X has all of its entries: rows of A
+    without entries give none, the others full rows.
+
+    Sums are in a fixed order, whatever the number of columns. Launches: the product, one more where
+    a row of A has over 1024 entries, and six of CuPy's; nothing is read back, except for the
+    classes of A's rows when they are first asked for.
+    """
+    xp = array_module(A._indptr)
+    wide = X.ncols
+    classes = row_classes(A)
+    full = xp.cumsum(A._indptr[1:] > A._indptr[:-1], dtype=np.int64) * wide
+    nvals = classes.nonempty * wide
+    indptr = xp.zeros(A.nrows + 1, np.int32 if nvals <= INT32_MAX else np.int64)
+    indptr[1:] = full
+    columns = xp.arange(wide, dtype=index_dtype(max(A.nrows, wide)))
+    indices = xp.tile(columns, classes.nonempty)
+    constant = one_value(A, X, semiring)
+    if constant is not None:
+        return Matrix(A.nrows, wide, indptr, indices, constant, iso=True)
+    z = xp.empty(nvals, semiring.dtype)
+    if nvals:
+        lanes = min(32, 1 << (wide - 1).bit_length())
+        each = 1 if wide <= 32 else 2 if wide <= 64 else 4
+        tiles = -(-wide // (lanes * each))
+        text = dense_preamble(A, X, semiring, classes.rows.dtype, indptr.dtype, lanes, each)
+        kernel, gather = (
+            jit.kernel("multiply_dense", name, text)
+            for name in ("multiply_dense", "multiply_dense_split")
+        )
+        pieces = classes.piece_row.size
+        others = classes.nonempty - classes.split
+        partial = xp.empty(pieces * wide, semiring.dtype)
+        jit.launch(
+            kernel,
+            lanes * tiles * (pieces + others),
+            *(A._indptr, A._indices, A._values, keep(A), X._values, keep(X), wide, tiles),
+            *(classes.rows, classes.split, pieces, others, classes.piece_row, classes.piece_first),
+            *(indptr, partial, z),
+        )
+        if classes.split:
+            lists = (classes.rows, classes.split, wide, classes.piece_first, indptr, partial, z)
+            jit.launch(gather, classes.split * wide, *lists)
+    return Matrix(A.nrows, wide, indptr, indices, z)
+
+
+def dense_preamble(
+    A: Matrix,
+    X: Matrix,
+    semiring: TypedSemiring,
+    rows: np.dtype,
+    offsets: np.dtype,
+    lanes: int,
+    each: int,
+) -> str:
+    """The preamble of kernels/multiply_dense.cu."""
+    return (
+        preamble.types(O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, U=X.dtype)
+        + preamble.types(R=offsets, S=rows)
+        + preamble.semiring(semiring)
+        + preamble.constants(WIDTH=lanes, EACH=each)
+    )

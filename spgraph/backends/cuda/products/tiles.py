@@ -1,0 +1,325 @@
+"""Tiles: a second form of a large matrix with hubs, whose dense products gather from shared memory.
+
+A gather of random floats is bound by the 32-byte sectors that the L2 hands out, one an entry: 170
+to 190 G a second on an H200, and 36 G where the vector is larger than the L2. In 181 M entries of
+a Kronecker graph of scale 21 the columns of over 33 entries, a quarter of all, hold 96 % of them.
+So rows are dealt to the warps of one block a multiprocessor, and all blocks stream the values of u
+at the columns of most entries through shared memory, tile by tile, against entries of 4 bytes
+sorted by tile (kernels/tiles.cuh says how). In sectors a product costs
+
+    entries / 8                     reading them, as any form does
+    + blocks * columns / 8          streaming the columns of more than blocks / 8 entries
+    + far entries                   gathering the rest, range by range, so that the L2 has them
+    + 1.125 * entries of other rows, which gather from the streamed columns, put side by side
+
+On an H200, 132 blocks, millions of sectors, and for a product over an iso pattern, float32 summed
+in double, the time that they would take at 180 G a second and the time that the kernels take, in
+ms; a half has half of the rows and all columns:
+
+                    plain           tiles                           predicted  measured
+    kron21            204 (1.18)    24 + 11 + 4 + 5    =  44          0.24       0.32
+    rmat_n24_32      1152 (9.8)    133 + 52 + 33 + 83  = 301          1.67       2.3
+        a half        578 (4.8)     75 + 41 + 25 + 19  = 160          0.89       1.3
+    kron25_16        1178 (13.4)   139 + 67 + 53 + 144 = 403          2.24       3.2
+        a half        590 (6.7)     79 + 50 + 42 + 35  = 206          1.14       1.7
+
+The plain form's time stands behind its sectors. The prediction counts sectors alone: no copies
+that warps wait for, no launches. What it leaves out: 1.0 ps an entry of a tile, of which 0.9 are
+memory's and the rest instructions (a step of 256 entries is 180 of a warp); 1.7 to 1.9 us a tile
+of 57 kB for the copies alone; 10 ps an entry that gathers from u, for 5.5 that sectors take, since
+sums in shared memory go the same way; 26 ps a row of the others.
+
+Without the order by ranges an entry that gathers from u takes 28 ps where u has 67 or 134 MB; with
+it 11 to 14, as where all of u lies in the L2. Ranges of 4 to 16 MB are alike. Where barriers in
+shared memory count the bytes of a copy (compute capability 9.0) warps need not meet at every tile,
+which takes 7 to 10 % off the tiles. Copies that two blocks share took no less time.
+
+Shared memory holds the sums, too, and so bounds the rows that tiles can take, the longest: 1.9 M.
+
+Tiles take the memory of the entries a second time, about 4 bytes for each one and its value, and
+the time of a few plain products to make."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import array_module
+from spgraph.semirings import TypedSemiring
+
+# as in kernels/tiles.cuh
+WARPS, STEP, PLACES, SLICE = 32, 256, 1 << 10, 32
+# bytes of shared memory that kernels use beside sums and tiles
+RESERVED = 2048
+# rows of no more entries get no place for their sums
+SHORT = 16
+# a column is streamed if it has more than one entry for every so many blocks
+WORTH = 8
+# columns that far entries gather from at a time: 8 MiB of single values; the most there may be
+RANGE, MOST_SPAN = 1 << 21, 1 << 22
+# rows that are sorted by length together: what their sums are written to lies close together
+WINDOW = 1 << 19
+# what is worth a thought: fewer entries take no time, fewer columns lie in the nearest cache
+ENTRIES, COLUMNS = 1 << 22, 1 << 15
+# no more tiles and ranges than counters for eight warps have room in 48 kB
+MOST_TILES, MOST_RANGES = 1280, 256
+# entries of a piece of a row at least, and how many of the longest pieces make a warp's share
+PIECE, PIECES = 1024, 8
+
+
+class Rest(NamedTuple):
+    """The rows that are in no tile, SLICE of them side by side."""
+
+    slices: int
+    first: Any  # the first step of each slice, and behind them their number
+    rows: Any  # of each slice; -1 for none
+    entries: Any  # of each row in each step: a place among the hubs, behind them a column
+    values: Any
+
+
+class Tiles(NamedTuple):
+    """A matrix in tiles, and its other rows."""
+
+    words: Any  # the struct Tiles of kernels/tiles.cuh
+    blocks: int
+    number: int  # of tiles
+    width: int  # columns of a tile
+    slots: int  # rows of a warp
+    rows: int  # rows in tiles
+    nonempty: int  # rows that have entries
+    columns: Any  # those that are streamed
+    split: int  # rows that are dealt in pieces
+    split_rows: Any  # these, and all others behind
+    split_first: Any  # the first piece of each, and their number
+    pieces: int
+    rest: Rest  # the rows that are not in tiles
+    held: tuple[Any, ...]  # the arrays that `words` points to
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of device memory."""
+        return sum(array.nbytes for array in (*self.held, self.columns, *self.rest[1:]))
+
+    def shared(self, u: np.dtype, z: np.dtype) -> int:
+        """Bytes of dynamic shared memory for values of u and sums of these types."""
+        buffers = 1 if u.itemsize > 4 else 2
+        return WARPS * (self.slots + 1) * z.itemsize + buffers * self.width * u.itemsize
+
+
+def takes(semiring: TypedSemiring) -> bool:
+    """Whether the products of a semiring are what tiles compute: positions are not known there, and
+    a sum that may end early is better off in plain rows.
+    """
+    ends = semiring.add.any or (semiring.add.terminal is not None and semiring.dtype == np.bool_)
+    return not ends and semiring.multiply.name not in ("firsti", "firstj", "secondi", "secondj")
+
+
+@jit.on_device
+def prepare(A: Matrix) -> Tiles | None:
+    """The tiles of A, made when first asked for and kept with A; None where they would not pay, or
+    where there is no memory for them. Some 60 launches and 11 values read back.
+    """
+    if "shared_tiles" not in A._derived:
+        try:
+            A._derived["shared_tiles"] = _make(A)
+        except MemoryError:  # CuPy's is one: nothing but speed is lost
+            A._derived["shared_tiles"] = None
+    return A._derived["shared_tiles"]
+
+
+@jit.on_device
+def product(A: Matrix, tiles: Tiles, u: Vector, text: str, z: Any) -> None:
+    """Write the sums of all rows that have entries to z; `text` is the preamble of pull. Three
+    launches, one more where rows are split.
+    """
+    xp, rest = array_module(z), tiles.rest
+    gather, multiply, join, short = (
+        jit.kernel("tiles", name, text)
+        for name in ("tiles_hubs", "tiles", "tiles_split", "tiles_rest")
+    )
+    size, streamed = tiles.columns.size, tiles.number * tiles.width
+    hubs = xp.empty(streamed, u.dtype)
+    partial = xp.empty(tiles.pieces, z.dtype)
+    jit.sweep(gather, size, size, tiles.columns, u._values, hubs)
+    shared = tiles.shared(u.dtype, z.dtype)
+    multiply.max_dynamic_shared_size_bytes = shared
+    arguments = (tiles.words, hubs, u._values, A._values, partial, z)
+    multiply((tiles.blocks,), (32 * WARPS,), arguments, shared_mem=shared)
+    if tiles.split:
+        jit.launch(
+            join, 32 * tiles.split, tiles.split, tiles.split_rows, tiles.split_first, partial, z
+        )
+    if rest.slices:
+        jit.launch(
+            short, 32 * rest.slices, *rest, np.uint32(streamed), hubs, u._values, A._values, z
+        )
+
+
+@functools.cache
+def shared_memory(device_id: int) -> int:
+    """The bytes of shared memory that a block may have on a device."""
+    import cupy
+
+    return int(cupy.cuda.Device(device_id).attributes["MaxSharedMemoryPerBlockOptin"])
+
+
+def sectors(
+    entries: int, fresh: float, blocks: int, columns: int, tiled: int, far: float
+) -> tuple[float, float]:
+    """How many sectors the plain form and the tiles read in a product; `fresh` is the share of
+    entries whose column lies in another sector than the one before.
+    """
+    plain = entries * (fresh + 1 / 8)
+    short = (entries - tiled) * (1 + 1 / 8)
+    return plain, tiled / 8 + blocks * columns / 8 + far + short
+
+
+def _make(A: Matrix) -> Tiles | None:
+    m = A.nvals
+    if m < ENTRIES or A.ncols < COLUMNS or A.nrows > np.iinfo(np.int32).max:
+        return None
+    if A.ncols > MOST_RANGES * MOST_SPAN:
+        return None
+    xp, device_id = array_module(A._indptr), jit.current_device()
+    blocks, room = jit.multiprocessors(device_id), shared_memory(device_id) - RESERVED
+    warps, one = blocks * WARPS, np.float32().itemsize
+    degrees = (A._indptr[1:] - A._indptr[:-1]).astype(np.int32)
+    order = xp.argsort(-degrees, kind="stable").astype(np.int32)
+    ranked = degrees[order].astype(np.int64)
+    columns, column_ranked = (order, ranked) if A.symmetric else _columns_by_degree(A)
+
+    # rows: as many of the longest as have room for their sums in double, half of the memory
+    share = max(PIECE, m // (warps * PIECES))
+    through = xp.cumsum((ranked + (share - 1)) // share)
+    most = min(PLACES, room // 2 // (8 * WARPS)) - 1
+    rows = int(((ranked > SHORT) & (through <= warps * most)).sum())
+    streamed = int((column_ranked > blocks // WORTH).sum())
+    if not rows or not streamed:
+        return None
+    split, dealt = int((ranked[:rows] > share).sum()), int(through[rows - 1])
+    slots = -(-dealt // warps)
+    # tiles: two of single values, or one of double ones, in what is left
+    width = min(2**16, (room - WARPS * (slots + 1) * 8) // (2 * one) // 16 * 16)
+    count = min(MOST_TILES, -(-streamed // width))
+    streamed = min(streamed, count * width)
+    tiled = int(ranked[:rows].sum())
+    far = tiled * (1 - int(column_ranked[:streamed].sum()) / m)
+    plain, cut = sectors(m, _fresh(A), blocks, count * width, tiled, far)
+    if 4 * cut > 3 * plain:
+        return None
+
+    ranges = min(MOST_RANGES, -(-A.ncols // RANGE))
+    span = -(-A.ncols // ranges)
+    code = xp.arange(A.ncols, dtype=np.uint32) // np.uint32(span)
+    code += np.uint32(count)
+    code <<= np.uint32(16)
+    ranks, tile = xp.arange(streamed, dtype=np.uint32), np.uint32(width)
+    code[columns[:streamed]] = ranks // tile << np.uint32(16) | ranks % tile
+    first = xp.zeros(split + 1, np.int64)
+    first[1:] = through[:split]
+    pieces = int(first[-1])
+    kept = _fill(A, code, order, first, split, dealt, blocks, slots, count, ranges, span)
+    words = [blocks, count, width, slots, ranges, span, *map(address, kept)]
+    nonempty = int((degrees > 0).sum())
+    rest = _rest(A, code, order[rows:nonempty], ranked[rows:nonempty], count, width)
+    return Tiles(
+        *(xp.asarray(np.array(words, np.int64)), blocks, count, width, slots, rows, nonempty),
+        *(columns[:streamed].copy(), split, order[:split].copy(), first, pieces, rest, kept),
+    )
+
+
+def _columns_by_degree(A: Matrix) -> tuple[Any, Any]:
+    """(the columns, those of most entries first; how many entries each has)."""
+    xp = array_module(A._indptr)
+    if A.has_transpose:
+        degrees = A.T._indptr[1:] - A.T._indptr[:-1]
+    else:
+        degrees = xp.bincount(A._indices, minlength=A.ncols)
+    degrees = degrees.astype(np.int32)
+    order = xp.argsort(-degrees, kind="stable").astype(np.int32)
+    return order, degrees[order].astype(np.int64)
+
+
+def _fresh(A: Matrix) -> float:
+    """The share of entries, out of a sample, whose column lies in another sector than the one
+    before.
+    """
+    xp = array_module(A._indptr)
+    samples = 1 << 16
+    places = xp.arange(samples) * (A.nvals - 1) // samples + 1
+    return float((A._indices[places] >> 3 != A._indices[places - 1] >> 3).mean())
+
+
+def _fill(
+    A: Matrix,
+    code: Any,
+    order: Any,
+    first: Any,
+    split: int,
+    dealt: int,
+    blocks: int,
+    slots: int,
+    count: int,
+    ranges: int,
+    span: int,
+) -> tuple[Any, ...]:
+    """The arrays that the struct Tiles points to, in its order: two passes over the entries."""
+    xp, warps = array_module(code), blocks * WARPS
+    text = _build_text(A)
+    walk = (code, order, first, split, dealt, blocks, slots, count, ranges, span)
+    per_block = jit.BLOCK // 32
+    grid, shared = (warps // per_block,), per_block * (count + ranges) * 4
+    counts = xp.empty((warps, count + ranges), np.uint32)
+    jit.kernel("tiles_build", "tiles_count", text)(
+        grid, (jit.BLOCK,), (A._indptr, A._indices, *walk, counts), shared_mem=shared
+    )
+    ends = xp.zeros(counts.size + 1, np.int64)
+    xp.cumsum((counts.ravel().astype(np.int64) + (STEP - 1)) // STEP, out=ends[1:])
+    # a step behind the last is loaded ahead, and not looked at
+    size, ends = (int(ends[-1]) + 1) * STEP, ends.astype(np.uint32)
+    entries, values = xp.empty(size, np.uint32), xp.empty(0 if A.iso else size, A.dtype)
+    targets = xp.empty(warps * slots, np.int32)
+    jit.kernel("tiles_build", "tiles_fill", text)(
+        grid,
+        (jit.BLOCK,),
+        (A._indptr, A._indices, A._values, *walk, ends, entries, values, targets),
+        shared_mem=shared,
+    )
+    return entries, values, ends, targets
+
+
+def _rest(A: Matrix, code: Any, order: Any, lengths: Any, count: int, width: int) -> Rest:
+    """The rows of `order`, of these `lengths`, the longest first."""
+    xp, slices = array_module(code), -(-order.size // SLICE)
+    if not slices:
+        return Rest(0, *(xp.empty(0, kind) for kind in (np.uint32, np.int32, np.uint32, A.dtype)))
+    by_window = xp.argsort(order // WINDOW, kind="stable")
+    rows, steps = xp.full(slices * SLICE, -1, np.int32), xp.zeros(slices * SLICE, np.int64)
+    rows[: order.size], steps[: order.size] = order[by_window], lengths[by_window]
+    first = xp.zeros(slices + 1, np.int64)
+    xp.cumsum(steps.reshape(-1, SLICE).max(axis=1), out=first[1:])
+    size, first = SLICE * int(first[-1]), first.astype(np.uint32)
+    entries, values = xp.empty(size, np.uint32), xp.empty(0 if A.iso else size, A.dtype)
+    rest = Rest(slices, first, rows, entries, values)
+    fill = jit.kernel("tiles_build", "tiles_fill_rest", _build_text(A))
+    matrix = (A._indptr, A._indices, A._values)
+    jit.launch(fill, SLICE * slices, *matrix, code, count, width, *rest)
+    return rest
+
+
+def _build_text(A: Matrix) -> str:
+    """The preamble of tiles_build.cu."""
+    text = preamble.constants(ISO=A.iso)
+    return text + preamble.types(
+        O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, R=np.dtype(np.int32)
+    )
+
+
+def address(array: Any) -> int:
+    """Where an array lies, in the memory of its device."""
+    facts = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
+    return int(facts["data"][0])

@@ -1,0 +1,1 @@
+"""Compiling and launching: program texts, preambles, NVRTC with and without a GPU."""

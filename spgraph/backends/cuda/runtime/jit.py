@@ -1,0 +1,111 @@
+"""Compile a kernel for one specialisation through CuPy, and launch it on CuPy's current stream."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from spgraph import cache_folder
+from spgraph.backends.cuda.runtime.sources import OPTIONS, source
+
+BLOCK = 256  # the threads of a block, for all kernels launched by `launch`
+# what a kernel takes for a pointer that leads nowhere; an empty CuPy array is one too
+NULL = np.intp(0)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def on_device(operation: Callable[P, T]) -> Callable[P, T]:
+    """`operation`, run on the device of its first argument: a container, or an array."""
+
+    @functools.wraps(operation)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with device(getattr(args[0], "_values", args[0])):
+            return operation(*args, **kwargs)
+
+    return run
+
+
+def device(array: Any) -> Any:
+    """The device of an array, as a context to work in."""
+    return array.device
+
+
+def kernel(stem: str, name: str, preamble: str, *, cooperative: bool = False) -> Any:
+    """The kernel `name` of kernels/`stem`.cu under `preamble`, compiled and loaded on the current
+    device.
+
+    CuPy keeps compiled programs on disk; within a process a kernel is found again without looking
+    at its text.
+    """
+    import cupy
+
+    return _kernel(stem, name, preamble, cooperative, cupy.cuda.runtime.getDevice())
+
+
+@functools.lru_cache(maxsize=1024)
+def _module(stem: str, preamble: str, cooperative: bool, device_id: int) -> Any:
+    import cupy
+
+    return cupy.RawModule(
+        code=source(stem, preamble), options=OPTIONS, enable_cooperative_groups=cooperative
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _kernel(stem: str, name: str, preamble: str, cooperative: bool, device_id: int) -> Any:
+    cache_folder.check_cupy()
+    module = _module(stem, preamble, cooperative, device_id)
+    try:
+        made = module.get_function(name)
+    except OSError as error:  # compiled, but the disk has become full
+        cache_folder.cupy_in_memory(f"CuPy cannot keep a compiled kernel ({error})")
+        made = module.get_function(name)
+    assert (
+        made.kernel is not None
+    )  # compiles now: operations must not fail to once they have begun to write
+    return made
+
+
+def launch(kernel: Any, threads: int, *arguments: Any) -> None:
+    """Run `kernel` on at least `threads` threads, in blocks of BLOCK."""
+    kernel((max(1, -(-threads // BLOCK)),), (BLOCK,), arguments)
+
+
+def sweep(kernel: Any, threads: int, *arguments: Any) -> None:
+    """Run a kernel whose threads stride over their work: no more blocks than fill the device."""
+    launch(kernel, min(threads, 32 * multiprocessors(current_device()) * BLOCK), *arguments)
+
+
+def occupancy(kernel: Any, threads: int = BLOCK, shared: int = 0) -> int:
+    """How many blocks of `threads` threads and `shared` bytes of dynamic shared memory run at the
+    same time: the largest grid of a cooperative launch on the current device.
+    """
+    return _occupancy(kernel, threads, shared, current_device())
+
+
+@functools.lru_cache(maxsize=1024)
+def _occupancy(kernel: Any, threads: int, shared: int, device_id: int) -> int:
+    from cupy.cuda import driver
+
+    each = driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.kernel.ptr, threads, shared)
+    return int(each) * multiprocessors(device_id)
+
+
+@functools.cache
+def multiprocessors(device_id: int) -> int:
+    """The number of multiprocessors of a device."""
+    import cupy
+
+    return int(cupy.cuda.Device(device_id).attributes["MultiProcessorCount"])
+
+
+def current_device() -> int:
+    """The number of the device that work goes to now."""
+    import cupy
+
+    return int(cupy.cuda.runtime.getDevice())

@@ -1,0 +1,180 @@
+"""The fused search: the whole level iteration in one cooperative launch."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from spgraph import direction as directions
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import array_module, index_dtype, move, words
+from spgraph.semirings import TypedSemiring
+from spgraph.semirings.translate import cuda_function
+
+# as in kernels/search.cu
+THREADS, STAGE, MORE_PIECES = 1024, 256, 32
+# what a step of push costs, in probes of a pull whose first hit decides: with parents; and with
+# levels only, where a pull looks at the hubs among the neighbours first
+PUSH_STEP, PUSH_STEP_HUBS = 2.0, 4.0
+DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
+# 64-bit words of its Control, and where the ones that the host reads lie
+CONTROL, DEPTH, REACHED = 18, 16, 17
+
+
+@jit.on_device
+def search(
+    A: Matrix,
+    T: Matrix | None,
+    start: Vector,
+    semiring: TypedSemiring | None,
+    first: bool,
+    direction: str,
+    max_depth: int,
+    trace: bool,
+) -> tuple[Vector, Vector | None, Any]:
+    """(level, value, rows of the trace): the masked level iteration over A from the entries of
+    `start`, to be pulled over T = A's transpose.
+
+    `semiring` None settles levels only; `first` says that a vertex's first product decides. One
+    memset and one launch; nothing is read back, except where a trace is asked for.
+
+    Where no product looks at a value of A, graphs of all types of values share one program; it is
+    given their arrays all the same, as arrays of bytes of which it looks at none.
+    """
+    xp = array_module(A._indptr)
+    pattern = None if semiring is None else semiring.of_pattern
+    iso, entries = A.iso, A.dtype
+    if semiring is None or pattern is not None:
+        semiring, iso, entries = pattern, True, np.dtype(np.uint8)
+    start = start.to_sparse()
+    n, m = A.nrows, A.nvals
+    if n.bit_length() + m.bit_length() > 64:
+        raise ValueError(
+            "search: expected at most 64 bits for a vertex and an edge, "
+            f"got {n} vertices, {m} edges"
+        )
+    kinds = (A._indices.dtype, A._indptr.dtype, entries, index_dtype(n))
+    names = tuple(zip("IOAL", (kind.str for kind in kinds), strict=True))
+    text = program(semiring, first, iso, trace, names)
+    capacity = small_frontier(A._indices.dtype, A._indptr.dtype)
+    vertex = A._indices.itemsize + 2 * A._indptr.itemsize
+    small = 2 * (capacity * vertex + 4 * (capacity + MORE_PIECES))
+    shared = max(small, THREADS // 32 * STAGE * A._indices.itemsize)
+    kernel = _kernel(text, jit.current_device(), shared)
+    sources = start._indices.astype(A._indices.dtype, copy=False)  # type: ignore[union-attr]
+    level = xp.empty(n, index_dtype(n))
+    value = jit.NULL if semiring is None else xp.empty(n, semiring.dtype)
+    values = jit.NULL if semiring is None else start._values.astype(semiring.dtype, copy=False)
+    seen = xp.empty(words(n), np.uint32)
+    pulled = A if T is None else T
+    heads = nonempty = jit.NULL
+    findable = n
+    if T is not None:
+        nonempty, findable = nonempty_rows(T)
+        if first or semiring is None:
+            heads = row_heads(T, A, hubs=semiring is None)
+    arguments = (
+        *(n, m, A._indptr, A._indices, A._values, pulled._indptr, pulled._indices, pulled._values),
+        *(heads, nonempty, findable, sources, values, sources.size, level, value, seen),
+        *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A._indices.dtype)),
+        xp.empty(2 * n, A._indptr.dtype),
+    )
+    way = np.int32(DIRECTIONS["push" if T is None else direction])
+    grid = jit.occupancy(kernel, THREADS, shared)
+
+    def launch(rows: Any) -> Any:
+        control = xp.zeros(CONTROL, np.int64)
+        limits = (control, np.uint32(n.bit_length()), way, max_depth, rows)
+        kernel((grid,), (THREADS,), (*arguments, *limits), shared_mem=shared)
+        return control
+
+    if trace:  # a first run counts the levels, the second records them
+        rows = xp.zeros((int(launch(jit.NULL)[DEPTH]), 4), np.int64)
+    control = launch(rows if trace else jit.NULL)
+
+    def reached() -> int:
+        """How many vertices the search has found; waits for it."""
+        found = int(control[REACHED])
+        if found < sources.size:
+            raise RuntimeError(
+                "search: the blocks of the kernel lost each other; its result is void"
+            )
+        return found
+
+    levels = Vector(n, level, bits=seen, nvals=reached)
+    found = None if semiring is None else Vector(n, value, bits=seen.copy(), nvals=reached)
+    return levels, found, move(rows, "cpu") if trace else None
+
+
+@functools.lru_cache(maxsize=1024)
+def program(
+    semiring: TypedSemiring | None,
+    first: bool,
+    iso: bool,
+    trace: bool,
+    types: tuple[tuple[str, str], ...],
+) -> str:
+    """The preamble of a search; `types` are those of I, O, A and L."""
+    rule = directions.pull_pays if first or semiring is None else directions.pull_pays_all
+    counts = 4 if rule is directions.pull_pays else 2
+    text = preamble.constants(
+        VALUES=semiring is not None, FIRST=first, ISO=iso, TRACE=trace
+    ) + preamble.types(**{name: np.dtype(kind) for name, kind in types})
+    kinds = dict(types)
+    text += preamble.constants(SMALL=small_frontier(np.dtype(kinds["I"]), np.dtype(kinds["O"])))
+    text += cuda_function(rule, "pull_rule", (np.dtype(np.float64),) * counts, np.dtype(bool))
+    step = PUSH_STEP_HUBS if semiring is None else PUSH_STEP
+    first_hit = f"mf, (left) / {step}, (open) / {step}, m"
+    arguments = first_hit if counts == 4 else "mf, open"
+    text += f"#define PULL_PAYS(mf, left, open, m) pull_rule({arguments})\n"
+    return text + (
+        preamble.types(Z=np.dtype(np.uint8)) if semiring is None else preamble.semiring(semiring)
+    )
+
+
+def small_frontier(ids: np.dtype, offsets: np.dtype) -> int:
+    """How many vertices a frontier in shared memory holds: two fit where a block has 99 kB."""
+    return 2048 if ids.itemsize == offsets.itemsize == 4 else 1024
+
+
+@functools.lru_cache(maxsize=1024)
+def _kernel(text: str, device_id: int, shared: int) -> Any:
+    kernel = jit.kernel("search", "search", text, cooperative=True)
+    kernel.max_dynamic_shared_size_bytes = shared
+    return kernel
+
+
+def nonempty_rows(T: Matrix) -> tuple[Any, int]:
+    """(one bit a row that has an entry, how many there are), found once and kept with T.
+
+    One small program instead of the six of CuPy's that `Matrix.nonempty_rows` needs here: in the
+    first call of a process each takes a quarter of a second to compile.
+    """
+    if "nonempty_count" not in T._derived:
+        xp = array_module(T._indptr)
+        bits, count = xp.empty(words(T.nrows), np.uint32), xp.zeros(1, np.int64)
+        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=T._indptr.dtype))
+        jit.sweep(kernel, 32 * bits.size, T.nrows, T._indptr, bits, count)
+        T._derived["nonempty"], T._derived["nonempty_count"] = bits, int(count[0])
+    return T._derived["nonempty"], T._derived["nonempty_count"]
+
+
+def row_heads(T: Matrix, A: Matrix, *, hubs: bool) -> Any:
+    """The four ids of each row of T to look at first, found once and kept with T: those of largest
+    degree in A, or the row's own first four. Nothing for a matrix that lives for one call.
+    """
+    if T.transient:
+        return jit.NULL
+    name = "hubs" if hubs else "heads"
+    if name not in T._derived:
+        xp = array_module(T._indices)
+        text = preamble.constants(HUBS=hubs)
+        text += preamble.types(I=T._indices.dtype, O=T._indptr.dtype)
+        kernel = jit.kernel("heads", "heads", text)
+        heads = xp.empty((T.nrows, 4), T._indices.dtype)
+        jit.sweep(kernel, T.nrows, T.nrows, T._indptr, T._indices, A._indptr, heads)
+        T._derived[name] = heads
+    return T._derived[name]

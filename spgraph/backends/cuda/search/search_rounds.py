@@ -1,0 +1,246 @@
+"""The kernels of a search in rounds that the host drives, and what one block keeps for them: on
+CuPy arrays, without any communication.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.search.search_peers import PeerBlock, address
+from spgraph.containers.arrays import Array, array_module, index_dtype, words
+
+# as in kernels/search_rounds.cu
+THREADS = 256
+LONG_ROW = 8192
+CONTROL, COUNTS = 6, 4
+VERTICES, EDGES, COVERED, WAITING = range(COUNTS)
+AHEAD_VERTICES, AHEAD = 1024, 4096
+BATCH = 8  # words that a warp takes at a time: many more shares than warps run at once
+
+
+class Block:
+    """A block of a graph on its device: `number` among those that begin at `offsets`, and what
+    searches need beside its arrays. `parents` says what they look for, `mail` is memory of the
+    host, of COUNTS words, that kernels write.
+
+    A method that launches a kernel takes the number of the round if the kernel counts: the counts
+    then reach `mail`, each above 16 bits of that number, and `counts`.
+    """
+
+    def __init__(
+        self,
+        offsets: Sequence[int],
+        number: int,
+        arrays: PeerBlock,
+        rows: tuple[Array, Array] | None,
+        parents: bool,
+        mail: np.ndarray,
+    ) -> None:
+        arrays = alike(arrays)
+        self.number, self.arrays, self.parents, self.rows = number, arrays, parents, rows
+        self.xp = array_module(arrays.indptr)
+        self.blocks = len(offsets) - 1
+        sizes = [b - a for a, b in itertools.pairwise(offsets)]
+        self.size = sizes[number]
+        self.words = max(words(size) for size in sizes)  # in bitmaps, of every block
+        self.label = index_dtype(offsets[-1])
+        ids, rows_of = arrays.indices.dtype, arrays.indptr.dtype
+        if self.size.bit_length() + arrays.indices.size.bit_length() > 64:
+            raise ValueError(
+                "search: expected at most 64 bits for a vertex and an edge of a block, "
+                f"got {self.size} vertices, {arrays.indices.size} edges"
+            )
+        places = index_dtype(32 * self.words * self.blocks)
+        kinds = (ids.str, rows_of.str, self.label.str, places.str)
+        text = program((self.blocks, THREADS, parents, LONG_ROW, AHEAD_VERTICES, AHEAD), kinds)
+        with jit.device(arrays.indptr):
+            names = ["clear", "begin", "convert", "mark", "push_list", "settle_list", "push_bits"]
+            names += ["compact"] if parents else ["settle_bits"]
+            names += [] if rows is None else ["pull", "pull_rows"]
+            self.kernels = {name: jit.kernel("search_rounds", name, text) for name in names}
+            self.grid = jit.occupancy(self.kernels["push_bits"], THREADS)
+            self.own = self.xp.empty(self.words, np.uint32)
+            self.queue = self.xp.empty(self.size, ids)
+            self.offset = self.xp.empty(self.size, rows_of)
+            self.counts = self.xp.empty(COUNTS, np.int64)
+            self.control = self.xp.zeros(CONTROL, np.int64)
+            heads, nonempty = (None, None) if rows is None else rows
+            pointers = (
+                *(arrays.indptr, arrays.indices, arrays.t_indptr, arrays.t_indices),
+                *(heads, nonempty, arrays.ids, self.own, self.queue, self.offset),
+                *(self.control, self.counts, mail),
+            )
+            fields = [number, self.words, *offsets, self.size.bit_length()]
+            fields += map(address, pointers)
+            self.given = self.xp.asarray(np.array(fields, np.int64))
+            self.reached: Array | None = None
+            self.best = jit.NULL
+            self.list = self.xp.empty((1 + AHEAD) * self.entry, self.label)
+            self.is_ahead = False  # the kernel that made the queue may have pushed it already
+
+    def run(self, name: str, work: int, *arguments: Any, most: int = 0) -> None:
+        """Launch a kernel with a thread for each item of work, up to `most` blocks of threads, or
+        as many as run at once.
+        """
+        grid = min(max(1, -(-work // THREADS)), most or self.grid)
+        with jit.device(self.given):
+            self.kernels[name]((grid,), (THREADS,), (self.given, *arguments))
+
+    # --- a search ---------------------------------------------------------------------------------
+
+    def begin(self, sources: Array, values: Array | None, round_: int) -> None:
+        """Begin at the own vertices `sources`, counted from 0, with the parents `values`."""
+        with jit.device(self.given):
+            self.level = self.xp.empty(self.size, self.label)
+            self.parent = self.xp.empty(self.size, self.label) if self.parents else jit.NULL
+            self.known = self.xp.empty(self.blocks * self.words, np.uint32)
+            sources = sources.astype(self.queue.dtype, copy=False)
+            given = jit.NULL if values is None else values.astype(self.label, copy=False)
+        self.found = (self.level, self.parent, self.known)
+        self.run("clear", max(self.size, self.known.size), *self.found)
+        arguments = (sources, given, sources.size, self.list, round_)
+        self.run("begin", sources.size, *self.found, *arguments)
+        self.is_ahead = True
+
+    def take(self) -> tuple[Array, Array, Array]:
+        """(levels, parents, one bit an own vertex: whether it was found), which it keeps no
+        longer.
+        """
+        first = self.number * self.words
+        seen = self.known[first : first + words(self.size)]
+        made = (self.level, self.parent, seen)
+        del self.level, self.parent, self.known, self.found
+        return made
+
+    def pull(self, frontier: Array, depth: int, round_: int) -> None:
+        """The open vertices look for the frontier, a bitmap of all; the next one is in `own`."""
+        label, work = self.label.type(depth), 32 * -(-self.words // BATCH)
+        # the device hands out shares as it gets to them
+        self.run("pull", work, *self.found, frontier, BATCH, label, round_, most=work)
+
+    def pull_rows(self, frontier: Array, rows: int, depth: int, round_: int) -> None:
+        """The same for the `rows` long ones that `pull` has left."""
+        work = self.grid * THREADS if rows else 0
+        label = self.label.type(depth)
+        self.run("pull_rows", work, *self.found, frontier, rows, label, round_)
+
+    def convert(self, round_: int) -> None:
+        """After a pull, before a push: the frontier in `own` becomes a queue."""
+        self.run("convert", self.words, round_)
+        self.is_ahead = False
+
+    def mark(self, vertices: int) -> None:
+        """After a push, before a pull: the queue of so many is the frontier in `own`."""
+        self.run("mark", vertices, vertices)
+
+    def push_list(self, vertices: int, edges: int, capacity: int) -> Array:
+        """What the `edges` edges of the frontier's own `vertices` reach, as one flat array for the
+        communicator, with room for `capacity` entries.
+        """
+        held = self.list
+        made, short = self.room(capacity), vertices <= AHEAD_VERTICES and edges <= AHEAD
+        if not (self.is_ahead and short and self.list is held):
+            self.run("push_list", edges, self.known, made, vertices, edges)
+        return made
+
+    def settle_list(self, came: Array, depth: int, round_: int) -> None:
+        """Own vertices in the lists of all blocks are found."""
+        stride = came.size // (self.blocks * self.entry)
+        arguments = (came, stride, self.label.type(depth), self.list, round_)
+        self.run("settle_list", stride, *self.found, *arguments)
+        self.is_ahead = True
+
+    def push_bits(self, vertices: int, edges: int) -> Array:
+        """A bitmap of all vertices: what is known, and what the frontier reaches."""
+        with jit.device(self.given):
+            if self.reached is None:
+                self.reached = self.xp.empty_like(self.known)
+                if self.parents:
+                    self.best = self.xp.zeros(32 * self.known.size, f"u{self.label.itemsize}")
+            self.xp.copyto(self.reached, self.known)
+        arguments = (self.known, self.reached, self.best, vertices, edges)
+        self.run("push_bits", max(vertices, edges), *arguments)
+        return self.reached
+
+    def settle_bits(self, came: Array, depth: int, round_: int) -> None:
+        """Own vertices in bitmaps of all vertices, one a block, or in the own part of their union,
+        are found.
+        """
+        parts, stride, first = 1, 0, 0
+        if came.size > self.words:
+            parts, stride, first = self.blocks, self.known.size, self.number * self.words
+        label = self.label.type(depth)
+        arguments = (self.level, self.known, self.reached, came, parts, stride, first, label)
+        self.run("settle_bits", self.known.size, *arguments, round_)
+        self.is_ahead = False
+
+    def compact(self, capacity: int, round_: int) -> None:
+        """What push_bits has reached, `capacity` vertices at most, becomes a list, each once."""
+        made = self.room(min(capacity, 32 * self.known.size))
+        arguments = (self.known, self.reached, self.best, made, round_)
+        self.run("compact", self.words, *arguments)
+
+    @property
+    def entry(self) -> int:
+        """Numbers in an entry of a list."""
+        return 1 + self.parents
+
+    def room(self, capacity: int) -> Array:
+        """The list with room for so many entries beside its length; as it is if it has that."""
+        size = (1 + capacity) * self.entry
+        if self.list.size < size:
+            with jit.device(self.given):
+                self.list = self.xp.empty(size, self.label)
+        return self.list[:size]
+
+
+def alike(block: PeerBlock) -> PeerBlock:
+    """The same with ids of one type, and offsets of one, in both directions."""
+    if block.t_indptr is None or block.t_indices is None:
+        return block
+    offsets = np.promote_types(block.indptr.dtype, block.t_indptr.dtype)
+    ids = np.promote_types(block.indices.dtype, block.t_indices.dtype)
+    with jit.device(block.indptr):
+        return block._replace(
+            indptr=block.indptr.astype(offsets, copy=False),
+            indices=block.indices.astype(ids, copy=False),
+            t_indptr=block.t_indptr.astype(offsets, copy=False),
+            t_indices=block.t_indices.astype(ids, copy=False),
+        )
+
+
+@functools.cache
+def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
+    """The preamble of kernels/search_rounds.cu."""
+    names = ("PEERS", "THREADS", "PARENTS", "LONG_ROW", "AHEAD_VERTICES", "AHEAD")
+    text = preamble.constants(**dict(zip(names, shape, strict=True)))
+    return text + preamble.types(**{k: np.dtype(v) for k, v in zip("IOLQ", kinds, strict=True)})
+
+
+def looked_at(block: PeerBlock, degrees: Array | None = None) -> tuple[tuple[Array, Array], int]:
+    """((the heads of the transpose's rows, one bit a row that has an entry), how many have).
+
+    The heads are the four neighbours that have most edges, if there is an indptr with the `degrees`
+    of all vertices, else a row's first; see kernels/heads.cu.
+    """
+    block = alike(block)
+    assert block.t_indptr is not None and block.t_indices is not None
+    xp, n = array_module(block.indptr), block.indptr.size - 1
+    with jit.device(block.indptr):
+        bits, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.int64)
+        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=block.t_indptr.dtype))
+        jit.sweep(kernel, 32 * bits.size, n, block.t_indptr, bits, count)
+        text = preamble.constants(HUBS=degrees is not None)
+        degrees = block.t_indptr if degrees is None else degrees
+        indptr = block.t_indptr.astype(degrees.dtype, copy=False)
+        text += preamble.types(I=block.t_indices.dtype, O=indptr.dtype)
+        kernel = jit.kernel("heads", "heads", text)
+        heads = xp.empty((n, 4), block.t_indices.dtype)
+        jit.sweep(kernel, n, n, indptr, block.t_indices, degrees, heads)
+        return (heads, bits), int(count[0])

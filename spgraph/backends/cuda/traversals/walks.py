@@ -1,0 +1,44 @@
+"""Distances between all vertices: those of spgraph.csgraph, on a GPU.
+
+Its walks from single vertices are closures there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.containers.arrays import array_module
+
+# the side of a tile: as many threads as a block may have
+TILE = 32
+
+
+@jit.on_device
+def floyd_warshall(distance: Any, parents: Any) -> None:
+    """Lengths of edges become distances, in place; `parents`, where they are given, follow. Three
+    launches for every TILE vertices, nothing is read back.
+    """
+    n = distance.shape[0]
+    blocks = -(-n // TILE)
+    text = preamble.constants(TILE=TILE)
+    grids = {"diagonal": 1, "cross": 2 * blocks, "floyd_warshall": blocks * blocks}
+    kernels = [(jit.kernel("floyd_warshall", name, text), grid) for name, grid in grids.items()]
+    arrays = distance, jit.NULL if parents is None else parents
+    for b in range(blocks):
+        for kernel, grid in kernels:
+            kernel((grid,), (TILE * TILE,), (*arrays, n, b))
+
+
+@jit.on_device
+def lengths(graph: Any, parents: Any, missing: float) -> tuple[Any, Any]:
+    """(distances along `parents` between all vertices, whether these lead astray): see
+    kernels/walks.cu. One launch.
+    """
+    xp, n = array_module(graph), graph.shape[0]
+    distance, failed = xp.empty((n, n)), xp.zeros(1, np.uint8)
+    kernel = jit.kernel("walks", "lengths", "")
+    jit.sweep(kernel, n * n, graph, parents, n, np.float64(missing), distance, failed)
+    return distance, failed

@@ -1,0 +1,1 @@
+"""Matrices and vectors in blocks, and where the blocks are."""

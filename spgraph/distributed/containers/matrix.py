@@ -1,0 +1,369 @@
+"""DistributedMatrix: a Matrix whose rows are spread over the blocks of a Placement."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers import Matrix, Vector, display
+from spgraph.containers.arrays import Array, array_module, index_dtype, move, on_device
+from spgraph.containers.values import check_sides
+from spgraph.distributed.containers.partition import Partition
+from spgraph.distributed.containers.placement import Placement
+from spgraph.distributed.containers.report import Report, border, report
+from spgraph.distributed.containers.vector import DistributedVector, extent_of_blocks
+from spgraph.distributed.exchange.exchange import lift_matrix, replicate
+from spgraph.errors import BackendMismatch, DomainMismatch
+
+SAMPLE = 1024  # elements of an array that make a fingerprint, about
+
+
+class DistributedMatrix(Matrix):
+    """A Matrix in blocks of rows: block p is a Matrix of the rows that it owns, counted from 0 in
+    the order of their ids, and of all columns, by the user's ids.
+
+    Everything that takes a Matrix takes it, beside others of the same Placement; it has no arrays
+    of its own to look at. `gather()` brings it home, `partition` says who owns what. What asks for
+    all entries is a question to every process.
+    """
+
+    __slots__ = ("_nvals", "_placement", "blocks")
+    _arrays = ("blocks",)
+
+    def __init__(
+        self,
+        nrows: int,
+        ncols: int,
+        blocks: list[Matrix],
+        placement: Placement,
+        *,
+        symmetric: bool | None = None,
+    ) -> None:
+        self.nrows, self.ncols, self.blocks = nrows, ncols, blocks
+        self.iso = blocks[0].iso
+        self.symmetric = symmetric if nrows == ncols else False
+        self.transient = False
+        self._placement = placement
+        self._nvals: int | None = None
+        self._begin()
+
+    @classmethod
+    def spread(cls, A: Matrix, placement: Placement) -> DistributedMatrix:
+        """The entries of A, which every process has, each in the block that owns its row."""
+        partition = placement.partition(A.nrows)
+
+        def own(p: int) -> tuple[Array, Array, Array]:
+            if partition.ids is not None:
+                return _rows(A, partition.users(p, A.device))
+            rows = partition.slice(p)
+            offsets = A._indptr[rows.start : rows.stop + 1]
+            first, last = int(offsets[0]), int(offsets[-1])
+            values = A._values.copy() if A.iso else A._values[first:last].copy()
+            return offsets - first, A._indices[first:last].copy(), values
+
+        blocks = []
+        for p, device in zip(placement.local, placement.devices, strict=True):
+            with on_device(A.device):
+                arrays = own(p)
+            moved = (move(array, device) for array in arrays)
+            blocks.append(Matrix(partition.sizes[p], A.ncols, *moved, iso=A.iso))
+        made = cls(A.nrows, A.ncols, blocks, placement, symmetric=A.symmetric)
+        if placement.communicator.processes > 1:
+            made._derived["fingerprint"] = _fingerprint(A)
+            placement.communicator.about(made._derived["fingerprint"])
+        return made
+
+    # --- what it is -------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("indptr", "indices", "values"):
+            raise AttributeError(
+                f"a distributed Matrix has no {name!r} on one device; .gather() brings it home"
+            )
+        return super().__getattr__(name)
+
+    @property
+    def nvals(self) -> int:
+        source = self._source
+        if source is not None:
+            return source.nvals
+        if self._nvals is None:
+            self._nvals = self._placement.total([block.nvals for block in self.blocks])
+        return self._nvals
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._with_arrays.blocks[0].dtype
+
+    @property
+    def index_dtype(self) -> np.dtype:
+        return self._with_arrays.blocks[0].index_dtype
+
+    @property
+    def device(self) -> Any:
+        """The Placement."""
+        return self._placement
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the CSR arrays of the blocks of this process."""
+        return sum(block.nbytes for block in self.blocks)
+
+    @property
+    def fingerprint(self) -> int:
+        """A number that is the same in all processes, and of other graphs most often another."""
+        if "fingerprint" not in self._derived:
+            facts = (self.shape, self._placement.partition(self.nrows).offsets.tolist())
+            self._derived["fingerprint"] = zlib.crc32(repr(facts).encode())
+        return self._derived["fingerprint"]
+
+    @property
+    def partition(self) -> GraphPartition:
+        """Which block owns which row, and what that costs: `.sizes`, `.report()`."""
+        return GraphPartition(self)
+
+    def lifted(self, k: int) -> Matrix:
+        """Local block k as a Matrix of the whole shape, without entries in the rows of others."""
+        return lift_matrix(self.blocks[k], self._placement, k, self.nrows)
+
+    # --- what is derived once and kept ------------------------------------------------------------
+
+    def _new_view(self) -> Any:
+        view = super()._new_view()
+        view._placement, view._nvals = self._placement, None
+        return view
+
+    def is_symmetric(self) -> bool:
+        if self.symmetric is None:
+            T = self.T
+            # as of a plain Matrix, NaN is not symmetric to itself
+            self._decide(T, self._matches(T, False, lambda xp, x, y: x == y))
+        return bool(self.symmetric)
+
+    def row_degrees(self) -> Vector:
+        there = self._with_arrays
+        if there is not self:  # a view: its rows are columns of what it is the transpose of
+            return _column_counts(there)
+        degrees = self._placement.map(lambda k, block: block.row_degrees(), self.blocks)
+        return DistributedVector(self.nrows, degrees, self._placement)
+
+    def extent(self) -> tuple[Any, Any]:
+        if "range" not in self._derived:
+            self._derived["range"] = extent_of_blocks(self)
+        return self._derived["range"]
+
+    def mean(self) -> float:
+        if "mean" not in self._derived:
+            counts = np.array([block.nvals for block in self.blocks])
+            means = self._placement.map(lambda k, block: block.mean(), self.blocks)
+            sums = (np.array(means) * counts).sum(keepdims=True)
+            total = self._placement.communicator.agree(sums, "sum")[0]
+            self._derived["mean"] = float(total / max(self.nvals, 1))
+        return self._derived["mean"]
+
+    def where(self, function: Callable[..., Any], *vectors: Any) -> Matrix:
+        check_sides(self, vectors)
+        whole = [replicate(v) for v in vectors]
+
+        def own(k: int, block: Matrix) -> Matrix:
+            rows = block.row_indices()
+            of_rows = (v.blocks[k].to_bitmap()._values[rows] for v in vectors)
+            of_columns = (v[k].to_bitmap()._values[block._indices] for v in whole)
+            kept = function(block.values, *of_rows, *of_columns)
+            return block.filtered(kept)
+
+        blocks = self._placement.map(own, self.blocks)
+        return DistributedMatrix(self.nrows, self.ncols, blocks, self._placement)
+
+    # --- the same entries -------------------------------------------------------------------------
+
+    def pattern(self, dtype: Any = bool) -> Matrix:
+        return self._with(lambda k, block: block.pattern(dtype), self.symmetric or None)
+
+    def astype(self, dtype: Any) -> Matrix:
+        return self._with(lambda k, block: block.astype(dtype), self.symmetric or None)
+
+    def dup(self, dtype: Any = None) -> Matrix:
+        symmetric = self.symmetric if dtype is None else self.symmetric or None
+        return self._with(lambda k, block: block.dup(dtype), symmetric)
+
+    copy = dup
+
+    def gather(self, device: str = "cpu") -> Matrix:
+        """A plain Matrix of all entries on `device`, in every process."""
+        if not self.is_made:
+            return self.T.gather(device).T
+        whole = self.replicated()[0]
+        self._placement.communicator.settle()
+        return whole.to(device)
+
+    def replicated(self) -> list[Matrix]:
+        """The whole Matrix on the device of every local block, which those of one device share."""
+        placement, n = self._placement, self.nrows
+        partition, say = placement.partition(n), placement.communicator
+        lengths = say.all_gather(placement.map(lambda k, b: np.diff(b._indptr), self.blocks))
+        indices = say.all_gather([b._indices for b in self.blocks])
+        values = [b._values for b in self.blocks]
+        if not self.iso:
+            values = say.all_gather(values)
+
+        def whole(k: int) -> Matrix:
+            xp = array_module(lengths[k])
+            indptr = xp.zeros(n + 1, index_dtype(int(indices[k].size)))
+            xp.cumsum(lengths[k], out=indptr[1:])
+            made = Matrix(n, self.ncols, indptr, indices[k], values[k], iso=self.iso)
+            if partition.places is not None:
+                arrays = _rows(made, partition.by_id(xp.arange(n, dtype=index_dtype(n))))
+                made = Matrix(n, self.ncols, *arrays, iso=self.iso)
+            made.symmetric = self.symmetric
+            return made
+
+        firsts = [placement.devices.index(device) for device in placement.devices]
+        made = placement.map(lambda k: whole(k) if firsts[k] == k else None)
+        return [made[first] for first in firsts]
+
+    def to(self, device: Any) -> Matrix:
+        return self if device is self._placement else self.gather().to(device)
+
+    def become(self, other: Any) -> None:
+        view = self._living_view()
+        if view is not None:  # it stays the transpose of what was here
+            view._follow(DistributedMatrix(self.nrows, self.ncols, self.blocks, self._placement))
+        self.__init__(other.nrows, other.ncols, other.blocks, other.device)  # type: ignore[misc]
+        self.symmetric = other.symmetric
+
+    def _with(self, function: Callable[..., Matrix], symmetric: bool | None) -> Matrix:
+        blocks = self._placement.map(function, self.blocks)
+        return DistributedMatrix(
+            self.nrows, self.ncols, blocks, self._placement, symmetric=symmetric
+        )
+
+    # --- the way out ------------------------------------------------------------------------------
+
+    def to_coo(self) -> tuple[Array, Array, Array]:
+        return self.gather().to_coo()
+
+    def to_dense(self, fill: Any = 0) -> Array:
+        return self.gather().to_dense(fill)
+
+    def to_scipy(self, *, copy: bool = True) -> Any:
+        return self.gather().to_scipy(copy=copy)
+
+    def to_cupyx(self, *, copy: bool = True) -> Any:
+        return self.gather().to_cupyx(copy=copy)
+
+    def _matches(self, other: Any, check_dtype: bool, same: Any) -> bool:
+        if not isinstance(other, Matrix):
+            raise DomainMismatch(f"other: expected a Matrix, got {type(other).__name__}")
+        if other.device is not self._placement:
+            raise BackendMismatch(
+                f"other is on {other.device}, the Matrix on {self.device}; .gather() brings it home"
+            )
+        if self.shape != other.shape or (check_dtype and self.dtype != other.dtype):
+            return False
+        equal = self._placement.map(
+            lambda k, a, b: Matrix._matches(a, b, False, same),
+            self.blocks,
+            other.blocks,
+        )
+        return self._placement.total([not each for each in equal]) == 0
+
+    # --- for Python and people --------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("a distributed Matrix does not pickle; .gather() makes one that does")
+
+    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+        # nothing here may ask another process: only one of them may be printing
+        facts = [str(self.dtype) + (" iso" if self.iso else ""), str(self.device)]
+        facts += ["symmetric"] if self.symmetric else []
+        facts += [f"{display.size_of(self.nbytes)} here"]
+        return f"Matrix {self.nrows}x{self.ncols}", facts, [], 0
+
+
+class GraphPartition:
+    """Which block owns which row of a distributed Matrix, and what that costs."""
+
+    def __init__(self, A: DistributedMatrix) -> None:
+        self._matrix = A
+        self.vertices: Partition = A.device.partition(A.nrows)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many rows each block owns."""
+        return self.vertices.sizes
+
+    def owner(self, ids: Any) -> Array:
+        """The blocks that own rows of the given ids."""
+        return self.vertices.owner(self.vertices.to_internal(ids))
+
+    def report(self) -> Report:
+        """Vertices, edges, bytes and borders of every block. A question to every process."""
+        A = self._matrix
+        placement: Placement = A.device
+        columns = placement.partition(A.ncols)
+
+        def row(k: int, block: Matrix) -> np.ndarray:
+            across = border(columns.to_internal(block._indices), columns, placement.local[k])
+            return np.array([block.nvals, block.nbytes, *across], np.int64)
+
+        rows = placement.map(row, A.blocks)
+        table = _from_all(rows, placement)
+        return report(self.vertices, table[:, 0], table[:, 1], table[:, 2:])  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"GraphPartition(sizes={self.sizes})"
+
+
+def _from_all(rows: list[np.ndarray], placement: Placement) -> np.ndarray:
+    """A row of integers of every block, on the host."""
+    table = np.zeros((placement.blocks, rows[0].size), np.int64)
+    table[placement.local.start : placement.local.stop] = rows
+    return placement.communicator.agree(table.ravel(), "sum").reshape(table.shape)
+
+
+def _fingerprint(A: Matrix) -> int:
+    """A number made of A's shape, types and some thousand of its entries."""
+    found = zlib.crc32(repr((A.shape, A.nvals, A.dtype, A.iso)).encode())
+    for array in (A.indptr, A.indices, A.values):
+        with on_device(A.device):
+            some = move(array[:: 1 + array.size // SAMPLE], "cpu")
+        found = zlib.crc32(some.tobytes(), found)
+    return found
+
+
+def _rows(A: Matrix, rows: Array) -> tuple[Array, Array, Array]:
+    """The arrays of A's rows in another order."""
+    xp = array_module(A._indices)
+    lengths = (A._indptr[1:] - A._indptr[:-1])[rows]
+    indptr = xp.zeros(rows.size + 1, A._indptr.dtype)
+    xp.cumsum(lengths, out=indptr[1:])
+    total = int(indptr[-1])
+    # the place of every entry: where its row began, moved by where its row begins now
+    shift = xp.zeros(total + 1, np.int64)
+    starts = A._indptr[:-1][rows].astype(np.int64) - indptr[:-1]
+    nonempty = lengths > 0
+    at, jumps = indptr[:-1][nonempty], starts[nonempty]
+    shift[at] = xp.diff(jumps, prepend=xp.zeros(1, np.int64)) if jumps.size else jumps
+    places = xp.cumsum(shift[:total]) + xp.arange(total)
+    return indptr, A._indices[places], A._values.copy() if A.iso else A._values[places]
+
+
+def _column_counts(A: Any) -> DistributedVector:
+    """How many entries each column of A has."""
+    placement, partition = A.device, A.device.partition(A.ncols)
+    kind = index_dtype(A.nrows)
+
+    def own(k: int, block: Matrix) -> Array:
+        xp = array_module(block._indices)
+        counts = xp.bincount(block._indices, minlength=A.ncols).astype(kind, copy=False)
+        if partition.ids is None:
+            return counts
+        return counts[partition.user_ids(block.device)]
+
+    counts = placement.map(own, A.blocks)
+    summed = placement.communicator.reduce_scatter(counts, partition.sizes, "sum")
+    return DistributedVector(A.ncols, [Vector(x.size, x) for x in summed], placement)

@@ -1,0 +1,98 @@
+"""What a partition costs: the work of each block, and the border over which blocks must talk."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers import display
+from spgraph.containers.arrays import Array, array_module
+from spgraph.distributed.containers.partition import Partition
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """`vertices`, `edges` and `nbytes` of each block, and `border`: border[p, q] is how many
+    vertices of block q have an edge from block p, which is what p may have to tell q in a round.
+    """
+
+    vertices: np.ndarray
+    edges: np.ndarray
+    nbytes: np.ndarray
+    border: np.ndarray
+
+    @property
+    def vertex_imbalance(self) -> float:
+        """The vertices of the largest block, over the mean."""
+        return _imbalance(self.vertices)
+
+    @property
+    def edge_imbalance(self) -> float:
+        """The edges of the largest block, over the mean."""
+        return _imbalance(self.edges)
+
+    def _shown(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+        """What `display` takes: a line of facts, then a line per block under one of headings."""
+        blocks = len(self.vertices)
+        shown = min(blocks, display.ROWS)
+        facts = [
+            f"{self.vertices.sum()} vertices",
+            f"{self.edges.sum()} edges",
+            f"border {self.border.sum()}",
+            f"imbalance {self.edge_imbalance:.3f} of edges",
+            f"{self.vertex_imbalance:.3f} of vertices",
+            display.size_of(int(self.nbytes.sum())),
+        ]
+        pairs = [f"to {q}" for q in range(shown)] if shown == blocks else []
+        rows: list[tuple[Any, ...]] = [("block", "vertices", "edges", "bytes", "border", *pairs)]
+        for p in range(shown):
+            numbers = int(self.vertices[p]), int(self.edges[p])
+            size = display.size_of(int(self.nbytes[p]))
+            border = self.border[p].tolist()
+            rows.append((p, *numbers, size, sum(border), *(border if pairs else ())))
+        return f"Partition in {blocks} blocks", facts, rows, blocks + 1
+
+    def __repr__(self) -> str:
+        return display.text(*self._shown())
+
+    def _repr_html_(self) -> str:
+        return display.html(*self._shown())
+
+
+def border(indices: Array, partition: Partition, p: int) -> np.ndarray:
+    """How many vertices of each block have an edge from block p, and 0 for p itself: int64.
+
+    `indices` are the columns of the block's rows, internal ids, on the device where the block is.
+    """
+    xp = array_module(indices)
+    seen = xp.zeros(partition.size, bool)
+    seen[indices] = True
+    counts = [xp.count_nonzero(seen[partition.slice(q)]) for q in range(partition.blocks)]
+    counts[p] = xp.zeros((), np.int64)
+    found = xp.stack([xp.asarray(count, np.int64) for count in counts])
+    return found if xp is np else found.get()
+
+
+def report(
+    partition: Partition,
+    edges: Sequence[int],
+    nbytes: Sequence[int],
+    borders: Sequence[np.ndarray],
+) -> Report:
+    """The Report of a partition, from the entries, bytes and `border` of each block in order."""
+    blocks = partition.blocks
+    return Report(
+        np.array(partition.sizes, np.int64),
+        np.array(edges, np.int64),
+        np.array(nbytes, np.int64),
+        np.array(borders, np.int64).reshape(blocks, blocks),
+    )
+
+
+def _imbalance(amounts: np.ndarray) -> float:
+    """Largest over mean; 1 where there is nothing to share."""
+    total = int(amounts.sum())
+    return float(amounts.max() * amounts.size / total) if total else 1.0

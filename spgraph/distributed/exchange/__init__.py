@@ -1,0 +1,1 @@
+"""Between blocks: coordinates, counts, memory that all devices write."""

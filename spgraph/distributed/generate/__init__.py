@@ -1,0 +1,1 @@
+"""Random graphs made in blocks."""

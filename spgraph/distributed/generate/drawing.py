@@ -1,0 +1,148 @@
+"""Random graphs drawn in blocks: the same graphs as on one device, of which nobody holds all edges.
+
+On CPUs the processes share the drawing of edges and send them to the blocks that own their rows;
+a GPU draws faster than edges travel, so that each block draws all and keeps its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers.arrays import Array, move, on_device
+from spgraph.distributed.communicators import Communicator
+from spgraph.distributed.containers.partition import Partition, partition_by_counts
+from spgraph.distributed.io.ingest import (
+    LOW,
+    Piece,
+    Pieces,
+    Rows,
+    build,
+    compact,
+    keys_of,
+    mirrored,
+    row_counts,
+    starts_of,
+)
+from spgraph.random_edges import LOOP, Recipe, draw_edges, numbers
+
+EDGES = 1 << 20  # drawn at once by the blocks of a process
+
+
+def draw_blocks(
+    recipe: Recipe, communicator: Communicator, how: Any = "edges"
+) -> tuple[Partition, list[Rows]]:
+    """The partition and the rows of each local block, on its device, of the graph of `recipe`.
+
+    `how` is what `partition_by_counts` takes; 'edges' balances the edges as drawn, repeated ones
+    included. Every process calls it, with the same arguments.
+    """
+    if communicator.devices[0] != "cpu":
+        return _walked(recipe, communicator, how)
+    pieces = _pieces(recipe, communicator.blocks, EDGES // len(communicator.local))
+    counts = row_counts(pieces, recipe.vertices, communicator)
+    partition = partition_by_counts(counts, communicator.blocks, how)
+    return partition, build(pieces, counts, partition, communicator)
+
+
+# --- CPUs: each block draws its share -------------------------------------------------------------
+
+
+def _pieces(recipe: Recipe, blocks: int, step: int) -> Pieces:
+    """The share of each block of the edges, mirrored if the graph is symmetric."""
+    kind, parameters, _, edges, state, *_ = recipe
+    labels = _labels(recipe, np)
+
+    def drawn(p: int) -> Iterator[Piece]:
+        last = edges * (p + 1) // blocks
+        for start in range(edges * p // blocks, last, step):
+            keys = np.empty(min(step, last - start), np.int64)
+            draw_edges(keys, kind, parameters, state, None, recipe.self_loops, start)
+            keys = keys[keys != LOOP]
+            if labels is None:
+                yield Piece(keys.view(np.uint64))
+            else:
+                yield Piece(keys_of(labels[keys >> 32], labels[keys & LOW.astype(np.int64)]))
+
+    return mirrored(drawn) if recipe.symmetric else drawn
+
+
+def _labels(recipe: Recipe, xp: Any) -> Array | None:
+    """The new name of each vertex, int32, as in `spgraph.generators`; None: they keep theirs."""
+    if recipe.labels is None:
+        return None
+    random = xp.empty(recipe.vertices, np.uint64)
+    step = 1 << 24  # in steps, so that what `numbers` makes on its way stays small
+    for first in range(0, recipe.vertices, step):
+        part = xp.arange(first, min(first + step, recipe.vertices), dtype=np.uint64)
+        random[first : first + step] = numbers(recipe.labels, part)
+    return xp.argsort(random).astype(np.int32)
+
+
+# --- GPUs: each block draws everything ------------------------------------------------------------
+
+
+def _walked(recipe: Recipe, communicator: Communicator, how: Any) -> tuple[Partition, list[Rows]]:
+    devices, blocks = communicator.devices, communicator.blocks
+    ks = range(len(devices))
+    labels: dict[str, Array | None] = {}
+
+    def count(k: int) -> Array:
+        with on_device(devices[k]) as xp:
+            p = communicator.local[k]
+            share = recipe.edges * p // blocks, recipe.edges * (p + 1) // blocks
+            return _counts(recipe, *share, labels[devices[k]], xp)
+
+    def place(k: int) -> Rows:
+        with on_device(devices[k]) as xp:
+            p, everywhere = communicator.local[k], counts[k]
+            rows, places = partition.slice(p), None
+            counts[k] = None
+            if partition.ids is None:
+                own = everywhere[rows].copy()
+            else:
+                own = everywhere[xp.asarray(partition.ids[rows])]
+                places = move(partition.places, devices[k])
+            del everywhere
+            return _placed(recipe, own, labels[devices[k]], places, rows.start, xp)
+
+    for device in set(devices):
+        with on_device(device) as xp:
+            labels[device] = _labels(recipe, xp)
+    counts: list[Array] = communicator.all_reduce([count(k) for k in ks], "sum")
+    with on_device(devices[0]):
+        partition = partition_by_counts(counts[0], blocks, how)
+    if len(set(devices)) < len(devices):  # blocks on one GPU take turns
+        return partition, [place(k) for k in ks]
+    with ThreadPoolExecutor(len(devices)) as pool:
+        return partition, list(pool.map(place, ks))
+
+
+def _counts(recipe: Recipe, first: int, last: int, labels: Array | None, xp: Any) -> Array:
+    """The entries of each row that edges first..last - 1 make."""
+    from spgraph.backends.cuda.generate import drawing
+
+    counts = xp.zeros(recipe.vertices, np.int64)
+    drawing.count_rows(counts, recipe, first, last, labels)
+    return counts
+
+
+def _placed(
+    recipe: Recipe,
+    counts: Array,
+    labels: Array | None,
+    places: Array | None,
+    row: int,
+    xp: Any,
+) -> Rows:
+    """The rows from `row` on, which have so many entries."""
+    from spgraph.backends.cuda.generate import drawing
+
+    offsets = starts_of(counts)
+    columns = xp.empty(int(counts.sum()), np.int32)
+    del counts
+    drawing.place_columns(columns, offsets[1:], recipe, labels, places, row)
+    return compact(offsets, columns, None)

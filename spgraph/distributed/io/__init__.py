@@ -1,0 +1,1 @@
+"""Graphs read in blocks."""

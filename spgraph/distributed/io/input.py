@@ -1,0 +1,129 @@
+"""Graphs that come in blocks: read from a file or drawn, so that no process holds all of one."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from spgraph import io
+from spgraph.containers import Matrix
+from spgraph.containers.arrays import move, on_device
+from spgraph.containers.vector import value_dtype
+from spgraph.distributed.communicators import Communicator
+from spgraph.distributed.containers.matrix import DistributedMatrix
+from spgraph.distributed.containers.partition import Partition
+from spgraph.distributed.distribute import chosen, distribute, placed
+from spgraph.distributed.generate.drawing import draw_blocks
+from spgraph.distributed.io.ingest import Rows, together
+from spgraph.distributed.io.reading import read_blocks
+from spgraph.io.files import is_pipe
+from spgraph.random_edges import Recipe
+
+
+def read(
+    path: str | os.PathLike[str],
+    blocks: int,
+    *,
+    symmetric: bool | None = None,
+    base: int | None = None,
+    dtype: Any = None,
+    compact: bool | None = None,
+    devices: Any = None,
+    partition: Any = "edges",
+    communicator: Communicator | None = None,
+    exchange: str = "auto",
+) -> Any:
+    r"""`spgraph.read(path).distribute(blocks)`, of which each process keeps its own blocks only.
+
+    `symmetric`, `base`, `dtype` and `compact` are those of `spgraph.read`: a DistributedMatrix, or
+    with `compact=True` (DistributedMatrix, ids), the ids of all vertices, an array, in every
+    process. The others are those of `Matrix.distribute`;
+    blocks are on the CPU unless `devices` or the `communicator` says otherwise. Every process calls
+    it with the same arguments, and must be able to open the file.
+
+    A text file is read twice, to count and to keep. Files that are no list of entries (.npz, dense
+    arrays), pipes, and every file for the partitions "biased" and "metis", which look at all edges,
+    are read whole by every process before it keeps its share.
+
+    Raises what `spgraph.read` and `Matrix.distribute` raise: in the process that meets it, in the
+    others CommunicationError. DimensionMismatch for a text file of a matrix that is not square.
+
+    >>> import pathlib, tempfile
+    >>> import spgraph as sg
+    >>> from spgraph import distributed
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "path.el"
+    >>> _ = path.write_text("0 1\n1 2\n2 3\n")
+    >>> G = distributed.read(path, 2, symmetric=True)
+    >>> sg.bfs(G, 0).level.to_numpy().tolist()
+    [0, 1, 2, 3]
+    """
+    say = chosen("read", blocks, devices, communicator, exchange)
+    options = {"symmetric": symmetric, "base": base, "dtype": dtype, "compact": compact}
+    if not (isinstance(partition, str) and partition in ("biased", "metis")):
+        spread = read_blocks(path, say, partition, **options)
+        if spread is not None:
+            dtype = None if dtype is None else value_dtype(dtype)
+            G = _made(spread.partition, spread.rows, say, exchange, spread.symmetric, dtype)
+            return (G, spread.ids) if compact else G
+    if say.processes > 1 and is_pipe(os.fsdecode(path)):
+        raise ValueError(
+            f"path: expected a file that {say.processes} processes can read, got a pipe: {path}"
+        )
+    (found,), _ = together(lambda: [io.read(path, **options)], say)
+    A, ids = found if compact else (found, None)
+    G = distribute(A, blocks, partition_by=partition, communicator=say, exchange=exchange)
+    return (G, ids) if compact else G
+
+
+def draw(
+    recipe: Recipe,
+    blocks: int,
+    *,
+    devices: Any = None,
+    partition: Any = "edges",
+    communicator: Communicator | None = None,
+    exchange: str = "auto",
+) -> DistributedMatrix:
+    """The graph of `recipe`, which `spgraph.generators.kronecker_recipe` makes, in blocks: the one
+    that `spgraph.generators.kronecker` makes of the same arguments.
+
+    The other arguments are those of `Matrix.distribute`; blocks are on the CPU unless `devices` or
+    the `communicator` says otherwise. Every process calls it with the same arguments. ValueError
+    for the partitions "biased" and "metis", which would need the whole graph.
+
+    >>> import spgraph as sg
+    >>> from spgraph import distributed
+    >>> G = distributed.draw(sg.generators.kronecker_recipe(8, 4), 3)
+    >>> G.gather().isequal(sg.generators.kronecker(8, 4))
+    True
+    """
+    say = chosen("draw", blocks, devices, communicator, exchange)
+    cuts, rows = draw_blocks(recipe, say, partition)
+    return _made(cuts, rows, say, exchange, recipe.symmetric or None)
+
+
+def _made(
+    cuts: Partition,
+    rows: list[Rows],
+    say: Communicator,
+    exchange: str,
+    symmetric: bool | None,
+    dtype: Any = None,
+) -> DistributedMatrix:
+    """The Matrix of these rows; `dtype` is that of the one value of a pattern, bool by default."""
+
+    def block(k: int, own: Rows) -> Matrix:
+        with on_device(say.devices[k]) as xp:
+            values = (
+                xp.ones(1, np.bool_ if dtype is None else dtype)
+                if own.values is None
+                else own.values
+            )
+        arrays = (move(array, say.devices[k]) for array in (own.indptr, own.indices, values))
+        return Matrix(own.indptr.size - 1, cuts.size, *arrays, iso=own.values is None)
+
+    placement = placed(cuts, say, exchange)
+    made = placement.map(block, rows)
+    return DistributedMatrix(cuts.size, cuts.size, made, placement, symmetric=symmetric)

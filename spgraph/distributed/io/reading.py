@@ -1,0 +1,334 @@
+"""`read_blocks`: a large text file read by several processes, each of which keeps its own rows."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from spgraph.build import check_row_pointers
+from spgraph.containers.arrays import index_dtype, move
+from spgraph.containers.casting import converted_exactly
+from spgraph.containers.vector import value_dtype
+from spgraph.distributed.communicators import Communicator
+from spgraph.distributed.containers.partition import Partition, partition_by_counts
+from spgraph.distributed.io.ingest import (
+    Piece,
+    Pieces,
+    Rows,
+    build,
+    keys_of,
+    lower,
+    mirrored,
+    row_counts,
+    together,
+)
+from spgraph.errors import DimensionMismatch, FormatError
+from spgraph.io import dimacs, edge_list, matrix_market
+from spgraph.io.coordinates import check_digits
+from spgraph.io.files import check_arguments, check_direction, is_pipe
+from spgraph.io.source import LONGEST_LINE, Source
+from spgraph.io.table import Layout, read_block
+
+STEP = 1 << 23  # bytes of text that a process parses between two exchanges
+ENTRIES = 1 << 20  # entries of a block sent at once
+
+
+class Spread(NamedTuple):
+    """A graph in blocks: `rows` are those of this process, on the CPU; `ids` those of the vertices
+    where they are numbered anew.
+    """
+
+    partition: Partition
+    rows: list[Rows]
+    symmetric: bool | None
+    ids: np.ndarray | None = None
+
+
+def read_blocks(
+    path: str | os.PathLike[str],
+    communicator: Communicator,
+    how: Any = "edges",
+    *,
+    symmetric: bool | None = None,
+    base: int | None = None,
+    dtype: Any = None,
+    compact: bool | None = None,
+) -> Spread | None:
+    """The graph that `spgraph.read` makes of the same arguments, in blocks; None for a file that is
+    no list of entries (.npz, or a dense array in Matrix Market) or that can be read once only (a
+    pipe), which has to be read whole.
+
+    The file is read twice: once to count the entries of each row, so that `how` ('edges', 'random',
+    an array, a Partition) can divide the rows and no process holds more than its share, then to
+    send each entry to its row; with `compact` once more before, to find the ids, which every
+    process keeps. Every process parses its part of the text, which all of them must be able to
+    open; a compressed file is decompressed by each of them.
+
+    Every process calls it with the same arguments. Raises what `spgraph.read` raises, in the
+    process that meets it; in the others CommunicationError. DimensionMismatch for a matrix that is
+    not square, which has no vertices to divide.
+    """
+    kind = None if dtype is None else value_dtype(dtype)
+
+    def begin() -> list[Text]:
+        return [Text(path, symmetric, base, kind, compact, communicator)]
+
+    (text,), _ = together(begin, communicator)
+    layout = text.layout
+    if layout is None:
+        return None
+    if compact:
+        text.find_ids(communicator)
+    both = bool(symmetric) and not layout.undirected
+    # values of one direction are summed first, then the lesser of both directions counts
+    twice = both and layout.duplicates == "plus" and bool(layout.form.values)
+    pieces = text.pieces if twice or not (both or layout.undirected) else mirrored(text.pieces)
+    size = text.check_size(mirrored=pieces is not text.pieces)
+    counts = row_counts(pieces, size, communicator, text.check_rows)
+    text.settle(communicator)
+    partition = partition_by_counts(counts, communicator.blocks, how)
+    values = np.dtype(text.types[0]) if text.types else None
+    rows = text.built(pieces, counts, partition, communicator, values, layout.duplicates)
+    if layout.undirected and layout.duplicates == "plus" and values is not None:
+        kept = np.array([sum(row.indices.size for row in rows)])
+        if int(communicator.agree(kept, "sum")[0]) < counts.sum():
+            # sums depend on their order: they are made once, below the diagonal, then mirrored
+            twice, pieces = True, lower(text.pieces)
+            counts = row_counts(pieces, partition.size, communicator)
+            rows = text.built(pieces, counts, partition, communicator, values, "plus")
+    if twice:
+        pieces = mirrored(_entries(rows, partition, communicator))
+        counts = row_counts(pieces, partition.size, communicator)
+        rows = text.built(pieces, counts, partition, communicator, values, "min")
+    if kind is not None:
+        rows = together(lambda: [text.typed(own) for own in rows], communicator)[0]
+    return Spread(partition, rows, True if layout.undirected or both else None, text.ids)
+
+
+class Text:
+    """A file of entries, of which each process parses every so many-th part."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        symmetric: bool | None,
+        base: int | None,
+        dtype: np.dtype | None,
+        compact: bool | None,
+        communicator: Communicator,
+    ) -> None:
+        arguments = check_arguments(path, symmetric, base, compact)
+        self.name, self.suffix, self.compression = arguments
+        self.base, self.dtype, self.compact = base, dtype, compact
+        self.ids: np.ndarray | None = None  # of the vertices that have edges, if compact
+        self.layout: Layout | None = None  # None: it is no list of entries
+        self.types: tuple[str, ...] = ()
+        self.rank, self.processes = communicator.rank, communicator.processes
+        self.sender = communicator.local[0]  # the block in whose name this process sends
+        self.seen = 0
+        self.reals = False  # among the values seen
+        if self.suffix == ".npz" or is_pipe(self.name):
+            return
+        with Source(self.name, self.compression) as source:
+            layout = self._header(source)
+            self.offset = source.offset
+        if layout is None:
+            return
+        layout = layout.read_as(dtype)
+        self.layout, self.types = layout, layout.form.values
+        if layout.nrows != layout.ncols:
+            raise DimensionMismatch(
+                f"{self.name}: expected a square matrix to divide among blocks, got "
+                f"{layout.nrows} x {layout.ncols}"
+            )
+        check_direction(self.name, symmetric, layout.undirected)
+
+    def pieces(self, p: int) -> Iterator[Piece]:
+        """The entries of this process's parts, as they stand in the file, for one of its blocks."""
+        layout = self.layout
+        if p != self.sender or layout is None:
+            return
+        self.seen = 0
+        for rows, columns, *values in self._tables(layout):
+            self.seen += rows.size
+            rows, columns = rows - layout.form.low, columns - layout.form.low
+            if self.ids is not None:
+                rows, columns = self.ids.searchsorted(rows), self.ids.searchsorted(columns)
+            found = values[0] if values else None
+            if found is not None:
+                check_digits(self.name, found, self.dtype)
+                self.reals = self.reals or found.dtype == np.float64
+                found = found.astype(self.types[0] if len(self.types) == 1 else found.dtype)
+            yield Piece(keys_of(rows, columns), found)
+            if layout.skew and found is not None:
+                matrix_market.refuse_diagonal(self.name, rows, columns)
+                yield Piece(keys_of(columns, rows), matrix_market.negative(self.name, found))
+
+    def find_ids(self, communicator: Communicator) -> None:
+        """Reads the file once to find the vertices that have edges."""
+        layout = self.layout
+        assert layout is not None
+
+        def mine() -> list[np.ndarray]:
+            ids, parts, size = np.empty(0, np.int64), [], 0
+            for rows, columns, *_ in self._tables(layout):
+                parts += [rows, columns]
+                size += 2 * rows.size
+                if size > max(ids.size, ENTRIES):  # seldom: each time all of them are sorted
+                    ids, parts, size = np.unique(np.concatenate([ids, *parts])), [], 0
+            return [np.unique(np.concatenate([ids, *parts])).astype(np.int64)]
+
+        (ids,), _ = together(mine, communicator)
+        if self.processes > 1:
+            first, *others = (
+                [move(part, device)] * communicator.blocks
+                for part, device in zip(
+                    [ids] + [ids[:0]] * (len(communicator.local) - 1),
+                    communicator.devices,
+                    strict=True,
+                )
+            )
+            found = communicator.all_to_all([first, *others])[0]
+            ids = np.unique(np.concatenate([move(part, "cpu") for part in found]))
+        self.ids = ids - layout.form.low
+
+    def check_size(self, *, mirrored: bool) -> int | None:
+        """The number of rows, if it is known before they are counted; MemoryError where they are
+        too many for the entries that the header declares.
+        """
+        assert self.layout is not None
+        if self.ids is not None:
+            return int(self.ids.size)
+        size, count = self.layout.nrows, self.layout.count
+        if size is not None and count is not None:
+            self.check_rows(size, count * (1 + mirrored))
+        return size
+
+    def check_rows(self, rows: int, entries: int) -> None:
+        """MemoryError where so many rows are too many for the entries; see `spgraph.read`."""
+        each = 2 * index_dtype(rows).itemsize + 8 * bool(self.types)
+        check_row_pointers(self.name, rows, entries, entries * each, self.compact, square=True)
+
+    def built(
+        self,
+        pieces: Pieces,
+        counts: np.ndarray,
+        partition: Partition,
+        communicator: Communicator,
+        dtype: np.dtype | None,
+        duplicates: str,
+    ) -> list[Rows]:
+        """What `build` makes; its errors name the file."""
+        try:
+            return build(
+                pieces, counts, partition, communicator, dtype=dtype, duplicates=duplicates
+            )
+        except FormatError as error:
+            if self.name in str(error):
+                raise
+            raise FormatError(f"{self.name}: {error}") from error
+
+    def typed(self, rows: Rows) -> Rows:
+        """Rows with values of the type that was asked for; a pattern without any stays one."""
+        if rows.values is None or self.dtype is None:
+            return rows
+        try:
+            return rows._replace(values=converted_exactly("dtype", rows.values, self.dtype))
+        except ValueError as error:
+            raise FormatError(f"{self.name}: {error}") from error
+
+    def settle(self, communicator: Communicator) -> None:
+        """After one reading: whether the entries are as many as declared, and of which type."""
+        if self.layout is None:
+            return
+        seen = int(communicator.agree(np.array([self.seen]), "sum")[0])
+        declared = self.layout.count
+        if declared is not None and seen != declared:
+            raise FormatError(
+                f"{self.name}: the header declares {declared} entries, the file has {seen}: fetch "
+                "the file again, or correct the header"
+            )
+        reals = bool(communicator.agree(np.array([int(self.reals)]), "max")[0])
+        self.types = self.types[-1:] if reals else self.types[:1]
+
+    def _header(self, source: Source) -> Layout | None:
+        if self.suffix == ".mtx":
+            layout, dense = matrix_market.layout_of(source)
+            return None if dense else layout
+        if self.suffix == ".gr":
+            return dimacs.layout_of(source, 1 if self.base is None else self.base)
+        return edge_list.layout_of(source, self.base or 0, self.compact)
+
+    def _tables(self, layout: Layout) -> Iterator[list[np.ndarray]]:
+        """The columns of each part of the file that is this process's."""
+        types = self.types
+        if self.compression:
+            with Source(self.name, self.compression) as source:
+                self._header(source)
+                blocks = itertools.islice(source.blocks(), self.rank, None, self.processes)
+                for line, block in blocks:
+                    yield read_block(layout.form, self.name, line, block, types)
+            return
+        with open(self.name, "rb") as stream:
+            size = os.path.getsize(self.name)
+            for first in range(self.offset + self.rank * STEP, size, self.processes * STEP):
+                start, block = _lines(stream, self.offset, first, first + STEP)
+                try:
+                    columns = read_block(layout.form, self.name, 0, block, types)
+                except FormatError:  # once more, to say in which line
+                    line = 1 + _newlines(self.name, start)
+                    columns = read_block(layout.form, self.name, line, block, types)
+                yield columns
+
+
+def _lines(stream: IO[bytes], offset: int, first: int, last: int) -> tuple[int, bytes]:
+    """(where it begins, text) of the lines that begin at bytes first..last - 1; none do before
+    `offset`.
+    """
+    stream.seek(max(first - 1, offset))
+    start = first if first == offset else first - 1 + len(_line(stream))
+    if start >= last:
+        return start, b""
+    text = stream.read(last - start)
+    return start, text if text.endswith(b"\n") else text + _line(stream)
+
+
+def _line(stream: IO[bytes]) -> bytes:
+    """What is left of a line."""
+    text = stream.readline(LONGEST_LINE + 1)
+    if len(text) > LONGEST_LINE:
+        raise FormatError(
+            f"{stream.name}, near byte {stream.tell()}: expected lines of text, got one of more "
+            f"than {LONGEST_LINE} bytes; is this another kind of file under a wrong name?"
+        )
+    return text
+
+
+def _newlines(path: str, end: int) -> int:
+    """How many lines end before byte `end`."""
+    count = 0
+    with open(path, "rb") as stream:
+        while end > 0 and (text := stream.read(min(end, STEP))):
+            count += text.count(b"\n")
+            end -= len(text)
+    return count
+
+
+def _entries(rows: list[Rows], partition: Partition, communicator: Communicator) -> Pieces:
+    """The entries that the blocks hold already, by the user's ids."""
+
+    def some(p: int) -> Iterator[Piece]:
+        indptr, indices, values = rows[p - communicator.local[0]]
+        own = partition.slice(p)
+        ids = np.arange(own.start, own.stop) if partition.ids is None else partition.ids[own]
+        cuts = Partition.by_edges(indptr, 1 + indices.size // ENTRIES).offsets
+        for r, s in itertools.pairwise(cuts):
+            row = ids[r:s].repeat(np.diff(indptr[r : s + 1]))
+            part = slice(indptr[r], indptr[s])
+            yield Piece(keys_of(row, indices[part]), None if values is None else values[part])
+
+    return some

@@ -1,0 +1,219 @@
+"""Loops at home: on the first of several GPUs, where rounds between them cost more than a loop's
+edges. The graph goes there once, a start each time, and what was found comes back to the blocks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spgraph import direction as directions
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.arrays import (
+    Array,
+    array_module,
+    import_cupy,
+    index_dtype,
+    move,
+    on_device,
+    pack_bits,
+    unpack_bits,
+    words,
+)
+from spgraph.distributed.containers.matrix import DistributedMatrix
+from spgraph.distributed.containers.placement import Placement
+from spgraph.distributed.containers.vector import DistributedVector
+from spgraph.distributed.exchange.exchange import lift, part
+
+logger = logging.getLogger("spgraph.distributed")
+
+# entries of a start that go through the host: two waits for a device, no copies between two
+FEW = 4096
+# the whole graph takes at most this part of the room on its device: its transpose and what loops
+# need come on top
+SHARE = 8
+
+
+class Home:
+    """A Matrix in one piece beside its blocks, and how Vectors come there and back."""
+
+    def __init__(self, A: Any, whole: Matrix | None = None) -> None:
+        self.placement: Placement = A.device
+        self.devices = self.placement.devices
+        self._events = []
+        for device in self.devices if self.devices[0] != "cpu" else ():
+            with on_device(device) as cupy:
+                self._events.append(cupy.cuda.Event(disable_timing=True))
+        self.whole = self._gathered(A) if whole is None else whole
+
+    def take(self, v: Any) -> Vector:
+        """A distributed Vector in one piece: sparse where its blocks are, else by position."""
+        partition, size = self.placement.partition(v.size), v.size
+        if v.entry is not None:
+            at = int(partition.offsets[v.entry.owner]) + v.entry.place
+            at = at if partition.ids is None else int(partition.ids[at])
+            value, dtype = v.entry.value, v.entry.dtype
+            return Vector.unit(at, value, size=size, dtype=dtype, device=self.devices[0])
+        if all(block._indices is not None for block in v.blocks):
+            if sum(block._indices.size for block in v.blocks) <= FEW:
+                return self._few(v)
+            lifted = []
+            for k, block in enumerate(v.blocks):
+                with on_device(self.devices[k]):
+                    lifted.append(lift(block, self.placement, k, size))
+            ids = self._joined([block._indices for block in lifted])
+            values = self._joined([block._values for block in lifted])
+            with on_device(self.devices[0]):
+                if partition.ids is not None:
+                    order = array_module(ids).argsort(ids)
+                    ids, values = ids[order], values[order]
+                return Vector(size, values, indices=ids)
+        whole, flags = [], []
+        for block, device in zip(v.blocks, self.devices, strict=True):
+            with on_device(device) as xp:
+                block = block.to_bitmap()
+                whole.append(block._values)
+                full = block._bits is None
+                flags.append(
+                    xp.ones(block.size, bool) if full else unpack_bits(block._bits, block.size)
+                )
+        with on_device(self.devices[0]):
+            present = pack_bits(partition.by_id(self._joined(flags)))
+            return Vector(size, partition.by_id(self._joined(whole)), bits=present)
+
+    def give(self, v: Vector) -> DistributedVector:
+        """A Vector in one piece, in the blocks that own its entries."""
+        partition = self.placement.partition(v.size)
+        nvals = v.nvals  # where a loop has failed, this says so
+        aligned = partition.ids is None and not (partition.offsets[:-1] & 31).any()
+        with on_device(self.devices[0]):
+            v = v.to_bitmap()
+            cut = []
+            for p in range(partition.blocks):
+                own = partition.slice(p)
+                if not aligned:
+                    block = part(v, partition, p)
+                    cut.append((block._values, block._bits))
+                    continue
+                bits = None if v._bits is None else v._bits[own.start >> 5 : words(own.stop)]
+                cut.append((v._values[own], bits))
+        self._meet()
+        parts = []
+        for (values, bits), device in zip(cut, self.devices, strict=True):
+            bits = None if bits is None else move(bits, device)
+            parts.append(Vector(values.size, move(values, device), bits=bits))
+        self._meet()
+        made = DistributedVector(v.size, parts, self.placement)
+        made._nvals = nvals
+        return made
+
+    def give_matrix(self, M: Matrix) -> DistributedMatrix:
+        """A Matrix in one piece, in blocks of rows; loops over it are at home, too."""
+        made = DistributedMatrix.spread(M, self.placement)
+        made._derived["home"] = Home(made, M)
+        return made
+
+    def _gathered(self, A: Any) -> Matrix:
+        """All of A on the device of the first block."""
+        partition, n = self.placement.partition(A.nrows), A.nrows
+        lengths = []
+        for block, device in zip(A.blocks, self.devices, strict=True):
+            with on_device(device):
+                lengths.append(block._indptr[1:] - block._indptr[:-1])
+        degrees = self._joined(lengths)
+        indices = self._joined([block._indices for block in A.blocks])
+        values = None if A.iso else self._joined([block._values for block in A.blocks])
+        with on_device(self.devices[0]) as xp:
+            values = A.blocks[0]._values.copy() if values is None else values
+            indptr = xp.zeros(n + 1, index_dtype(int(indices.size)))
+            xp.cumsum(degrees, out=indptr[1:])
+            whole = Matrix(n, A.ncols, indptr, indices, values, iso=A.iso)
+            if partition.ids is not None:
+                order = partition.by_id(xp.arange(n))
+                whole = self.placement.plain(0).extract_matrix(whole, order, None)
+        whole.symmetric = A.symmetric
+        return whole
+
+    def _few(self, v: Any) -> Vector:
+        """Few entries, which go through the host."""
+        partition = self.placement.partition(v.size)
+        ids, values = [], []
+        for first, block in zip(partition.offsets.tolist(), v.blocks, strict=False):
+            if block._indices.size:
+                ids.append(move(block._indices, "cpu").astype(index_dtype(v.size)) + first)
+                values.append(move(block._values, "cpu"))
+        inside = np.concatenate(ids or [np.empty(0, np.int32)]).astype(index_dtype(v.size))
+        given = np.concatenate(values or [np.empty(0, v.dtype)])
+        if partition.ids is not None:
+            inside = partition.ids[inside]
+            order = np.argsort(inside)
+            inside, given = inside[order], given[order]
+        return Vector(v.size, move(given, self.devices[0]), indices=move(inside, self.devices[0]))
+
+    def _joined(self, arrays: Sequence[Array]) -> Array:
+        """The arrays of all blocks, one after the other, on the first device."""
+        self._meet()
+        with on_device(self.devices[0]) as xp:
+            joined = xp.concatenate([move(array, self.devices[0]) for array in arrays])
+        self._meet()
+        return joined
+
+    def _meet(self) -> None:
+        """Every GPU's current stream waits for the others', so that a copy between two finds what
+        was written, and nobody frees or overwrites it too early. The host does not wait.
+        """
+        streams = []
+        for event, device in zip(self._events, self.devices, strict=False):
+            with on_device(device) as cupy:
+                streams.append(cupy.cuda.get_current_stream())
+                event.record(streams[-1])
+        for k, stream in enumerate(streams):
+            with on_device(self.devices[k]):
+                for event in (*self._events[:k], *self._events[k + 1 :]):
+                    stream.wait_event(event)
+
+
+def home_of(A: Any) -> Home | None:
+    """Where loops over A run in one piece; None where the blocks are faster, or have been asked
+    for. Kept with A: the first one says so to the logger "spgraph.distributed".
+    """
+    if "home" not in A._derived:
+        device = chosen(A)
+        A._derived["home"] = None if device is None else Home(A)
+        if device is not None:
+            logger.info(
+                "searches and closures over %d vertices and %d edges in %d blocks run on %s alone, "
+                "where rounds are shorter; exchange='peer' or 'nccl' keeps them in blocks",
+                *(A.nrows, A.nvals, A.device.blocks, device),
+            )
+    return A._derived["home"]
+
+
+def chosen(A: Any) -> str | None:
+    """The device that loops over A had better run on alone, if there is one.
+
+    Of GPUs that one process drives, one block each. A Matrix that is looked at once is not worth
+    the way.
+    """
+    placement: Placement = A.device
+    apart = len(set(placement.devices)) == placement.blocks > 1
+    if A.transient or placement.asked or placement.communicator.processes > 1 or not apart:
+        return None
+    faster = directions.one_device_pays(
+        A.nrows, A.nvals, placement.blocks, placement.peers is not None
+    )
+    if not faster or SHARE * sum(block.nbytes for block in A.blocks) > room(placement.devices[0]):
+        return None
+    return placement.devices[0]
+
+
+def room(device: str) -> int:
+    """How many bytes may still be had on a GPU, of this process's pool and beside it."""
+    with on_device(device):
+        pool = import_cupy().get_default_memory_pool()
+        free = import_cupy().cuda.runtime.memGetInfo()[0] + pool.free_bytes()
+        limit = pool.get_limit()
+        return min(free, limit - pool.used_bytes()) if limit else free

@@ -1,0 +1,138 @@
+"""Products over a semiring. A pull needs the whole operand and gives own rows; a push takes own
+entries and gives a part of every row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers import Mask, Matrix, Vector
+from spgraph.distributed.containers.matrix import DistributedMatrix
+from spgraph.distributed.containers.vector import DistributedVector
+from spgraph.distributed.exchange.exchange import (
+    about,
+    block_mask,
+    combine,
+    lift,
+    lifted_mask,
+    lower,
+    lower_matrix,
+    made,
+    replicate,
+)
+from spgraph.semirings import TypedSemiring
+
+
+def pull(
+    A: Any, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool
+) -> DistributedVector:
+    """Every block pulls its rows of A from the whole of u, which is gathered everywhere."""
+    placement = A.device
+    about(A)
+    made(A, mask)
+
+    def own(k: int, whole: Vector) -> Vector:
+        on = placement.plain(k)
+        whole = whole.to_bitmap()
+        if not semiring.multiply.positional:
+            return on.pull(A.blocks[k], whole, semiring, block_mask(mask, k), flip)
+        allowed = lifted_mask(mask, placement, k)
+        return lower(on.pull(A.lifted(k), whole, semiring, allowed, flip), placement, k)
+
+    return DistributedVector(A.nrows, placement.map(own, replicate(u)), placement)
+
+
+def push(
+    A: Any, u: Any, semiring: TypedSemiring, mask: Mask | None, flip: bool
+) -> DistributedVector:
+    """Every block pushes its entries of u along its rows of A; sums go to the owners of what they
+    are for, where the mask is known.
+    """
+    placement = A.device
+    about(A)
+    made(A, mask)
+
+    def all_rows(k: int, block: Vector) -> Vector:
+        on = placement.plain(k)
+        if not semiring.multiply.positional:
+            return on.push(A.blocks[k], block, semiring, None, flip)
+        return on.push(A.lifted(k), lift(block, placement, k, u.size), semiring, None, flip)
+
+    found = combine(placement.map(all_rows, u.blocks), semiring.add, placement)
+    if mask is not None:
+        # the senders do not know it
+        found = placement.map(
+            lambda k, t: _under(placement.plain(k), t, block_mask(mask, k)), found
+        )
+    return DistributedVector(A.ncols, found, placement)
+
+
+def _under(on: Any, t: Vector, mask: Mask | None) -> Vector:
+    """The entries of t that the mask allows."""
+    allowed = Vector.empty(t.size, t.dtype, device=t.device)
+    on.write(allowed, t, mask, None, True)
+    return allowed
+
+
+def prepare(A: Any) -> None:
+    """Have every block make now what dense products profit from."""
+    A.device.map(lambda k, block: A.device.plain(k).prepare(block), A.blocks)
+
+
+# --- matrix times matrix: every block multiplies its rows with the whole of B ---------------------
+
+
+def multiply_rows(A: Any, B: Any, semiring: TypedSemiring, mask: Mask | None) -> DistributedMatrix:
+    """The product row by row."""
+    return _multiplied("multiply_rows", A, B, semiring, mask, B.ncols)
+
+
+def multiply_dots(A: Any, BT: Any, semiring: TypedSemiring, mask: Mask) -> DistributedMatrix:
+    """The product as dot products of rows of A and of `BT` at the positions of the mask."""
+    return _multiplied("multiply_dots", A, BT, semiring, mask, BT.nrows)
+
+
+def multiply_dense(A: Any, X: Any, semiring: TypedSemiring) -> DistributedMatrix:
+    """The product with an X that has every entry."""
+    placement = A.device
+    about(A)
+    made(A)
+
+    def own(k: int, whole: Matrix) -> Matrix:
+        on = placement.plain(k)
+        if not semiring.multiply.positional:
+            return on.multiply_dense(A.blocks[k], whole, semiring)
+        return lower_matrix(on.multiply_dense(A.lifted(k), whole, semiring), placement, k)
+
+    blocks = placement.map(own, X.replicated())
+    return DistributedMatrix(A.nrows, X.ncols, blocks, placement)
+
+
+def multiply_flops(A: Any, B: Any) -> int:
+    """How many products the product row by row takes."""
+    placement = A.device
+    degrees = replicate(B.row_degrees())
+
+    def own(k: int, block: Matrix, rows: Vector) -> int:
+        return int(rows._values[block._indices].sum(dtype=np.int64))
+
+    return placement.total(placement.map(own, A.blocks, degrees))
+
+
+def _multiplied(
+    form: str, A: Any, B: Any, semiring: TypedSemiring, mask: Mask | None, ncols: int
+) -> DistributedMatrix:
+    placement = A.device
+    about(A)
+    made(A, mask)
+
+    def own(k: int, whole: Matrix) -> Matrix:
+        multiply = getattr(placement.plain(k), form)
+        if not semiring.multiply.positional:
+            return multiply(A.blocks[k], whole, semiring, block_mask(mask, k))
+        allowed = lifted_mask(mask, placement, k)
+        return lower_matrix(multiply(A.lifted(k), whole, semiring, allowed), placement, k)
+
+    return DistributedMatrix(A.nrows, ncols, placement.map(own, B.replicated()), placement)

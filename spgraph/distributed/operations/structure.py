@@ -1,0 +1,316 @@
+"""Operations that move entries: transpose, extract, assign, diag, Kronecker products."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from spgraph import checks, operations
+from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.arrays import Array, array_module, index_dtype, move
+from spgraph.distributed.containers.matrix import DistributedMatrix
+from spgraph.distributed.containers.placement import Placement
+from spgraph.distributed.containers.vector import DistributedVector
+from spgraph.distributed.exchange.exchange import (
+    block_mask,
+    lift,
+    lift_matrix,
+    lifted_mask,
+    lower,
+    lower_matrix,
+    made,
+    replicate,
+    route,
+)
+from spgraph.semirings import Function
+
+# --- entries on their way to the blocks that own them ---------------------------------------------
+
+
+def delivered(
+    entries: list[tuple[Array, Array, Array]],
+    shape: tuple[int, int],
+    placement: Placement,
+    *,
+    iso: bool = False,
+) -> DistributedMatrix:
+    """The Matrix of (rows, columns, values) that every local block gives, each position once; of an
+    iso Matrix every block gives the one value.
+    """
+    nrows, ncols = shape
+    sent = [(rows, columns) if iso else (rows, columns, x) for rows, columns, x in entries]
+    received = route(sent, placement, nrows)
+
+    def build(k: int, came: list[tuple[Array, ...]]) -> Matrix:
+        n = placement.partition(nrows).sizes[placement.local[k]]
+        xp = array_module(came[0][0])
+        rows, columns, *values = (xp.concatenate(each) for each in zip(*came, strict=True))
+        # by rows, and within them by columns: one key for both could be beyond 64 bits
+        order = xp.argsort(columns, kind="stable")
+        order = order[xp.argsort(rows[order], kind="stable")]
+        indptr = xp.zeros(n + 1, index_dtype(int(rows.size)))
+        xp.cumsum(xp.bincount(rows, minlength=n), out=indptr[1:])
+        columns = columns[order].astype(index_dtype(max(shape)), copy=False)
+        kept = entries[k][2].copy() if iso else values[0][order]
+        return Matrix(n, ncols, indptr, columns, kept, iso=iso)
+
+    return DistributedMatrix(nrows, ncols, placement.map(build, received), placement)
+
+
+def delivered_vector(
+    entries: list[tuple[Array, Array]], size: int, placement: Placement
+) -> DistributedVector:
+    """The Vector of (ids, values) that every local block gives, each id once."""
+
+    def build(k: int, came: list[tuple[Array, ...]]) -> Vector:
+        n = placement.partition(size).sizes[placement.local[k]]
+        xp = array_module(came[0][0])
+        ids, values = (xp.concatenate(each) for each in zip(*came, strict=True))
+        order = xp.argsort(ids)
+        return Vector(n, values[order], indices=ids[order].astype(index_dtype(n))).conform()
+
+    return DistributedVector(size, placement.map(build, route(entries, placement, size)), placement)
+
+
+def coordinates(A: Any, k: int) -> tuple[Array, Array, Array]:
+    """(rows, columns, values) of local block k by the user's ids; an iso Matrix has one value."""
+    block = A.blocks[k]
+    rows = A.device.users(k, A.nrows)[block.row_indices()]
+    return rows, block._indices, block._values
+
+
+# --- shape ----------------------------------------------------------------------------------------
+
+
+def transpose(A: Any) -> DistributedMatrix:
+    """The transpose of A: every entry goes to the block that owns its column."""
+    made(A)
+
+    def own(k: int) -> tuple[Array, Array, Array]:
+        rows, columns, values = coordinates(A, k)
+        return columns, rows.astype(columns.dtype, copy=False), values
+
+    return delivered(A.device.map(own), (A.ncols, A.nrows), A.device, iso=A.iso)
+
+
+def kronecker(A: Any, B: Any, op: Function) -> DistributedMatrix:
+    """Every block multiplies its rows of A with the whole of B."""
+    placement, shape = A.device, (A.nrows * B.nrows, A.ncols * B.ncols)
+    made(A)
+
+    def own(k: int, whole: Matrix) -> tuple[Array, Array, Array]:
+        T = placement.plain(k).kronecker(A.blocks[k], whole, op)
+        rows = T.row_indices().astype(np.int64)
+        first = placement.users(k, A.nrows).astype(np.int64)[rows // max(B.nrows, 1)]
+        return first * B.nrows + rows % max(B.nrows, 1), T._indices, T._expanded_values()
+
+    return delivered(placement.map(own, B.replicated()), shape, placement)
+
+
+def diag(u: Any, k: int) -> DistributedMatrix | DistributedVector:
+    """As `operations.diag`: the entries of a Vector on the k-th diagonal, or the other way."""
+    placement = u.device
+    if isinstance(u, DistributedVector):
+        n = u.size + abs(k)
+
+        def on_diagonal(block: int, v: Vector) -> tuple[Array, Array, Array]:
+            v = lift(v, placement, block, u.size)
+            assert v._indices is not None
+            rows = v._indices.astype(np.int64) + max(-k, 0)
+            return rows, rows + k, v._values
+
+        return delivered(placement.map(on_diagonal, u.blocks), (n, n), placement)
+    size = max(0, min(u.nrows - max(-k, 0), u.ncols - max(k, 0)))
+    made(u)
+
+    def diagonal(block: int) -> tuple[Array, Array]:
+        rows, columns, values = coordinates(u, block)
+        at = columns.astype(np.int64) - rows == k
+        return rows[at] - max(-k, 0), values[:1].repeat(int(at.sum())) if u.iso else values[at]
+
+    return delivered_vector(placement.map(diagonal), size, placement)
+
+
+# --- extract --------------------------------------------------------------------------------------
+
+
+def extract(u: Any, indices: Any) -> DistributedVector:
+    """t[k] = u[indices[k]] for an array of ids, which every process has, or a distributed Vector of
+    them: every block takes its own positions out of the whole of u.
+    """
+    placement, size = u.device, indices.size
+
+    def own(k: int, whole: Vector) -> Vector:
+        if isinstance(indices, Vector):
+            ids = cast(Any, indices).blocks[k].to_bitmap()._values
+        else:
+            ids = move(indices[move(placement.users(k, size), "cpu")], placement.devices[k])
+        return placement.plain(k).extract(whole, ids)
+
+    return DistributedVector(size, placement.map(own, replicate(u)), placement)
+
+
+def extract_matrix(A: Any, rows: Any, columns: Any) -> DistributedMatrix:
+    """T[k, l] = A[rows[k], columns[l]] for arrays of ids that every process has; None for all."""
+    placement = A.device
+    shape = (
+        A.nrows if rows is None else int(rows.size),
+        A.ncols if columns is None else int(columns.size),
+    )
+
+    def part(k: int, block: Matrix) -> Matrix:
+        to = None if columns is None else move(columns, placement.devices[k])
+        local = None if rows is None else move(_inside(A, k, rows[given[k]]), placement.devices[k])
+        return placement.plain(k).extract_matrix(block, local, to)
+
+    if rows is None:
+        return DistributedMatrix(*shape, placement.map(part, A.blocks), placement)
+    owners = A.partition.owner(rows)
+    given = [np.flatnonzero(owners == p) for p in placement.local]
+
+    def entries(k: int, block: Matrix) -> tuple[Array, Array, Array]:
+        T = part(k, block)
+        at = move(given[k], placement.devices[k])[T.row_indices()]
+        return at, T._indices, T._values
+
+    return delivered(placement.map(entries, A.blocks), shape, placement, iso=A.iso)
+
+
+def _inside(A: Any, k: int, rows: np.ndarray) -> np.ndarray:
+    """Where block k keeps rows of its own."""
+    partition, p = A.device.partition(A.nrows), A.device.local[k]
+    return partition.to_internal(rows) - int(partition.offsets[p])
+
+
+def extract_row(A: Any, i: int) -> DistributedVector:
+    """Row i of A."""
+    placement, owner = A.device, int(A.partition.owner(np.array([i]))[0])
+
+    def own(k: int, block: Matrix) -> tuple[Array, Array]:
+        if placement.local[k] != owner:
+            return block._indices[:0], block._values[:0]
+        local = int(_inside(A, k, np.array([i]))[0])
+        first, last = (int(offset) for offset in block._indptr[local : local + 2])
+        values = block._values[:1].repeat(last - first) if A.iso else block._values[first:last]
+        return block._indices[first:last], values
+
+    return delivered_vector(placement.map(own, A.blocks), A.ncols, placement)
+
+
+def extract_column(A: Any, j: int) -> DistributedVector:
+    """Column j of A."""
+    blocks = A.device.map(lambda k, block: operations.extract(block, None, j), A.blocks)
+    return DistributedVector(A.nrows, blocks, A.device)
+
+
+# --- assign ---------------------------------------------------------------------------------------
+
+
+def assign(
+    w: Any, value: Any, indices: Any, mask: Mask | None, accum: Any, replace: bool
+) -> DistributedVector:
+    """As `operations.assign` of a Vector. With indices, every block writes them all to its own
+    entries, and keeps what it owns.
+    """
+    placement = w.device
+
+    def everywhere(k: int, block: Vector) -> Vector:
+        given = cast(Any, value).blocks[k] if isinstance(value, Vector) else value
+        return operations.assign(
+            block.dup(), given, mask=block_mask(mask, k), accum=accum, replace=replace
+        )
+
+    if indices is None:
+        return _changed(w, _alike(w, value, accum, everywhere, w.blocks))
+    if mask is None and not isinstance(value, Vector) and not isinstance(indices, Vector):
+        return _assign_here(w, value, indices, accum)
+    values = replicate(value) if isinstance(value, Vector) else [value] * len(w.blocks)
+    ids = replicate(indices) if isinstance(indices, Vector) else [indices] * len(w.blocks)
+
+    def at(k: int, block: Vector, given: Any, where: Any) -> Vector:
+        raised = lift(block.dup(), placement, k, w.size)
+        allowed = lifted_mask(mask, placement, k)
+        operations.assign(raised, given, where, mask=allowed, accum=accum, replace=replace)
+        return lower(raised, placement, k)
+
+    return _changed(w, _alike(w, value, accum, at, w.blocks, values, ids))
+
+
+def _assign_here(w: Any, value: Any, indices: Any, accum: Any) -> DistributedVector:
+    """A scalar at some positions: every block writes those that it owns."""
+    partition = w.partition
+    inside = partition.to_internal(indices)
+
+    def here(k: int, block: Vector) -> Vector:
+        own = partition.slice(w.device.local[k])
+        at = inside[(inside >= own.start) & (inside < own.stop)] - own.start
+        return operations.assign(block.dup(), value, at, accum=accum) if at.size else block
+
+    return _changed(w, _alike(w, value, accum, here, w.blocks))
+
+
+def _alike(w: Any, value: Any, accum: Any, function: Any, *lists: Any) -> list[Any]:
+    """As `map` of w's Placement; where the values' type and w's make an assignment look whether
+    they fit, all processes raise what one block does.
+    """
+    placement, dtype = w.device, getattr(value, "dtype", None)
+    if dtype is None and not checks.is_container(value) and np.ndim(value) == 0:
+        dtype = w.dtype
+    result = dtype
+    if dtype is not None and accum is not None:
+        result = checks.binary("assign", "accum", accum).resolve(w.dtype, dtype).result
+    if dtype == result == w.dtype:
+        return placement.map(function, *lists)
+
+    def own(k: int, *given: Any) -> Any:
+        try:
+            return function(k, *given)
+        except OverflowError as error:
+            return error
+
+    found = placement.map(own, *lists)
+    raised = [each for each in found if isinstance(each, OverflowError)]
+    if placement.total([len(raised)]):
+        elsewhere = f"assign: another process has values that do not fit in {w.dtype}"
+        raise raised[0] if raised else OverflowError(elsewhere)
+    return found
+
+
+def assign_matrix(
+    w: Any, value: Any, indices: Any, columns: Any, mask: Mask | None, accum: Any, replace: bool
+) -> DistributedMatrix:
+    """As `operations.assign` of a Matrix: every block writes everything to its own rows, and keeps
+    what it owns.
+    """
+    placement = w.device
+    made(mask)
+    values = [value] * len(w.blocks)
+    if isinstance(value, Vector):
+        values = replicate(value)
+    elif isinstance(value, Matrix):
+        values = cast(Any, value).replicated()
+
+    def own(k: int, block: Matrix, given: Any) -> Matrix:
+        raised = lift_matrix(block, placement, k, w.nrows).dup()
+        allowed = lifted_mask(mask, placement, k)
+        operations.assign(
+            raised, given, indices, columns, mask=allowed, accum=accum, replace=replace
+        )
+        return _own_rows(raised, placement, k)
+
+    blocks = _alike(w, value, accum, own, w.blocks, values)
+    w.become(DistributedMatrix(w.nrows, w.ncols, blocks, placement))
+    return w
+
+
+def _own_rows(T: Matrix, placement: Placement, k: int) -> Matrix:
+    """What block k owns of a Matrix that has entries in other rows, too."""
+    if T.nvals == 0:
+        return lower_matrix(T, placement, k)
+    return placement.plain(k).extract_matrix(T, placement.users(k, T.nrows), None)
+
+
+def _changed(w: Any, blocks: list[Vector]) -> DistributedVector:
+    w.become(DistributedVector(w.size, blocks, w.device))
+    return w
