@@ -5,12 +5,18 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import signal
 from functools import cache
 from pathlib import Path
 
-import hypothesis
-import pytest
-from processes import MPIEXEC
+# Before NumPy comes: where they find more processors, OpenBLAS and the OpenMP of other libraries
+# let a thread on each wait busily for small matrices, which took most of the time of some tests.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+import hypothesis  # noqa: E402
+import pytest  # noqa: E402
+from processes import MPIEXEC  # noqa: E402
 
 # Kernels compile inside the first example, so that no example has a time limit; CI draws the same
 # examples every time, a person new ones.
@@ -22,6 +28,30 @@ hypothesis.settings.load_profile("spgraph")
 # Processes side by side that each use all cores would wait for each other at their barriers.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("SPGRAPH_NUM_THREADS", "2")
+
+# A shell lets its background jobs, and what they start, ignore Ctrl-C, which tests send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Its modules are imported where the libraries are installed that they compare with.
+collect_ignore = ["soak"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """-n auto: a worker for each processor that this process may use, not for each there is."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ or not hasattr(os, "sched_getaffinity"):
+        return None  # as xdist has it
+    return min(len(os.sched_getaffinity(0)), quota())
+
+
+def quota() -> int:
+    """How many processors a container lets its processes use (cgroup v2), at least one."""
+    try:
+        most, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, int(most) // int(period))
+    except (OSError, ValueError):  # no such file, or "max": no limit
+        return os.cpu_count() or 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
