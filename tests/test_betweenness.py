@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import cuda_host_shim
-import networkx as nx
 import numpy as np
 import pytest
 from fixtures_device import device  # noqa: F401
@@ -46,6 +45,8 @@ from spgraph.iterations.dependencies import (
     level_sums,
     levels,
 )
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 # beside the graphs of the searches
 MORE = ("empty", "acyclic", "grid", "rmat 8", "rmat 10", "rmat 9 directed", "layers", "braid")

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
@@ -23,6 +22,8 @@ from spgraph.algorithms.connected_components import (
     forward_backward,
 )
 from spgraph.errors import DimensionMismatch, DomainMismatch
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 # the package may name its function as its module is called
 MODULE = sys.modules["spgraph.algorithms.connected_components"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import distributed_cases
-import networkx as nx
 import numpy as np
 import pytest
 from fixtures_device import device  # noqa: F401
@@ -13,6 +12,8 @@ from fixtures_device import device  # noqa: F401
 import spgraph as sg
 from spgraph import semirings
 from spgraph.semirings import monoid, select
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 GRAPHS: dict[str, Any] = {
     "complete": lambda: nx.complete_graph(7),

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 from fixtures_device import device  # noqa: F401
@@ -17,6 +16,8 @@ from test_power import weighted_graph
 import spgraph as sg
 from spgraph.algorithms import eigenvector_centrality, hits, katz_centrality, salsa
 from spgraph.errors import ConvergenceError, NegativeWeight
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 ALL = (hits, salsa, katz_centrality, eigenvector_centrality)
 

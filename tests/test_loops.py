@@ -8,7 +8,6 @@ import functools
 from collections import Counter
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
@@ -24,6 +23,8 @@ from spgraph.algorithms.minimum_spanning_tree import minimum_spanning_tree
 from spgraph.algorithms.random_words import random_words
 from spgraph.containers.arrays import check_device
 from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 SEEDED = (maximal_independent_set, greedy_color, label_propagation)
 ALL = (core_number, minimum_spanning_tree, *SEEDED)

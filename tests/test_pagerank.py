@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
@@ -15,6 +14,8 @@ from test_power import weighted_graph
 import spgraph as sg
 from spgraph.algorithms import pagerank
 from spgraph.errors import ConvergenceError, NegativeWeight
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 
 def solved(

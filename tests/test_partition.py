@@ -8,7 +8,6 @@ import pickle
 import sys
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +17,8 @@ from spgraph import Matrix, generators
 from spgraph.distributed.containers.partition import Partition, partition, partition_by_counts
 from spgraph.distributed.containers.report import border, report
 from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 HOWS = ["edges", "random", "biased", "metis"]
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 
@@ -21,6 +20,8 @@ from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 from spgraph.plot.distance_histogram import intervals
 from spgraph.plot.frontier_profile import BARS, LABELS
 from spgraph.plot.spy import CELLS
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 # --- a search, level by level ---------------------------------------------------------------------
 

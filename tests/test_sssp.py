@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import networkx
 import numpy as np
 import pytest
 import scipy.sparse
@@ -18,6 +17,8 @@ from scipy.sparse import csgraph
 
 import spgraph as sg
 from spgraph.algorithms import most_reliable_path, reachable, sssp, widest_path
+
+networkx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 
 def plus(x: Any, a: Any) -> Any:

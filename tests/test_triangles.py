@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
@@ -12,6 +11,8 @@ from fixtures_device import device  # noqa: F401
 
 import spgraph as sg
 from spgraph.errors import DimensionMismatch
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 GRAPHS: dict[str, Any] = {
     "one": lambda: nx.empty_graph(1),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
@@ -13,6 +12,8 @@ import spgraph.validation as validation
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import DimensionMismatch, IndexOutOfBound
 from spgraph.validation import validate_bfs
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 
 def matrix(n: int, edges: list[tuple[int, int]], *, symmetric: bool = False) -> Matrix:
