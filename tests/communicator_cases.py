@@ -346,7 +346,7 @@ def main(kind: str, what: str, *arguments: str) -> None:
             run(say)
     else:
         address, rank, processes = arguments[0], int(arguments[1]), int(arguments[2])
-        meeting = TcpStore(address, rank, processes, timeout=20)
+        meeting = TcpStore(address, rank, processes, timeout=120)
         try:
             with NcclCommunicator.for_process(f"cuda:{rank}", meeting) as say:
                 run(say)

@@ -152,7 +152,7 @@ def _interrupted(*_: Any, **__: Any) -> None:
 
 def with_gpu(runs: str, address: str, rank: str, processes: str) -> None:
     """One of several processes that have a GPU each; `runs` as in `main`, a space between them."""
-    store = TcpStore(address, int(rank), int(processes), timeout=20)
+    store = TcpStore(address, int(rank), int(processes), timeout=120)
     try:
         with NcclCommunicator.for_process(f"cuda:{rank}", store) as say:
             for run in runs.split():

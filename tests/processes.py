@@ -65,7 +65,7 @@ def launched(processes: int, *program: str, cwd: Path | None = None) -> subproce
 
 
 def finished(
-    processes: int, *program: str, cwd: Path | None = None, seconds: float = 100
+    processes: int, *program: str, cwd: Path | None = None, seconds: float = 280
 ) -> tuple[int, str]:
     """(exit code, output) of a program that ends within `seconds`."""
     with launched(processes, *program, cwd=cwd) as run:
@@ -98,7 +98,7 @@ def met(count: int, program: str, what: str, **more: str) -> list[tuple[int, str
     ]
 
     def end_of(process: subprocess.Popen[str]) -> tuple[int, str, float]:
-        words, _ = process.communicate(timeout=200)
+        words, _ = process.communicate(timeout=280)
         return process.returncode, words, time.monotonic() - started
 
     try:

@@ -30,7 +30,7 @@ def shell(line: str, *words: object) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of `line`, where $run is the command with `words`."""
     command = shlex.join([sys.executable, "-m", "spgraph", *map(str, words)])
     done = subprocess.run(
-        ["bash", "-c", line.replace("$run", command)], capture_output=True, text=True, timeout=120
+        ["bash", "-c", line.replace("$run", command)], capture_output=True, text=True, timeout=280
     )
     return done.returncode, done.stdout, done.stderr
 

@@ -30,7 +30,7 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
         text=True,
         env={**os.environ, **environment},
         cwd=pathlib.Path(__file__).parents[1],
-        timeout=120,
+        timeout=280,
     )
 
 

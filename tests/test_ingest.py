@@ -354,7 +354,7 @@ def test_memory_of_four_processes(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=100,
+        timeout=280,
         check=False,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
     )

@@ -4,22 +4,26 @@ goes another way than the others. No verdict here depends on speed.
 
 from __future__ import annotations
 
+import re
+
 import mpi_endings
 import pytest
 from processes import finished
 
 pytestmark = pytest.mark.mpi
+# what runs with the other number of processes, or another ending, by default
+FULL = pytest.mark.full
 
 
 def run(count: int, what: str) -> tuple[int, str]:
     """The exit code and the words of `count` processes, which end by themselves."""
-    return finished(count, mpi_endings.__file__, what, seconds=120)
+    return finished(count, mpi_endings.__file__, what)
 
 
 # a program that ends, and what the others say, if they have to
 ENDINGS = [
     (2, "raises", "has ended its program after ValueError"),
-    (4, "raises", "has ended its program after ValueError"),
+    pytest.param(4, "raises", "has ended its program after ValueError", marks=FULL),
     (2, "sys_exit", "has ended its program"),
     (4, "returns", "has ended its program"),
     (2, "thread", "has ended its program"),
@@ -41,7 +45,9 @@ def test_a_program_that_ends_is_an_error_of_the_others(count: int, what: str, wo
         assert f"process {rank} is done;" not in said, said
 
 
-@pytest.mark.parametrize(("count", "what"), [(2, "os_exit"), (4, "os_exit"), (2, "killed")])
+@pytest.mark.parametrize(
+    ("count", "what"), [pytest.param(2, "os_exit", marks=FULL), (4, "os_exit"), (2, "killed")]
+)
 def test_a_process_that_is_gone_ends_the_others(count: int, what: str) -> None:
     code, said = run(count, what)
     assert code != 0 and "is done;" not in said, said
@@ -50,7 +56,10 @@ def test_a_process_that_is_gone_ends_the_others(count: int, what: str) -> None:
 @pytest.mark.parametrize(
     ("count", "what", "code", "words"),
     [
-        (2, "raises_while_others_compute", 70, "process 1 of 2 has left after ValueError"),
+        pytest.param(
+            *(2, "raises_while_others_compute", 70, "process 1 of 2 has left after ValueError"),
+            marks=FULL,
+        ),
         (4, "raises_while_others_compute", 70, "process 3 of 4 has left after ValueError"),
         (2, "interrupted", 130, "process 1 of 2 has left after KeyboardInterrupt"),
         (4, "interrupted_while_it_waits", 130, "process 3 of 4 has left after KeyboardInterrupt"),
@@ -64,14 +73,14 @@ def test_an_error_ends_those_that_do_not_hear_of_it(
     assert found in (code, 9) and f"spgraph: MPI: {words}; ending the others" in said, said
 
 
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("count", [pytest.param(2, marks=FULL), 4])
 def test_processes_that_end_in_peace_say_nothing(count: int) -> None:
     code, said = run(count, "ends_at_different_times")
     assert code == 0
     assert sorted(said.splitlines()) == [f"process {rank} is done;" for rank in range(count)]
 
 
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("count", [pytest.param(2, marks=FULL), 4])
 def test_another_order_of_calls_is_an_error_of_all(count: int) -> None:
     code, said = run(count, "another_order")
     assert code == 0, said
@@ -87,8 +96,15 @@ def test_another_order_of_calls_is_an_error_of_all(count: int) -> None:
     assert said.count(f"but process {last} at {other}") == last and "no error" not in said
 
 
-@pytest.mark.parametrize("what", ["another_graph", "another_of_two_graphs"])
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize(
+    ("count", "what"),
+    [
+        (4, "another_graph"),
+        (2, "another_of_two_graphs"),
+        pytest.param(2, "another_graph", marks=FULL),
+        pytest.param(4, "another_of_two_graphs", marks=FULL),
+    ],
+)
 def test_another_graph_is_an_error_of_all(count: int, what: str) -> None:
     code, said = run(count, what)
     assert code == 0, said
@@ -105,12 +121,14 @@ def test_who_comes_late_is_named_and_awaited() -> None:
     assert code == 0 and said.count("is done;") == 4, said
     for rank in range(3):
         assert f"LOG spgraph.distributed MPI: process {rank} of 4 has waited" in said, said
-    assert said.count("in agree, sum of 1 int64: process 3 has not come") == 3, said
+    # on a busy machine another one may come late, too
+    words = r"in agree, sum of 1 int64: process(es)? [\d, ]*\b3 ha(s|ve) not come"
+    assert len(re.findall(words, said)) == 3, said
 
 
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=FULL)])
 def test_who_never_comes_is_an_error_with_a_timeout(count: int) -> None:
     code, said = run(count, "never_comes")
     assert code != 0, said
-    words = f"agree, sum of 1 int64: process {count - 1} has not come within timeout=2 s"
-    assert words in said and "is done;" not in said, said
+    words = rf"agree, sum of 1 int64: process(es)? [\d, ]*\b{count - 1} ha(s|ve) not come within "
+    assert re.search(f"{words}timeout=2 s", said) and "is done;" not in said, said

@@ -24,7 +24,7 @@ def test_it_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbformat.validate(book)
     options = {"metadata": {"path": str(FOLDER)}}
     # a cell that raises ends it with CellExecutionError, which shows the cell and the traceback
-    nbclient.NotebookClient(book, timeout=60, kernel_name="python3", resources=options).execute()
+    nbclient.NotebookClient(book, timeout=280, kernel_name="python3", resources=options).execute()
     outputs = [out for cell in book.cells for out in cell.get("outputs", [])]
     assert not [out for out in outputs if out.output_type == "error"]
     assert not [out for out in outputs if "Warning" in out.get("text", "")]
