@@ -4,6 +4,7 @@ cuda_host_shim.h).
 
 from __future__ import annotations
 
+import signal
 import zlib
 from typing import Any
 
@@ -360,3 +361,34 @@ def test_a_users_monoid_is_not_taken_for_a_built_in_one() -> None:
     assert preamble.kind_of(fake.resolve("int64")) == "ADD_OTHER"
     assert preamble.kind_of(monoid.plus.resolve("int64")) == "ADD_PLUS"
     assert preamble.kind_of(Monoid(binary.any, 0).resolve("int64")) == "ADD_ANY"
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_what_is_written_in_place_is_written_whole(
+    sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interrupt after each launch is raised when the entries and their bits fit together."""
+    from spgraph.backends.cuda.runtime import jit
+
+    sweep = jit.sweep
+    present = np.arange(100) % 3 > 0
+    out = Vector.from_coo(np.flatnonzero(present), np.arange(100)[present], size=100)
+    mask = Vector.from_coo([0, 1, 2, 50], True, size=100)
+    t = Vector.from_coo([0, 2, 51], [7, 8, 9], size=100)
+    t = t if sparse else t.to_bitmap()
+    out, mask = out.to_bitmap(), mask if sparse else mask.to_bitmap()
+    expected = out.dup()
+    cpu.write(expected, t.dup(), mask.S, None, False)
+
+    def interrupted(*given: Any) -> None:
+        sweep(*given)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(jit, "sweep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cuda.write(out, t, mask.S, None, False)
+    monkeypatch.setattr(jit, "sweep", sweep)
+    assert out.nvals == expected.nvals and out.isequal(expected)

@@ -23,7 +23,7 @@ PACKAGE = ROOT / "spgraph"
 ROWS = (
     {"errors"},
     {"semirings"},
-    {"direction", "cache_folder"},
+    {"direction", "cache_folder", "interrupts"},
     {"containers"},
     {"random_edges"},
     {"checks", "scalars", "backends"},

@@ -22,7 +22,6 @@ import ctypes
 import functools
 import gc
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
@@ -32,6 +31,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from spgraph import interrupts
 from spgraph.backends.cpu.runtime import jit, teams
 
 # elementary steps that a kernel may take between two looks for signals
@@ -114,21 +114,14 @@ def _compiling() -> Iterator[None]:
     """No search for garbage, which would take an eighth of the time, and Ctrl-C is heard at the
     end: LLVM calls Python functions, from which no exception comes back.
     """
-    collects, came = gc.isenabled(), []
-    handler = signal.getsignal(signal.SIGINT)
-    holds = callable(handler) and threading.get_ident() == _main_thread
-    gc.disable()
-    try:
-        if holds:
-            signal.signal(signal.SIGINT, lambda *given: came.append(given))
-        yield
-    finally:
-        if holds:
-            signal.signal(signal.SIGINT, handler)
-        if collects:
-            gc.enable()
-        if came:
-            handler(*came[0])  # type: ignore[operator, misc]
+    with interrupts.deferred():
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
 
 
 def call_parts(function: Callable[..., None], parts: int, *arguments: Any) -> None:

@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 
+from spgraph import interrupts
 from spgraph.backends.cuda.entrywise.masks import mask_words, settle, true_indices
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Vector
@@ -94,17 +95,16 @@ def _write_few(
         if out.size % 32:
             present[-1:] = (1 << out.size % 32) - 1
     nvals, change = out.nvals, xp.zeros(1, np.int64)
-    if cleared.size:
-        jit.sweep(clear, cleared.size, cleared, cleared.size, present, out._values, change)
-    if t.nvals:
-        jit.sweep(
-            few, t.nvals, t._indices, t._values, t.nvals, bits, invert, present, out._values, change
-        )
-    if present is not jit.NULL:
-        nvals += int(change[0])
-    out.become(
-        Vector(out.size, out._values, bits=None if nvals == out.size else present, nvals=nvals)
-    )
+    taken = (t._indices, t._values, t.nvals, bits, invert)
+    with interrupts.deferred():
+        if cleared.size:
+            jit.sweep(clear, cleared.size, cleared, cleared.size, present, out._values, change)
+        if t.nvals:
+            jit.sweep(few, t.nvals, *taken, present, out._values, change)
+        if present is not jit.NULL:
+            nvals += int(change[0])
+        bits_now = None if nvals == out.size else present
+        out.become(Vector(out.size, out._values, bits=bits_now, nvals=nvals))
 
 
 def _write_all(
@@ -115,22 +115,12 @@ def _write_all(
     kernel = jit.kernel("write", "write", write_preamble(w, t, accum))
     z_bits = array_module(out._values).empty(words(out.size), np.uint32)
     w_bits, t_bits = (jit.NULL if v._bits is None else v._bits for v in (w, t))
-    if out.size:
-        jit.sweep(
-            kernel,
-            out.size,
-            w_bits,
-            w._values,
-            t_bits,
-            t._values,
-            bits,
-            invert,
-            replace,
-            out.size,
-            z_bits,
-        )
-    # the values are written: whatever fails from here on, their bits go with them
-    out.become(Vector(out.size, w._values, bits=z_bits))
+    given = (w_bits, w._values, t_bits, t._values, bits, invert, replace, out.size, z_bits)
+    with interrupts.deferred():
+        if out.size:
+            jit.sweep(kernel, out.size, *given)
+        # the values are written: whatever fails from here on, their bits go with them
+        out.become(Vector(out.size, w._values, bits=z_bits))
     out.become(settle(out))
 
 
