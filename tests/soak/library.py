@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,12 @@ def answer(case: Case, device: str = "cpu", blocks: int = 0) -> Entries | Refusa
     """The entries that the case gives; AssertionError where something else was changed by it."""
     place = _placement(case, device, blocks) if blocks else device
     given = [placed(e, form, place) for e, form in zip(case.operands, case.forms, strict=True)]
-    mask = None if case.mask is None else placed(case.mask, case.mask_form, place)
     out = None if case.out is None else placed(case.out, case.out_form, place)
+    mask = None if case.mask is None else placed(case.mask, case.mask_form, place)
+    if case.own_mask:
+        mask = out
+    if case.alias is not None:
+        given[case.alias] = out
     options: dict[str, Any] = {}
     if mask is not None:
         chosen = mask.S if case.structure else mask.V
@@ -31,8 +36,9 @@ def answer(case: Case, device: str = "cpu", blocks: int = 0) -> Entries | Refusa
     if out is not None:
         assert result is out, "out is not what was returned"
     for k, (one, entries) in enumerate(zip(given, case.operands, strict=True)):
-        _unchanged(f"operand {k}", one, entries)
-    if mask is not None:
+        if k != case.alias:
+            _unchanged(f"operand {k}", one, entries)
+    if mask is not None and not case.own_mask:
         _unchanged("the mask", mask, case.mask)
     if case.what == "reduce":
         value = np.asarray(result.get() if hasattr(result, "get") else result)
@@ -48,7 +54,9 @@ def _placement(case: Case, device: str, blocks: int) -> Any:
     matrices = [e for e in there if len(e.shape) == 2]
     n = there[0].shape[0] if there else 4
     A = container(matrices[0], ("plain", "int32", "int32")) if matrices else sg.Matrix.empty(n, n)
-    return A.distribute(blocks, devices=device).device
+    square = A.nrows == A.ncols
+    partition = "random" if square and A.nvals % 2 else "edges"
+    return A.distribute(blocks, devices=device, partition=partition).device
 
 
 def _unchanged(what: str, container: Any, entries: Any) -> None:
@@ -66,6 +74,9 @@ def _called(case: Case, given: list[Any], out: Any, options: dict[str, Any], pla
 
     if case.what == "build":
         return _built(case, place)
+    if case.sugar is not None:
+        left, right = ([case.options[k]] if k in case.options else [] for k in ("left", "right"))
+        return SIGNS[case.sugar](*left, *given, *right)
     if case.what == "reduce":
         return sg.reduce(given[0], getattr(semirings.monoid, case.op))
     options["accum"] = None if case.accum is None else getattr(binary, case.accum)
@@ -93,6 +104,22 @@ def _called(case: Case, given: list[Any], out: Any, options: dict[str, Any], pla
     if name == "extract":
         return function(*given, *case.options.values(), **options)
     return function(*given, **case.options, **options)  # transpose, diag
+
+
+SIGNS: dict[str, Any] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "|": operator.or_,
+    "&": operator.and_,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def _built(case: Case, place: Any) -> Any:

@@ -36,6 +36,9 @@ class Case:
     out_form: tuple[str, ...] = ()
     threads: int = 1
     rules: set[str] = field(default_factory=set)
+    sugar: str | None = None  # Python's sign for it
+    alias: int | None = None  # the operand that is `out`, too
+    own_mask: bool = False  # the mask is that of `out`
 
     @property
     def close(self) -> bool:
@@ -53,6 +56,7 @@ class Case:
                 lines.append(f"  {ids} {entries.values.tolist()}")
         kind = ("~" if self.complement else "") + ("S" if self.structure else "V")
         lines.append(f"mask kind {kind}, accum {self.accum}, replace {self.replace}")
+        lines.append(f"sign {self.sugar}, operand that is out {self.alias}, mask {self.own_mask}")
         return "\n".join([*lines, f"type by the rules: {self.result}"])
 
     def _containers(self) -> list[tuple[str, Any, Any]]:
@@ -63,6 +67,12 @@ class Case:
         return zip(self.operands, self.forms, strict=True)
 
 
+# Python's signs: a union of containers, an intersection, beside a scalar
+UNION = {"plus": "+", "lor": "|"}
+BOTH = {"times": "*", "truediv": "/", "land": "&"}
+BOTH |= {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+ANY = {"plus": "+", "minus": "-", **{op: sign for op, sign in BOTH.items() if op != "land"}}
+
 SUMMED = ("mxv", "vxm", "mxm", "reduce", "reduce_rowwise", "reduce_columnwise", "build")
 
 
@@ -72,7 +82,11 @@ def draw(pool: Pool, number: int) -> Case:
     names = list(DRAWN)
     case = Case(names[int(rng.integers(len(names)))], threads=pool.threads)
     DRAWN[case.what](case, pool, rng)
-    if case.what not in ("reduce", "build"):
+    signs = {"ewise_add": UNION, "ewise_mult": BOTH, "apply left": ANY, "apply right": ANY}
+    sign = signs.get(case.what, {}).get(str(case.op))
+    if sign is not None and rng.random() < 0.3:
+        case.sugar = sign
+    elif case.what not in ("reduce", "build"):
         _draw_writing(case, pool, rng)
     if case.what == "assign" and case.accum and _lossy(case):
         case.accum = None
@@ -329,11 +343,26 @@ def _draw_writing(case: Case, pool: Pool, rng: Rng) -> None:
         case.out = pool.operand(case.shape, kind, "small", int(rng.integers(6)))
     if case.out is None:
         return
+    _draw_aliases(case, rng)
     case.out_form = draw_form(rng, case.shape, pool.index)
     case.accum = pool.accum if rng.random() < 0.4 else None
     if case.options.get("repeated"):
         case.accum = pool.accum
     case.replace = bool(rng.random() < 0.4)
+
+
+def _draw_aliases(case: Case, rng: Rng) -> None:
+    """`out` that is an operand, or whose own mask it is written under."""
+    assert case.out is not None
+    fits = [k for k, e in enumerate(case.operands) if e.shape == case.shape]
+    if fits and rng.random() < 0.15:
+        case.alias = _pick(rng, fits)
+        if case.what == "assign":
+            case.operands[case.alias] = case.out
+            case.result = case.out.dtype
+        case.out = case.operands[case.alias]
+    if case.mask is not None and rng.random() < 0.1:
+        case.mask, case.own_mask = case.out, True
 
 
 def _lossy(case: Case) -> bool:

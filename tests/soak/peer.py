@@ -126,13 +126,19 @@ def _cast_alone(entries: Entries, result: np.dtype) -> Entries:
     return entries.cast(result)
 
 
-def _first_or_second(case: Case, kinds: list[np.dtype], fills: list[Any]) -> Entries:
+def _first_or_second(case: Case, kinds: list[np.dtype], fills: list[Any]) -> Entries | Refusal:
     """Operators that keep the values of one side as they are."""
     a, b = case.operands if case.op == "first" else case.operands[::-1]
     kind = kinds[0] if case.op == "first" else kinds[1]
     both = a.cast(kind).taken(np.isin(a.keys, b.keys))
     if case.what == "ewise_mult":
         return both
+    if case.what == "ewise_add" and kind.kind != "b" and b.dtype != kind:
+        if not rules.may_be_written(b.dtype, kind):  # what stands alone is stored as it is
+            return Refusal(f"{b.dtype} into {kind}")
+        stored = rules.written(b.taken(~np.isin(b.keys, a.keys)), kind)
+        if isinstance(stored, Refusal):
+            return stored
     other = b.cast(kind)
     if case.what == "ewise_union":
         fill = fills[0] if case.op == "first" else fills[1]

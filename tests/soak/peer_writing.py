@@ -68,7 +68,8 @@ def combined(x: Entries, y: Entries, op: str) -> Entries:
 def _mask(case: Case) -> Any:
     if case.mask is None:
         return None
-    holds = holder(case.mask)
+    # a minus zero is true there
+    holds = holder(case.mask.cast(np.bool_) if case.mask.dtype.kind == "f" else case.mask)
     mask = holds.S if case.structure else holds.V
     return ~mask if case.complement else mask
 
