@@ -19,6 +19,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #define HOST_SHIM 1
 #define __device__
@@ -76,6 +77,16 @@ inline void go_on(Fiber& f) {
     if (f.begun) _longjmp(f.at, 1);
     f.begun = true;
     setcontext(&f.context);
+}
+
+// Called where a kernel looks whether others have come. Who looks for long sleeps in between: blocks
+// that wait for each other are more threads than there are processors.
+inline void give_way() {
+    static thread_local unsigned looks;
+    if (++looks % 64)
+        sched_yield();
+    else
+        usleep(50);
 }
 
 // Let the next fiber run that has not ended.
@@ -236,7 +247,7 @@ inline void __threadfence_block() { std::atomic_thread_fence(std::memory_order_s
 inline void __syncwarp(unsigned mask = ~0u) {
     shim::warp_exchange(mask, 0, [](shim::Warp&, unsigned) { return 0; });
 }
-inline void __nanosleep(unsigned) { sched_yield(); }
+inline void __nanosleep(unsigned) { shim::give_way(); }
 
 inline unsigned __ballot_sync(unsigned mask, int vote) {
     return shim::warp_exchange(mask, vote != 0, [mask](shim::Warp& w, unsigned) {
@@ -344,7 +355,7 @@ SHIM_ATOMIC(atomicAdd, double, old + x)
     inline WIDE load_relaxed_bits(const TYPE* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }  \
     inline WIDE load_lagging_bits(const TYPE* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }  \
     inline WIDE load_acquire_bits(const TYPE* p) {                                                 \
-        sched_yield();                                                                             \
+        shim::give_way();                                                                          \
         return __atomic_load_n(p, __ATOMIC_ACQUIRE);                                               \
     }                                                                                              \
     inline TYPE load_once_bits(const TYPE* p) { return *p; }                                       \
@@ -361,7 +372,7 @@ SHIM_ACCESS(unsigned long long, unsigned long long)
 
 // what several devices share; each of them is a launch of its own
 inline unsigned long long load_acquire_system(const unsigned long long* p) {
-    sched_yield();
+    shim::give_way();
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 inline void fence_system() { std::atomic_thread_fence(std::memory_order_acq_rel); }
