@@ -1,6 +1,7 @@
 # make demo   a Kronecker graph of scale 18, BFS on it, its validation, its table and its picture
 # make test   every test that needs no GPU
 # make soak   a million random cases against other libraries, an hour or so; SOAK="--minutes 10" and so on
+# make docs   the examples in the pages, what they claim, and the notebooks
 # All make the virtual environment .venv first and are quick when it is up to date.
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ BIN    := $(VENV)/bin
 SCALE  ?= 18
 CUDA_SOURCES = $$(find spgraph semirings algorithms -name '*.cu' -o -name '*.cuh')
 
-.PHONY: demo test soak lint format typecheck package clean
+.PHONY: demo test coverage docs soak lint format typecheck package clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -17,8 +18,18 @@ demo: $(VENV)/.demo
 	$(BIN)/spgraph bfs demo-graph.npz --validate --trace --plot demo-frontier.png
 
 # a file a process: most of the time goes into compiling kernels, which the tests of a file share
+PYTEST = SPGRAPH_SHIM_CACHE=$${SPGRAPH_SHIM_CACHE:-$(abspath $(VENV))/shim} $(BIN)/pytest -n auto --dist loadfile
+
 test: $(VENV)/.dev
-	SPGRAPH_SHIM_CACHE=$${SPGRAPH_SHIM_CACHE:-$(abspath $(VENV))/shim} $(BIN)/pytest -n auto --dist loadfile
+	$(PYTEST)
+
+# which lines of Python the tests run; kernels are compiled and do not count, and without a GPU few of
+# those under spgraph/backends/cuda run
+coverage: $(VENV)/.dev
+	$(PYTEST) --cov --cov-report term --cov-report xml
+
+docs: $(VENV)/.dev
+	$(PYTEST) docs README.md tests/test_docs.py tests/test_house.py tests/test_notebooks.py
 
 soak: $(VENV)/.dev
 	$(BIN)/python tests/soak --output benchmarks/results/soak_$$(date +%F).json $(SOAK)
@@ -32,6 +43,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 	for file in $(CUDA_SOURCES); do $(BIN)/clang-format -i $$file || exit 1; done
+	$(BIN)/nbstripout notebooks/*.ipynb
 
 typecheck: $(VENV)/.dev
 	$(BIN)/mypy
@@ -41,7 +53,7 @@ package: $(VENV)/.dev
 	$(BIN)/python -m build --outdir dist
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis demo-graph.npz demo-frontier.png
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage coverage.xml demo-graph.npz demo-frontier.png
 
 # The installs are editable, so that a stamp goes stale only with pyproject.toml, never with the sources.
 $(VENV)/bin/python:

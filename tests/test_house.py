@@ -9,6 +9,7 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,9 +75,7 @@ def test_the_main_functions_have_examples() -> None:
         assert any(test.examples for test in finder.find(getattr(sg, name))), name
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
-)
+@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("*.md")))
 def test_files_that_documents_name_exist(name: str) -> None:
     text = (ROOT / name).read_text()
     links = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
@@ -105,3 +104,72 @@ def test_shell_examples_of_the_readme_run(
         # smaller than a reader's graph, which would take a minute of every test run
         words = ["12" if word == "18" else word for word in words]
         assert cli.main(words) == 0, (words, capsys.readouterr().err)
+
+
+# --- workflows, hooks, and what citing and packaging say ------------------------------------------
+
+GITHUB = sorted((ROOT / ".github").glob("**/*.yml"))
+WORKFLOWS = [path for path in GITHUB if path.parent.name == "workflows"]
+TARGETS = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def parsed(path: Path) -> Any:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed (python-graphblas needs it)")
+    return yaml.safe_load(path.read_text())
+
+
+def test_there_are_workflows_and_templates() -> None:
+    assert {"ci", "dependabot", "bug_report", "feature_request"} <= {path.stem for path in GITHUB}
+    assert {"test", "coverage", "docs", "lint", "typecheck", "package"} <= set(TARGETS)
+
+
+@pytest.mark.parametrize("path", GITHUB, ids=lambda path: path.stem)
+def test_it_parses(path: Path) -> None:
+    assert isinstance(parsed(path), dict)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_what_a_workflow_runs_exists(path: Path) -> None:
+    """Targets of the Makefile and files; actions by their major version; rights to read alone."""
+    workflow = parsed(path)
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["concurrency"]["cancel-in-progress"] is True
+    ran = []
+    for name, job in workflow["jobs"].items():
+        assert 0 < job["timeout-minutes"] <= 90, name
+        for step in job["steps"]:
+            ran.append(step.get("run", ""))
+            assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/x@v1")), step
+    made = [target for run in ran for target in re.findall(r"\bmake ([a-z ]+)", run)]
+    targets = {target for line in made for target in line.split()}
+    assert targets and targets <= set(TARGETS)
+    files = [name for run in ran for name in re.findall(r"\bpython (\S+\.py)", run)]
+    assert all((ROOT / name).exists() for name in files), files
+
+
+def test_the_workflow_tests_every_python_that_is_promised() -> None:
+    promised = [
+        line.rpartition(" ")[2]
+        for line in PROJECT["project"]["classifiers"]
+        if line.startswith("Programming Language :: Python :: 3.")
+    ]
+    jobs = parsed(ROOT / ".github/workflows/ci.yml")["jobs"]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == promised
+    assert PROJECT["project"]["requires-python"] == f">={promised[0]}"
+
+
+def test_the_hooks_have_the_versions_of_the_extra_dev() -> None:
+    (local,) = parsed(ROOT / ".pre-commit-config.yaml")["repos"]
+    needed = {need for hook in local["hooks"] for need in hook["additional_dependencies"]}
+    names = {re.split(r"[<>=]", need)[0] for need in needed}
+    assert names == {"ruff", "clang-format", "nbstripout"}
+    assert needed <= set(PROJECT["project"]["optional-dependencies"]["dev"])
+
+
+def test_the_citation_says_what_the_project_says() -> None:
+    citation, project = parsed(ROOT / "CITATION.cff"), PROJECT["project"]
+    assert (citation["title"], citation["version"]) == (project["name"], sg.__version__)
+    assert citation["authors"] == project["authors"]
+    assert citation["license"] == project["license"]
+    assert citation["abstract"] == project["description"]
+    assert citation["keywords"] == project["keywords"]
