@@ -80,7 +80,13 @@ def test_files_that_documents_name_exist(name: str) -> None:
     text = (ROOT / name).read_text()
     links = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
     paths = re.findall(r"`((?:spgraph|semirings|algorithms|tests|benchmarks)/[\w/.]*)`", text)
-    missing = [target for target in [*links, *paths] if not (ROOT / target).exists()]
+    # in an sdist the links spgraph/semirings and spgraph/algorithms are folders, and the only ones
+    places = (ROOT, ROOT / "spgraph")
+    missing = [
+        target
+        for target in [*links, *paths]
+        if not any((place / target).exists() for place in places)
+    ]
     assert not missing
 
 
