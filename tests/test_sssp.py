@@ -1,4 +1,4 @@
-"""Best paths: sssp, widest_path, most_reliable_path and reachable, on every device."""
+"""Best paths: sssp, widest_path and most_reliable_path, on every device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csgraph
 
 import spgraph as sg
-from spgraph.algorithms import most_reliable_path, reachable, sssp, widest_path
+from spgraph.algorithms import most_reliable_path, sssp, widest_path
 
 networkx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
@@ -278,31 +278,6 @@ def test_small_graphs_with_many_ties(data: Any) -> None:
         assert entries(parent) == best_parents(edges, x, multiply, source)
 
 
-# --- reachable ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", GRAPHS)
-def test_reachable(name: str, device: str) -> None:
-    edges, start, A, _ = graph(name, CASES["distance"])
-    ones = dict.fromkeys(edges, True)
-    expected = fixed_point(ones, dict.fromkeys(start, True), max, lambda x, a: x)
-    found = reachable(A.to(device), list(start))
-    assert found.dtype == bool and found.size == A.nrows and entries(found) == expected
-
-
-def test_sources_of_reachable(device: str) -> None:
-    A = sg.Matrix.from_coo([0, 1, 3], [1, 2, 2], nrows=5, ncols=5).to(device)
-    for sources, expected in (
-        (1, [1, 2]),
-        (np.int32(3), [2, 3]),
-        ([3, 0, 3], [0, 1, 2, 3]),
-        (np.array([4], np.uint8), [4]),
-        (range(2), [0, 1, 2]),
-        ([], []),
-    ):
-        assert sorted(entries(reachable(A, sources))) == expected
-
-
 # --- bad input ------------------------------------------------------------------------------------
 
 A4 = sg.Matrix.from_coo([0, 1, 2], [1, 2, 3], [4.0, 2.0, 3.0], nrows=4, ncols=4)
@@ -330,12 +305,6 @@ def edited(value: float) -> sg.Matrix:
         (lambda: widest_path(edited(np.nan), 0), "ValueError: A: .* = nan"),
         (lambda: most_reliable_path(A4, 0), "ValueError: A: .* from 0 to 1, got A\\[0, 1\\] = 4.0"),
         (lambda: most_reliable_path(A4, "a"), "TypeError: most_reliable_path: source: .* got 'a'"),
-        (lambda: reachable(A4, [0, 4]), "IndexError: reachable: sources: .* got 4"),
-        (lambda: reachable(A4, [-1]), "IndexError: .* got -1"),
-        (lambda: reachable(A4, [0.5]), "TypeError: reachable: sources: .* got \\[0.5\\]"),
-        (lambda: reachable(A4, "ab"), "TypeError: .* got 'ab'"),
-        (lambda: reachable(A4, [[0]]), "TypeError: .* got \\[\\[0\\]\\]"),
-        (lambda: reachable(A4, True), "TypeError: .* got True"),
     ],
 )
 def test_bad_input(call: Any, message: str) -> None:
