@@ -66,6 +66,43 @@ def test_forked_child_computes_after_the_parent_used_threads(
     assert np.array_equal(operations.mxv(A, u).to_numpy(), expected)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_forked_child_computes_while_another_thread_compiles(tmp_path: pathlib.Path) -> None:
+    """The child has none of the other thread's locks: Numba's, LLVM's, the file's; nor has it
+    garbage collection off.
+    """
+    program = """
+        import gc, os, signal, threading
+        import spgraph as sg
+        from spgraph.backends.cpu.runtime import cache
+        A = sg.generators.kronecker(5, seed=1)
+        begun = threading.Event()
+        compiles = cache.KernelCache.load_overload
+
+        def load_overload(*given):  # where compiling begins
+            begun.set()
+            return compiles(*given)
+
+        cache.KernelCache.load_overload = load_overload
+        # a daemon: a compilation that goes on does not keep the process
+        other = threading.Thread(target=lambda: sg.bfs(A, 0), daemon=True)
+        other.start()
+        begun.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(80)
+            gathers = gc.isenabled()
+            found = sg.bfs(A, 0).level.nvals, sg.connected_components(A).nvals
+            print(gathers, found[0] > 0, found[1] == A.nrows, flush=True)
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        other.join()
+        sg.bfs(A, 0)
+    """
+    done = run(program, SPGRAPH_CACHE_DIR=str(tmp_path))
+    assert done.stdout.split() == ["True", "True", "True", "0"], done.stderr
+
+
 def test_calls_from_many_python_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "threads_for", lambda work: 2)
     A, u, expected = graph()

@@ -19,6 +19,7 @@ import numba
 from llvmlite.binding import parse_assembly
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
@@ -41,11 +42,13 @@ def kernel(function: Callable[..., Any]) -> Any:
     compile_it = made.compile
 
     def compile_once(signature: Any) -> Any:
-        path = cache.path(signature)
-        if path.exists():
-            return compile_it(signature)
-        with cache_folder.alone(path):  # when it is our turn, it may be there
-            return compile_it(signature)
+        # before the file's lock, which a child that is forked meanwhile would hold, too
+        with global_compiler_lock:
+            path = cache.path(signature)
+            if path.exists():
+                return compile_it(signature)
+            with cache_folder.alone(path):  # when it is our turn, it may be there
+                return compile_it(signature)
 
     made.compile = compile_once
     return made

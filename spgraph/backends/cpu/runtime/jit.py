@@ -16,6 +16,8 @@ from types import ModuleType
 
 import numba
 import numpy as np
+from llvmlite.binding import ffi
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
 from spgraph.backends.cpu.device import atomics, prefetching
@@ -69,9 +71,31 @@ def _made() -> tuple[threading.Lock, weakref.WeakValueDictionary[str, ModuleType
     return threading.Lock(), weakref.WeakValueDictionary()
 
 
-# in a forked child the lock may be held for ever
+def _wait_for_compilers() -> None:
+    """Take the locks of Numba and of LLVM: a child that is forked while another thread holds one
+    has it locked for ever, and what that thread was changing as it was left. In the order in which
+    who compiles takes them.
+    """
+    global_compiler_lock.acquire()
+    ffi.lib._lock.__enter__()
+
+
+def _let_compile() -> None:
+    ffi.lib._lock.__exit__()
+    global_compiler_lock.release()
+
+
+def _after_fork_in_child() -> None:
+    _let_compile()
+    _made.cache_clear()  # its lock may be held for ever
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_made.cache_clear)
+    os.register_at_fork(
+        before=_wait_for_compilers,
+        after_in_parent=_let_compile,
+        after_in_child=_after_fork_in_child,
+    )
 
 
 def _make(name: str, text: str) -> ModuleType:

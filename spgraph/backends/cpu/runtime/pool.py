@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
 
 from spgraph import interrupts
 from spgraph.backends.cpu.runtime import jit, teams
@@ -112,9 +113,10 @@ def launch(kernel: Callable[..., Any], threads: int, *arguments: Any) -> None:
 @contextlib.contextmanager
 def _compiling() -> Iterator[None]:
     """No search for garbage, which would take an eighth of the time, and Ctrl-C is heard at the
-    end: LLVM calls Python functions, from which no exception comes back.
+    end: LLVM calls Python functions, from which no exception comes back. Numba's lock is held, so
+    that a child forked by another thread has neither of the two (`jit.py`).
     """
-    with interrupts.deferred():
+    with global_compiler_lock, interrupts.deferred():
         collects = gc.isenabled()
         gc.disable()
         try:
