@@ -156,6 +156,16 @@ def test_closures_give_the_same(S: Any, directed: bool, unweighted: bool, limit:
                 np.testing.assert_array_equal(origin[b], ends)
 
 
+def test_closures_name_the_source_that_their_predecessors_lead_to() -> None:
+    """Vertex 4 has shortest paths over 2, from source 1, and over 3, from source 0."""
+    S = rows_of(5, [(1, 2, 1.0), (0, 3, 1.0), (2, 4, 1.0), (3, 4, 1.0)])
+    A, ring = composed.shortest_over(read(S), True, False)
+    starts, bounds = np.array([0, 1]), np.array([0, 2])
+    distance, parent, origin, _ = composed.shortest(A, starts, bounds, np.inf, True, True, ring)
+    assert distance.tolist() == [[0, 0, 1, 1, 2]]
+    assert parent.tolist() == [[-9999, -9999, 1, 0, 2]] and origin.tolist() == [[0, 1, 1, 0, 1]]
+
+
 def test_closures_of_either_sign() -> None:
     S = rows_of(3, [(0, 1, 4.0), (0, 2, 1.0), (2, 1, -2.0)])
     A, ring = composed.shortest_over(read(S), True, False)

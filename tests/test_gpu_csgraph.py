@@ -79,6 +79,15 @@ def test_the_nearest_of_several(limit: float) -> None:
     np.testing.assert_array_equal(check_paths(S, True, indices, distance, parent), origin)
 
 
+def test_of_several_shortest_paths_predecessors_and_source_are_of_one() -> None:
+    """Vertex 4 has one over 2, from source 1, and one over 3, from source 0."""
+    S = scipy.sparse.csr_array((np.ones(4), ([0, 1, 2, 3], [3, 2, 4, 4])), shape=(5, 5))
+    distance, parent, origin = map(
+        here, ours.dijkstra(there(S), indices=[0, 1], min_only=True, return_predecessors=True)
+    )
+    np.testing.assert_array_equal(check_paths(S, True, [0, 1], distance, parent), origin)
+
+
 @pytest.mark.parametrize("name", ["bellman_ford", "johnson"])
 def test_lengths_of_either_sign(name: str) -> None:
     S = graph()

@@ -19,7 +19,7 @@ from spgraph.errors import ConvergenceError
 from spgraph.iterations.closure import closure, tight
 from spgraph.iterations.search import search
 from spgraph.operations import ewise_add
-from spgraph.semirings import BinaryOp, Semiring, binary, min_first, min_plus, min_secondi, monoid
+from spgraph.semirings import BinaryOp, Semiring, binary, min_plus, min_secondi, monoid
 
 # what a cycle may be below zero by rounding
 SLACK = 1e-15
@@ -73,12 +73,12 @@ def shortest(
             distance[b] = _dense(found, np.inf)
             if parents or origins:
                 root = Vector(n, ids.copy(), indices=ids, nvals=ids.size)
-                edges = tight(A, found, ring)
+                above = _dense(search(tight(A, found, ring), root, min_secondi).value, NULL)
+                above[ids] = NULL
             if parents:
-                parent[b] = _dense(search(edges, root, min_secondi).value, NULL)
-                parent[b, ids] = NULL
+                parent[b] = above
             if origins:
-                origin[b] = _dense(search(edges, root, min_first).value, NULL)
+                origin[b] = _ends(above, ids)
             if limit < np.inf:
                 far = distance[b] > limit
                 distance[b][far] = np.inf
@@ -97,6 +97,20 @@ def _fixed_point(A: Matrix, start: Vector, ring: Semiring) -> tuple[Vector, bool
     d, xp = _dense(x, np.inf), array_module(A._indices)
     better = d[A.row_indices()] + A._values + SLACK < d[A._indices]
     return x, bool(xp.any(better))
+
+
+def _ends(parent: Array, starts: Array) -> Array:
+    """Which of the `starts` the predecessors of each vertex lead to; NULL where they do not."""
+    xp = array_module(parent)
+    above = xp.where(parent == NULL, xp.arange(parent.size, dtype=parent.dtype), parent)
+    while True:  # twice as far in each round
+        further = above[above]
+        if not bool((further != above).any()):
+            break
+        above = further
+    begins = xp.zeros(parent.size, bool)
+    begins[starts] = True
+    return xp.where(begins[above], above, NULL)
 
 
 def _dense(v: Any, fill: Any) -> Array:
