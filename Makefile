@@ -1,5 +1,6 @@
 # make demo   a Kronecker graph of scale 18, BFS on it, its validation, its table and its picture
 # make test   every test that needs no GPU
+# make test-fast   some of every room, within a minute on two processors
 # make soak   a million random cases against other libraries, an hour or so; SOAK="--minutes 10" and so on
 # make docs   the examples in the pages, what they claim, and the notebooks
 # All make the virtual environment .venv first and are quick when it is up to date.
@@ -10,7 +11,7 @@ BIN    := $(VENV)/bin
 SCALE  ?= 18
 CUDA_SOURCES = $$(find spgraph semirings algorithms -name '*.cu' -o -name '*.cuh')
 
-.PHONY: demo test coverage docs soak lint format typecheck package clean
+.PHONY: demo test test-fast coverage docs soak lint format typecheck package clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -30,6 +31,9 @@ coverage: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(PYTEST) docs README.md tests/test_docs.py tests/test_house.py tests/test_notebooks.py
+
+test-fast: $(VENV)/.dev
+	$(PYTEST) @tests/fast.txt
 
 soak: $(VENV)/.dev
 	$(BIN)/python tests/soak --output benchmarks/results/soak_$$(date +%F).json $(SOAK)
