@@ -76,6 +76,12 @@ CASES = {
 # each of them compiles anew, so not every form sees all
 DENSE = ["plus_times float32", "any_pair bool", "min_plus float32", "min_secondi int64", "own"]
 FORMS = {"rows": list(CASES), "dots": [*DENSE, "lor_land bool"], "dense": DENSE}
+# test_operations_matrices.py multiplies over int8, too; the others are met in another form
+FULL = {
+    "rows": ["plus_times int8", "any_pair bool", "min_secondi int64", "lor_land bool"],
+    "dots": ["min_plus float32", "own"],
+    "dense": ["min_secondi int64", "plus_times float32"],
+}
 SHIM = ["plus_times float32", "any_pair bool", "own"]
 
 
@@ -126,8 +132,7 @@ def on_shim(backend: Place) -> bool:
 @pytest.mark.parametrize(
     ("form", "name"),
     [
-        # test_operations_matrices.py multiplies over int8, too
-        pytest.param(form, name, marks=pytest.mark.full if name == "plus_times int8" else [])
+        pytest.param(form, name, marks=pytest.mark.full if name in FULL[form] else [])
         for form, names in FORMS.items()
         for name in names
     ],

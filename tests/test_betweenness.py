@@ -357,8 +357,8 @@ def weights_of(name: str, dtype: Any) -> np.ndarray:
 
 
 # shortest paths are tested over the others
-WEIGHTS = [np.uint64, np.float64]
-WEIGHTS += [pytest.param(kind, marks=pytest.mark.full) for kind in (np.int32, np.float32)]
+OTHERS = (np.int32, np.float32, np.float64)
+WEIGHTS = [np.uint64, *(pytest.param(kind, marks=pytest.mark.full) for kind in OTHERS)]
 
 
 @pytest.mark.parametrize("dtype", WEIGHTS)
@@ -382,8 +382,15 @@ def test_weighted_by_ones_is_unweighted(device: str) -> None:
         same(got, betweenness_centrality(A, sources=sources).to_numpy())
 
 
-@pytest.mark.parametrize("blocks", [None, 3])
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("kind", "blocks"),
+    [
+        (np.float32, None),
+        (np.float64, 3),
+        pytest.param(np.float32, 3, marks=pytest.mark.full),
+        pytest.param(np.float64, None, marks=pytest.mark.full),
+    ],
+)
 def test_weights_that_rounding_absorbs(kind: type, blocks: int | None, device: str) -> None:
     """In a tree they change no path, however many vertices are at one distance."""
     chance = np.random.default_rng(5)

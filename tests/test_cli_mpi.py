@@ -81,7 +81,7 @@ def test_one_line_for_an_error(arguments: str, words: str, tmp_path: Path) -> No
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.full)])
 def test_ctrl_c_in_one_process_ends_all(count: int, tmp_path: Path) -> None:
     (tmp_path / "graph.el").write_text("0 1\n1 2\n")
     command = f"bfs graph.el --blocks {count} interrupted".split()

@@ -25,7 +25,8 @@ pytestmark = pytest.mark.mpi
     ("processes", "runs"),
     [
         (2, "algorithms:2:edges inputs:2 operations:4:own few:4:random"),
-        (4, "operations:4:random few:4:random inputs:4"),
+        (4, "few:4:random inputs:4"),
+        pytest.param(4, "operations:4:random", marks=pytest.mark.full),
     ],
 )
 def test_results(processes: int, runs: str, tmp_path: Path) -> None:

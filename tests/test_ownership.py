@@ -59,7 +59,7 @@ def test_public_arrays_are_read_only_views() -> None:
 
 def test_kernels_see_no_read_only_array(launched: list[str]) -> None:
     """Numba would compile each of them once more."""
-    given = Matrix.from_dense(DENSE)
+    given = Matrix.from_dense(DENSE.astype(np.int64))  # whose kernels other tests have, too
     A = Matrix(4, 4, given.indptr, given.indices, given.values)  # from public views
     A = pickle.loads(pickle.dumps(A, protocol=5))
     sg.bfs(A, 0)
@@ -68,7 +68,7 @@ def test_kernels_see_no_read_only_array(launched: list[str]) -> None:
     sg.connected_components(A)
     sg.triangle_count(A | A.T)
     sg.betweenness_centrality(A)
-    v = Vector.from_dense(np.ones(4)).with_values(lambda x: x + 1)
+    v = Vector.from_dense(np.ones(4, np.int64)).with_values(lambda x: x + 1)
     sg.vxm(v, A, out=v)
     (A @ A) + A.T
     assert sg.reduce(A) == 28 and not launched

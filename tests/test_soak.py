@@ -34,16 +34,18 @@ def few_kernels(number: int = 7) -> Pool:
 
 def faults(kind: str, cases: int, folder: Path, place: Place = CPU) -> dict[str, str]:
     """What is wrong, by seed, of the first cases of a pool."""
-    from soak import rules
+    from soak import algorithms, rules
 
     pool = few_kernels()
     seeds = [Seed(kind, pool.number, k) for k in range(cases)]
+    if kind == "algorithms":  # of one of the two types of weights that they draw
+        seeds = [s for s in seeds if algorithms.draw(pool, s.number).graph.dtype == np.int64]
     found = {str(seed): single.run(seed, pool, place, folder, rules.PENDING) for seed in seeds}
     return {seed: outcome.fault for seed, outcome in found.items() if outcome.fault is not None}
 
 
 @pytest.mark.parametrize(
-    ("kind", "cases"), [("operations", 400), ("algorithms", 80), ("files", 400)]
+    ("kind", "cases"), [("operations", 400), ("algorithms", 130), ("files", 400)]
 )
 def test_cases_of_a_fixed_seed(kind: str, cases: int, tmp_path: Path) -> None:
     pytest.importorskip("graphblas", reason="the other side is not installed (extra dev)")
@@ -66,7 +68,7 @@ def plant_operations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plant_algorithms(monkeypatch: pytest.MonkeyPatch) -> None:
     count = sg.triangle_count
-    monkeypatch.setattr(sg, "triangle_count", lambda A: count(A) - (A.nrows > 12))
+    monkeypatch.setattr(sg, "triangle_count", lambda A: count(A) - (A.nrows > 10))
 
 
 def plant_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +82,7 @@ def plant_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PLANTED = {
     "operations": (plant_operations, 200),
-    "algorithms": (plant_algorithms, 200),
+    "algorithms": (plant_algorithms, 60),
     "files": (plant_files, 60),
 }
 
