@@ -1,4 +1,4 @@
-"""The rooms of the house and the arrows between them, read from the source texts."""
+"""The parts of the package and the imports between them, read from the sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spgraph.backends.cuda.runtime.sources import source
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "spgraph"
 
-# A module imports from its own room and from rows above its own, never from beside or below.
+# A module imports from its own part and from rows above its own, never from beside or below.
 ROWS = (
     {"errors"},
     {"semirings"},
@@ -37,13 +37,13 @@ ROWS = (
     {"cli"},
     {"", "__main__"},  # "" is spgraph/__init__.py
 )
-RANK = {room: rank for rank, row in enumerate(ROWS) for room in row}
+RANK = {part: rank for rank, row in enumerate(ROWS) for part in row}
 
 # What leads upwards, inside functions only: methods of containers, and the way from a device to the
 # module that computes there, which for blocks is made of everything above.
 UPWARDS = {"containers/sugar.py", "steps.py"}
 
-# Libraries that belong to some rooms only.
+# Libraries that belong to some parts only.
 ONLY_IN = {
     "cupy": {"backends/cuda", "containers", "csgraph", "distributed"},
     "cupyx": {"backends/cuda", "containers", "csgraph"},
@@ -110,19 +110,19 @@ def imports(path: Path) -> Iterator[Import]:
     return visit(tree_of(path), late=False)
 
 
-def room_of(file: str) -> str:
-    """`__init__.py` is the room "", `plot.py` and `plot/x.py` are the room "plot"."""
+def part_of(file: str) -> str:
+    """`__init__.py` is the part "", `plot.py` and `plot/x.py` are the part "plot"."""
     first = file.split("/")[0].removesuffix(".py")
     return "" if first == "__init__" else first
 
 
-def rooms_meant(names: tuple[str, ...]) -> Iterator[str]:
+def parts_meant(names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
         top, _, rest = name.partition(".")
         if top == "spgraph":
-            room = rest.partition(".")[0]
-            is_module = (PACKAGE / room).is_dir() or (PACKAGE / f"{room}.py").exists()
-            yield room if room and is_module else ""
+            part = rest.partition(".")[0]
+            is_module = (PACKAGE / part).is_dir() or (PACKAGE / f"{part}.py").exists()
+            yield part if part and is_module else ""
 
 
 @cache
@@ -130,19 +130,19 @@ def all_imports() -> list[Import]:
     return [found for path in sources() for found in imports(path)]
 
 
-def test_every_file_has_a_room() -> None:
+def test_every_file_is_in_a_part() -> None:
     files = [path.relative_to(PACKAGE).as_posix() for path in sources()]
-    assert {room_of(file) for file in files} <= RANK.keys()
+    assert {part_of(file) for file in files} <= RANK.keys()
     assert len(files) > 20 and "semirings/__init__.py" in files and "algorithms/bfs.py" in files
 
 
 def test_imports_point_one_way() -> None:
     wrong = []
     for found in all_imports():
-        here = room_of(found.file)
+        here = part_of(found.file)
         if found.file in UPWARDS and found.late:
             continue
-        for there in rooms_meant(found.names):
+        for there in parts_meant(found.names):
             # the command line is a user: it may take public names from the top
             top = there == "" and here in {"cli", "__main__"}
             if there != here and not top and RANK[there] >= RANK[here]:
@@ -157,14 +157,14 @@ def test_backends_do_not_know_each_other() -> None:
                 assert not any(f"backends.{there}" in name for name in found.names), str(found)
 
 
-def test_libraries_stay_in_their_rooms() -> None:
+def test_libraries_stay_in_their_parts() -> None:
     wrong = []
     for found in all_imports():
         library = found.names[0].partition(".")[0]
-        rooms = ONLY_IN.get(library)
-        if rooms is None:
+        parts = ONLY_IN.get(library)
+        if parts is None:
             continue
-        inside = any(found.file.startswith((f"{room}/", f"{room}.py")) for room in rooms)
+        inside = any(found.file.startswith((f"{part}/", f"{part}.py")) for part in parts)
         if not inside or (library in LATE and not found.late):
             wrong.append(str(found))
     assert not wrong, "\n".join(wrong)

@@ -1,6 +1,6 @@
 """The methods of containers that lead to operations: operators, indexing, building from lists.
 
-The one file of this room that imports upwards, inside functions.
+The one file of this folder that imports upwards, inside functions.
 """
 
 from __future__ import annotations
