@@ -15,7 +15,7 @@ from spgraph import algorithms
 FOLDER = Path(sg.__file__).parent / "algorithms"
 TEXTS = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py")
 # the arrays of containers, and what only these lead to
-ARRAYS = {"indptr", "indices", "values", "bits", "expanded_values", "row_indices", "nonempty_rows"}
+ARRAYS = {"indptr", "indices", "values", "bits", "expanded_values", "row_indices"}
 ARRAYS |= {"array_module", "on_device", "device_of", "move", "import_cupy", "cupy", "xp", "to_cupy"}
 # NumPy's functions that make arrays: `np.where` and others of arrays that are given are fine
 MAKERS = {

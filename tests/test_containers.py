@@ -218,11 +218,11 @@ def test_transpose_is_kept_and_shared() -> None:
 def test_a_new_view_has_what_was_made_for_the_one_before() -> None:
     A = Matrix.from_dense(DENSE)
     before = A.T
-    indices, bits = before._indices, before.nonempty_rows()
+    indices, bits = before._indices, before._nonempty_rows()
     was = weakref.ref(before)
     del before
     assert was() is None and A.has_transpose and A.T.is_made
-    assert A.T._indices is indices and A.T.nonempty_rows() is bits
+    assert A.T._indices is indices and A.T._nonempty_rows() is bits
     view = A.T
     view.become(Matrix.from_dense(DENSE))  # written to, it is a view no more
     assert view.T is not A and A.T is not view and A.T._indices is indices
@@ -503,3 +503,21 @@ def test_nan_is_dropped_in_every_direction() -> None:
     for direction in ("push", "pull"):
         t = sg.vxm(u, A, sg.semirings.min_plus, direction=direction)
         assert t.to_coo()[1].tolist() == [np.inf]
+
+
+def test_no_method_gives_a_kept_array_that_can_be_written() -> None:
+    """Every public attribute and method without arguments: twice the same memory, or none of it."""
+    A = Matrix.from_dense([[0, 1, 2], [0, 0, 0], [3, 0, 0]])
+    for name in dir(A):
+        if name.startswith(("_", "from_")):
+            continue
+        try:
+            first, second = (
+                value() if callable(value) else value
+                for value in (getattr(A, name), getattr(A, name))
+            )
+        except (TypeError, ImportError, sg.errors.BackendUnavailable):
+            continue  # it takes arguments, or needs what is not here
+        if isinstance(first, np.ndarray) and np.shares_memory(first, second):
+            assert not first.flags.writeable, name
+    assert not hasattr(A, "nonempty_rows")

@@ -26,7 +26,7 @@ QUESTIONS: dict[str, Callable[[Matrix], Any]] = {
     "transpose": lambda A: A.T.to_dense().tolist(),
     "degrees": lambda A: A.row_degrees().to_numpy().tolist(),
     "extent": lambda A: (A.extent(), A.mean()),
-    "rows": lambda A: (A.nonempty_count(), A.nonempty_rows().tolist()),
+    "rows": lambda A: (A.nonempty_count(), A._nonempty_rows().tolist()),
 }
 
 

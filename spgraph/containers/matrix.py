@@ -215,7 +215,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
             self._decide(T, same and (self.iso or bool((self._values == T._values).all())))
         return bool(self.symmetric)
 
-    def nonempty_rows(self) -> Array:
+    def _nonempty_rows(self) -> Array:
         """One bit a row, set where the row has an entry (packed as `arrays.pack_bits` does);
         kept.
         """
@@ -226,7 +226,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
     def nonempty_count(self) -> int:
         """How many rows have an entry; kept."""
         if "nonempty_count" not in self._derived:
-            self._derived["nonempty_count"] = count_bits(self.nonempty_rows())
+            self._derived["nonempty_count"] = count_bits(self._nonempty_rows())
         return self._derived["nonempty_count"]
 
     # --- the way out ------------------------------------------------------------------------------

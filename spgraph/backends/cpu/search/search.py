@@ -76,7 +76,7 @@ def search(
     )
     graph = Graph(
         *(A._indptr, A._indices, entries, pulled._indptr, pulled._indices, back),
-        nonempty=np.full(words(n), 2**32 - 1, np.uint32) if T is None else T.nonempty_rows(),
+        nonempty=np.full(words(n), 2**32 - 1, np.uint32) if T is None else T._nonempty_rows(),
         symmetric=pulled is A and T is not None,
     )
     findable = n if T is None else T.nonempty_count()

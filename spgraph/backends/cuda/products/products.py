@@ -37,9 +37,9 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
         z_bits = xp.zeros(words(A.nrows), np.uint32)
     elif masked:
         # what lies under the bits of empty rows stays out
-        z_bits = A.nonempty_rows() & (bits ^ invert)
+        z_bits = A._nonempty_rows() & (bits ^ invert)
     elif nonempty < A.nrows:
-        z_bits, nvals = A.nonempty_rows().copy(), nonempty
+        z_bits, nvals = A._nonempty_rows().copy(), nonempty
     else:
         z_bits, nvals = jit.NULL, A.nrows
     complete = full and not masked and nvals == A.nrows

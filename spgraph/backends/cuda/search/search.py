@@ -150,7 +150,7 @@ def _kernel(text: str, device_id: int, shared: int) -> Any:
 def nonempty_rows(T: Matrix) -> tuple[Any, int]:
     """(one bit a row that has an entry, how many there are), found once and kept with T.
 
-    One small program instead of the six of CuPy's that `Matrix.nonempty_rows` needs here: in the
+    One small program instead of the six of CuPy's that `Matrix._nonempty_rows` needs here: in the
     first call of a process each takes a quarter of a second to compile.
     """
     if "nonempty_count" not in T._derived:
