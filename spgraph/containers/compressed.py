@@ -55,15 +55,17 @@ def ascends(indptr: Array, indices: Array) -> bool:
     SciPy's flag for it is kept from the first time that somebody asked, whatever is written since.
     """
     xp, nvals = array_module(indices), indices.size
-    step = PIECE if xp is np else max(nvals, 1)
-    for k in range(0, nvals, step):
-        end = min(k + step, nvals)
+    if nvals <= PIECE or xp is not np:  # few calls: in small arrays they are what takes time
+        rises = xp.empty(nvals + 1, bool)
+        xp.greater(indices[1:], indices[:-1], out=rises[1:nvals])
+        rises[indptr] = True  # from one row to the next, ids may fall; and both ends
+        return bool(rises.all())
+    for k in range(0, nvals, PIECE):
+        end = min(k + PIECE, nvals)
         first = max(k, 1)
         rises = xp.ones(end - k + 1, bool)
         xp.greater(indices[first:end], indices[first - 1 : end - 1], out=rises[first - k : end - k])
-        starts = indptr
-        if nvals > step:
-            starts = indptr[slice(*indptr.searchsorted(indptr.dtype.type((k, end))))] - k
+        starts = indptr[slice(*indptr.searchsorted(indptr.dtype.type((k, end))))] - k
         rises[starts] = True  # from one row to the next, ids may fall
         if int(xp.count_nonzero(rises)) != rises.size:
             return False
