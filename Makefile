@@ -1,6 +1,6 @@
 # make demo   a Kronecker graph of scale 18, BFS on it, its validation, its table and its picture
 # make test   every test that needs no GPU
-# make test-fast   some of every room, within a minute on two processors
+# make test-fast   some tests of every part, within a minute on two processors
 # make soak   a million random cases against other libraries, an hour or so; SOAK="--minutes 10" and so on
 # make docs   the examples in the pages, what they claim, and the notebooks
 # All make the virtual environment .venv first and are quick when it is up to date.
