@@ -101,7 +101,8 @@ def _region(
             f"assign: value: expected a Matrix of {shape[0]} x {shape[1]}, got a Vector; "
             "it is for one row or column, named by an integer"
         )
-    checks.same_size("assign", "value.size", value.size, "the region's", max(shape))
+    extent = shape[1] if many_columns else shape[0]
+    checks.same_size("assign", "value.size", value.size, "the region's", extent)
     v = value.to_sparse()
     assert v._indices is not None
     xp = array_module(v._values)
