@@ -10,9 +10,17 @@ import mpi_endings
 import pytest
 from processes import finished
 
+from spgraph.distributed import LocalCommunicator
+
 pytestmark = pytest.mark.mpi
 # what runs with the other number of processes, or another ending, by default
 FULL = pytest.mark.full
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> None:
+    """Compiled once, here: while one of several processes compiles, the others keep looking."""
+    mpi_endings.searched(LocalCommunicator(4))
 
 
 def run(count: int, what: str) -> tuple[int, str]:
