@@ -208,7 +208,9 @@ def under(tool: str, tests: list[str], path: str, seconds: float) -> dict[str, A
     }
 
 
-def check(folder: pathlib.Path, output: str, tools: list[str], seconds: float) -> int:
+def check(
+    folder: pathlib.Path, output: str, tools: list[str], seconds: float, commit: str | None
+) -> int:
     """Run the chosen tests under each tool and write the result; 0 where nothing was found."""
     from benchmarks import machine
 
@@ -221,7 +223,7 @@ def check(folder: pathlib.Path, output: str, tools: list[str], seconds: float) -
     tests = chosen(launched, times)
     seen = {name for test in tests for name in launched[test]}
     never = sorted(kernels() - seen)
-    result: dict[str, Any] = {**machine.facts(), "tests": tests, "kernels": len(seen)}
+    result: dict[str, Any] = {**machine.facts(commit), "tests": tests, "kernels": len(seen)}
     result["never_launched"] = never
     with ThreadPoolExecutor(len(tools)) as pool:
         results = pool.map(lambda tool: under(tool, tests, f"{output}.{tool}", seconds), tools)
@@ -240,9 +242,10 @@ def main() -> int:
     parser.add_argument("--output", default="sanitizers.json")
     parser.add_argument("--tools", nargs="+", default=list(TOOLS), choices=TOOLS)
     parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT))
-    return check(given.folder, given.output, given.tools, given.seconds)
+    return check(given.folder, given.output, given.tools, given.seconds, given.commit)
 
 
 if __name__ == "__main__":

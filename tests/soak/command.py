@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--pool-cases", type=int, default=POOL, help="cases that share kernels (default 25000)")
     add("--only", choices=KINDS, help="one kind of cases alone")
     add("--output", type=Path, help="the file for the report, as JSON")
+    add("--commit", help="where the tree has no git history: which commit it is")
     add("--reproduce", metavar="SEED", help="run the case of a seed and print both answers")
     add("--worker", nargs=5, help=argparse.SUPPRESS)
     return parser
@@ -134,7 +135,7 @@ class Soak:
         peer = self.place.device == "cpu" or peer_is_there()
         report = {
             "benchmark": "soak",
-            **machine.facts(),
+            **machine.facts(self.asked.commit),
             "command": machine.command().replace("-m __main__", "tests/soak"),
             "seconds": round(time.time() - self.begun),
             **place,
