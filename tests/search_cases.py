@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 import spgraph as sg
 from spgraph.iterations.search import search
@@ -124,3 +125,20 @@ def check_against_dense(
     else:
         assert ring in (min_secondi, plus_first, min_plus)
         np.testing.assert_array_equal(got, np.where(reached, value, -1))
+
+
+def check_index_types(ids: Any, offsets: Any, device: str) -> None:
+    """A directed graph with index arrays of these types, its transpose with narrow ones: searches
+    of every direction find what they find over narrow ones alone.
+    """
+    chance = np.random.default_rng(3)
+    S = scipy.sparse.random_array((200, 200), density=0.05, rng=chance, format="csr")
+    A = sg.Matrix.from_scipy(S)
+    arrays = A._indptr.astype(offsets), A._indices.astype(ids), A._values
+    B = sg.Matrix(200, 200, *arrays).to(device)
+    for direction in ("auto", "push", "pull"):
+        for parents in (True, False):
+            found: Any = sg.bfs(B, 7, parents=parents, direction=direction)
+            expected: Any = sg.bfs(A, 7, parents=parents)
+            for k in range(1 + parents):
+                assert found[k].to("cpu").isequal(expected[k])

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 from fixtures_device import device  # noqa: F401
 from scipy.sparse import csgraph
-from search_cases import GRAPHS, check_against_dense, matrix, start_value
+from search_cases import GRAPHS, check_against_dense, check_index_types, matrix, start_value
 
 import spgraph as sg
 from spgraph.iterations.search import composed, search
@@ -62,6 +62,13 @@ def test_index_types(index: Any, device: str) -> None:
     same_level, same_parent = sg.bfs(A, 5)
     assert level.to("cpu").isequal(same_level) and parent.to("cpu").isequal(same_parent)
     assert parent.dtype == index and level.dtype == np.int32
+
+
+@pytest.mark.parametrize("offsets", [np.int32, np.int64])
+@pytest.mark.parametrize("ids", [np.int32, np.int64])
+def test_index_types_of_a_directed_graph(ids: Any, offsets: Any, device: str) -> None:
+    """Those of the transpose are the smallest, whatever the matrix has."""
+    check_index_types(ids, offsets, device)
 
 
 # each is compiled in both forms: the others are compared with dense loops above

@@ -70,3 +70,16 @@ def test_trace_counts_what_was_looked_at() -> None:
     found = searches.search(A, start, any_pair, trace=True)
     assert [level.frontier for level in found.trace][:3] == [1, 2, 3]
     assert sum(level.frontier for level in found.trace) == 99
+
+
+def test_a_transpose_of_other_index_types() -> None:
+    """Transposes have the smallest types that will do; the kernel knows one of each kind."""
+    A = matrix("sparse directed")
+    n = A.nrows
+    start = sg.Vector.from_coo([3], 3, size=n)
+    wide = sg.Matrix(n, n, A._indptr.astype(np.int64), A._indices.astype(np.int64), A._values)
+    for direction in ("auto", "push", "pull"):
+        given = (start, None, True, direction, n, False)
+        expected, _, _ = cuda.search(A, A.T, *given)
+        found, _, _ = cuda.search(wide, A.T, *given)
+        assert found.isequal(expected) and found.nvals > 1

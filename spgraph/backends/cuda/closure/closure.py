@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, words
 from spgraph.errors import ConvergenceError
@@ -157,7 +158,8 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
         choose((1,), (SAMPLE,), (n, m, A._indptr, x._values, bits, *floor))
         walk(own, T is A, True)
         if T is not A:
-            walk(_like(A, T), True, False)
+            T = with_index_types(T, A)
+            walk((T._indptr, T._indices, T._values), True, False)
     found, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.uint64)
     jit.launch(pack, min(jit.occupancy(pack) * jit.BLOCK, n), n, parent, found, count)
     return Vector(n, parent, bits=found, nvals=int(count[0]))
@@ -167,13 +169,8 @@ def _in_edges(A: Matrix) -> tuple[Any, Any, Any]:
     """The arrays of A's transpose, for a cut to pull along; nulls where not worth making."""
     if not A.has_transpose and (A.transient or A.nvals < TRANSPOSE_FROM):
         return jit.NULL, jit.NULL, jit.NULL
-    return _like(A, A.T)
-
-
-def _like(A: Matrix, T: Matrix) -> tuple[Any, Any, Any]:
-    """The arrays of T with indices of A's types."""
-    indptr = T._indptr.astype(A._indptr.dtype, copy=False)
-    return indptr, T._indices.astype(A._indices.dtype, copy=False), T._values
+    T = with_index_types(A.T, A)
+    return T._indptr, T._indices, T._values
 
 
 def width_of(delta: Any, dtype: np.dtype) -> np.generic:

@@ -20,6 +20,7 @@ from spgraph.backends.cuda.dependencies.dependencies_plan import RUNG, Plan
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import search
 from spgraph.backends.cuda.search.search_peers import PeerBlock
+from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype, move, unpack_bits
 
@@ -202,8 +203,8 @@ def _copied(level: Vector) -> Vector:
 
 def _edges(A: Matrix, T: Matrix) -> tuple[Any, ...]:
     """The arrays of A and T, of A's types."""
-    indptr = T._indptr.astype(A._indptr.dtype, copy=False)
-    return A._indptr, A._indices, indptr, T._indices.astype(A._indices.dtype, copy=False)
+    T = with_index_types(T, A)
+    return A._indptr, A._indices, T._indptr, T._indices
 
 
 def _order(A: Matrix, blocks: int) -> tuple[Any, Any, Any]:

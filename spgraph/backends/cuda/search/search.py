@@ -9,6 +9,7 @@ import numpy as np
 
 from spgraph import direction as directions
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype, move, words
 from spgraph.semirings import TypedSemiring
@@ -69,6 +70,7 @@ def search(
     value = jit.NULL if semiring is None else xp.empty(n, semiring.dtype)
     values = jit.NULL if semiring is None else start._values.astype(semiring.dtype, copy=False)
     seen = xp.empty(words(n), np.uint32)
+    T = None if T is None else with_index_types(T, A)
     pulled = A if T is None else T
     heads = nonempty = jit.NULL
     findable = n

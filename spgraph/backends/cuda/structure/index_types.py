@@ -1,0 +1,23 @@
+"""Two matrices for one kernel that knows one type of ids and one of offsets."""
+
+from __future__ import annotations
+
+from spgraph.containers import Matrix
+
+
+def with_index_types(T: Matrix, A: Matrix) -> Matrix:
+    """T with index arrays of A's types: itself where it has them, else a Matrix kept with T.
+
+    A transpose has the smallest types that hold its ids and offsets, whatever those of A are.
+    """
+    offsets, ids = A._indptr.dtype, A._indices.dtype
+    if (T._indptr.dtype, T._indices.dtype) == (offsets, ids):
+        return T
+    name = f"with indices {ids.str} and offsets {offsets.str}"
+    made = T._derived.get(name)
+    if made is None:
+        arrays = T._indptr.astype(offsets), T._indices.astype(ids)
+        made = Matrix(T.nrows, T.ncols, *arrays, T._values, iso=T.iso, symmetric=T.symmetric)
+        made.transient = T.transient
+        T._derived[name] = made
+    return made
