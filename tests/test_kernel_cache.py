@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import pathlib
 import stat
@@ -105,6 +106,7 @@ def made(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pa
 
 def answer() -> tuple[int, int, list[str]]:
     """Call the kernel as a new process does: what was loaded, what was compiled, the warnings."""
+    gc.collect()  # sockets that other tests have left open warn when they go
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         module = jit.module.__wrapped__("given", "")
