@@ -247,6 +247,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 meetings += crowded;
                 if (crowded || came) RECORD(MEETING, 0, s.queued)
             } else if (filled) {
+                __syncthreads(); // all have looked at `packed`
                 turn(true);
             }
         }

@@ -170,14 +170,14 @@ CALLED void small_levels(const I* sources, const Z* source_values, i64 nf, i64 d
     while (count[turn].vertices && left > 0 && depth < s.max_depth &&
            count[turn].vertices <= SMALL && count[turn].edges <= SMALL_EDGES) {
         const int next = turn == 2 ? 0 : turn + 1, after = next == 2 ? 0 : next + 1;
+        // now: warp 0 clears this count in the next level, while slower warps may still be in this
+        const u32 vertices = count[turn].vertices, edges = count[turn].edges;
+        open_edges -= edges; // exact: the level fitted
         small_level(frontier[side], frontier[side ^ 1], count[turn], count[next], (L)(depth + 1));
         if (threadIdx.x < 3) (&count[after].vertices)[threadIdx.x] = 0;
         __syncthreads();
-        // Of this level's count only thread 0 reads more: warp 0 clears it in the next level, while
-        // slower warps may still be here. Volatile: else all threads read it, for nothing.
         if (threadIdx.x == 0) {
-            if (TRACE) record(depth, PUSH, count[turn].vertices, count[turn].edges);
-            open_edges -= *(const volatile u32*)&count[turn].edges; // exact: the level fitted
+            if (TRACE) record(depth, PUSH, vertices, edges);
             store_relaxed(&s.control->barrier.heartbeat, (u64)depth);
         }
         left -= count[next].vertices;
