@@ -287,7 +287,10 @@ def test_crowds_of_strangers_end_and_processes_still_come(monkeypatch: pytest.Mo
     first = TcpStore("127.0.0.1:0", 0, 2, token="word", timeout=HANG)
     port = int(first.address.rpartition(":")[2])
     before = threading.active_count()
-    crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+    crowd = []
+    for _ in range(100):
+        crowd.append(socket.create_connection(("127.0.0.1", port)))
+        time.sleep(0.005)  # who finds the listener's short queue full tries again after a second
     for stranger in crowd[:50]:
         with contextlib.suppress(OSError):
             stranger.sendall(b"x")  # and then nothing, for ever
