@@ -58,7 +58,8 @@ def read(
             PACE: 'p tw N M', then lines 'u v': undirected, a pattern.
     .txt .el .wel .edges .csv .tsv
             edge list: lines 'source target' or 'source target weight', as the first one is:
-            directed; a pattern, or int64 weights, or float64 if any weight is not an integer.
+            directed; a pattern, or int64 weights, or float64 if any weight is no integer of int64
+            (`dtype="uint64"` reads larger ones to the last digit).
     .npz    what `spgraph.write` or scipy.sparse.save_npz wrote, as it was.
 
     Each of them may be compressed: .gz, .bz2, .xz or .zst behind the suffix. Of a pipe without a
