@@ -28,6 +28,7 @@ BAD_TEXTS = [
     # edge lists
     ("g.el", "", None, "at least one edge"),
     ("g.txt", "# only\n% comments\n\n", None, "at least one edge"),
+    ("g.tsv", "\n\xef\xbb\xbf\n", None, "at least one edge"),
     ("g.el", "0 1\n1 x\n", 2, "integer vertex id, got 'x'"),
     ("g.csv", "source,1\n0,1\n", 1, "got 'source' .*comment begins with # or %"),
     ("g.csv", "1,target\n0,1\n", 1, "got 'target'"),

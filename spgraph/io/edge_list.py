@@ -29,6 +29,8 @@ def parse(
     """
     layout = layout_of(source, base, compact).read_as(dtype)
     rows, columns, *values = read_table(source, layout.form)
+    if rows.size == 0:  # a line with nothing but the mark of a byte order
+        raise no_edge(source.path)
     order = 1 + int(max(rows.max(), columns.max())) - base
     if base:
         rows -= base
@@ -71,6 +73,9 @@ def _first_line(source: Source) -> bytes:
             break
         if text := _COMMENT.sub(b"", line).strip(b" \t\r\v\f"):
             return text
-    raise FormatError(
-        f"{source.path}: expected at least one edge, 'source target [weight]', got none"
-    )
+    raise no_edge(source.path)
+
+
+def no_edge(path: str) -> FormatError:
+    """What a file without an edge is answered with."""
+    return FormatError(f"{path}: expected at least one edge, 'source target [weight]', got none")

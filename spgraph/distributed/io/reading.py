@@ -252,6 +252,8 @@ class Text:
                 f"{self.name}: the header declares {declared} entries, the file has {seen}: fetch "
                 "the file again, or correct the header"
             )
+        if seen == 0 and self.suffix not in (".mtx", ".gr"):
+            raise edge_list.no_edge(self.name)
         reals = bool(communicator.agree(np.array([int(self.reals)]), "max")[0])
         self.types = self.types[-1:] if reals else self.types[:1]
 
