@@ -78,7 +78,7 @@ def test_every_result_file_has_cells(path: Path) -> None:
 
 
 def test_machine_code_of_a_kernel() -> None:
-    pytest.importorskip("cuda.bindings")
+    pytest.importorskip("cuda.bindings", reason="NVRTC: pip install cuda-bindings")
     from benchmarks.machine_code import read
 
     text = 'extern "C" __global__ void f(int* x) {{ {} }}'
