@@ -1,13 +1,15 @@
 """Every kernel under NVIDIA's compute-sanitizer: memcheck, racecheck, initcheck and synccheck.
 
 usage: SPGRAPH_KERNELS=FOLDER PYTHONPATH=tests pytest -p sanitizers -m gpu
-       python tests/sanitizers.py FOLDER --output RESULT.json [--tools memcheck ...] [--seconds S]
+       python tests/sanitizers.py FOLDER --output RESULT.json [--tools memcheck ...] [--parts P]
+                                         [--seconds S]
 
 The first runs the gpu tests as they are, and writes down which test launched which kernel: a file
 of FOLDER for each process of pytest. The second chooses the fewest tests that launch every kernel
 TIMES times, runs them again under each tool, side by side, and keeps the reports about our kernels;
-those of CuPy and of NCCL are left out by name. It fails where a report is left, where a test fails,
-or where a kernel was never launched.
+those of CuPy and of NCCL are left out by name. A tool uses one processor, most of it for compiling:
+--parts shares its tests among as many processes. It fails where a report is left, where a test
+fails, or where a kernel was never launched.
 """
 
 from __future__ import annotations
@@ -168,8 +170,10 @@ def rotated(first: int) -> list[int]:
     return [(first + k) % count for k in range(count)]
 
 
-def under(tool: str, tests: list[str], path: str, seconds: float) -> dict[str, Any]:
-    """What a tool said of the tests; its whole output is left in `path`.log."""
+def run(tool: str, tests: list[str], path: str, seconds: float) -> tuple[int, str, list[str]]:
+    """One process under a tool: its exit status, pytest's last line, the reports. The whole output
+    is left in `path`.log.
+    """
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     # of kernels alone: buffers are copied whole, and CuPy asks for peers that it has already
     options = ["--tool", tool, "--target-processes", "application-only", "--print-limit", "10000"]
@@ -178,12 +182,12 @@ def under(tool: str, tests: list[str], path: str, seconds: float) -> dict[str, A
         options += ["--check-api-memory-access", "no"]
     if tool == "memcheck":
         options += ["--report-api-errors", "no"]
-    pytest_options = ["-q", "-p", "sanitizers", "-p", "no:cacheprovider", "-m", "gpu"]
+    pytest_options = ["-v", "-p", "sanitizers", "-p", "no:cacheprovider", "-m", "gpu"]
+    pytest_options += ["--durations", "20"]
     command = [program, *options, sys.executable, "-m", "pytest", *pytest_options, *tests]
     paths = [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
     settings = {"PYTHONPATH": os.pathsep.join(paths), "SPGRAPH_NO_POOL": "1"}
     settings["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, rotated(TOOLS.index(tool))))
-    start = time.perf_counter()
     try:
         done = subprocess.run(
             command,
@@ -197,19 +201,36 @@ def under(tool: str, tests: list[str], path: str, seconds: float) -> dict[str, A
     except subprocess.TimeoutExpired as error:
         text, code = str(error.stdout or b"", "utf-8", "replace"), 124
     pathlib.Path(f"{path}.log").write_text(text)
-    found = reports(text)
     summary = re.findall(r"\d+ (?:passed|failed|skipped|error)[^=\n]*", text)
+    return code, summary[-1].strip() if summary else "ran out of time", reports(text)
+
+
+def under(tool: str, tests: list[str], parts: int, path: str, seconds: float) -> dict[str, Any]:
+    """What a tool said of the tests, run in so many processes."""
+    start = time.perf_counter()
+    with ThreadPoolExecutor(parts) as pool:
+        runs = [
+            pool.submit(run, tool, tests[part::parts], f"{path}.{part}", seconds)
+            for part in range(parts)
+        ]
+        codes, summaries, found = zip(*(one.result() for one in runs), strict=True)
+    blocks = [block for some in found for block in some]
     return {
-        "exit": code,
+        "exit": max(codes),
         "seconds": round(time.perf_counter() - start, 1),
-        "tests": summary[-1].strip() if summary else "",
-        "reports": counted(block for block in found if not WARP_SYNCHRONOUS.match(block)),
-        "excepted": counted(block for block in found if WARP_SYNCHRONOUS.match(block)),
+        "tests": list(summaries),
+        "reports": counted(block for block in blocks if not WARP_SYNCHRONOUS.match(block)),
+        "excepted": counted(block for block in blocks if WARP_SYNCHRONOUS.match(block)),
     }
 
 
 def check(
-    folder: pathlib.Path, output: str, tools: list[str], seconds: float, commit: str | None
+    folder: pathlib.Path,
+    output: str,
+    tools: list[str],
+    parts: int,
+    seconds: float,
+    commit: str | None,
 ) -> int:
     """Run the chosen tests under each tool and write the result; 0 where nothing was found."""
     from benchmarks import machine
@@ -226,7 +247,9 @@ def check(
     result: dict[str, Any] = {**machine.facts(commit), "tests": tests, "kernels": len(seen)}
     result["never_launched"] = never
     with ThreadPoolExecutor(len(tools)) as pool:
-        results = pool.map(lambda tool: under(tool, tests, f"{output}.{tool}", seconds), tools)
+        results = pool.map(
+            lambda tool: under(tool, tests, parts, f"{output}.{tool}", seconds), tools
+        )
         result["tools"] = dict(zip(tools, results, strict=True))
     machine.write(pathlib.Path(output), result)
     print(json.dumps(result["tools"], indent=1)[:8000])
@@ -241,11 +264,12 @@ def main() -> int:
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--output", default="sanitizers.json")
     parser.add_argument("--tools", nargs="+", default=list(TOOLS), choices=TOOLS)
+    parser.add_argument("--parts", type=int, default=1, help="processes of a tool")
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT))
-    return check(given.folder, given.output, given.tools, given.seconds, given.commit)
+    return check(given.folder, given.output, given.tools, given.parts, given.seconds, given.commit)
 
 
 if __name__ == "__main__":
