@@ -2,7 +2,8 @@
 
 A move of files must leave every kernel identical. So must a rename, except where functions that are
 not inlined change places: then size, registers and stack are equal. What differs is listed, with
-its growth, and the exit code is 1. --sizes accepts kernels of equal size, registers and stack.
+its growth, and the exit code is 1. --sizes accepts kernels of equal size, registers and stack. A
+kernel that is gone is the old name of a new one of the same code.
 """
 
 from __future__ import annotations
@@ -61,6 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Print what differs; 1 where something does."""
     old, new = (kernels(path, given.architecture) for path in (given.old, given.new))
+    for before_name, name in renamed(old, new).items():
+        print(f"{before_name}: now {name}")
+        old[name] = old.pop(before_name)
     differ = 0
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name), new.get(name)
@@ -77,6 +81,15 @@ def run(given: argparse.Namespace) -> int:
             )
     print(f"{len(new)} kernels for {given.architecture}, {differ} differ")
     return 1 if differ else 0
+
+
+def renamed(old: dict[str, Kernel], new: dict[str, Kernel]) -> dict[str, str]:
+    """{old name: new name} of kernels whose name is gone, and whose code has a name that is new."""
+    names: dict[str, list[str]] = {}
+    for name in sorted(new.keys() - old.keys(), reverse=True):
+        names.setdefault(new[name].text, []).append(name)
+    gone = sorted(old.keys() - new.keys())
+    return {name: names[old[name].text].pop() for name in gone if names.get(old[name].text)}
 
 
 def kernels(checkout: pathlib.Path, architecture: str) -> dict[str, Kernel]:

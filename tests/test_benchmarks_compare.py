@@ -92,3 +92,13 @@ def test_machine_code_of_a_kernel() -> None:
     assert small.text != other.text and small[1:] == other[1:]
     assert large.size > small.size and large.registers >= small.registers
     assert small.stack == 0 and large.stack >= 256
+
+
+def test_a_renamed_kernel_is_known_by_its_code() -> None:
+    from benchmarks.machine_code import Kernel, renamed
+
+    walk, sweep, other = (Kernel(text, 64, 8, 0) for text in ("a", "b", "c"))
+    old = {"walks lengths": walk, "walks again": walk, "fill fill": sweep, "gone gone": sweep}
+    new = {"paths again": walk, "paths lengths": walk, "fill fill": other, "new new": other}
+    assert renamed(old, new) == {"walks again": "paths again", "walks lengths": "paths lengths"}
+    assert renamed(old, old) == {}
