@@ -11,7 +11,7 @@ from csgraph_cases import check_paths
 from scipy.sparse import csgraph as theirs
 
 import spgraph.csgraph as ours
-from spgraph.backends.cuda.traversals import walks
+from spgraph.backends.cuda.traversals import traversals
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ 
 @pytest.fixture(autouse=True)
 def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_host_shim.install(monkeypatch)
-    monkeypatch.setattr(walks, "TILE", 8)  # a block of 1024 threads takes its time
+    monkeypatch.setattr(traversals, "TILE", 8)  # a block of 1024 threads takes its time
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 40])
@@ -32,14 +32,14 @@ def test_floyd_warshall(n: int) -> None:
     parents = np.where(np.isinf(lengths), np.int32(-9999), ids)
     np.fill_diagonal(parents, -9999)
     alone, distance = lengths.copy(), lengths.copy()
-    walks.floyd_warshall(alone, None)
+    traversals.floyd_warshall(alone, None)
     np.testing.assert_array_equal(alone, expected)
-    walks.floyd_warshall(distance, parents)
+    traversals.floyd_warshall(distance, parents)
     np.testing.assert_array_equal(distance, expected)
     edges = ours.csgraph_from_dense(lengths, null_value=np.inf)
     for s in range(n):
         check_paths(edges, True, [s], distance[s], parents[s])
-    along, failed = walks.lengths(lengths, parents, np.inf)
+    along, failed = traversals.lengths(lengths, parents, np.inf)
     np.testing.assert_array_equal(along, expected)
     assert not failed[0]
 
@@ -49,7 +49,7 @@ def test_lengths_along_cycles_and_out_of_the_graph() -> None:
     for parents in ([-9999, 2, 1], [-9999, 3, 0], [-9999, -5, 0]):
         before = np.full((3, 3), -9999, np.int32)
         before[0] = parents
-        assert walks.lengths(lengths, before, 0.0)[1][0]
-    found, failed = walks.lengths(lengths, np.full((3, 3), -9999, np.int32), -1.0)
+        assert traversals.lengths(lengths, before, 0.0)[1][0]
+    found, failed = traversals.lengths(lengths, np.full((3, 3), -9999, np.int32), -1.0)
     np.testing.assert_array_equal(found, np.eye(3) - 1)
     assert not failed[0]

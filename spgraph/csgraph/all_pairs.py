@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import NegativeCycleError
 
 from spgraph.containers.arrays import Array, array_module
 from spgraph.csgraph.conversions import csgraph_masked_from_dense, csgraph_to_dense
-from spgraph.csgraph.graphs import NULL, from_pydata, walks
+from spgraph.csgraph.graphs import NULL, from_pydata, traversals
 from spgraph.csgraph.kinds import is_gpu, is_sparse
 
 
@@ -59,7 +59,7 @@ def floyd_warshall(
         parents = xp.where(xp.isinf(distance), np.int32(NULL), ids).astype(np.int32)
         parents.reshape(-1)[:: n + 1] = NULL
     if n:
-        walks(distance).floyd_warshall(distance, parents)
+        traversals(distance).floyd_warshall(distance, parents)
     wrong = xp.flatnonzero(xp.diagonal(distance) < 0)
     if wrong.size:
         raise NegativeCycleError(f"Negative cycle in nodes {wrong}")
@@ -103,7 +103,7 @@ def construct_dist_matrix(
         xp.minimum(lengths, lengths.T.copy(), out=lengths)
     if n == 0:
         return lengths
-    distance, failed = walks(lengths).lengths(
+    distance, failed = traversals(lengths).lengths(
         lengths, xp.ascontiguousarray(xp.asarray(given)), float(null_value)
     )
     if failed[0]:

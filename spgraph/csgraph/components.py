@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph.algorithms import connected_components as least_members
 from spgraph.containers.arrays import Array, array_module
-from spgraph.csgraph.graphs import rows_of, walks
+from spgraph.csgraph.graphs import rows_of, traversals
 
 
 def connected_components(
@@ -42,7 +42,7 @@ def connected_components(
     strong = directed and connection.lower() == "strong"
     rows = rows_of(csgraph, strong)
     if strong and not rows.on_gpu:
-        count, label = walks(rows.indices).strong(rows.arrays())
+        count, label = traversals(rows.indices).strong(rows.arrays())
     elif rows.n == 0:
         count, label = 0, array_module(rows.indices).empty(0, np.int32)
     else:

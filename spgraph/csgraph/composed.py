@@ -1,5 +1,5 @@
 """Shortest walks out of the closure over min and plus: what a GPU runs, where one walk at a time
-has all of the device. On the CPU `spgraph.backends.cpu.traversals.walks` gives each walk one
+has all of the device. On the CPU `spgraph.backends.cpu.traversals.traversals` gives each walk one
 thread.
 
 The functions here take the same rows as those and give the same results, on the device of the rows.

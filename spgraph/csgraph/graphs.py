@@ -149,13 +149,13 @@ def like(csgraph: Any, result: Any) -> Any:
     return made
 
 
-def walks(array: Array) -> Any:
-    """The module of walks of the backend for where an array lies."""
+def traversals(array: Array) -> Any:
+    """The traversals of the backend for where an array lies."""
     if is_cuda(array):
-        from spgraph.backends.cuda.traversals import walks as on_gpu
+        from spgraph.backends.cuda.traversals import traversals as on_gpu
 
         return on_gpu
-    from spgraph.backends.cpu.traversals import walks as on_cpu
+    from spgraph.backends.cpu.traversals import traversals as on_cpu
 
     return on_cpu
 

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import NegativeCycleError
 from spgraph.containers.arrays import Array, array_module
 from spgraph.csgraph import composed
 from spgraph.csgraph.all_pairs import floyd_warshall
-from spgraph.csgraph.graphs import Rows, from_pydata, rows_of, vertices_of, walks
+from spgraph.csgraph.graphs import Rows, from_pydata, rows_of, traversals, vertices_of
 from spgraph.csgraph.kinds import is_gpu, is_sparse
 
 UNIT = np.ones(1)
@@ -154,7 +154,7 @@ def bellman_ford(
             raise NegativeCycleError("Negative cycle detected")
     else:
         arrays, back = _arrays(rows, directed, False)
-        distance, parent, cycles = walks(rows.indices).relax(arrays, back, starts, bounds)
+        distance, parent, cycles = traversals(rows.indices).relax(arrays, back, starts, bounds)
         if cycles.any():
             first = int(starts[cycles.argmax()])
             raise NegativeCycleError(f"Negative cycle detected on node {first}")
@@ -214,7 +214,9 @@ def _shortest(
 ) -> tuple[Array, Array, Array]:
     if not rows.on_gpu:
         arrays, back = _arrays(rows, directed, unweighted)
-        return walks(rows.indices).shortest(arrays, back, starts, bounds, limit, parents, origins)
+        return traversals(rows.indices).shortest(
+            arrays, back, starts, bounds, limit, parents, origins
+        )
     A, ring = composed.shortest_over(rows, directed, unweighted)
     *found, failed = composed.shortest(A, starts, bounds, limit, parents, origins, ring)
     if failed:
@@ -248,7 +250,7 @@ def _heights(rows: Rows, directed: bool) -> Array:
         distance, _, _, failed = composed.shortest(A, everywhere, once, np.inf, False, False, ring)
     else:
         arrays, back = _arrays(rows, directed, False)
-        distance, _, cycles = walks(rows.indices).relax(arrays, back, everywhere, once)
+        distance, _, cycles = traversals(rows.indices).relax(arrays, back, everywhere, once)
         failed = bool(cycles.any())
     if failed:
         raise NegativeCycleError("Negative cycle detected")

@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph.algorithms import minimum_spanning_tree as least_tree
 from spgraph.containers.arrays import array_module
-from spgraph.csgraph.graphs import Rows, like, rows_of, walks
+from spgraph.csgraph.graphs import Rows, like, rows_of, traversals
 
 
 def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
@@ -39,7 +39,7 @@ def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
 
 def _in_one_thread(rows: Rows) -> Any:
     values = rows.lengths()
-    kept = walks(values).spanning((rows.indptr, rows.indices, values))
+    kept = traversals(values).spanning((rows.indptr, rows.indices, values))
     chosen = np.flatnonzero(kept)
     chosen = chosen[values[chosen] != 0]
     indptr = np.searchsorted(chosen, rows.indptr).astype(np.int32)

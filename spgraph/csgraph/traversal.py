@@ -10,7 +10,7 @@ import scipy.sparse
 from spgraph.algorithms import bfs
 from spgraph.containers import Matrix
 from spgraph.containers.arrays import Array, array_module, on_device, unpack_bits
-from spgraph.csgraph.graphs import NULL, Rows, from_pydata, like, rows_of, walks
+from spgraph.csgraph.graphs import NULL, Rows, from_pydata, like, rows_of, traversals
 from spgraph.csgraph.kinds import is_gpu, is_sparse
 from spgraph.operations import ewise_add
 from spgraph.semirings import binary
@@ -96,7 +96,7 @@ def _order(rows: Rows, start: int, directed: bool) -> tuple[Array, Array]:
     if rows.on_gpu:
         return by_levels(rows, start, directed)
     back = None if directed else rows.transposed(values=False).arrays()
-    return walks(rows.indices).breadth_first(rows.arrays(), back, start)
+    return traversals(rows.indices).breadth_first(rows.arrays(), back, start)
 
 
 def by_levels(rows: Rows, start: int, directed: bool) -> tuple[Array, Array]:

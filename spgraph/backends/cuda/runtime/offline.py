@@ -139,7 +139,7 @@ def preambles() -> dict[str, str]:
         "tiles": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=False, FULL=True)
         + product
         + preamble.types(R=index),
-        "walks": "",
+        "path_lengths": "",
         "tiles_build": preamble.types(O=index, I=index, A=single, R=index)
         + preamble.constants(ISO=False),
         "tight": tight_preamble(matrix, distances),

@@ -35,10 +35,10 @@ def floyd_warshall(distance: Any, parents: Any) -> None:
 @jit.on_device
 def lengths(graph: Any, parents: Any, missing: float) -> tuple[Any, Any]:
     """(distances along `parents` between all vertices, whether these lead astray): see
-    kernels/walks.cu. One launch.
+    kernels/path_lengths.cu. One launch.
     """
     xp, n = array_module(graph), graph.shape[0]
     distance, failed = xp.empty((n, n)), xp.zeros(1, np.uint8)
-    kernel = jit.kernel("walks", "lengths", "")
+    kernel = jit.kernel("path_lengths", "lengths", "")
     jit.sweep(kernel, n * n, graph, parents, n, np.float64(missing), distance, failed)
     return distance, failed

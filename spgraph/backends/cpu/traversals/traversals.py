@@ -44,7 +44,7 @@ def shortest(
     heaps, places = np.empty((threads, n), np.int32), np.zeros((threads, n), np.int32)
     keep = _keep(rows)
     pool.launch(
-        jit.module("walks", "").shortest,
+        jit.module("dijkstra", "").shortest,
         threads,
         *(np.zeros(1, np.int64), starts, bounds, *rows, *(back or rows), keep, back is not None),
         *(limit, distance, parent, origin, parents, origins, keys, heaps, places),
@@ -68,7 +68,7 @@ def relax(
     marks = np.empty((threads, n), np.uint8)
     colours = np.empty((threads, n), np.int32)
     pool.launch(
-        jit.module("walks", "").relax,
+        jit.module("bellman_ford", "").relax,
         threads,
         *(np.zeros(1, np.int64), starts, bounds, *rows, *(back or rows), _keep(rows)),
         *(back is not None, distance, parent, failed, lasts, queues, marks, colours),
@@ -85,7 +85,7 @@ def breadth_first(rows: Rows, back: Rows | None, start: int) -> tuple[np.ndarray
     count = np.zeros(1, np.int64)
     back = back or rows
     arrays = (*rows[:2], *back[:2], back is not rows, order, parent, count)
-    pool.launch(jit.module("walks", "").breadth_first, 1, start, *arrays)
+    pool.launch(jit.module("breadth_first_order", "").breadth_first, 1, start, *arrays)
     parent[start] = NULL
     return order[: int(count[0])], parent
 
@@ -97,7 +97,9 @@ def strong(rows: Rows) -> tuple[int, np.ndarray]:
     n = rows[0].size - 1
     label, root = np.zeros(n, np.int32), np.empty(n, np.uint8)
     at, path, count = np.empty(n, rows[0].dtype), np.empty(n, np.int32), np.zeros(1, np.int64)
-    pool.launch(jit.module("walks", "").strong, 1, *rows[:2], label, root, at, path, count)
+    pool.launch(
+        jit.module("strong_components", "").strong, 1, *rows[:2], label, root, at, path, count
+    )
     return int(count[0]), label
 
 
@@ -111,7 +113,16 @@ def spanning(rows: Rows) -> np.ndarray:
     edges = np.empty(m, rows[0].dtype)
     best, root = np.empty(n, np.int64), np.empty(n, np.int32)
     pool.launch(
-        jit.module("walks", "").spanning, 1, *rows, EACH, kept, heads, tails, edges, best, root
+        jit.module("spanning_forest", "").spanning,
+        1,
+        *rows,
+        EACH,
+        kept,
+        heads,
+        tails,
+        edges,
+        best,
+        root,
     )
     return kept.view(bool)
 
@@ -120,14 +131,14 @@ def lengths(
     graph: np.ndarray, parents: np.ndarray, missing: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """(distances along `parents` between all vertices, whether these lead astray): see
-    kernels/walks.py.
+    kernels/path_lengths.py.
     """
     n = graph.shape[0]
     distance, failed = np.empty((n, n)), np.zeros(1, np.uint8)
     threads = min(pool.threads_for(n * n), n)
     chains, stamps = np.zeros((2, threads, n), np.int32)
     arrays = (graph.reshape(-1), parents.reshape(-1), n, missing, distance.reshape(-1))
-    pool.launch(jit.module("walks", "").lengths, threads, *arrays, chains, stamps, failed)
+    pool.launch(jit.module("path_lengths", "").lengths, threads, *arrays, chains, stamps, failed)
     return distance, failed
 
 

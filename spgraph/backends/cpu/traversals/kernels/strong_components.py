@@ -1,0 +1,67 @@
+# Strong components by one thread, in linear time. No preamble but the header.
+
+
+@kernel
+def strong(thread, threads, sync, indptr, indices, label, root, at, path, counts):
+    """The strong component of every vertex, numbered as they are completed, counts[0] of them:
+    Tarjan's walk as Pearce has it.
+
+    label[v] is 0 before v is seen, then the least place on the walk that v is known to reach, and
+    from n downwards the number of a component that is complete: more than any place still in use.
+    `path` holds the walk from the left, and from the right what is seen but not yet complete.
+    """
+    n = label.size
+    index, number, held = np.int64(1), np.int64(n), np.int64(n)
+    steps = 0
+    for s in range(n):
+        if label[s] != 0:
+            continue
+        path[0] = s
+        depth = np.int64(1)
+        label[s], root[s], at[s] = index, 1, indptr[s]
+        index += 1
+        while depth > 0:
+            steps += 1
+            if steps & 4095 == 0:
+                poll(sync)
+            v = np.uint64(path[depth - 1])
+            e, stop = np.uint64(at[v]), np.uint64(indptr[v + np.uint64(1)])
+            least = label[v]
+            down = False
+            while e < stop:
+                w = np.uint64(indices[e])
+                e += np.uint64(1)
+                if label[w] == 0:
+                    down = True
+                    at[v] = e
+                    path[depth] = w
+                    depth += 1
+                    label[w], root[w], at[w] = index, 1, indptr[w]
+                    index += 1
+                    break
+                if label[w] < least:
+                    least = label[w]
+                    root[v] = 0
+            if root[v] == 0:
+                label[v] = least
+            if down:
+                continue
+            depth -= 1
+            if root[v] != 0:
+                index -= 1
+                while held < n and label[np.uint64(path[held])] >= least:
+                    label[np.uint64(path[held])] = number
+                    held += 1
+                    index -= 1
+                label[v] = number
+                number -= 1
+            else:
+                held -= 1
+                path[held] = v
+                above = np.uint64(path[depth - 1])
+                if least < label[above]:
+                    label[above] = least
+                    root[above] = 0
+    for v in range(n):
+        label[v] = n - label[v]
+    counts[0] = n - number
