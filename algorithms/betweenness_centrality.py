@@ -8,9 +8,7 @@ import numpy as np
 
 from ..containers import Matrix, Vector
 from ..errors import DomainMismatch, NegativeWeight
-from ..iterations.closure import closure, tight
-from ..iterations.dependencies import dependencies, dependencies_along
-from ..iterations.search import search
+from ..iterations import closure, dependencies, dependencies_along, search, tight
 from ..operations import assign, ewise_add, reduce_columnwise
 from ..semirings import any_pair, binary, max_plus, min_plus, monoid
 from .lengths import check_reached, in_int64

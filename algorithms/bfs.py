@@ -8,7 +8,7 @@ import numpy as np
 
 from ..containers import Vector, as_matrix
 from ..errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
-from ..iterations.search import search
+from ..iterations import search
 from ..semirings import any_pair, min_secondi
 
 

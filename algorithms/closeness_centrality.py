@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..containers import Vector
-from ..iterations.dependencies import level_sums
+from ..iterations import level_sums
 from .vertices import square, vertices
 
 

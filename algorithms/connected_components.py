@@ -10,8 +10,7 @@ import numpy as np
 from ..containers import Matrix, Vector, as_matrix
 from ..containers.arrays import INT32_MAX
 from ..errors import DimensionMismatch
-from ..iterations.contract import contract
-from ..iterations.search import search
+from ..iterations import contract, search
 from ..operations import assign, ewise_mult, extract, mxv
 from ..operations import select as select_entries
 from ..semirings import any_pair, binary, min_second, select

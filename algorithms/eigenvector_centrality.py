@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..containers import Vector
-from ..iterations.power import Hop, Step, graph, limits, power, settled
+from ..iterations.power_iteration import Hop, Step, graph, limits, power, settled
 
 
 def eigenvector_centrality(

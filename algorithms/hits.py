@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..containers import Vector
-from ..iterations.power import Hop, Step, full, graph, limits, power, scaled, settled
+from ..iterations.power_iteration import Hop, Step, full, graph, limits, power, scaled, settled
 from ..operations import vxm
 from ..semirings import plus_first, plus_times
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..containers import Vector
-from ..iterations.power import Hop, Step, full, graph, limits, power, scaled, settled
+from ..iterations.power_iteration import Hop, Step, full, graph, limits, power, scaled, settled
 
 
 def katz_centrality(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..containers import Matrix, Vector
 from ..errors import ConvergenceError
-from ..iterations.power import limits
+from ..iterations.power_iteration import limits
 from ..operations import apply, assign, diag, ewise_add, extract, mxm, reduce_rowwise
 from ..operations import select as select_entries
 from ..semirings import IndexUnaryOp, monoid, plus_first, select

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..containers import Matrix, Vector
-from ..iterations.search import search
+from ..iterations import search
 from ..semirings import any_pair
 
 INT64_MAX = np.iinfo(np.int64).max

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..containers import Matrix, Vector
-from ..iterations.contract import contract
+from ..iterations import contract
 from ..operations import apply, assign, ewise_add, extract, reduce_rowwise
 from ..operations import select as select_entries
 from ..semirings import IndexUnaryOp, binary, monoid, select

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..containers import Vector
-from ..iterations.closure import closure, tight
-from ..iterations.search import search
+from ..iterations import closure, search, tight
 from ..semirings import max_times, min_secondi
 from .vertices import square, vertex
 

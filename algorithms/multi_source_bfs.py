@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..containers import Matrix
-from ..iterations.dependencies import levels
+from ..iterations import levels
 from .vertices import square, vertices
 
 

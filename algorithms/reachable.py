@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..containers import Vector
-from ..iterations.search import search
+from ..iterations import search
 from ..operations import assign
 from ..semirings import any_pair
 from .vertices import square, vertices

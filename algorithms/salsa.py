@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..containers import Vector
-from ..iterations.power import (
+from ..iterations.power_iteration import (
     Hop,
     Step,
     full,

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..containers import Vector
-from ..iterations.closure import closure, counted, tight
-from ..iterations.closure import parents as carriers
-from ..iterations.search import search
+from ..iterations import closure, search, tight
+from ..iterations import parents as carriers
+from ..iterations.fixed_point import counted
 from ..operations import assign
 from ..semirings import min_plus, min_secondi
 from .lengths import check_reached, in_int64

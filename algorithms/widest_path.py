@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..containers import Vector
-from ..iterations.closure import closure, tight
-from ..iterations.search import search
+from ..iterations import closure, search, tight
 from ..semirings import max_min, min_secondi, monoid
 from .vertices import square, vertex
 

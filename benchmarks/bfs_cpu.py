@@ -26,7 +26,7 @@ import spgraph as sg
 from benchmarks import first_call, graphs, machine
 from benchmarks.peers_cpu import PEERS, System
 from spgraph.containers import Vector
-from spgraph.iterations.search import composed
+from spgraph.iterations.level_search import composed
 from spgraph.semirings import any_pair
 
 HERE = pathlib.Path(__file__).parent

@@ -28,7 +28,7 @@ import spgraph as sg
 from benchmarks import graphs, machine
 from spgraph.containers.arrays import import_cupy
 from spgraph.distributed import DistributedMatrix, draw
-from spgraph.iterations.search import search
+from spgraph.iterations import search
 from spgraph.semirings import any_pair
 
 HERE = pathlib.Path(__file__).parent

@@ -11,7 +11,7 @@ from search_cases import GRAPHS as SHAPES
 from search_cases import edges_of
 
 import spgraph as sg
-from spgraph.iterations.closure import closure
+from spgraph.iterations import closure
 from spgraph.semirings import (
     BinaryOp,
     Semiring,

@@ -276,9 +276,7 @@ def k_truss(A: Any, k: int) -> Any:
 
 
 def check_loops(A: sg.Matrix, G: Any, spread: Spread) -> None:
-    from spgraph.iterations.closure import closure
-    from spgraph.iterations.contract import contract
-    from spgraph.iterations.search import search
+    from spgraph.iterations import closure, contract, search
 
     for direction in ("auto", "push", "pull"):
         for ring in (any_pair, min_secondi, plus_first):

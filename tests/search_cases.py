@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from spgraph.iterations.search import search
+from spgraph.iterations import search
 from spgraph.semirings import any_pair, any_secondi, min_plus, min_secondi, plus_first
 
 

@@ -36,8 +36,8 @@ from spgraph.errors import (
     IndexOutOfBound,
     NegativeWeight,
 )
-from spgraph.iterations import dependencies as loops
-from spgraph.iterations.dependencies import (
+from spgraph.iterations import path_dependencies as loops
+from spgraph.iterations.path_dependencies import (
     composed,
     composed_levels,
     dependencies,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import spgraph as sg
 from spgraph.direction import bucket_width
-from spgraph.iterations.closure import closure, composed, counted, parents, tight
+from spgraph.iterations.fixed_point import closure, composed, counted, parents, tight
 from spgraph.semirings import (
     BinaryOp,
     Monoid,

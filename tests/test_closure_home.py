@@ -14,8 +14,7 @@ import spgraph as sg
 from spgraph.direction import one_device_pays
 from spgraph.distributed.loops import home, loops
 from spgraph.errors import ConvergenceError
-from spgraph.iterations.closure import closure
-from spgraph.iterations.search import search
+from spgraph.iterations import closure, search
 from spgraph.semirings import min_plus, min_secondi, select
 
 # ranges, ranges that begin where words of bitmaps do, any vertices

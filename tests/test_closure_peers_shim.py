@@ -21,7 +21,7 @@ from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import move
 from spgraph.errors import CommunicationError, ConvergenceError
-from spgraph.iterations.closure import plus_and_one
+from spgraph.iterations.fixed_point import plus_and_one
 from spgraph.semirings import Semiring, min_plus, monoid
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")

@@ -20,12 +20,13 @@ from closure_cases import (
 )
 
 import spgraph as sg
+from spgraph import iterations
 from spgraph.algorithms.sssp import sssp
 from spgraph.backends import cuda
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import ConvergenceError
-from spgraph.iterations.closure import plus_and_one, saturating_plus
+from spgraph.iterations.fixed_point import plus_and_one, saturating_plus
 from spgraph.semirings import BinaryOp, Monoid, Semiring, binary, min_plus, monoid
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
@@ -46,8 +47,7 @@ MANY = ("path", "complete", "dense directed", "skewed both", "grid", "many sourc
 @pytest.fixture(autouse=True)
 def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_host_shim.install(monkeypatch)
-    for name in ("closure", "search"):
-        loop = importlib.import_module(f"spgraph.iterations.{name}")
+    for loop in (iterations.fixed_point, iterations.level_search):
         monkeypatch.setattr(loop, "backend", lambda device: cuda)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
     monkeypatch.setattr(host(), "TRANSPOSE_FROM", 0)
@@ -127,7 +127,7 @@ def test_one_value_for_all_entries() -> None:
     start = Vector.unit(20, 0, size=pattern.nrows, dtype=np.int64)
     rows, columns = pattern.to_coo()[:2]
     edges = dict.fromkeys(zip(rows.tolist(), columns.tolist(), strict=True), 1)
-    found = sg.iterations.closure.closure(pattern, start, min_plus)
+    found = sg.iterations.closure(pattern, start, min_plus)
     assert entries(found) == fixed_point(edges, {20: 0}, min, lambda x, a: x + a)
 
 
@@ -161,7 +161,7 @@ def test_monoids(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             A = Matrix(*made.A.shape, made.A.indptr, made.A.indices, made.A.values.astype(kind))
             start = {20: 255 if "all" not in name else 0, 30: 6}
             v = Vector.from_coo([20, 30], np.array(list(start.values()), kind), size=A.nrows)
-            found = sg.iterations.closure.closure(A, v, ring)
+            found = sg.iterations.closure(A, v, ring)
             assert entries(found) == fixed_point(made.edges, start, *python)
 
 

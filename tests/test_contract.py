@@ -18,8 +18,8 @@ from search_cases import GRAPHS, edges_of
 import spgraph as sg
 from spgraph.backends import cuda
 from spgraph.errors import DimensionMismatch, DomainMismatch
-from spgraph.iterations import contract as contracts
-from spgraph.iterations.contract import composed, contract
+from spgraph.iterations import contraction as contracts
+from spgraph.iterations.contraction import composed, contract
 
 # beside the graphs of the searches, those that make deep trees, several giants or long rows
 MORE = (

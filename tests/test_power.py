@@ -10,7 +10,7 @@ from fixtures_device import device  # noqa: F401
 from search_cases import GRAPHS, matrix
 
 import spgraph as sg
-from spgraph.iterations.power import Hop, Step, composed, power
+from spgraph.iterations.power_iteration import Hop, Step, composed, power
 
 NORMS = (None, 1, 2, "max")
 

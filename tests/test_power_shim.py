@@ -26,7 +26,7 @@ from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.runtime import jit, offline, preamble
 from spgraph.backends.cuda.runtime.sources import source
 from spgraph.distributed.containers import placement
-from spgraph.iterations import power as powers
+from spgraph.iterations import power_iteration as powers
 
 on_cuda = importlib.import_module("spgraph.backends.cuda.power.power")
 shimmed = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")

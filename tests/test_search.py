@@ -12,7 +12,7 @@ from scipy.sparse import csgraph
 from search_cases import GRAPHS, check_against_dense, check_index_types, matrix, start_value
 
 import spgraph as sg
-from spgraph.iterations.search import composed, search
+from spgraph.iterations.level_search import composed, search
 from spgraph.semirings import any_pair, any_secondi, lor_land, min_plus, min_secondi, plus_first
 from spgraph.validation import validate_bfs
 

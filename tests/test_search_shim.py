@@ -13,7 +13,7 @@ from search_cases import GRAPHS, check_against_dense, matrix
 import spgraph as sg
 from spgraph.backends import cuda
 from spgraph.backends.cuda.runtime import jit
-from spgraph.iterations import search as searches
+from spgraph.iterations import level_search as searches
 from spgraph.semirings import any_pair, any_secondi, min_plus, min_secondi, plus_first
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")

@@ -466,8 +466,8 @@ def test_dtype_of_from_coo_converts_or_raises(data: Any) -> None:
 
 def test_semirings_over_truths_take_any_start() -> None:
     A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
-    from spgraph.iterations.closure import closure, composed
-    from spgraph.iterations.search import search
+    from spgraph.iterations import search
+    from spgraph.iterations.fixed_point import closure, composed
     from spgraph.semirings import min_first, min_secondi
 
     start = sg.Vector.from_coo([0], [2.5], size=3)

@@ -14,7 +14,7 @@ from spgraph import terminal
 from spgraph.cli import options, output
 from spgraph.cli.kinds import Kind
 from spgraph.cli.placement import check, described, on_host, placed
-from spgraph.iterations.search import Level
+from spgraph.iterations import Level
 
 Compute = Callable[..., Any]
 Trace = Callable[..., Sequence[Level]]

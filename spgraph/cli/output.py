@@ -23,7 +23,7 @@ from spgraph.cli.options import suffix_of
 from spgraph.cli.placement import is_root
 from spgraph.errors import FormatError
 from spgraph.io.source import replacing
-from spgraph.iterations.search import Level
+from spgraph.iterations import Level
 
 
 class Graph(NamedTuple):

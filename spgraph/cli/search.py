@@ -17,7 +17,7 @@ from spgraph.cli.algorithm import algorithm, results
 from spgraph.cli.kinds import levels, members, nearest
 from spgraph.cli.placement import check, described, on_host, placed
 from spgraph.distributed import DistributedMatrix
-from spgraph.iterations.search import Level, search
+from spgraph.iterations import Level, search
 from spgraph.semirings import any_pair, min_secondi
 
 FAILED_VALIDATION = 1

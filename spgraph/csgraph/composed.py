@@ -16,8 +16,7 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import Array, array_module, on_device, unpack_bits
 from spgraph.csgraph.graphs import NULL, Rows
 from spgraph.errors import ConvergenceError
-from spgraph.iterations.closure import closure, tight
-from spgraph.iterations.search import search
+from spgraph.iterations import closure, search, tight
 from spgraph.operations import ewise_add
 from spgraph.semirings import BinaryOp, Semiring, binary, min_plus, min_secondi, monoid
 

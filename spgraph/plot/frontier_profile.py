@@ -22,7 +22,7 @@ from spgraph.plot.style import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from spgraph.iterations.search import Level
+    from spgraph.iterations import Level
 
 # The hatch tells them on paper too.
 COLOUR = {"push": BLUE, "pull": VERMILION}

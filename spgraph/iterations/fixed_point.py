@@ -12,7 +12,7 @@ from spgraph import checks
 from spgraph.containers import Matrix, Vector
 from spgraph.direction import bucket_width
 from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
-from spgraph.iterations.search import search
+from spgraph.iterations.level_search import search
 from spgraph.operations import assign, ewise_add, reduce, vxm
 from spgraph.operations import select as select_entries
 from spgraph.semirings import (
@@ -62,7 +62,7 @@ def closure(A: Any, start: Vector, semiring: Semiring, *, delta: float | None = 
     shortest paths" (2014).
 
     >>> import spgraph as sg
-    >>> from spgraph.iterations.closure import closure
+    >>> from spgraph.iterations import closure
     >>> from spgraph.semirings import max_min
     >>> A = sg.Matrix.from_coo([0, 0, 1, 2], [1, 2, 3, 3], [5, 2, 4, 9], nrows=5, ncols=5)
     >>> width = closure(A, sg.Vector.from_coo([0], [10], size=5), max_min)
@@ -161,7 +161,7 @@ def tight(A: Any, x: Vector, semiring: Semiring) -> Matrix:
     Raises DimensionMismatch, DomainMismatch and BackendMismatch.
 
     >>> import spgraph as sg
-    >>> from spgraph.iterations.closure import tight
+    >>> from spgraph.iterations import tight
     >>> from spgraph.semirings import min_plus
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [1, 5, 2], nrows=3, ncols=3)
     >>> tight(A, sg.Vector.from_dense([0, 1, 3]), min_plus).to_coo()[:2]
@@ -190,7 +190,7 @@ def parents(A: Any, x: Vector, semiring: Semiring) -> Vector:
     Raises DimensionMismatch, DomainMismatch and BackendMismatch.
 
     >>> import spgraph as sg
-    >>> from spgraph.iterations.closure import parents
+    >>> from spgraph.iterations import parents
     >>> from spgraph.semirings import min_plus
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [1, 5, 2], nrows=3, ncols=3)
     >>> parents(A, sg.Vector.from_dense([0, 1, 3]), min_plus).to_numpy(fill=-1).tolist()

@@ -92,7 +92,7 @@ def power(
     (1929).
 
     >>> import spgraph as sg
-    >>> from spgraph.iterations.power import Hop, Step, power
+    >>> from spgraph.iterations import Hop, Step, power
     >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1])
     >>> x = power(sg.Vector.from_dense([1.0, 1.0, 1.0]), Step((Hop(A),), keep=1.0), norm=1)
     >>> x.value.to_numpy().round(3).tolist(), x.converged

@@ -13,7 +13,7 @@ from spgraph import checks
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import index_dtype, move
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
-from spgraph.iterations.search import search
+from spgraph.iterations.level_search import search
 from spgraph.operations import assign, ewise_add, ewise_mult, mxv, reduce, vxm
 from spgraph.semirings import any_pair, binary, plus_first, plus_second
 from spgraph.steps import backend, is_distributed
@@ -44,7 +44,7 @@ def dependencies(A: Any, sources: Any) -> Vector:
     side as in Buluc, Gilbert, "The Combinatorial BLAS" (2011).
 
     >>> import spgraph as sg
-    >>> from spgraph.iterations.dependencies import dependencies
+    >>> from spgraph.iterations import dependencies
     >>> A = sg.Matrix.from_coo([0, 0, 1, 2, 3], [1, 2, 3, 3, 4], nrows=5, ncols=5)
     >>> dependencies(A, [0]).to_numpy().tolist()
     [0.0, 1.0, 1.0, 1.0, 0.0]
@@ -58,14 +58,14 @@ def dependencies_along(A: Any, level: Vector) -> Vector:
 
     The vertex of level 0 is the source; every edge of A leads from a vertex to one of a higher
     `level`, and there are no levels in between without a vertex. So `A` may be the edges that carry
-    the distances of a closure (`iterations.closure.tight`), and `level` the most edges that any
+    the distances of a closure (`iterations.tight`), and `level` the most edges that any
     path to a vertex has. That this is so is not tested.
 
     Raises DimensionMismatch for an A that is not square or a `level` of another size,
     BackendMismatch for containers on different devices.
 
     >>> import spgraph as sg
-    >>> from spgraph.iterations.dependencies import dependencies_along
+    >>> from spgraph.iterations import dependencies_along
     >>> A = sg.Matrix.from_coo([0, 0, 1, 2], [1, 2, 2, 3], nrows=4, ncols=4)
     >>> dependencies_along(A, sg.Vector.from_dense([0, 1, 2, 3])).to_numpy().tolist()
     [0.0, 1.0, 1.0, 0.0]
@@ -86,7 +86,7 @@ def levels(A: Any, sources: Any) -> Matrix:
     Raises as `dependencies` does.
 
     >>> import spgraph as sg
-    >>> from spgraph.iterations.dependencies import levels
+    >>> from spgraph.iterations import levels
     >>> A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
     >>> list(levels(A, [0, 1]))
     [(0, 0, 0), (0, 1, 1), (0, 2, 2), (1, 1, 0), (1, 2, 1)]
@@ -104,7 +104,7 @@ def level_sums(A: Any, sources: Any) -> tuple[np.ndarray, np.ndarray]:
     Arguments and errors are those of `levels`, whose rows it sums without keeping them all.
 
     >>> import spgraph as sg
-    >>> from spgraph.iterations.dependencies import level_sums
+    >>> from spgraph.iterations import level_sums
     >>> A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
     >>> level_sums(A, [0, 1])
     (array([3, 2]), array([3, 1]))

@@ -33,7 +33,7 @@ def contract(A: Any) -> Vector:
     connected components implementation for GPUs" (2018).
 
     >>> import spgraph as sg
-    >>> from spgraph.iterations.contract import contract
+    >>> from spgraph.iterations import contract
     >>> A = sg.Matrix.from_coo([4, 3, 1], [0, 1, 3], nrows=5, ncols=5)
     >>> contract(A).to_numpy().tolist()
     [0, 1, 2, 1, 0]

@@ -66,7 +66,7 @@ def search(
     Source: Beamer, Asanovic, Patterson, "Direction-optimizing breadth-first search" (2012).
 
     >>> import spgraph as sg
-    >>> from spgraph.iterations.search import search
+    >>> from spgraph.iterations import search
     >>> from spgraph.semirings import plus_first
     >>> A = sg.Matrix.from_coo([0, 0, 1, 2], [1, 2, 3, 3], nrows=4, ncols=4)
     >>> paths = search(A, sg.Vector.from_coo([0], [1], size=4), plus_first)
