@@ -39,7 +39,7 @@ def test_floyd_warshall(n: int) -> None:
     edges = ours.csgraph_from_dense(lengths, null_value=np.inf)
     for s in range(n):
         check_paths(edges, True, [s], distance[s], parents[s])
-    along, failed = traversals.lengths(lengths, parents, np.inf)
+    along, failed = traversals.path_lengths(lengths, parents, np.inf)
     np.testing.assert_array_equal(along, expected)
     assert not failed[0]
 
@@ -49,7 +49,7 @@ def test_lengths_along_cycles_and_out_of_the_graph() -> None:
     for parents in ([-9999, 2, 1], [-9999, 3, 0], [-9999, -5, 0]):
         before = np.full((3, 3), -9999, np.int32)
         before[0] = parents
-        assert traversals.lengths(lengths, before, 0.0)[1][0]
-    found, failed = traversals.lengths(lengths, np.full((3, 3), -9999, np.int32), -1.0)
+        assert traversals.path_lengths(lengths, before, 0.0)[1][0]
+    found, failed = traversals.path_lengths(lengths, np.full((3, 3), -9999, np.int32), -1.0)
     np.testing.assert_array_equal(found, np.eye(3) - 1)
     assert not failed[0]

@@ -103,7 +103,7 @@ def construct_dist_matrix(
         xp.minimum(lengths, lengths.T.copy(), out=lengths)
     if n == 0:
         return lengths
-    distance, failed = traversals(lengths).lengths(
+    distance, failed = traversals(lengths).path_lengths(
         lengths, xp.ascontiguousarray(xp.asarray(given)), float(null_value)
     )
     if failed[0]:

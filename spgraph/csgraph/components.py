@@ -42,7 +42,7 @@ def connected_components(
     strong = directed and connection.lower() == "strong"
     rows = rows_of(csgraph, strong)
     if strong and not rows.on_gpu:
-        count, label = traversals(rows.indices).strong(rows.arrays())
+        count, label = traversals(rows.indices).strong_components(rows.arrays())
     elif rows.n == 0:
         count, label = 0, array_module(rows.indices).empty(0, np.int32)
     else:

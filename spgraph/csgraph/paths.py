@@ -154,7 +154,9 @@ def bellman_ford(
             raise NegativeCycleError("Negative cycle detected")
     else:
         arrays, back = _arrays(rows, directed, False)
-        distance, parent, cycles = traversals(rows.indices).relax(arrays, back, starts, bounds)
+        distance, parent, cycles = traversals(rows.indices).bellman_ford(
+            arrays, back, starts, bounds
+        )
         if cycles.any():
             first = int(starts[cycles.argmax()])
             raise NegativeCycleError(f"Negative cycle detected on node {first}")
@@ -214,7 +216,7 @@ def _shortest(
 ) -> tuple[Array, Array, Array]:
     if not rows.on_gpu:
         arrays, back = _arrays(rows, directed, unweighted)
-        return traversals(rows.indices).shortest(
+        return traversals(rows.indices).dijkstra(
             arrays, back, starts, bounds, limit, parents, origins
         )
     A, ring = composed.shortest_over(rows, directed, unweighted)
@@ -250,7 +252,7 @@ def _heights(rows: Rows, directed: bool) -> Array:
         distance, _, _, failed = composed.shortest(A, everywhere, once, np.inf, False, False, ring)
     else:
         arrays, back = _arrays(rows, directed, False)
-        distance, _, cycles = traversals(rows.indices).relax(arrays, back, everywhere, once)
+        distance, _, cycles = traversals(rows.indices).bellman_ford(arrays, back, everywhere, once)
         failed = bool(cycles.any())
     if failed:
         raise NegativeCycleError("Negative cycle detected")

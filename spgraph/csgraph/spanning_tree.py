@@ -39,7 +39,7 @@ def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
 
 def _in_one_thread(rows: Rows) -> Any:
     values = rows.lengths()
-    kept = traversals(values).spanning((rows.indptr, rows.indices, values))
+    kept = traversals(values).spanning_forest((rows.indptr, rows.indices, values))
     chosen = np.flatnonzero(kept)
     chosen = chosen[values[chosen] != 0]
     indptr = np.searchsorted(chosen, rows.indptr).astype(np.int32)

@@ -96,7 +96,7 @@ def _order(rows: Rows, start: int, directed: bool) -> tuple[Array, Array]:
     if rows.on_gpu:
         return by_levels(rows, start, directed)
     back = None if directed else rows.transposed(values=False).arrays()
-    return traversals(rows.indices).breadth_first(rows.arrays(), back, start)
+    return traversals(rows.indices).breadth_first_order(rows.arrays(), back, start)
 
 
 def by_levels(rows: Rows, start: int, directed: bool) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ NULL = -9999
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def shortest(
+def dijkstra(
     rows: Rows,
     back: Rows | None,
     starts: np.ndarray,
@@ -44,7 +44,7 @@ def shortest(
     heaps, places = np.empty((threads, n), np.int32), np.zeros((threads, n), np.int32)
     keep = _keep(rows)
     pool.launch(
-        jit.module("dijkstra", "").shortest,
+        jit.module("dijkstra", "").dijkstra,
         threads,
         *(np.zeros(1, np.int64), starts, bounds, *rows, *(back or rows), keep, back is not None),
         *(limit, distance, parent, origin, parents, origins, keys, heaps, places),
@@ -52,7 +52,7 @@ def shortest(
     return distance, parent, origin
 
 
-def relax(
+def bellman_ford(
     rows: Rows, back: Rows | None, starts: np.ndarray, bounds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(distances, parents, failed) of Bellman's and Ford's walks, for lengths of either sign, as
@@ -68,7 +68,7 @@ def relax(
     marks = np.empty((threads, n), np.uint8)
     colours = np.empty((threads, n), np.int32)
     pool.launch(
-        jit.module("bellman_ford", "").relax,
+        jit.module("bellman_ford", "").bellman_ford,
         threads,
         *(np.zeros(1, np.int64), starts, bounds, *rows, *(back or rows), _keep(rows)),
         *(back is not None, distance, parent, failed, lasts, queues, marks, colours),
@@ -76,7 +76,7 @@ def relax(
     return distance, parent, failed.view(bool)
 
 
-def breadth_first(rows: Rows, back: Rows | None, start: int) -> tuple[np.ndarray, np.ndarray]:
+def breadth_first_order(rows: Rows, back: Rows | None, start: int) -> tuple[np.ndarray, np.ndarray]:
     """(the vertices that `start` reaches, in the order of a queue; for each vertex the one that put
     it there, or -9999). By one thread.
     """
@@ -85,12 +85,12 @@ def breadth_first(rows: Rows, back: Rows | None, start: int) -> tuple[np.ndarray
     count = np.zeros(1, np.int64)
     back = back or rows
     arrays = (*rows[:2], *back[:2], back is not rows, order, parent, count)
-    pool.launch(jit.module("breadth_first_order", "").breadth_first, 1, start, *arrays)
+    pool.launch(jit.module("breadth_first_order", "").breadth_first_order, 1, start, *arrays)
     parent[start] = NULL
     return order[: int(count[0])], parent
 
 
-def strong(rows: Rows) -> tuple[int, np.ndarray]:
+def strong_components(rows: Rows) -> tuple[int, np.ndarray]:
     """(how many strong components there are, the number of each vertex's, as they are completed).
     By one thread.
     """
@@ -98,12 +98,19 @@ def strong(rows: Rows) -> tuple[int, np.ndarray]:
     label, root = np.zeros(n, np.int32), np.empty(n, np.uint8)
     at, path, count = np.empty(n, rows[0].dtype), np.empty(n, np.int32), np.zeros(1, np.int64)
     pool.launch(
-        jit.module("strong_components", "").strong, 1, *rows[:2], label, root, at, path, count
+        jit.module("strong_components", "").strong_components,
+        1,
+        *rows[:2],
+        label,
+        root,
+        at,
+        path,
+        count,
     )
     return int(count[0]), label
 
 
-def spanning(rows: Rows) -> np.ndarray:
+def spanning_forest(rows: Rows) -> np.ndarray:
     """Which edges are in the spanning forest of least weight; of equal weights the first counts as
     less, NaN as more than all. By one thread.
     """
@@ -113,7 +120,7 @@ def spanning(rows: Rows) -> np.ndarray:
     edges = np.empty(m, rows[0].dtype)
     best, root = np.empty(n, np.int64), np.empty(n, np.int32)
     pool.launch(
-        jit.module("spanning_forest", "").spanning,
+        jit.module("spanning_forest", "").spanning_forest,
         1,
         *rows,
         EACH,
@@ -127,7 +134,7 @@ def spanning(rows: Rows) -> np.ndarray:
     return kept.view(bool)
 
 
-def lengths(
+def path_lengths(
     graph: np.ndarray, parents: np.ndarray, missing: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """(distances along `parents` between all vertices, whether these lead astray): see
@@ -138,7 +145,9 @@ def lengths(
     threads = min(pool.threads_for(n * n), n)
     chains, stamps = np.zeros((2, threads, n), np.int32)
     arrays = (graph.reshape(-1), parents.reshape(-1), n, missing, distance.reshape(-1))
-    pool.launch(jit.module("path_lengths", "").lengths, threads, *arrays, chains, stamps, failed)
+    pool.launch(
+        jit.module("path_lengths", "").path_lengths, threads, *arrays, chains, stamps, failed
+    )
     return distance, failed
 
 

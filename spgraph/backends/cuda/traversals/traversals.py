@@ -33,12 +33,12 @@ def floyd_warshall(distance: Any, parents: Any) -> None:
 
 
 @jit.on_device
-def lengths(graph: Any, parents: Any, missing: float) -> tuple[Any, Any]:
+def path_lengths(graph: Any, parents: Any, missing: float) -> tuple[Any, Any]:
     """(distances along `parents` between all vertices, whether these lead astray): see
     kernels/path_lengths.cu. One launch.
     """
     xp, n = array_module(graph), graph.shape[0]
     distance, failed = xp.empty((n, n)), xp.zeros(1, np.uint8)
-    kernel = jit.kernel("path_lengths", "lengths", "")
+    kernel = jit.kernel("path_lengths", "path_lengths", "")
     jit.sweep(kernel, n * n, graph, parents, n, np.float64(missing), distance, failed)
     return distance, failed

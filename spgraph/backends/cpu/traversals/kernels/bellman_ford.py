@@ -65,7 +65,7 @@ def unstable(indptr, indices, values, keep, reached):
 
 
 @kernel
-def relax(
+def bellman_ford(
     thread, threads, sync, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices,
     t_values, keep, both, distance, parents, failed, lasts, queues, marks, colours
 ):  # fmt: skip

@@ -13,7 +13,7 @@ FAR_AHEAD, AHEAD = 12, 5
 
 
 @kernel
-def breadth_first(
+def breadth_first_order(
     thread, threads, sync, start, indptr, indices, t_indptr, t_indices, both, order, parent, counts
 ):
     """The vertices in the order of a queue, each with the one that put it there; counts[0] of them.

@@ -83,7 +83,7 @@ def offer(
 
 
 @kernel
-def shortest(
+def dijkstra(
     thread, threads, sync, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices,
     t_values, keep, both, limit, distance, parents, origins, wants, roots, all_keys, heaps, places
 ):  # fmt: skip

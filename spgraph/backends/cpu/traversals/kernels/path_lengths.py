@@ -2,7 +2,9 @@
 
 
 @kernel
-def lengths(thread, threads, sync, graph, parents, n, missing, distance, chains, stamps, failed):
+def path_lengths(
+    thread, threads, sync, graph, parents, n, missing, distance, chains, stamps, failed
+):
     """distance[i, j]: the sum of the edges along parents[i] from j back to i, or to where they end;
     `missing` where there is none. failed[0] = 1 where they lead around a cycle or out of the graph.
 

@@ -2,7 +2,7 @@
 
 
 @kernel
-def spanning(
+def spanning_forest(
     thread, threads, sync, indptr, indices, values, keep, kept, heads, tails, edges, best, root
 ):
     """kept[e] = 1 for the edges of the spanning forest of least weight; of equal weights the first

@@ -2,7 +2,7 @@
 
 
 @kernel
-def strong(thread, threads, sync, indptr, indices, label, root, at, path, counts):
+def strong_components(thread, threads, sync, indptr, indices, label, root, at, path, counts):
     """The strong component of every vertex, numbered as they are completed, counts[0] of them:
     Tarjan's walk as Pearce has it.
 

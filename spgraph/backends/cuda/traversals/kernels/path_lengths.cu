@@ -4,8 +4,8 @@
 // distance[i, j]: the sum of the edges along parents[i] from j back to i, or to where they end;
 // `missing` where there is none. failed[0] = 1 where they lead around a cycle or out of the graph.
 extern "C" __global__ void __launch_bounds__(256)
-    lengths(const double* graph, const int* parents, i64 n, double missing, double* distance,
-            u8* failed) {
+    path_lengths(const double* graph, const int* parents, i64 n, double missing, double* distance,
+                 u8* failed) {
     for (i64 k = thread_id(); k < n * n; k += thread_count()) {
         const i64 i = k / n;
         i64 v = k % n, steps = 0;
