@@ -30,7 +30,7 @@ coverage: $(VENV)/.dev
 	$(PYTEST) --cov --cov-report term --cov-report xml
 
 docs: $(VENV)/.dev
-	$(PYTEST) docs README.md tests/test_docs.py tests/test_house.py tests/test_notebooks.py
+	$(PYTEST) docs README.md tests/test_docs.py tests/test_project.py tests/test_notebooks.py
 
 test-fast: $(VENV)/.dev
 	$(PYTEST) @tests/fast.txt

@@ -1,7 +1,7 @@
 // What another block may change is read and written through these, never plainly.
 
-// The shim that runs kernels on a CPU (tests/cuda_host_shim.h) brings its own of what is inline PTX
-// here.
+// The shim that runs kernels on a CPU (tests/helpers/cuda_host_shim.h) brings its own of what is
+// inline PTX here.
 #ifndef HOST_SHIM
 
 #define MEMORY_ACCESS(NAME, ORDER)                                                                 \

@@ -1,0 +1,412 @@
+"""The CUDA power iteration and its tiles without a GPU: host code on NumPy arrays, kernels under
+the shim; and they compile over what they are specialised on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import importlib
+from typing import Any
+
+import cuda_host_shim
+import numpy as np
+import pytest
+import scipy.sparse
+from search_cases import matrix
+
+import spgraph as sg
+from spgraph import distributed, semirings
+from spgraph.algorithms import pagerank
+from spgraph.backends import cuda
+from spgraph.backends.cuda.power import power_apart
+from spgraph.backends.cuda.products import tiles
+from spgraph.backends.cuda.runtime import jit, offline, preamble
+from spgraph.backends.cuda.runtime.sources import source
+from spgraph.distributed.containers import placement
+from spgraph.iterations import power_iteration as powers
+from tests.distributed.loops.test_search_peers_shim import HostBuffers
+from tests.iterations.test_power import NORMS, dense, full, steps, weighted_graph
+
+on_cuda = importlib.import_module("spgraph.backends.cuda.power.power")
+shimmed = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
+
+
+@pytest.fixture
+def shim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations on CPU containers run on the CUDA backend, in blocks of 128 threads."""
+    cuda_host_shim.install(monkeypatch)
+    monkeypatch.setattr(powers, "backend", lambda device: cuda)
+    monkeypatch.setattr(jit, "current_device", lambda: 0)
+    monkeypatch.setattr(jit, "multiprocessors", lambda device: 2)
+    monkeypatch.setattr(on_cuda, "THREADS", 128)
+    monkeypatch.setattr(tiles, "shared_memory", lambda device: 7000)
+
+
+@pytest.fixture
+def tiled(shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small matrices are cut into tiles, with pieces of rows and with far columns."""
+    small = {"ENTRIES": 1, "COLUMNS": 1, "MOST_TILES": 3, "RANGE": 400, "PIECE": 64, "PIECES": 2}
+    for name, value in small.items():
+        monkeypatch.setattr(tiles, name, value)
+    monkeypatch.setattr(tiles, "sectors", lambda *arguments: (2.0, 1.0))
+
+
+def skewed(n: int, m: int, entries: int, dtype: Any) -> scipy.sparse.csr_array:
+    """An n x m matrix some rows and columns of which are long, with values 1 to 9."""
+    rng = np.random.default_rng(n)
+    rows, columns = (rng.random(entries) ** 3 * n, rng.random(entries) ** 3 * m)
+    rows, columns = rng.permutation(n)[rows.astype(int)], rng.permutation(m)[columns.astype(int)]
+    keys = np.unique(rows * m + columns)
+    values = rng.integers(1, 10, keys.size).astype(dtype)
+    S = scipy.sparse.coo_array((values, (keys // m, keys % m)), shape=(n, m)).tocsr()
+    S.sort_indices()
+    return S
+
+
+@shimmed
+@pytest.mark.parametrize(
+    ("ring", "dtype", "iso", "flip"),
+    [
+        ("plus_times", np.int64, False, False),
+        ("plus_second", np.float32, True, False),
+        ("plus_times", np.float32, False, True),
+        ("min_plus", np.float64, False, False),
+        ("max_minus", np.int8, False, True),
+    ],
+)
+def test_pull_over_tiles_equals_pull(
+    ring: str, dtype: Any, iso: bool, flip: bool, tiled: None
+) -> None:
+    S = skewed(1500, 1400, 40_000, dtype)
+    S.indptr = S.indptr.astype(np.int64 if iso else np.int32)
+    A = sg.Matrix.from_scipy(S)
+    A = A.pattern() if iso else A
+    u = sg.Vector.from_dense(np.random.default_rng(1).integers(1, 100, 1400).astype(dtype))
+    kinds = (u.dtype, A.dtype) if flip else (A.dtype, u.dtype)
+    typed = getattr(semirings, ring).resolve(*kinds)
+    plain = cuda.pull(A, u, typed, None, flip)
+    made = tiles.prepare(A)
+    assert made is not None and tiles.prepare(A) is made
+    assert made.number == 3 and made.split > 0 and made.nonempty - made.rows > 100
+    assert made.columns.size < 1400 and made.nbytes > 4 * A.nvals
+    found = cuda.pull(A, u, typed, None, flip)
+    assert found.storage == plain.storage and found.nvals == plain.nvals
+    if np.dtype(dtype).kind == "f":  # whole numbers: sums are exact in any order
+        assert found.isequal(plain) or found.isclose(plain, rtol=1e-6)
+    else:
+        assert found.isequal(plain)
+    if ring == "plus_times" and not flip:
+        expected = S @ u.to_numpy()
+        assert (found.to_numpy(fill=0) == expected).all()
+
+
+@shimmed
+def test_every_row_has_a_place_in_tiles(tiled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "SHORT", 0)
+    S = skewed(300, 1400, 20_000, np.int64)
+    S.indptr = S.indptr.astype(np.int32)
+    A, u = sg.Matrix.from_scipy(S), sg.Vector.from_dense(np.arange(1400))
+    made = tiles.prepare(A)
+    assert made is not None and made.rest.slices == 0 and made.rows == made.nonempty
+    found = cuda.pull(A, u, semirings.plus_times.resolve(A.dtype, u.dtype), None, False)
+    assert (found.to_numpy(fill=0) == S @ np.arange(1400)).all()
+
+
+@pytest.fixture(params=["together", "apart"])
+def way(request: pytest.FixtureRequest, shim: None, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each form of the power iteration takes graphs of any size."""
+    monkeypatch.setattr(on_cuda, "LARGE", 0 if request.param == "apart" else 1 << 62)
+    return request.param
+
+
+CASES = [
+    (name, weighted, norm)
+    for name in steps(matrix("one"), "cpu", False)
+    for weighted in (False, True)
+    for norm in NORMS
+]
+
+
+@pytest.fixture(scope="module")
+def slow() -> dict[Any, powers.Power]:
+    """What operations on the CPU make of every kind of step."""
+    A, x = weighted_graph(90, 700), np.random.default_rng(1).random(90)
+    return {
+        (name, weighted, norm): powers.composed(
+            full(x, "cpu"), steps(A, "cpu", weighted)[name], norm=norm, tol=1e-300, max_iter=3
+        )
+        for name, weighted, norm in CASES
+    }
+
+
+@shimmed
+def test_both_forms_equal_the_composed_one(slow: dict[Any, powers.Power], way: str) -> None:
+    A, x = weighted_graph(90, 700), np.random.default_rng(1).random(90)
+    for name, weighted, norm in CASES:
+        step, expected = steps(A, "cpu", weighted)[name], slow[name, weighted, norm]
+        found = powers.power(full(x, "cpu"), step, norm=norm, tol=1e-300, max_iter=3)
+        np.testing.assert_allclose(found.value.values, expected.value.values, rtol=1e-12)
+        assert found.iterations == 3 and not found.converged
+        assert found.change == pytest.approx(expected.change, rel=1e-9)
+        if norm is None:
+            unasked = powers.power(full(x, "cpu"), step, tol=None, max_iter=3)
+            assert (unasked.value.values == found.value.values).all()
+
+
+@shimmed
+def test_tolerance_and_single_precision(way: str) -> None:
+    A = matrix("skewed both")
+    step, x = steps(A, "cpu", False)["leaking"], full(np.full(A.nrows, 1 / A.nrows), "cpu")
+    found = powers.power(x, step, tol=1e-2)
+    before, after, rounded = (
+        powers.power(x, step, tol=None, max_iter=count, single=single).value.values
+        for count, single in ((-1, False), (0, False), (0, True))
+        for count in [found.iterations + count]
+    )
+    assert found.converged and found.change <= 1e-2 and (found.value.values == after).all()
+    assert found.change == pytest.approx(abs(after - before).sum(), rel=1e-9)
+    assert 0 < abs(after - rounded).sum() < 1e-7
+
+
+@shimmed
+def test_products_begin_before_the_change_is_known_but_for_the_last(
+    shim: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_cuda, "LARGE", 0)
+    order: list[str] = []
+    gather, to_host = power_apart.gather, power_apart.to_host
+
+    def multiplied(*arguments: Any) -> None:
+        order.append("product")
+        gather(*arguments)
+
+    def asked(array: Any) -> Any:
+        wait = to_host(array)
+        return lambda: order.append("change") or wait()
+
+    monkeypatch.setattr(power_apart, "gather", multiplied)
+    monkeypatch.setattr(on_cuda, "to_host", asked)
+    A = matrix("skewed both")
+    step, x = steps(A, "cpu", False)["leaking"], full(np.full(A.nrows, 1 / A.nrows), "cpu")
+    short = powers.power(x, step, tol=1e-300, max_iter=4)
+    assert short.iterations == 4 and order == ["product"] + 3 * ["product", "change"] + ["change"]
+    order.clear()
+    found = powers.power(x, step, tol=1e-6)
+    # the change shrinks alike from step to step, so that the last one is foreseen
+    assert found.iterations > 5 and order.count("product") == found.iterations
+    assert order.index("change") == 2
+    again = powers.power(x, step, tol=None, max_iter=found.iterations)
+    assert (again.value.values == found.value.values).all()
+
+
+@shimmed
+def test_zeros_stay_zeros_under_a_norm(way: str) -> None:
+    A = sg.Matrix.from_coo([0], [1], nrows=2, ncols=2)
+    step = powers.Step((powers.Hop(A),))
+    for norm in (1, 2, "max"):
+        found = powers.power(full([1, 2], "cpu"), step, norm=norm, tol=1e-9)
+        assert found.value.to_numpy().tolist() == [0, 0]
+        assert (found.iterations, found.change) == (3, 0)
+
+
+@shimmed
+def test_rows_in_pieces_and_rows_without_entries(way: str) -> None:
+    n = 3000
+    hub, leaf = np.zeros(n - 10, int), np.arange(5, n - 5)
+    A = sg.Matrix.from_coo(np.r_[hub, leaf], np.r_[leaf, hub], nrows=n, ncols=n, symmetric=True)
+    for name in ("leaking", "two scales"):
+        step = steps(A, "cpu", False)[name]
+        x = np.random.default_rng(1).random(n)
+        found = powers.power(full(x, "cpu"), step, tol=None, max_iter=2)
+        np.testing.assert_allclose(found.value.to_numpy(), dense(x, step, None, 2), rtol=1e-11)
+
+
+@shimmed
+def test_hops_whose_index_types_differ(way: str) -> None:
+    A = weighted_graph(90, 700)
+    B = sg.Matrix(90, 90, A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values)
+    step, x = powers.Step((powers.Hop(A), powers.Hop(B))), np.random.default_rng(1).random(90)
+    found = powers.power(full(x, "cpu"), step, norm=2, tol=None, max_iter=2)
+    np.testing.assert_allclose(found.value.to_numpy(), dense(x, step, 2, 2), rtol=1e-12)
+
+
+class Meeting(HostBuffers):
+    """Stands for PeerBuffers where nobody waits: between two meetings a device does all its work
+    before the next one begins.
+    """
+
+    meetings = handed_over = 0
+
+    def meet(self) -> None:
+        self.meetings += 1
+
+    def hand_over(self) -> None:
+        self.handed_over += 1
+
+
+def seen(address: int, size: int, dtype: np.dtype, owner: Any) -> np.ndarray:
+    octets = (ctypes.c_char * (size * dtype.itemsize)).from_address(address)
+    return np.frombuffer(memoryview(octets), dtype)
+
+
+def in_blocks(step: powers.Step, G: Any) -> powers.Step:
+    """A step over the matrix of which G are the blocks, or over its transpose."""
+
+    def spread(v: Any) -> Any:
+        return v.to(G.device) if isinstance(v, sg.Vector) else v
+
+    first, *rest = (spread(hop.scale) for hop in step.hops)
+    hops = (powers.Hop(G, first), *(powers.Hop(G.T, scale) for scale in rest))
+    return dataclasses.replace(step, hops=hops, restart=spread(step.restart))
+
+
+@pytest.fixture(scope="module")
+def apart() -> dict[tuple[int, str], Any]:
+    """The graph in blocks, transposed by the CPU's own backend."""
+    A, found = weighted_graph(90, 700), {}
+    for key in ((2, "edges"), (3, "random"), (4, "random")):
+        found[key] = A.distribute(key[0], partition=key[1])
+        assert len(found[key].T.blocks) == key[0]
+    return found
+
+
+@pytest.fixture
+def blocked(apart: Any, shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks on the CPU iterate as those of GPUs do."""
+    monkeypatch.setattr(
+        powers, "backend", lambda device: cuda if isinstance(device, str) else distributed
+    )
+    monkeypatch.setattr(placement, "backend", lambda device: cuda)
+    monkeypatch.setattr(power_apart, "view", seen)
+
+
+@shimmed
+@pytest.mark.parametrize(
+    ("blocks", "how", "peers"),
+    [(2, "edges", True), (4, "random", True), (3, "random", False)],
+)
+def test_blocks_equal_the_composed_form(
+    slow: Any, apart: Any, blocks: int, how: str, peers: bool, blocked: None
+) -> None:
+    A, x = weighted_graph(90, 700), np.random.default_rng(1).random(90)
+    G, buffers = apart[blocks, how], Meeting(blocks)
+    G.device.peers = buffers if peers else None
+    for name, weighted, norm in CASES[blocks % 2 :: 2]:
+        step, expected = steps(A, "cpu", weighted)[name], slow[name, weighted, norm]
+        start, step = full(x, "cpu").to(G.device), in_blocks(step, G)
+        buffers.meetings = 0
+        found = powers.power(start, step, norm=norm, tol=1e-300, max_iter=3)
+        np.testing.assert_allclose(found.value.to_numpy(), expected.value.values, rtol=1e-12)
+        assert found.change == pytest.approx(expected.change, rel=1e-9)
+        meetings = 2 + 3 * (len(step.hops) + (norm is not None))
+        assert buffers.meetings == (meetings if peers else 0)
+        if norm is None:
+            unasked = powers.power(start, step, tol=None, max_iter=3)
+            assert (unasked.value.to_numpy() == found.value.to_numpy()).all()
+    single = powers.power(start, step, norm=norm, tol=None, max_iter=3, single=True)
+    np.testing.assert_allclose(single.value.to_numpy(), found.value.to_numpy(), rtol=1e-6)
+
+
+@shimmed
+def test_after_a_failure_nothing_is_taken_for_granted(
+    apart: Any, blocked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    A, G = weighted_graph(90, 700), apart[2, "edges"]
+    G.device.peers = buffers = Meeting(2)
+    step, x = in_blocks(steps(A, "cpu", False)["leaking"], G), full(np.ones(90), "cpu")
+    first = powers.power(x.to(G.device), step, tol=None, max_iter=2)
+    assert buffers.layout is not None
+
+    def fails(*arguments: Any) -> None:
+        raise MemoryError("of one block")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(power_apart, "gather", fails)
+        with pytest.raises(MemoryError, match="of one block"):
+            powers.power(x.to(G.device), step, tol=None, max_iter=2)
+    assert buffers.layout is None
+    again = powers.power(x.to(G.device), step, tol=None, max_iter=2)
+    assert (again.value.to_numpy() == first.value.to_numpy()).all()
+
+
+@shimmed
+@pytest.mark.parametrize("name", ["leaking", "two scales"])
+def test_power_over_tiles_equals_dense_loops(
+    name: str, tiled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_cuda, "LARGE", 0)
+    A = sg.Matrix.from_scipy(skewed(700, 700, 12_000, np.float64))
+    for weighted, norm, single in ((False, None, True), (True, 2, False), (True, None, False)):
+        step = steps(A, "cpu", weighted)[name]
+        x = np.random.default_rng(1).random(700)
+        for M in {id(hop.A.T): hop.A.T for hop in step.hops}.values():
+            made = tiles.prepare(M)
+            assert made is not None and made.number > 1 and made.split > 0
+        found = powers.power(
+            full(x, "cpu"), step, norm=norm, tol=None, max_iter=2, single=single
+        ).value.to_numpy()
+        expected = dense(x, step, norm, 2)
+        np.testing.assert_allclose(found, expected, rtol=1e-6 if single else 1e-12)
+
+
+@shimmed
+def test_large_graphs_get_tiles_unless_steps_are_few(
+    tiled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_cuda, "LARGE", 0)
+    A = sg.Matrix.from_scipy(skewed(700, 700, 12_000, np.float64))
+    few = pagerank(A, tol=None, max_iter=power_apart.MANY - 1)
+    assert "shared_tiles" not in A.T._derived
+    many = pagerank(A, tol=None, max_iter=power_apart.MANY)
+    assert A.T._derived["shared_tiles"] is not None
+    again = pagerank(A, tol=None, max_iter=power_apart.MANY - 1)
+    np.testing.assert_allclose(few.values, again.values, rtol=1e-6)
+    assert 0 < abs(many.values - again.values).sum() < 0.1
+
+
+def test_tiles_are_made_where_they_pay(shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = sg.generators.grid(300, 300)
+    assert tiles.prepare(grid) is None  # few entries
+    monkeypatch.setattr(tiles, "ENTRIES", 1)
+    monkeypatch.setattr(tiles, "shared_memory", lambda device: 232448)
+    monkeypatch.setattr(jit, "multiprocessors", lambda device: 132)
+    del grid._derived["shared_tiles"]
+    assert tiles.prepare(grid) is None  # no hubs
+    plain, cut = tiles.sectors(181_000_000, 1.0, 132, 700_000, 175_000_000, 4e6)
+    assert cut < plain / 4
+
+    def full_up(*arguments: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(tiles, "_make", full_up)
+    assert tiles.prepare(matrix("path")) is None
+
+
+def test_what_tiles_take() -> None:
+    single = np.dtype(np.float32)
+    for name, taken in (("plus_times", True), ("min_plus", True), ("any_pair", False)):
+        assert tiles.takes(getattr(semirings, name).resolve(single, single)) is taken
+    assert not tiles.takes(semirings.min_secondi.resolve(single, single))
+    assert not tiles.takes(semirings.lor_land.resolve(np.dtype(bool), np.dtype(bool)))
+
+
+@pytest.mark.parametrize("stem", ["power", "power_apart", "tiles", "tiles_build"])
+def test_variants_compile(stem: str) -> None:
+    pytest.importorskip(
+        "cuda.bindings", reason="NVRTC: pip install cuda-bindings 'cuda-toolkit[nvrtc]==13.*'"
+    )
+    byte, double, long = np.dtype(np.int8), np.dtype(np.float64), np.dtype(np.int64)
+    ring = semirings.plus_second.resolve(byte, double)
+    texts = {
+        "power": on_cuda.program(ring, True, "<f8", ("<i8", "<i8", "|i1", "<i4")),
+        "power_apart": preamble.types(U=double),
+        "tiles": preamble.semiring(
+            semirings.max_minus.resolve(byte, byte), ISO=False, FLIP=True, MASKED=False, FULL=True
+        )
+        + preamble.types(O=long, I=long, A=byte, U=byte, R=np.dtype(np.int32)),
+        "tiles_build": preamble.constants(ISO=True)
+        + preamble.types(O=long, I=long, A=byte, R=np.dtype(np.int32)),
+    }
+    for architecture in offline.ARCHITECTURES:
+        assert offline.compile_source(source(stem, texts[stem]), architecture)

@@ -1,0 +1,152 @@
+"""The benchmark of the CPU end to end on a small graph; no time is asserted."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spgraph as sg
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The result file of a run without networkit and without road networks."""
+    folder = tmp_path_factory.mktemp("benchmark")
+    (folder / "networkit.py").write_text("raise ImportError('networkit is not installed')\n")
+    arguments = ["--graphs", "kron8,road_NY", "--sources", "2", "--calls", "3"]
+    places = ["--data", str(folder), "-o", str(folder / "out" / "bfs_cpu.json")]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.bfs_cpu", "--no-first-call", *arguments, *places],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "road_NY: skipped" in done.stdout
+    return json.loads((folder / "out" / "bfs_cpu.json").read_text())
+
+
+def test_result_says_what_was_measured_and_where(run: dict[str, Any]) -> None:
+    assert run["benchmark"] == "bfs_cpu" and run["unit"] == "ms"
+    assert {"cpu", "cores", "load_average", "system", "gpu"} <= run["machine"].keys()
+    assert {"python", "spgraph", "numpy", "scipy", "numba"} <= run["versions"].keys()
+    assert run["source"].keys() == {"commit", "dirty"}
+    assert run["command"].startswith("python -m benchmarks.bfs_cpu --no-first-call --graphs kron8")
+    assert "missing" in run["graphs"]["road_NY"]
+
+
+def test_systems_are_timed_or_reported_as_missing(run: dict[str, Any]) -> None:
+    graph = run["graphs"]["kron8"]
+    assert graph["vertices"] == 256 and graph["input_edges"] == 16 * 256
+    assert graph["directed_edges"] == sg.generators.kronecker(8, 16).nvals
+    assert len(graph["sources"]) == 2
+    systems = graph["systems"]
+    assert systems["networkit"] == {"missing": "networkit is not installed"}
+    for name in ("spgraph", "spgraph parents", "spgraph composed", "scipy"):
+        times = np.array(systems[name]["times"])
+        assert times.shape == (2, 3) and (times > 0).all()
+        assert systems[name]["median"] == pytest.approx(
+            np.median(np.median(times, axis=1)), abs=1e-4
+        )
+    assert not any("error" in system for system in systems.values())
+
+
+def test_facts_hold_no_path_and_no_host(run: dict[str, Any]) -> None:
+    facts = {name: run[name] for name in ("command", "settings", "machine", "versions", "source")}
+    words = " ".join(_strings(facts)).split()
+    assert [word for word in words if os.path.isabs(word.rpartition("=")[2])] == []
+    assert platform.node() not in words
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    for part in value if isinstance(value, list) else [value]:
+        if isinstance(part, dict | list):
+            yield from _strings(part)
+        else:
+            yield str(part)
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("operations_cpu", ["--matrices", "kron10,uniform10", "--rounds", "1"]),
+        ("csgraph_cpu", ["--graphs", "grid8,dense20", "--rounds", "1"]),
+        ("algorithms_cpu", ["--graphs", "kron8", "--rounds", "1"]),
+    ],
+)
+def test_others_agree_with_their_peers(module: str, arguments: list[str], tmp_path: Path) -> None:
+    """Every task of spgraph is timed, and no answer differs from a peer's."""
+    output = tmp_path / "out.json"
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{module}", *arguments, "-o", str(output)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(output.read_text())
+    assert result["benchmark"] == module
+    found = result.get("matrices", result.get("graphs"))
+    tasks = {name: task for entry in found.values() for name, task in entry["tasks"].items()}
+    assert len(tasks) >= 4
+    for name, task in tasks.items():
+        assert "error" not in task, name
+        assert task["spgraph"]["median"] > 0, name
+        assert not any("error" in system for system in task.values() if isinstance(system, dict))
+
+
+def test_first_call_measures_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    first_call = importlib.import_module("benchmarks.first_call")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.first_call", "cpu", "levels"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    times = json.loads(done.stdout)
+    assert tuple(times) == first_call.FIELDS and all(t > 0 for t in times.values())
+
+
+@pytest.mark.parametrize(
+    ("level", "parent", "fault"),
+    [
+        ([0, 1, 1, 2], [0, 0, 0, 1], None),
+        ([0, 1, 1, 2], [0, 0, 0, 2], "least parent"),
+        ([0, 1, 1, 2], [1, 0, 0, 1], "1:"),
+        ([0, 1, 1, 3], [0, 0, 0, 1], "2:"),
+        ([0, 1, 2, 3], [0, 0, 1, 2], "3:"),
+        ([0, 1, -1, 2], [0, 0, -1, 1], "4:"),
+        ([0, 1, 1, 1], [0, 0, 0, 0], "5:"),
+    ],
+)
+def test_tree_checks_find_the_fault(
+    level: list[int], parent: list[int], fault: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    tree_checks = importlib.import_module("benchmarks.tree_checks")
+    monkeypatch.setattr(tree_checks, "STEP", 3)  # so that a row is cut
+    # 0 - 1, 0 - 2, 1 - 3, 2 - 3
+    A = sg.Matrix.from_coo([0, 0, 1, 1, 2, 2, 3, 3], [1, 2, 0, 3, 0, 3, 1, 2])
+    vectors = []
+    for values in (level, parent):
+        reached = np.flatnonzero(np.array(values) >= 0)
+        vectors.append(sg.Vector.from_coo(reached, np.array(values)[reached], size=4))
+    found = tree_checks.faults(A, 0, *vectors)
+    assert found == [] if fault is None else any(text.startswith(fault) for text in found)

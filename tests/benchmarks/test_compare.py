@@ -1,0 +1,104 @@
+"""Comparing result files, and machine code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.compare import cells
+from spgraph.backends.cuda.runtime import offline
+
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
+
+
+def result(**times: float) -> dict[str, Any]:
+    """A result file of one graph."""
+    tasks = {name: {"spgraph": {"times": [[t]], "median": t}} for name, t in times.items()}
+    return {"benchmark": "made", "graphs": {"g": {"vertices": 3, "tasks": tasks}}}
+
+
+def compared(folder: Path, old: Any, new: Any, *options: str) -> int:
+    """The exit code of the command."""
+    for name, content in (("old", old), ("new", new)):
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return main(["compare", str(folder / "old.json"), str(folder / "new.json"), *options])
+
+
+def test_the_worst_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compared(tmp_path, result(a=1, b=2, c=4), result(a=1, b=4, c=2)) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("g")]
+    assert [(line[2], line[-1]) for line in lines] == [
+        ("b", "2.000"),
+        ("a", "1.000"),
+        ("c", "0.500"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("new", "limit", "code"),
+    [
+        (result(a=1.04), "1.05", 0),
+        (result(a=1.06), "1.05", 1),
+        (result(a=1, b=9), "1.05", 0),
+        (result(b=1, c=1), "1.05", 1),  # a is gone
+    ],
+)
+def test_the_limit(new: Any, limit: str, code: int, tmp_path: Path) -> None:
+    old = result(a=1) if code == 0 or "b" not in str(new) else result(a=1, b=1)
+    assert compared(tmp_path, old, new, "--limit", limit) == code
+
+
+def test_peers_are_not_judged(tmp_path: Path) -> None:
+    old, new = result(a=1), result(a=1)
+    for content, time in ((old, 1.0), (new, 5.0)):
+        content["graphs"]["g"]["tasks"]["a"]["scipy"] = {"median": time}
+    assert compared(tmp_path, old, new, "--limit", "1.05") == 0
+
+
+def test_what_cannot_be_compared(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="one benchmark"):
+        compared(tmp_path, result(a=1), result(a=1) | {"benchmark": "other"})
+    with pytest.raises(SystemExit, match="no cell"):
+        compared(tmp_path, result(a=1), result(b=1))
+
+
+# a run beside endless loops is judged by its own ratios, not by another run's times
+TIMED = [path for path in sorted(RESULTS.glob("*_[cg]pu_*.json")) if path.name[:5] != "busy_"]
+
+
+@pytest.mark.parametrize("path", TIMED, ids=lambda path: path.stem)
+def test_every_result_file_has_cells(path: Path) -> None:
+    content = json.loads(path.read_text())
+    found = list(cells(content))
+    assert len(found) > 5 and len(dict(found)) == len(found), "two cells at one place"
+
+
+def test_machine_code_of_a_kernel() -> None:
+    pytest.importorskip("cuda.bindings", reason="NVRTC: pip install cuda-bindings")
+    from benchmarks.machine_code import read
+
+    text = 'extern "C" __global__ void f(int* x) {{ {} }}'
+    stack = (
+        "int local[64]; for (int i = 0; i < 64; i++) local[x[i] & 63] = i; x[0] = local[x[1] & 63];"
+    )
+    small, other, large = (
+        read(offline.compile_source(text.format(body), "sm_90"))["f"]
+        for body in ("x[0] = 1;", "x[0] = 2;", stack)
+    )
+    assert small.text != other.text and small[1:] == other[1:]
+    assert large.size > small.size and large.registers >= small.registers
+    assert small.stack == 0 and large.stack >= 256
+
+
+def test_a_renamed_kernel_is_known_by_its_code() -> None:
+    from benchmarks.machine_code import Kernel, renamed
+
+    walk, sweep, other = (Kernel(text, 64, 8, 0) for text in ("a", "b", "c"))
+    old = {"walks lengths": walk, "walks again": walk, "fill fill": sweep, "gone gone": sweep}
+    new = {"paths again": walk, "paths lengths": walk, "fill fill": other, "new new": other}
+    assert renamed(old, new) == {"walks again": "paths again", "walks lengths": "paths lengths"}
+    assert renamed(old, old) == {}

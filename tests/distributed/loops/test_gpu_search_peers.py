@@ -1,0 +1,120 @@
+"""The peer form of search on one GPU, and on two and four where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spgraph as sg
+import tests.distributed.loops.test_search_peers_shim as host
+from spgraph.backends.cuda.exchange.peers import PeerBuffers
+from spgraph.backends.cuda.search.search_peers import PeerGraph
+from spgraph.errors import BackendUnavailable, CommunicationError
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(params=[1, 2, 4])
+def buffers(request: pytest.FixtureRequest) -> Iterator[PeerBuffers]:
+    """Buffers of so many devices, where there are."""
+    import cupy
+
+    count = cupy.cuda.runtime.getDeviceCount()
+    if count < request.param:
+        pytest.skip(f"gpu: {request.param} devices are needed, {count} visible")
+    yield PeerBuffers(range(request.param))
+
+
+def place(p: int, array: np.ndarray) -> Any:
+    import cupy
+
+    with cupy.cuda.Device(p):
+        return cupy.asarray(array)
+
+
+def on_devices(made: PeerGraph) -> PeerGraph:
+    """The same graph, each block on a device of its own; what was one array stays one."""
+    blocks = []
+    for p, block in enumerate(made.blocks):
+        moved = {id(a): place(p, a) for a in block if a is not None}
+        blocks.append(type(block)(*(None if a is None else moved[id(a)] for a in block)))
+    return PeerGraph(made.offsets, blocks, made.ordered)
+
+
+def cuts(n: int, peers: int) -> Sequence[int]:
+    return [0, *(n * p // peers + 5 * p for p in range(1, peers)), n]
+
+
+@pytest.mark.parametrize("relabelled", [False, True])
+@pytest.mark.parametrize("name", [name for name in host.NAMES if name not in ("one",)])
+def test_small_graphs(name: str, relabelled: bool, buffers: PeerBuffers) -> None:
+    S, symmetric, sources = host.graph(name)
+    n, peers = S.shape[0], len(buffers.devices)
+    user = np.random.default_rng(3).permutation(n) if relabelled else np.arange(n)
+    made = host.blocks_of(S, symmetric, cuts(n, peers), user if relabelled else None)
+    there = on_devices(made)
+    level, parent = host.breadth_first(S, sources, user, n)
+    for direction in ("auto", "push", "pull"):
+        for parents in (True, False):
+            got, given, _ = host.run(there, buffers, sources, parents, direction, n, user, place)
+            np.testing.assert_array_equal(got, level)
+            if parents:
+                np.testing.assert_array_equal(given, parent)
+
+
+@pytest.mark.parametrize("name", ["kronecker", "grid"])
+def test_large_graphs(name: str, buffers: PeerBuffers) -> None:
+    """As on the CPU; ten times, since what goes wrong between devices does not go wrong always."""
+    generators = sg.generators
+    A = generators.kronecker(17, 16, seed=1) if name == "kronecker" else generators.grid(300, 500)
+    S, user = A.to_scipy().tocsr(), np.arange(A.nrows)
+    made = on_devices(host.blocks_of(S, True, cuts(A.nrows, len(buffers.devices))))
+    sources = np.flatnonzero(np.diff(S.indptr))[::20000][:3].tolist()
+    for source in sources:
+        oracle = [vector.to_numpy(fill=-1) for vector in sg.bfs(A, source) if vector is not None]
+        for direction in ("auto", "push", "pull") if name == "kronecker" else ("auto",):
+            for _ in range(10):
+                level, parent, _ = host.run(
+                    made, buffers, [source], True, direction, A.nrows, user, place
+                )
+                np.testing.assert_array_equal(level, oracle[0])
+                np.testing.assert_array_equal(parent, oracle[1])
+
+
+def test_a_device_that_does_not_come_is_named() -> None:
+    import cupy
+
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("gpu: 2 devices are needed")
+
+    class Absent(PeerBuffers):
+        absent = False
+
+        def launch(self, kernels: Any, grids: Any, *rest: Any) -> None:
+            if self.absent:  # a device whose kernel does nothing
+
+                def nothing(*arguments: Any, **more: Any) -> None: ...
+
+                kernels = [kernels[0], nothing, *kernels[2:]]
+            super().launch(kernels, grids, *rest)
+
+    S, _, sources = host.graph("skewed")
+    user, buffers = np.arange(1000), Absent(range(2))
+    made = on_devices(host.blocks_of(S, True, (0, 400, 1000)))
+    level, _ = host.breadth_first(S, sources, user, 1000)
+    for absent in (True, False, True, False):
+        buffers.absent = absent
+        if absent:
+            with pytest.raises(CommunicationError, match=r"device 1 \(block 1\) did not come"):
+                host.run(made, buffers, sources, True, "auto", 1000, user, place, deadline=0.2)
+        else:
+            got, _, _ = host.run(made, buffers, sources, True, "auto", 1000, user, place)
+            np.testing.assert_array_equal(got, level)
+
+
+def test_two_blocks_on_one_device_are_refused() -> None:
+    with pytest.raises(BackendUnavailable, match=r"a device of its own.*\[0, 0\]"):
+        PeerBuffers([0, 0])

@@ -1,0 +1,94 @@
+"""Search in rounds on GPUs: several blocks on one through plain copies, one block a GPU through
+NCCL on two and four where they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spgraph as sg
+import tests.distributed.loops.test_search_peers_shim as graphs
+from spgraph.distributed.loops import rounds
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(params=["3 on one", "2", "4"])
+def devices(request: pytest.FixtureRequest) -> list[str]:
+    """The device of each block, where there are so many."""
+    import cupy
+
+    count, have = int(request.param[0]), cupy.cuda.runtime.getDeviceCount()
+    if request.param == "3 on one":
+        return ["cuda:0"] * 3
+    if have < count:
+        pytest.skip(f"gpu: {count} devices are needed, {have} visible")
+    return [f"cuda:{d}" for d in range(count)]
+
+
+def spread(A: sg.Matrix, devices: list[str], partition: Any) -> Any:
+    exchange = "nccl" if len(set(devices)) > 1 else "auto"
+    return A.distribute(len(devices), devices=devices, partition=partition, exchange=exchange)
+
+
+def check(A: sg.Matrix, G: Any, sources: list[int], directions: tuple[str, ...]) -> None:
+    """Levels and parents equal those of the CPU."""
+    for source in sources:
+        oracle: Any = sg.bfs(A, source)
+        for direction in directions:
+            for parents in (True, False):
+                found: Any = sg.bfs(G, source, parents=parents, direction=direction)
+                for k in range(1 + parents):
+                    home, expected = found[k].gather(), oracle[k]
+                    np.testing.assert_array_equal(
+                        home.to_numpy(fill=-1), expected.to_numpy(fill=-1), f"{direction} {parents}"
+                    )
+    assert any(name.startswith("rounds of") for name in G._derived)
+
+
+@pytest.mark.parametrize("partition", ["edges", "random"])
+@pytest.mark.parametrize("name", [name for name in graphs.NAMES if name != "one"])
+def test_small_graphs(
+    name: str, partition: str, devices: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "FEW", 16)
+    S, _, sources = graphs.graph(name)
+    A = sg.Matrix.from_scipy(S)
+    G = spread(A, devices, partition)
+    check(A, G, sources[:2], ("auto", "push", "pull"))
+
+
+@pytest.mark.parametrize("name", ["kronecker", "grid"])
+def test_large_graphs(name: str, devices: list[str]) -> None:
+    """Ten times, since what goes wrong between devices does not go wrong always."""
+    generators = sg.generators
+    A = generators.kronecker(17, 16, seed=1) if name == "kronecker" else generators.grid(200, 300)
+    G = spread(A, devices, "edges")
+    sources = np.flatnonzero(np.diff(A.indptr))[::20000][:2].tolist()
+    check(A, G, sources, ("push", "pull") if name == "kronecker" else ("auto",))
+    for _ in range(10):
+        check(A, G, sources[:1], ("auto",))
+
+
+def test_union_by_two_exchanges(devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "FOLD", 0)
+    monkeypatch.setattr(rounds, "FEW", 16)
+    A = sg.generators.kronecker(12, 16, seed=1)
+    check(A, spread(A, devices, "edges"), [int(np.diff(A.indptr).argmax())], ("push",))
+
+
+def test_a_push_after_pulls(devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frontier becomes a queue again: a dense part, and a path that leaves it."""
+    monkeypatch.setattr(rounds, "FEW", 16)
+    kron, path = sg.generators.kronecker(12, 32, seed=1), 60
+    rows, columns, _ = kron.to_coo()
+    hub, n = int(np.diff(kron.indptr).argmax()), kron.nrows
+    far = int(columns[kron.indptr[hub]])
+    ends = np.concatenate([[far], np.arange(n, n + path)])
+    rows = np.concatenate([rows, ends[:-1], ends[1:]])
+    columns = np.concatenate([columns, ends[1:], ends[:-1]])
+    A = sg.Matrix.from_coo(rows, columns, nrows=n + path, ncols=n + path)
+    check(A, spread(A, devices, "edges"), [hub], ("auto",))

@@ -1,0 +1,181 @@
+"""What is promised outside of the code: metadata, documents, public names."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.metadata
+import inspect
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import spgraph as sg
+from spgraph import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert importlib.metadata.version("spgraph") == sg.__version__
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "spgraph.__version__"}
+    assert f"## {sg.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_metadata() -> None:
+    metadata = importlib.metadata.metadata("spgraph")
+    assert metadata["License-Expression"] == "BSD-3-Clause"
+    assert metadata["Requires-Python"] == ">=3.11"
+    extras = {"cuda12", "cuda13", "mpi", "partition", "plot", "networkx", "dev"}
+    assert set(metadata.get_all("Provides-Extra")) == extras
+    assert "the spgraph authors" in (ROOT / "LICENSE").read_text()
+
+
+def test_every_extra_that_a_message_or_document_names_exists() -> None:
+    named = set()
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("spgraph/**/*.py"), *ROOT.glob("tests/**/*.py")]:
+        for extras in re.findall(r"spgraph\[([a-z0-9,]+)\]", path.read_text()):
+            named |= set(extras.split(","))
+    assert named and named <= set(PROJECT["project"]["optional-dependencies"])
+
+
+def public_objects() -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name in sg.__all__:
+        found[name] = value = getattr(sg, name)
+        if inspect.isclass(value):
+            for member, inner in vars(value).items():
+                if not member.startswith("_") and (callable(inner) or isinstance(inner, property)):
+                    found[f"{name}.{member}"] = inner
+    return found
+
+
+def test_every_public_name_exists_and_is_documented() -> None:
+    assert {"read", "write", "bfs", "Matrix", "Vector", "mxv", "vxm"} <= set(sg.__all__)
+    assert set(sg.__all__) <= set(dir(sg))
+    plain = {"shape", "dtype", "copy"}  # NumPy's own words
+    without = [
+        name
+        for name, value in public_objects().items()
+        if name.rpartition(".")[2] not in plain
+        and not (inspect.getdoc(value) or "").strip()
+        and (callable(value) or inspect.ismodule(value) or isinstance(value, property))
+    ]
+    assert not without
+
+
+def test_the_main_functions_have_examples() -> None:
+    finder = doctest.DocTestFinder(recurse=False)
+    for name in ("read", "bfs", "mxv", "vxm", "Matrix", "Vector"):
+        assert any(test.examples for test in finder.find(getattr(sg, name))), name
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("*.md")))
+def test_files_that_documents_name_exist(name: str) -> None:
+    text = (ROOT / name).read_text()
+    links = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
+    paths = re.findall(r"`((?:spgraph|semirings|algorithms|tests|benchmarks)/[\w/.]*)`", text)
+    # in an sdist the links spgraph/semirings and spgraph/algorithms are folders, and the only ones
+    places = (ROOT, ROOT / "spgraph")
+    missing = [
+        target
+        for target in [*links, *paths]
+        if not any((place / target).exists() for place in places)
+    ]
+    assert not missing
+
+
+def test_readme_names_the_two_commands() -> None:
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for command in ("demo", "test"):
+        assert f"make {command}" in README and command in targets
+
+
+def test_shell_examples_of_the_readme_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib", reason="an example draws a picture (extra plot)")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    lines = [line[2:] for block in blocks for line in block.splitlines() if line[:2] == "$ "]
+    commands = [shlex.split(line, comments=True) for line in lines]
+    commands = [words[1:] for words in commands if words[0] == "spgraph" and "cuda" not in words]
+    assert len(commands) >= 3
+    for words in commands:
+        # smaller than a reader's graph, which would take a minute of every test run
+        words = ["12" if word == "18" else word for word in words]
+        assert cli.main(words) == 0, (words, capsys.readouterr().err)
+
+
+# --- workflows, hooks, and what citing and packaging say ------------------------------------------
+
+GITHUB = sorted((ROOT / ".github").glob("**/*.yml"))
+WORKFLOWS = [path for path in GITHUB if path.parent.name == "workflows"]
+TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def parsed(path: Path) -> Any:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed (python-graphblas needs it)")
+    return yaml.safe_load(path.read_text())
+
+
+def test_there_are_workflows_and_templates() -> None:
+    assert {"ci", "dependabot", "bug_report", "feature_request"} <= {path.stem for path in GITHUB}
+    assert {"test", "coverage", "docs", "lint", "typecheck", "package"} <= set(TARGETS)
+
+
+@pytest.mark.parametrize("path", GITHUB, ids=lambda path: path.stem)
+def test_it_parses(path: Path) -> None:
+    assert isinstance(parsed(path), dict)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_what_a_workflow_runs_exists(path: Path) -> None:
+    """Targets of the Makefile and files; actions by their major version; rights to read alone."""
+    workflow = parsed(path)
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["concurrency"]["cancel-in-progress"] is True
+    ran = []
+    for name, job in workflow["jobs"].items():
+        assert 0 < job["timeout-minutes"] <= 90, name
+        for step in job["steps"]:
+            ran.append(step.get("run", ""))
+            assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/x@v1")), step
+    made = [target for run in ran for target in re.findall(r"\bmake ([a-z -]+)", run)]
+    targets = {target for line in made for target in line.split()}
+    assert targets and targets <= set(TARGETS)
+    files = [name for run in ran for name in re.findall(r"\bpython (\S+\.py)", run)]
+    assert all((ROOT / name).exists() for name in files), files
+
+
+def test_the_workflow_tests_every_python_that_is_promised() -> None:
+    promised = [
+        line.rpartition(" ")[2]
+        for line in PROJECT["project"]["classifiers"]
+        if line.startswith("Programming Language :: Python :: 3.")
+    ]
+    jobs = parsed(ROOT / ".github/workflows/ci.yml")["jobs"]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == promised
+    assert PROJECT["project"]["requires-python"] == f">={promised[0]}"
+
+
+def test_the_hooks_have_the_versions_of_the_extra_dev() -> None:
+    (local,) = parsed(ROOT / ".pre-commit-config.yaml")["repos"]
+    needed = {need for hook in local["hooks"] for need in hook["additional_dependencies"]}
+    names = {re.split(r"[<>=]", need)[0] for need in needed}
+    assert names == {"ruff", "clang-format", "nbstripout"}
+    assert needed <= set(PROJECT["project"]["optional-dependencies"]["dev"])
+
+
+def test_the_citation_says_what_the_project_says() -> None:
+    citation, project = parsed(ROOT / "CITATION.cff"), PROJECT["project"]
+    assert (citation["title"], citation["version"]) == (project["name"], sg.__version__)
+    assert citation["authors"] == project["authors"]
+    assert citation["license"] == project["license"]
+    assert citation["abstract"] == project["description"]
+    assert citation["keywords"] == project["keywords"]
