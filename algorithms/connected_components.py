@@ -11,9 +11,8 @@ from ..containers import Matrix, Vector, as_matrix
 from ..containers.arrays import INT32_MAX
 from ..errors import DimensionMismatch
 from ..iterations import contract, search
-from ..operations import assign, ewise_mult, extract, mxv
-from ..operations import select as select_entries
-from ..semirings import any_pair, binary, min_second, select
+from ..operations import assign, ewise_mult, extract, mxv, select
+from ..semirings import any_pair, binary, indexunary, min_second
 from .random_words import random_words
 
 
@@ -135,7 +134,7 @@ def _vertex_of(n: int) -> Callable[[Any], Any]:
 def _most_edges(A: Matrix, T: Matrix) -> int:
     """The vertex with the greatest product of its in- and out-degrees."""
     product = A.row_degrees().with_values(lambda d, e: d.astype(np.float64) * e, T.row_degrees())
-    return int(select_entries(product, select.valuege, product.extent()[1]).to_coo()[0][0])
+    return int(select(product, indexunary.valuege, product.extent()[1]).to_coo()[0][0])
 
 
 def _first(A: Matrix, key: Vector, of: Callable[[Any], Any]) -> Vector:

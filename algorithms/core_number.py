@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..containers import Vector
-from ..operations import assign, mxv, reduce
-from ..operations import select as select_entries
-from ..semirings import binary, monoid, plus_first, select
+from ..operations import assign, mxv, reduce, select
+from ..semirings import binary, indexunary, monoid, plus_first
 from .triangle_count import undirected
 
 
@@ -41,12 +40,12 @@ def core_number(A: Any) -> Vector:
     core = Vector.filled(0, size=A.nrows, dtype=degree.dtype, device=A.device)
     k = 0
     while degree.nvals:
-        leaving = select_entries(degree, select.valuele, k)
+        leaving = select(degree, indexunary.valuele, k)
         if leaving.nvals == 0:
             k = int(reduce(degree, monoid.min))
             continue
         assign(core, k, mask=leaving.S)
-        degree = select_entries(degree, select.valuegt, k)
+        degree = select(degree, indexunary.valuegt, k)
         # d<d> -= A plus.first l: each loses the neighbours that leave
         mxv(ones, leaving, plus_first, mask=degree.S, accum=binary.minus, out=degree)
     return core

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..containers import Matrix, Vector
-from ..operations import apply, assign, ewise_add, ewise_mult, mxv
-from ..operations import select as select_entries
-from ..semirings import binary, bor_second, plus_first, select, unary
+from ..operations import apply, assign, ewise_add, ewise_mult, mxv, select
+from ..semirings import binary, bor_second, indexunary, plus_first, unary
 from .random_words import random_words
 from .triangle_count import undirected
 
@@ -51,9 +50,9 @@ def greedy_color(A: Any, *, seed: int | None = None) -> Vector:
     color = Vector.filled(0, size=A.nrows, dtype=wait.dtype, device=A.device)
     seen: list[Vector] = []
     while wait.nvals:
-        ready = select_entries(wait, select.valuele, 0)
+        ready = select(wait, indexunary.valuele, 0)
         _first_free(D, ready, seen, color)
-        wait = select_entries(wait, select.valuegt, 0)
+        wait = select(wait, indexunary.valuegt, 0)
         # w<w> -= D plus.first r
         mxv(D, ready, plus_first, mask=wait.S, accum=binary.minus, out=wait)
     return color
@@ -80,9 +79,9 @@ def _first_free(D: Matrix, ready: Vector, seen: list[Vector], color: Vector) -> 
         # ~t & (t + 1): the lowest bit that is clear, 0 if none is
         above = apply(taken, binary.plus, right=1)
         lowest = ewise_mult(apply(taken, unary.bnot), above, binary.band)
-        free = select_entries(lowest, select.valuene, 0)
+        free = select(lowest, indexunary.valuene, 0)
         assign(seen[p], free, mask=free.S)
         # the half: the logarithm may be rounded, and the integer is what is below
         number = apply(apply(free, unary.log2), binary.plus, right=COLORS * p + 0.5)
         assign(color, number.astype(color.dtype), mask=free.S)
-        left, p = select_entries(lowest, select.valueeq, 0), p + 1
+        left, p = select(lowest, indexunary.valueeq, 0), p + 1

@@ -10,9 +10,8 @@ import numpy as np
 from ..containers import Matrix, Vector
 from ..errors import ConvergenceError
 from ..iterations.power_iteration import limits
-from ..operations import apply, assign, diag, ewise_add, extract, mxm, reduce_rowwise
-from ..operations import select as select_entries
-from ..semirings import IndexUnaryOp, monoid, plus_first, select
+from ..operations import apply, assign, diag, ewise_add, extract, mxm, reduce_rowwise, select
+from ..semirings import IndexUnaryOp, indexunary, monoid, plus_first
 from .greedy_color import greedy_color
 from .triangle_count import undirected
 
@@ -71,7 +70,7 @@ def label_propagation(A: Any, *, max_iter: int = 100, seed: int | None = None) -
 def _classes(color: Vector) -> list[Any]:
     """The vertices of each colour."""
     colors = range(color.extent()[1] + 1) if color.size else ()
-    return [select_entries(color, select.valueeq, c).to_coo()[0] for c in colors]
+    return [select(color, indexunary.valueeq, c).to_coo()[0] for c in colors]
 
 
 def _most(votes: Matrix) -> Vector:

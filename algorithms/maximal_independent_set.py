@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..containers import Vector
-from ..operations import apply, assign, ewise_union, mxv
-from ..operations import select as select_entries
-from ..semirings import any_pair, binary, max_second, select, unary
+from ..operations import apply, assign, ewise_union, mxv, select
+from ..semirings import any_pair, binary, indexunary, max_second, unary
 from .random_words import random_words
 from .triangle_count import undirected
 
@@ -42,7 +41,7 @@ def maximal_independent_set(A: Any, *, seed: int | None = None) -> Vector:
         # b<l> = A max.second l: the greatest among the neighbours
         best = mxv(A, left, max_second, mask=left.S)
         greater = ewise_union(left, best, binary.ge, left=0, right=0)
-        chosen = select_entries(greater, select.valuene, False)
+        chosen = select(greater, indexunary.valuene, False)
         assign(member, True, mask=chosen.S)
         # c<l> or= A any.pair c: they and their neighbours are decided
         mxv(A, chosen, any_pair, mask=left.S, accum=binary.lor, out=chosen)

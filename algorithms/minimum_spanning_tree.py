@@ -9,9 +9,8 @@ import numpy as np
 
 from ..containers import Matrix, Vector
 from ..iterations import contract
-from ..operations import apply, assign, ewise_add, extract, reduce_rowwise
-from ..operations import select as select_entries
-from ..semirings import IndexUnaryOp, binary, monoid, select
+from ..operations import apply, assign, ewise_add, extract, reduce_rowwise, select
+from ..semirings import IndexUnaryOp, binary, indexunary, monoid
 from .vertices import square
 
 
@@ -41,7 +40,7 @@ def minimum_spanning_tree(A: Any) -> Matrix:
     if A.dtype.kind == "f" and A.extent()[0] != A.extent()[0]:
         raise ValueError("minimum_spanning_tree: A: expected weights that can be compared, got NaN")
     # of the two equal entries of a symmetric matrix only the first can be chosen
-    A = select_entries(A, *((select.triu, 1) if A.symmetric else (select.offdiag,)))
+    A = select(A, *((indexunary.triu, 1) if A.symmetric else (indexunary.offdiag,)))
     is_pattern = A.iso and A.extent() == (1, 1)
     tree = Matrix.empty(A.nrows, A.ncols, A.dtype, device=A.device)
     component = Vector.arange(A.nrows, device=A.device)

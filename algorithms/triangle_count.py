@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..containers import Matrix, Vector
-from ..operations import ewise_add, mxm, reduce
-from ..operations import select as select_entries
-from ..semirings import binary, plus_pair, select
+from ..operations import ewise_add, mxm, reduce, select
+from ..semirings import binary, indexunary, plus_pair
 from .vertices import square
 
 
@@ -43,7 +42,7 @@ def undirected(name: str, A: Any) -> Matrix:
     if not A.symmetric:
         pattern = ewise_add(pattern, A.T.pattern(), binary.lor)
         pattern.symmetric = True
-    simple = select_entries(pattern, select.offdiag)
+    simple = select(pattern, indexunary.offdiag)
     simple.symmetric = True
     return simple
 

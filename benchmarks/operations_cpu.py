@@ -25,7 +25,7 @@ import spgraph as sg
 from benchmarks import machine
 from spgraph import semirings
 from spgraph.containers.sugar import transposed
-from spgraph.semirings import binary, monoid, select, unary
+from spgraph.semirings import binary, indexunary, monoid, unary
 
 HERE = pathlib.Path(__file__).parent
 MATRICES = {
@@ -170,13 +170,13 @@ def elementwise(A: sg.Matrix, B: sg.Matrix, gb: Any, name: str) -> Iterator[Task
     )
     yield _task(
         "select tril",
-        lambda: sg.select(A, select.tril, -1),
+        lambda: sg.select(A, indexunary.tril, -1),
         gb and (lambda: G.select(gb.select.tril, -1).new()),
         lambda: scipy.sparse.tril(S, -1, format="csr"),
     )
     yield _task(
         "select value",
-        lambda: sg.select(A, select.valuegt, 5.0),
+        lambda: sg.select(A, indexunary.valuegt, 5.0),
         gb and (lambda: G.select(gb.select.valuegt, 5.0).new()),
         None,
     )
@@ -229,7 +229,7 @@ def triangles(A: sg.Matrix, B: sg.Matrix, gb: Any, name: str) -> Iterator[Task]:
     """plus_pair over the lower triangle, under its own mask, in the order of the ids given."""
     if not name.startswith("kron"):
         return
-    L = sg.select(A, select.tril, -1).dup(np.int64)
+    L = sg.select(A, indexunary.tril, -1).dup(np.int64)
     assert L.T.nvals
     G = _graphblas_matrix(gb, L)
     yield _task(

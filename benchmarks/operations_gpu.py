@@ -22,7 +22,7 @@ import numpy as np
 import spgraph as sg
 from benchmarks import gpu_clock, graphs, machine
 from spgraph.containers.arrays import import_cupy
-from spgraph.semirings import any_pair, min_plus, plus_times, select, unary
+from spgraph.semirings import any_pair, indexunary, min_plus, plus_times, unary
 
 HERE = pathlib.Path(__file__).parent
 # edges that leave the entries of a vector that is pushed
@@ -106,7 +106,7 @@ def measure(name: str, calls: int) -> dict[str, Any]:
         tasks[task]["gedges_per_s"] = round(edges / tasks[task]["device_ms"] / 1e6, 2)
 
     add("transpose", lambda: _fresh(A).T.indices)
-    add("select tril", lambda: sg.select(A, select.tril, -1))
+    add("select tril", lambda: sg.select(A, indexunary.tril, -1))
     add("apply ainv", lambda: sg.apply(A, unary.ainv))
     add("ewise_add", lambda: sg.ewise_add(A, A))
     if name == "kron21":

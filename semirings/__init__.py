@@ -1,6 +1,6 @@
 """The algebra of spgraph: operators, monoids and semirings, each for Numba and for CUDA.
 
-The namespaces `unary`, `binary`, `select` and `monoid` hold the operators of GraphBLAS by name;
+The namespaces `unary`, `binary`, `indexunary` and `monoid` hold the operators of GraphBLAS by name;
 semirings are attributes of this module, named monoid_operator:
 
 >>> from spgraph.semirings import binary, min_plus, monoid
@@ -8,9 +8,11 @@ semirings are attributes of this module, named monoid_operator:
 True
 """
 
+import warnings
+
 from .functions import TYPES, Function, cuda_literal, python_literal
 from .monoids import Monoid, TypedMonoid, monoid
-from .operators import BinaryOp, IndexUnaryOp, UnaryOp, binary, select, unary
+from .operators import BinaryOp, IndexUnaryOp, UnaryOp, binary, indexunary, unary
 from .semirings import Semiring, TypedSemiring, all_names, by_name
 
 __all__ = [
@@ -25,14 +27,21 @@ __all__ = [
     "UnaryOp",
     "binary",
     "cuda_literal",
+    "indexunary",
     "monoid",
     "python_literal",
-    "select",
     "unary",
 ]
 
 
 def __getattr__(name: str) -> Semiring:
+    if name == "select":  # until 0.2; its name is that of the operation
+        warnings.warn(
+            "spgraph.semirings.select is now named spgraph.semirings.indexunary",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return indexunary  # type: ignore[return-value]
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return by_name(name)

@@ -1,6 +1,6 @@
 """Unary, binary and index-unary operators: a line of a table for each kind of types they differ on.
 
-`unary.abs`, `binary.plus`, `select.tril` are operators; `resolve` makes a typed function out of
+`unary.abs`, `binary.plus`, `indexunary.tril` are operators; `resolve` makes a typed function out of
 one, and `define` makes an operator out of a Python function. The rule for types is in rows.py. At
 the edges both languages do the same: integers wrap around, x / 0 is the limit of the type on x's
 side (0 / 0 is 0), the least integer / -1 is itself, an integer to a negative power is inverted like
@@ -140,7 +140,7 @@ _BINARY = (
     Row("secondj", "buif", OWN, PLACE, "jy"),
 )
 
-_SELECT = (
+_INDEXUNARY = (
     #   name, kinds, works in, gives, Python, CUDA where it differs; value x at (i, j), thunk y
     Row("positioni", "buif", PLACE, PLACE, "i"),
     Row("positionj", "buif", PLACE, PLACE, "j"),
@@ -310,12 +310,12 @@ class BinaryOp(_Operator):
 class IndexUnaryOp(_Operator):
     """A function of a value, its row and column, and a thunk; what select and apply take.
 
-    >>> from spgraph.semirings import select
-    >>> select.tril.resolve("float64", "int64").result
+    >>> from spgraph.semirings import indexunary
+    >>> indexunary.tril.resolve("float64", "int64").result
     dtype('bool')
     """
 
-    namespace = "select"
+    namespace = "indexunary"
     values = ("x", "i", "j", "y")
     parameters = ("x", "i", "j", "y")
 
@@ -371,7 +371,7 @@ def _operators(kind: type[Op], table: tuple[Row, ...], **also: str) -> dict[str,
     return made | {name: made[other] for name, other in also.items()}
 
 
-_POSITIONS = {name: f"positions are select.{name}" for name in ("positioni", "positionj")}
+_POSITIONS = {name: f"positions are indexunary.{name}" for name in ("positioni", "positionj")}
 _INSTEAD = {
     "add": "use plus",
     "sub": "use minus",
@@ -383,4 +383,6 @@ unary: Namespace[UnaryOp] = Namespace("unary", _operators(UnaryOp, _UNARY), _POS
 binary: Namespace[BinaryOp] = Namespace(
     "binary", _operators(BinaryOp, _BINARY, oneb="pair"), _INSTEAD
 )
-select: Namespace[IndexUnaryOp] = Namespace("select", _operators(IndexUnaryOp, _SELECT), {})
+indexunary: Namespace[IndexUnaryOp] = Namespace(
+    "indexunary", _operators(IndexUnaryOp, _INDEXUNARY), {}
+)

@@ -16,7 +16,7 @@ from spgraph.containers.arrays import move
 from spgraph.containers.casting import storing
 from spgraph.containers.values import value_dtype
 from spgraph.errors import DomainMismatch
-from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, binary, select
+from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, binary, indexunary
 
 INT64 = np.dtype(np.int64)
 # c < x says the same of x as x > c
@@ -168,7 +168,7 @@ def threshold(name: str, op: IndexUnaryOp, value: Any, dtype: np.dtype) -> tuple
 @functools.lru_cache(maxsize=1024, typed=True)
 def _value_threshold(test: str, number: Any, dtype: np.dtype) -> tuple[IndexUnaryOp, Any]:
     found, scalar = compared(test, number, dtype)
-    return getattr(select, f"value{found}"), scalar
+    return getattr(indexunary, f"value{found}"), scalar
 
 
 def compared(test: str, value: Any, dtype: np.dtype) -> tuple[str, Any]:

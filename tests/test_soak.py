@@ -75,7 +75,7 @@ def plant_files(monkeypatch: pytest.MonkeyPatch) -> None:
     read = sg.read
 
     def without_loops(path: Any, **options: Any) -> Any:
-        return sg.select(read(path, **options), sg.semirings.select.offdiag)
+        return sg.select(read(path, **options), sg.semirings.indexunary.offdiag)
 
     monkeypatch.setattr(sg, "read", without_loops)
 

@@ -13,8 +13,7 @@ from spgraph.containers import Matrix, Vector
 from spgraph.direction import bucket_width
 from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
 from spgraph.iterations.level_search import search
-from spgraph.operations import assign, ewise_add, reduce, vxm
-from spgraph.operations import select as select_entries
+from spgraph.operations import assign, ewise_add, reduce, select, vxm
 from spgraph.semirings import (
     BinaryOp,
     Semiring,
@@ -22,11 +21,11 @@ from spgraph.semirings import (
     any_pair,
     binary,
     cuda_literal,
+    indexunary,
     max_min,
     max_times,
     min_max,
     min_plus,
-    select,
 )
 from spgraph.semirings import monoid as monoids
 from spgraph.semirings.functions import cuda_cast, python_cast
@@ -379,8 +378,8 @@ def _none_beyond(A: Matrix, start: Vector, x: Vector) -> bool:
     if reduce(x, monoids.max) < top:
         return True
     known = ewise_add(
-        select_entries(x, select.valuelt, top),
-        select_entries(start.astype(x.dtype), select.valueeq, top),
+        select(x, indexunary.valuelt, top),
+        select(start.astype(x.dtype), indexunary.valueeq, top),
         binary.first,
     )
     # without an overflow: modulo 2**64 no greater sum is the greatest integer

@@ -202,15 +202,15 @@ def select(
     values and type are u's.
 
     >>> import spgraph as sg
-    >>> from spgraph.semirings import select
-    >>> sg.select(sg.Vector.from_dense([3, 1, 2]), select.valuegt, 1).to_coo()[0].tolist()
+    >>> from spgraph.semirings import indexunary
+    >>> sg.select(sg.Vector.from_dense([3, 1, 2]), indexunary.valuegt, 1).to_coo()[0].tolist()
     [0, 2]
     """
     u = checks.operand("select", "u", u)
     checks.output("select", u.shape, u.device, mask, accum, replace, out)
     if not isinstance(op, IndexUnaryOp):
         raise DomainMismatch(
-            f"select: op: expected an IndexUnaryOp such as semirings.select.valuegt, got {op!r}"
+            f"select: op: expected an IndexUnaryOp such as semirings.indexunary.valuegt, got {op!r}"
         )
     op, scalar = scalars.threshold("select", op, thunk, u.dtype)
     typed = checks.typed("select", op, u.dtype, scalar.dtype)

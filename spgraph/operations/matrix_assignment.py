@@ -11,7 +11,7 @@ from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import INT64_MAX, Array, array_module, index_dtype
 from spgraph.errors import DimensionMismatch
 from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, roomy
-from spgraph.semirings import BinaryOp, Function, Monoid, binary, select
+from spgraph.semirings import BinaryOp, Function, Monoid, binary, indexunary
 from spgraph.steps import backend, fitted, is_distributed, write
 
 
@@ -135,7 +135,7 @@ def _filled(
     M = mask.parent
     assert isinstance(M, Matrix)
     if not mask.structure:
-        true = select.valuene.resolve(M.dtype, np.dtype(np.int64))
+        true = indexunary.valuene.resolve(M.dtype, np.dtype(np.int64))
         M = backend(w.device).select_matrix(M, true, np.int64(0))
     if _partial(rows, cols):
         M = M.filtered(_inside(M, rows, cols))

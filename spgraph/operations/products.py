@@ -149,9 +149,9 @@ def mxm(
     The triangles of an undirected graph, each once, at the edges of its lower triangle:
 
     >>> import spgraph as sg
-    >>> from spgraph.semirings import monoid, plus_times, select
+    >>> from spgraph.semirings import indexunary, monoid, plus_times
     >>> A = sg.Matrix.from_dense([[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 0]])
-    >>> L = sg.select(A, select.tril, -1)
+    >>> L = sg.select(A, indexunary.tril, -1)
     >>> int(sg.reduce(sg.mxm(L, L.T, plus_times, mask=L.S), monoid.plus))
     2
     """

@@ -21,7 +21,7 @@ from spgraph.backends.cpu.runtime import pool
 from spgraph.backends.cuda.runtime import jit as cuda_jit
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import index_dtype
-from spgraph.semirings import binary, select, unary
+from spgraph.semirings import binary, indexunary, unary
 
 INT32, INT64 = np.dtype("int32"), np.dtype("int64")
 # one pair of types and mostly one operator: every other one has to be compiled
@@ -247,7 +247,12 @@ def test_apply(backend: Place, types: Any) -> None:
         (binary.minus.resolve(INT64, INT32), "left", np.int64(9), lambda x, i, j: 9 - x),
         (MINUS, "right", np.int64(9), lambda x, i, j: x - 9),
         (binary.firsti.resolve(INT32, INT64), "right", np.int64(9), lambda x, i, j: i),
-        (select.diagindex.resolve(INT32, INT64), "index", np.int64(9), lambda x, i, j: j - i + 9),
+        (
+            indexunary.diagindex.resolve(INT32, INT64),
+            "index",
+            np.int64(9),
+            lambda x, i, j: j - i + 9,
+        ),
     ]
     chance = np.random.default_rng(4)
     for (op, kind, scalar, rule), iso in itertools.product(cases, (False, True)):
@@ -264,9 +269,9 @@ def test_apply(backend: Place, types: Any) -> None:
 @over([both[0] for both in INDICES])
 def test_select(backend: Place, types: Any) -> None:
     cases: list[tuple[Any, Any, Callable[[int, int, int], bool]]] = [
-        (select.tril.resolve(INT32, INT64), np.int64(1), lambda x, i, j: j <= i + 1),
-        (select.valuegt.resolve(INT32, INT32), np.int32(1), lambda x, i, j: x > 1),
-        (select.valuegt.resolve(INT32, INT32), np.int32(-1), lambda x, i, j: True),
+        (indexunary.tril.resolve(INT32, INT64), np.int64(1), lambda x, i, j: j <= i + 1),
+        (indexunary.valuegt.resolve(INT32, INT32), np.int32(1), lambda x, i, j: x > 1),
+        (indexunary.valuegt.resolve(INT32, INT32), np.int32(-1), lambda x, i, j: True),
     ]
     chance = np.random.default_rng(5)
     for (op, thunk, rule), iso in itertools.product(cases, (False, True)):

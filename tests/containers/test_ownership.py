@@ -167,7 +167,7 @@ def test_algorithms_after_the_owner_wrote() -> None:
 def test_a_call_keeps_nothing_of_a_scipy_array() -> None:
     """What one call makes of a foreign object borrows; its results do not."""
     S, v = scipy.sparse.csr_array(DENSE), Vector.from_dense(np.ones(4))
-    binary, unary, index = semirings.binary, semirings.unary, semirings.select
+    binary, unary, index = semirings.binary, semirings.unary, semirings.indexunary
     A, out = Matrix.from_dense(DENSE), Matrix.empty(4, 4)
     sg.assign(out, S, slice(None), slice(None))
     results = [

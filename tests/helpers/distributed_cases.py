@@ -12,6 +12,7 @@ import spgraph as sg
 from spgraph.semirings import (
     any_pair,
     binary,
+    indexunary,
     max_min,
     min_first,
     min_plus,
@@ -20,7 +21,6 @@ from spgraph.semirings import (
     plus_first,
     plus_pair,
     plus_times,
-    select,
     unary,
 )
 
@@ -109,9 +109,9 @@ def check_elements(A: sg.Matrix, G: Any, spread: Spread) -> None:
     same(sg.ewise_mult(x, y, binary.minus), sg.ewise_mult(u, v, binary.minus))
     same(x - y, u - v)
     same(sg.apply(x, unary.ainv), sg.apply(u, unary.ainv))
-    same(sg.apply(x, select.rowindex, right=3), sg.apply(u, select.rowindex, right=3))
-    same(sg.select(x, select.rowle, n // 2), sg.select(u, select.rowle, n // 2))
-    same(sg.select(x, select.valuegt, 20), sg.select(u, select.valuegt, 20))
+    same(sg.apply(x, indexunary.rowindex, right=3), sg.apply(u, indexunary.rowindex, right=3))
+    same(sg.select(x, indexunary.rowle, n // 2), sg.select(u, indexunary.rowle, n // 2))
+    same(sg.select(x, indexunary.valuegt, 20), sg.select(u, indexunary.valuegt, 20))
     for op in (monoid.plus, monoid.min, monoid.max):
         assert sg.reduce(x, op) == sg.reduce(u, op)
         assert sg.reduce(G, op) == sg.reduce(A, op)
@@ -121,9 +121,9 @@ def check_elements(A: sg.Matrix, G: Any, spread: Spread) -> None:
     assert sg.reduce(G.pattern(np.int64)) == A.nvals
     same(G + G, A + A)
     same(sg.ewise_mult(G, G.T), sg.ewise_mult(A, A.T))
-    same(sg.select(G, select.tril, -1), sg.select(A, select.tril, -1))
-    same(sg.select(G, select.valuege, 5), sg.select(A, select.valuege, 5))
-    same(sg.apply(G, select.colindex), sg.apply(A, select.colindex))
+    same(sg.select(G, indexunary.tril, -1), sg.select(A, indexunary.tril, -1))
+    same(sg.select(G, indexunary.valuege, 5), sg.select(A, indexunary.valuege, 5))
+    same(sg.apply(G, indexunary.colindex), sg.apply(A, indexunary.colindex))
     same(sg.apply(G, binary.plus, right=2), sg.apply(A, binary.plus, right=2))
     same(G.row_degrees(), A.row_degrees())
     same(G.T.row_degrees(), A.T.row_degrees())
@@ -189,7 +189,7 @@ def check_structure(A: sg.Matrix, G: Any, spread: Spread) -> None:
 def check_matrix_products(A: sg.Matrix, G: Any, spread: Spread) -> None:
     same(G @ G, A @ A)
     same(sg.mxm(G, G, plus_pair, mask=G.S), sg.mxm(A, A, plus_pair, mask=A.S))
-    L, M = sg.select(A, select.tril, -1), sg.select(G, select.tril, -1)
+    L, M = sg.select(A, indexunary.tril, -1), sg.select(G, indexunary.tril, -1)
     same(sg.mxm(M, M.T, plus_pair, mask=M.S), sg.mxm(L, L.T, plus_pair, mask=L.S))
     B = sg.Matrix.from_dense(np.arange(1, 3 * A.ncols + 1).reshape(A.ncols, 3))
     same(G @ spread(B), A @ B)
@@ -263,13 +263,13 @@ def check_counting(A: sg.Matrix, G: Any, spread: Spread) -> None:
 def symmetric_pattern(A: sg.Matrix) -> sg.Matrix:
     """The edges of A both ways, without loops."""
     both = sg.ewise_add(A.pattern(), A.T.pattern(), binary.lor)
-    return sg.select(both, select.offdiag)
+    return sg.select(both, indexunary.offdiag)
 
 
 def k_truss(A: Any, k: int) -> Any:
     """The textbook's: edges in fewer than k - 2 triangles of what is left go."""
     while True:
-        support = sg.select(sg.mxm(A, A, plus_pair, mask=A.S), select.valuege, k - 2)
+        support = sg.select(sg.mxm(A, A, plus_pair, mask=A.S), indexunary.valuege, k - 2)
         if support.nvals == A.nvals:
             return support
         A = support.pattern()

@@ -22,7 +22,7 @@ import pytest
 from numba import njit
 
 from spgraph.errors import DomainMismatch
-from spgraph.semirings import TYPES, Function, binary, select, unary
+from spgraph.semirings import TYPES, Function, binary, indexunary, unary
 from spgraph.semirings.functions import C_TYPES
 
 BOOL = np.dtype("bool")
@@ -152,7 +152,7 @@ def type_sample(name: str, turn: int) -> list[np.dtype[Any]]:
 def cases(namespace: str, first: np.dtype[Any] | None = None) -> list[Case]:
     """Every operator of a namespace over a spread of types, or over all with x of type `first`."""
     made: list[Case] = []
-    operators = {"unary": unary, "binary": binary, "select": select}[namespace]
+    operators = {"unary": unary, "binary": binary, "indexunary": indexunary}[namespace]
     for turn, name in enumerate(operators):
         op = getattr(operators, name)
         for types in _types(namespace, name, turn, first):
@@ -187,7 +187,7 @@ def _types(
                 strict=True,
             )
         )
-    if namespace == "select" and not name.startswith("value"):
+    if namespace == "indexunary" and not name.startswith("value"):
         return [(REAL[1], SIGNED[3]), (BOOL, SIGNED[2])][: 1 + turn % 2]
     sample = [(dtype, dtype) for dtype in type_sample(name, turn)]
     return sample if turn % 2 else [*sample, MIXED[turn // 2 % len(MIXED)]]

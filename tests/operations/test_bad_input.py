@@ -16,7 +16,7 @@ from fixtures_device import device  # noqa: F401
 from spgraph import operations as ops
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
-from spgraph.semirings import binary, lor_land, min_plus, monoid, plus_times, select, unary
+from spgraph.semirings import binary, indexunary, lor_land, min_plus, monoid, plus_times, unary
 
 
 def A() -> Matrix:
@@ -88,7 +88,7 @@ def test_accum_and_replace_need_out(option: str) -> None:
         lambda **options: ops.mxv(A(), u(), **options),
         lambda **options: ops.ewise_add(u(), u(), **options),
         lambda **options: ops.apply(u(), unary.ainv, **options),
-        lambda **options: ops.select(u(), select.valuegt, **options),
+        lambda **options: ops.select(u(), indexunary.valuegt, **options),
         lambda **options: ops.extract(u(), slice(2), **options),
     ):
         with pytest.raises(ValueError, match=f"{option} was given without out"):
@@ -169,7 +169,7 @@ def test_empty_shapes(device: str) -> None:
             y = ops.vxm(Vector.from_dense(np.ones(nrows, int)).to(device), B, direction=direction)
             assert (y.size, y.nvals, y.dtype) == (ncols, 0, np.int64)
     none = Vector.empty(0, np.int8, device=device)
-    assert ops.ewise_add(none, none).nvals == ops.select(none, select.valuegt).nvals == 0
+    assert ops.ewise_add(none, none).nvals == ops.select(none, indexunary.valuegt).nvals == 0
     assert ops.extract(Vector.from_dense([1]).to(device), []).size == 0
     assert ops.assign(none, 3) is none and ops.transpose(Matrix.empty(2, 3)).shape == (3, 2)
 
@@ -193,7 +193,7 @@ def test_scalars_take_the_vectors_type_where_they_fit() -> None:
     assert ops.apply(small, binary.plus, right=0.5).dtype.kind == "f"
     assert ops.apply(small, binary.plus, right=np.int64(1)).dtype == np.int64
     real = Vector.from_dense(np.array([0.1, 0.2], np.float32))
-    assert ops.select(real, select.valueeq, 0.1).nvals == 1, "0.1 as the vector has it"
+    assert ops.select(real, indexunary.valueeq, 0.1).nvals == 1, "0.1 as the vector has it"
     with pytest.raises(OverflowError, match="assign: value: expected a number that int8 holds"):
         ops.assign(small, 300)
     assert small.to_numpy().tolist() == [1, 2]

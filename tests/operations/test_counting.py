@@ -11,7 +11,7 @@ from fixtures_device import device  # noqa: F401
 
 import spgraph as sg
 from spgraph import semirings
-from spgraph.semirings import monoid, select
+from spgraph.semirings import indexunary, monoid
 
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
@@ -55,7 +55,7 @@ def test_k_truss_of_the_textbook(name: str, k: int, kind: str, device: str) -> N
 def test_triangles_wedges_and_paths(name: str, kind: str, device: str) -> None:
     G, A = graph(name, kind, device)
     triangles, dense = sum(nx.triangles(G).values()), nx.to_numpy_array(G, dtype=np.int64)
-    L = sg.select(A, select.tril, -1)
+    L = sg.select(A, indexunary.tril, -1)
     assert sg.reduce(sg.mxm(L, L.T, semirings.plus_pair, mask=L.S)) == triangles // 3
     assert sg.reduce(sg.mxm(A, A, semirings.plus_pair, mask=A.S)) == 2 * triangles
     wide = np.uint64 if kind == "uint8" else np.int64

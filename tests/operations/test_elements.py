@@ -257,9 +257,9 @@ def called(what: str, u: Vector, v: Vector, options: dict[str, Any]) -> Vector:
     if what in ("left", "right"):
         return operations.apply(u, binary.minus, **{what: 4}, **options)
     if what == "index":
-        return operations.apply(u, semirings.select.rowindex, right=2, **options)
+        return operations.apply(u, semirings.indexunary.rowindex, right=2, **options)
     if what == "select":
-        return operations.select(u, semirings.select.valuegt, 1, **options)
+        return operations.select(u, semirings.indexunary.valuegt, 1, **options)
     return operations.extract(u, INDICES if what == "extract" else slice(60, 2, -5), **options)
 
 

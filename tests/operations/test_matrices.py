@@ -327,11 +327,11 @@ def called(what: str, A: Matrix, B: Matrix, options: dict[str, Any]) -> Matrix:
     if what in ("left", "right"):
         return operations.apply(A, binary.minus, **{what: 4}, **options)
     if what == "index":
-        return operations.apply(A, semirings.select.colindex, right=2, **options)
+        return operations.apply(A, semirings.indexunary.colindex, right=2, **options)
     if what == "select tril":
-        return operations.select(A, semirings.select.tril, -1, **options)
+        return operations.select(A, semirings.indexunary.tril, -1, **options)
     if what == "select value":
-        return operations.select(A, semirings.select.valuegt, 1, **options)
+        return operations.select(A, semirings.indexunary.valuegt, 1, **options)
     if what == "transpose":
         return operations.transpose(A, **options)
     if what == "kronecker":
@@ -440,7 +440,7 @@ def test_shapes_down_to_nothing(nrows: int, ncols: int, device: str) -> None:
         operations.ewise_add(A, full),
         operations.ewise_mult(full, full),
         operations.apply(full, semirings.unary.ainv),
-        operations.select(full, semirings.select.valuegt, 0),
+        operations.select(full, semirings.indexunary.valuegt, 0),
         operations.extract(full, np.arange(nrows), np.arange(ncols)),
         operations.apply(full, semirings.unary.identity, mask=~A.S),
     ):

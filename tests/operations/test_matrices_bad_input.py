@@ -14,7 +14,7 @@ from spgraph import operations as ops
 from spgraph.backends.cpu.runtime import pool
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
-from spgraph.semirings import binary, monoid, plus_times, select, unary
+from spgraph.semirings import binary, indexunary, monoid, plus_times, unary
 
 
 def A(nrows: int = 2, ncols: int = 3) -> Matrix:
@@ -36,7 +36,7 @@ CASES: list[tuple[str, Callable[[Matrix], Any], type[Exception], str]] = [
     ("mxm vector out", lambda C: ops.mxm(A(), A(3, 3), out=v()), DomainMismatch, "mxm: out: expected a Matrix, got Vector"),
     ("ewise shapes", lambda C: ops.ewise_add(A(), A(3, 2), out=C), DimensionMismatch, r"ewise_add: v.shape \(3, 2\) != u.shape \(2, 3\)"),
     ("ewise kinds", lambda C: ops.ewise_mult(A(), v(), out=C), DimensionMismatch, "v: expected a Matrix as u is, got a Vector"),
-    ("ewise op", lambda C: ops.ewise_add(A(), A(), select.tril, out=C), DomainMismatch, "ewise_add: op: expected a BinaryOp"),
+    ("ewise op", lambda C: ops.ewise_add(A(), A(), indexunary.tril, out=C), DomainMismatch, "ewise_add: op: expected a BinaryOp"),
     ("ewise list", lambda C: ops.ewise_add(A(), [1, 2], out=C), DomainMismatch, "ewise_add: v: expected a Vector, a Matrix"),
     ("union scalar", lambda C: ops.ewise_union(A(), A(), left=[1], out=C), DomainMismatch, "ewise_union: left: expected a scalar"),
     ("apply both", lambda C: ops.apply(A(), binary.plus, left=1, right=1, out=C), DomainMismatch, "give one of left="),
@@ -92,7 +92,7 @@ def test_accum_and_replace_need_out(option: str) -> None:
         lambda **options: ops.mxm(A(), A(3, 3), **options),
         lambda **options: ops.ewise_add(A(), A(), **options),
         lambda **options: ops.apply(A(), unary.ainv, **options),
-        lambda **options: ops.select(A(), select.tril, **options),
+        lambda **options: ops.select(A(), indexunary.tril, **options),
         lambda **options: ops.extract(A(), [0], **options),
         lambda **options: ops.transpose(A(), **options),
         lambda **options: ops.kronecker(A(), A(), **options),
@@ -116,7 +116,7 @@ def test_devices_must_agree() -> None:
         lambda: ops.mxm(A(3, 2), B),
         lambda: ops.kronecker(A(), B),
         lambda: ops.apply(A(), unary.ainv, out=B),
-        lambda: ops.select(A(), select.tril, mask=B.S),
+        lambda: ops.select(A(), indexunary.tril, mask=B.S),
         lambda: ops.assign(A(), B),
     ):
         with pytest.raises(BackendMismatch, match=r"is on cuda:0.*cpu.*\.to\('cpu'\)"):
@@ -126,7 +126,7 @@ def test_devices_must_agree() -> None:
 OPERATIONS: dict[str, Callable[[Matrix], Any]] = {
     "ewise": lambda C: ops.ewise_add(C, A(), accum=binary.plus, out=C),
     "apply": lambda C: ops.apply(C, unary.ainv, mask=C.S, out=C),
-    "select": lambda C: ops.select(C, select.tril, accum=binary.plus, out=C),
+    "select": lambda C: ops.select(C, indexunary.tril, accum=binary.plus, out=C),
     "extract": lambda C: ops.extract(C, [1, 0], mask=C.S, out=C),
     "assign": lambda C: ops.assign(C, 7, [0], accum=binary.plus),
     "mxm": lambda C: ops.mxm(C, A(3, 3), mask=C.S, out=C),

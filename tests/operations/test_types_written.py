@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import spgraph as sg
 from spgraph.errors import DomainMismatch
 from spgraph.scalars import compared
-from spgraph.semirings import BinaryOp, binary, lor_land, monoid, select
+from spgraph.semirings import BinaryOp, binary, indexunary, lor_land, monoid
 from spgraph.semirings.functions import TYPES
 
 PAIRS = list(itertools.product(TYPES, TYPES))
@@ -208,7 +208,7 @@ def test_operations_of_the_issue(device: str) -> None:
         lambda: sg.kronecker(A, sg.Matrix.from_dense([[1.0]]).to(device), out=B),
         lambda: sg.transpose(A, out=B),
         lambda: sg.ewise_add(A, A, out=B),
-        lambda: sg.select(A, select.tril, out=B),
+        lambda: sg.select(A, indexunary.tril, out=B),
         lambda: sg.diag(v, out=B),
         lambda: sg.mxv(A, v, out=out),
         lambda: sg.vxm(v, A, out=out),
@@ -323,13 +323,13 @@ def test_operators_and_select_compare_exactly(
         getattr(operator, mirror)(number, v),
         sg.apply(v, op, right=number),
         sg.apply(v, getattr(binary, mirror), left=number),
-        sg.apply(v, getattr(select, f"value{test}"), right=number),
+        sg.apply(v, getattr(indexunary, f"value{test}"), right=number),
         sg.Vector.from_dense(compare(A, number).expanded_values()),
     ):
         assert made.dtype == bool and made.to_numpy().tolist() == truth
     kept = np.flatnonzero(truth).tolist()
-    assert sg.select(v, getattr(select, f"value{test}"), number).to_coo()[0].tolist() == kept
-    assert sg.select(A, getattr(select, f"value{test}"), number).to_coo()[1].tolist() == kept
+    assert sg.select(v, getattr(indexunary, f"value{test}"), number).to_coo()[0].tolist() == kept
+    assert sg.select(A, getattr(indexunary, f"value{test}"), number).to_coo()[1].tolist() == kept
 
 
 def test_comparisons_never_raise(device: str) -> None:
@@ -371,16 +371,16 @@ def test_positions_compare_exactly(name: str, number: Any, device: str) -> None:
     test = getattr(operator, tests.get(name, name[-2:]))
     plain = number.item() if isinstance(number, np.generic) else number
     expected = {(i, j) for i in range(3) for j in range(3) if test(place(i, j), plain)}
-    found = sg.select(A, getattr(select, name), number).to("cpu")
+    found = sg.select(A, getattr(indexunary, name), number).to("cpu")
     assert {(i, j) for i, j, _ in found} == expected
 
 
 def test_positions_are_integers_of_64_bits() -> None:
     v = sg.Vector.from_dense([1, 2])
-    with pytest.raises(DomainMismatch, match=r"apply: thunk: .* select.rowindex, got 0.5"):
-        sg.apply(v, select.rowindex, right=0.5)
+    with pytest.raises(DomainMismatch, match=r"apply: thunk: .* indexunary.rowindex, got 0.5"):
+        sg.apply(v, indexunary.rowindex, right=0.5)
     with pytest.raises(OverflowError, match="apply: thunk: expected a number that int64 holds"):
-        sg.apply(v, select.rowindex, right=2**63)
+        sg.apply(v, indexunary.rowindex, right=2**63)
 
 
 # --- numbers that are written ---------------------------------------------------------------------

@@ -16,9 +16,9 @@ from spgraph.semirings import (
     Function,
     binary,
     cuda_literal,
+    indexunary,
     monoid,
     python_literal,
-    select,
     unary,
 )
 
@@ -56,7 +56,7 @@ def program(functions: Iterable[Function]) -> str:
 
 
 def functions(namespace: str, full: bool) -> Iterator[Function]:
-    operators = {"unary": unary, "binary": binary, "select": select}[namespace]
+    operators = {"unary": unary, "binary": binary, "indexunary": indexunary}[namespace]
     pairs: Iterable[tuple[np.dtype, ...]] = itertools.product(TYPES, TYPES)
     if namespace == "unary":
         pairs = [(dtype,) for dtype in TYPES]
@@ -69,7 +69,7 @@ def functions(namespace: str, full: bool) -> Iterator[Function]:
             continue
 
 
-@pytest.mark.parametrize("namespace", ["unary", "binary", "select"])
+@pytest.mark.parametrize("namespace", ["unary", "binary", "indexunary"])
 def test_operators_compile(namespace: str) -> None:
     found = list(functions(namespace, full=False))
     assert len(found) > 250
@@ -77,7 +77,7 @@ def test_operators_compile(namespace: str) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("namespace", ["binary", "select"])
+@pytest.mark.parametrize("namespace", ["binary", "indexunary"])
 def test_operators_compile_over_all_types(namespace: str) -> None:
     found = list(functions(namespace, full=True))
     assert compile_log(program(found)) == ""

@@ -364,7 +364,8 @@ def test_namespaces_help() -> None:
     with pytest.raises(AttributeError, match=r"binary has no operator 'tims'; did you mean times"):
         _ = binary.tims
     with pytest.raises(
-        AttributeError, match=r"unary has no operator 'positioni'; positions are select.positioni"
+        AttributeError,
+        match=r"unary has no operator 'positioni'; positions are indexunary.positioni",
     ):
         _ = semirings.unary.positioni
 

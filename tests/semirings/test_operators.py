@@ -14,7 +14,16 @@ import semirings_cases as sc
 from semirings_cases import Case
 
 from spgraph.errors import DomainMismatch
-from spgraph.semirings import TYPES, BinaryOp, IndexUnaryOp, UnaryOp, binary, monoid, select, unary
+from spgraph.semirings import (
+    TYPES,
+    BinaryOp,
+    IndexUnaryOp,
+    UnaryOp,
+    binary,
+    indexunary,
+    monoid,
+    unary,
+)
 
 special = pytest.importorskip("scipy.special")
 
@@ -237,12 +246,12 @@ def expected(namespace: str, case: Case) -> np.ndarray:
     name, samples = case.function.name, case.samples
     if namespace == "unary":
         return UNARY[name](*samples)
-    if namespace == "select" and name in POSITION:
+    if namespace == "indexunary" and name in POSITION:
         _, i, j, y = samples
         return POSITION[name](i, j, y.astype(np.int64))
     if name in RAW:
         return RAW[name](*samples)
-    x, y = samples[0], samples[3] if namespace == "select" else samples[1]
+    x, y = samples[0], samples[3] if namespace == "indexunary" else samples[1]
     common = np.result_type(x, y)
     return BINARY[name.removeprefix("value")](x.astype(common), y.astype(common))
 
@@ -255,20 +264,20 @@ def check(cases: list[Case], found: dict[str, np.ndarray], wanted: dict[str, np.
     assert cases and not any(wrong), "\n".join(text for text in wrong if text)
 
 
-@pytest.mark.parametrize("namespace", ["unary", "binary", "select"])
+@pytest.mark.parametrize("namespace", ["unary", "binary", "indexunary"])
 def test_python_text_against_numpy(namespace: str) -> None:
     cases, found = values(namespace)
     check(cases, found, {case.label: expected(namespace, case) for case in cases})
 
 
-@pytest.mark.parametrize("namespace", ["unary", "binary", "select"])
+@pytest.mark.parametrize("namespace", ["unary", "binary", "indexunary"])
 def test_cuda_text_agrees_with_python_text(namespace: str) -> None:
     cases, found = values(namespace)
     check(cases, sc.host_values(cases), found)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("namespace", ["unary", "binary", "select"])
+@pytest.mark.parametrize("namespace", ["unary", "binary", "indexunary"])
 @pytest.mark.parametrize("first", TYPES, ids=str)
 def test_all_types_in_both_languages(namespace: str, first: np.dtype[Any]) -> None:
     cases = sc.cases(namespace, first)
@@ -302,8 +311,8 @@ def test_the_rule_for_types(types: str) -> None:
         function = getattr(binary, name).resolve(x, y, index="int32")
         assert function.result == result, name
         assert [dtype.name for dtype in function.arguments] == [x, y, *["int64"] * 4]
-    assert select.tril.resolve(x, y).result == np.dtype(bool)
-    assert select.rowindex.resolve(x, y, index="int32").result == np.dtype("int32")
+    assert indexunary.tril.resolve(x, y).result == np.dtype(bool)
+    assert indexunary.rowindex.resolve(x, y, index="int32").result == np.dtype("int32")
 
 
 def test_floating_types_of_integers() -> None:
@@ -343,7 +352,7 @@ def test_operators_are_values() -> None:
     assert {binary.plus: 1}[pickle.loads(pickle.dumps(binary.plus))] == 1
     assert binary.plus.resolve("int8", "int8") is binary.plus.resolve(np.int8, np.dtype("int8"))
     assert binary.firsti.positional and not binary.first.positional and binary.first.built_in
-    assert isinstance(select.tril, IndexUnaryOp) and repr(select.tril) == "select.tril"
+    assert isinstance(indexunary.tril, IndexUnaryOp) and repr(indexunary.tril) == "indexunary.tril"
     with pytest.raises(AttributeError):
         binary.plus.name = "minus"  # type: ignore[misc]
 
@@ -352,4 +361,4 @@ def test_the_namespaces_are_complete() -> None:
     assert {case.function.name for case in sc.cases("unary")} == set(unary) == UNARY.keys()
     known = (BINARY.keys() - {"oneb"}) | RAW.keys()
     assert {case.function.name for case in sc.cases("binary")} == known == set(binary) - {"oneb"}
-    assert {case.function.name for case in sc.cases("select")} == set(select)
+    assert {case.function.name for case in sc.cases("indexunary")} == set(indexunary)

@@ -94,10 +94,10 @@ def _called(case: Case, given: list[Any], out: Any, options: dict[str, Any], pla
     if name.startswith("ewise") or name == "kronecker":
         return function(*given, getattr(binary, case.op), **case.options, **options)
     if name == "apply":
-        kind = {"unary": semirings.unary, "index": semirings.select}.get(form, binary)
+        kind = {"unary": semirings.unary, "index": semirings.indexunary}.get(form, binary)
         return function(*given, getattr(kind, case.op), **case.options, **options)
     if name == "select":
-        op = getattr(semirings.select, case.op)
+        op = getattr(semirings.indexunary, case.op)
         return function(*given, op, case.options["thunk"], **options)
     if name.startswith("reduce_"):
         return function(*given, getattr(semirings.monoid, case.op), **options)

@@ -32,10 +32,10 @@ from spgraph.semirings import (
     Monoid,
     Semiring,
     binary,
+    indexunary,
     plus_first,
     plus_second,
 )
-from spgraph.semirings import select as selectors
 
 # numbers of paths up to here and their inverses are exact enough in float64
 MOST = 1e290
@@ -247,7 +247,7 @@ def _of_source(A: Any, level: Any, adjacent: bool, numbers: Numbers) -> Any:
     of A's edges only those count that lead to the next level, else all of them lead on."""
     n, device = A.nrows, A.device
     deepest = level.extent()[1]
-    levels = [select(level, selectors.valueeq, depth) for depth in range(deepest + 1)]
+    levels = [select(level, indexunary.valueeq, depth) for depth in range(deepest + 1)]
     paths = [_constant(levels[0], numbers.one)]
     total = paths[0]
     for at in levels[1:]:

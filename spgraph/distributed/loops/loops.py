@@ -20,8 +20,7 @@ from spgraph.distributed.loops.home import home_of
 from spgraph.distributed.operations.elements import ewise, reduce, select, write
 from spgraph.distributed.operations.products import pull, push
 from spgraph.errors import ConvergenceError
-from spgraph.semirings import TypedSemiring, any_pair, binary, monoid
-from spgraph.semirings import select as selectors
+from spgraph.semirings import TypedSemiring, any_pair, binary, indexunary, monoid
 
 # --- search ---------------------------------------------------------------------------------------
 
@@ -151,9 +150,9 @@ def _split(v: Any, limit: Any, sign: int) -> tuple[Any, Any]:
     """(the entries before the limit, those that are not)."""
     if limit is None:
         return v.device.empty(v.size, v.dtype), v
-    ops = (selectors.valuelt, selectors.valuege)
+    ops = (indexunary.valuelt, indexunary.valuege)
     if sign < 0:
-        ops = (selectors.valuegt, selectors.valuele)
+        ops = (indexunary.valuegt, indexunary.valuele)
     near, far = (select(v, op.resolve(v.dtype, limit.dtype), limit) for op in ops)
     return near, far
 

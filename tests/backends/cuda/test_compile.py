@@ -20,7 +20,7 @@ from spgraph.backends.cuda.runtime import offline, preamble
 from spgraph.backends.cuda.runtime.sources import source, stems
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.errors import DomainMismatch
-from spgraph.semirings import Semiring, binary, monoid, select, unary
+from spgraph.semirings import Semiring, binary, indexunary, monoid, unary
 
 pytest.importorskip(
     "cuda.bindings", reason="NVRTC: pip install cuda-bindings 'cuda-toolkit[nvrtc]==13.*'"
@@ -95,7 +95,8 @@ def test_operators(name: str) -> None:
         resolved(functools.partial(getattr(binary, op).resolve, dtype, dtype)) for op in binary
     ]
     functions += [
-        resolved(functools.partial(getattr(select, op).resolve, dtype, dtype)) for op in select
+        resolved(functools.partial(getattr(indexunary, op).resolve, dtype, dtype))
+        for op in indexunary
     ]
     functions = [function for function in functions if function is not None]
     assert len(functions) > 30
@@ -193,7 +194,7 @@ def preamble_of(case: dict[str, Any]) -> str:
         case "matrix_extract":
             return first + types(V=dtype, S=offset, K=index, C=offset)
         case "matrix_select":
-            above = select.valuegt.resolve(dtype, dtype)
+            above = indexunary.valuegt.resolve(dtype, dtype)
             return first + types(S=dtype) + matrices.call(above, "index", np.dtype(bool))
         case "matrix_write":
             text = matrices.write_preamble(dtype, other, op if one else None)
@@ -219,7 +220,7 @@ def preamble_of(case: dict[str, Any]) -> str:
         case "segments":
             return vectors.fold_preamble(op, other, offset, dtype)
         case "select":
-            above = select.valuegt.resolve(dtype, dtype)
+            above = indexunary.valuegt.resolve(dtype, dtype)
             return types(U=dtype, S=dtype, N=index) + vectors.call(above, "index", np.dtype(bool))
         case "write":
             vector = Vector(0, np.empty(0, dtype), indices=np.empty(0, index))

@@ -15,7 +15,7 @@ from spgraph import operations, semirings
 from spgraph.backends import cpu, cuda
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.errors import DomainMismatch
-from spgraph.semirings import Semiring, binary, monoid, select
+from spgraph.semirings import Semiring, binary, indexunary, monoid
 
 pytestmark = pytest.mark.gpu
 
@@ -162,7 +162,7 @@ def test_more_than_two_to_the_31() -> None:
     assert operations.reduce(u, monoid.max) == 9
     last = operations.extract(u, np.array([n - 1, 0, n - 33]))
     assert last.to_numpy().tolist() == [9, 0, 5]
-    kept = cuda.select(u, select.valuelt.resolve(np.int8, np.int8), np.int8(9))
+    kept = cuda.select(u, indexunary.valuelt.resolve(np.int8, np.int8), np.int8(9))
     assert (kept.storage, kept.nvals) == ("bitmap", n - 1)
     doubled = cuda.ewise(u, kept, binary.plus.resolve(np.int8, np.int8), True)
     assert operations.extract(doubled, np.array([n - 1, 0, n - 33])).to_numpy().tolist() == [

@@ -15,7 +15,7 @@ from spgraph.direction import one_device_pays
 from spgraph.distributed.loops import home, loops
 from spgraph.errors import ConvergenceError
 from spgraph.iterations import closure, search
-from spgraph.semirings import min_plus, min_secondi, select
+from spgraph.semirings import indexunary, min_plus, min_secondi
 
 # ranges, ranges that begin where words of bitmaps do, any vertices
 PARTITIONS = {"edges": "edges", "aligned": np.arange(70) // 32, "random": "random"}
@@ -67,7 +67,7 @@ def test_what_is_kept_and_said(at_home: None, caplog: pytest.LogCaptureFixture) 
     assert [record.levelname for record in caplog.records] == ["INFO"]
     assert f"{A.nvals} edges in 3 blocks run on cpu alone" in caplog.text
     for M in (A, G):
-        M.become(sg.select(M, select.valuegt, 5))
+        M.become(sg.select(M, indexunary.valuegt, 5))
     cases.same(sg.bfs(G, 5).level, sg.bfs(A, 5).level)
 
 

@@ -57,7 +57,7 @@ def preambles() -> dict[str, str]:
     ring = semirings.plus_times.resolve(single, single)
     distances = semirings.min_plus.resolve(single, single)
     plus = semirings.binary.plus.resolve(single, single)
-    above = semirings.select.valuegt.resolve(single, single)
+    above = semirings.indexunary.valuegt.resolve(single, single)
     parents = semirings.min_secondi.resolve(index, np.dtype(bool), index=index)
     searched = (("I", "i4"), ("O", "i4"), ("A", "?"), ("L", "i4"))
     vector = Vector(0, np.empty(0, single))
