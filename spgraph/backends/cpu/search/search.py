@@ -119,6 +119,7 @@ def program(semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool)
         ALL_EDGES=directions.ALL_EDGES,
     )
     text += "".join(f"@njit(error_model='numpy')\n{inspect.getsource(rule)}\n" for rule in rules)
+    text += "".join(map(jit.text_of, ("search_push", "search_pull")))
     if semiring is not None:
         return text + preamble.semiring(semiring)
     # levels only: the kernel names these, but never calls them

@@ -1,0 +1,48 @@
+# Part of search.py: a level that looks for the frontier among the in-edges of open vertices.
+
+
+@inner
+def pull_shared(
+    sync, indptr, t_indptr, t_indices, t_values, nonempty, level, value, seen, depth, frontier,
+    fresh, state
+):  # fmt: skip
+    """This thread's part of a level: words of open vertices."""
+    count = np.int64(0)
+    edges = np.int64(0)
+    probes = np.int64(0)
+    while True:
+        poll(sync)
+        begin = atomic_add(state, TICKET, WORDS)
+        if begin >= seen.size:
+            break
+        for w in range(begin, min(begin + WORDS, seen.size)):
+            open_ = np.uint32(nonempty[w] & ~seen[w])
+            bits = np.uint32(0)
+            while open_ != 0:
+                place = lowest_bit(open_)
+                open_ = np.uint32(open_ & (open_ - np.uint32(1)))
+                v = np.uint64(w) * np.uint64(32) + np.uint64(place)
+                first = np.uint64(t_indptr[v])
+                hit = False
+                for e in range(first, np.uint64(t_indptr[v + np.uint64(1)])):
+                    u = np.uint64(t_indices[e])
+                    if TRACE:
+                        probes += 1
+                    if has_bit(frontier, u):
+                        if not VALUES:
+                            hit = True
+                            break
+                        z = product(value, t_values, u, v, e)
+                        value[v] = add(value[v], z) if hit else sum_of_one(z)
+                        hit = True
+                        if ends(value[v]):
+                            break
+                if hit:
+                    bits = np.uint32(bits | np.uint32(1) << np.uint32(place))
+                    level[v] = depth
+                    count += 1
+                    edges += degree_of(indptr, v)
+            fresh[w] = bits
+    atomic_add(state, COUNT, count)
+    atomic_add(state, EDGES, edges)
+    atomic_add(state, PROBES, probes)

@@ -1,0 +1,133 @@
+# Part of search.py: a level that pushes along the out-edges of the frontier, by one thread or all.
+
+# The functions with the loops take arrays one by one: an array out of a tuple costs a count of its
+# references each time it is passed on.
+
+
+@inner
+def push_level(sync, indptr, indices, values, level, value, seen, depth, queue, count, fresh_queue):
+    """One level by one thread: (vertices found, their edges). It needs no bitmap of what is fresh:
+    `level` tells what this level has found.
+    """
+    found = 0
+    edges = np.int64(0)
+    for i in range(count):
+        if i & 1023 == 0:
+            poll(sync)
+        u = np.uint64(queue[i])
+        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
+            v = np.uint64(indices[e])
+            w = v >> np.uint64(5)
+            bit = np.uint32(np.uint32(1) << np.uint32(v & np.uint64(31)))
+            if seen[w] & bit == 0:
+                seen[w] |= bit
+                level[v] = depth
+                if VALUES:
+                    value[v] = sum_of_one(product(value, values, u, v, e))
+                fresh_queue[found] = v
+                found += 1
+                edges += degree_of(indptr, v)
+            elif VALUES and TERMINAL != 1 and level[v] == depth:
+                value[v] = add(value[v], product(value, values, u, v, e))
+    return found, edges
+
+
+@inner
+def push_alone(threads, sync, graph, out, queue, fresh_queue, state, direction, max_depth, trace):
+    """Levels of one thread, until one is worth sharing or pulling."""
+    count, edges = state[COUNT], state[EDGES]
+    depth, left, open_edges = state[DEPTH], state[LEFT], state[OPEN_EDGES]
+    levels = 0
+    since = nanoseconds() if TRACE else np.int64(0)
+    while True:
+        depth += 1
+        found, found_edges = push_level(
+            *(sync, graph.indptr, graph.indices, graph.values, out.level, out.value, out.seen),
+            *(depth, queue, count, fresh_queue),
+        )
+        if TRACE:
+            now = nanoseconds()
+            record(trace, depth - 1, 1, count, edges, now - since)
+            since = now
+        queue, fresh_queue = fresh_queue, queue
+        count, edges = found, found_edges
+        left -= count
+        open_edges -= edges
+        levels += 1
+        if count == 0 or edges == 0 or left <= 0 or depth >= max_depth:
+            break
+        if threads > 1 and edges >= ALONE:
+            break
+        if wants_pull(graph, direction, True, edges, left, open_edges):
+            break
+    state[COUNT], state[EDGES] = count, edges
+    state[DEPTH], state[LEFT], state[OPEN_EDGES], state[LEVELS] = depth, left, open_edges, levels
+
+
+@inner
+def hand_on(stage, held, queue, state):
+    """Put `held` staged vertices into the queue."""
+    place = atomic_add(state, COUNT, held)
+    for k in range(held):
+        queue[place + k] = stage[k]
+
+
+@inner
+def push_shared(
+    thread, threads, sync, heavy, indptr, indices, values, level, value, seen, depth, queue, count,
+    fresh_queue, fresh, stage, state
+):  # fmt: skip
+    """This thread's part of a level: some vertices of the queue, or its share of the edges of every
+    heavy one.
+    """
+    held = 0
+    edges = np.int64(0)
+    skipped = np.int64(0)
+    begin = np.int64(0)
+    while begin < count:
+        stop = count
+        if not heavy:
+            poll(sync)
+            begin = atomic_add(state, TICKET, VERTICES)
+            stop = min(begin + VERTICES, count)
+        for i in range(begin, stop):
+            u = np.uint64(queue[i])
+            first = np.int64(indptr[u])
+            degree = degree_of(indptr, u)
+            last = first + degree
+            if heavy:
+                if degree <= HEAVY:
+                    continue
+                poll(sync)
+                last = first + degree * (thread + 1) // threads
+                first += degree * thread // threads
+            elif degree > HEAVY:
+                skipped += 1
+                continue
+            for e in range(np.uint64(first), np.uint64(last)):
+                v = np.uint64(indices[e])
+                if has_bit(seen, v):
+                    continue
+                if VALUES and TERMINAL != 1:
+                    # value[v] = add(value[v], z), which other threads may do at the same time
+                    z = product(value, values, u, v, e)
+                    while True:
+                        old = value[v]
+                        new = add(old, z)
+                        if new == old or compare_exchange(value, np.int64(v), old, new):
+                            break
+                if not claim(fresh, v):
+                    continue
+                if VALUES and TERMINAL == 1:
+                    value[v] = product(value, values, u, v, e)
+                level[v] = depth
+                edges += degree_of(indptr, v)
+                stage[held] = v
+                held += 1
+                if held == STAGE:
+                    hand_on(stage, held, fresh_queue, state)
+                    held = 0
+        begin = stop
+    hand_on(stage, held, fresh_queue, state)
+    atomic_add(state, EDGES, edges)
+    atomic_add(state, SKIPPED, skipped)
