@@ -113,6 +113,41 @@ def test_every_row_has_a_place_in_tiles(tiled: None, monkeypatch: pytest.MonkeyP
     assert (found.to_numpy(fill=0) == S @ np.arange(1400)).all()
 
 
+@shimmed
+@pytest.mark.parametrize("iso", [False, True])
+def test_what_tiles_read_is_written(
+    iso: bool, tiled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps are loaded ahead and tiles copied whole: what lies behind the last entry and behind the
+    last column is no memory of others either.
+    """
+    pattern, made, empty = 0xA5, [], np.empty
+
+    def poisoned(shape: Any, dtype: Any = float) -> np.ndarray:
+        made.append(empty(shape, dtype))
+        made[-1].view(np.uint8)[...] = pattern
+        return made[-1]
+
+    def unwritten(array: np.ndarray) -> int:
+        raw = array.view(np.uint8).reshape(-1, array.itemsize)
+        return int((raw == pattern).all(axis=1).sum())
+
+    A = sg.Matrix.from_scipy(skewed(1500, 1400, 40_000, np.float32))
+    A = A.pattern() if iso else A
+    u = sg.Vector.from_dense(np.arange(1400, dtype=np.float32))
+    typed = semirings.plus_times.resolve(A.dtype, u.dtype)
+    monkeypatch.setattr(tiles, "MOST_TILES", 10)  # so that the last one is not full
+    monkeypatch.setattr(np, "empty", poisoned)
+    cut = tiles.prepare(A)
+    assert cut is not None and cut.columns.size < cut.number * cut.width
+    for array in (*cut.held, cut.columns, *cut.rest[1:]):
+        assert unwritten(array) == 0
+    made.clear()
+    cuda.pull(A, u, typed, None, False)
+    hubs = [array for array in made if array.size == cut.number * cut.width]
+    assert len(hubs) == 1 and unwritten(hubs[0]) == 0
+
+
 @pytest.fixture(params=["together", "apart"])
 def way(request: pytest.FixtureRequest, shim: None, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each form of the power iteration takes graphs of any size."""

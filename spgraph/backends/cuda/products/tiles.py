@@ -141,10 +141,10 @@ def product(A: Matrix, tiles: Tiles, u: Vector, text: str, z: Any) -> None:
         jit.kernel("tiles", name, text)
         for name in ("tiles_hubs", "tiles", "tiles_split", "tiles_rest")
     )
-    size, streamed = tiles.columns.size, tiles.number * tiles.width
+    streamed = tiles.number * tiles.width
     hubs = xp.empty(streamed, u.dtype)
     partial = xp.empty(tiles.pieces, z.dtype)
-    jit.sweep(gather, size, size, tiles.columns, u._values, hubs)
+    jit.sweep(gather, streamed, streamed, tiles.columns.size, tiles.columns, u._values, hubs)
     shared = tiles.shared(u.dtype, z.dtype)
     multiply.max_dynamic_shared_size_bytes = shared
     arguments = (tiles.words, hubs, u._values, A._values, partial, z)
@@ -279,9 +279,10 @@ def _fill(
     )
     ends = xp.zeros(counts.size + 1, np.int64)
     xp.cumsum((counts.ravel().astype(np.int64) + (STEP - 1)) // STEP, out=ends[1:])
-    # a step behind the last is loaded ahead, and not looked at
+    # a step behind the last is loaded ahead, and not looked at: zero, as nothing writes it
     size, ends = (int(ends[-1]) + 1) * STEP, ends.astype(np.uint32)
     entries, values = xp.empty(size, np.uint32), xp.empty(0 if A.iso else size, A.dtype)
+    entries[-STEP:] = values[-STEP:] = 0
     targets = xp.empty(warps * slots, np.int32)
     jit.kernel("tiles_build", "tiles_fill", text)(
         grid,

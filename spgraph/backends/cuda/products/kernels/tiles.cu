@@ -4,9 +4,12 @@
 #include "gather.cuh"
 #include "tiles.cuh"
 
-// The values at the columns that are streamed, side by side as tiles are.
-extern "C" __global__ void tiles_hubs(i64 count, const R* columns, const U* u, U* hubs) {
-    for (i64 p = thread_id(); p < count; p += thread_count()) hubs[p] = u[columns[p]];
+// The values at the columns that are streamed, side by side as tiles are. Tiles are copied whole: the
+// places behind the last column, up to `streamed`, are zero.
+extern "C" __global__ void tiles_hubs(i64 streamed, i64 count, const R* columns, const U* u,
+                                      U* hubs) {
+    for (i64 p = thread_id(); p < streamed; p += thread_count())
+        hubs[p] = p < count ? u[columns[p]] : (U)0;
 }
 
 extern "C" __global__ void __launch_bounds__(1024)
