@@ -36,6 +36,9 @@ DEVICE bool phase_over(Shared barrier, u32 parity) {
                  : "memory");
     return over;
 }
+// Bulk copies that follow write after every load that is known to have come before: they go another
+// way to shared memory than loads and stores do (PTX calls that a proxy).
+DEVICE void bulk_copies_follow() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 // One thread starts to copy, and the barrier counts the bytes as they come.
 DEVICE void bulk_copy(Shared to, const void* from, u32 bytes, Shared barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
@@ -44,7 +47,10 @@ DEVICE void bulk_copy(Shared to, const void* from, u32 bytes, Shared barrier) {
                  : "memory");
 }
 
-// No warp waits for another one: the last that is done with a buffer has it filled anew.
+// No warp waits for another one: the last that is done with a buffer has it filled anew. Each warp
+// counts itself (acquire and release) after all of its lanes have read, so that the copy comes after
+// every read. Racecheck knows neither such counts nor that barriers wait for bulk copies: it gets the
+// other Feed (tests/sanitizers.py).
 struct Feed {
     Shared parts, state; // of each buffer a barrier, and how often warps were done with it
     const char* hubs;
@@ -80,7 +86,9 @@ struct Feed {
         __syncwarp();
         if (lane_id() != 0 || tile + BUFFERS >= count) return;
         const u32 all = (tile / BUFFERS + 1) * WARPS;
-        if (add_shared(at(tile) + 8, 1) + 1 == all) fill(tile + BUFFERS);
+        if (add_shared(at(tile) + 8, 1) + 1 != all) return;
+        bulk_copies_follow();
+        fill(tile + BUFFERS);
     }
 };
 #else
