@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sanitizers
 from pairwise import pairwise
 
 from spgraph.backends import cpu, cuda
@@ -48,6 +49,10 @@ def test_one_source_asks_for_the_architecture() -> None:
     assert [stem for stem in stems() if "__CUDA_ARCH" in source(stem, "")] == ["tiles"]
     for architecture in ("sm_80", "sm_90"):
         assert offline.compile_source(source("tiles", offline.preambles()["tiles"]), architecture)
+    # what racecheck gets
+    text = source("tiles", offline.preambles()["tiles"])
+    assert sanitizers.BULK_COPIES in text
+    assert offline.compile_source(text.replace(sanitizers.BULK_COPIES, "0"), "sm_90")
 
 
 @pytest.mark.parametrize("architecture", oldest_first(offline.ARCHITECTURES))
