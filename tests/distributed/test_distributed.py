@@ -51,6 +51,7 @@ def spread_like(G: Any) -> Any:
         cases.check_counting,
         cases.check_writes,
         cases.check_loops,
+        cases.check_power,
     ],
 )
 def test_operations_and_loops(case: Any, how: str, blocks: int) -> None:

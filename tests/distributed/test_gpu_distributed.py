@@ -47,6 +47,7 @@ def spread(A: sg.Matrix, blocks: int, exchange: str, how: str) -> Any:
         cases.check_counting,
         cases.check_writes,
         cases.check_loops,
+        cases.check_power,
     ],
 )
 def test_operations_and_loops(case: Any, blocks: int, exchange: str, how: str) -> None:

@@ -297,6 +297,19 @@ def check_loops(A: sg.Matrix, G: Any, spread: Spread) -> None:
             same(contract(spread(X)), contract(X))
 
 
+def check_power(A: sg.Matrix, G: Any, spread: Spread) -> None:
+    """Five steps with each norm: those of algorithms, without the algorithms."""
+    from spgraph.iterations.power import Hop, Step, power
+
+    x = sg.Vector.from_dense(np.arange(1.0, A.nrows + 1) / A.nrows)
+    for norm in (None, 1, 2, "max"):
+        plain, found = (
+            power(start, Step((Hop(M),), keep=1.0), norm=norm, tol=None, max_iter=5).value
+            for start, M in ((x, A), (spread(x), G))
+        )
+        same(found, plain, close=1e-9)
+
+
 def check_algorithms(A: sg.Matrix, G: Any, S: sg.Matrix, H: Any) -> None:
     """A and G may be directed; S and H are symmetric."""
     for X, Y in ((A, G), (S, H)):

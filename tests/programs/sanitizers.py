@@ -35,6 +35,9 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 TIMES = 2  # different tests that launch a kernel, where there are so many
 # processes of their own would not be seen by the tool, and large graphs take too long under it
 LEFT_OUT = ("processes", "large", "memory", "real_graphs", "notebooks", "docs")
+# a call of nearly every algorithm: the programs of 60 kernels, each under many preambles, take more
+# than the 440 s that a tool had for them. Every one of these kernels has tests of its own
+LEFT_OUT += ("test_gpu_distributed.py::test_algorithms",)
 FOREIGN = re.compile(r"\bcupy_|\bcub::|nccl|thrust::|cusparse", re.IGNORECASE)
 # what racecheck warns of without cause: __syncwarp() leaves no instruction where the compiler knows
 # that the lanes of a warp are together
