@@ -42,8 +42,8 @@ FOREIGN = re.compile(r"\bcupy_|\bcub::|nccl|thrust::|cusparse", re.IGNORECASE)
 # what racecheck warns of without cause: __syncwarp() leaves no instruction where the compiler knows
 # that the lanes of a warp are together
 WARP_SYNCHRONOUS = re.compile(r"Warning: Race reported between Write access at pull_phases\+")
-# racecheck takes copies by cp.async.bulk for races with loads that barriers or counts in shared memory
-# keep apart from them: it gets the form that older devices run, in which all threads copy
+# racecheck takes copies by cp.async.bulk for races with loads that barriers or counts in shared
+# memory keep apart from them: it gets the form of older devices, in which all threads copy
 BULK_COPIES = "__CUDA_ARCH__ >= 900"
 OURS = re.compile(r'extern "C" __global__ void[^(]*(?:__launch_bounds__\([^)]*\)\s*)?\s(\w+)\(')
 
