@@ -8,7 +8,7 @@ import numpy as np
 
 from ..containers import Matrix, Vector
 from ..errors import DomainMismatch, NegativeWeight
-from ..iterations import closure, dependencies, dependencies_along, search, tight
+from ..iterations import closure, dag_edges, dependencies, dependencies_along, search
 from ..operations import assign, ewise_add, reduce_columnwise
 from ..semirings import any_pair, binary, max_plus, min_plus, monoid
 from .lengths import check_reached, in_int64
@@ -79,7 +79,7 @@ def _weighted(A: Matrix, sources: np.ndarray) -> Vector:
         distance = closure(A, start, min_plus)
         check_reached("betweenness_centrality", whole, start, distance)
         # the edges T(i, j) = (d(i) + A(i, j) == d(j)), but for what would make a cycle
-        T = tight(A, distance, min_plus)
+        T = dag_edges(A, distance, min_plus)
         if kind != np.int64 and _may_absorb(least, distance):
             T = _acyclic(T, distance, source)
         # the most of them that lead to a vertex: h = start max h max.plus T

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..containers import Vector
-from ..iterations import closure, search, tight
+from ..iterations import closure, dag_edges, search
 from ..semirings import max_times, min_secondi
 from .vertices import square, vertex
 
@@ -51,5 +51,5 @@ def most_reliable_path(
         return MostReliablePath(reliability, None)
     # q<!parent> = q min.secondi T, over the edges T(i, j) = (r(i) * A(i, j) == r(j))
     root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
-    best = tight(A, reliability, max_times)
+    best = dag_edges(A, reliability, max_times)
     return MostReliablePath(reliability, search(best, root, min_secondi).value)

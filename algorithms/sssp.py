@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..containers import Vector
-from ..iterations import closure, search, tight
+from ..iterations import closure, dag_edges, search
 from ..iterations import parents as carriers
 from ..iterations.fixed_point import counted
 from ..operations import assign
@@ -69,4 +69,4 @@ def sssp(A: Any, source: int, *, parents: bool = True, delta: float | None = Non
         return SSSP(distance, None)
     # q<!parent> = q min.secondi T, over the edges T(i, j) = (d(i) + A(i, j) == d(j))
     root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
-    return SSSP(distance, search(tight(A, distance, min_plus), root, min_secondi).value)
+    return SSSP(distance, search(dag_edges(A, distance, min_plus), root, min_secondi).value)

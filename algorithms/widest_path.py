@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..containers import Vector
-from ..iterations import closure, search, tight
+from ..iterations import closure, dag_edges, search
 from ..semirings import max_min, min_secondi, monoid
 from .vertices import square, vertex
 
@@ -48,4 +48,4 @@ def widest_path(
         return WidestPath(width, None)
     # q<!parent> = q min.secondi T, over the edges T(i, j) = (min(w(i), A(i, j)) == w(j))
     root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
-    return WidestPath(width, search(tight(A, width, max_min), root, min_secondi).value)
+    return WidestPath(width, search(dag_edges(A, width, max_min), root, min_secondi).value)

@@ -16,7 +16,7 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import Array, array_module, on_device, unpack_bits
 from spgraph.csgraph.graphs import NULL, Rows
 from spgraph.errors import ConvergenceError
-from spgraph.iterations import closure, search, tight
+from spgraph.iterations import closure, dag_edges, search
 from spgraph.operations import ewise_add
 from spgraph.semirings import BinaryOp, Semiring, binary, min_plus, min_secondi, monoid
 
@@ -72,7 +72,7 @@ def shortest(
             distance[b] = _dense(found, np.inf)
             if parents or origins:
                 root = Vector(n, ids.copy(), indices=ids, nvals=ids.size)
-                above = _dense(search(tight(A, found, ring), root, min_secondi).value, NULL)
+                above = _dense(search(dag_edges(A, found, ring), root, min_secondi).value, NULL)
                 above[ids] = NULL
             if parents:
                 parent[b] = above

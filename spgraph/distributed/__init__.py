@@ -18,7 +18,7 @@ from spgraph.distributed.distribute import distribute
 from spgraph.distributed.io.input import draw, read
 from spgraph.distributed.loops.components import contract
 from spgraph.distributed.loops.dependencies import dependencies
-from spgraph.distributed.loops.loops import closure, parents, search, tight
+from spgraph.distributed.loops.loops import closure, dag_edges, parents, search
 from spgraph.distributed.loops.power import power
 from spgraph.distributed.operations.elements import (
     apply,
@@ -67,6 +67,7 @@ __all__ = [
     "assign_matrix",
     "closure",
     "contract",
+    "dag_edges",
     "dependencies",
     "diag",
     "distribute",
@@ -92,7 +93,6 @@ __all__ = [
     "search",
     "select",
     "select_matrix",
-    "tight",
     "transpose",
     "write",
     "write_matrix",

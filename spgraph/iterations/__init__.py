@@ -10,7 +10,7 @@ by name.
 """
 
 from spgraph.iterations.contraction import contract
-from spgraph.iterations.fixed_point import closure, parents, tight
+from spgraph.iterations.fixed_point import closure, dag_edges, parents
 from spgraph.iterations.level_search import Level, Search, search
 from spgraph.iterations.path_dependencies import (
     dependencies,
@@ -28,6 +28,7 @@ __all__ = [
     "Step",
     "closure",
     "contract",
+    "dag_edges",
     "dependencies",
     "dependencies_along",
     "level_sums",
@@ -35,5 +36,4 @@ __all__ = [
     "parents",
     "power",
     "search",
-    "tight",
 ]

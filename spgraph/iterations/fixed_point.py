@@ -92,8 +92,8 @@ def counted(A: Any, start: Vector, *, delta: float | None = None) -> Counted | N
     """The closure over min_plus that counts the edges of its walks as it goes, for integers; None
     where distances leave no room for them in 64 bits.
 
-    Its `tight` entries are those of the best walks of the fewest edges, which never form a cycle:
-    so `parents` takes one of them for each vertex, where a closure over min_plus needs a search.
+    Its `dag_edges` are those of the best walks of the fewest edges, which never form a cycle: so
+    `parents` takes one of them for each vertex, where a closure over min_plus needs a search.
     """
     A, plan = _checked(A, start, min_plus, delta)
     bits = 8 * max(2, -(-A.nrows.bit_length() // 8))  # few widths: each is a kernel of its own
@@ -148,8 +148,8 @@ def composed(A: Any, start: Vector, semiring: Semiring) -> Vector:
     )
 
 
-def tight(A: Any, x: Vector, semiring: Semiring) -> Matrix:
-    """The pattern of the entries of A that carry the values of x: all (i, j) with
+def dag_edges(A: Any, x: Vector, semiring: Semiring) -> Matrix:
+    """The edges of the shortest-path DAG of x: the pattern of all entries (i, j) of A with
     x[i] * A[i, j] == x[j].
 
     An iso Matrix of value True. For a closure x from one vertex, over a semiring that makes no
@@ -160,16 +160,16 @@ def tight(A: Any, x: Vector, semiring: Semiring) -> Matrix:
     Raises DimensionMismatch, DomainMismatch and BackendMismatch.
 
     >>> import spgraph as sg
-    >>> from spgraph.iterations import tight
+    >>> from spgraph.iterations import dag_edges
     >>> from spgraph.semirings import min_plus
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [1, 5, 2], nrows=3, ncols=3)
-    >>> tight(A, sg.Vector.from_dense([0, 1, 3]), min_plus).to_coo()[:2]
+    >>> dag_edges(A, sg.Vector.from_dense([0, 1, 3]), min_plus).to_coo()[:2]
     (array([0, 1], dtype=int32), array([1, 2], dtype=int32))
     """
-    A, x, typed = _carried("tight", A, x, semiring)
+    A, x, typed = _carried("dag_edges", A, x, semiring)
     if x.nvals == 0 or A.nvals == 0:
         return Matrix.empty(A.nrows, A.ncols, bool, device=A.device).pattern()
-    found: Matrix = backend(A.device).tight(A, x, typed)
+    found: Matrix = backend(A.device).dag_edges(A, x, typed)
     found.transient = True  # what is made of it is looked at once
     return found
 
@@ -181,10 +181,10 @@ def parents(A: Any, x: Vector, semiring: Semiring) -> Vector:
     A Vector of A.nrows and of the type of A.indices; vertices without such a u, as the sources of a
     closure x, have no entry. They form trees where every edge makes values worse, as for what
     `counted` gives. Where values may stay the same along an edge, as distances do over weights of
-    zero and widths over wide edges, parents may form a cycle: there a search over the `tight`
-    entries finds those of the best walks.
+    zero and widths over wide edges, parents may form a cycle: there a search over the `dag_edges`
+    finds those of the best walks.
 
-    `A` and `x` are as for `tight`. Looks at A's transpose only where it is at hand already.
+    `A` and `x` are as for `dag_edges`. Looks at A's transpose only where it is at hand already.
 
     Raises DimensionMismatch, DomainMismatch and BackendMismatch.
 
@@ -383,4 +383,4 @@ def _none_beyond(A: Matrix, start: Vector, x: Vector) -> bool:
         binary.first,
     )
     # without an overflow: modulo 2**64 no greater sum is the greatest integer
-    return search(tight(A, x, min_plus), known, any_pair).level.nvals == x.nvals
+    return search(dag_edges(A, x, min_plus), known, any_pair).level.nvals == x.nvals

@@ -58,7 +58,7 @@ def dependencies_along(A: Any, level: Vector) -> Vector:
 
     The vertex of level 0 is the source; every edge of A leads from a vertex to one of a higher
     `level`, and there are no levels in between without a vertex. So `A` may be the edges that carry
-    the distances of a closure (`iterations.tight`), and `level` the most edges that any
+    the distances of a closure (`iterations.dag_edges`), and `level` the most edges that any
     path to a vertex has. That this is so is not tested.
 
     Raises DimensionMismatch for an A that is not square or a `level` of another size,

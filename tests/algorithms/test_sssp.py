@@ -79,12 +79,13 @@ def check_tree(S: Any, source: int, distance: np.ndarray, parent: np.ndarray) ->
     from_reached = reached[tail]
     assert reached[head[from_reached]].all()
     assert (distance[head] <= distance[tail] + data)[from_reached].all()
-    tight = from_reached & (distance[head] == distance[tail] + data)
-    # hops over tight edges alone, by SciPy
-    T = scipy.sparse.csr_array((np.ones(tight.sum()), (tail[tight], head[tight])), shape=S.shape)
+    on_shortest_path = from_reached & (distance[head] == distance[tail] + data)
+    # hops over edges of shortest paths alone, by SciPy
+    ends = tail[on_shortest_path], head[on_shortest_path]
+    T = scipy.sparse.csr_array((np.ones(ends[0].size), ends), shape=S.shape)
     hops = csgraph.dijkstra(T, unweighted=True, indices=source)
     np.testing.assert_array_equal(np.isfinite(hops), reached)
-    nearer = tight & (hops[head] == hops[tail] + 1)
+    nearer = on_shortest_path & (hops[head] == hops[tail] + 1)
     least = np.full(S.shape[0], S.shape[0])
     np.minimum.at(least, head[nearer], tail[nearer])
     least[source] = source

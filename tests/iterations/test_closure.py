@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import spgraph as sg
 from spgraph.direction import bucket_width
-from spgraph.iterations.fixed_point import closure, composed, counted, parents, tight
+from spgraph.iterations.fixed_point import closure, composed, counted, dag_edges, parents
 from spgraph.semirings import (
     BinaryOp,
     Monoid,
@@ -259,7 +259,7 @@ def test_negative_weights_under_a_plus_of_ones_own(device: str) -> None:
 def test_tight_edges(name: str, case: str, device: str) -> None:
     made, (ring, _, multiply, *_) = graph(name, CASES[case]), CASES[case]
     x = expected(name, CASES[case])
-    found = tight(made.A.to(device), closure(made.A, made.v, ring).to(device), ring).to("cpu")
+    found = dag_edges(made.A.to(device), closure(made.A, made.v, ring).to(device), ring).to("cpu")
     assert found.iso and found.dtype == bool and found.shape == made.A.shape
     rows, columns, _ = found.to_coo()
     carrying = {(i, j) for (i, j), w in made.edges.items() if i in x and multiply(x[i], w) == x[j]}
@@ -274,11 +274,11 @@ def test_tight_is_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
     made = graph("skewed both", CASES["distance"])
     x = closure(made.A, made.v, min_plus)
-    alone = tight(made.A, x, min_plus)
+    alone = dag_edges(made.A, x, min_plus)
     monkeypatch.setattr(pool, "threads_for", lambda work: 2)
-    assert tight(made.A, x, min_plus).isequal(alone) and alone.nvals > 0
+    assert dag_edges(made.A, x, min_plus).isequal(alone) and alone.nvals > 0
     empty = sg.Matrix.empty(5, 5, np.int64)
-    assert tight(empty, sg.Vector.from_dense(np.arange(5)), min_plus).nvals == 0
+    assert dag_edges(empty, sg.Vector.from_dense(np.arange(5)), min_plus).nvals == 0
 
 
 # --- one vertex that carries each value -----------------------------------------------------------
@@ -471,8 +471,14 @@ def vector(value: float) -> sg.Vector:
         (lambda: closure(A5, V5, max_times), "ValueError: .* 0 to 1, got A\\[0, 1\\] = 4.0"),
         (lambda: closure(edited(-0.5, 0), V5, max_times), "ValueError: .* A\\[0, 1\\] = -0.5"),
         (lambda: closure(A5.pattern(), vector(-1.0), max_times), "ValueError: start: .* got -1.0"),
-        (lambda: tight(A5, sg.Vector.empty(4), min_plus), "ValueError: tight: x.size 4 != A.nrows"),
-        (lambda: tight(A5, sg.Vector.empty(5, int), min_plus), "TypeError: tight: x: .* got int64"),
+        (
+            lambda: dag_edges(A5, sg.Vector.empty(4), min_plus),
+            "ValueError: dag_edges: x.size 4 != A.nrows",
+        ),
+        (
+            lambda: dag_edges(A5, sg.Vector.empty(5, int), min_plus),
+            "TypeError: dag_edges: x: .* got int64",
+        ),
         (lambda: parents(A5, sg.Vector.empty(4), min_plus), "ValueError: parents: x.size 4 != "),
         (lambda: parents(A5, sg.Vector.empty(5, int), min_plus), "TypeError: parents: x: .* int64"),
         (lambda: parents(A5, V5, "min_plus"), "TypeError: parents: .* expected a Semiring"),

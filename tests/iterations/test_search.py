@@ -168,9 +168,9 @@ def test_parents_are_the_least(device: str) -> None:
     level, parent = sg.bfs(A.to(device), 1)
     levels, parents = level.to_numpy(fill=-1), parent.to_numpy(fill=-1)
     rows, columns, _ = A.to_coo()
-    tight = (levels[rows] >= 0) & (levels[columns] == levels[rows] + 1)
+    on_shortest_path = (levels[rows] >= 0) & (levels[columns] == levels[rows] + 1)
     least = np.full(A.nrows, A.nrows)
-    np.minimum.at(least, columns[tight], rows[tight])
+    np.minimum.at(least, columns[on_shortest_path], rows[on_shortest_path])
     found = levels > 0
     np.testing.assert_array_equal(parents[found], least[found])
     assert parents[1] == 1

@@ -110,9 +110,10 @@ def _tree(case: GraphCase, value: Any, add: Any) -> np.ndarray:
     i, j = case.graph.at()
     there, best = ~np.ma.getmaskarray(value), value.data
     with np.errstate(over="ignore"):
-        tight = there[i] & (add(best[i], case.graph.values.astype(best.dtype)) == best[j])
+        through = add(best[i], case.graph.values.astype(best.dtype))
+    on_shortest_path = there[i] & (through == best[j])
     edges = np.zeros((n, n), bool)
-    edges[i[tight], j[tight]] = True
+    edges[i[on_shortest_path], j[on_shortest_path]] = True
     level = _levels(edges, [source])
     before = edges & (level[:, None] + 1 == level) & (level[:, None] >= 0)
     parent = np.where(level > 0, before.argmax(0), -1)

@@ -4,7 +4,7 @@ The functions here are the backend: spgraph.backends.cuda has the same, with the
 They take containers that operations have checked, on one device, and operators that are resolved
 for their types; they give new containers that share no array with their arguments."""
 
-from spgraph.backends.cpu.closure.closure import closure, parents, tight
+from spgraph.backends.cpu.closure.closure import closure, dag_edges, parents
 from spgraph.backends.cpu.contract.contract import contract
 from spgraph.backends.cpu.dependencies.dependencies import dependencies, levels
 from spgraph.backends.cpu.entrywise.matrices import (
@@ -39,6 +39,7 @@ __all__ = [
     "apply_matrix",
     "closure",
     "contract",
+    "dag_edges",
     "dependencies",
     "ewise",
     "ewise_matrix",
@@ -62,7 +63,6 @@ __all__ = [
     "search",
     "select",
     "select_matrix",
-    "tight",
     "transpose",
     "write",
     "write_matrix",

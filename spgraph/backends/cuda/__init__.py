@@ -7,7 +7,7 @@ CuPy's current stream of the containers' device. Importing this package needs ne
 GPU.
 """
 
-from spgraph.backends.cuda.closure.closure import closure, parents, tight
+from spgraph.backends.cuda.closure.closure import closure, dag_edges, parents
 from spgraph.backends.cuda.contract.contract import contract
 from spgraph.backends.cuda.dependencies.dependencies import dependencies, levels
 from spgraph.backends.cuda.entrywise.matrices import (
@@ -43,6 +43,7 @@ __all__ = [
     "apply_matrix",
     "closure",
     "contract",
+    "dag_edges",
     "dependencies",
     "ewise",
     "ewise_matrix",
@@ -66,7 +67,6 @@ __all__ = [
     "search",
     "select",
     "select_matrix",
-    "tight",
     "transpose",
     "write",
     "write_matrix",

@@ -184,18 +184,20 @@ def _improved(x: Any, found: Any, add: Any) -> tuple[DistributedVector, Distribu
     )
 
 
-def tight(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
+def dag_edges(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
     """Every block looks at its rows, beside the whole of x; or all are looked at where the closure
     was.
     """
     if home := home_of(A):
-        return home.give_matrix(A.device.plain(0).tight(home.whole, home.take(x), semiring))
+        return home.give_matrix(A.device.plain(0).dag_edges(home.whole, home.take(x), semiring))
     placement = A.device
     about(A)
     made(A)
 
     def own(k: int, whole: Vector) -> Matrix:
-        return lower_matrix(placement.plain(k).tight(A.lifted(k), whole, semiring), placement, k)
+        return lower_matrix(
+            placement.plain(k).dag_edges(A.lifted(k), whole, semiring), placement, k
+        )
 
     return DistributedMatrix(A.nrows, A.ncols, placement.map(own, replicate(x)), placement)
 

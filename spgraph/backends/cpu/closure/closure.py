@@ -78,12 +78,12 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     return result
 
 
-def tight(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
+def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     """The pattern of the entries (i, j) of A with x[i] * A[i, j] == x[j]: the edges that carry
     the values of a closure.
     """
     x = x.to_bitmap()
-    kernel = jit.module("closure", program(semiring, 0, A.iso)).tight
+    kernel = jit.module("closure", program(semiring, 0, A.iso)).dag_edges
     threads = pool.threads_for(A.nvals)
     parts = _parts(A, threads)
     indptr = np.zeros(A.nrows + 1, A._indptr.dtype)

@@ -22,7 +22,7 @@ THREADS, RING = 1024, 64
 CONTROL, UNSETTLED, REACHED, STEPS = 16, 2, 3, 4
 # all bits of a word: every entry has a value of its own
 EVERY = 2**64 - 1
-# entries of a chunk, as in kernels/tight.cu
+# entries of a chunk, as in kernels/dag_edges.cu
 CHUNK = 1024
 # the threads of the kernel that chooses a floor, as in kernels/parents.cu
 SAMPLE = 1024
@@ -90,7 +90,7 @@ def run(
 
 
 @jit.on_device
-def tight(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
+def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     """The pattern of the entries (i, j) of A with x[i] * A[i, j] == x[j]: the edges that carry
     the values of a closure.
 
@@ -102,8 +102,9 @@ def tight(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     n, m = A.nrows, A.nvals
     if m == 0:
         return Matrix.empty(n, n, bool, device=A.device).pattern()
-    text = tight_preamble(A, semiring)
-    look, fill = jit.kernel("tight", "tight", text), jit.kernel("tight", "tight_fill", text)
+    text = dag_edges_preamble(A, semiring)
+    names = "dag_edges", "dag_edges_fill"
+    look, fill = (jit.kernel("dag_edges", name, text) for name in names)
     chunks = -(-m // CHUNK)
     flags, before = xp.empty(32 * chunks, np.uint32), xp.empty(32 * chunks, np.uint16)
     counts = xp.empty(chunks, np.uint32)
@@ -136,7 +137,7 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     x = x.to_bitmap()
     xp = array_module(A._indptr)
     n, m = A.nrows, A.nvals
-    text = tight_preamble(A, semiring)
+    text = dag_edges_preamble(A, semiring)
     look, pack = (jit.kernel("parents", name, text) for name in ("parents", "parents_bits"))
     bits = jit.NULL if x._bits is None else x._bits
     parent = xp.full(n, np.iinfo(A._indices.dtype).max, A._indices.dtype)
@@ -220,8 +221,8 @@ def program(
     return preamble.semiring(semiring) + preamble.types(**kinds) + constants
 
 
-def tight_preamble(A: Matrix, semiring: TypedSemiring) -> str:
-    """The preamble of kernels/tight.cu and kernels/parents.cu."""
+def dag_edges_preamble(A: Matrix, semiring: TypedSemiring) -> str:
+    """The preamble of kernels/dag_edges.cu and kernels/parents.cu."""
     types = preamble.types(I=A._indices.dtype, O=A._indptr.dtype, A=A.dtype)
     return preamble.semiring(semiring) + types
 

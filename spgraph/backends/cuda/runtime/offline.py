@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from spgraph import semirings
-from spgraph.backends.cuda.closure.closure import closure_preamble, tight_preamble
+from spgraph.backends.cuda.closure.closure import closure_preamble, dag_edges_preamble
 from spgraph.backends.cuda.closure.closure_peers import program as closure_peers_program
 from spgraph.backends.cuda.dependencies.dependencies import program as dependencies_program
 from spgraph.backends.cuda.dependencies.dependencies_block import order_program
@@ -111,7 +111,7 @@ def preambles() -> dict[str, str]:
         "nonempty": preamble.types(O=index),
         "one_value": factors.value_preamble(matrix, matrix, ring.multiply),
         "masks": preamble.types(U=single, N=index) + preamble.constants(STRUCTURE=False),
-        "parents": tight_preamble(matrix, distances),
+        "parents": dag_edges_preamble(matrix, distances),
         "power": power_preamble(
             semirings.plus_times.resolve(single, np.dtype(np.float64)),
             *(False, "<f4", ("<i4", "<i4", "<f4", "<i4")),
@@ -142,7 +142,7 @@ def preambles() -> dict[str, str]:
         "path_lengths": "",
         "tiles_build": preamble.types(O=index, I=index, A=single, R=index)
         + preamble.constants(ISO=False),
-        "tight": tight_preamble(matrix, distances),
+        "dag_edges": dag_edges_preamble(matrix, distances),
         "transpose": preamble.types(O=index, I=index, N=index, C=index)
         + preamble.types(V=np.dtype("u4"), Q=np.dtype("u4"))
         + preamble.constants(VALUES=True),

@@ -320,7 +320,7 @@ def closure(
 
 
 @kernel
-def tight(
+def dag_edges(
     thread, threads, sync, indptr, indices, values, value, bits, parts, fresh_indptr, fresh_indices,
     counts
 ):  # fmt: skip

@@ -61,8 +61,8 @@ struct Looker {
 // flags: a bit an entry, 32 words a chunk; before: for each word, the bits of its chunk before it;
 // counts: the bits of each chunk.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    tight(i64 n, i64 m, const O* indptr, const I* indices, const A* values, u64 every, const Z* x,
-          const u32* bits, u32* flags, u16* before, u32* counts) {
+    dag_edges(i64 n, i64 m, const O* indptr, const I* indices, const A* values, u64 every,
+              const Z* x, const u32* bits, u32* flags, u16* before, u32* counts) {
     __shared__ u32 lanes[WARPS][32], hits[WARPS][32];
     const int lane = lane_id(), warp = threadIdx.x >> 5;
     const i64 warps = thread_count() >> 5, chunks = (m + CHUNK - 1) / CHUNK;
@@ -98,8 +98,8 @@ DEVICE i64 rank(i64 e, i64 m, i64 chunks, const u32* flags, const u16* before, c
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    tight_fill(i64 n, i64 m, const O* indptr, const I* indices, const u32* flags, const u16* before,
-               const i64* through, O* new_indptr, I* new_indices) {
+    dag_edges_fill(i64 n, i64 m, const O* indptr, const I* indices, const u32* flags,
+                   const u16* before, const i64* through, O* new_indptr, I* new_indices) {
     const i64 chunks = (m + CHUNK - 1) / CHUNK;
     for (i64 i = thread_id(); i <= n; i += thread_count())
         new_indptr[i] = (O)rank(indptr[i], m, chunks, flags, before, through);
