@@ -3,7 +3,7 @@
 usage: python -m benchmarks.distributed_gpu [--graphs NAMES] [--devices 1,2,4] [-o FILE]
 
 Whole calls, warm, wall time with all devices synchronised: the median over the sources of the
-median of the calls. One GPU is a plain Matrix on it, several are `distribute`d blocks, once with
+median of the calls. One GPU is a plain Matrix on it, several are `distribute`d shards, once with
 exchange="nccl" and once with "peer"; on the grid also as "auto" chooses. PageRank's time of an
 iteration is (the time of 30 - the time of 10) / 20, with tol=None. Weights are integers from 1 to
 64, one for each undirected edge. Every answer is compared with that of one GPU before it is timed.
@@ -106,7 +106,7 @@ def memory(scale: int) -> dict[str, Any]:
         began = time.perf_counter()
         G = draw(recipe, count, devices="cuda")
         found["seconds to draw"] = round(time.perf_counter() - began, 2)
-        degrees = G.blocks[0].indptr[1:] - G.blocks[0].indptr[:-1]
+        degrees = G.shards[0].indptr[1:] - G.shards[0].indptr[:-1]
         source = int(G.device.users(0, G.nrows)[degrees.argmax()])
         level = sg.bfs(G, source, parents=False).level
         assert level.nvals > 1  # which waits for it
@@ -175,7 +175,7 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
 
 
 def graph(name: str, devices: list[str], given: dict[str, Any]) -> Any:
-    """The graph in a block on each of the devices."""
+    """The graph in a shard on each of the devices."""
     if name == GRID:
         A = sg.generators.grid(1000, 1000, device="cuda:0")
         return A.distribute(len(devices), devices=devices, **given)
@@ -234,8 +234,8 @@ def compare(found: Any, answers: dict[Any, Any], key: tuple[str, int]) -> None:
 
 
 def one_device(G: DistributedMatrix) -> sg.Matrix:
-    """The only block, as a plain Matrix."""
-    A = G.blocks[0]
+    """The only shard, as a plain Matrix."""
+    A = G.shards[0]
     A.symmetric = True
     return A
 
@@ -243,25 +243,25 @@ def one_device(G: DistributedMatrix) -> sg.Matrix:
 def weighted(G: DistributedMatrix) -> DistributedMatrix:
     """The graph with the weights of `graphs.weighted`, made a part at a time."""
 
-    def own(k: int, block: sg.Matrix) -> sg.Matrix:
+    def own(k: int, shard: sg.Matrix) -> sg.Matrix:
         xp = import_cupy()
         users = G.device.users(k, G.nrows)
-        values = xp.empty(block.nvals, np.int32)
+        values = xp.empty(shard.nvals, np.int32)
         row = 0
-        while row < block.nrows:
-            first = int(block.indptr[row])
-            last = int(xp.searchsorted(block.indptr, first + CHUNK, side="right")) - 1
-            last = min(max(last, row + 1), block.nrows)
-            offsets = block.indptr[row : last + 1] - first
+        while row < shard.nrows:
+            first = int(shard.indptr[row])
+            last = int(xp.searchsorted(shard.indptr, first + CHUNK, side="right")) - 1
+            last = min(max(last, row + 1), shard.nrows)
+            offsets = shard.indptr[row : last + 1] - first
             end = first + int(offsets[-1])
-            part = sg.Matrix(last - row, G.ncols, offsets, block.indices[first:end], values[:1])
+            part = sg.Matrix(last - row, G.ncols, offsets, shard.indices[first:end], values[:1])
             ids = users[part.row_indices() + row]
             values[first:end] = graphs.weights(ids, part.indices)
             row = last
-        return sg.Matrix(block.nrows, block.ncols, block.indptr, block.indices, values)
+        return sg.Matrix(shard.nrows, shard.ncols, shard.indptr, shard.indices, values)
 
-    blocks = G.device.map(own, G.blocks)
-    return DistributedMatrix(G.nrows, G.ncols, blocks, G.device, symmetric=True)
+    shards = G.device.map(own, G.shards)
+    return DistributedMatrix(G.nrows, G.ncols, shards, G.device, symmetric=True)
 
 
 def _options() -> argparse.Namespace:

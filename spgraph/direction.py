@@ -100,8 +100,8 @@ def bucket_width(step: float, vertices: int, edges: int, device: str) -> float:
     return width if width > 0 else 1.0
 
 
-def one_device_pays(vertices: int, edges: int, blocks: int, peers: bool) -> bool:
-    """Whether a loop over a graph in `blocks` blocks, one a GPU, is faster on one of them alone.
+def one_device_pays(vertices: int, edges: int, shards: int, peers: bool) -> bool:
+    """Whether a loop over a graph in `shards` shards, one a GPU, is faster on one of them alone.
 
     Several GPUs share its edges and lose time in every round. How many rounds it will take is a
     guess from the degree: as many as on a grid, which of dimension d has 2 d edges a vertex and
@@ -111,7 +111,7 @@ def one_device_pays(vertices: int, edges: int, blocks: int, peers: bool) -> bool
     """
     dimension = max(edges / max(vertices, 1) / 2.0, 2.0)
     rounds = dimension * vertices ** (1.0 / dimension)
-    shared = edges / EDGES_A_MICROSECOND * (1.0 - 1.0 / blocks)
+    shared = edges / EDGES_A_MICROSECOND * (1.0 - 1.0 / shards)
     return rounds * (PEER_ROUND if peers else HOST_ROUND) > shared + WAY_HOME
 
 
@@ -125,7 +125,7 @@ def all_are_near(vertices: int, edges: int, most: int, levels: int) -> bool:
 
 
 def a_sample_pays(vertices: int, edges: int) -> bool:
-    """Whether components of a symmetric graph in blocks are found from two edges of each vertex
+    """Whether components of a symmetric graph in shards are found from two edges of each vertex
     first, which takes one exchange more and spares most of the others.
     """
     return edges >= SAMPLE_PAYS * vertices

@@ -32,7 +32,7 @@ class BackendUnavailable(RuntimeError):
 
 
 class CommunicationError(RuntimeError):
-    """Blocks, devices or processes could not reach each other, or one of them was lost. The message
+    """Shards, devices or processes could not reach each other, or one of them was lost. The message
     names the device, the collective and the process.
     """
 

@@ -15,7 +15,7 @@ from spgraph.semirings import Function, TypedSemiring
 
 
 def is_distributed(container: Vector | Matrix) -> bool:
-    """Whether its entries are spread over several blocks, so that it has no arrays to look at."""
+    """Whether its entries are spread over several shards, so that it has no arrays to look at."""
     return not isinstance(container.device, str)
 
 
@@ -144,12 +144,12 @@ def _require(name: str, t: Any, dtype: np.dtype, *masks: Mask | None) -> None:
 
 
 def all_in_range(t: Any, dtype: np.dtype) -> bool:
-    """Whether all entries, integers, are in range of an integer type. Of blocks it is a question to
+    """Whether all entries, integers, are in range of an integer type. Of shards it is a question to
     every process, so that all of them decide alike.
     """
     if not is_distributed(t):
         return in_range(t, dtype)
-    inside = t.device.map(lambda k, block: in_range(block, dtype), t.blocks)
+    inside = t.device.map(lambda k, shard: in_range(shard, dtype), t.shards)
     return t.device.total([not each for each in inside]) == 0
 
 

@@ -40,7 +40,7 @@ ROWS = (
 RANK = {part: rank for rank, row in enumerate(ROWS) for part in row}
 
 # What leads upwards, inside functions only: methods of containers, and the way from a device to the
-# module that computes there, which for blocks is made of everything above.
+# module that computes there, which for shards is made of everything above.
 UPWARDS = {"containers/sugar.py", "steps.py"}
 
 # Libraries that belong to some parts only.
@@ -236,12 +236,12 @@ def test_backends_expose_the_same_functions() -> None:
     assert cpu, "no public function was found"
 
 
-def test_blocks_have_the_functions_of_a_backend() -> None:
-    """But for steps of others: those work on arrays, of which containers in blocks have none."""
-    steps = {"levels", "power_block", "reduce_segments", "scatter"}
-    cpu, blocks = (public_functions(PACKAGE / name) for name in ("backends/cpu", "distributed"))
-    assert steps < cpu.keys() and not steps & blocks.keys()
-    assert {name: blocks.get(name) for name in cpu.keys() - steps} == {
+def test_shards_have_the_functions_of_a_backend() -> None:
+    """But for steps of others: those work on arrays, of which containers in shards have none."""
+    steps = {"levels", "power_shard", "reduce_segments", "scatter"}
+    cpu, shards = (public_functions(PACKAGE / name) for name in ("backends/cpu", "distributed"))
+    assert steps < cpu.keys() and not steps & shards.keys()
+    assert {name: shards.get(name) for name in cpu.keys() - steps} == {
         name: parameters for name, parameters in cpu.items() if name not in steps
     }
 

@@ -86,8 +86,8 @@ def cli() -> None:
     spgraph.load reads, or, where there are several for each vertex, arrays by their names and
     `reached`; of matrices it writes .npz or .mtx.
 
-    --blocks and --gpus share a graph out; over several processes where MPI starts them, each of
-    which reads its share: mpirun -n 4 spgraph bfs FILE --blocks 4. One of them prints and writes.
+    --shards and --gpus share a graph out; over several processes where MPI starts them, each of
+    which reads its share: mpirun -n 4 spgraph bfs FILE --shards 4. One of them prints and writes.
 
     Exit codes: 0 success, 1 a failed validation, 2 bad input, 70 a lost process or device, 130
     interrupted.

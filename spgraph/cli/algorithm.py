@@ -55,7 +55,7 @@ def algorithm(
             compact: Path | None,
             device: str | None,
             gpus: int | None,
-            blocks: int | None,
+            shards: int | None,
             partition: str | None,
             style: str,
             top: int | None = None,
@@ -64,9 +64,9 @@ def algorithm(
             picture: Path | None = None,
             **parameters: Any,
         ) -> None:
-            check(device, gpus, blocks, partition)
+            check(device, gpus, shards, partition)
             output.check_picture(picture)
-            graph = output.read(file, symmetric, base, compact, gpus, blocks, partition)
+            graph = output.read(file, symmetric, base, compact, gpus, shards, partition)
             if start is not None and parameters[start] is None:
                 vertex = graph.most_connected()
                 parameters[start] = vertex if start == "source" else [vertex]
@@ -74,7 +74,7 @@ def algorithm(
             if undirected is not None:
                 note = about_direction(graph, compute.__name__, weights=undirected == "weights")
             with terminal.progress(f"running {compute.__name__}"):
-                G = placed(graph.A, device, gpus, blocks, partition)
+                G = placed(graph.A, device, gpus, shards, partition)
                 begin = time.perf_counter()
                 parts = on_host(compute(G, **parameters), name)
                 seconds = time.perf_counter() - begin
@@ -85,7 +85,7 @@ def algorithm(
                 "graph": graph.facts(),
                 "algorithm": compute.__name__,
                 "parameters": parameters,
-                **described(G, gpus, blocks, partition),
+                **described(G, gpus, shards, partition),
                 "seconds": seconds,
                 "summary": kind.summary(parts),
                 **output.details(kind, parts, top, rows if with_trace else None),

@@ -87,10 +87,10 @@ def own_gpu() -> str:
     return f"cuda:{world().host.Get_rank()}"
 
 
-def communicator(gpus: int | None, blocks: int | None) -> Communicator:
-    """Between the processes: a GPU each, or so many blocks on the CPU in all."""
+def communicator(gpus: int | None, shards: int | None) -> Communicator:
+    """Between the processes: a GPU each, or so many shards on the CPU in all."""
     if gpus is None:
-        world().made.append(MpiCommunicator(world().all, blocks=blocks))
+        world().made.append(MpiCommunicator(world().all, shards=shards))
         return world().made[-1]
     return NcclCommunicator.for_process(own_gpu(), TcpStore.over_mpi(world().all))
 

@@ -106,15 +106,15 @@ place = together(
     ),
     click.option("--gpus", type=int, metavar="N", help="Share the graph out over N GPUs."),
     click.option(
-        "--blocks",
+        "--shards",
         type=int,
         metavar="P",
-        help="Share it out over P blocks on the CPU, or over the processes of MPI.",
+        help="Share it out over P shards on the CPU, or over the processes of MPI.",
     ),
     click.option(
         "--partition",
         type=click.Choice(PARTITIONS),
-        help="Who gets which vertex, with --gpus or --blocks [default: edges].",
+        help="Who gets which vertex, with --gpus or --shards [default: edges].",
     ),
 )
 
@@ -129,7 +129,7 @@ style = click.option(
 
 # what every command has, in its help behind its own options
 SHARED = set(
-    "file symmetric base compact device gpus blocks partition top with_trace picture target "
+    "file symmetric base compact device gpus shards partition top with_trace picture target "
     "style".split()
 )
 

@@ -63,7 +63,7 @@ def read(
     base: int | None,
     compact: Path | None,
     gpus: int | None = None,
-    blocks: int | None = None,
+    shards: int | None = None,
     partition: str | None = None,
 ) -> Graph:
     """The graph in a file, - being standard input; the ids of its vertices go to `compact`."""
@@ -73,7 +73,7 @@ def read(
             raise FormatError("FILE: expected a graph on standard input, which is closed")
         file = Path("/dev/stdin")
     with terminal.progress(f"reading {file}"):
-        A, ids = placement.read(file, symmetric, base, compact is not None, gpus, blocks, partition)
+        A, ids = placement.read(file, symmetric, base, compact is not None, gpus, shards, partition)
     seconds = time.perf_counter() - start
     if compact is not None:
         write_result(compact, {"id": sg.Vector.from_dense(ids)})
@@ -217,8 +217,8 @@ def heading(record: dict[str, Any]) -> str:
     """The algorithm, where it ran, its parameters."""
     words = {name: said(value) for name, value in record["parameters"].items() if value is not None}
     shared = ""
-    if "blocks" in record:
-        shared = f", {record['blocks']} blocks by {record['partition']}"
+    if "shards" in record:
+        shared = f", {record['shards']} shards by {record['partition']}"
     listed = ", ".join(f"{name} {word}" for name, word in words.items())
     line = f"{record['algorithm']} on {record['device']}{shared}"
     return f"{line}: {listed}" if listed else line

@@ -47,7 +47,7 @@ def bfs(
     compact: Path | None,
     device: str | None,
     gpus: int | None,
-    blocks: int | None,
+    shards: int | None,
     partition: str | None,
     validate: bool,
     top: int | None,
@@ -67,17 +67,17 @@ def bfs(
       spgraph generate kronecker 18 -o kron.npz
       spgraph bfs kron.npz --validate --trace --plot levels.png
     """
-    check(device, gpus, blocks, partition)
+    check(device, gpus, shards, partition)
     output.check_picture(picture)
     if validate and not parameters["parents"]:
         raise click.UsageError("--validate: expected --parents, there is no tree to check")
-    graph = output.read(file, symmetric, base, compact, gpus, blocks, partition)
+    graph = output.read(file, symmetric, base, compact, gpus, shards, partition)
     if parameters["source"] is None:
         parameters["source"] = graph.most_connected()
     A, source = graph.A, parameters["source"]
 
     with terminal.progress(f"searching from vertex {source}"):
-        G = placed(A, device, gpus, blocks, partition)
+        G = placed(A, device, gpus, shards, partition)
         sg.bfs(G, **parameters | {"max_depth": 1})
         start = time.perf_counter()
         found = sg.bfs(G, **parameters)
@@ -97,7 +97,7 @@ def bfs(
         "graph": graph.facts(),
         "algorithm": "bfs",
         "parameters": parameters,
-        **described(G, gpus, blocks, partition),
+        **described(G, gpus, shards, partition),
         "seconds": seconds,
         "summary": summary,
         # the facts once more, side by side

@@ -217,24 +217,24 @@ class MatrixSugar(Sugar):
 
     def distribute(
         self,
-        blocks: int,
+        shards: int,
         *,
         devices: Any = None,
         partition: Any = "edges",
         communicator: Any = None,
         exchange: str = "auto",
     ) -> Any:
-        """The same Matrix in `blocks` blocks of rows, which every operation and algorithm takes as
-        it takes this one: a DistributedMatrix. Results come in blocks, too; `.gather()` brings one
+        """The same Matrix in `shards` shards of rows, which every operation and algorithm takes as
+        it takes this one: a DistributedMatrix. Results come in shards, too; `.gather()` brings one
         home.
 
         `devices` is "cpu", "cuda" (the GPUs there are, in turn) or a list of names, one for each
-        block; by default blocks stay on the CPU or go to as many GPUs as there are. `partition`
+        shard; by default shards stay on the CPU or go to as many GPUs as there are. `partition`
         says who owns a row: "edges" (ranges with equal shares of the entries), and for a square
         Matrix "random", "biased" (random, but near the neighbours) or "metis"; or an array with the
-        block of every row. With a `communicator` of several processes
+        shard of every row. With a `communicator` of several processes
         (`spgraph.distributed.MpiCommunicator`) every process gives the whole Matrix, keeps its own
-        blocks, and calls the same operations in the same order.
+        shards, and calls the same operations in the same order.
 
         `exchange` is how GPUs of one process tell each other of frontiers: "nccl", "peer" (they
         write to each other's memory) or "auto": "peer" wherever it can run, and one of the GPUs
@@ -251,7 +251,7 @@ class MatrixSugar(Sugar):
 
         return distribute(
             self,  # type: ignore[arg-type]
-            blocks,
+            shards,
             devices=devices,
             partition_by=partition,
             communicator=communicator,

@@ -51,7 +51,7 @@ class VectorValues:
         values of each of the others).
 
         `function` gets NumPy or CuPy arrays of equal length and gives a new one of that length,
-        each element made of those at its place alone: it is applied block by block, and under
+        each element made of those at its place alone: it is applied shard by shard, and under
         absent entries of a bitmap, too. NumPy's functions take both kinds of arrays. With `others`
         all vectors have to be full. This compiles nothing, where an operator of one's own does.
 
@@ -175,8 +175,8 @@ class MatrixValues:
 
         `function` gets NumPy or CuPy arrays with an element an entry (one element for the values of
         an iso Matrix), first the values, then each vector at the rows, then each at the columns,
-        and gives truth values, each of what stands at its place alone: it is applied block by
-        block. This compiles nothing, where an operator of one's own does.
+        and gives truth values, each of what stands at its place alone: it is applied shard by
+        shard. This compiles nothing, where an operator of one's own does.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1])

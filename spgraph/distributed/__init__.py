@@ -1,7 +1,7 @@
 """Containers over several devices and processes: the backend of a Placement.
 
 The functions here are those of spgraph.backends.cpu and cuda, on distributed containers; what needs
-no exchange they leave to the backend of every block.
+no exchange they leave to the backend of every shard.
 """
 
 from spgraph.distributed.communicators import (

@@ -1,4 +1,4 @@
-"""distribute: a Matrix cut into blocks of rows, one or more for each device and process."""
+"""distribute: a Matrix cut into shards of rows, one or more for each device and process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spgraph.distributed.communicators import (
     NcclCommunicator,
 )
 from spgraph.distributed.containers.matrix import DistributedMatrix
-from spgraph.distributed.containers.partition import Partition, check_blocks, partition
+from spgraph.distributed.containers.partition import Partition, check_shards, partition
 from spgraph.distributed.containers.placement import Placement
 from spgraph.errors import BackendUnavailable, DimensionMismatch
 
@@ -23,7 +23,7 @@ EXCHANGES = ("auto", "nccl", "peer")
 
 def distribute(
     A: Matrix,
-    blocks: int,
+    shards: int,
     *,
     devices: Any = None,
     partition_by: Any = "edges",
@@ -35,24 +35,24 @@ def distribute(
         A = A.gather()
     if devices is None and communicator is None:
         devices = A.device.partition(":")[0]
-    say = chosen("distribute", blocks, devices, communicator, exchange)
-    cuts = _cuts(A, say.blocks, partition_by)
+    say = chosen("distribute", shards, devices, communicator, exchange)
+    cuts = _cuts(A, say.num_shards, partition_by)
     return DistributedMatrix.spread(A, placed(cuts, say, exchange))
 
 
 def placed(cuts: Partition, communicator: Communicator, exchange: str) -> Placement:
-    """The Placement of blocks cut like that, with memory for the peer form where it is to run."""
+    """The Placement of shards cut like that, with memory for the peer form where it is to run."""
     return Placement(cuts, communicator, _peers(communicator, exchange), exchange != "auto")
 
 
 def _peers(communicator: Communicator, exchange: str) -> PeerBuffers | None:
-    apart = len(set(communicator.devices)) == communicator.blocks
+    apart = len(set(communicator.devices)) == communicator.num_shards
     able = apart and "cpu" not in communicator.devices and communicator.processes == 1
-    if exchange == "nccl" or not able or not 1 < communicator.blocks <= MOST_PEERS:
+    if exchange == "nccl" or not able or not 1 < communicator.num_shards <= MOST_PEERS:
         if exchange == "peer":
             raise ValueError(
-                "distribute: exchange: 'peer' takes 2 to 8 blocks, each on a GPU of its own and "
-                f"all in one process, got {communicator.blocks} blocks on "
+                "distribute: exchange: 'peer' takes 2 to 8 shards, each on a GPU of its own and "
+                f"all in one process, got {communicator.num_shards} shards on "
                 f"{', '.join(communicator.devices)}"
             )
         return None
@@ -65,61 +65,62 @@ def _peers(communicator: Communicator, exchange: str) -> PeerBuffers | None:
 
 
 def chosen(
-    name: str, blocks: int, devices: Any, communicator: Communicator | None, exchange: str
+    name: str, shards: int, devices: Any, communicator: Communicator | None, exchange: str
 ) -> Communicator:
     """The communicator given, or one of this process for the devices; `name` asks for it."""
-    blocks = check_blocks(blocks)
+    shards = check_shards(shards)
     if exchange not in EXCHANGES:
         raise ValueError(f"{name}: exchange: expected one of {EXCHANGES}, got {exchange!r}")
     if communicator is None:
-        return _communicator(name, blocks, _devices(name, blocks, devices), exchange)
+        return _communicator(name, shards, _devices(name, shards, devices), exchange)
     if devices is not None:
         raise ValueError(f"{name}: devices: the communicator given has its own; leave one out")
-    if communicator.blocks != blocks:
+    if communicator.num_shards != shards:
         raise DimensionMismatch(
-            f"{name}: blocks: expected {communicator.blocks} as the communicator has, got {blocks}"
+            f"{name}: shards: expected {communicator.num_shards} as the communicator has, "
+            f"got {shards}"
         )
     return communicator
 
 
-def _cuts(A: Matrix, blocks: int, how: Any) -> Partition:
+def _cuts(A: Matrix, shards: int, how: Any) -> Partition:
     if A.nrows == A.ncols:
-        return partition(A, blocks, how)
+        return partition(A, shards, how)
     if not isinstance(how, str):
-        return Partition.from_owner(how, blocks, A.nrows)
+        return Partition.from_owner(how, shards, A.nrows)
     if how != "edges":
         raise DimensionMismatch(
             f"distribute: partition: expected 'edges' or an array for a matrix that is not square, "
             f"{A.nrows} x {A.ncols}, got {how!r}"
         )
-    return Partition.by_edges(A._indptr, blocks)
+    return Partition.by_edges(A._indptr, shards)
 
 
-def _devices(name: str, blocks: int, devices: Any) -> list[str]:
-    """The device of every block: as given, or those of the kind in turn; None for the CPU."""
+def _devices(name: str, shards: int, devices: Any) -> list[str]:
+    """The device of every shard: as given, or those of the kind in turn; None for the CPU."""
     if devices is None:
         devices = "cpu"
     if isinstance(devices, str):
         if devices != "cuda":
-            return [check_device(devices)] * blocks
+            return [check_device(devices)] * shards
         count = import_cupy().cuda.runtime.getDeviceCount()
-        return [f"cuda:{p % count}" for p in range(blocks)]
+        return [f"cuda:{p % count}" for p in range(shards)]
     named = [check_device(device) for device in devices]
-    if len(named) != blocks:
+    if len(named) != shards:
         raise DimensionMismatch(
-            f"{name}: devices: expected {blocks}, one for each block, got {len(named)}"
+            f"{name}: devices: expected {shards}, one for each shard, got {len(named)}"
         )
     return named
 
 
-def _communicator(name: str, blocks: int, devices: list[str], exchange: str) -> Communicator:
-    """NCCL between GPUs that have one block each, plain copies elsewhere."""
-    distinct = len(set(devices)) == blocks and "cpu" not in devices
+def _communicator(name: str, shards: int, devices: list[str], exchange: str) -> Communicator:
+    """NCCL between GPUs that have one shard each, plain copies elsewhere."""
+    distinct = len(set(devices)) == shards and "cpu" not in devices
     if exchange != "auto" and not distinct:
         raise ValueError(
-            f"{name}: exchange: {exchange!r} takes a GPU of its own for each block, "
+            f"{name}: exchange: {exchange!r} takes a GPU of its own for each shard, "
             f"got devices {', '.join(devices)}"
         )
-    if distinct and blocks > 1:
+    if distinct and shards > 1:
         return NcclCommunicator.for_devices(devices)
-    return LocalCommunicator(blocks, devices)
+    return LocalCommunicator(shards, devices)

@@ -24,7 +24,7 @@ DPI = 150
 
 
 def matrix(name: str, A: Any) -> Matrix:
-    """A as a Matrix of the CPU, brought home if it is elsewhere or in blocks."""
+    """A as a Matrix of the CPU, brought home if it is elsewhere or in shards."""
     try:
         return as_matrix(A).to("cpu")
     except DomainMismatch as error:
@@ -32,7 +32,7 @@ def matrix(name: str, A: Any) -> Matrix:
 
 
 def vector(name: str, argument: str, v: Any) -> Vector:
-    """v as a Vector of the CPU, brought home if it is elsewhere or in blocks."""
+    """v as a Vector of the CPU, brought home if it is elsewhere or in shards."""
     if not isinstance(v, Vector):
         raise DomainMismatch(
             f"{name}: {argument}: expected a Vector, got {type(v).__name__}; "

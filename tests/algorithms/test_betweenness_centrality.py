@@ -383,7 +383,7 @@ def test_weighted_by_ones_is_unweighted(device: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "blocks"),
+    ("kind", "shards"),
     [
         (np.float32, None),
         (np.float64, 3),
@@ -391,7 +391,7 @@ def test_weighted_by_ones_is_unweighted(device: str) -> None:
         pytest.param(np.float64, None, marks=pytest.mark.full),
     ],
 )
-def test_weights_that_rounding_absorbs(kind: type, blocks: int | None, device: str) -> None:
+def test_weights_that_rounding_absorbs(kind: type, shards: int | None, device: str) -> None:
     """In a tree they change no path, however many vertices are at one distance."""
     chance = np.random.default_rng(5)
     for seed, choices in enumerate([(1.0, 1e-17), (1.0, 1e-17, 2.0**30, np.inf)] * 3):
@@ -401,8 +401,8 @@ def test_weights_that_rounding_absorbs(kind: type, blocks: int | None, device: s
         both = np.r_[rows, columns], np.r_[columns, rows], np.r_[weights, weights]
         A = sg.Matrix.from_coo(*both, nrows=14, ncols=14).to(device)
         expected = nx.betweenness_centrality(tree, normalized=False)
-        if blocks:
-            A = A.distribute(blocks, devices=[f"{device}:0" if device == "cuda" else device] * 3)
+        if shards:
+            A = A.distribute(shards, devices=[f"{device}:0" if device == "cuda" else device] * 3)
         same(
             betweenness_centrality(A, weighted=True),
             np.array([2 * expected[v] for v in range(14)]),
@@ -632,7 +632,7 @@ class Meetings(HostBuffers):
         pass
 
 
-def in_blocks(
+def in_shards(
     name: str,
     cuts: tuple[float, ...],
     peers: bool,
@@ -641,18 +641,18 @@ def in_blocks(
     relabelled: bool = False,
     failed: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(scores, sources that are left) for blocks that begin at these shares of a graph; levels come
+    """(scores, sources that are left) for shards that begin at these shares of a graph; levels come
     from plain loops.
     """
     host = importlib.import_module("spgraph.distributed.loops.dependencies")
-    steps = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_block")
+    steps = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_shard")
     device_jit = importlib.import_module("spgraph.backends.cuda.runtime.jit")
     A = matrix(name)
     owner = np.searchsorted([int(x * A.nrows) for x in cuts], np.arange(A.nrows), side="right")
     if relabelled:
         owner = np.random.default_rng(3).permutation(owner)
     G: Any = A.distribute(len(cuts) + 1, partition=owner)
-    G.T.blocks  # noqa: B018 - made before kernels go to the shim
+    G.T.shards  # noqa: B018 - made before kernels go to the shim
     sources = two(name) if sources is None else sources
     level = {
         source: sg.Vector.from_dense(row.astype(np.int32), missing=-1).to(G.device)
@@ -661,14 +661,14 @@ def in_blocks(
     if failed:
         level[sources[-1]] = lost(level[sources[-1]])
     if peers:
-        G.device.peers = Meetings(G.device.blocks)
-        G._derived["dependencies"] = Meetings(G.device.blocks)
+        G.device.peers = Meetings(G.device.num_shards)
+        G._derived["dependencies"] = Meetings(G.device.num_shards)
     cuda_host_shim.install(patch)
     patch.setattr(device_jit, "BLOCK", 64)
     patch.setattr(steps, "THREADS", 64)
     patch.setattr(host, "_levels_from", lambda A, T, source: level[source])
     scores = [np.zeros(size) for size in G.device.main.sizes]
-    left = host.in_blocks(G, G.T, np.array(sources), scores)
+    left = host.in_shards(G, G.T, np.array(sources), scores)
     found = np.empty(A.nrows)
     found[slice(None) if G.device.main.ids is None else G.device.main.ids] = np.concatenate(scores)
     return found, left
@@ -680,21 +680,21 @@ def lost(level: Any) -> Any:
     def reached() -> int:
         raise CommunicationError("search by peer writes: device 1 did not come")
 
-    blocks = []
-    for block in level.blocks:
-        given, bits = block.to_bitmap(), np.full(block.size // 32 + 1, 0xFFFFFFFF, np.uint32)
+    shards = []
+    for shard in level.shards:
+        given, bits = shard.to_bitmap(), np.full(shard.size // 32 + 1, 0xFFFFFFFF, np.uint32)
         bits = bits if given.bits is None else given.bits
-        blocks.append(sg.Vector(block.size, given.values, bits=bits, nvals=reached))
-    return type(level).in_flight(level.size, blocks, level.device)
+        shards.append(sg.Vector(shard.size, given.values, bits=bits, nvals=reached))
+    return type(level).in_flight(level.size, shards, level.device)
 
 
 def two(name: str) -> list[int]:
     return some_sources(matrix(name).nrows, 2).tolist()
 
 
-def check_blocks(name: str, cuts: tuple[float, ...], peers: bool, **more: Any) -> None:
+def check_shards(name: str, cuts: tuple[float, ...], peers: bool, **more: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        found, left = in_blocks(name, cuts, peers, patch, **more)
+        found, left = in_shards(name, cuts, peers, patch, **more)
     expected = by_loops(name, tuple(two(name)))[0]
     np.testing.assert_allclose(found, expected, rtol=1e-10, err_msg=name)
     assert not left.size
@@ -703,9 +703,9 @@ def check_blocks(name: str, cuts: tuple[float, ...], peers: bool, **more: Any) -
 @shim
 @pytest.mark.parametrize("peers", [True, False])
 @pytest.mark.parametrize("cuts", [(), (0.0, 0.4), (0.2, 0.5, 0.7)])
-def test_blocks_in_step(cuts: tuple[float, ...], peers: bool) -> None:
+def test_shards_in_step(cuts: tuple[float, ...], peers: bool) -> None:
     for name in ("one", "star both", "two components", "sparse directed", "acyclic", "rmat 8"):
-        check_blocks(name, cuts, peers, relabelled=len(cuts) == 3)
+        check_shards(name, cuts, peers, relabelled=len(cuts) == 3)
 
 
 # thresholds with which small graphs take every form of a level
@@ -718,7 +718,7 @@ FORMS = {
 }
 
 
-# ... and blocks that meet for nothing
+# ... and shards that meet for nothing
 FREE = {"SUM_STEP": 0, "MEETING": 0, "MEETING_LISTS": 0}
 
 
@@ -729,27 +729,27 @@ def test_forms_of_a_level(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (FREE | FORMS[form]).items():
         monkeypatch.setattr(plan, name, value)
     for graph in ("star both", "sparse directed", "rmat 8"):
-        check_blocks(graph, (0.2, 0.5), graph != "rmat 8")
+        check_shards(graph, (0.2, 0.5), graph != "rmat 8")
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("exchange", ["", "auto", "nccl", "peer"])
 def test_forms_on_gpus(form: str, exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On one of them; in three blocks there; a block each on two."""
+    """On one of them; in three shards there; a shard each on two."""
     host = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies")
     plan = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_plan")
     monkeypatch.setattr(host, "LARGE", 0)
     monkeypatch.setattr(host, "apart_pays", lambda *arguments: False)
     for name, value in (FREE | FORMS[form]).items():
         monkeypatch.setattr(plan, name, value)
-    blocks, devices = (3, ["cuda:0"] * 3) if exchange == "auto" else (2, "cuda")
-    if blocks == 2 and exchange and import_cupy().cuda.runtime.getDeviceCount() < 2:
+    shards, devices = (3, ["cuda:0"] * 3) if exchange == "auto" else (2, "cuda")
+    if shards == 2 and exchange and import_cupy().cuda.runtime.getDeviceCount() < 2:
         pytest.skip("needs 2 GPUs")
     for graph in ("rmat 10", "rmat 9 directed", "grid"):
         A: Any = matrix(graph)
         if exchange:
-            A = A.distribute(blocks, devices=devices, exchange=exchange)
+            A = A.distribute(shards, devices=devices, exchange=exchange)
         else:
             A = A.to("cuda")
         got = dependencies(A, two(graph))
@@ -761,13 +761,13 @@ def test_forms_on_gpus(form: str, exchange: str, monkeypatch: pytest.MonkeyPatch
 def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """They travel by the communicator: here it says that there are others."""
     monkeypatch.setattr(LocalCommunicator, "processes", 2)
-    check_blocks("rmat 8", (0.2, 0.5), False)
+    check_shards("rmat 8", (0.2, 0.5), False)
 
 
 @shim
 def test_one_device_in_steps(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """From a source of many levels on all is left to other forms; so is one of too many paths."""
-    steps = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_block")
+    steps = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_shard")
     monkeypatch.setattr(steps, "THREADS", 64)
 
     def check(name: str, sources: list[int], done: list[int], few: int) -> None:
@@ -788,22 +788,22 @@ def test_one_device_in_steps(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) 
 
 @shim
 @pytest.mark.parametrize("peers", [True, False])
-def test_blocks_with_many_levels(peers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_with_many_levels(peers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than are read back at once, than are counted at first, than bytes tell apart."""
-    steps = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_block")
+    steps = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_shard")
     for name, value in (("FEW", 3), ("LEVELS", 5), ("SHALLOW", 8)):
         monkeypatch.setattr(steps, name, value)
-        check_blocks("grid", (0.5,), peers)
-    check_blocks("path", (0.5,), peers)
+        check_shards("grid", (0.5,), peers)
+    check_shards("path", (0.5,), peers)
 
 
 @shim
 @pytest.mark.parametrize("peers", [True, False])
-def test_blocks_with_too_many_paths(peers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_with_too_many_paths(peers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A source is left over, and nothing is added for it: the paths from end to end are too many,
     those from the middle are not.
     """
-    found, left = in_blocks("layers", (0.4,), peers, monkeypatch, [0, 2000])
+    found, left = in_shards("layers", (0.4,), peers, monkeypatch, [0, 2000])
     assert left.tolist() == [0]
     np.testing.assert_allclose(found, by_loops("layers", (2000,))[0], rtol=1e-10)
 
@@ -811,7 +811,7 @@ def test_blocks_with_too_many_paths(peers: bool, monkeypatch: pytest.MonkeyPatch
 @shim
 def test_scores_of_a_search_that_failed_are_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CommunicationError, match="device 1 did not come"):
-        in_blocks("grid", (0.5,), True, monkeypatch, failed=True)
+        in_shards("grid", (0.5,), True, monkeypatch, failed=True)
 
 
 @shim

@@ -1,4 +1,4 @@
-"""`reachable`, on every device and in blocks.
+"""`reachable`, on every device and in shards.
 
 CONTRIBUTING.md takes this file and algorithms/reachable.py as the pattern of a new algorithm.
 """
@@ -18,15 +18,15 @@ import spgraph as sg
 from spgraph.algorithms import reachable
 
 
-def reached(A: sg.Matrix, sources: Any, device: str, blocks: int | None = None) -> set[int]:
-    """The positions of the result, on a device or in blocks of it."""
+def reached(A: sg.Matrix, sources: Any, device: str, shards: int | None = None) -> set[int]:
+    """The positions of the result, on a device or in shards of it."""
     A = A.to(device)
-    if blocks is None:
+    if shards is None:
         found = reachable(A, sources)
         assert found.device == A.device
     else:
-        devices = [f"{device}:0" if device == "cuda" else device] * blocks
-        found = reachable(A.distribute(blocks, devices=devices), sources).gather()
+        devices = [f"{device}:0" if device == "cuda" else device] * shards
+        found = reachable(A.distribute(shards, devices=devices), sources).gather()
     assert found.dtype == bool and found.size == A.nrows
     result = entries(found)
     assert all(value is True for value in result.values())
@@ -43,12 +43,12 @@ def by_scipy(n: int, pairs: np.ndarray, sources: list[int]) -> set[int]:
     return set(np.concatenate(orders).tolist())
 
 
-@pytest.mark.parametrize("blocks", [None, 2])
+@pytest.mark.parametrize("shards", [None, 2])
 @pytest.mark.parametrize("name", GRAPHS)
-def test_the_same_as_scipy(name: str, blocks: int | None, device: str) -> None:
+def test_the_same_as_scipy(name: str, shards: int | None, device: str) -> None:
     n, pairs, sources = edges_of(name)
     A = sg.Matrix.from_coo(*np.unique(pairs, axis=0).T, nrows=n, ncols=n)
-    assert reached(A, sources, device, blocks) == by_scipy(n, pairs, sources)
+    assert reached(A, sources, device, shards) == by_scipy(n, pairs, sources)
 
 
 # --- properties: what has to be true of every result ----------------------------------------------

@@ -212,16 +212,16 @@ AROUND: dict[str, list[tuple[int, int, int]]] = {
 }
 
 
-@pytest.mark.parametrize("blocks", [None, 2])
+@pytest.mark.parametrize("shards", [None, 2])
 @pytest.mark.parametrize("name", AROUND)
-def test_a_sum_that_overflows_improves_nothing(name: str, blocks: int | None, device: str) -> None:
+def test_a_sum_that_overflows_improves_nothing(name: str, shards: int | None, device: str) -> None:
     edges = AROUND[name]
     rows, columns, weights = zip(*edges, strict=True)
     kind = np.uint64 if name == "unsigned" else np.int64
     n = 1 + max(rows + columns)
     A = sg.Matrix.from_coo(rows, columns, np.array(weights, kind), nrows=n, ncols=n).to(device)
-    if blocks:
-        A = A.distribute(blocks, devices=[f"{device}:0" if device == "cuda" else device] * 2)
+    if shards:
+        A = A.distribute(shards, devices=[f"{device}:0" if device == "cuda" else device] * 2)
     least = {0: 0}
     for _ in edges:
         for i, j, w in edges:
@@ -229,7 +229,7 @@ def test_a_sum_that_overflows_improves_nothing(name: str, blocks: int | None, de
                 least[j] = min(least[i] + w, least.get(j, 2**70))
     for parents in (True, False):
         found = sssp(A, 0, parents=parents)
-        distance = found.distance.gather() if blocks else found.distance
+        distance = found.distance.gather() if shards else found.distance
         ids, values = distance.to("cpu").to_coo()
         assert dict(zip(ids.tolist(), values.tolist(), strict=True)) == least
     ids, values = (found_parents(A)).to_coo()

@@ -105,7 +105,7 @@ def test_every_algorithm_is_a_subcommand_with_its_parameters(name: str) -> None:
         default = parameter.default
         if default is not parameter.empty and default is not None:
             assert option.get_default(click.Context(command)) == default
-    shared = {"file", "symmetric", "base", "device", "gpus", "blocks", "partition", "style"}
+    shared = {"file", "symmetric", "base", "device", "gpus", "shards", "partition", "style"}
     assert shared <= options.keys()
 
 
@@ -461,11 +461,11 @@ def test_pictures(name: str, run: Run, file: Path, weights: Path, tmp_path: Path
         ("core-number graph --device tpu", "tpu"),
         ("core-number graph --gpus 2 --device cpu", "--gpus: expected --device cuda or none"),
         ("core-number graph --gpus 0", "--gpus: expected an integer >= 1, got 0"),
-        ("bfs graph --blocks 0", "--blocks: expected an integer >= 1, got 0"),
-        ("bfs graph --gpus 2 --blocks 2", "expected --gpus or --blocks, got both"),
-        ("bfs graph --blocks 2 --device cuda", "--blocks: expected --device cpu or none"),
-        ("bfs graph --partition random", "--partition: expected --gpus or --blocks with it"),
-        ("bfs graph --blocks 2 --partition best", "'best' is not one of"),
+        ("bfs graph --shards 0", "--shards: expected an integer >= 1, got 0"),
+        ("bfs graph --gpus 2 --shards 2", "expected --gpus or --shards, got both"),
+        ("bfs graph --shards 2 --device cuda", "--shards: expected --device cpu or none"),
+        ("bfs graph --partition random", "--partition: expected --gpus or --shards with it"),
+        ("bfs graph --shards 2 --partition best", "'best' is not one of"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_no_file(
@@ -520,7 +520,7 @@ def test_placed_asks_for_what_the_options_say() -> None:
     A: Any = Recorded()
     assert placement.placed(A, None, None, 3, None) == (3, {"partition": "edges"})
     assert placement.placed(A, "cpu", None, 2, "random") == (2, {"partition": "random"})
-    with pytest.raises(ValueError, match="--blocks: expected an integer >= 1, got -1"):
+    with pytest.raises(ValueError, match="--shards: expected an integer >= 1, got -1"):
         placement.placed(A, None, None, -1, None)
     plain = sg.Matrix.empty(2, 2)
     assert placement.placed(plain, None, None, None, None) is plain
@@ -532,20 +532,20 @@ BLOCKS = ["bfs", "connected-components", "minimum-spanning-tree"]
 
 @pytest.mark.parametrize("name", [*BLOCKS, pytest.param("sssp", marks=pytest.mark.full)])
 @pytest.mark.parametrize("partition", [(), ("--partition", "random")])
-def test_blocks_change_no_result(
+def test_shards_change_no_result(
     name: str, partition: tuple[str, ...], run: Run, file: Path, weights: Path
 ) -> None:
     words = (name, weights if name in ("sssp", "minimum-spanning-tree") else file, "--top", 8)
-    assert entries(run, *words, "--blocks", 3, *partition) == entries(run, *words)
+    assert entries(run, *words, "--shards", 3, *partition) == entries(run, *words)
 
 
-def test_json_and_text_name_the_blocks(run: Run, file: Path) -> None:
-    words = ("core-number", file, "--blocks", 2, "--partition", "biased")
+def test_json_and_text_name_the_shards(run: Run, file: Path) -> None:
+    words = ("core-number", file, "--shards", 2, "--partition", "biased")
     code, out, err = run(*words, "--format", "json")
     assert is_fine("core-number", code, err)
     record = strict(out)
-    assert (record["device"], record["blocks"], record["partition"]) == ("cpu", 2, "biased")
-    assert "core_number on cpu, 2 blocks by biased" in run(*words)[1]
+    assert (record["device"], record["shards"], record["partition"]) == ("cpu", 2, "biased")
+    assert "core_number on cpu, 2 shards by biased" in run(*words)[1]
 
 
 def test_on_host_gathers_what_is_shared_out() -> None:
@@ -568,22 +568,22 @@ def test_only_the_root_prints_and_writes(
 
 
 @pytest.mark.parametrize("command", UNDIRECTED.split())
-@pytest.mark.parametrize("blocks", [(), ("--blocks", 2)])
+@pytest.mark.parametrize("shards", [(), ("--shards", 2)])
 def test_a_directed_graph_is_noted(
-    command: str, blocks: tuple[object, ...], tmp_path: Path, run: Run
+    command: str, shards: tuple[object, ...], tmp_path: Path, run: Run
 ) -> None:
     cycle = tmp_path / "cycle.el"
     cycle.write_text("0 1\n1 2\n2 0\n")
     both = tmp_path / "both.wel"
     both.write_text("0 1 5\n1 0 5\n1 2 6\n2 1 6\n")
-    code, out, err = run(command, cycle, *blocks)
+    code, out, err = run(command, cycle, *shards)
     assert code == 0 and "note: " not in out
     assert err.startswith(f"note: {cycle}: edges") and err.count("\n") == 1
     assert command.replace("-", "_") in err and "whichever way it points" in err
     for words in ((cycle, "--symmetric"), (both,)):
-        assert run(command, *words, *blocks)[::2] == (0, "")
+        assert run(command, *words, *shards)[::2] == (0, "")
     both.write_text("0 1 5\n1 0 7\n1 2 6\n2 1 6\n")
-    code, _, err = run(command, both, *blocks)
+    code, _, err = run(command, both, *shards)
     assert code == 0 and bool(err) == (command == "minimum-spanning-tree")
 
 

@@ -216,7 +216,7 @@ def test_compact(run: Run, tmp_path: Path) -> None:
     assert code == 0 and "3 x 3" in out, err
     rows = (tmp_path / "ids.csv").read_text().splitlines()
     assert rows == ["vertex,id", "0,7", "1,12", "2,3000000000"]
-    words = ("pagerank", file, "--compact", tmp_path / "ids.tsv", "--blocks", "2")
+    words = ("pagerank", file, "--compact", tmp_path / "ids.tsv", "--shards", "2")
     assert run(*words)[0] == 0 and (tmp_path / "ids.tsv").exists()
     assert run("info", file, "--compact", tmp_path / "ids.txt")[0] == 2
 
@@ -349,7 +349,7 @@ def test_an_unreadable_file_is_named(
     assert (code, err) == (2, f"spgraph: error: {graph}: Permission denied\n")
 
 
-@pytest.mark.parametrize("words", [["bfs"], ["bfs", "--blocks", "2"], ["pagerank"]])
+@pytest.mark.parametrize("words", [["bfs"], ["bfs", "--shards", "2"], ["pagerank"]])
 def test_a_wrong_number_of_threads_is_one_line(graph: Path, words: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "spgraph", *words, str(graph)],

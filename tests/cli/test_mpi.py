@@ -36,8 +36,8 @@ def without_times(value: Any) -> Any:
 @pytest.mark.parametrize(
     "command",
     [
-        "bfs graph.wel --blocks 4 --symmetric --top 3 --validate -o found.npz --format json",
-        "pagerank graph.wel --blocks 2 --partition random --top 4 -o found.npz --format json",
+        "bfs graph.wel --shards 4 --symmetric --top 3 --validate -o found.npz --format json",
+        "pagerank graph.wel --shards 2 --partition random --top 4 -o found.npz --format json",
     ],
 )
 def test_the_same_as_one_process(
@@ -54,7 +54,7 @@ def test_the_same_as_one_process(
     code, said = finished(2, "-m", "spgraph", *command.split(), cwd=graph.parent)
     assert code == 0, said
     found = without_times(json.loads(said))
-    assert found == expected  # to the last digit: the sums are those of the same blocks
+    assert found == expected  # to the last digit: the sums are those of the same shards
     again = dict(np.load("found.npz"))
     assert again.keys() == saved.keys()
     for name, array in saved.items():
@@ -65,11 +65,11 @@ def test_the_same_as_one_process(
     ("arguments", "words"),
     [
         # no process has the file, only process 0 has it, and process 1 fails while others search
-        ("bfs missing.el --blocks 2", "there is no file missing.el"),
-        ("bfs graphRANK.el --blocks 2", "there is no file graph1.el"),
-        ("bfs graph0.el --blocks 2 fails", "process 1 alone"),
+        ("bfs missing.el --shards 2", "there is no file missing.el"),
+        ("bfs graphRANK.el --shards 2", "there is no file graph1.el"),
+        ("bfs graph0.el --shards 2 fails", "process 1 alone"),
         # found out before MPI begins, by process 1 alone
-        ("bfs graph0.el --blocks 2 -o folderRANK/found.npz", "no folder folder1"),
+        ("bfs graph0.el --shards 2 -o folderRANK/found.npz", "no folder folder1"),
     ],
 )
 def test_one_line_for_an_error(arguments: str, words: str, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_one_line_for_an_error(arguments: str, words: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.full)])
 def test_ctrl_c_in_one_process_ends_all(count: int, tmp_path: Path) -> None:
     (tmp_path / "graph.el").write_text("0 1\n1 2\n")
-    command = f"bfs graph.el --blocks {count} interrupted".split()
+    command = f"bfs graph.el --shards {count} interrupted".split()
     code, said = finished(count, mpi_cases.__file__, "command", *command, cwd=tmp_path, seconds=120)
     assert code == 130 and "Traceback" not in said and "error" not in said, said
 
@@ -102,8 +102,8 @@ def test_what_launchers_say(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("", "expected --blocks 2 or --gpus 2, for MPI has started 2 processes"),
-        ("--blocks 3", "expected a multiple of 2"),
+        ("", "expected --shards 2 or --gpus 2, for MPI has started 2 processes"),
+        ("--shards 3", "expected a multiple of 2"),
         ("--gpus 3", "--gpus: expected 2, one a process"),
     ],
 )
@@ -123,5 +123,5 @@ def test_without_mpi4py(graph: Path, monkeypatch: pytest.MonkeyPatch, capsys: An
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     monkeypatch.setenv("PMI_SIZE", "2")
     monkeypatch.setenv("PMI_RANK", "0")
-    assert main(["bfs", str(graph), "--blocks", "2"]) == 2
+    assert main(["bfs", str(graph), "--shards", "2"]) == 2
     assert "pip install 'spgraph[mpi]'" in capsys.readouterr().err

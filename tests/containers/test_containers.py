@@ -228,10 +228,10 @@ def test_a_new_view_has_what_was_made_for_the_one_before() -> None:
     assert view.T is not A and A.T is not view and A.T._indices is indices
 
 
-@pytest.mark.parametrize("blocks", [0, 3])
-def test_memory_is_free_with_the_last_reference(blocks: int) -> None:
+@pytest.mark.parametrize("shards", [0, 3])
+def test_memory_is_free_with_the_last_reference(shards: int) -> None:
     def arrays(A: Matrix) -> list[Any]:
-        held = A.blocks if blocks else [A]  # type: ignore[attr-defined]
+        held = A.shards if shards else [A]  # type: ignore[attr-defined]
         return [weakref.ref(array) for each in held for array in (each._indptr, each._indices)]
 
     def alive(references: list[Any]) -> bool:
@@ -239,12 +239,12 @@ def test_memory_is_free_with_the_last_reference(blocks: int) -> None:
 
     def graph(dense: np.ndarray) -> Matrix:
         A = Matrix.from_dense(dense)
-        return A.distribute(blocks) if blocks else A
+        return A.distribute(shards) if shards else A
 
     square = DENSE[:, :3]
 
     def home(A: Any) -> Matrix:
-        return A.gather() if blocks else A
+        return A.gather() if shards else A
 
     gc.collect()
     gc.disable()

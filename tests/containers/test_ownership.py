@@ -74,13 +74,13 @@ def test_kernels_see_no_read_only_array(launched: list[str]) -> None:
     assert sg.reduce(A) == 28 and not launched
 
 
-@pytest.mark.parametrize("blocks", [0, 2])
-def test_functions_of_values_write_nothing(blocks: int, launched: list[str]) -> None:
+@pytest.mark.parametrize("shards", [0, 2])
+def test_functions_of_values_write_nothing(shards: int, launched: list[str]) -> None:
     def spread(container: Any) -> Any:
-        return container.to(place) if blocks else container
+        return container.to(place) if shards else container
 
     A = Matrix.from_dense(DENSE)
-    place = A.distribute(blocks).device if blocks else None
+    place = A.distribute(shards).device if shards else None
     A, v, w = (
         spread(A),
         spread(Vector.from_dense([1.0, 2, 3, 4])),

@@ -40,9 +40,9 @@ def test_astype_is_numpys(before: np.dtype, after: np.dtype, device: str) -> Non
     assert np.array_equal(A.astype(after).to("cpu").values, expected)
     assert A.T.astype(after).isequal(A.astype(after).T, check_dtype=True)
     if device == "cpu":
-        for blocks in (1, 3):
-            assert A.distribute(blocks).astype(after).gather().isequal(A.astype(after))
-            spread = v.to(A.distribute(blocks).device).astype(after)
+        for shards in (1, 3):
+            assert A.distribute(shards).astype(after).gather().isequal(A.astype(after))
+            spread = v.to(A.distribute(shards).device).astype(after)
             assert spread.gather().isequal(made, check_dtype=True)
     assert np.array_equal(A.to("cpu").values, values) and np.array_equal(v.to_numpy(), values)
 
@@ -84,14 +84,14 @@ def extreme(dtype: np.dtype) -> int | float:
     [pair for pair in PAIRS if np.can_cast(*pair, "same_kind")],
     ids=lambda dtype: dtype.name,
 )
-@pytest.mark.parametrize("blocks", [0, 2])
+@pytest.mark.parametrize("shards", [0, 2])
 def test_assign_leaves_what_is_outside_of_the_region(
-    inside: np.dtype, outside: np.dtype, blocks: int, device: str
+    inside: np.dtype, outside: np.dtype, shards: int, device: str
 ) -> None:
     """The value has an empty position and another type."""
     kept = extreme(outside)
     W = sg.Matrix.from_coo([0, 0, 1, 1], [0, 1, 0, 1], np.full(4, kept, outside)).to(device)
-    W = W.distribute(blocks, devices=device) if blocks else W
+    W = W.distribute(shards, devices=device) if shards else W
     row = sg.Vector.from_coo([0], np.ones(1, inside), size=2).to(W.device)
     block = sg.Matrix.from_coo([0], [0], np.ones(1, inside), nrows=1, ncols=2).to(W.device)
     for at, value in (((0, None), row), ((None, 0), row), (([0], None), block)):

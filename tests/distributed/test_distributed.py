@@ -1,4 +1,4 @@
-"""Containers in blocks give what plain ones give: operations, loops, algorithms."""
+"""Containers in shards give what plain ones give: operations, loops, algorithms."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ BLOCKS = [1, 2, 3, 4, 7]
 
 
 def divisions(*hows: str) -> list[Any]:
-    """Every number of blocks by every rule; by default each number and each rule, and the rule that
-    leaves a block empty with the most.
+    """Every number of shards by every rule; by default each number and each rule, and the rule that
+    leaves a shard empty with the most.
     """
     chosen = set(zip(itertools.cycle(hows), BLOCKS, strict=False)) | {(hows[-1], BLOCKS[-1])}
     return [
-        pytest.param(how, blocks, marks=() if (how, blocks) in chosen else pytest.mark.full)
-        for how, blocks in itertools.product(hows, BLOCKS)
+        pytest.param(how, shards, marks=() if (how, shards) in chosen else pytest.mark.full)
+        for how, shards in itertools.product(hows, BLOCKS)
     ]
 
 
-def partitions(n: int, blocks: int) -> dict[str, Any]:
-    """'own' leaves a block empty where there are several."""
-    own = np.random.default_rng(2).integers(0, max(1, blocks - 1), n)
+def partitions(n: int, shards: int) -> dict[str, Any]:
+    """'own' leaves a shard empty where there are several."""
+    own = np.random.default_rng(2).integers(0, max(1, shards - 1), n)
     return {"edges": "edges", "random": "random", "biased": "biased", "own": own}
 
 
@@ -40,7 +40,7 @@ def spread_like(G: Any) -> Any:
     return lambda container: container.to(G.device)
 
 
-@pytest.mark.parametrize(("how", "blocks"), divisions("edges", "random", "own"))
+@pytest.mark.parametrize(("how", "shards"), divisions("edges", "random", "own"))
 @pytest.mark.parametrize(
     "case",
     [
@@ -54,16 +54,16 @@ def spread_like(G: Any) -> Any:
         cases.check_power,
     ],
 )
-def test_operations_and_loops(case: Any, how: str, blocks: int) -> None:
+def test_operations_and_loops(case: Any, how: str, shards: int) -> None:
     A = cases.graph()
-    G = A.distribute(blocks, partition=partitions(A.nrows, blocks)[how])
+    G = A.distribute(shards, partition=partitions(A.nrows, shards)[how])
     case(A, G, spread_like(G))
 
 
-@pytest.mark.parametrize(("how", "blocks"), divisions("edges", "biased", "own"))
-def test_algorithms(how: str, blocks: int) -> None:
+@pytest.mark.parametrize(("how", "shards"), divisions("edges", "biased", "own"))
+def test_algorithms(how: str, shards: int) -> None:
     A, S = cases.graph(), cases.graph(symmetric=True)
-    G, H = (X.distribute(blocks, partition=partitions(X.nrows, blocks)[how]) for X in (A, S))
+    G, H = (X.distribute(shards, partition=partitions(X.nrows, shards)[how]) for X in (A, S))
     cases.check_algorithms(A, G, S, H)
 
 
@@ -76,7 +76,7 @@ def test_metis() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_more_blocks_than_vertices(n: int) -> None:
+def test_more_shards_than_vertices(n: int) -> None:
     A = sg.Matrix.from_coo(range(n - 1), range(1, n), nrows=n, ncols=n)
     G = A.distribute(5)
     assert sum(G.partition.sizes) == n and len(G.partition.sizes) == 5
@@ -84,8 +84,8 @@ def test_more_blocks_than_vertices(n: int) -> None:
     cases.same(sg.connected_components(G), sg.connected_components(A))
     cases.same(sg.pagerank(G), sg.pagerank(A), close=1e-6)
     if n:
-        for blocks, plain in zip(sg.bfs(G, 0), sg.bfs(A, 0), strict=True):
-            cases.same(blocks, plain)
+        for shards, plain in zip(sg.bfs(G, 0), sg.bfs(A, 0), strict=True):
+            cases.same(shards, plain)
 
 
 def test_without_edges() -> None:
@@ -100,18 +100,18 @@ def test_without_edges() -> None:
 @given(
     n=st.integers(1, 40),
     seed=st.integers(0, 10**6),
-    blocks=st.integers(1, 9),
+    shards=st.integers(1, 9),
     density=st.floats(0, 0.3),
     data=st.data(),
 )
-def test_any_assignment(n: int, seed: int, blocks: int, density: float, data: Any) -> None:
+def test_any_assignment(n: int, seed: int, shards: int, density: float, data: Any) -> None:
     rng = np.random.default_rng(seed)
     weights = rng.integers(1, 9, (n, n)) * (rng.random((n, n)) < density)
     A = sg.Matrix.from_dense(weights)
-    owner = data.draw(st.lists(st.integers(0, blocks - 1), min_size=n, max_size=n))
+    owner = data.draw(st.lists(st.integers(0, shards - 1), min_size=n, max_size=n))
     source = data.draw(st.integers(0, n - 1))
-    G = A.distribute(blocks, partition=np.array(owner))
-    assert G.partition.sizes == tuple(np.bincount(owner, minlength=blocks).tolist())
+    G = A.distribute(shards, partition=np.array(owner))
+    assert G.partition.sizes == tuple(np.bincount(owner, minlength=shards).tolist())
     for function in (sg.bfs, sg.sssp):
         for found, expected in zip(function(G, source), function(A, source), strict=True):
             cases.same(found, expected)
@@ -136,19 +136,19 @@ def test_a_rectangular_matrix() -> None:
 def test_what_a_placement_refuses() -> None:
     A = cases.graph()
     G, H = A.distribute(2), A.distribute(2)
-    with pytest.raises(errors.BackendMismatch, match=r"B is on 2 blocks on cpu, A on"):
+    with pytest.raises(errors.BackendMismatch, match=r"B is on 2 shards on cpu, A on"):
         sg.mxm(G, H)
     cases.same(G @ H.to(G.device), A @ A)
     with pytest.raises(errors.BackendMismatch, match="move one with"):
         sg.vxm(cases.vector(A.nrows, 0.1), G)
-    for blocks in (0, -1, 2.0, True):
-        with pytest.raises(ValueError, match="blocks: expected an integer >= 1"):
-            A.distribute(blocks)
+    for shards in (0, -1, 2.0, True):
+        with pytest.raises(ValueError, match="shards: expected an integer >= 1"):
+            A.distribute(shards)
     with pytest.raises(errors.DimensionMismatch, match="devices: expected 2"):
         A.distribute(2, devices=["cpu"])
     with pytest.raises(ValueError, match="exchange: expected one of"):
         A.distribute(2, exchange="smoke signals")
-    with pytest.raises(ValueError, match="takes a GPU of its own for each block"):
+    with pytest.raises(ValueError, match="takes a GPU of its own for each shard"):
         A.distribute(2, exchange="peer")
     with pytest.raises(AttributeError, match="gather"):
         _ = G.indptr
@@ -178,9 +178,9 @@ def test_a_failed_assign_leaves_everything_as_it_was() -> None:
 
 def test_repr_says_where_it_is_and_asks_nobody() -> None:
     G = cases.graph().distribute(3)
-    assert repr(G).startswith("Matrix 70x70, int64, 3 blocks on cpu, ")
-    assert repr(sg.bfs(G, 5).level.dup()).startswith("Vector 70, int32, 3 blocks on cpu, ")
-    assert "3 blocks" in G._repr_html_() and "[" not in repr(G.partition.sizes)
+    assert repr(G).startswith("Matrix 70x70, int64, 3 shards on cpu, ")
+    assert repr(sg.bfs(G, 5).level.dup()).startswith("Vector 70, int32, 3 shards on cpu, ")
+    assert "3 shards" in G._repr_html_() and "[" not in repr(G.partition.sizes)
     before = G.device.communicator.calls
     repr(G)
     assert G.device.communicator.calls == before
@@ -209,7 +209,7 @@ def test_dense_frontiers_travel_as_bits_and_sparse_ones_as_pairs() -> None:
         return say.bytes_sent - before
 
     few, many = cases.vector(A.nrows, 0.01), cases.vector(A.nrows, 0.9)
-    # each entry goes to three other blocks: 4 bytes of id and 8 of value, or 8 and a bit
+    # each entry goes to three other shards: 4 bytes of id and 8 of value, or 8 and a bit
     assert sent(few) == 3 * 12 * few.nvals
     assert 3 * 8 * A.nrows <= sent(many) <= 3 * (8 * A.nrows + A.nrows // 8 + 16)
 
@@ -257,7 +257,7 @@ def test_storages_share_nothing() -> None:
     assert v.gather().isequal(before)
 
 
-def test_blocks_of_blocks_and_indices_in_blocks() -> None:
+def test_shards_of_shards_and_indices_in_shards() -> None:
     A = cases.graph()
     G = A.distribute(2)
     cases.same(G.distribute(4), A)
@@ -275,7 +275,7 @@ def test_blocks_of_blocks_and_indices_in_blocks() -> None:
 
 
 class Lost(distributed.LocalCommunicator):
-    """Two blocks whose collectives end, and then turn out to have been broken off."""
+    """Two shards whose collectives end, and then turn out to have been broken off."""
 
     def settle(self) -> None:
         raise errors.CommunicationError("settle: process 1 was lost")
@@ -300,18 +300,18 @@ def test_a_search_of_peers_that_failed_gives_nothing_away() -> None:
     def reached() -> int:
         raise errors.CommunicationError("search by peer writes: device 1 did not come")
 
-    def block(size: int) -> sg.Vector:
+    def shard(size: int) -> sg.Vector:
         return sg.Vector(
             size, np.ones(size), bits=np.zeros(size // 32 + 1, np.uint32), nvals=reached
         )
 
-    blocks = [block(size) for size in G.partition.sizes]
-    v = distributed.DistributedVector.in_flight(G.nrows, blocks, G.device)
-    assert v.unchecked is blocks and v.dtype == np.float64 and "Vector 64" in repr(v)
+    shards = [shard(size) for size in G.partition.sizes]
+    v = distributed.DistributedVector.in_flight(G.nrows, shards, G.device)
+    assert v.unchecked is shards and v.dtype == np.float64 and "Vector 64" in repr(v)
     full = sg.Vector.filled(1.0, size=64, device=G.device)
     for use in (
         lambda: v.nvals,
-        lambda: v.blocks,
+        lambda: v.shards,
         lambda: v.gather(),
         lambda: v.dup(),
         lambda: v.isequal(full),

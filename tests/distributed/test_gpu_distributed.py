@@ -1,5 +1,5 @@
-"""Containers in blocks on GPUs give what plain ones on the CPU give: several blocks on one GPU by
-plain copies, one block a GPU through NCCL and through peer memory.
+"""Containers in shards on GPUs give what plain ones on the CPU give: several shards on one GPU by
+plain copies, one shard a GPU through NCCL and through peer memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.gpu
 
 
 def placements() -> list[Any]:
-    """(blocks, exchange, partition) for the GPUs that there are."""
+    """(shards, exchange, partition) for the GPUs that there are."""
     try:
         from spgraph.containers.arrays import import_cupy
 
@@ -23,20 +23,20 @@ def placements() -> list[Any]:
     except sg.errors.BackendUnavailable:
         count = 0
     found = [(3, "auto", "edges"), (3, "auto", "random")]
-    for blocks in (2, 4):
-        lacking = pytest.mark.skipif(count < blocks, reason=f"needs {blocks} GPUs, got {count}")
+    for shards in (2, 4):
+        lacking = pytest.mark.skipif(count < shards, reason=f"needs {shards} GPUs, got {count}")
         for exchange in ("nccl", "peer"):
             for how in ("edges", "random"):
-                found.append(pytest.param(blocks, exchange, how, marks=lacking))  # type: ignore[arg-type]
+                found.append(pytest.param(shards, exchange, how, marks=lacking))  # type: ignore[arg-type]
     return found
 
 
-def spread(A: sg.Matrix, blocks: int, exchange: str, how: str) -> Any:
-    devices = ["cuda:0"] * blocks if exchange == "auto" else "cuda"
-    return A.distribute(blocks, devices=devices, partition=how, exchange=exchange)
+def spread(A: sg.Matrix, shards: int, exchange: str, how: str) -> Any:
+    devices = ["cuda:0"] * shards if exchange == "auto" else "cuda"
+    return A.distribute(shards, devices=devices, partition=how, exchange=exchange)
 
 
-@pytest.mark.parametrize(("blocks", "exchange", "how"), placements())
+@pytest.mark.parametrize(("shards", "exchange", "how"), placements())
 @pytest.mark.parametrize(
     "case",
     [
@@ -50,14 +50,14 @@ def spread(A: sg.Matrix, blocks: int, exchange: str, how: str) -> Any:
         cases.check_power,
     ],
 )
-def test_operations_and_loops(case: Any, blocks: int, exchange: str, how: str) -> None:
+def test_operations_and_loops(case: Any, shards: int, exchange: str, how: str) -> None:
     A = cases.graph()
-    G = spread(A, blocks, exchange, how)
+    G = spread(A, shards, exchange, how)
     case(A, G, lambda container: container.to(G.device))
 
 
-@pytest.mark.parametrize(("blocks", "exchange", "how"), placements())
-def test_algorithms(blocks: int, exchange: str, how: str) -> None:
+@pytest.mark.parametrize(("shards", "exchange", "how"), placements())
+def test_algorithms(shards: int, exchange: str, how: str) -> None:
     A, S = cases.graph(), cases.graph(symmetric=True)
-    G, H = spread(A, blocks, exchange, how), spread(S, blocks, exchange, how)
+    G, H = spread(A, shards, exchange, how), spread(S, shards, exchange, how)
     cases.check_algorithms(A, G, S, H)

@@ -21,7 +21,7 @@ from spgraph.containers.arrays import import_cupy
 pytestmark = pytest.mark.gpu
 
 TIMES = {"seconds", "read_seconds", "teps"}
-PLACES = {"device", "gpus", "blocks", "partition"}
+PLACES = {"device", "gpus", "shards", "partition"}
 
 
 def visible(least: int) -> int:

@@ -1,4 +1,4 @@
-"""Containers in blocks over real processes of MPI give what plain ones give; graphs come in blocks;
+"""Containers in shards over real processes of MPI give what plain ones give; graphs come in shards;
 a process that is killed takes the others along.
 """
 

@@ -1,4 +1,4 @@
-"""What has to be the same in blocks as on one device; the plain containers are the oracle. Every
+"""What has to be the same in shards as on one device; the plain containers are the oracle. Every
 case takes `spread`, which distributes a container, and so runs under every communicator."""
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def vector(n: int, density: float, dtype: Any = np.int64, seed: int = 3) -> sg.V
 
 
 def same(spread: Any, plain: Any, *, close: float | None = None) -> None:
-    """A result in blocks beside the one on one device: entries, type and size."""
+    """A result in shards beside the one on one device: entries, type and size."""
     assert type(spread).__name__ == f"Distributed{type(plain).__name__}", type(spread)
     home = spread.gather()
     assert home.shape == plain.shape and home.dtype == plain.dtype
@@ -86,7 +86,7 @@ def check_products(A: sg.Matrix, G: Any, spread: Spread) -> None:
             for way in ("push", "pull"):
                 options: dict[str, Any] = {"direction": way}
                 same(sg.vxm(v, G, ring, **options), sg.vxm(u, A, ring, **options))
-                # blocks know of a semiring only whether it looks at positions
+                # shards know of a semiring only whether it looks at positions
                 if ring in (plus_times, min_secondi):
                     same(sg.mxv(G, v, ring, **options), sg.mxv(A, u, ring, **options))
         for masks in ((V.S, mask.S), (~V.S, ~mask.S), (V.V, mask.V)):
@@ -200,7 +200,7 @@ def check_matrix_products(A: sg.Matrix, G: Any, spread: Spread) -> None:
 
 
 def check_writes(A: sg.Matrix, G: Any, spread: Spread) -> None:
-    """A value of one block that does not fit is an error in all of them, and none is written."""
+    """A value of one shard that does not fit is an error in all of them, and none is written."""
     n, plus = A.nrows, binary.plus
     w, W = (spread(x) for x in (sg.Vector.filled(1, size=n, dtype=np.int8), A.astype(np.int8)))
     order = np.arange(n)[::-1]
@@ -231,7 +231,7 @@ def check_writes(A: sg.Matrix, G: Any, spread: Spread) -> None:
 
 
 def check_counting(A: sg.Matrix, G: Any, spread: Spread) -> None:
-    """What counts has room to count, in blocks as well: products and reductions of narrow types."""
+    """What counts has room to count, in shards as well: products and reductions of narrow types."""
     n = A.nrows
     K, H = A.pattern(), G.pattern()
     same(sg.mxm(H, H, plus_pair, mask=H.S), sg.mxm(K, K, plus_pair, mask=K.S))
@@ -319,8 +319,8 @@ def check_algorithms(A: sg.Matrix, G: Any, S: sg.Matrix, H: Any) -> None:
             (sg.sssp(X, 5), sg.sssp(Y, 5)),
             (sg.widest_path(X, 5), sg.widest_path(Y, 5)),
         ):
-            for one, blocks in zip(plain, spread, strict=True):
-                same(blocks, one)
+            for one, shards in zip(plain, spread, strict=True):
+                same(shards, one)
         for function in (sg.connected_components, lambda M: sg.reachable(M, [5, 60])):
             same(function(Y), function(X))
         for function in (

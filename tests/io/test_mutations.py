@@ -186,8 +186,8 @@ def test_mutations(tmp_path: Path, name: str, compression: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES.split() if not n.endswith("npz")])
-def test_mutations_in_blocks(tmp_path: Path, name: str) -> None:
-    """What blocks make of a file is what one process makes of it."""
+def test_mutations_in_shards(tmp_path: Path, name: str) -> None:
+    """What shards make of a file is what one process makes of it."""
     content = files(tmp_path)[name]
     path = tmp_path / f"mutated{name}"
     for k in range(CASES):

@@ -121,7 +121,7 @@ def test_the_command_reads_standard_input(tmp_path: Path) -> None:
     assert cli.main(["info", str(tmp_path / "missing.npz")]) == cli.BAD_INPUT
 
 
-def test_a_pipe_in_blocks(tmp_path: Path) -> None:
+def test_a_pipe_in_shards(tmp_path: Path) -> None:
     """Text is read twice where it can be, and a pipe cannot: it is read whole."""
     for suffix in (".el", ".npz", ".mtx.gz"):
         content = contents(tmp_path)[suffix]

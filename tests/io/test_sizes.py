@@ -29,15 +29,15 @@ FAR = {
 
 
 @pytest.mark.parametrize("name", FAR)
-@pytest.mark.parametrize("blocks", [0, 2])
-def test_large_row_pointers_are_refused(tmp_path: Path, name: str, blocks: int) -> None:
-    if blocks and name == "long.mtx":
-        pytest.skip("not square, which blocks refuse")
+@pytest.mark.parametrize("shards", [0, 2])
+def test_large_row_pointers_are_refused(tmp_path: Path, name: str, shards: int) -> None:
+    if shards and name == "long.mtx":
+        pytest.skip("not square, which shards refuse")
     path = tmp_path / name
     path.write_text(FAR[name])
     remedy = "compact=False" if name == "long.mtx" else "compact=True numbers"
     with pytest.raises(MemoryError, match=rf"{name}: the row pointers of .* GB, .* B; {remedy}"):
-        distributed.read(path, blocks) if blocks else read(path)
+        distributed.read(path, shards) if shards else read(path)
 
 
 def test_large_row_pointers_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_from_coo(monkeypatch: pytest.MonkeyPatch) -> None:
             Matrix.from_coo([1], [1], compact=bad)
 
 
-def test_from_coo_in_blocks() -> None:
+def test_from_coo_in_shards() -> None:
     place = Matrix.from_coo([0, 1], [1, 0]).distribute(2).device
     G, ids = Matrix.from_coo([5, 10**15], [10**15, 7], [1.5, 2.5], compact=True, device=place)
     assert ids.tolist() == [5, 7, 10**15] and list(G.gather()) == [(0, 2, 1.5), (2, 1, 2.5)]
@@ -146,12 +146,12 @@ def test_from_coo_on_a_gpu() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("blocks", [1, 3])
-def test_compact_on_gpus(tmp_path: Path, blocks: int) -> None:
+@pytest.mark.parametrize("shards", [1, 3])
+def test_compact_on_gpus(tmp_path: Path, shards: int) -> None:
     path = tmp_path / "g.wel"
     path.write_text(TEXTS["g.wel"])
     B, expected = read(path, compact=True, dtype="float32")
-    G, ids = distributed.read(path, blocks, compact=True, dtype="float32", devices="cuda")
+    G, ids = distributed.read(path, shards, compact=True, dtype="float32", devices="cuda")
     assert G.gather().to("cpu").isequal(B) and ids.tolist() == expected.tolist()
 
 
@@ -180,8 +180,8 @@ def test_compact_is_the_same_graph(tmp_path: Path, name: str, symmetric: Any) ->
     assert B.shape == (ids.size, ids.size) and B.symmetric is A.symmetric and B.iso == A.iso
     small = [(int(ids[i]), int(ids[j]), x) for i, j, x in B]
     assert small == list(zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True))
-    for blocks in (1, 3):
-        G, found = distributed.read(path, blocks, symmetric=symmetric, compact=True)
+    for shards in (1, 3):
+        G, found = distributed.read(path, shards, symmetric=symmetric, compact=True)
         assert G.gather().isequal(B) and found.tolist() == ids.tolist()
         assert G.symmetric is B.symmetric
 

@@ -208,13 +208,13 @@ def test_messages_are_one_sentence_with_names() -> None:
         )
 
 
-@pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.parametrize("shards", [1, 3])
 @pytest.mark.parametrize(("rows", "columns"), [(0, []), ([], 0)])
 def test_an_empty_part_of_a_row_or_column_takes_an_empty_vector(
-    blocks: int, rows: Any, columns: Any
+    shards: int, rows: Any, columns: Any
 ) -> None:
     whole = Matrix.from_dense([[1, 2], [3, 4]])
-    A = whole if blocks == 1 else whole.distribute(blocks)
+    A = whole if shards == 1 else whole.distribute(shards)
     ops.assign(A, Vector.empty(0, np.int64, device=A.device), rows, columns)
     assert sorted(A.to("cpu")) == [(0, 0, 1), (0, 1, 2), (1, 0, 3), (1, 1, 4)]
     with pytest.raises(DimensionMismatch, match="value.size 1"):

@@ -54,13 +54,13 @@ def values_of(dtype: np.dtype) -> st.SearchStrategy[np.ndarray]:
     return st.lists(single, min_size=1, max_size=5).map(lambda given: np.array(given, dtype))
 
 
-def vectors(values: np.ndarray, device: str, blocks: int) -> Any:
-    """Makers of Vectors and Matrices on a device or in blocks."""
+def vectors(values: np.ndarray, device: str, shards: int) -> Any:
+    """Makers of Vectors and Matrices on a device or in shards."""
     A = sg.Matrix.from_coo(np.arange(values.size), np.arange(values.size), values)
     v = sg.Vector.from_coo(np.arange(values.size) * 2, values)
-    if not blocks:
+    if not shards:
         return A.to(device), v.to(device), v.to_sparse().to(device)
-    A = A.distribute(blocks, devices=device)
+    A = A.distribute(shards, devices=device)
     return A, v.to(A.device)
 
 
@@ -71,8 +71,8 @@ def vectors(values: np.ndarray, device: str, blocks: int) -> Any:
 def test_out_follows_same_kind(before: np.dtype, target: np.dtype, device: str) -> None:
     @settings(max_examples=8, deadline=None)
     @given(values_of(before), st.sampled_from([0, 1, 2]))
-    def check(values: np.ndarray, blocks: int) -> None:
-        for t in vectors(values, device, blocks):
+    def check(values: np.ndarray, shards: int) -> None:
+        for t in vectors(values, device, shards):
             out = type(t).empty(*t.shape, target, device=t.device)
             allowed = np.can_cast(before, target, "same_kind")
             fits = True
@@ -105,7 +105,7 @@ def changed(w: Any, write: Any, error: type[Exception] | None, message: str = ".
     return None
 
 
-def made_of(lists: Any, kinds: Any, device: str, blocks: int, matrix: bool) -> Any:
+def made_of(lists: Any, kinds: Any, device: str, shards: int, matrix: bool) -> Any:
     """Vectors, or Matrices of one column, of a type each; None stands for no entry."""
     made = []
     for each, kind in zip(lists, kinds, strict=True):
@@ -115,9 +115,9 @@ def made_of(lists: Any, kinds: Any, device: str, blocks: int, matrix: bool) -> A
         if matrix:
             v = sg.Matrix.from_coo(at, [0] * len(at), values, nrows=len(each), ncols=1)
         made.append(v.to(device))
-    if blocks:
+    if shards:
         n = len(lists[0])
-        placement = sg.Matrix.empty(n, n, bool, device=device).distribute(blocks, devices=device)
+        placement = sg.Matrix.empty(n, n, bool, device=device).distribute(shards, devices=device)
         made = [v.to(placement.device) for v in made]
     return made
 
@@ -126,18 +126,18 @@ def entries(v: Any) -> dict[int, int]:
     return {each[0]: each[-1] for each in v.to("cpu")}
 
 
-CASES = [(blocks, matrix) for blocks in (0, 3) for matrix in (False, True)]
+CASES = [(shards, matrix) for shards in (0, 3) for matrix in (False, True)]
 
 
-@pytest.mark.parametrize(("blocks", "matrix"), CASES)
+@pytest.mark.parametrize(("shards", "matrix"), CASES)
 @pytest.mark.parametrize("kinds", NARROWER, ids=str)
 def test_only_what_is_written_has_to_fit(
-    kinds: Any, blocks: int, matrix: bool, device: str
+    kinds: Any, shards: int, matrix: bool, device: str
 ) -> None:
     """A mask, an accumulator, a region: values that stay outside do not count."""
     source, target = kinds
     lists = [1, 2, None, 4], [5, 200, 200, None], [7, None, None, 7]
-    w, t, few = made_of(lists, (target, source, target), device, blocks, matrix)
+    w, t, few = made_of(lists, (target, source, target), device, shards, matrix)
     plain = lambda w: sg.extract(t, out=w)  # noqa: E731
     changed(w.dup(), plain, OverflowError, "extract: expected values from -128 to 127, .* got 5 to")
     masked = changed(w.dup(), lambda w: sg.extract(t, out=w, mask=few.S), None)
@@ -156,11 +156,11 @@ def test_only_what_is_written_has_to_fit(
     assert entries(changed(w.dup(), first, None)) == {0: 1, 1: 2, 2: 3, 3: 4}
 
 
-@pytest.mark.parametrize(("blocks", "matrix"), CASES)
-def test_assign_checks_what_it_writes(blocks: int, matrix: bool, device: str) -> None:
+@pytest.mark.parametrize(("shards", "matrix"), CASES)
+def test_assign_checks_what_it_writes(shards: int, matrix: bool, device: str) -> None:
     lists = [1, 2, None, 4], [5, 300, -300, None], [7, None, None, 7], [5, 6, None, 1]
     kinds = "int8", "int64", "int8", "int64", "int64"
-    made = made_of((*lists, [300, -300, 5, None]), kinds, device, blocks, matrix)
+    made = made_of((*lists, [300, -300, 5, None]), kinds, device, shards, matrix)
     w, t, some, small, back = made
     changed(w.dup(), lambda w: sg.assign(w, t), OverflowError, "assign: expected values from -128")
     assert entries(sg.assign(w.dup(), t, mask=some.S)) == {0: 5, 1: 2}
@@ -511,14 +511,14 @@ def test_makers_of_vectors_hold_their_number(device: str) -> None:
         assert sg.Vector.arange(300, dtype=np.int16, device=where).extent() == (0, 299)
 
 
-@pytest.mark.parametrize(("blocks", "matrix"), CASES)
+@pytest.mark.parametrize(("shards", "matrix"), CASES)
 def test_entries_of_one_operand_alone_are_written_as_they_are(
-    blocks: int, matrix: bool, device: str
+    shards: int, matrix: bool, device: str
 ) -> None:
     """binary.first gives the type of its left operand, into which the right one's are written."""
     kinds = "int8", "int64", "int64", "float64"
     lists = [1, None, None], [300, 5, None], [5, 300, None], [1.0, 2.0, None]
-    u, fits, wide, real = made_of(lists, kinds, device, blocks, matrix)
+    u, fits, wide, real = made_of(lists, kinds, device, shards, matrix)
     made = sg.ewise_add(u, fits, binary.first)
     assert made.dtype == np.int8 and entries(made) == {0: 1, 1: 5}
     with pytest.raises(OverflowError, match="ewise_add: expected values from -128 to 127, .* 300"):

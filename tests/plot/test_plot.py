@@ -416,7 +416,7 @@ def test_notebooks_show_a_picture_and_it_can_be_pickled(name: str) -> None:
     )
 
 
-def test_containers_in_blocks_are_drawn_whole() -> None:
+def test_containers_in_shards_are_drawn_whole() -> None:
     A = GRAPH.distribute(2)
     v = sg.Vector.from_coo([0, 1], [0, 1], size=3, device=A.device)
     assert plot.spy(A).axes[0].get_title(loc="left") == "3 x 3, 3 entries"

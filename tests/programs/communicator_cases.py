@@ -1,6 +1,6 @@
-"""The contract of communicators, checked against NumPy on the data of all blocks at once.
+"""The contract of communicators, checked against NumPy on the data of all shards at once.
 
-Every process makes the data of all blocks from one seed, so that it knows what has to come. Run as
+Every process makes the data of all shards from one seed, so that it knows what has to come. Run as
 a program it is one process of several: see `main`.
 """
 
@@ -39,19 +39,19 @@ def numbers(chance: np.random.Generator, size: Any, dtype: str) -> np.ndarray:
     return chance.integers(limits.min, limits.max, size, dtype=kind, endpoint=True)
 
 
-def size_patterns(blocks: int) -> list[list[int]]:
+def size_patterns(shards: int) -> list[list[int]]:
     """Equal, growing, with gaps, and nothing at all."""
     return [
-        [5] * blocks,
-        [3 * p + 1 for p in range(blocks)],
-        [(7 * p) % 5 * (p % 2) for p in range(blocks)],
-        [0] * blocks,
-        [20_000 + 13 * p for p in range(blocks)],
+        [5] * shards,
+        [3 * p + 1 for p in range(shards)],
+        [(7 * p) % 5 * (p % 2) for p in range(shards)],
+        [0] * shards,
+        [20_000 + 13 * p for p in range(shards)],
     ]
 
 
 def sent(say: Communicator, arrays: Sequence[np.ndarray]) -> list[Any]:
-    """What the local blocks hold of the `arrays` of all blocks, on their devices."""
+    """What the local shards hold of the `arrays` of all shards, on their devices."""
     return [
         move(arrays[p].copy(), device) for p, device in zip(say.local, say.devices, strict=True)
     ]
@@ -66,7 +66,7 @@ def spoil(arrays: Sequence[Any]) -> None:
 
 
 def same(say: Communicator, came: Sequence[Any], expected: Sequence[np.ndarray], what: Any) -> None:
-    """`came`, one for each local block, is what is `expected` of them, in place and kind.
+    """`came`, one for each local shard, is what is `expected` of them, in place and kind.
 
     Bit by bit, but for sums of floats through NCCL, whose order is its own.
     """
@@ -84,7 +84,7 @@ def same(say: Communicator, came: Sequence[Any], expected: Sequence[np.ndarray],
 
 def gathers(say: Communicator) -> None:
     for dtype in TYPES:
-        for pattern in size_patterns(say.blocks):
+        for pattern in size_patterns(say.num_shards):
             chance = np.random.default_rng([1, *pattern])
             whole = [numbers(chance, n, dtype) for n in pattern]
             expected = [np.concatenate(whole)] * len(say.local)
@@ -95,9 +95,9 @@ def gathers(say: Communicator) -> None:
                 spoil(parts)
                 same(say, came, expected, (dtype, pattern))
                 own = sum(whole[p].nbytes for p in say.local)
-                assert say.bytes_sent - before == own * (say.blocks - 1)
+                assert say.bytes_sent - before == own * (say.num_shards - 1)
     # views with gaps between the elements
-    whole = [np.arange(p, p + 40, dtype=np.int32) for p in range(say.blocks)]
+    whole = [np.arange(p, p + 40, dtype=np.int32) for p in range(say.num_shards)]
     parts = [part[::3] for part in sent(say, whole)]
     same(say, say.all_gather(parts), [np.concatenate([w[::3] for w in whole])] * len(parts), "gaps")
 
@@ -106,12 +106,12 @@ def exchanges(say: Communicator) -> None:
     for dtype in TYPES:
         for seed, most in enumerate((0, 1, 4, 3000)):
             chance = np.random.default_rng([2, seed])
-            sizes = chance.integers(0, most, (say.blocks, say.blocks), endpoint=True)
+            sizes = chance.integers(0, most, (say.num_shards, say.num_shards), endpoint=True)
             check_exchange(say, sizes, dtype, seed)
 
 
 def check_exchange(say: Communicator, sizes: np.ndarray, dtype: str, seed: int) -> None:
-    """sizes[p, q] elements go from block p to block q."""
+    """sizes[p, q] elements go from shard p to shard q."""
     chance = np.random.default_rng([3, seed])
     whole = [[numbers(chance, int(n), dtype) for n in row] for row in sizes]
     for known in (None, [sizes[:, q].tolist() for q in say.local]):
@@ -123,15 +123,17 @@ def check_exchange(say: Communicator, sizes: np.ndarray, dtype: str, seed: int) 
         came = say.all_to_all(parts, sizes=known)
         for row in parts:
             spoil(row)
-        for p in range(say.blocks):
+        for p in range(say.num_shards):
             expected = [whole[p][q] for q in say.local]
             same(say, [row[p] for row in came], expected, ("all_to_all", dtype, seed, p))
-        leaving = sum(whole[p][q].nbytes for p in say.local for q in range(say.blocks) if p != q)
+        leaving = sum(
+            whole[p][q].nbytes for p in say.local for q in range(say.num_shards) if p != q
+        )
         assert say.bytes_sent - before == leaving
 
 
 def folded(arrays: Sequence[np.ndarray], op: str) -> np.ndarray:
-    """The reduction, in the order of the blocks."""
+    """The reduction, in the order of the shards."""
     total = arrays[0].copy()
     for array in arrays[1:]:
         total = {"sum": np.add, "min": np.fmin, "max": np.fmax, "or": np.bitwise_or}[op](
@@ -150,14 +152,14 @@ def reductions(say: Communicator) -> None:
     for op, dtype in combinations():
         for shape in ((0,), (1,), (), (3, 4), (9001,)):
             chance = np.random.default_rng([4, *shape])
-            whole = [np.asarray(numbers(chance, shape, dtype)) for _ in range(say.blocks)]
+            whole = [np.asarray(numbers(chance, shape, dtype)) for _ in range(say.num_shards)]
             parts = sent(say, whole)
             came = say.all_reduce(parts, op)
             spoil(parts)
             same(say, came, [folded(whole, op)] * len(parts), f"all_reduce {op} {dtype} {shape}")
-        for pattern in size_patterns(say.blocks):
+        for pattern in size_patterns(say.num_shards):
             chance = np.random.default_rng([5, *pattern])
-            whole = [numbers(chance, sum(pattern), dtype) for _ in range(say.blocks)]
+            whole = [numbers(chance, sum(pattern), dtype) for _ in range(say.num_shards)]
             before, parts = say.bytes_sent, sent(say, whole)
             came = say.reduce_scatter(parts, pattern, op)
             spoil(parts)
@@ -167,7 +169,7 @@ def reductions(say: Communicator) -> None:
             each = np.dtype(dtype).itemsize
             leaving = sum(sum(pattern) - pattern[q] for q in say.local) * each
             assert say.bytes_sent - before == leaving
-    holes = [np.full(4, np.nan) for _ in range(say.blocks)]
+    holes = [np.full(4, np.nan) for _ in range(say.num_shards)]
     for p, hole in enumerate(holes):
         hole[1:] = [p, -p, p if p == 0 else np.nan]
     for op in ("min", "max"):
@@ -184,7 +186,7 @@ def broadcasts(say: Communicator) -> None:
             ("int8", (70001,)),
         ]
     ):
-        for root in range(say.blocks):
+        for root in range(say.num_shards):
             whole = np.asarray(numbers(np.random.default_rng([6, seed, root]), shape, dtype))
             given = None
             if root in say.local:
@@ -194,7 +196,7 @@ def broadcasts(say: Communicator) -> None:
             if given is not None:
                 spoil([given])
             same(say, came, [whole] * len(say.local), f"broadcast {dtype} {shape} {root}")
-            leaving = 0 if given is None else whole.nbytes * (say.blocks - 1)
+            leaving = 0 if given is None else whole.nbytes * (say.num_shards - 1)
             assert say.bytes_sent - before == leaving
 
 
@@ -220,7 +222,7 @@ def agreements(say: Communicator) -> None:
 
 def fetches(say: Communicator) -> None:
     for n in (1, 3, 70_000, 0, 2):
-        whole = [np.arange(p, p + n) for p in range(say.blocks)]
+        whole = [np.arange(p, p + n) for p in range(say.num_shards)]
         came = say.fetch(sent(say, whole))
         for p, array in zip(say.local, came, strict=True):
             assert type(array) is np.ndarray
@@ -229,7 +231,7 @@ def fetches(say: Communicator) -> None:
 
 def refusals(say: Communicator) -> None:
     """What is wrong in every process alike raises everywhere, and nothing is left half done."""
-    parts = sent(say, [np.arange(3.0)] * say.blocks)
+    parts = sent(say, [np.arange(3.0)] * say.num_shards)
     few = parts[:-1]
     flags, complex_parts, single = [], [], []
     for part, device in zip(parts, say.devices, strict=True):
@@ -238,23 +240,27 @@ def refusals(say: Communicator) -> None:
             complex_parts.append(part + 0j)
             single.append(part.astype(np.float32))
     wrong: list[tuple[type[Exception], str, Callable[[], Any]]] = [
-        (ValueError, "one array for each local block", lambda: say.all_gather(few)),
+        (ValueError, "one array for each local shard", lambda: say.all_gather(few)),
         (ValueError, "1-D", lambda: say.all_gather([part.reshape(1, 3) for part in parts])),
-        (ValueError, "sizes", lambda: say.all_gather(parts, sizes=[3] * (say.blocks + 1))),
-        (ValueError, "the part has 3", lambda: say.all_gather(parts, sizes=[4] * say.blocks)),
+        (ValueError, "sizes", lambda: say.all_gather(parts, sizes=[3] * (say.num_shards + 1))),
+        (ValueError, "the part has 3", lambda: say.all_gather(parts, sizes=[4] * say.num_shards)),
         (ValueError, "expected .* arrays for each", lambda: say.all_to_all([few] * len(parts))),
         (ValueError, "op: expected", lambda: say.all_reduce(parts, "times")),  # type: ignore
         (TypeError, "bits", lambda: say.all_reduce(parts, "or")),
         (TypeError, "bool", lambda: say.all_reduce(flags, "sum")),
-        (ValueError, r"sum\(sizes\)", lambda: say.reduce_scatter(parts, [7] * say.blocks, "sum")),
-        (ValueError, "root", lambda: say.broadcast(None, say.blocks)),
+        (
+            ValueError,
+            r"sum\(sizes\)",
+            lambda: say.reduce_scatter(parts, [7] * say.num_shards, "sum"),
+        ),
+        (ValueError, "root", lambda: say.broadcast(None, say.num_shards)),
         (TypeError, "int64 or float64", lambda: say.agree(np.ones(2, np.int8), "sum")),
         (TypeError, "integers or floats", lambda: say.all_gather(complex_parts)),
     ]
     for kind, words, call in wrong:
         with pytest.raises(kind, match=words):
             call()
-    if say.processes < say.blocks:  # at least two local blocks
+    if say.processes < say.num_shards:  # at least two local shards
         mixed = [single[0], *parts[1:]]
         with pytest.raises(TypeError, match="one type"):
             say.all_gather(mixed)
@@ -271,7 +277,7 @@ CASES = (gathers, exchanges, reductions, broadcasts, agreements, fetches, refusa
 def contract(say: Communicator) -> None:
     """All of it."""
     assert list(say.local) == sorted(say.local) and len(say.devices) == len(say.local) > 0
-    assert 0 <= say.rank < say.processes and set(say.local) <= set(range(say.blocks))
+    assert 0 <= say.rank < say.processes and set(say.local) <= set(range(say.num_shards))
     for case in CASES:
         before = say.calls
         case(say)
@@ -279,7 +285,7 @@ def contract(say: Communicator) -> None:
         assert say.calls > before or case is fetches
     same(
         say,
-        say.all_reduce(sent(say, [np.ones(2)] * say.blocks), "max"),
+        say.all_reduce(sent(say, [np.ones(2)] * say.num_shards), "max"),
         [np.ones(2)] * len(say.local),
         "at the end",
     )
@@ -288,14 +294,14 @@ def contract(say: Communicator) -> None:
 def rounds(say: Communicator) -> None:
     """Collectives without end; the last process kills itself in the middle of them."""
     sizes = (1000, 1 << 18, 1 << 21)
-    inputs = [sent(say, [np.ones(size)] * say.blocks) for size in sizes]
+    inputs = [sent(say, [np.ones(size)] * say.num_shards) for size in sizes]
     for i in range(10**9):
         parts = inputs[i % len(inputs)]
         came = say.fetch(say.all_reduce(parts, "sum"))
         # every one is right, to the last: what is broken off is not handed out
-        assert all((found == say.blocks).all() for found in came)
+        assert all((found == say.num_shards).all() for found in came)
         if say.name == "nccl":
-            gathered = say.fetch(say.all_gather(parts, sizes=[parts[0].size] * say.blocks))
+            gathered = say.fetch(say.all_gather(parts, sizes=[parts[0].size] * say.num_shards))
             assert all((found == 1).all() for found in gathered)
         if i == 20 and say.rank == say.processes - 1:
             os.kill(os.getpid(), 9)
@@ -305,7 +311,7 @@ def rounds(say: Communicator) -> None:
 
 def unequal(say: Communicator) -> None:
     """The last process leaves for an error that the others do not have."""
-    parts = sent(say, [np.ones(10)] * say.blocks)
+    parts = sent(say, [np.ones(10)] * say.num_shards)
     while True:
         say.fetch(say.all_reduce(parts, "sum"))
         if say.rank == say.processes - 1:
@@ -342,7 +348,7 @@ def main(kind: str, what: str, *arguments: str) -> None:
     runs = (contract, rounds, unequal, large, store)
     run = {function.__name__: function for function in runs}[what]
     if kind == "mpi":
-        with MpiCommunicator(blocks=int(arguments[0])) as say:
+        with MpiCommunicator(shards=int(arguments[0])) as say:
             run(say)
     else:
         address, rank, processes = arguments[0], int(arguments[1]), int(arguments[2])

@@ -26,7 +26,7 @@ class Member:
     def __init__(self, rank: int, board: list[Any], barrier: threading.Barrier, each: int) -> None:
         self.rank, self.board, self.barrier = rank, board, barrier
         self.processes = len(board)
-        self.blocks = each * len(board)
+        self.num_shards = each * len(board)
         self.local = range(each * rank, each * (rank + 1))
         self.devices = ("cpu",) * each
 
@@ -42,14 +42,14 @@ class Member:
         return {"sum": np.sum, "max": np.max}[op](self._shown(values.copy()), axis=0)
 
     def all_to_all(self, parts: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
-        assert len(parts) == len(self.local) and all(len(row) == self.blocks for row in parts)
+        assert len(parts) == len(self.local) and all(len(row) == self.num_shards for row in parts)
         rows = [row for process in self._shown(parts) for row in process]
         assert len({part.dtype for row in rows for part in row}) == 1
         return [[row[q].copy() for row in rows] for q in self.local]
 
 
 def together(processes: int, each: int, work: Callable[[Member], Any]) -> list[Any]:
-    """What `work` makes in each process of `each` blocks; an exception it raised is its result."""
+    """What `work` makes in each process of `each` shards; an exception it raised is its result."""
     barrier, board = threading.Barrier(processes), [None] * processes
 
     def run(rank: int) -> Any:
@@ -63,7 +63,7 @@ def together(processes: int, each: int, work: Callable[[Member], Any]) -> list[A
 
 
 def joined(partition: Partition, rows: list[ingest.Rows]) -> tuple[Any, ...]:
-    """(indptr, indices, values) of the whole matrix, from all blocks, by loops."""
+    """(indptr, indices, values) of the whole matrix, from all shards, by loops."""
     found: dict[int, tuple[list[Any], list[Any]]] = {}
     for p, (indptr, indices, values) in enumerate(rows):
         assert indptr.dtype == indices.dtype == np.int32 and indptr.size == partition.sizes[p] + 1
@@ -90,8 +90,8 @@ def main(small: str, large: str) -> None:
         drawing.EDGES = ingest.SORTED = 1 << 16
         reading.STEP = 1 << 18
         works: list[Callable[[bool], Any]] = [
-            lambda big: drawing.draw_blocks(generators.kronecker_recipe(17 if big else 13), say)[1],
-            lambda big: reading.read_blocks(large if big else small, say).rows,  # type: ignore
+            lambda big: drawing.draw_shards(generators.kronecker_recipe(17 if big else 13), say)[1],
+            lambda big: reading.read_shards(large if big else small, say).rows,  # type: ignore
         ]
         for work in works:
             work(False)

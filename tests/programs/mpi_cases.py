@@ -1,5 +1,5 @@
-"""Programs for processes, under mpiexec or with a GPU each: containers in blocks beside plain ones,
-graphs that come in blocks, a search that is killed, and command lines that fail in one process.
+"""Programs for processes, under mpiexec or with a GPU each: containers in shards beside plain ones,
+graphs that come in shards, a search that is killed, and command lines that fail in one process.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ OPERATIONS = (
 def operations(say: Communicator, how: str) -> None:
     """Every operation and loop; every process looks at the whole of all results."""
     A = cases.graph()
-    # the last of several blocks is empty
-    own = np.random.default_rng(2).integers(0, max(1, say.blocks - 1), A.nrows)
-    G = A.distribute(say.blocks, partition=own if how == "own" else how, communicator=say)
+    # the last of several shards is empty
+    own = np.random.default_rng(2).integers(0, max(1, say.num_shards - 1), A.nrows)
+    G = A.distribute(say.num_shards, partition=own if how == "own" else how, communicator=say)
     for check in OPERATIONS:
         check(A, G, lambda container: container.to(G.device))
     report = G.partition.report()
@@ -48,7 +48,7 @@ def operations(say: Communicator, how: str) -> None:
 def algorithms(say: Communicator, how: str) -> None:
     """Every algorithm; and none of the processes draws random numbers of its own."""
     A, S = cases.graph(), cases.graph(symmetric=True)
-    G, H = (X.distribute(say.blocks, partition=how, communicator=say) for X in (A, S))
+    G, H = (X.distribute(say.num_shards, partition=how, communicator=say) for X in (A, S))
     cases.check_algorithms(A, G, S, H)
     few(say, how)
     for drawn in (
@@ -63,10 +63,10 @@ def algorithms(say: Communicator, how: str) -> None:
 def few(say: Communicator, how: str) -> None:
     """An algorithm of each kind."""
     S = cases.graph(symmetric=True)
-    H = S.distribute(say.blocks, partition=how, communicator=say)
+    H = S.distribute(say.num_shards, partition=how, communicator=say)
     for plain, spread in ((sg.bfs(S, 5), sg.bfs(H, 5)), (sg.sssp(S, 5), sg.sssp(H, 5))):
-        for one, blocks in zip(plain, spread, strict=True):
-            cases.same(blocks, one)
+        for one, shards in zip(plain, spread, strict=True):
+            cases.same(shards, one)
     cases.same(sg.connected_components(H), sg.connected_components(S))
     cases.same(sg.pagerank(H), sg.pagerank(S), close=1e-6)
     ids = [5, 9]
@@ -76,7 +76,7 @@ def few(say: Communicator, how: str) -> None:
 
 
 def inputs(say: Communicator, folder: str) -> None:
-    """Graphs read and drawn in blocks; an error of one process ends the call in all of them."""
+    """Graphs read and drawn in shards; an error of one process ends the call in all of them."""
     options: dict[str, Any] = {"communicator": say}
     for name, both, how in (
         ("graph.wel", None, "edges"),
@@ -87,27 +87,27 @@ def inputs(say: Communicator, folder: str) -> None:
     ):
         path = Path(folder, name)
         A = sg.read(path, symmetric=both)
-        G = distributed.read(path, say.blocks, symmetric=both, partition=how, **options)
-        assert G.symmetric == A.symmetric and G.partition.vertices.blocks == say.blocks
+        G = distributed.read(path, say.num_shards, symmetric=both, partition=how, **options)
+        assert G.symmetric == A.symmetric and G.partition.vertices.num_shards == say.num_shards
         cases.same(G, A)
         cases.same(sg.bfs(G, 5).level, sg.bfs(A, 5).level)
     for symmetric in (True, False):
         recipe = sg.generators.kronecker_recipe(7, 4, symmetric=symmetric)
-        G = distributed.draw(recipe, say.blocks, partition="random", **options)
+        G = distributed.draw(recipe, say.num_shards, partition="random", **options)
         A = sg.generators.kronecker(7, 4, symmetric=symmetric)
         cases.same(G, A)
         cases.same(sg.connected_components(G), sg.connected_components(A))
     last = say.processes - 1
     missing = Path(folder, "graph.npz" if say.rank < last else "missing.npz")
     with pytest.raises(FileNotFoundError if say.rank == last else CommunicationError):
-        distributed.read(missing, say.blocks, **options)
+        distributed.read(missing, say.num_shards, **options)
     with pytest.raises(ValueError, match="needs the whole graph"):
-        distributed.draw(recipe, say.blocks, partition="metis", **options)
+        distributed.draw(recipe, say.num_shards, partition="metis", **options)
 
 
 def searches(say: Communicator) -> None:
     """Searches without an end, in which a process is to be killed."""
-    A = cases.graph(symmetric=True).distribute(say.blocks, communicator=say)
+    A = cases.graph(symmetric=True).distribute(say.num_shards, communicator=say)
     for run in itertools.count():
         sg.bfs(A, 5)
         if run == 3:
@@ -118,7 +118,7 @@ def killed(say: Communicator) -> None:
     """Searches of 600 levels, in the middle of which the last process is killed."""
     plain = sg.generators.grid(300, 300)
     expected = sg.bfs(plain, 0).level
-    A = plain.distribute(say.blocks, communicator=say)
+    A = plain.distribute(say.num_shards, communicator=say)
     sg.bfs(A, 0)
     if say.rank == say.processes - 1:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
@@ -165,12 +165,12 @@ def with_gpu(runs: str, address: str, rank: str, processes: str) -> None:
 
 
 def main(*runs: str) -> None:
-    """`runs` are functions of this file, each with a number of blocks and its arguments behind
+    """`runs` are functions of this file, each with a number of shards and its arguments behind
     colons.
     """
     for run in runs:
-        name, blocks, *arguments = run.split(":")
-        with MpiCommunicator(blocks=int(blocks)) as say:
+        name, shards, *arguments = run.split(":")
+        with MpiCommunicator(shards=int(shards)) as say:
             globals()[name](say, *arguments)
     print(f"process {say.rank} is done;", flush=True)
 

@@ -94,8 +94,12 @@ def another_graph(say: MpiCommunicator) -> None:
     odd_one = say.rank == say.processes - 1
     rows = [0, 1, 2, 3, 4, 5, 6, 7]
     columns = [1, 2, 3, 4, 5, 6, 7, 1 if odd_one else 0]
-    A = sg.Matrix.from_coo(rows, columns, nrows=8, ncols=8).distribute(say.blocks, communicator=say)
-    B = sg.Matrix.from_coo(columns, rows, nrows=8, ncols=8).distribute(say.blocks, communicator=say)
+    A = sg.Matrix.from_coo(rows, columns, nrows=8, ncols=8).distribute(
+        say.num_shards, communicator=say
+    )
+    B = sg.Matrix.from_coo(columns, rows, nrows=8, ncols=8).distribute(
+        say.num_shards, communicator=say
+    )
     try:
         sg.bfs(A, 0)
     except CommunicationError as error:
@@ -108,7 +112,7 @@ def another_of_two_graphs(say: MpiCommunicator) -> None:
     """All have both, and the last one takes the wrong one."""
     A, B = (
         sg.generators.kronecker(6, 4, seed=seed).distribute(
-            say.blocks, communicator=say, partition="random"
+            say.num_shards, communicator=say, partition="random"
         )
         for seed in (1, 2)
     )
@@ -140,17 +144,17 @@ def never_comes(say: MpiCommunicator) -> None:
 
 
 def no_rows(say: MpiCommunicator) -> None:
-    """The last block has no rows, the others more than one."""
+    """The last shard has no rows, the others more than one."""
     searched(say)
     odd(say, fails)
 
 
 def searched(say: Communicator) -> None:
-    """A search and ranks, where the last block of several has no rows."""
+    """A search and ranks, where the last shard of several has no rows."""
     A = sg.generators.kronecker(6, 4, seed=1)
-    owner = np.arange(A.nrows) % max(1, say.blocks - 1)
-    G = A.distribute(say.blocks, communicator=say, partition=owner)
-    assert G.partition.sizes[-1] == 0 or say.blocks == 1
+    owner = np.arange(A.nrows) % max(1, say.num_shards - 1)
+    G = A.distribute(say.num_shards, communicator=say, partition=owner)
+    assert G.partition.sizes[-1] == 0 or say.num_shards == 1
     assert sg.bfs(G, 0).level.gather().isequal(sg.bfs(A, 0).level)
     assert sg.pagerank(G).gather().isclose(sg.pagerank(A), rtol=1e-4)
 

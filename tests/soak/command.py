@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--minutes", type=float, default=0, help="stop after so many minutes (default: never)")
     add("--seed", type=int, default=1, help="the first pool of cases (default 1)")
     add("--device", default="cpu", choices=["cpu", "cuda"])
-    add("--shards", type=int, default=3, help="blocks of every eighth case, 0 for none (default 3)")
+    add("--shards", type=int, default=3, help="shards of every eighth case, 0 for none (default 3)")
     add("--jobs", type=int, default=2, help="processes side by side (default 2)")
     add("--pool-cases", type=int, default=POOL, help="cases that share kernels (default 25000)")
     add("--only", choices=KINDS, help="one kind of cases alone")
@@ -143,7 +143,7 @@ class Soak:
             "cases": self._done(),
             "failures": self.counts["failures"],
             "left_out": self.counts["left out"],
-            "cases_in_blocks": self.counts["in blocks"],
+            "cases_in_shards": self.counts["in shards"],
             "pools": [min(self.pools), max(self.pools)] if self.pools else [],
             "by_kind": {
                 k: v for k, v in sorted(self.counts.items()) if " " in k and k not in OTHER
@@ -153,7 +153,7 @@ class Soak:
         machine.write(self.asked.output, report)
 
 
-OTHER = ("left out", "in blocks")
+OTHER = ("left out", "in shards")
 
 
 def _watched(command: list[str], progress: Path) -> tuple[int, str, str]:

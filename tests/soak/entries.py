@@ -102,7 +102,7 @@ def draw_entries(
 
 
 def placed(entries: Entries, form: tuple[str, ...], place: Any) -> Any:
-    """A new Vector or Matrix of these entries on a device or in blocks, a view there, too."""
+    """A new Vector or Matrix of these entries on a device or in shards, a view there, too."""
     if form[0] != "view":
         return container(entries, form).to(place)
     rows, columns = entries.at()
@@ -160,7 +160,7 @@ def read_back(result: Any) -> Entries:
     if not isinstance(result.device, str):
         counted = result.nvals
         result = result.gather()
-        assert result.nvals == counted, f"nvals {counted} in blocks, {result.nvals} gathered"
+        assert result.nvals == counted, f"nvals {counted} in shards, {result.nvals} gathered"
     result = result.to("cpu")
     if len(result.shape) == 1:
         return _vector_entries(result)

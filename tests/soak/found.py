@@ -14,9 +14,9 @@ from soak.library import REFUSALS
 from spgraph.errors import ConvergenceError
 
 
-def answer(case: GraphCase, device: str = "cpu", blocks: int = 0) -> Answer | Refusal:
-    """The case's answer as plain arrays, on a device or in blocks."""
-    A = case.matrix(device, blocks)
+def answer(case: GraphCase, device: str = "cpu", shards: int = 0) -> Answer | Refusal:
+    """The case's answer as plain arrays, on a device or in shards."""
+    A = case.matrix(device, shards)
     try:
         return FOUND[case.what](case, A)
     except (*REFUSALS, ConvergenceError) as error:
@@ -144,7 +144,7 @@ def _reachable(case: GraphCase, A: Any) -> Answer:
 
 
 def _csgraph(case: GraphCase, A: Any) -> Answer:
-    """SciPy's functions on SciPy's matrices: neither device nor blocks."""
+    """SciPy's functions on SciPy's matrices: neither device nor shards."""
     from spgraph import csgraph
 
     return csgraph_answer(case, csgraph)

@@ -26,14 +26,14 @@ class GraphCase:
     def n(self) -> int:
         return self.graph.shape[0]
 
-    def matrix(self, device: str, blocks: int) -> Any:
-        """The Matrix of the library, on a device or in blocks of it."""
-        if self.form[0] == "view" and not blocks:
+    def matrix(self, device: str, shards: int) -> Any:
+        """The Matrix of the library, on a device or in shards of it."""
+        if self.form[0] == "view" and not shards:
             return placed(self.graph, self.form, device)
         A = container(self.graph, self.form)
         if self.undirected and self.options.get("known"):
             A.symmetric = True
-        return A.distribute(blocks, devices=device) if blocks else A.to(device)
+        return A.distribute(shards, devices=device) if shards else A.to(device)
 
     def dense(self) -> np.ndarray:
         """Weights as float64, infinite where there is no edge."""

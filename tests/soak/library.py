@@ -1,4 +1,4 @@
-"""What spgraph answers to a case: on a device, or in blocks."""
+"""What spgraph answers to a case: on a device, or in shards."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from soak.operations import Case
 REFUSALS = (ValueError, TypeError, OverflowError)  # what spgraph.errors are made of
 
 
-def answer(case: Case, device: str = "cpu", blocks: int = 0) -> Entries | Refusal:
+def answer(case: Case, device: str = "cpu", shards: int = 0) -> Entries | Refusal:
     """The entries that the case gives; AssertionError where something else was changed by it."""
-    place = _placement(case, device, blocks) if blocks else device
+    place = _placement(case, device, shards) if shards else device
     given = [placed(e, form, place) for e, form in zip(case.operands, case.forms, strict=True)]
     out = None if case.out is None else placed(case.out, case.out_form, place)
     mask = None if case.mask is None else placed(case.mask, case.mask_form, place)
@@ -46,7 +46,7 @@ def answer(case: Case, device: str = "cpu", blocks: int = 0) -> Entries | Refusa
     return read_back(result)
 
 
-def _placement(case: Case, device: str, blocks: int) -> Any:
+def _placement(case: Case, device: str, shards: int) -> Any:
     """The Placement that divides the rows of the first Matrix, or the positions of a Vector."""
     import spgraph as sg
 
@@ -56,7 +56,7 @@ def _placement(case: Case, device: str, blocks: int) -> Any:
     A = container(matrices[0], ("plain", "int32", "int32")) if matrices else sg.Matrix.empty(n, n)
     square = A.nrows == A.ncols
     partition = "random" if square and A.nvals % 2 else "edges"
-    return A.distribute(blocks, devices=device, partition=partition).device
+    return A.distribute(shards, devices=device, partition=partition).device
 
 
 def _unchanged(what: str, container: Any, entries: Any) -> None:

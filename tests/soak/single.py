@@ -16,7 +16,7 @@ from soak.entries import Entries, Refusal, difference
 from soak.pools import PLACES, Pool
 
 KINDS = ("operations", "algorithms", "files")
-EVERY = 8  # one case of so many runs in blocks
+EVERY = 8  # one case of so many runs in shards
 
 
 class Seed(NamedTuple):
@@ -44,8 +44,8 @@ class Place(NamedTuple):
     device: str = "cpu"
     shards: int = 0
 
-    def blocks(self, seed: Seed) -> int:
-        """In how many blocks a case runs, 0 for none."""
+    def shards_of(self, seed: Seed) -> int:
+        """In how many shards a case runs, 0 for none."""
         return self.shards if seed.number % EVERY == EVERY - 1 else 0
 
 
@@ -75,7 +75,7 @@ def run(seed: Seed, pool: Pool, place: Place, folder: Path, pending: frozenset[s
         expected = expected_of(case, place)
         with _threads(case.threads):
             answers = library.answer if seed.kind == "operations" else found.answer
-            given = answers(case, place.device, place.blocks(seed))
+            given = answers(case, place.device, place.shards_of(seed))
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
@@ -134,7 +134,7 @@ def reproduce(seed: Seed, place: Place) -> Outcome:
     """The case of a seed, printed with both answers."""
     with tempfile.TemporaryDirectory() as folder:
         outcome = run(seed, Pool(seed.pool), place, Path(folder), frozenset())
-    print(f"{seed} on {place.device}, {place.blocks(seed)} blocks")
+    print(f"{seed} on {place.device}, {place.shards_of(seed)} shards")
     print(outcome.case.text())
     print("found:   ", shown(outcome.found))
     print("expected:", shown(outcome.expected))

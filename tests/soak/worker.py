@@ -43,7 +43,7 @@ def work(kind: str, pool: int, cases: int, until: float, place: Place, progress:
                 counts["left out"] += 1
                 continue
             counts[what] += 1
-            counts["in blocks"] += bool(kind != "files" and place.blocks(seed))
+            counts["in shards"] += bool(kind != "files" and place.shards_of(seed))
             if outcome.fault is not None:
                 counts["failures"] += 1
                 if len(failures) < KEPT:

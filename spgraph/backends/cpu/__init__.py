@@ -23,7 +23,7 @@ from spgraph.backends.cpu.entrywise.vectors import (
     select,
 )
 from spgraph.backends.cpu.entrywise.writing import write
-from spgraph.backends.cpu.power.power import power, power_block
+from spgraph.backends.cpu.power.power import power, power_shard
 from spgraph.backends.cpu.products.multiply import (
     multiply_dense,
     multiply_dots,
@@ -53,7 +53,7 @@ __all__ = [
     "multiply_rows",
     "parents",
     "power",
-    "power_block",
+    "power_shard",
     "prepare",
     "pull",
     "push",

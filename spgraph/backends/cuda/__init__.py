@@ -26,7 +26,7 @@ from spgraph.backends.cuda.entrywise.vectors import (
     select,
 )
 from spgraph.backends.cuda.entrywise.writing import write
-from spgraph.backends.cuda.power.power import power, power_block
+from spgraph.backends.cuda.power.power import power, power_shard
 from spgraph.backends.cuda.products.multiply import (
     multiply_dense,
     multiply_dots,
@@ -57,7 +57,7 @@ __all__ = [
     "multiply_rows",
     "parents",
     "power",
-    "power_block",
+    "power_shard",
     "prepare",
     "pull",
     "push",

@@ -1,4 +1,4 @@
-"""How blocks exchange arrays: one contract, `Communicator`, kept in three ways."""
+"""How shards exchange arrays: one contract, `Communicator`, kept in three ways."""
 
 from spgraph.distributed.communicators.local import LocalCommunicator
 from spgraph.distributed.communicators.mpi import MpiCommunicator

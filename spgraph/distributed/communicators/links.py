@@ -49,9 +49,9 @@ def number_of(device: str) -> int:
 
 @dataclass(frozen=True)
 class Link:
-    """The communicator of NCCL for a local block."""
+    """The communicator of NCCL for a local shard."""
 
-    block: int
+    shard: int
     device: str
     comm: Any
 
@@ -69,12 +69,12 @@ class Links:
     def __init__(
         self,
         links: Sequence[Link],
-        blocks: int,
+        shards: int,
         store: TcpStore | None,
         timeout: float | None = None,
     ) -> None:
         self.links = tuple(links)
-        self.blocks = blocks
+        self.num_shards = shards
         self.store = store
         self.nccl = load_nccl()
         self.collective, self.number = "the beginning", 0  # the latest, for messages
@@ -121,7 +121,7 @@ class Links:
     # --- calls ------------------------------------------------------------------------------------
 
     def gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
-        """New arrays of the parts of all blocks, of which sizes[q] elements come from block q."""
+        """New arrays of the parts of all shards, of which sizes[q] elements come from shard q."""
         each, starts, byte = parts[0].dtype.itemsize, starts_of(sizes), self.nccl.NCCL_UINT8
         came = self.empty([starts[-1]] * len(parts), parts[0].dtype)
         if starts[-1] == 0:
@@ -135,31 +135,31 @@ class Links:
             return came
         with self._group():  # NCCL runs them side by side
             for link, part, target in self._each(parts, came):
-                for q in range(self.blocks):
+                for q in range(self.num_shards):
                     if sizes[q]:
                         place = target.data.ptr + starts[q] * each
-                        source = part.data.ptr if q == link.block else place
+                        source = part.data.ptr if q == link.shard else place
                         link.comm.broadcast(source, place, sizes[q] * each, byte, q, link.stream())
         return came
 
     def exchange(
         self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
     ) -> list[list[Array]]:
-        """parts[k][q] to block q; sizes[k][p] elements come to local block k from block p."""
+        """parts[k][q] to shard q; sizes[k][p] elements come to local shard k from shard p."""
         byte = self.nccl.NCCL_UINT8
         whole = self.empty([sum(row) for row in sizes], parts[0][0].dtype)
         came = [split(*pair) for pair in zip(whole, sizes, strict=True)]
         for link, row, targets in self._each(parts, came):
-            _copy(link, row[link.block], targets[link.block])
-        if self.blocks == 1:
+            _copy(link, row[link.shard], targets[link.shard])
+        if self.num_shards == 1:
             return came
         with self._group():
             for link, row, targets in self._each(parts, came):
                 stream = link.stream()
                 for q, (part, target) in enumerate(zip(row, targets, strict=True)):
-                    if q != link.block and part.nbytes:
+                    if q != link.shard and part.nbytes:
                         link.comm.send(part.data.ptr, part.nbytes, byte, q, stream)
-                    if q != link.block and target.nbytes:
+                    if q != link.shard and target.nbytes:
                         link.comm.recv(target.data.ptr, target.nbytes, byte, q, stream)
         return came
 
@@ -176,8 +176,8 @@ class Links:
         return came
 
     def reduce_slices(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
-        """New arrays of the slice of each local block of the reduction of all parts."""
-        came = self.empty([sizes[link.block] for link in self.links], parts[0].dtype)
+        """New arrays of the slice of each local shard of the reduction of all parts."""
+        came = self.empty([sizes[link.shard] for link in self.links], parts[0].dtype)
         each = parts[0].dtype.itemsize
         kind, how = self._number(parts[0].dtype), self._operation(op)
         if sum(sizes) == 0:
@@ -194,17 +194,17 @@ class Links:
                     if size:
                         at, here = part.data.ptr + first * each, target.data.ptr
                         link.comm.reduce(
-                            at, here if q == link.block else 0, size, kind, how, q, stream
+                            at, here if q == link.shard else 0, size, kind, how, q, stream
                         )
         return came
 
     def spread(self, array: Array | None, size: int, dtype: np.dtype, root: int) -> list[Array]:
-        """New arrays of the `size` elements of `array`, which is block root's."""
+        """New arrays of the `size` elements of `array`, which is shard root's."""
         came = self.empty([size] * len(self.links), dtype)
         if size:
             with self._group():
                 for link, target in self._each(came):
-                    source = array if array is not None and link.block == root else target
+                    source = array if array is not None and link.shard == root else target
                     link.comm.broadcast(
                         source.data.ptr,
                         target.data.ptr,

@@ -1,4 +1,4 @@
-"""All blocks in this process: plain copies, between GPUs in the order of their streams."""
+"""All shards in this process: plain copies, between GPUs in the order of their streams."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from spgraph.distributed.communicators.readback import Readback
 
 
 class LocalCommunicator:
-    """A `Communicator` of one process: any number of blocks on a CPU, or on GPUs, several on one
+    """A `Communicator` of one process: any number of shards on a CPU, or on GPUs, several on one
     of them if need be.
 
     Copies between two GPUs go straight from one to the other where they can reach each other.
@@ -37,8 +37,8 @@ class LocalCommunicator:
     ...     communicator.all_gather([np.array([1, 2]), np.array([3])])[1]
     array([1, 2, 3])
 
-    Errors: ValueError for a number of blocks below one, for devices of which there is not one a
-    block, and for a mixture of CPU and GPUs; BackendUnavailable for a device that is not there.
+    Errors: ValueError for a number of shards below one, for devices of which there is not one a
+    shard, and for a mixture of CPU and GPUs; BackendUnavailable for a device that is not there.
     """
 
     name = "local"
@@ -46,18 +46,18 @@ class LocalCommunicator:
     rank = 0
     peak_bytes = 0
 
-    def __init__(self, blocks: int, devices: Sequence[str] | None = None) -> None:
-        if blocks < 1:
-            raise ValueError(f"LocalCommunicator: blocks: expected at least 1, got {blocks}")
-        names = ["cpu"] * blocks if devices is None else [check_device(name) for name in devices]
-        if len(names) != blocks:
+    def __init__(self, shards: int, devices: Sequence[str] | None = None) -> None:
+        if shards < 1:
+            raise ValueError(f"LocalCommunicator: shards: expected at least 1, got {shards}")
+        names = ["cpu"] * shards if devices is None else [check_device(name) for name in devices]
+        if len(names) != shards:
             raise ValueError(
-                f"LocalCommunicator: devices: expected one a block, {blocks}, got {len(names)}"
+                f"LocalCommunicator: devices: expected one a shard, {shards}, got {len(names)}"
             )
         if "cpu" in names and len(set(names)) > 1:
             raise ValueError(f"LocalCommunicator: devices: a CPU beside GPUs: {names}")
-        self.blocks = blocks
-        self.local = range(blocks)
+        self.num_shards = shards
+        self.local = range(shards)
         self.devices = tuple(names)
         self.bytes_sent = 0
         self.calls = 0
@@ -68,12 +68,12 @@ class LocalCommunicator:
     def all_gather(
         self, parts: Sequence[Array], *, sizes: Sequence[int] | None = None
     ) -> list[Array]:
-        """All parts joined; blocks on one device get the same array. See `Communicator`."""
+        """All parts joined; shards on one device get the same array. See `Communicator`."""
         check_parts("all_gather", parts, self.devices)
         if sizes is not None:
-            found = check_sizes("all_gather", sizes, self.blocks)
+            found = check_sizes("all_gather", sizes, self.num_shards)
             check_own_sizes("all_gather", parts, found, self.local)
-        self._count((self.blocks - 1) * sum(part.nbytes for part in parts))
+        self._count((self.num_shards - 1) * sum(part.nbytes for part in parts))
         with self._ordered(parts) as flat:
             joined = {device: _joined(flat, device) for device in set(self.devices)}
         return [joined[device] for device in self.devices]
@@ -82,15 +82,15 @@ class LocalCommunicator:
         self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
     ) -> list[list[Array]]:
         """result[k][p] is a copy of parts[p][k]. See `Communicator`."""
-        check_matrix("all_to_all", parts, self.devices, self.blocks)
+        check_matrix("all_to_all", parts, self.devices, self.num_shards)
         if sizes is not None:
-            check_sources("all_to_all", parts, sizes, self.blocks, self.local)
+            check_sources("all_to_all", parts, sizes, self.num_shards, self.local)
         self._count(
             sum(part.nbytes for k, row in enumerate(parts) for q, part in enumerate(row) if q != k)
         )
         columns = [row[k] for k in self.local for row in parts]
         with self._ordered(columns) as flat:
-            received = [flat[k * self.blocks : (k + 1) * self.blocks] for k in self.local]
+            received = [flat[k * self.num_shards : (k + 1) * self.num_shards] for k in self.local]
             joined = [_joined(*pair) for pair in zip(received, self.devices, strict=True)]
         return [
             split(array, [piece.size for piece in pieces])
@@ -98,24 +98,24 @@ class LocalCommunicator:
         ]
 
     def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
-        """The reduction; blocks on one device get the same array. See `Communicator`."""
+        """The reduction; shards on one device get the same array. See `Communicator`."""
         dtype = check_parts("all_reduce", parts, self.devices, dimensions=None)
         check_op("all_reduce", op, dtype)
         shapes = {part.shape for part in parts}
         if len(shapes) > 1:
             raise ValueError(f"all_reduce: expected parts of one shape, got {sorted(shapes)}")
-        self._count((self.blocks - 1) * sum(part.nbytes for part in parts))
+        self._count((self.num_shards - 1) * sum(part.nbytes for part in parts))
         shape = parts[0].shape
         with self._ordered(parts) as flat:
             reduced = {device: _folded(flat, device, op) for device in set(self.devices)}
         return [reduced[device].reshape(shape) for device in self.devices]
 
     def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
-        """Slice q of the reduction for block q. See `Communicator`."""
+        """Slice q of the reduction for shard q. See `Communicator`."""
         dtype = check_parts("reduce_scatter", parts, self.devices)
         check_op("reduce_scatter", op, dtype)
-        found = check_slices("reduce_scatter", parts, sizes, self.blocks)
-        self._count((self.blocks - 1) * sum(found) * dtype.itemsize)
+        found = check_slices("reduce_scatter", parts, sizes, self.num_shards)
+        self._count((self.num_shards - 1) * sum(found) * dtype.itemsize)
         with self._ordered(parts) as flat:
             slices = [split(part, found) for part in flat]
             return [
@@ -125,10 +125,10 @@ class LocalCommunicator:
 
     def broadcast(self, array: Array | None, root: int) -> list[Array]:
         """Copies of `array`, one a device. See `Communicator`."""
-        check_root("broadcast", array, root, self.blocks, self.local)
+        check_root("broadcast", array, root, self.num_shards, self.local)
         check_parts("broadcast", [array], self.devices[root : root + 1], dimensions=None)
         assert array is not None
-        self._count((self.blocks - 1) * array.nbytes)
+        self._count((self.num_shards - 1) * array.nbytes)
         with self._ordered([array]) as flat:
             copies = {device: _joined(flat, device) for device in set(self.devices)}
         return [copies[device].reshape(array.shape) for device in self.devices]

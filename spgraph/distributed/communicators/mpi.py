@@ -38,9 +38,9 @@ DIMENSIONS = 14  # of the array of a broadcast, at most
 class MpiCommunicator:
     """A `Communicator` of the processes of an mpi4py communicator `comm` (default: of all of them).
 
-    `blocks` (default: one a process) are dealt out evenly, in order: process r of P has the blocks
-    r * blocks / P and following. Arrays are NumPy's. Messages go as bytes and may be of any size;
-    beyond 2^31 bytes that takes a library of MPI 4. Sums are added up in the order of the blocks.
+    `shards` (default: one a process) are dealt out evenly, in order: process r of P has the shards
+    r * shards / P and following. Arrays are NumPy's. Messages go as bytes and may be of any size;
+    beyond 2^31 bytes that takes a library of MPI 4. Sums are added up in the order of the shards.
 
     A process that is killed ends all others: the launcher of MPI sees to that. One whose program
     ends, with an error or without, before `close` was called tells the others, whose next call then
@@ -53,29 +53,29 @@ class MpiCommunicator:
     for 30 s says so to the logger "spgraph.distributed"; after `timeout` seconds (default: none) it
     is a CommunicationError.
 
-    Errors: BackendUnavailable without mpi4py or an MPI library; ValueError where blocks are not a
+    Errors: BackendUnavailable without mpi4py or an MPI library; ValueError where shards are not a
     multiple of the processes, or `timeout` is not a positive number.
     """
 
     name = "mpi"
 
     def __init__(
-        self, comm: Any = None, *, blocks: int | None = None, timeout: float | None = None
+        self, comm: Any = None, *, shards: int | None = None, timeout: float | None = None
     ) -> None:
         if timeout is not None and not timeout > 0:
             raise ValueError(f"MpiCommunicator: timeout: expected seconds > 0, got {timeout}")
         mpi = _mpi()
         comm = mpi.COMM_WORLD if comm is None else comm
         self.rank, self.processes = comm.Get_rank(), comm.Get_size()
-        self.blocks = self.processes if blocks is None else blocks
-        if self.blocks < 1 or self.blocks % self.processes:
+        self.num_shards = self.processes if shards is None else shards
+        if self.num_shards < 1 or self.num_shards % self.processes:
             raise ValueError(
-                f"MpiCommunicator: blocks: expected a multiple of the {self.processes} processes, "
-                f"got {blocks}"
+                f"MpiCommunicator: shards: expected a multiple of the {self.processes} processes, "
+                f"got {shards}"
             )
         # a duplicate: messages of the caller do not get in between
         self._messages = Messages(mpi, comm.Dup(), timeout)
-        each = self.blocks // self.processes
+        each = self.num_shards // self.processes
         self.local = range(self.rank * each, (self.rank + 1) * each)
         self.devices = ("cpu",) * each
         self.bytes_sent = self.calls = self.peak_bytes = 0
@@ -86,13 +86,13 @@ class MpiCommunicator:
     def all_gather(
         self, parts: Sequence[Array], *, sizes: Sequence[int] | None = None
     ) -> list[Array]:
-        """All parts joined; local blocks get the same array. See `Communicator`."""
+        """All parts joined; local shards get the same array. See `Communicator`."""
         dtype = check_parts("all_gather", parts, self.devices)
         if sizes is not None:
-            found = check_sizes("all_gather", sizes, self.blocks)
+            found = check_sizes("all_gather", sizes, self.num_shards)
             check_own_sizes("all_gather", parts, found, self.local)
             call = f"all_gather of {_name(dtype)}, {_brief(found)}"
-        self._count((self.blocks - 1) * sum(part.nbytes for part in parts))
+        self._count((self.num_shards - 1) * sum(part.nbytes for part in parts))
         with self._reported("all_gather"):
             if sizes is None:
                 own = np.array([type_code(dtype), *(part.size for part in parts)])
@@ -106,20 +106,20 @@ class MpiCommunicator:
     def all_to_all(
         self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
     ) -> list[list[Array]]:
-        """result[k][p] is what block p sent to local block k. See `Communicator`."""
-        dtype = check_matrix("all_to_all", parts, self.devices, self.blocks)
-        own = sum(row[block].nbytes for block, row in zip(self.local, parts, strict=True))
+        """result[k][p] is what shard p sent to local shard k. See `Communicator`."""
+        dtype = check_matrix("all_to_all", parts, self.devices, self.num_shards)
+        own = sum(row[shard].nbytes for shard, row in zip(self.local, parts, strict=True))
         if sizes is not None:
-            found = check_sources("all_to_all", parts, sizes, self.blocks, self.local)
+            found = check_sources("all_to_all", parts, sizes, self.num_shards, self.local)
         self._count(sum(part.nbytes for row in parts for part in row) - own)
         with self._reported("all_to_all"):
-            # for each receiving process: the sizes by block of its own, and by block of this one
+            # for each receiving process: the sizes by shard of its own, and by shard of this one
             code, k = type_code(dtype), len(self.local)
             rows = self._told(
                 "all_to_all",
                 [
-                    np.array([code, *(row[q].size for q in blocks for row in parts)])
-                    for blocks in self._by_process()
+                    np.array([code, *(row[q].size for q in shards for row in parts)])
+                    for shards in self._by_process()
                 ],
             )
             check_one_type("all_to_all", rows[:, 0])
@@ -132,40 +132,40 @@ class MpiCommunicator:
             return self._exchange(parts, came.tolist())
 
     def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
-        """The reduction; local blocks get the same array. See `Communicator`."""
+        """The reduction; local shards get the same array. See `Communicator`."""
         dtype = check_parts("all_reduce", parts, self.devices, dimensions=None)
         check_op("all_reduce", op, dtype)
         shape, size = parts[0].shape, parts[0].size
         if any(part.shape != shape for part in parts):
             raise ValueError(f"all_reduce: expected parts of one shape, got {shape} and others")
-        self._count((self.blocks - 1) * sum(part.nbytes for part in parts))
+        self._count((self.num_shards - 1) * sum(part.nbytes for part in parts))
         flat = [part.reshape(-1) for part in parts]
         with self._reported("all_reduce"):
             call = f"all_reduce, {op} of {_name(dtype)} {shape}"
             if parts[0].nbytes <= SMALL:
-                sizes = [size] * self.blocks
+                sizes = [size] * self.num_shards
                 whole = fold(split(self._first_gather(call, flat, sizes), sizes), op)
             else:
                 self._told(call)
-                # each block reduces a slice, so that nobody holds the parts of all blocks
-                bounds = [size * q // self.blocks for q in range(self.blocks + 1)]
+                # each shard reduces a slice, so that nobody holds the parts of all shards
+                bounds = [size * q // self.num_shards for q in range(self.num_shards + 1)]
                 sizes = [hi - lo for lo, hi in itertools.pairwise(bounds)]
                 whole = self._gather(self._reduce_slices(flat, sizes, op), sizes)
         return [whole.reshape(shape)] * len(parts)
 
     def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
-        """Slice q of the reduction for block q. See `Communicator`."""
+        """Slice q of the reduction for shard q. See `Communicator`."""
         dtype = check_parts("reduce_scatter", parts, self.devices)
         check_op("reduce_scatter", op, dtype)
-        found = check_slices("reduce_scatter", parts, sizes, self.blocks)
+        found = check_slices("reduce_scatter", parts, sizes, self.num_shards)
         self._count(sum((sum(found) - found[q]) * dtype.itemsize for q in self.local))
         with self._reported("reduce_scatter"):
             self._told(f"reduce_scatter, {op} of {_name(dtype)}, {_brief(found)}")
             return self._reduce_slices(parts, found, op)
 
     def broadcast(self, array: Array | None, root: int) -> list[Array]:
-        """A copy of `array`, which local blocks share. See `Communicator`."""
-        check_root("broadcast", array, root, self.blocks, self.local)
+        """A copy of `array`, which local shards share. See `Communicator`."""
+        check_root("broadcast", array, root, self.num_shards, self.local)
         described = np.zeros(DIMENSIONS + 2, np.int64)
         if array is not None:
             check_parts("broadcast", [array], ["cpu"], dimensions=None)
@@ -173,10 +173,10 @@ class MpiCommunicator:
                 raise ValueError(f"broadcast: at most {DIMENSIONS} dimensions, got {array.ndim}")
             described[:2] = ord(array.dtype.char), array.ndim
             described[2 : 2 + array.ndim] = array.shape
-        self._count(0 if array is None else (self.blocks - 1) * array.nbytes)
+        self._count(0 if array is None else (self.num_shards - 1) * array.nbytes)
         owner = root // len(self.local)
         with self._reported("broadcast"):
-            rows = self._told(f"broadcast from block {root}", [described] * self.processes)
+            rows = self._told(f"broadcast from shard {root}", [described] * self.processes)
             char, ndim, *shape = rows[owner].tolist()
             if array is None:
                 copy = np.empty(shape[:ndim], np.dtype(chr(char)))
@@ -282,7 +282,7 @@ class MpiCommunicator:
     def _first_gather(self, call: str, parts: Sequence[Array], sizes: Sequence[int]) -> Array:
         """`_gather` at the beginning of a call, whose first messages take along what is small."""
         each = parts[0].itemsize
-        by_process = [each * sum(sizes[p] for p in blocks) for blocks in self._by_process()]
+        by_process = [each * sum(sizes[p] for p in shards) for shards in self._by_process()]
         most = max(by_process)
         if most > INLINE:
             self._told(call)
@@ -293,7 +293,7 @@ class MpiCommunicator:
         return np.frombuffer(bytearray().join(came), parts[0].dtype)
 
     def _by_process(self) -> list[range]:
-        """The blocks of each process."""
+        """The shards of each process."""
         k = len(self.local)
         return [range(p * k, (p + 1) * k) for p in range(self.processes)]
 
@@ -301,7 +301,7 @@ class MpiCommunicator:
         sent = np.concatenate(parts)
         came = np.empty(sum(sizes), parts[0].dtype)
         self._needed(sent.nbytes)
-        by_process = [sum(sizes[p] for p in blocks) for blocks in self._by_process()]
+        by_process = [sum(sizes[p] for p in shards) for shards in self._by_process()]
         pieces = split(came, by_process)
         pieces[self.rank][:] = sent
         # everything to everybody: Allgatherv, made for many processes, took 20 times as long on few
@@ -312,29 +312,29 @@ class MpiCommunicator:
     def _exchange(
         self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
     ) -> list[list[Array]]:
-        """all_to_all; sizes[k][p] elements come to local block k from block p.
+        """all_to_all; sizes[k][p] elements come to local shard k from shard p.
 
-        What goes from one process to another stands block by block of the receiver, and for each
-        by block of the sender.
+        What goes from one process to another stands shard by shard of the receiver, and for each
+        by shard of the sender.
         """
         dtype, k, by_process = parts[0][0].dtype, len(self.local), self._by_process()
-        sent = np.concatenate([row[q] for q in range(self.blocks) for row in parts])
-        leaving = [sum(row[q].size for q in blocks for row in parts) for blocks in by_process]
-        coming = [sum(row[p] for row in sizes for p in blocks) for blocks in by_process]
+        sent = np.concatenate([row[q] for q in range(self.num_shards) for row in parts])
+        leaving = [sum(row[q].size for q in shards for row in parts) for shards in by_process]
+        coming = [sum(row[p] for row in sizes for p in shards) for shards in by_process]
         came = np.empty(sum(coming), dtype)
         self._needed(sent.nbytes)
         to, of = split(sent, leaving), split(came, coming)
         of[self.rank][:] = to[self.rank]
         self._messages.swap([x.view(np.uint8) for x in to], [x.view(np.uint8) for x in of])
-        order = [(a, p) for blocks in by_process for a in range(k) for p in blocks]
+        order = [(a, p) for shards in by_process for a in range(k) for p in shards]
         pieces = split(came, [sizes[a][p] for a, p in order])
         found = dict(zip(order, pieces, strict=True))
-        return [[found[a, p] for p in range(self.blocks)] for a in range(k)]
+        return [[found[a, p] for p in range(self.num_shards)] for a in range(k)]
 
     def _reduce_slices(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
         own = [sizes[q] for q in self.local]
         rows = self._exchange(
-            [split(part, sizes) for part in parts], [[size] * self.blocks for size in own]
+            [split(part, sizes) for part in parts], [[size] * self.num_shards for size in own]
         )
         return [fold(row, op) for row in rows]
 

@@ -36,7 +36,7 @@ NAMES = ("all_gather", "all_to_all", "all_reduce", "reduce_scatter", "broadcast"
 
 
 class NcclCommunicator:
-    """A `Communicator` of GPUs, one block each, made by `for_devices` or `for_process`.
+    """A `Communicator` of GPUs, one shard each, made by `for_devices` or `for_process`.
 
     Messages go as bytes, so that every type travels. What NCCL lacks for reductions is done here:
     bool reduces as uint8, 16-bit integers as 32-bit ones; `or` of integers gathers and combines
@@ -56,8 +56,8 @@ class NcclCommunicator:
     def __init__(self, links: Links) -> None:
         self._links = links
         store = links.store
-        self.blocks = links.blocks
-        self.local = range(links.links[0].block, links.links[-1].block + 1)
+        self.num_shards = links.num_shards
+        self.local = range(links.links[0].shard, links.links[-1].shard + 1)
         self.devices = tuple(link.device for link in links.links)
         self.processes = 1 if store is None else store.processes
         self.rank = 0 if store is None else store.rank
@@ -77,7 +77,7 @@ class NcclCommunicator:
         if not names or "cpu" in names or len(set(names)) < len(names):
             raise ValueError(
                 f"NcclCommunicator: devices: expected different GPUs, got {list(devices)}; "
-                "LocalCommunicator takes several blocks on one device"
+                "LocalCommunicator takes several shards on one device"
             )
         return cls(Links.of_devices(names))
 
@@ -85,7 +85,7 @@ class NcclCommunicator:
     def for_process(
         cls, device: str, store: TcpStore, *, timeout: float | None = None
     ) -> NcclCommunicator:
-        """A communicator of the processes that meet in `store` and drive one GPU each: block r is
+        """A communicator of the processes that meet in `store` and drive one GPU each: shard r is
         on the `device` of process r. From then on the store is the communicator's, which closes it.
 
         Who waits for 30 s in a call says so to the logger "spgraph.distributed", with the processes
@@ -107,31 +107,31 @@ class NcclCommunicator:
     ) -> list[Array]:
         """All parts joined. See `Communicator`."""
         dtype = check_parts("all_gather", parts, self.devices)
-        self._begin("all_gather", (self.blocks - 1) * sum(part.nbytes for part in parts))
+        self._begin("all_gather", (self.num_shards - 1) * sum(part.nbytes for part in parts))
         if sizes is None:
             rows = self._host_rows([[part.size, type_code(dtype)] for part in parts])
             check_one_type("all_gather", rows[:, 1])
             found = rows[:, 0].tolist()
         else:
-            found = check_sizes("all_gather", sizes, self.blocks)
+            found = check_sizes("all_gather", sizes, self.num_shards)
             check_own_sizes("all_gather", parts, found, self.local)
         return self._links.gather(self._map(_flat, parts), found)
 
     def all_to_all(
         self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
     ) -> list[list[Array]]:
-        """result[k][p] is what block p sent to local block k. See `Communicator`."""
-        dtype = check_matrix("all_to_all", parts, self.devices, self.blocks)
-        own = sum(row[block].nbytes for block, row in zip(self.local, parts, strict=True))
+        """result[k][p] is what shard p sent to local shard k. See `Communicator`."""
+        dtype = check_matrix("all_to_all", parts, self.devices, self.num_shards)
+        own = sum(row[shard].nbytes for shard, row in zip(self.local, parts, strict=True))
         self._begin("all_to_all", sum(part.nbytes for row in parts for part in row) - own)
         if sizes is None:
             rows = self._host_rows(
                 [[*(part.size for part in row), type_code(dtype)] for row in parts]
             )
             check_one_type("all_to_all", rows[:, -1])
-            found = [rows[:, block].tolist() for block in self.local]
+            found = [rows[:, shard].tolist() for shard in self.local]
         else:
-            found = check_sources("all_to_all", parts, sizes, self.blocks, self.local)
+            found = check_sources("all_to_all", parts, sizes, self.num_shards, self.local)
         return self._links.exchange(
             self._map(lambda row: [_flat(part) for part in row], parts), found
         )
@@ -143,11 +143,11 @@ class NcclCommunicator:
         shape = parts[0].shape
         if any(part.shape != shape for part in parts):
             raise ValueError(f"all_reduce: expected parts of one shape, got {shape} and others")
-        self._begin("all_reduce", (self.blocks - 1) * sum(part.nbytes for part in parts))
+        self._begin("all_reduce", (self.num_shards - 1) * sum(part.nbytes for part in parts))
         flat = self._map(_flat, parts)
         if _gathers(op, dtype):
-            sizes = [parts[0].size] * self.blocks
-            self._needed(self.blocks * parts[0].nbytes)
+            sizes = [parts[0].size] * self.num_shards
+            self._needed(self.num_shards * parts[0].nbytes)
             wholes = self._links.gather(flat, sizes)
             came = self._map(lambda whole: fold(split(whole, sizes), op), wholes)
         else:
@@ -157,17 +157,17 @@ class NcclCommunicator:
         return [array.reshape(shape) for array in came]
 
     def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
-        """Slice q of the reduction for block q. See `Communicator`."""
+        """Slice q of the reduction for shard q. See `Communicator`."""
         dtype = check_parts("reduce_scatter", parts, self.devices)
         check_op("reduce_scatter", op, dtype)
-        found = check_slices("reduce_scatter", parts, sizes, self.blocks)
-        own = [found[block] for block in self.local]
+        found = check_slices("reduce_scatter", parts, sizes, self.num_shards)
+        own = [found[shard] for shard in self.local]
         self._begin("reduce_scatter", sum((sum(found) - n) * dtype.itemsize for n in own))
         flat = self._map(_flat, parts)
         if _gathers(op, dtype):
-            self._needed(max(own) * self.blocks * dtype.itemsize)
+            self._needed(max(own) * self.num_shards * dtype.itemsize)
             pieces = [split(part, found) for part in flat]
-            rows = self._links.exchange(pieces, [[n] * self.blocks for n in own])
+            rows = self._links.exchange(pieces, [[n] * self.num_shards for n in own])
             return self._map(lambda row: fold(row, op), rows)
         sent = self._map(_widened, flat)
         self._needed(2 * sent[0].nbytes if sent[0].itemsize > dtype.itemsize else 0)
@@ -176,13 +176,13 @@ class NcclCommunicator:
 
     def broadcast(self, array: Array | None, root: int) -> list[Array]:
         """Copies of `array`. See `Communicator`."""
-        check_root("broadcast", array, root, self.blocks, self.local)
+        check_root("broadcast", array, root, self.num_shards, self.local)
         if array is not None:
             device = self.devices[root - self.local.start]
             check_parts("broadcast", [array], [device], dimensions=None)
             with on_device(device):
                 flat = _flat(array)
-        self._begin("broadcast", 0 if array is None else (self.blocks - 1) * array.nbytes)
+        self._begin("broadcast", 0 if array is None else (self.num_shards - 1) * array.nbytes)
         shape, dtype = self._described(array, root)
         size = int(np.prod(shape, dtype=np.int64))
         came = self._links.spread(None if array is None else flat, size, dtype, root)
@@ -276,7 +276,7 @@ class NcclCommunicator:
         self.peak_bytes = max(self.peak_bytes, temporary)
 
     def _map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """function(item) of each local block, on its device."""
+        """function(item) of each local shard, on its device."""
         found = []
         for device, item in zip(self.devices, items, strict=True):
             with on_device(device):
@@ -284,12 +284,12 @@ class NcclCommunicator:
         return found
 
     def _host_rows(self, rows: Sequence[Any]) -> np.ndarray:
-        """A row of 64-bit integers of every block, on the host: one small all_gather."""
+        """A row of 64-bit integers of every shard, on the host: one small all_gather."""
         own = [np.asarray(row, np.int64) for row in rows]
         if self.processes == 1:
             return np.stack(own)
         # of one size in all calls: processes that are not at the same call find out
-        size, room = own[0].size, max(HEADER, self.blocks + 1)
+        size, room = own[0].size, max(HEADER, self.num_shards + 1)
         first = np.zeros((len(own), 3 + room), np.int64)
         first[:, :3] = self.calls, self._history, NAMES.index(self._links.collective)
         if size <= room:
@@ -303,21 +303,21 @@ class NcclCommunicator:
         for device, row in zip(self.devices, rows, strict=True):
             with on_device(device) as cupy:
                 sent.append(cupy.asarray(row))
-        came = self._links.gather(sent, [rows[0].size] * self.blocks)
-        return self._readback.fetch(came, self.wait)[0].reshape(self.blocks, -1)
+        came = self._links.gather(sent, [rows[0].size] * self.num_shards)
+        return self._readback.fetch(came, self.wait)[0].reshape(self.num_shards, -1)
 
     def _compare(self, rows: np.ndarray) -> None:
-        """All blocks are at the same call, after the same ones; a row of three numbers each."""
+        """All shards are at the same call, after the same ones; a row of three numbers each."""
         own = rows[self.local.start].tolist()
-        for block, row in enumerate(rows.tolist()):
+        for shard, row in enumerate(rows.tolist()):
             if row[0] == own[0] and row[2] == own[2] and row != own:
                 raise self._links.failure(
-                    f"{NAMES[own[2]]}, call {own[0]}: process {block} is at the same call, but has "
+                    f"{NAMES[own[2]]}, call {own[0]}: process {shard} is at the same call, but has "
                     "made other ones before, or with another graph"
                 )
             if row != own:
                 raise self._links.failure(
-                    f"{NAMES[own[2]]}, call {own[0]}, but process {block} is at {NAMES[row[2]]}, "
+                    f"{NAMES[own[2]]}, call {own[0]}, but process {shard} is at {NAMES[row[2]]}, "
                     f"call {row[0]}: all processes have to make the same calls in the same order, "
                     "on the same graph"
                 )

@@ -14,19 +14,19 @@ Op = Literal["sum", "min", "max", "or"]
 
 
 class Communicator(Protocol):
-    """How the blocks 0..blocks-1 of a distribution exchange arrays.
+    """How the shards 0..shards-1 of a distribution exchange arrays.
 
-    One process drives the blocks `local`, a contiguous range; every list of arrays has one item for
-    each local block, in order. An argument lives on the device of its block, and so does a result.
+    One process drives the shards `local`, a contiguous range; every list of arrays has one item for
+    each local shard, in order. An argument lives on the device of its shard, and so does a result.
     Every process calls the same collectives in the same order; the calls of one process come from
     one thread at a time.
 
-    - Element types: bool, integers and floats, the same in all blocks. `min` and `max` omit
+    - Element types: bool, integers and floats, the same in all shards. `min` and `max` omit
       NaN, as the monoids of those names do; `or` is that of the bits, for integers and bool; `sum`
       keeps the type and is refused for bool.
-    - A result never shares memory with an argument. Blocks on one device may share one result of
+    - A result never shares memory with an argument. Shards on one device may share one result of
       all_gather, all_reduce and broadcast: those are read-only by convention.
-    - Sums of floats are added up in the order of the blocks, so that they are the same in every run
+    - Sums of floats are added up in the order of the shards, so that they are the same in every run
       (NCCL adds in an order of its own, which is fixed for a number of devices and a size).
     - On CUDA devices everything is asynchronous: a collective waits for the current stream of each
       local device, and what later goes to these streams waits for the collective. Only sizes that
@@ -36,62 +36,62 @@ class Communicator(Protocol):
     """
 
     name: str  # "local", "nccl" or "mpi"
-    blocks: int
+    num_shards: int
     local: range
-    devices: tuple[str, ...]  # full names, one for each local block
+    devices: tuple[str, ...]  # full names, one for each local shard
     processes: int
     rank: int  # of this process
-    bytes_sent: int  # by local blocks to other blocks, payload only, since the beginning
+    bytes_sent: int  # by local shards to other shards, payload only, since the beginning
     calls: int  # collectives since the beginning
     peak_bytes: int  # largest total of the buffers that the communicator has kept for itself
 
     def all_gather(
         self, parts: Sequence[Array], *, sizes: Sequence[int] | None = None
     ) -> list[Array]:
-        """For each local block: the 1-D parts of all blocks, joined in their order.
+        """For each local shard: the 1-D parts of all shards, joined in their order.
 
-        Sizes may differ between blocks. `sizes`, one a block, saves their exchange.
+        Sizes may differ between shards. `sizes`, one a shard, saves their exchange.
         """
         ...
 
     def all_to_all(
         self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
     ) -> list[list[Array]]:
-        """result[k][p] is what block p sent to local block k.
+        """result[k][p] is what shard p sent to local shard k.
 
-        parts[k][q] goes from local block k to block q. 1-D; sizes differ freely, zero included.
-        `sizes`, where sizes[k][p] elements come to local block k from block p, saves their
+        parts[k][q] goes from local shard k to shard q. 1-D; sizes differ freely, zero included.
+        `sizes`, where sizes[k][p] elements come to local shard k from shard p, saves their
         exchange: of arrays that travel in pairs only the first has to ask.
         """
         ...
 
     def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
-        """For each local block: the parts of all blocks, of one shape, reduced by `op`."""
+        """For each local shard: the parts of all shards, of one shape, reduced by `op`."""
         ...
 
     def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
-        """For local block q: slice q of the reduction of all parts.
+        """For local shard q: slice q of the reduction of all parts.
 
         Every part is 1-D of sum(sizes) elements; slice q has sizes[q], the slices stand in order.
         """
         ...
 
     def broadcast(self, array: Array | None, root: int) -> list[Array]:
-        """For each local block: a copy of the `array` of block `root`.
+        """For each local shard: a copy of the `array` of shard `root`.
 
-        Only the process that drives block `root` gives the array; shape and type travel with it.
+        Only the process that drives shard `root` gives the array; shape and type travel with it.
         """
         ...
 
     def agree(self, values: np.ndarray, op: Op) -> np.ndarray:
         """`values` of all processes reduced by `op`, on the host: counts that decide over a loop.
 
-        `values`, 1-D of int64 or float64, is what this process's blocks contribute together.
+        `values`, 1-D of int64 or float64, is what this process's shards contribute together.
         """
         ...
 
     def fetch(self, arrays: Sequence[Array]) -> list[np.ndarray]:
-        """Host copies of small arrays, one for each local block, with one wait for all devices.
+        """Host copies of small arrays, one for each local shard, with one wait for all devices.
 
         Unlike `array.get()` it ends with an error where a collective that the arrays depend on
         cannot complete.
@@ -126,10 +126,10 @@ class Communicator(Protocol):
 def check_parts(
     name: str, parts: Sequence[Array], devices: Sequence[str], *, dimensions: int | None = 1
 ) -> np.dtype:
-    """The element type of `parts`, one for each local block and on its device."""
+    """The element type of `parts`, one for each local shard and on its device."""
     if len(parts) != len(devices):
         raise ValueError(
-            f"{name}: parts: expected one array for each local block, {len(devices)}, "
+            f"{name}: parts: expected one array for each local shard, {len(devices)}, "
             f"got {len(parts)}"
         )
     dtype: np.dtype | None = None
@@ -140,46 +140,46 @@ def check_parts(
                 raise TypeError(f"{name}: expected bool, integers or floats, got {dtype}")
         if part.dtype != dtype:
             raise TypeError(
-                f"{name}: expected one type in all blocks, got {dtype} and {part.dtype}"
+                f"{name}: expected one type in all shards, got {dtype} and {part.dtype}"
             )
         if dimensions is not None and part.ndim != dimensions:
             raise ValueError(f"{name}: expected 1-D arrays, got the shape {part.shape}")
         if device_of(part) != device:
             raise ValueError(
-                f"{name}: expected an array on the block's device {device}, got one on "
+                f"{name}: expected an array on the shard's device {device}, got one on "
                 f"{device_of(part)}; move it there first"
             )
-    assert dtype is not None  # every process drives at least one block
+    assert dtype is not None  # every process drives at least one shard
     return dtype
 
 
 def check_matrix(
-    name: str, parts: Sequence[Sequence[Array]], devices: Sequence[str], blocks: int
+    name: str, parts: Sequence[Sequence[Array]], devices: Sequence[str], shards: int
 ) -> np.dtype:
-    """The element type of parts[k][q], which go from local block k to block q."""
-    if len(parts) != len(devices) or any(len(row) != blocks for row in parts):
+    """The element type of parts[k][q], which go from local shard k to shard q."""
+    if len(parts) != len(devices) or any(len(row) != shards for row in parts):
         raise ValueError(
-            f"{name}: parts: expected {blocks} arrays for each of {len(devices)} local blocks, "
+            f"{name}: parts: expected {shards} arrays for each of {len(devices)} local shards, "
             f"got {[len(row) for row in parts]}"
         )
     flat = [part for row in parts for part in row]
-    return check_parts(name, flat, [device for device in devices for _ in range(blocks)])
+    return check_parts(name, flat, [device for device in devices for _ in range(shards)])
 
 
-def check_sizes(name: str, sizes: Sequence[int], blocks: int) -> list[int]:
-    """`sizes` as a list of integers, one a block."""
+def check_sizes(name: str, sizes: Sequence[int], shards: int) -> list[int]:
+    """`sizes` as a list of integers, one a shard."""
     found = [int(size) for size in sizes]
-    if len(found) != blocks or min(found) < 0:
-        raise ValueError(f"{name}: sizes: expected {blocks} sizes, one a block, got {found}")
+    if len(found) != shards or min(found) < 0:
+        raise ValueError(f"{name}: sizes: expected {shards} sizes, one a shard, got {found}")
     return found
 
 
 def check_own_sizes(name: str, parts: Sequence[Array], sizes: Sequence[int], local: range) -> None:
-    """Every local part has the size that was announced for its block."""
-    for block, part in zip(local, parts, strict=True):
-        if part.size != sizes[block]:
+    """Every local part has the size that was announced for its shard."""
+    for shard, part in zip(local, parts, strict=True):
+        if part.size != sizes[shard]:
             raise ValueError(
-                f"{name}: sizes[{block}] is {sizes[block]}, but the part has {part.size} elements"
+                f"{name}: sizes[{shard}] is {sizes[shard]}, but the part has {part.size} elements"
             )
 
 
@@ -187,13 +187,13 @@ def check_sources(
     name: str,
     parts: Sequence[Sequence[Array]],
     sizes: Sequence[Sequence[int]],
-    blocks: int,
+    shards: int,
     local: range,
 ) -> list[list[int]]:
-    """`sizes` as integers: of every block for each local one, those of local blocks as they are."""
-    found = [check_sizes(name, row, blocks) for row in sizes]
+    """`sizes` as integers: of every shard for each local one, those of local shards as they are."""
+    found = [check_sizes(name, row, shards) for row in sizes]
     if len(found) != len(local):
-        raise ValueError(f"{name}: sizes: expected a row for each local block, got {len(found)}")
+        raise ValueError(f"{name}: sizes: expected a row for each local shard, got {len(found)}")
     for k, row in enumerate(found):
         for sender, given in zip(local, parts, strict=True):
             size = given[local[k]].size
@@ -205,9 +205,9 @@ def check_sources(
     return found
 
 
-def check_slices(name: str, parts: Sequence[Array], sizes: Sequence[int], blocks: int) -> list[int]:
+def check_slices(name: str, parts: Sequence[Array], sizes: Sequence[int], shards: int) -> list[int]:
     """`sizes` as integers that sum up to the size of every part."""
-    found = check_sizes(name, sizes, blocks)
+    found = check_sizes(name, sizes, shards)
     for part in parts:
         if part.size != sum(found):
             raise ValueError(
@@ -216,13 +216,13 @@ def check_slices(name: str, parts: Sequence[Array], sizes: Sequence[int], blocks
     return found
 
 
-def check_root(name: str, array: Array | None, root: int, blocks: int, local: range) -> None:
-    """`root` is a block, and `array` was given where it lives and only there."""
-    if not 0 <= root < blocks:
-        raise ValueError(f"{name}: root: expected a block of 0..{blocks - 1}, got {root}")
+def check_root(name: str, array: Array | None, root: int, shards: int, local: range) -> None:
+    """`root` is a shard, and `array` was given where it lives and only there."""
+    if not 0 <= root < shards:
+        raise ValueError(f"{name}: root: expected a shard of 0..{shards - 1}, got {root}")
     if (array is not None) != (root in local):
         raise ValueError(
-            f"{name}: the process that drives block {root} gives the array, the others give None"
+            f"{name}: the process that drives shard {root} gives the array, the others give None"
         )
 
 
@@ -253,9 +253,9 @@ def type_code(dtype: np.dtype) -> int:
 
 
 def check_one_type(name: str, codes: np.ndarray) -> None:
-    """All blocks have one type; `codes` are theirs."""
+    """All shards have one type; `codes` are theirs."""
     if (codes != codes[0]).any():
-        raise TypeError(f"{name}: expected one type in all blocks, got different ones")
+        raise TypeError(f"{name}: expected one type in all shards, got different ones")
 
 
 def fold(pieces: Sequence[Array], op: Op) -> Array:

@@ -11,7 +11,7 @@ from spgraph.containers.arrays import Array, on_device
 
 
 class Readback:
-    """Pinned memory and an event for each local block: the copies of all devices run side by side,
+    """Pinned memory and an event for each local shard: the copies of all devices run side by side,
     and one wait is paid instead of one a device. Buffers grow by doubling and are reused.
     """
 

@@ -1,1 +1,1 @@
-"""Matrices and vectors in blocks, and where the blocks are."""
+"""Matrices and vectors in shards, and where the shards are."""

@@ -1,4 +1,4 @@
-"""DistributedMatrix: a Matrix whose rows are spread over the blocks of a Placement."""
+"""DistributedMatrix: a Matrix whose rows are spread over the shards of a Placement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spgraph.containers.values import check_sides
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.report import Report, border, report
-from spgraph.distributed.containers.vector import DistributedVector, extent_of_blocks
+from spgraph.distributed.containers.vector import DistributedVector, extent_of_shards
 from spgraph.distributed.exchange.exchange import lift_matrix, replicate
 from spgraph.errors import BackendMismatch, DomainMismatch
 
@@ -22,7 +22,7 @@ SAMPLE = 1024  # elements of an array that make a fingerprint, about
 
 
 class DistributedMatrix(Matrix):
-    """A Matrix in blocks of rows: block p is a Matrix of the rows that it owns, counted from 0 in
+    """A Matrix in shards of rows: shard p is a Matrix of the rows that it owns, counted from 0 in
     the order of their ids, and of all columns, by the user's ids.
 
     Everything that takes a Matrix takes it, beside others of the same Placement; it has no arrays
@@ -30,20 +30,20 @@ class DistributedMatrix(Matrix):
     all entries is a question to every process.
     """
 
-    __slots__ = ("_nvals", "_placement", "blocks")
-    _arrays = ("blocks",)
+    __slots__ = ("_nvals", "_placement", "shards")
+    _arrays = ("shards",)
 
     def __init__(
         self,
         nrows: int,
         ncols: int,
-        blocks: list[Matrix],
+        shards: list[Matrix],
         placement: Placement,
         *,
         symmetric: bool | None = None,
     ) -> None:
-        self.nrows, self.ncols, self.blocks = nrows, ncols, blocks
-        self.iso = blocks[0].iso
+        self.nrows, self.ncols, self.shards = nrows, ncols, shards
+        self.iso = shards[0].iso
         self.symmetric = symmetric if nrows == ncols else False
         self.transient = False
         self._placement = placement
@@ -52,7 +52,7 @@ class DistributedMatrix(Matrix):
 
     @classmethod
     def spread(cls, A: Matrix, placement: Placement) -> DistributedMatrix:
-        """The entries of A, which every process has, each in the block that owns its row."""
+        """The entries of A, which every process has, each in the shard that owns its row."""
         partition = placement.partition(A.nrows)
 
         def own(p: int) -> tuple[Array, Array, Array]:
@@ -64,13 +64,13 @@ class DistributedMatrix(Matrix):
             values = A._values.copy() if A.iso else A._values[first:last].copy()
             return offsets - first, A._indices[first:last].copy(), values
 
-        blocks = []
+        shards = []
         for p, device in zip(placement.local, placement.devices, strict=True):
             with on_device(A.device):
                 arrays = own(p)
             moved = (move(array, device) for array in arrays)
-            blocks.append(Matrix(partition.sizes[p], A.ncols, *moved, iso=A.iso))
-        made = cls(A.nrows, A.ncols, blocks, placement, symmetric=A.symmetric)
+            shards.append(Matrix(partition.sizes[p], A.ncols, *moved, iso=A.iso))
+        made = cls(A.nrows, A.ncols, shards, placement, symmetric=A.symmetric)
         if placement.communicator.processes > 1:
             made._derived["fingerprint"] = _fingerprint(A)
             placement.communicator.about(made._derived["fingerprint"])
@@ -91,16 +91,16 @@ class DistributedMatrix(Matrix):
         if source is not None:
             return source.nvals
         if self._nvals is None:
-            self._nvals = self._placement.total([block.nvals for block in self.blocks])
+            self._nvals = self._placement.total([shard.nvals for shard in self.shards])
         return self._nvals
 
     @property
     def dtype(self) -> np.dtype:
-        return self._with_arrays.blocks[0].dtype
+        return self._with_arrays.shards[0].dtype
 
     @property
     def index_dtype(self) -> np.dtype:
-        return self._with_arrays.blocks[0].index_dtype
+        return self._with_arrays.shards[0].index_dtype
 
     @property
     def device(self) -> Any:
@@ -109,8 +109,8 @@ class DistributedMatrix(Matrix):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the CSR arrays of the blocks of this process."""
-        return sum(block.nbytes for block in self.blocks)
+        """Bytes of the CSR arrays of the shards of this process."""
+        return sum(shard.nbytes for shard in self.shards)
 
     @property
     def fingerprint(self) -> int:
@@ -122,12 +122,12 @@ class DistributedMatrix(Matrix):
 
     @property
     def partition(self) -> GraphPartition:
-        """Which block owns which row, and what that costs: `.sizes`, `.report()`."""
+        """Which shard owns which row, and what that costs: `.sizes`, `.report()`."""
         return GraphPartition(self)
 
     def lifted(self, k: int) -> Matrix:
-        """Local block k as a Matrix of the whole shape, without entries in the rows of others."""
-        return lift_matrix(self.blocks[k], self._placement, k, self.nrows)
+        """Local shard k as a Matrix of the whole shape, without entries in the rows of others."""
+        return lift_matrix(self.shards[k], self._placement, k, self.nrows)
 
     # --- what is derived once and kept ------------------------------------------------------------
 
@@ -147,18 +147,18 @@ class DistributedMatrix(Matrix):
         there = self._with_arrays
         if there is not self:  # a view: its rows are columns of what it is the transpose of
             return _column_counts(there)
-        degrees = self._placement.map(lambda k, block: block.row_degrees(), self.blocks)
+        degrees = self._placement.map(lambda k, shard: shard.row_degrees(), self.shards)
         return DistributedVector(self.nrows, degrees, self._placement)
 
     def extent(self) -> tuple[Any, Any]:
         if "range" not in self._derived:
-            self._derived["range"] = extent_of_blocks(self)
+            self._derived["range"] = extent_of_shards(self)
         return self._derived["range"]
 
     def mean(self) -> float:
         if "mean" not in self._derived:
-            counts = np.array([block.nvals for block in self.blocks])
-            means = self._placement.map(lambda k, block: block.mean(), self.blocks)
+            counts = np.array([shard.nvals for shard in self.shards])
+            means = self._placement.map(lambda k, shard: shard.mean(), self.shards)
             sums = (np.array(means) * counts).sum(keepdims=True)
             total = self._placement.communicator.agree(sums, "sum")[0]
             self._derived["mean"] = float(total / max(self.nvals, 1))
@@ -168,27 +168,27 @@ class DistributedMatrix(Matrix):
         check_sides(self, vectors)
         whole = [replicate(v) for v in vectors]
 
-        def own(k: int, block: Matrix) -> Matrix:
-            rows = block.row_indices()
-            of_rows = (v.blocks[k].to_bitmap()._values[rows] for v in vectors)
-            of_columns = (v[k].to_bitmap()._values[block._indices] for v in whole)
-            kept = function(block.values, *of_rows, *of_columns)
-            return block.filtered(kept)
+        def own(k: int, shard: Matrix) -> Matrix:
+            rows = shard.row_indices()
+            of_rows = (v.shards[k].to_bitmap()._values[rows] for v in vectors)
+            of_columns = (v[k].to_bitmap()._values[shard._indices] for v in whole)
+            kept = function(shard.values, *of_rows, *of_columns)
+            return shard.filtered(kept)
 
-        blocks = self._placement.map(own, self.blocks)
-        return DistributedMatrix(self.nrows, self.ncols, blocks, self._placement)
+        shards = self._placement.map(own, self.shards)
+        return DistributedMatrix(self.nrows, self.ncols, shards, self._placement)
 
     # --- the same entries -------------------------------------------------------------------------
 
     def pattern(self, dtype: Any = bool) -> Matrix:
-        return self._with(lambda k, block: block.pattern(dtype), self.symmetric or None)
+        return self._with(lambda k, shard: shard.pattern(dtype), self.symmetric or None)
 
     def astype(self, dtype: Any) -> Matrix:
-        return self._with(lambda k, block: block.astype(dtype), self.symmetric or None)
+        return self._with(lambda k, shard: shard.astype(dtype), self.symmetric or None)
 
     def dup(self, dtype: Any = None) -> Matrix:
         symmetric = self.symmetric if dtype is None else self.symmetric or None
-        return self._with(lambda k, block: block.dup(dtype), symmetric)
+        return self._with(lambda k, shard: shard.dup(dtype), symmetric)
 
     copy = dup
 
@@ -201,12 +201,12 @@ class DistributedMatrix(Matrix):
         return whole.to(device)
 
     def replicated(self) -> list[Matrix]:
-        """The whole Matrix on the device of every local block, which those of one device share."""
+        """The whole Matrix on the device of every local shard, which those of one device share."""
         placement, n = self._placement, self.nrows
         partition, say = placement.partition(n), placement.communicator
-        lengths = say.all_gather(placement.map(lambda k, b: np.diff(b._indptr), self.blocks))
-        indices = say.all_gather([b._indices for b in self.blocks])
-        values = [b._values for b in self.blocks]
+        lengths = say.all_gather(placement.map(lambda k, b: np.diff(b._indptr), self.shards))
+        indices = say.all_gather([b._indices for b in self.shards])
+        values = [b._values for b in self.shards]
         if not self.iso:
             values = say.all_gather(values)
 
@@ -231,14 +231,14 @@ class DistributedMatrix(Matrix):
     def become(self, other: Any) -> None:
         view = self._living_view()
         if view is not None:  # it stays the transpose of what was here
-            view._follow(DistributedMatrix(self.nrows, self.ncols, self.blocks, self._placement))
-        self.__init__(other.nrows, other.ncols, other.blocks, other.device)  # type: ignore[misc]
+            view._follow(DistributedMatrix(self.nrows, self.ncols, self.shards, self._placement))
+        self.__init__(other.nrows, other.ncols, other.shards, other.device)  # type: ignore[misc]
         self.symmetric = other.symmetric
 
     def _with(self, function: Callable[..., Matrix], symmetric: bool | None) -> Matrix:
-        blocks = self._placement.map(function, self.blocks)
+        shards = self._placement.map(function, self.shards)
         return DistributedMatrix(
-            self.nrows, self.ncols, blocks, self._placement, symmetric=symmetric
+            self.nrows, self.ncols, shards, self._placement, symmetric=symmetric
         )
 
     # --- the way out ------------------------------------------------------------------------------
@@ -266,8 +266,8 @@ class DistributedMatrix(Matrix):
             return False
         equal = self._placement.map(
             lambda k, a, b: Matrix._matches(a, b, False, same),
-            self.blocks,
-            other.blocks,
+            self.shards,
+            other.shards,
         )
         return self._placement.total([not each for each in equal]) == 0
 
@@ -285,7 +285,7 @@ class DistributedMatrix(Matrix):
 
 
 class GraphPartition:
-    """Which block owns which row of a distributed Matrix, and what that costs."""
+    """Which shard owns which row of a distributed Matrix, and what that costs."""
 
     def __init__(self, A: DistributedMatrix) -> None:
         self._matrix = A
@@ -293,24 +293,24 @@ class GraphPartition:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many rows each block owns."""
+        """How many rows each shard owns."""
         return self.vertices.sizes
 
     def owner(self, ids: Any) -> Array:
-        """The blocks that own rows of the given ids."""
+        """The shards that own rows of the given ids."""
         return self.vertices.owner(self.vertices.to_internal(ids))
 
     def report(self) -> Report:
-        """Vertices, edges, bytes and borders of every block. A question to every process."""
+        """Vertices, edges, bytes and borders of every shard. A question to every process."""
         A = self._matrix
         placement: Placement = A.device
         columns = placement.partition(A.ncols)
 
-        def row(k: int, block: Matrix) -> np.ndarray:
-            across = border(columns.to_internal(block._indices), columns, placement.local[k])
-            return np.array([block.nvals, block.nbytes, *across], np.int64)
+        def row(k: int, shard: Matrix) -> np.ndarray:
+            across = border(columns.to_internal(shard._indices), columns, placement.local[k])
+            return np.array([shard.nvals, shard.nbytes, *across], np.int64)
 
-        rows = placement.map(row, A.blocks)
+        rows = placement.map(row, A.shards)
         table = _from_all(rows, placement)
         return report(self.vertices, table[:, 0], table[:, 1], table[:, 2:])  # type: ignore[arg-type]
 
@@ -319,8 +319,8 @@ class GraphPartition:
 
 
 def _from_all(rows: list[np.ndarray], placement: Placement) -> np.ndarray:
-    """A row of integers of every block, on the host."""
-    table = np.zeros((placement.blocks, rows[0].size), np.int64)
+    """A row of integers of every shard, on the host."""
+    table = np.zeros((placement.num_shards, rows[0].size), np.int64)
     table[placement.local.start : placement.local.stop] = rows
     return placement.communicator.agree(table.ravel(), "sum").reshape(table.shape)
 
@@ -357,13 +357,13 @@ def _column_counts(A: Any) -> DistributedVector:
     placement, partition = A.device, A.device.partition(A.ncols)
     kind = index_dtype(A.nrows)
 
-    def own(k: int, block: Matrix) -> Array:
-        xp = array_module(block._indices)
-        counts = xp.bincount(block._indices, minlength=A.ncols).astype(kind, copy=False)
+    def own(k: int, shard: Matrix) -> Array:
+        xp = array_module(shard._indices)
+        counts = xp.bincount(shard._indices, minlength=A.ncols).astype(kind, copy=False)
         if partition.ids is None:
             return counts
-        return counts[partition.user_ids(block.device)]
+        return counts[partition.user_ids(shard.device)]
 
-    counts = placement.map(own, A.blocks)
+    counts = placement.map(own, A.shards)
     summed = placement.communicator.reduce_scatter(counts, partition.sizes, "sum")
     return DistributedVector(A.ncols, [Vector(x.size, x) for x in summed], placement)

@@ -1,4 +1,4 @@
-"""Which block owns which vertex, and the ids that vertices have inside."""
+"""Which shard owns which vertex, and the ids that vertices have inside."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from spgraph.containers.arrays import (
 )
 from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 
-WORD = 32  # ranges of ids begin where words of bitmaps do, so that blocks share none,
-ALIGN_FROM = 1024  # once a block has so many vertices
+WORD = 32  # ranges of ids begin where words of bitmaps do, so that shards share none,
+ALIGN_FROM = 1024  # once a shard has so many vertices
 BIAS = 0.75  # how often a biased random choice follows the neighbours
 SEED = 1  # of what is drawn at random
-SLACK = 1.05  # how far beyond its share a block of a biased random choice may grow
+SLACK = 1.05  # how far beyond its share a shard of a biased random choice may grow
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Partition:
-    """The vertices 0..size - 1, each in one of `blocks` blocks; immutable, equal by value.
+    """The vertices 0..size - 1, each in one of `shards` shards; immutable, equal by value.
 
-    Inside, vertices have other ids: block p holds those from offsets[p] to offsets[p + 1] - 1, and
-    within a block they ascend as the user's ids do. `ids[internal]` is the user's id; None where
-    both are the same, that is, where every block is a range of the user's ids. The constructor
+    Inside, vertices have other ids: shard p holds those from offsets[p] to offsets[p + 1] - 1, and
+    within a shard they ascend as the user's ids do. `ids[internal]` is the user's id; None where
+    both are the same, that is, where every shard is a range of the user's ids. The constructor
     trusts its arrays; use `even`, `by_edges`, `from_owner` or `partition`.
 
     >>> from spgraph.distributed.containers.partition import Partition
@@ -44,7 +44,7 @@ class Partition:
     ((3, 2), [1, 3, 4, 0, 2], [3, 0])
     """
 
-    offsets: np.ndarray  # int64, blocks + 1 of them
+    offsets: np.ndarray  # int64, shards + 1 of them
     ids: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -55,62 +55,62 @@ class Partition:
     # --- construction -----------------------------------------------------------------------------
 
     @classmethod
-    def even(cls, size: int, blocks: int) -> Partition:
+    def even(cls, size: int, shards: int) -> Partition:
         """Ranges of ids of equal sizes, but for one vertex."""
-        blocks = check_blocks(blocks)
-        return cls(np.array([size * p // blocks for p in range(blocks + 1)], np.int64))
+        shards = check_shards(shards)
+        return cls(np.array([size * p // shards for p in range(shards + 1)], np.int64))
 
     @classmethod
-    def by_edges(cls, indptr: Array, blocks: int) -> Partition:
+    def by_edges(cls, indptr: Array, shards: int) -> Partition:
         """Ranges of ids with equal shares of the entries; a row counts as one entry more, so that
-        very many empty rows do not end up in one block.
+        very many empty rows do not end up in one shard.
 
         `indptr` are the row offsets of the Matrix, on any device; only a few of them are looked at.
         """
-        blocks = check_blocks(blocks)
+        shards = check_shards(shards)
         size = indptr.size - 1
 
         def weight(row: int) -> int:
             return int(indptr[row]) + row
 
         total, offsets = weight(size), [0]
-        for p in range(1, blocks):
-            target = total * p // blocks
+        for p in range(1, shards):
+            target = total * p // shards
             cut = bisect_left(range(size), target, key=weight)
             if cut and target - weight(cut - 1) < weight(cut) - target:
                 cut -= 1
-            if size >= ALIGN_FROM * blocks:
+            if size >= ALIGN_FROM * shards:
                 cut = (cut + WORD // 2) // WORD * WORD
             offsets.append(cut)
         return cls(np.array([*offsets, size], np.int64))
 
     @classmethod
-    def from_owner(cls, owner: Any, blocks: int, size: int | None = None) -> Partition:
-        """The partition that gives vertex v to block owner[v].
+    def from_owner(cls, owner: Any, shards: int, size: int | None = None) -> Partition:
+        """The partition that gives vertex v to shard owner[v].
 
         DimensionMismatch if `owner` is not one-dimensional, or not `size` long; DomainMismatch if
-        it does not hold integers; ValueError if one lies outside of 0..blocks - 1.
+        it does not hold integers; ValueError if one lies outside of 0..shards - 1.
         """
-        blocks = check_blocks(blocks)
+        shards = check_shards(shards)
         owner = np.asarray(owner.get() if is_cuda(owner) else owner)
         if owner.ndim != 1 or size not in (None, owner.size):
-            expected = "one block number per vertex"
+            expected = "one shard number per vertex"
             expected += "" if size is None else f", an array of length {size}"
             raise DimensionMismatch(f"partition: expected {expected}, got shape {owner.shape}")
         if owner.dtype.kind not in "iu" and owner.size:
             raise DomainMismatch(
-                f"partition: expected an array of integers, block numbers from 0 to {blocks - 1}, "
+                f"partition: expected an array of integers, shard numbers from 0 to {shards - 1}, "
                 f"got {owner.dtype}; convert it with .astype(int)"
             )
-        if owner.size and not 0 <= owner.min() <= owner.max() < blocks:
-            wrong = int(np.flatnonzero((owner < 0) | (owner >= blocks))[0])
+        if owner.size and not 0 <= owner.min() <= owner.max() < shards:
+            wrong = int(np.flatnonzero((owner < 0) | (owner >= shards))[0])
             raise ValueError(
-                f"partition: expected block numbers from 0 to {blocks - 1} for {blocks} blocks, "
+                f"partition: expected shard numbers from 0 to {shards - 1} for {shards} shards, "
                 f"got {owner[wrong]} for vertex {wrong}"
             )
-        owner = owner.astype(np.min_scalar_type(blocks))  # up to 16 bits, a stable sort is linear
-        offsets = np.zeros(blocks + 1, np.int64)
-        np.cumsum(np.bincount(owner, minlength=blocks), out=offsets[1:])
+        owner = owner.astype(np.min_scalar_type(shards))  # up to 16 bits, a stable sort is linear
+        offsets = np.zeros(shards + 1, np.int64)
+        np.cumsum(np.bincount(owner, minlength=shards), out=offsets[1:])
         if (owner[1:] >= owner[:-1]).all():
             return cls(offsets)
         ids = np.argsort(owner, kind="stable").astype(index_dtype(owner.size))
@@ -124,13 +124,13 @@ class Partition:
         return int(self.offsets[-1])
 
     @property
-    def blocks(self) -> int:
-        """The number of blocks."""
+    def num_shards(self) -> int:
+        """The number of shards."""
         return self.offsets.size - 1
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of vertices in each block."""
+        """The number of vertices in each shard."""
         return tuple(np.diff(self.offsets).tolist())
 
     @functools.cached_property
@@ -144,11 +144,11 @@ class Partition:
         return places
 
     def slice(self, p: int) -> slice:
-        """The internal ids of block p."""
+        """The internal ids of shard p."""
         return slice(int(self.offsets[p]), int(self.offsets[p + 1]))
 
     def users(self, p: int, device: str) -> Array:
-        """The user's ids of block p, ascending, on `device`."""
+        """The user's ids of shard p, ascending, on `device`."""
         if self.ids is not None:
             return self._table("ids", device)[self.slice(p)]
         own = self.slice(p)
@@ -160,7 +160,7 @@ class Partition:
         return self._table("ids", device)
 
     def by_id(self, array: Array) -> Array:
-        """What stands block by block, in the order of the user's ids: itself where both agree."""
+        """What stands shard by shard, in the order of the user's ids: itself where both agree."""
         if self.ids is None:
             return array
         return array[self._table("places", device_of(array))]
@@ -173,7 +173,7 @@ class Partition:
         return ids if self.ids is None else self._table("places", device_of(ids))[ids]
 
     def owner(self, ids: Any) -> Array:
-        """The blocks that own an array of internal ids, on the device where that is."""
+        """The shards that own an array of internal ids, on the device where that is."""
         ids = ids if is_cuda(ids) else np.asarray(ids)
         offsets = self._table("offsets", device_of(ids))
         return offsets.searchsorted(ids, side="right").astype(np.int32) - 1
@@ -209,92 +209,92 @@ class Partition:
 
     def __repr__(self) -> str:
         kind = "ranges" if self.ids is None else "any vertices"
-        return f"Partition of {self.size} vertices in {self.blocks} blocks ({kind})"
+        return f"Partition of {self.size} vertices in {self.num_shards} shards ({kind})"
 
 
-def partition(A: Matrix, blocks: int, how: Any = "edges") -> Partition:
-    """The partition of the vertices of the square Matrix A into `blocks` blocks.
+def partition(A: Matrix, shards: int, how: Any = "edges") -> Partition:
+    """The partition of the vertices of the square Matrix A into `shards` shards.
 
     'edges'   contiguous ranges of ids with equal shares of the entries
     'random'  equal numbers of vertices, drawn at random
-    'biased'  random, but most vertices go to the block that already holds most of their
-              neighbours; a block takes no more than 5 % beyond its share of the entries
-    'metis'   few edges between blocks, by METIS (pip install 'spgraph[partition]')
-    an array  vertex v goes to block how[v]
+    'biased'  random, but most vertices go to the shard that already holds most of their
+              neighbours; a shard takes no more than 5 % beyond its share of the entries
+    'metis'   few edges between shards, by METIS (pip install 'spgraph[partition]')
+    an array  vertex v goes to shard how[v]
 
     What is drawn at random is the same in every run. Raises DimensionMismatch for a matrix that is
     not square or an array of another length; DomainMismatch and ValueError for what is in it, for
-    another word, or less than one block; BackendUnavailable without pymetis.
+    another word, or less than one shard; BackendUnavailable without pymetis.
 
     Pan, Wang, Wu, Yang, Owens, "Multi-GPU graph analytics", IPDPS 2017; Karypis, Kumar, "A fast and
     high quality multilevel scheme for partitioning irregular graphs", SIAM J. Sci. Comput., 1998.
     """
-    blocks, n = check_blocks(blocks), A.nrows
+    shards, n = check_shards(shards), A.nrows
     if A.nrows != A.ncols:
         raise DimensionMismatch(
             f"partition: expected a square matrix, got {A.nrows} x {A.ncols}: vertices are both "
             "rows and columns"
         )
     if not isinstance(how, str):
-        return Partition.from_owner(how, blocks, n)
+        return Partition.from_owner(how, shards, n)
     if how == "edges":
-        return Partition.by_edges(A._indptr, blocks)
+        return Partition.by_edges(A._indptr, shards)
     if how == "random":
-        return Partition.from_owner(_random(n, blocks), blocks)
+        return Partition.from_owner(_random(n, shards), shards)
     if how == "biased":
-        return Partition.from_owner(_biased(*_undirected(A), blocks), blocks)
+        return Partition.from_owner(_biased(*_undirected(A), shards), shards)
     if how == "metis":
-        return Partition.from_owner(_metis(A, blocks), blocks)
+        return Partition.from_owner(_metis(A, shards), shards)
     raise ValueError(
-        "partition: expected 'edges', 'random', 'biased', 'metis' or an array of block numbers, "
+        "partition: expected 'edges', 'random', 'biased', 'metis' or an array of shard numbers, "
         f"got {how!r}"
     )
 
 
-def partition_by_counts(counts: Array, blocks: int, how: Any = "edges") -> Partition:
+def partition_by_counts(counts: Array, shards: int, how: Any = "edges") -> Partition:
     """The same for a graph of which only the entries of each row are known yet: `how` is 'edges',
     'random', an array or a Partition; ValueError for what looks at the edges.
     """
     if isinstance(how, Partition):
-        if (how.size, how.blocks) != (counts.size, blocks):
+        if (how.size, how.num_shards) != (counts.size, shards):
             raise DimensionMismatch(
-                f"partition: expected {counts.size} vertices in {blocks} blocks, got {how}"
+                f"partition: expected {counts.size} vertices in {shards} shards, got {how}"
             )
         return how
     if not isinstance(how, str):
-        return Partition.from_owner(how, blocks, counts.size)
+        return Partition.from_owner(how, shards, counts.size)
     if how == "edges":
         xp = array_module(counts)
         indptr = xp.zeros(counts.size + 1, np.int64)
         xp.cumsum(counts, out=indptr[1:])
-        return Partition.by_edges(indptr, blocks)
+        return Partition.by_edges(indptr, shards)
     if how == "random":
-        return Partition.from_owner(_random(counts.size, blocks), blocks)
+        return Partition.from_owner(_random(counts.size, shards), shards)
     raise ValueError(
-        "partition: of a graph that is made or read in blocks, expected 'edges', 'random' or an "
-        f"array of block numbers, got {how!r}, which needs the whole graph; make it on one device "
+        "partition: of a graph that is made or read in shards, expected 'edges', 'random' or an "
+        f"array of shard numbers, got {how!r}, which needs the whole graph; make it on one device "
         "and distribute it"
     )
 
 
-def check_blocks(blocks: Any) -> int:
-    """`blocks` as an int; ValueError if it is not one, or less than 1."""
-    if isinstance(blocks, bool) or not isinstance(blocks, int | np.integer) or blocks < 1:
-        raise ValueError(f"blocks: expected an integer >= 1, got {blocks!r}")
-    return int(blocks)
+def check_shards(shards: Any) -> int:
+    """`shards` as an int; ValueError if it is not one, or less than 1."""
+    if isinstance(shards, bool) or not isinstance(shards, int | np.integer) or shards < 1:
+        raise ValueError(f"shards: expected an integer >= 1, got {shards!r}")
+    return int(shards)
 
 
 # --- who owns a vertex ----------------------------------------------------------------------------
 
 
-def _random(n: int, blocks: int) -> np.ndarray:
-    return np.random.default_rng(SEED).permutation(_equal(n, blocks))
+def _random(n: int, shards: int) -> np.ndarray:
+    return np.random.default_rng(SEED).permutation(_equal(n, shards))
 
 
-def _equal(n: int, blocks: int) -> np.ndarray:
-    """Blocks of vertices in ranges of equal sizes."""
-    numbers = np.arange(blocks, dtype=np.min_scalar_type(blocks))
-    return numbers.repeat(Partition.even(n, blocks).sizes)
+def _equal(n: int, shards: int) -> np.ndarray:
+    """Shards of vertices in ranges of equal sizes."""
+    numbers = np.arange(shards, dtype=np.min_scalar_type(shards))
+    return numbers.repeat(Partition.even(n, shards).sizes)
 
 
 def _undirected(A: Matrix) -> tuple[np.ndarray, np.ndarray]:
@@ -305,14 +305,14 @@ def _undirected(A: Matrix) -> tuple[np.ndarray, np.ndarray]:
     return S.indptr, S.indices
 
 
-def _biased(indptr: np.ndarray, indices: np.ndarray, blocks: int) -> np.ndarray:
+def _biased(indptr: np.ndarray, indices: np.ndarray, shards: int) -> np.ndarray:
     """Vertices choose in random order, in batches that see the choices of the batches before."""
     n = indptr.size - 1
     rng = np.random.default_rng(SEED)
     order = rng.permutation(n)
-    owner = np.full(n, blocks, np.int64)  # `blocks` is nobody
+    owner = np.full(n, shards, np.int64)  # `shards` is nobody
     weights = np.diff(indptr) + 1.0
-    room = np.full(blocks, SLACK * weights.sum() / blocks)
+    room = np.full(shards, SLACK * weights.sum() / shards)
     first = 0
     while first < n:
         batch = order[first : first + max(64, first // 4)]
@@ -321,20 +321,20 @@ def _biased(indptr: np.ndarray, indices: np.ndarray, blocks: int) -> np.ndarray:
         row = np.arange(batch.size).repeat(degrees)
         entry = np.arange(row.size) + (indptr[batch] - (degrees.cumsum() - degrees))[row]
         held = np.bincount(
-            row * (blocks + 1) + owner[indices[entry]], minlength=batch.size * (blocks + 1)
-        ).reshape(batch.size, blocks + 1)[:, :blocks]
-        choice = rng.integers(blocks, size=batch.size)
+            row * (shards + 1) + owner[indices[entry]], minlength=batch.size * (shards + 1)
+        ).reshape(batch.size, shards + 1)[:, :shards]
+        choice = rng.integers(shards, size=batch.size)
         follows = (rng.random(batch.size) < BIAS) & held.any(axis=1)
         choice[follows] = held[follows].argmax(axis=1)
         owner[batch] = _within(room, choice, weights[batch], rng)
-        room -= np.bincount(owner[batch], weights[batch], blocks)
+        room -= np.bincount(owner[batch], weights[batch], shards)
     return owner
 
 
 def _within(
     room: np.ndarray, choice: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """The choices; what is beyond a block's room goes to others, in proportion to theirs."""
+    """The choices; what is beyond a shard's room goes to others, in proportion to theirs."""
     order = choice.argsort(kind="stable")
     wanted = np.bincount(choice, weights, room.size)
     before = wanted.cumsum() - wanted
@@ -345,7 +345,7 @@ def _within(
     return choice
 
 
-def _metis(A: Matrix, blocks: int) -> np.ndarray:
+def _metis(A: Matrix, shards: int) -> np.ndarray:
     """What METIS makes of A | A.T without loops; a vertex weighs its degree + 1."""
     try:
         import pymetis
@@ -354,8 +354,8 @@ def _metis(A: Matrix, blocks: int) -> np.ndarray:
             "partition 'metis' needs pymetis, which is not installed: "
             "pip install 'spgraph[partition]'; or take 'biased'"
         ) from error
-    if blocks == 1 or A.nrows <= blocks:  # METIS wants more vertices than blocks
-        return _equal(A.nrows, blocks)
+    if shards == 1 or A.nrows <= shards:  # METIS wants more vertices than shards
+        return _equal(A.nrows, shards)
     indptr, indices = _without_loops(*_undirected(A))
     if indices.size + A.nrows > INT32_MAX:  # the sum of all weights
         raise ValueError(
@@ -363,7 +363,7 @@ def _metis(A: Matrix, blocks: int) -> np.ndarray:
             f"got {A.nrows} + {indices.size}; take 'biased' or 'edges'"
         )
     found = pymetis.part_graph(
-        blocks,
+        shards,
         pymetis.CSRAdjacency(indptr.astype(np.int32), indices.astype(np.int32)),
         vweights=np.diff(indptr) + 1,
         options=pymetis.Options(seed=SEED),

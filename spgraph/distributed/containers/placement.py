@@ -1,4 +1,4 @@
-"""Placement: where the blocks of distributed containers live, and which are of this process."""
+"""Placement: where the shards of distributed containers live, and which are of this process."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from spgraph.steps import backend
 
 
 class Work(threading.local):
-    """Whether this thread is at the work of one block."""
+    """Whether this thread is at the work of one shard."""
 
-    of_a_block = False
+    of_a_shard = False
 
 
 WORK = Work()
 
 
 class Entry(NamedTuple):
-    """The one entry of a Vector: of which block, where in it."""
+    """The one entry of a Vector: of which shard, where in it."""
 
     owner: int
     place: int
@@ -41,12 +41,12 @@ class Entry(NamedTuple):
 
 class Placement:
     """The `device` of distributed containers: a partition of the vertices, and a communicator
-    between the blocks.
+    between the shards.
 
     Containers of one Placement fit together: positions of vectors of one size, and rows of matrices
     of one height, are divided alike, by the partition of the graph where the size is the graph's,
     else into equal ranges. Every process goes through the same operations in the same order; what
-    it holds are the blocks `local`.
+    it holds are the shards `local`.
     """
 
     def __init__(
@@ -59,36 +59,36 @@ class Placement:
         self.main = partition
         self.communicator = communicator
         self.peers = peers  # memory that GPUs write for each other, where the peer form runs
-        self.asked = asked  # the form of the exchange was asked for: loops stay in blocks
+        self.asked = asked  # the form of the exchange was asked for: loops stay in shards
         self._users: dict[int, Array] = {}
 
     @property
-    def blocks(self) -> int:
-        """How many blocks there are, in all processes."""
-        return self.communicator.blocks
+    def num_shards(self) -> int:
+        """How many shards there are, in all processes."""
+        return self.communicator.num_shards
 
     @property
     def local(self) -> range:
-        """The blocks of this process."""
+        """The shards of this process."""
         return self.communicator.local
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The device of each local block."""
+        """The device of each local shard."""
         return self.communicator.devices
 
     def __repr__(self) -> str:
         kinds = sorted({device.partition(":")[0] for device in self.devices})
-        return f"{self.blocks} blocks on {'+'.join(kinds)}"
+        return f"{self.num_shards} shards on {'+'.join(kinds)}"
 
     # --- who holds what ---------------------------------------------------------------------------
 
     def partition(self, size: int) -> Partition:
         """How the positions of a vector of `size` are divided."""
-        return self.main if size == self.main.size else Partition.even(size, self.blocks)
+        return self.main if size == self.main.size else Partition.even(size, self.num_shards)
 
     def users(self, k: int, size: int) -> Array:
-        """The ids that local block k holds, ascending, on its device; kept for the graph's size."""
+        """The ids that local shard k holds, ascending, on its device; kept for the graph's size."""
         if size != self.main.size:
             return self._ids(k, size)
         if k not in self._users:
@@ -98,36 +98,36 @@ class Placement:
     def _ids(self, k: int, size: int) -> Array:
         return self.partition(size).users(self.local[k], self.devices[k])
 
-    # --- work on all local blocks -----------------------------------------------------------------
+    # --- work on all local shards -----------------------------------------------------------------
 
     def map(self, function: Callable[..., Any], *lists: Sequence[Any]) -> list[Any]:
-        """[function(k, a[k], b[k], ...) for each local block k].
+        """[function(k, a[k], b[k], ...) for each local shard k].
 
         Several GPUs get a thread each: a function that waits for its device would keep the others
         from beginning. On the CPU, kernels have all threads already.
         """
 
         def run(k: int) -> Any:
-            WORK.of_a_block = True
+            WORK.of_a_shard = True
             try:
                 with on_device(self.devices[k]):
                     return function(k, *(given[k] for given in lists))
             finally:
-                WORK.of_a_block = False
+                WORK.of_a_shard = False
 
-        if WORK.of_a_block:  # the others would wait for it forever
-            raise RuntimeError("map: the work of one block asked for work of all blocks")
+        if WORK.of_a_shard:  # the others would wait for it forever
+            raise RuntimeError("map: the work of one shard asked for work of all shards")
         ks = range(len(self.local))
         if len(set(self.devices)) == 1:
             return [run(k) for k in ks]
         return list(_threads(len(self.local)).map(run, ks))
 
     def plain(self, k: int) -> ModuleType:
-        """The backend of local block k."""
+        """The backend of local shard k."""
         return backend(self.devices[k])
 
     def total(self, counts: Sequence[int]) -> int:
-        """The sum of a number of every block, from those of the local ones."""
+        """The sum of a number of every shard, from those of the local ones."""
         return int(self.communicator.agree(np.array([sum(counts)], np.int64), "sum")[0])
 
     def agreed(self, number: int) -> int:
@@ -169,8 +169,8 @@ class Placement:
         entry = Entry(owner, inside - int(partition.offsets[owner]), value, value_dtype(dtype))
         return DistributedVector.of_one(size, entry, self)
 
-    def blocks_of_one(self, size: int, entry: Entry) -> list[Vector]:
-        """The blocks of the Vector with one entry."""
+    def shards_of_one(self, size: int, entry: Entry) -> list[Vector]:
+        """The shards of the Vector with one entry."""
 
         def make(k: int, n: int) -> Vector:
             _, place, value, dtype = entry
@@ -178,7 +178,7 @@ class Placement:
                 return Vector.empty(n, dtype, device=self.devices[k])
             return Vector.unit(place, value, size=n, dtype=dtype, device=self.devices[k])
 
-        return self._blocks(size, make)
+        return self._shards(size, make)
 
     def from_coo(self, indices: Any, values: Any = True, **options: Any) -> Vector:
         """The Vector of entries that every process gives, all of them."""
@@ -188,21 +188,21 @@ class Placement:
         """The iso Matrix with one entry a row, in a column that the Vector names."""
         from spgraph.distributed.containers.matrix import DistributedMatrix
 
-        def own(k: int, block: Vector) -> Matrix:
-            return Matrix.from_columns(block.to_bitmap(), ncols=ncols)
+        def own(k: int, shard: Vector) -> Matrix:
+            return Matrix.from_columns(shard.to_bitmap(), ncols=ncols)
 
-        return DistributedMatrix(columns.size, ncols, self.map(own, columns.blocks), self)
+        return DistributedMatrix(columns.size, ncols, self.map(own, columns.shards), self)
 
     def empty_matrix(self, nrows: int, ncols: int, dtype: Any = np.float64) -> Matrix:
         """A Matrix without entries."""
         from spgraph.distributed.containers.matrix import DistributedMatrix
 
         nrows, ncols = check_extent("nrows", nrows), check_extent("ncols", ncols)
-        blocks = [
+        shards = [
             Matrix.empty(self.partition(nrows).sizes[p], ncols, dtype, device=device)
             for p, device in zip(self.local, self.devices, strict=True)
         ]
-        return DistributedMatrix(nrows, ncols, blocks, self)
+        return DistributedMatrix(nrows, ncols, shards, self)
 
     def matrix_from_coo(self, rows: Any, columns: Any, values: Any = True, **options: Any) -> Any:
         """The Matrix of entries that every process gives, all of them; see `Matrix.from_coo`."""
@@ -210,7 +210,7 @@ class Placement:
         return (self.take(made[0]), made[1]) if options.get("compact") else self.take(made)
 
     def take(self, container: Vector | Matrix) -> Any:
-        """A container of one device, which every process has, spread over the blocks."""
+        """A container of one device, which every process has, spread over the shards."""
         from spgraph.distributed.containers.matrix import DistributedMatrix
         from spgraph.distributed.containers.vector import DistributedVector
 
@@ -222,9 +222,9 @@ class Placement:
         size = check_extent("size", size)
         from spgraph.distributed.containers.vector import DistributedVector
 
-        return DistributedVector(size, self._blocks(size, make), self)
+        return DistributedVector(size, self._shards(size, make), self)
 
-    def _blocks(self, size: int, make: Callable[[int, int], Vector]) -> list[Vector]:
+    def _shards(self, size: int, make: Callable[[int, int], Vector]) -> list[Vector]:
         sizes = self.partition(size).sizes
         # nothing here waits for a device
         return [make(k, sizes[p]) for k, p in enumerate(self.local)]
@@ -232,7 +232,7 @@ class Placement:
 
 @functools.cache
 def _threads(count: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(count, thread_name_prefix="spgraph-block")
+    return ThreadPoolExecutor(count, thread_name_prefix="spgraph-shard")
 
 
 def _host(array: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a partition costs: the work of each block, and the border over which blocks must talk."""
+"""What a partition costs: the work of each shard, and the border over which shards must talk."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from spgraph.distributed.containers.partition import Partition
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """`vertices`, `edges` and `nbytes` of each block, and `border`: border[p, q] is how many
-    vertices of block q have an edge from block p, which is what p may have to tell q in a round.
+    """`vertices`, `edges` and `nbytes` of each shard, and `border`: border[p, q] is how many
+    vertices of shard q have an edge from shard p, which is what p may have to tell q in a round.
     """
 
     vertices: np.ndarray
@@ -26,18 +26,18 @@ class Report:
 
     @property
     def vertex_imbalance(self) -> float:
-        """The vertices of the largest block, over the mean."""
+        """The vertices of the largest shard, over the mean."""
         return _imbalance(self.vertices)
 
     @property
     def edge_imbalance(self) -> float:
-        """The edges of the largest block, over the mean."""
+        """The edges of the largest shard, over the mean."""
         return _imbalance(self.edges)
 
     def _shown(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
-        """What `display` takes: a line of facts, then a line per block under one of headings."""
-        blocks = len(self.vertices)
-        shown = min(blocks, display.ROWS)
+        """What `display` takes: a line of facts, then a line per shard under one of headings."""
+        shards = len(self.vertices)
+        shown = min(shards, display.ROWS)
         facts = [
             f"{self.vertices.sum()} vertices",
             f"{self.edges.sum()} edges",
@@ -46,14 +46,14 @@ class Report:
             f"{self.vertex_imbalance:.3f} of vertices",
             display.size_of(int(self.nbytes.sum())),
         ]
-        pairs = [f"to {q}" for q in range(shown)] if shown == blocks else []
-        rows: list[tuple[Any, ...]] = [("block", "vertices", "edges", "bytes", "border", *pairs)]
+        pairs = [f"to {q}" for q in range(shown)] if shown == shards else []
+        rows: list[tuple[Any, ...]] = [("shard", "vertices", "edges", "bytes", "border", *pairs)]
         for p in range(shown):
             numbers = int(self.vertices[p]), int(self.edges[p])
             size = display.size_of(int(self.nbytes[p]))
             border = self.border[p].tolist()
             rows.append((p, *numbers, size, sum(border), *(border if pairs else ())))
-        return f"Partition in {blocks} blocks", facts, rows, blocks + 1
+        return f"Partition in {shards} shards", facts, rows, shards + 1
 
     def __repr__(self) -> str:
         return display.text(*self._shown())
@@ -63,14 +63,14 @@ class Report:
 
 
 def border(indices: Array, partition: Partition, p: int) -> np.ndarray:
-    """How many vertices of each block have an edge from block p, and 0 for p itself: int64.
+    """How many vertices of each shard have an edge from shard p, and 0 for p itself: int64.
 
-    `indices` are the columns of the block's rows, internal ids, on the device where the block is.
+    `indices` are the columns of the shard's rows, internal ids, on the device where the shard is.
     """
     xp = array_module(indices)
     seen = xp.zeros(partition.size, bool)
     seen[indices] = True
-    counts = [xp.count_nonzero(seen[partition.slice(q)]) for q in range(partition.blocks)]
+    counts = [xp.count_nonzero(seen[partition.slice(q)]) for q in range(partition.num_shards)]
     counts[p] = xp.zeros((), np.int64)
     found = xp.stack([xp.asarray(count, np.int64) for count in counts])
     return found if xp is np else found.get()
@@ -82,13 +82,13 @@ def report(
     nbytes: Sequence[int],
     borders: Sequence[np.ndarray],
 ) -> Report:
-    """The Report of a partition, from the entries, bytes and `border` of each block in order."""
-    blocks = partition.blocks
+    """The Report of a partition, from the entries, bytes and `border` of each shard in order."""
+    shards = partition.num_shards
     return Report(
         np.array(partition.sizes, np.int64),
         np.array(edges, np.int64),
         np.array(nbytes, np.int64),
-        np.array(borders, np.int64).reshape(blocks, blocks),
+        np.array(borders, np.int64).reshape(shards, shards),
     )
 
 

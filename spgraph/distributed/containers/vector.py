@@ -1,4 +1,4 @@
-"""DistributedVector: a Vector whose entries are spread over the blocks of a Placement."""
+"""DistributedVector: a Vector whose entries are spread over the shards of a Placement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spgraph.errors import BackendMismatch, DomainMismatch
 
 
 class DistributedVector(Vector):
-    """A Vector in blocks: block p holds the entries of the positions that it owns, counted from 0
+    """A Vector in shards: shard p holds the entries of the positions that it owns, counted from 0
     in the order of their ids.
 
     Everything that takes a Vector takes it, beside others of the same Placement; it has no arrays
@@ -29,11 +29,11 @@ class DistributedVector(Vector):
     [0, 1, 2]
     """
 
-    __slots__ = ("_in_flight", "_placement", "blocks", "entry")
+    __slots__ = ("_in_flight", "_placement", "entry", "shards")
 
-    def __init__(self, size: int, blocks: list[Vector], placement: Placement) -> None:
+    def __init__(self, size: int, shards: list[Vector], placement: Placement) -> None:
         self.size = size
-        self.blocks = blocks
+        self.shards = shards
         self.entry: Entry | None = None
         self._in_flight: list[Vector] | None = None
         self._placement = placement
@@ -41,46 +41,46 @@ class DistributedVector(Vector):
 
     @classmethod
     def of_one(cls, size: int, entry: Entry, placement: Placement) -> DistributedVector:
-        """The Vector with one entry: it has no blocks until somebody looks at them."""
+        """The Vector with one entry: it has no shards until somebody looks at them."""
         v = cls.__new__(cls)
         v.size, v.entry, v._placement, v._nvals = size, entry, placement, 1
         v._in_flight = None
         return v
 
     @classmethod
-    def in_flight(cls, size: int, blocks: list[Vector], placement: Placement) -> DistributedVector:
-        """What kernels are still at work on, which may fail: who looks at the blocks waits for the
+    def in_flight(cls, size: int, shards: list[Vector], placement: Placement) -> DistributedVector:
+        """What kernels are still at work on, which may fail: who looks at the shards waits for the
         number of their entries, which raises then.
         """
         v = cls.__new__(cls)
         v.size, v.entry, v._placement, v._nvals = size, None, placement, None
-        v._in_flight = blocks
+        v._in_flight = shards
         return v
 
     @classmethod
     def spread(cls, v: Vector, placement: Placement) -> DistributedVector:
-        """The entries of v, which every process has, each in the block that owns it."""
+        """The entries of v, which every process has, each in the shard that owns it."""
         partition = placement.partition(v.size)
 
         with on_device(v.device):
             cut = [part(v, partition, p) for p in placement.local]
-        moved = placement.map(lambda k, block: block.to(placement.devices[k]).conform(), cut)
+        moved = placement.map(lambda k, shard: shard.to(placement.devices[k]).conform(), cut)
         return cls(v.size, moved, placement)
 
     # --- what it is -------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        if name == "blocks":
+        if name == "shards":
             if (entry := self.entry) is not None:
-                self.blocks = self._placement.blocks_of_one(self.size, entry)
-                self.entry = None  # who has the blocks may write them
+                self.shards = self._placement.shards_of_one(self.size, entry)
+                self.entry = None  # who has the shards may write them
             else:
-                blocks = self._in_flight
-                assert blocks is not None
-                for block in blocks:
-                    _ = block.nvals
-                self.blocks = blocks
-            return self.blocks
+                shards = self._in_flight
+                assert shards is not None
+                for shard in shards:
+                    _ = shard.nvals
+                self.shards = shards
+            return self.shards
         if name in ("values", "indices", "bits"):
             raise AttributeError(
                 f"a distributed Vector has no {name!r} on one device; .gather() brings it home"
@@ -89,10 +89,10 @@ class DistributedVector(Vector):
 
     @property
     def unchecked(self) -> list[Vector]:
-        """The blocks as they are, for kernels that go on with what others are still at work on:
-        whatever comes of it is void unless `blocks` gives them afterwards.
+        """The shards as they are, for kernels that go on with what others are still at work on:
+        whatever comes of it is void unless `shards` gives them afterwards.
         """
-        return self._in_flight or self.blocks
+        return self._in_flight or self.shards
 
     @property
     def dtype(self) -> np.dtype:
@@ -106,13 +106,13 @@ class DistributedVector(Vector):
 
     @property
     def partition(self) -> Any:
-        """Which block owns which position."""
+        """Which shard owns which position."""
         return self._placement.partition(self.size)
 
     @property
     def nvals(self) -> int:
         if self._nvals is None:
-            counts = self._placement.map(lambda k, v: v.nvals, self.blocks)
+            counts = self._placement.map(lambda k, v: v.nvals, self.shards)
             self._nvals = self._placement.total(counts)
         return cast(int, self._nvals)
 
@@ -125,8 +125,8 @@ class DistributedVector(Vector):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the blocks of this process."""
-        return sum(block.nbytes for block in self.unchecked)
+        """Bytes of the shards of this process."""
+        return sum(shard.nbytes for shard in self.unchecked)
 
     # --- the same entries -------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ class DistributedVector(Vector):
     def with_values(self, function: Callable[..., Any], *others: Any) -> Vector:
         check_others(self, others)
         return self._with(
-            lambda k, v, *more: v.with_values(function, *more), *(other.blocks for other in others)
+            lambda k, v, *more: v.with_values(function, *more), *(other.shards for other in others)
         )
 
     def total(self, function: Callable[..., Any] | None = None) -> Any:
@@ -158,14 +158,14 @@ class DistributedVector(Vector):
             return array_module(v._values).reshape(v.to_bitmap().total(function), 1)
 
         say = self._placement.communicator
-        sums = say.all_reduce(self._placement.map(own, self.blocks), "sum")
+        sums = say.all_reduce(self._placement.map(own, self.shards), "sum")
         return say.fetch(sums)[0][0]
 
     def extent(self) -> tuple[Any, Any]:
         if self.entry is not None:
             value = self.entry.dtype.type(self.entry.value).item()
             return value, value
-        return extent_of_blocks(self)
+        return extent_of_shards(self)
 
     def gather(self, device: str = "cpu") -> Vector:
         """A plain Vector of all entries on `device`, in every process."""
@@ -181,12 +181,12 @@ class DistributedVector(Vector):
         return whole.to(device)
 
     def become(self, other: Any) -> None:
-        self.size, self.blocks, self._placement = other.size, other.blocks, other.device
+        self.size, self.shards, self._placement = other.size, other.shards, other.device
         self.entry, self._nvals, self._in_flight = None, other._nvals, None
 
     def _with(self, function: Callable[..., Vector], *lists: Any) -> Vector:
         placement = self._placement
-        return DistributedVector(self.size, placement.map(function, self.blocks, *lists), placement)
+        return DistributedVector(self.size, placement.map(function, self.shards, *lists), placement)
 
     # --- the way out ------------------------------------------------------------------------------
 
@@ -213,8 +213,8 @@ class DistributedVector(Vector):
             return False
         equal = self._placement.map(
             lambda k, u, v: Vector._matches(u, v, False, same),
-            self.blocks,
-            cast(Any, other).blocks,
+            self.shards,
+            cast(Any, other).shards,
         )
         return self._placement.total([not each for each in equal]) == 0
 
@@ -229,23 +229,23 @@ class DistributedVector(Vector):
         return f"Vector {self.size}", facts, [], 0
 
 
-def extent_of_blocks(container: Any) -> tuple[Any, Any]:
-    """(least, greatest) value of the entries of all blocks; (0, 0) where there is none."""
+def extent_of_shards(container: Any) -> tuple[Any, Any]:
+    """(least, greatest) value of the entries of all shards; (0, 0) where there is none."""
     placement, dtype = container.device, container.dtype
     if placement.communicator.processes == 1:
         ends = []
-        for device, block in zip(placement.devices, container.blocks, strict=True):
+        for device, shard in zip(placement.devices, container.shards, strict=True):
             with on_device(device):
-                ends += [block.extent()] if block.nvals else []
+                ends += [shard.extent()] if shard.nvals else []
         placement.communicator.check()
         return _ends(np.array(ends, dtype))
 
-    def own(k: int, block: Any) -> Any:
+    def own(k: int, shard: Any) -> Any:
         with on_device(placement.devices[k]) as xp:
-            return xp.asarray(block.extent() if block.nvals else (), dtype)
+            return xp.asarray(shard.extent() if shard.nvals else (), dtype)
 
     say = placement.communicator
-    return _ends(say.fetch(say.all_gather(placement.map(own, container.blocks)))[0])
+    return _ends(say.fetch(say.all_gather(placement.map(own, container.shards)))[0])
 
 
 def _ends(found: np.ndarray) -> tuple[Any, Any]:
@@ -253,7 +253,7 @@ def _ends(found: np.ndarray) -> tuple[Any, Any]:
 
 
 def _apart(v: Vector, made: Vector) -> Vector:
-    """`made`, or a copy where it is v itself: whether a block already was so differs from block to
-    block, and what is written to the one Vector must not show in half of the other.
+    """`made`, or a copy where it is v itself: whether a shard already was so differs from shard to
+    shard, and what is written to the one Vector must not show in half of the other.
     """
     return made.dup() if made is v else made

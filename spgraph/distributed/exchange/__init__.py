@@ -1,1 +1,1 @@
-"""Between blocks: coordinates, counts, memory that all devices write."""
+"""Between shards: coordinates, counts, memory that all devices write."""

@@ -1,7 +1,7 @@
-"""Between the coordinates of a block and those of the whole; what blocks say to each other.
+"""Between the coordinates of a shard and those of the whole; what shards say to each other.
 
-Ids are always the user's: only where a block stores its own rows does it count them from 0, in the
-order of their ids. A *lifted* container has the whole's shape and the block's entries.
+Ids are always the user's: only where a shard stores its own rows does it count them from 0, in the
+order of their ids. A *lifted* container has the whole's shape and the shard's entries.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from spgraph.semirings import TypedMonoid
 
 
 def made(*given: Any) -> None:
-    """Have the blocks of views (and of masks of views) made: all blocks exchange for that, so that
-    no block may be the first to ask, in the midst of its own work.
+    """Have the shards of views (and of masks of views) made: all shards exchange for that, so that
+    no shard may be the first to ask, in the midst of its own work.
     """
     for container in given:
         parent: Any = container.parent if isinstance(container, Mask) else container
         if parent is not None:
-            _ = parent.blocks
+            _ = parent.shards
 
 
 def about(A: Any) -> None:
-    """What blocks tell each other from now on is about the Matrix A: processes that go on with
+    """What shards tell each other from now on is about the Matrix A: processes that go on with
     another one notice.
     """
     say = A.device.communicator
@@ -45,11 +45,11 @@ def about(A: Any) -> None:
         say.about(A.fingerprint)
 
 
-# --- from a block to the whole and back -----------------------------------------------------------
+# --- from a shard to the whole and back -----------------------------------------------------------
 
 
 def lift(v: Vector, placement: Placement, k: int, size: int) -> Vector:
-    """The entries of block k, a sparse Vector of `size`."""
+    """The entries of shard k, a sparse Vector of `size`."""
     v = v.to_sparse()
     assert v._indices is not None
     own = placement.partition(size).slice(placement.local[k])
@@ -61,7 +61,7 @@ def lift(v: Vector, placement: Placement, k: int, size: int) -> Vector:
 
 
 def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
-    """The entries of block k, a Matrix of `nrows`: its index arrays, under offsets for all rows."""
+    """The entries of shard k, a Matrix of `nrows`: its index arrays, under offsets for all rows."""
     if "lifted" not in A._derived:
         xp, partition = array_module(A._indices), placement.partition(nrows)
         own = partition.slice(placement.local[k])
@@ -77,12 +77,12 @@ def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
 
 
 def lower(t: Vector, placement: Placement, k: int) -> Vector:
-    """What block k owns of a Vector of the whole size."""
+    """What shard k owns of a Vector of the whole size."""
     return part(t, placement.partition(t.size), placement.local[k]).conform()
 
 
 def lower_matrix(T: Matrix, placement: Placement, k: int) -> Matrix:
-    """What block k owns of a Matrix of the whole shape that has entries in no other row."""
+    """What shard k owns of a Matrix of the whole shape that has entries in no other row."""
     rows = placement.users(k, T.nrows)
     xp = array_module(T._indices)
     indptr = xp.zeros(rows.size + 1, T._indptr.dtype)
@@ -90,20 +90,20 @@ def lower_matrix(T: Matrix, placement: Placement, k: int) -> Matrix:
     return Matrix(rows.size, T.ncols, indptr, T._indices, T._values, iso=T.iso)
 
 
-def block_mask(mask: Mask | None, k: int) -> Mask | None:
-    """The mask of block k."""
+def shard_mask(mask: Mask | None, k: int) -> Mask | None:
+    """The mask of shard k."""
     if mask is None:
         return None
-    return Mask(mask.parent.blocks[k], mask.structure, mask.complement)  # type: ignore[union-attr]
+    return Mask(mask.parent.shards[k], mask.structure, mask.complement)  # type: ignore[union-attr]
 
 
 def lifted_mask(mask: Mask | None, placement: Placement, k: int) -> Mask | None:
-    """The mask of block k, over the whole: nothing is said of positions of other blocks."""
+    """The mask of shard k, over the whole: nothing is said of positions of other shards."""
     if mask is None:
         return None
-    block = mask.parent.blocks[k]  # type: ignore[union-attr]
-    raise_to = lift if isinstance(block, Vector) else lift_matrix
-    parent = raise_to(block, placement, k, mask.parent.shape[0])
+    shard = mask.parent.shards[k]  # type: ignore[union-attr]
+    raise_to = lift if isinstance(shard, Vector) else lift_matrix
+    parent = raise_to(shard, placement, k, mask.parent.shape[0])
     return Mask(parent, mask.structure, mask.complement)
 
 
@@ -111,7 +111,7 @@ def lifted_mask(mask: Mask | None, placement: Placement, k: int) -> Mask | None:
 
 
 def part(t: Vector, partition: Partition, p: int) -> Vector:
-    """What block p owns of t, in the storage of t."""
+    """What shard p owns of t, in the storage of t."""
     own = partition.slice(p)
     n = own.stop - own.start
     xp = array_module(t._values)
@@ -131,18 +131,18 @@ def part(t: Vector, partition: Partition, p: int) -> Vector:
 
 
 def parts(t: Vector, partition: Partition) -> list[tuple[Array, Array]]:
-    """For each block, the entries of t that it owns: (indices inside of the block, values)."""
+    """For each shard, the entries of t that it owns: (indices inside of the shard, values)."""
     t = t.to_sparse()
     indices, values, bounds = _by_owner(t, partition)
     found = []
-    for p in range(partition.blocks):
+    for p in range(partition.num_shards):
         within = slice(bounds[p], bounds[p + 1])
         found.append((indices[within] - int(partition.offsets[p]), values[within]))
     return found
 
 
 def _by_owner(t: Vector, partition: Partition) -> tuple[Array, Array, list[int]]:
-    """(internal ids ascending, values, where the ids of each block begin) of a sparse Vector."""
+    """(internal ids ascending, values, where the ids of each shard begin) of a sparse Vector."""
     xp = array_module(t._values)
     indices, values = t._indices, t._values
     assert indices is not None
@@ -171,9 +171,9 @@ def bits_between(bits: Array, own: slice) -> Array:
 
 
 def replicate(v: Any) -> list[Vector]:
-    """The whole of a distributed Vector on the device of every local block.
+    """The whole of a distributed Vector on the device of every local shard.
 
-    Pairs of ids and values travel where entries are few, else values and one bit a position. Blocks
+    Pairs of ids and values travel where entries are few, else values and one bit a position. Shards
     that share a device share the result, which is read only.
     """
     placement, size = v.device, v.size
@@ -181,23 +181,23 @@ def replicate(v: Any) -> list[Vector]:
     sizes = partition.sizes
     nvals = v.nvals
     if nvals * 32 < size:
-        sparse = placement.map(lambda k, block: lift(block, placement, k, size), v.blocks)
-        ids = say.all_gather([block._indices for block in sparse])
-        values = say.all_gather([block._values for block in sparse])
+        sparse = placement.map(lambda k, shard: lift(shard, placement, k, size), v.shards)
+        ids = say.all_gather([shard._indices for shard in sparse])
+        values = say.all_gather([shard._values for shard in sparse])
         return placement.map(lambda k, i, x: _sorted(size, i, x, partition), ids, values)
-    dense = placement.map(lambda k, block: block.to_bitmap(), v.blocks)
-    values = say.all_gather([block._values for block in dense], sizes=sizes)
+    dense = placement.map(lambda k, shard: shard.to_bitmap(), v.shards)
+    values = say.all_gather([shard._values for shard in dense], sizes=sizes)
     if partition.ids is not None:
         values = placement.map(lambda k, x: partition.by_id(x), values)
     if nvals == size:
         return [Vector(size, x) for x in values]
-    packed = placement.map(lambda k, block: _bits_of(block), dense)
+    packed = placement.map(lambda k, shard: _bits_of(shard), dense)
     bits = replicate_bits(packed, placement, size)
     return [Vector(size, x, bits=b, nvals=nvals) for x, b in zip(values, bits, strict=True)]
 
 
 def replicate_bits(bits: Sequence[Array], placement: Placement, size: int) -> list[Array]:
-    """The packed bits of all positions, from those of the blocks, on every local block's device."""
+    """The packed bits of all positions, from those of the shards, on every local shard's device."""
     partition, say = placement.partition(size), placement.communicator
     sizes = partition.sizes
     gathered = say.all_gather(list(bits), sizes=[words(n) for n in sizes])
@@ -215,8 +215,8 @@ def replicate_bits(bits: Sequence[Array], placement: Placement, size: int) -> li
 
 
 def combine(found: list[Vector], monoid: TypedMonoid, placement: Placement) -> list[Vector]:
-    """From a Vector of the whole size of each local block: for each local block its own part of
-    the sum of all of them, in the order of blocks.
+    """From a Vector of the whole size of each local shard: for each local shard its own part of
+    the sum of all of them, in the order of shards.
 
     Pairs of ids and values go to their owners, or whole parts with one bit a position, whichever
     takes fewer bytes.
@@ -225,7 +225,7 @@ def combine(found: list[Vector], monoid: TypedMonoid, placement: Placement) -> l
     partition, say = placement.partition(size), placement.communicator
     each = found[0].dtype.itemsize
     pairs = placement.total([t.nvals for t in found]) * (each + index_dtype(size).itemsize)
-    dense = placement.blocks * size * (each + 1 / 8)
+    dense = placement.num_shards * size * (each + 1 / 8)
     if pairs < dense:
         split = placement.map(lambda k, t: parts(t, partition), found)
         ids = say.all_to_all([[i for i, _ in row] for row in split])
@@ -252,7 +252,7 @@ def combine(found: list[Vector], monoid: TypedMonoid, placement: Placement) -> l
 
 
 def _cut(t: Vector, partition: Partition) -> list[Vector]:
-    return [part(t, partition, p) for p in range(partition.blocks)]
+    return [part(t, partition, p) for p in range(partition.num_shards)]
 
 
 def _sum(on: Any, row: list[Vector], monoid: TypedMonoid) -> Vector:
@@ -267,8 +267,8 @@ def _sum(on: Any, row: list[Vector], monoid: TypedMonoid) -> Vector:
 def route(
     entries: list[tuple[Array, ...]], placement: Placement, size: int
 ) -> list[list[tuple[Array, ...]]]:
-    """Ids (any order, repeats too) with what goes along with each, sent to the blocks that own the
-    ids: for each local block, from each block, (indices inside of the block, ...) in the sender's
+    """Ids (any order, repeats too) with what goes along with each, sent to the shards that own the
+    ids: for each local shard, from each shard, (indices inside of the shard, ...) in the sender's
     order.
     """
     partition, say = placement.partition(size), placement.communicator
@@ -279,7 +279,7 @@ def route(
         inside = partition.to_internal(entry[0])
         owner = partition.owner(inside)
         order = xp.argsort(owner, kind="stable")
-        bounds = xp.searchsorted(owner[order], xp.arange(partition.blocks + 1)).tolist()
+        bounds = xp.searchsorted(owner[order], xp.arange(partition.num_shards + 1)).tolist()
         cuts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
         arrays = [array[order] for array in (inside, *entry[1:])]
         local = [arrays[0][c] - first for c, first in zip(cuts, firsts, strict=True)]
@@ -291,7 +291,7 @@ def route(
 
 
 def _sorted(size: int, ids: Array, values: Array, partition: Partition) -> Vector:
-    """The sparse Vector of entries that stand block by block."""
+    """The sparse Vector of entries that stand shard by shard."""
     if partition.ids is not None:
         order = array_module(ids).argsort(ids)
         ids, values = ids[order], values[order]

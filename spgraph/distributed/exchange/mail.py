@@ -27,38 +27,38 @@ def host_memory(shape: tuple[int, int], array: Any) -> np.ndarray:
 
 
 def counted(
-    mail: np.ndarray, round_: int, blocks: Sequence[Any], communicator: Communicator
+    mail: np.ndarray, round_: int, shards: Sequence[Any], communicator: Communicator
 ) -> np.ndarray:
-    """What the kernels of a round have counted, a row for each of all blocks: those of one process
-    come as `mail`, a row a block; those of several as arrays, the `counts` of the local `blocks`.
+    """What the kernels of a round have counted, a row for each of all shards: those of one process
+    come as `mail`, a row a shard; those of several as arrays, the `counts` of the local `shards`.
     """
     if communicator.processes == 1:
-        return waited(mail, round_, blocks, communicator)
+        return waited(mail, round_, shards, communicator)
     number = mail.shape[1]
     every = communicator.all_gather(
-        [block.counts for block in blocks], sizes=[number] * communicator.blocks
+        [shard.counts for shard in shards], sizes=[number] * communicator.num_shards
     )
     return communicator.fetch(every)[0].reshape(-1, number)
 
 
 def waited(
-    mail: np.ndarray, round_: int, blocks: Sequence[Any], communicator: Communicator
+    mail: np.ndarray, round_: int, shards: Sequence[Any], communicator: Communicator
 ) -> np.ndarray:
-    """The counts of the local blocks, when their kernels have written them to the host."""
+    """The counts of the local shards, when their kernels have written them to the host."""
     mark, looked = round_ & 0xFFFF, time.monotonic()
     while ((mail & 0xFFFF) != mark).any():
         if time.monotonic() - looked > POLL:
-            check(blocks, communicator)
+            check(shards, communicator)
             looked = time.monotonic()
     # what kernels counted is good only if nothing that they read was broken off
     communicator.check()
     return mail >> 16
 
 
-def check(blocks: Sequence[Any], communicator: Communicator) -> None:
+def check(shards: Sequence[Any], communicator: Communicator) -> None:
     """Raise where the counts will not come."""
     communicator.check()
-    for block in blocks:
-        if is_cuda(block.given):
-            with block.given.device:
+    for shard in shards:
+        if is_cuda(shard.given):
+            with shard.given.device:
                 _ = import_cupy().cuda.get_current_stream().done  # or what a kernel has met

@@ -9,11 +9,11 @@ import numpy as np
 
 from spgraph.backends.cuda.closure.closure_peers import (
     Closed,
-    ClosureBlock,
     ClosureGraph,
+    ClosureShard,
     closure_peers,
 )
-from spgraph.backends.cuda.search.search_peers import PeerBlock, PeerGraph, search_peers
+from spgraph.backends.cuda.search.search_peers import PeerGraph, PeerShard, search_peers
 from spgraph.containers import Matrix, Vector
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.errors import ConvergenceError
@@ -55,11 +55,11 @@ def search(
     )
 
     def whole(values: Sequence[Any], bits: Sequence[Any]) -> DistributedVector:
-        blocks = [
+        shards = [
             Vector(own.size, own, bits=seen, nvals=part.reached)
             for part, own, seen in zip(found, values, bits, strict=True)
         ]
-        return DistributedVector.in_flight(A.nrows, blocks, placement)
+        return DistributedVector.in_flight(A.nrows, shards, placement)
 
     level = whole([part.level for part in found], [part.seen for part in found])
     if semiring is None:
@@ -71,7 +71,7 @@ def search(
 
 
 def starts(start: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-    """(positions, values) of the entries of each block: arrays; or two numbers in one of them."""
+    """(positions, values) of the entries of each shard: arrays; or two numbers in one of them."""
     placement, entry = start.device, start.entry
     if entry is not None:
         one = entry.dtype.type(entry.value)
@@ -79,16 +79,16 @@ def starts(start: Any) -> tuple[Sequence[Any], Sequence[Any]]:
             (entry.place, int(one)) if p == entry.owner else (None, None) for p in placement.local
         ]
     else:
-        blocks = start.blocks
-        if any(block._indices is None for block in blocks):
-            blocks = placement.map(lambda k, block: block.to_sparse(), blocks)
-        pairs = [(block._indices, block._values) for block in blocks]
+        shards = start.shards
+        if any(shard._indices is None for shard in shards):
+            shards = placement.map(lambda k, shard: shard.to_sparse(), shards)
+        pairs = [(shard._indices, shard._values) for shard in shards]
     sources, values = zip(*pairs, strict=True)
     return sources, values
 
 
 def graph(A: Any, T: Any) -> PeerGraph:
-    """The blocks of A and of its transpose as the peer form takes them; kept with A."""
+    """The shards of A and of its transpose as the peer form takes them; kept with A."""
     kind = "peers" if T is None else "peers_both"
     if kind not in A._derived:
         placement, symmetric = A.device, bool(A.symmetric)
@@ -96,35 +96,35 @@ def graph(A: Any, T: Any) -> PeerGraph:
 
         types = index_types(A, T)
 
-        def inside(k: int, block: Matrix) -> tuple[Any, Any]:
-            return _typed(block, partition, types)
+        def inside(k: int, shard: Matrix) -> tuple[Any, Any]:
+            return _typed(shard, partition, types)
 
-        out = placement.map(inside, A.blocks)
+        out = placement.map(inside, A.shards)
         back = out if T is A else [(None, None)] * len(out)
         if T is not None and T is not A:
-            back = placement.map(inside, T.blocks)
+            back = placement.map(inside, T.shards)
         ids = [None] * len(out)
         if partition.ids is not None:
-            ids = placement.map(lambda k, block: partition.user_ids(block.device), A.blocks)
+            ids = placement.map(lambda k, shard: partition.user_ids(shard.device), A.shards)
         parts = zip(out, back, ids, strict=True)
-        blocks = [PeerBlock(i, j, ti, tj, every) for (i, j), (ti, tj), every in parts]
+        shards = [PeerShard(i, j, ti, tj, every) for (i, j), (ti, tj), every in parts]
         # the columns of a row ascend by the user's ids, whatever they are inside
         offsets = tuple(partition.offsets.tolist())
-        A._derived[kind] = PeerGraph(offsets, blocks, ordered=True, symmetric=symmetric)
+        A._derived[kind] = PeerGraph(offsets, shards, ordered=True, symmetric=symmetric)
     return A._derived[kind]
 
 
 def index_types(A: Any, T: Any) -> tuple[np.dtype, np.dtype]:
-    """(of offsets, of ids): a kernel knows one of each for all blocks, and for the transpose."""
-    blocks = [*A.blocks, *(() if T is None else T.blocks)]
-    offsets = np.result_type(*(block._indptr.dtype for block in blocks))
-    return offsets, np.result_type(*(block._indices.dtype for block in blocks))
+    """(of offsets, of ids): a kernel knows one of each for all shards, and for the transpose."""
+    shards = [*A.shards, *(() if T is None else T.shards)]
+    offsets = np.result_type(*(shard._indptr.dtype for shard in shards))
+    return offsets, np.result_type(*(shard._indices.dtype for shard in shards))
 
 
-def _typed(block: Matrix, partition: Any, types: tuple[np.dtype, np.dtype]) -> tuple[Any, Any]:
-    """(offsets, internal ids) of a block."""
-    ids = partition.to_internal(block._indices).astype(types[1], copy=False)
-    return block._indptr.astype(types[0], copy=False), ids
+def _typed(shard: Matrix, partition: Any, types: tuple[np.dtype, np.dtype]) -> tuple[Any, Any]:
+    """(offsets, internal ids) of a shard."""
+    ids = partition.to_internal(shard._indices).astype(types[1], copy=False)
+    return shard._indptr.astype(types[0], copy=False), ids
 
 
 def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
@@ -138,21 +138,21 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
 
 def closed(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Closed:
     """The closure's parts, and how many edges were looked at in how many rounds."""
-    first = A.device.map(lambda k, block: block.to_sparse(), start.blocks)
-    ids, values = [block._indices for block in first], [block._values for block in first]
+    first = A.device.map(lambda k, shard: shard.to_sparse(), start.shards)
+    ids, values = [shard._indices for shard in first], [shard._values for shard in first]
     return closure_peers(weighted(A), A.device.peers, ids, values, semiring, delta)
 
 
 def _home(found: Closed, A: Any) -> DistributedVector:
-    blocks = [
+    shards = [
         Vector(part.values.size, part.values, bits=part.bits, nvals=part.reached)
         for part in found.parts
     ]
-    return DistributedVector(A.nrows, blocks, A.device)
+    return DistributedVector(A.nrows, shards, A.device)
 
 
 def weighted(A: Any) -> ClosureGraph:
-    """The blocks as the peer form of closure takes them, with in-edges where they are at hand; kept
+    """The shards as the peer form of closure takes them, with in-edges where they are at hand; kept
     with A.
     """
     T = A.T if A.has_transpose else None
@@ -163,13 +163,13 @@ def weighted(A: Any) -> ClosureGraph:
 
         types = index_types(A, T)
 
-        def inside(k: int, block: Matrix) -> tuple[Any, Any, Any]:
-            return *_typed(block, partition, types), block._values
+        def inside(k: int, shard: Matrix) -> tuple[Any, Any, Any]:
+            return *_typed(shard, partition, types), shard._values
 
-        out = placement.map(inside, A.blocks)
+        out = placement.map(inside, A.shards)
         back: list[Any] = out if T is A else [(None, None, None)] * len(out)
         if T is not None and T is not A:
-            back = placement.map(inside, T.blocks)
-        blocks = [ClosureBlock(*rows, *columns) for rows, columns in zip(out, back, strict=True)]
-        A._derived[kind] = ClosureGraph(tuple(partition.offsets.tolist()), blocks, A.iso)
+            back = placement.map(inside, T.shards)
+        shards = [ClosureShard(*rows, *columns) for rows, columns in zip(out, back, strict=True)]
+        A._derived[kind] = ClosureGraph(tuple(partition.offsets.tolist()), shards, A.iso)
     return A._derived[kind]

@@ -1,1 +1,1 @@
-"""Random graphs made in blocks."""
+"""Random graphs made in shards."""

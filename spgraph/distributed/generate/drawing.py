@@ -1,7 +1,7 @@
-"""Random graphs drawn in blocks: the same graphs as on one device, of which nobody holds all edges.
+"""Random graphs drawn in shards: the same graphs as on one device, of which nobody holds all edges.
 
-On CPUs the processes share the drawing of edges and send them to the blocks that own their rows;
-a GPU draws faster than edges travel, so that each block draws all and keeps its own.
+On CPUs the processes share the drawing of edges and send them to the shards that own their rows;
+a GPU draws faster than edges travel, so that each shard draws all and keeps its own.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ from spgraph.distributed.io.ingest import (
 )
 from spgraph.random_edges import LOOP, Recipe, draw_edges, numbers
 
-EDGES = 1 << 20  # drawn at once by the blocks of a process
+EDGES = 1 << 20  # drawn at once by the shards of a process
 
 
-def draw_blocks(
+def draw_shards(
     recipe: Recipe, communicator: Communicator, how: Any = "edges"
 ) -> tuple[Partition, list[Rows]]:
-    """The partition and the rows of each local block, on its device, of the graph of `recipe`.
+    """The partition and the rows of each local shard, on its device, of the graph of `recipe`.
 
     `how` is what `partition_by_counts` takes; 'edges' balances the edges as drawn, repeated ones
     included. Every process calls it, with the same arguments.
     """
     if communicator.devices[0] != "cpu":
         return _walked(recipe, communicator, how)
-    pieces = _pieces(recipe, communicator.blocks, EDGES // len(communicator.local))
+    pieces = _pieces(recipe, communicator.num_shards, EDGES // len(communicator.local))
     counts = row_counts(pieces, recipe.vertices, communicator)
-    partition = partition_by_counts(counts, communicator.blocks, how)
+    partition = partition_by_counts(counts, communicator.num_shards, how)
     return partition, build(pieces, counts, partition, communicator)
 
 
-# --- CPUs: each block draws its share -------------------------------------------------------------
+# --- CPUs: each shard draws its share -------------------------------------------------------------
 
 
-def _pieces(recipe: Recipe, blocks: int, step: int) -> Pieces:
-    """The share of each block of the edges, mirrored if the graph is symmetric."""
+def _pieces(recipe: Recipe, shards: int, step: int) -> Pieces:
+    """The share of each shard of the edges, mirrored if the graph is symmetric."""
     kind, parameters, _, edges, state, *_ = recipe
     labels = _labels(recipe, np)
 
     def drawn(p: int) -> Iterator[Piece]:
-        last = edges * (p + 1) // blocks
-        for start in range(edges * p // blocks, last, step):
+        last = edges * (p + 1) // shards
+        for start in range(edges * p // shards, last, step):
             keys = np.empty(min(step, last - start), np.int64)
             draw_edges(keys, kind, parameters, state, None, recipe.self_loops, start)
             keys = keys[keys != LOOP]
@@ -82,18 +82,18 @@ def _labels(recipe: Recipe, xp: Any) -> Array | None:
     return xp.argsort(random).astype(np.int32)
 
 
-# --- GPUs: each block draws everything ------------------------------------------------------------
+# --- GPUs: each shard draws everything ------------------------------------------------------------
 
 
 def _walked(recipe: Recipe, communicator: Communicator, how: Any) -> tuple[Partition, list[Rows]]:
-    devices, blocks = communicator.devices, communicator.blocks
+    devices, shards = communicator.devices, communicator.num_shards
     ks = range(len(devices))
     labels: dict[str, Array | None] = {}
 
     def count(k: int) -> Array:
         with on_device(devices[k]) as xp:
             p = communicator.local[k]
-            share = recipe.edges * p // blocks, recipe.edges * (p + 1) // blocks
+            share = recipe.edges * p // shards, recipe.edges * (p + 1) // shards
             return _counts(recipe, *share, labels[devices[k]], xp)
 
     def place(k: int) -> Rows:
@@ -114,8 +114,8 @@ def _walked(recipe: Recipe, communicator: Communicator, how: Any) -> tuple[Parti
             labels[device] = _labels(recipe, xp)
     counts: list[Array] = communicator.all_reduce([count(k) for k in ks], "sum")
     with on_device(devices[0]):
-        partition = partition_by_counts(counts[0], blocks, how)
-    if len(set(devices)) < len(devices):  # blocks on one GPU take turns
+        partition = partition_by_counts(counts[0], shards, how)
+    if len(set(devices)) < len(devices):  # shards on one GPU take turns
         return partition, [place(k) for k in ks]
     with ThreadPoolExecutor(len(devices)) as pool:
         return partition, list(pool.map(place, ks))

@@ -1,1 +1,1 @@
-"""Graphs read in blocks."""
+"""Graphs read in shards."""

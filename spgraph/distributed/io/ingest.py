@@ -1,7 +1,7 @@
 """Rows of a graph assembled where they belong, from entries that come in pieces.
 
 No process ever holds all entries, nor its own twice. The pieces come two times: at first the
-entries of each row are counted, so that every row gets its slots; then each entry goes to the block
+entries of each row are counted, so that every row gets its slots; then each entry goes to the shard
 that owns its row and takes a slot. At last the rows are sorted and repeated entries combined.
 
 An entry is a key, uint64: row << 32 | column, and perhaps a value.
@@ -24,7 +24,7 @@ from spgraph.errors import CommunicationError
 from spgraph.io.coordinates import combined
 
 SORTED = 1 << 22  # entries sorted at once on a CPU ...
-SORTED_CUDA = 1 << 24  # ... and on a GPU, where that takes half a GiB beside the block
+SORTED_CUDA = 1 << 24  # ... and on a GPU, where that takes half a GiB beside the shard
 COUNTS = 1 << 20  # counts summed at once
 UNASKED = 1 << 27  # rows that are counted without a question
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Rows(NamedTuple):
-    """The CSR arrays of one block's rows, columns by the user's ids; `values` None for a pattern.
+    """The CSR arrays of one shard's rows, columns by the user's ids; `values` None for a pattern.
 
     Row r of it is the vertex of internal id offsets[p] + r.
     """
@@ -52,7 +52,7 @@ class Piece(NamedTuple):
     values: np.ndarray | None = None
 
 
-Pieces = Callable[[int], Iterator[Piece]]  # of one block: its share of the input, from the start
+Pieces = Callable[[int], Iterator[Piece]]  # of one shard: its share of the input, from the start
 
 
 def keys_of(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -137,7 +137,7 @@ def build(
     dtype: Any = None,
     duplicates: str = "min",
 ) -> list[Rows]:
-    """The rows of each local block, on the CPU, of the same pieces that `counts` were counted of.
+    """The rows of each local shard, on the CPU, of the same pieces that `counts` were counted of.
 
     `dtype` is the type of the values, None for a pattern; values at one position are combined by
     `duplicates`, 'min' or 'plus'.
@@ -171,7 +171,7 @@ def build(
 
 
 def rounds(pieces: Pieces, communicator: Communicator) -> Iterator[list[Piece]]:
-    """The next piece of each local block that has one, until no block of any process has.
+    """The next piece of each local shard that has one, until no shard of any process has.
 
     Every process goes through equally many rounds; an error in one of them ends all, as `together`
     says.
@@ -212,7 +212,7 @@ def together(make: Callable[[], list[T]], communicator: Communicator) -> tuple[l
 def _routed(
     pieces: Sequence[Piece], partition: Partition, communicator: Communicator, dtype: Any
 ) -> list[list[Piece]]:
-    """For each local block the entries of its rows, from every block, by internal rows, sorted."""
+    """For each local shard the entries of its rows, from every shard, by internal rows, sorted."""
     bounds = partition.offsets.astype(np.uint64) << HIGH
     parts: list[tuple[list[Array], list[Array]]] = []
     for (keys, values), device in zip(pieces, communicator.devices, strict=True):
@@ -246,14 +246,14 @@ def _routed(
 
 
 class Slots:
-    """The rows of one block while they fill up: as many slots as `counts` says."""
+    """The rows of one shard while they fill up: as many slots as `counts` says."""
 
     def __init__(self, counts: np.ndarray, kind: np.dtype, dtype: Any) -> None:
         # offsets[r + 1] is the next free slot of row r: in the end, where it ends
         self.offsets = starts_of(counts)
         total = int(counts.sum())
         each = kind.itemsize + (0 if dtype is None else np.dtype(dtype).itemsize)
-        memory.require(total * each, f"a block of {total:,} entries")
+        memory.require(total * each, f"a shard of {total:,} entries")
         self.indices = np.empty(total, kind)
         self.values = None if dtype is None else np.empty(total, dtype)
 

@@ -1,4 +1,4 @@
-"""Graphs that come in blocks: read from a file or drawn, so that no process holds all of one."""
+"""Graphs that come in shards: read from a file or drawn, so that no process holds all of one."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.distribute import chosen, distribute, placed
-from spgraph.distributed.generate.drawing import draw_blocks
+from spgraph.distributed.generate.drawing import draw_shards
 from spgraph.distributed.io.ingest import Rows, together
-from spgraph.distributed.io.reading import read_blocks
+from spgraph.distributed.io.reading import read_shards
 from spgraph.io.files import is_pipe
 from spgraph.random_edges import Recipe
 
 
 def read(
     path: str | os.PathLike[str],
-    blocks: int,
+    shards: int,
     *,
     symmetric: bool | None = None,
     base: int | None = None,
@@ -35,12 +35,12 @@ def read(
     communicator: Communicator | None = None,
     exchange: str = "auto",
 ) -> Any:
-    r"""`spgraph.read(path).distribute(blocks)`, of which each process keeps its own blocks only.
+    r"""`spgraph.read(path).distribute(shards)`, of which each process keeps its own shards only.
 
     `symmetric`, `base`, `dtype` and `compact` are those of `spgraph.read`: a DistributedMatrix, or
     with `compact=True` (DistributedMatrix, ids), the ids of all vertices, an array, in every
     process. The others are those of `Matrix.distribute`;
-    blocks are on the CPU unless `devices` or the `communicator` says otherwise. Every process calls
+    shards are on the CPU unless `devices` or the `communicator` says otherwise. Every process calls
     it with the same arguments, and must be able to open the file.
 
     A text file is read twice, to count and to keep. Files that are no list of entries (.npz, dense
@@ -59,10 +59,10 @@ def read(
     >>> sg.bfs(G, 0).level.to_numpy().tolist()
     [0, 1, 2, 3]
     """
-    say = chosen("read", blocks, devices, communicator, exchange)
+    say = chosen("read", shards, devices, communicator, exchange)
     options = {"symmetric": symmetric, "base": base, "dtype": dtype, "compact": compact}
     if not (isinstance(partition, str) and partition in ("biased", "metis")):
-        spread = read_blocks(path, say, partition, **options)
+        spread = read_shards(path, say, partition, **options)
         if spread is not None:
             dtype = None if dtype is None else value_dtype(dtype)
             G = _made(spread.partition, spread.rows, say, exchange, spread.symmetric, dtype)
@@ -73,23 +73,23 @@ def read(
         )
     (found,), _ = together(lambda: [io.read(path, **options)], say)
     A, ids = found if compact else (found, None)
-    G = distribute(A, blocks, partition_by=partition, communicator=say, exchange=exchange)
+    G = distribute(A, shards, partition_by=partition, communicator=say, exchange=exchange)
     return (G, ids) if compact else G
 
 
 def draw(
     recipe: Recipe,
-    blocks: int,
+    shards: int,
     *,
     devices: Any = None,
     partition: Any = "edges",
     communicator: Communicator | None = None,
     exchange: str = "auto",
 ) -> DistributedMatrix:
-    """The graph of `recipe`, which `spgraph.generators.kronecker_recipe` makes, in blocks: the one
+    """The graph of `recipe`, which `spgraph.generators.kronecker_recipe` makes, in shards: the one
     that `spgraph.generators.kronecker` makes of the same arguments.
 
-    The other arguments are those of `Matrix.distribute`; blocks are on the CPU unless `devices` or
+    The other arguments are those of `Matrix.distribute`; shards are on the CPU unless `devices` or
     the `communicator` says otherwise. Every process calls it with the same arguments. ValueError
     for the partitions "biased" and "metis", which would need the whole graph.
 
@@ -99,8 +99,8 @@ def draw(
     >>> G.gather().isequal(sg.generators.kronecker(8, 4))
     True
     """
-    say = chosen("draw", blocks, devices, communicator, exchange)
-    cuts, rows = draw_blocks(recipe, say, partition)
+    say = chosen("draw", shards, devices, communicator, exchange)
+    cuts, rows = draw_shards(recipe, say, partition)
     return _made(cuts, rows, say, exchange, recipe.symmetric or None)
 
 
@@ -114,7 +114,7 @@ def _made(
 ) -> DistributedMatrix:
     """The Matrix of these rows; `dtype` is that of the one value of a pattern, bool by default."""
 
-    def block(k: int, own: Rows) -> Matrix:
+    def shard(k: int, own: Rows) -> Matrix:
         with on_device(say.devices[k]) as xp:
             values = (
                 xp.ones(1, np.bool_ if dtype is None else dtype)
@@ -125,5 +125,5 @@ def _made(
         return Matrix(own.indptr.size - 1, cuts.size, *arrays, iso=own.values is None)
 
     placement = placed(cuts, say, exchange)
-    made = placement.map(block, rows)
+    made = placement.map(shard, rows)
     return DistributedMatrix(cuts.size, cuts.size, made, placement, symmetric=symmetric)

@@ -1,4 +1,4 @@
-"""`read_blocks`: a large text file read by several processes, each of which keeps its own rows."""
+"""`read_shards`: a large text file read by several processes, each of which keeps its own rows."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from spgraph.io.source import LONGEST_LINE, Source
 from spgraph.io.table import Layout, read_block
 
 STEP = 1 << 23  # bytes of text that a process parses between two exchanges
-ENTRIES = 1 << 20  # entries of a block sent at once
+ENTRIES = 1 << 20  # entries of a shard sent at once
 
 
 class Spread(NamedTuple):
-    """A graph in blocks: `rows` are those of this process, on the CPU; `ids` those of the vertices
+    """A graph in shards: `rows` are those of this process, on the CPU; `ids` those of the vertices
     where they are numbered anew.
     """
 
@@ -48,7 +48,7 @@ class Spread(NamedTuple):
     ids: np.ndarray | None = None
 
 
-def read_blocks(
+def read_shards(
     path: str | os.PathLike[str],
     communicator: Communicator,
     how: Any = "edges",
@@ -58,7 +58,7 @@ def read_blocks(
     dtype: Any = None,
     compact: bool | None = None,
 ) -> Spread | None:
-    """The graph that `spgraph.read` makes of the same arguments, in blocks; None for a file that is
+    """The graph that `spgraph.read` makes of the same arguments, in shards; None for a file that is
     no list of entries (.npz, or a dense array in Matrix Market) or that can be read once only (a
     pipe), which has to be read whole.
 
@@ -90,7 +90,7 @@ def read_blocks(
     size = text.check_size(mirrored=pieces is not text.pieces)
     counts = row_counts(pieces, size, communicator, text.check_rows)
     text.settle(communicator)
-    partition = partition_by_counts(counts, communicator.blocks, how)
+    partition = partition_by_counts(counts, communicator.num_shards, how)
     values = np.dtype(text.types[0]) if text.types else None
     rows = text.built(pieces, counts, partition, communicator, values, layout.duplicates)
     if layout.undirected and layout.duplicates == "plus" and values is not None:
@@ -128,7 +128,7 @@ class Text:
         self.layout: Layout | None = None  # None: it is no list of entries
         self.types: tuple[str, ...] = ()
         self.rank, self.processes = communicator.rank, communicator.processes
-        self.sender = communicator.local[0]  # the block in whose name this process sends
+        self.sender = communicator.local[0]  # the shard in whose name this process sends
         self.seen = 0
         self.reals = False  # among the values seen
         if self.suffix == ".npz" or is_pipe(self.name):
@@ -142,13 +142,13 @@ class Text:
         self.layout, self.types = layout, layout.form.values
         if layout.nrows != layout.ncols:
             raise DimensionMismatch(
-                f"{self.name}: expected a square matrix to divide among blocks, got "
+                f"{self.name}: expected a square matrix to divide among shards, got "
                 f"{layout.nrows} x {layout.ncols}"
             )
         check_direction(self.name, symmetric, layout.undirected)
 
     def pieces(self, p: int) -> Iterator[Piece]:
-        """The entries of this process's parts, as they stand in the file, for one of its blocks."""
+        """The entries of this process's parts, as they stand in the file, for one of its shards."""
         layout = self.layout
         if p != self.sender or layout is None:
             return
@@ -185,7 +185,7 @@ class Text:
         (ids,), _ = together(mine, communicator)
         if self.processes > 1:
             first, *others = (
-                [move(part, device)] * communicator.blocks
+                [move(part, device)] * communicator.num_shards
                 for part, device in zip(
                     [ids] + [ids[:0]] * (len(communicator.local) - 1),
                     communicator.devices,
@@ -321,7 +321,7 @@ def _newlines(path: str, end: int) -> int:
 
 
 def _entries(rows: list[Rows], partition: Partition, communicator: Communicator) -> Pieces:
-    """The entries that the blocks hold already, by the user's ids."""
+    """The entries that the shards hold already, by the user's ids."""
 
     def some(p: int) -> Iterator[Piece]:
         indptr, indices, values = rows[p - communicator.local[0]]

@@ -1,1 +1,1 @@
-"""The loops over blocks."""
+"""The loops over shards."""

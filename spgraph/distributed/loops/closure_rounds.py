@@ -1,11 +1,11 @@
-"""The closure in rounds that the host drives: one thread launches the kernels of all blocks of this
-process, and the communicator carries what improves to the blocks that own it. The form for GPUs of
+"""The closure in rounds that the host drives: one thread launches the kernels of all shards of this
+process, and the communicator carries what improves to the shards that own it. The form for GPUs of
 several processes, or of one where they do not write each other's memory.
 
 A round is one launch on each GPU, some 15 microseconds each, the wait for its counts, and, if
 anything is to be sent, one exchange of pairs (id, value), each vertex of others once, 12 bytes with
 ids of 32 and values of 64 bits: at least 120 microseconds, most of them the host's. A cut ends with
-all values at all blocks once, 8 bytes a vertex. Each block keeps a value, a pair, and 5 bits for
+all values at all shards once, 8 bytes a vertex. Each shard keeps a value, a pair, and 5 bits for
 each vertex of all. On two H200s, distances over weights from 1 to 64: 32 rounds and 11.9 ms on
 kron25_16 (one GPU 12.3, peers 8.9; composed of operations it took 271), 29 and 9.2 ms on
 rmat_n24_32 (9.8, 7.2; 394), at 1.2 relaxations an edge.
@@ -36,7 +36,7 @@ from spgraph.backends.cuda.closure.closure_rounds import (
     SOURCES,
     UNDERCUT,
     WAS_UNDERCUT,
-    Block,
+    Shard,
     counts_of,
 )
 from spgraph.containers import Vector
@@ -47,7 +47,7 @@ from spgraph.distributed.exchange.mail import counted, host_memory
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
 
-CROWD = 1 << 19  # edges in a block's queue from which on it hears of others before it goes on
+CROWD = 1 << 19  # edges in a shard's queue from which on it hears of others before it goes on
 # a cut begins at a queue of so many edges and this part of all; so often at most
 CUT_EDGES, CUT_SHARE, CUTS = 1 << 21, 20, 3
 THIN = 1 << 23  # after the bulk: edges of a round below which buckets grow wider
@@ -76,9 +76,9 @@ def closed(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Rounds:
     sign = 0 if delta is None or semiring.dtype == np.bool_ else sign_of(semiring)
     rounds = prepared(A, semiring, sign)
     first = []
-    for device, block in zip(placement.devices, start.blocks, strict=True):
+    for device, shard in zip(placement.devices, start.shards, strict=True):
         with on_device(device):
-            own = block.to_sparse()
+            own = shard.to_sparse()
             first.append((own._indices, own._values))
     with rounds.lock:
         rounds.run(first, delta)
@@ -103,7 +103,7 @@ def prepared(A: Any, semiring: TypedSemiring, sign: int) -> Rounds:
 
 
 class Rounds:
-    """The blocks of a graph in this process, and how they come to a closure together."""
+    """The shards of a graph in this process, and how they come to a closure together."""
 
     def __init__(self, A: Any, graph: Any, semiring: TypedSemiring, sign: int) -> None:
         placement = A.device
@@ -111,27 +111,27 @@ class Rounds:
         self.communicator, self.offsets = placement.communicator, graph.offsets
         self.vertices, self.edges = A.nrows, A.nvals
         self.semiring, self.sign = semiring, sign
-        self.dtype, self.pulls = semiring.dtype, graph.blocks[0].t_indptr is not None
+        self.dtype, self.pulls = semiring.dtype, graph.shards[0].t_indptr is not None
         self.identity = self.dtype.type(semiring.add.identity)
-        number = counts_of(placement.blocks)
-        self.mail = host_memory((len(graph.blocks), number), graph.blocks[0].indptr)
+        number = counts_of(placement.num_shards)
+        self.mail = host_memory((len(graph.shards), number), graph.shards[0].indptr)
         self.round = 0
-        self.blocks: list[Block] = placement.map(
-            lambda k, _: Block(
+        self.shards: list[Shard] = placement.map(
+            lambda k, _: Shard(
                 graph, k, placement.local[k], self.edges, semiring, sign != 0, self.mail[k]
             ),
-            graph.blocks,
+            graph.shards,
         )
 
     # --- the iteration ----------------------------------------------------------------------------
 
     def run(self, start: Sequence[tuple[Any, Any]], delta: Any) -> None:
-        """The closure from `start`, vertices and values of each local block."""
-        for block, (sources, values) in zip(self.blocks, start, strict=True):
-            block.begin(sources, values)
+        """The closure from `start`, vertices and values of each local shard."""
+        for shard, (sources, values) in zip(self.shards, start, strict=True):
+            shard.begin(sources, values)
         none = self.identity
         self.limit = self.before = self.cut = self.floor = none
-        self.came: list[Any] = [None] * len(self.blocks)
+        self.came: list[Any] = [None] * len(self.shards)
         self.relaxations = self.launches = self.cuts = 0
         self.settled, self.undercut, self.bulk = True, False, False
         self.before = self.best(self.launch(BEGIN))
@@ -143,10 +143,10 @@ class Rounds:
             if not self.sign or not self.settled:
                 break
             edges, rounds = self.relaxations - edges, self.launches - rounds
-            if self.bulk and edges < THIN * self.communicator.blocks * rounds:
+            if self.bulk and edges < THIN * self.communicator.num_shards * rounds:
                 delta *= 2
             counts = self.advance(delta)
-        self.parts = [block.take() for block in self.blocks]
+        self.parts = [shard.take() for shard in self.shards]
 
     def settle(self, counts: np.ndarray, delta: Any) -> None:
         """Rounds until no vertex is near, after one that has told `counts`."""
@@ -188,23 +188,23 @@ class Rounds:
             self.before, self.limit = self.limit, self.cut if all_cut else best
 
     def gather(self) -> None:
-        """The values of all vertices come to all blocks."""
+        """The values of all vertices come to all shards."""
         if any(came is not None for came in self.came):
             self.launch(0)
         sizes = np.diff(self.offsets).tolist()
-        every = self.communicator.all_gather([block.part for block in self.blocks], sizes=sizes)
-        for k, (block, x) in enumerate(zip(self.blocks, every, strict=True)):
+        every = self.communicator.all_gather([shard.part for shard in self.shards], sizes=sizes)
+        for k, (shard, x) in enumerate(zip(self.shards, every, strict=True)):
             shared = any(x is other for other in every[:k])
-            block.x = x.copy() if shared else x
+            shard.x = x.copy() if shared else x
 
     def launch(self, action: int, following: Any = None) -> np.ndarray:
-        """The counts of a round, a row for each of all blocks; what was sent in it is under way."""
+        """The counts of a round, a row for each of all shards; what was sent in it is under way."""
         self.round += 1
         self.launches += 1
         action |= UNDERCUT if self.undercut else 0
         limits = (self.limit, self.limit if following is None else following, self.cut, self.floor)
-        for block, came in zip(self.blocks, self.came, strict=True):
-            block.launch(action, limits, CROWD, came, self.round)
+        for shard, came in zip(self.shards, self.came, strict=True):
+            shard.launch(action, limits, CROWD, came, self.round)
         counts = self.counts()
         if (counts[:, FLAGS] & LOST).any():
             raise RuntimeError(
@@ -216,24 +216,24 @@ class Rounds:
         return counts
 
     def exchanged(self, sent: np.ndarray) -> list[Any]:
-        """What came to each local block, where sent[p, q] pairs go from block p to block q."""
+        """What came to each local shard, where sent[p, q] pairs go from shard p to shard q."""
         if not sent.any():
-            return [None] * len(self.blocks)
-        parts = [b.sent(sent[b.number].tolist(), self.offsets) for b in self.blocks]
-        sizes = [(b.pair * sent[:, b.number]).tolist() for b in self.blocks]
+            return [None] * len(self.shards)
+        parts = [b.sent(sent[b.number].tolist(), self.offsets) for b in self.shards]
+        sizes = [(b.pair * sent[:, b.number]).tolist() for b in self.shards]
         came = []
-        for block, row in zip(
-            self.blocks, self.communicator.all_to_all(parts, sizes=sizes), strict=True
+        for shard, row in zip(
+            self.shards, self.communicator.all_to_all(parts, sizes=sizes), strict=True
         ):
             pieces = [piece for piece in row if piece.size]
             if len(pieces) > 1:
-                with on_device(self.device_of(block)) as xp:
+                with on_device(self.device_of(shard)) as xp:
                     pieces = [xp.concatenate(pieces)]
             came.append(pieces[0] if pieces else None)
         return came
 
-    def device_of(self, block: Block) -> str:
-        return self.communicator.devices[block.number - self.communicator.local.start]
+    def device_of(self, shard: Shard) -> str:
+        return self.communicator.devices[shard.number - self.communicator.local.start]
 
     # --- values -----------------------------------------------------------------------------------
 
@@ -246,7 +246,7 @@ class Rounds:
         return bool(a < b if self.sign > 0 else a > b)
 
     def best(self, counts: np.ndarray) -> Any:
-        """The best value that all blocks tell of."""
+        """The best value that all shards tell of."""
         if not self.sign:
             return self.identity
         told = counts.astype(np.uint64)
@@ -263,8 +263,8 @@ class Rounds:
     # --- counts -----------------------------------------------------------------------------------
 
     def counts(self) -> np.ndarray:
-        """What the kernels of this round have counted, a row for each of all blocks."""
-        return counted(self.mail, self.round, self.blocks, self.communicator)
+        """What the kernels of this round have counted, a row for each of all shards."""
+        return counted(self.mail, self.round, self.shards, self.communicator)
 
 
 def beyond(best: Any, delta: Any, sign: int, dtype: np.dtype) -> Any:

@@ -1,10 +1,10 @@
-"""Weak components over blocks.
+"""Weak components over shards.
 
 Between GPUs that write into each other's memory a symmetric graph whose vertices are all near each
 other takes the way about the giant: a search from the vertex with most edges finds most of it;
-whatever it reached is one component, and the edges that are left are so few that every block looks
-at them all. Any other graph takes the way of forests: every block finds the components of its own
-rows, tells the owners of others' vertices what these rows join them to, and all blocks get what
+whatever it reached is one component, and the edges that are left are so few that every shard looks
+at them all. Any other graph takes the way of forests: every shard finds the components of its own
+rows, tells the owners of others' vertices what these rows join them to, and all shards get what
 the owners have not known. Where a symmetric graph has many edges, this is done twice: with two of
 each vertex, and with those that are not inside of the giant then.
 
@@ -73,7 +73,7 @@ def in_kernels(A: Any, undirected: bool) -> Vector:
 
 
 class Plan:
-    """What calls on one graph share: the local blocks' `rows`, whether to look for the `giant`
+    """What calls on one graph share: the local shards' `rows`, whether to look for the `giant`
     first, and the `room` for pairs in a list.
     """
 
@@ -81,16 +81,16 @@ class Plan:
         placement, n = A.device, A.nrows
         partition, kind = placement.partition(n), index_dtype(n)
 
-        def own(k: int, block: Matrix) -> on_gpu.Rows:
+        def own(k: int, shard: Matrix) -> on_gpu.Rows:
             first = int(partition.offsets[placement.local[k]])
             if partition.ids is None:
-                return on_gpu.Rows(block, n, first, None, None)
-            every = array_module(block._indptr).arange(n, dtype=kind)
+                return on_gpu.Rows(shard, n, first, None, None)
+            every = array_module(shard._indptr).arange(n, dtype=kind)
             places = partition.to_internal(every).astype(kind, copy=False)
             ids = placement.users(k, n).astype(kind, copy=False)
-            return on_gpu.Rows(block, n, first, ids, places)
+            return on_gpu.Rows(shard, n, first, ids, places)
 
-        self.rows = placement.map(own, A.blocks)
+        self.rows = placement.map(own, A.shards)
         self.room = max(ROOM, n // SHARE)
         self.giant: Giant | None = None
         if placement.peers is not None and A.symmetric:
@@ -101,20 +101,20 @@ class Plan:
 
 class Giant:
     """What the search for the giant needs: a `start` at the vertex with most edges, its `degree`,
-    and memory of every block for a list that others read, and of the host for what became of it.
+    and memory of every shard for a list that others read, and of the host for what became of it.
     """
 
     def __init__(self, A: Any, rows: list[on_gpu.Rows], room: int) -> None:
         placement, n = A.device, A.nrows
 
-        def most(k: int, block: Matrix) -> tuple[int, int]:
-            if block.nvals == 0:
+        def most(k: int, shard: Matrix) -> tuple[int, int]:
+            if shard.nvals == 0:
                 return 0, 0
-            degrees = block._indptr[1:] - block._indptr[:-1]
+            degrees = shard._indptr[1:] - shard._indptr[:-1]
             at = int(degrees.argmax())
             return int(degrees[at]), int(placement.users(k, n)[at])
 
-        self.degree, hub = max(placement.map(most, A.blocks))
+        self.degree, hub = max(placement.map(most, A.shards))
         self.start = placement.unit(hub, hub, size=n, dtype=index_dtype(n))
         self.room = room
         self.messages = reachable(placement, on_gpu.pairs_form(rows[0], room).size)
@@ -127,7 +127,7 @@ class Giant:
         self.round = 0
 
     def wait(self, placement: Placement) -> bool:
-        """Whether the labels are void, when all blocks have said so to the host."""
+        """Whether the labels are void, when all shards have said so to the host."""
         looked = time.monotonic()
         while (self.mail >> 1 != self.round).any():
             if time.monotonic() - looked > POLL:
@@ -146,7 +146,7 @@ def planned(A: Any) -> Plan:
 
 
 def reachable(placement: Placement, size: int) -> list[Array]:
-    """`size` words of each block's device: not of a pool, whose memory others may not reach."""
+    """`size` words of each shard's device: not of a pool, whose memory others may not reach."""
     made = []
     for device in placement.devices:
         with on_device(device) as xp:
@@ -162,7 +162,7 @@ def about_the_giant(A: Any, plan: Plan) -> Vector | None:
     with giant.lock:
         giant.round += 1
         level: Any = peers.search(A, A.T, giant.start, None, "auto", MOST_LEVELS, False)[0]
-        seen = [block._bits for block in level.unchecked]
+        seen = [shard._bits for shard in level.unchecked]
         tables, found = [], []
         for k in work:
             with on_device(placement.devices[k]):
@@ -176,12 +176,12 @@ def about_the_giant(A: Any, plan: Plan) -> Vector | None:
                 answer = (giant.round, address(giant.mail[k:]))
                 found.append(on_gpu.settle(plan.rows[k], seen[k], tables[k], *lists, *answer))
         is_void = giant.wait(placement)
-    _ = level.blocks  # raises where a device was lost
+    _ = level.shards  # raises where a device was lost
     return None if is_void else labels(A, found)
 
 
 def by_forests(A: Any, plan: Plan, sampled: bool) -> Vector:
-    """The labels, from the components of every block's rows; if `sampled`, of two edges of each
+    """The labels, from the components of every shard's rows; if `sampled`, of two edges of each
     vertex first: the graph is symmetric.
     """
     placement, say = A.device, A.device.communicator
@@ -192,7 +192,7 @@ def by_forests(A: Any, plan: Plan, sampled: bool) -> Vector:
             with on_device(placement.devices[k]) as xp:
                 forests.append(Forest(A.lifted(k)))
                 forests[k].sample()
-                if not sampled:  # a row of one block's giant may lead to that of another
+                if not sampled:  # a row of one shard's giant may lead to that of another
                     forests[k].rest(undirected=False)
                 reports.append(xp.zeros(1, np.int64))
         came = tell_all(placement, plan, forests, reports)
@@ -215,7 +215,7 @@ def by_forests(A: Any, plan: Plan, sampled: bool) -> Vector:
 def tell_all(
     placement: Placement, plan: Plan, forests: list[Forest], reports: list[Array]
 ) -> list[Array]:
-    """The messages of all blocks at each, when every forest knows what they tell of its own
+    """The messages of all shards at each, when every forest knows what they tell of its own
     vertices.
     """
     told, answers = [], []
@@ -235,8 +235,8 @@ def tell_all(
 
 
 def gathered(placement: Placement, messages: list[Array]) -> list[Array]:
-    """The messages of all blocks, which are of one size, at every local block."""
-    sizes = [messages[0].size] * placement.blocks
+    """The messages of all shards, which are of one size, at every local shard."""
+    sizes = [messages[0].size] * placement.num_shards
     return placement.communicator.all_gather(messages, sizes=sizes)
 
 
@@ -260,7 +260,7 @@ def in_lists(A: Any) -> Vector:
         others = np.flatnonzero(told).astype(label.dtype)
         return label, (others, label[others])
 
-    told = placement.map(tell, A.blocks)
+    told = placement.map(tell, A.shards)
     came = route([pair for _, pair in told], placement, n)
 
     def hear(k: int, mine: Any, pieces: Any) -> tuple[Array, Array, Array]:

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spgraph.backends.cuda.dependencies.dependencies_block import (
+from spgraph.backends.cuda.dependencies.dependencies_plan import Plan
+from spgraph.backends.cuda.dependencies.dependencies_shard import (
     Room,
-    dependencies_block,
+    dependencies_shard,
     room_words,
 )
-from spgraph.backends.cuda.dependencies.dependencies_plan import Plan
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.backends.cuda.search.search_peers import address
 from spgraph.containers import Vector
@@ -96,7 +96,7 @@ def dependencies(A: Any, T: Any, sources: np.ndarray, level: Any) -> Vector:
     """As `dependencies` of a backend: of every one of `sources`, or with a `level`, of its only
     vertex of level 0 along the edges of A.
 
-    On GPUs kernels of their own do it, blocks in step with each other, or at home where rounds are
+    On GPUs kernels of their own do it, shards in step with each other, or at home where rounds are
     what costs; on the CPU, with a `level` (betweenness of weighted graphs), and for sources whose
     numbers of paths leave float64 it is made of operations, which takes ten times as long.
     """
@@ -107,7 +107,7 @@ def dependencies(A: Any, T: Any, sources: np.ndarray, level: Any) -> Vector:
         return home.give(placement.plain(0).dependencies(home.whole, home.whole.T, sources, taken))
     score = placement.filled(0.0, size=n, dtype=np.float64)
     if level is None and placement.devices[0] != "cpu":
-        sources = in_blocks(A, T, sources, [block._values for block in score.blocks])
+        sources = in_shards(A, T, sources, [shard._values for shard in score.shards])
     for source in sources.tolist():
         steps = level
         if level is None:
@@ -124,11 +124,11 @@ def _levels_from(A: Any, T: Any, source: int) -> Any:
     return search(A, T, start, None, True, "auto", A.nrows, False)[0]
 
 
-# --- blocks in step -------------------------------------------------------------------------------
+# --- shards in step -------------------------------------------------------------------------------
 
 
-def in_blocks(A: Any, T: Any, sources: np.ndarray, scores: Sequence[Any]) -> np.ndarray:
-    """Add to `scores`, arrays of the local blocks; the sources whose numbers of paths leave
+def in_shards(A: Any, T: Any, sources: np.ndarray, scores: Sequence[Any]) -> np.ndarray:
+    """Add to `scores`, arrays of the local shards; the sources whose numbers of paths leave
     float64, of which nothing is added.
 
     A source takes a search, one read-back, and in each direction one exchange a level, two where
@@ -148,21 +148,21 @@ def in_blocks(A: Any, T: Any, sources: np.ndarray, scores: Sequence[Any]) -> np.
             if placement.peers is not None:  # nobody reads the last source's values any more
                 placement.peers.meet()
             steps = [
-                dependencies_block(
+                dependencies_shard(
                     *(edges, graph.offsets, p, rooms[k], level.unchecked[k], place, scores[k]),
                     reports[k][j : j + 1],
                 )
-                for k, (p, edges) in enumerate(zip(placement.local, graph.blocks, strict=True))
+                for k, (p, edges) in enumerate(zip(placement.local, graph.shards, strict=True))
             ]
             _run(placement, n, steps, answers)
         lost = placement.communicator.fetch(reports)[0][: sources.size]
         if sources.size:
-            _ = level.blocks  # raises where a device was lost: in one search, and all after it
+            _ = level.shards  # raises where a device was lost: in one search, and all after it
     return sources[lost > 0]
 
 
 def _on_each(placement: Placement, make: Callable[[int, Any], Any]) -> list[Any]:
-    """make(k, the library of arrays) for each local block, on its device."""
+    """make(k, the library of arrays) for each local shard, on its device."""
     made = []
     for k, device in enumerate(placement.devices):
         with on_device(device) as xp:
@@ -171,13 +171,13 @@ def _on_each(placement: Placement, make: Callable[[int, Any], Any]) -> list[Any]
 
 
 def _rooms(A: Any, offsets: Sequence[int]) -> list[Room]:
-    """The rooms of the local blocks; those that others write to are kept with A."""
+    """The rooms of the local shards; those that others write to are kept with A."""
     placement, words = A.device, room_words(A.nrows)
     shared = placement.peers is not None
     if shared:
         if "dependencies" not in A._derived:
             A._derived["dependencies"] = PeerBuffers(placement.peers.devices)
-        places = A._derived["dependencies"].reserve(words, [8 * words] * placement.blocks)
+        places = A._derived["dependencies"].reserve(words, [8 * words] * placement.num_shards)
 
     def room(k: int, xp: Any) -> Room:
         firsts = xp.asarray(offsets, np.int64)
@@ -195,7 +195,7 @@ def _run(
     steps: Sequence[Any],
     answer: Callable[[Placement, str, list[Any]], list[Any]],
 ) -> None:
-    """Let the blocks of n vertices go on from question to question, until they are done."""
+    """Let the shards of n vertices go on from question to question, until they are done."""
     answers: list[Any] = [None] * len(steps)
     while True:
         questions, done = [], False
@@ -216,12 +216,12 @@ def _run(
 
 
 def _of_all(placement: Placement, parts: list[Any]) -> list[np.ndarray]:
-    """What all blocks have counted, on the host."""
+    """What all shards have counted, on the host."""
     say = placement.communicator
     if say.processes == 1:
         return say.fetch(parts)
-    every = say.all_gather(parts, sizes=[parts[0].size] * say.blocks)
-    return list(say.fetch(every)[0].reshape(say.blocks, -1))
+    every = say.all_gather(parts, sizes=[parts[0].size] * say.num_shards)
+    return list(say.fetch(every)[0].reshape(say.num_shards, -1))
 
 
 def _by_peers(placement: Placement, question: str, asked: list[Any]) -> list[Any]:
@@ -232,7 +232,7 @@ def _by_peers(placement: Placement, question: str, asked: list[Any]) -> list[Any
 
 
 def _by_communicator(placement: Placement, question: str, asked: list[Any]) -> list[Any]:
-    """Lists go from block to block."""
+    """Lists go from shard to shard."""
     parts, sizes = [part for part, _ in asked], asked[0][1]
     if question == "sums":
         return placement.communicator.reduce_scatter(parts, sizes, "sum")

@@ -1,5 +1,5 @@
 """Loops at home: on the first of several GPUs, where rounds between them cost more than a loop's
-edges. The graph goes there once, a start each time, and what was found comes back to the blocks.
+edges. The graph goes there once, a start each time, and what was found comes back to the shards.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SHARE = 8
 
 
 class Home:
-    """A Matrix in one piece beside its blocks, and how Vectors come there and back."""
+    """A Matrix in one piece beside its shards, and how Vectors come there and back."""
 
     def __init__(self, A: Any, whole: Matrix | None = None) -> None:
         self.placement: Placement = A.device
@@ -50,53 +50,53 @@ class Home:
         self.whole = self._gathered(A) if whole is None else whole
 
     def take(self, v: Any) -> Vector:
-        """A distributed Vector in one piece: sparse where its blocks are, else by position."""
+        """A distributed Vector in one piece: sparse where its shards are, else by position."""
         partition, size = self.placement.partition(v.size), v.size
         if v.entry is not None:
             at = int(partition.offsets[v.entry.owner]) + v.entry.place
             at = at if partition.ids is None else int(partition.ids[at])
             value, dtype = v.entry.value, v.entry.dtype
             return Vector.unit(at, value, size=size, dtype=dtype, device=self.devices[0])
-        if all(block._indices is not None for block in v.blocks):
-            if sum(block._indices.size for block in v.blocks) <= FEW:
+        if all(shard._indices is not None for shard in v.shards):
+            if sum(shard._indices.size for shard in v.shards) <= FEW:
                 return self._few(v)
             lifted = []
-            for k, block in enumerate(v.blocks):
+            for k, shard in enumerate(v.shards):
                 with on_device(self.devices[k]):
-                    lifted.append(lift(block, self.placement, k, size))
-            ids = self._joined([block._indices for block in lifted])
-            values = self._joined([block._values for block in lifted])
+                    lifted.append(lift(shard, self.placement, k, size))
+            ids = self._joined([shard._indices for shard in lifted])
+            values = self._joined([shard._values for shard in lifted])
             with on_device(self.devices[0]):
                 if partition.ids is not None:
                     order = array_module(ids).argsort(ids)
                     ids, values = ids[order], values[order]
                 return Vector(size, values, indices=ids)
         whole, flags = [], []
-        for block, device in zip(v.blocks, self.devices, strict=True):
+        for shard, device in zip(v.shards, self.devices, strict=True):
             with on_device(device) as xp:
-                block = block.to_bitmap()
-                whole.append(block._values)
-                full = block._bits is None
+                shard = shard.to_bitmap()
+                whole.append(shard._values)
+                full = shard._bits is None
                 flags.append(
-                    xp.ones(block.size, bool) if full else unpack_bits(block._bits, block.size)
+                    xp.ones(shard.size, bool) if full else unpack_bits(shard._bits, shard.size)
                 )
         with on_device(self.devices[0]):
             present = pack_bits(partition.by_id(self._joined(flags)))
             return Vector(size, partition.by_id(self._joined(whole)), bits=present)
 
     def give(self, v: Vector) -> DistributedVector:
-        """A Vector in one piece, in the blocks that own its entries."""
+        """A Vector in one piece, in the shards that own its entries."""
         partition = self.placement.partition(v.size)
         nvals = v.nvals  # where a loop has failed, this says so
         aligned = partition.ids is None and not (partition.offsets[:-1] & 31).any()
         with on_device(self.devices[0]):
             v = v.to_bitmap()
             cut = []
-            for p in range(partition.blocks):
+            for p in range(partition.num_shards):
                 own = partition.slice(p)
                 if not aligned:
-                    block = part(v, partition, p)
-                    cut.append((block._values, block._bits))
+                    shard = part(v, partition, p)
+                    cut.append((shard._values, shard._bits))
                     continue
                 bits = None if v._bits is None else v._bits[own.start >> 5 : words(own.stop)]
                 cut.append((v._values[own], bits))
@@ -111,23 +111,23 @@ class Home:
         return made
 
     def give_matrix(self, M: Matrix) -> DistributedMatrix:
-        """A Matrix in one piece, in blocks of rows; loops over it are at home, too."""
+        """A Matrix in one piece, in shards of rows; loops over it are at home, too."""
         made = DistributedMatrix.spread(M, self.placement)
         made._derived["home"] = Home(made, M)
         return made
 
     def _gathered(self, A: Any) -> Matrix:
-        """All of A on the device of the first block."""
+        """All of A on the device of the first shard."""
         partition, n = self.placement.partition(A.nrows), A.nrows
         lengths = []
-        for block, device in zip(A.blocks, self.devices, strict=True):
+        for shard, device in zip(A.shards, self.devices, strict=True):
             with on_device(device):
-                lengths.append(block._indptr[1:] - block._indptr[:-1])
+                lengths.append(shard._indptr[1:] - shard._indptr[:-1])
         degrees = self._joined(lengths)
-        indices = self._joined([block._indices for block in A.blocks])
-        values = None if A.iso else self._joined([block._values for block in A.blocks])
+        indices = self._joined([shard._indices for shard in A.shards])
+        values = None if A.iso else self._joined([shard._values for shard in A.shards])
         with on_device(self.devices[0]) as xp:
-            values = A.blocks[0]._values.copy() if values is None else values
+            values = A.shards[0]._values.copy() if values is None else values
             indptr = xp.zeros(n + 1, index_dtype(int(indices.size)))
             xp.cumsum(degrees, out=indptr[1:])
             whole = Matrix(n, A.ncols, indptr, indices, values, iso=A.iso)
@@ -141,10 +141,10 @@ class Home:
         """Few entries, which go through the host."""
         partition = self.placement.partition(v.size)
         ids, values = [], []
-        for first, block in zip(partition.offsets.tolist(), v.blocks, strict=False):
-            if block._indices.size:
-                ids.append(move(block._indices, "cpu").astype(index_dtype(v.size)) + first)
-                values.append(move(block._values, "cpu"))
+        for first, shard in zip(partition.offsets.tolist(), v.shards, strict=False):
+            if shard._indices.size:
+                ids.append(move(shard._indices, "cpu").astype(index_dtype(v.size)) + first)
+                values.append(move(shard._values, "cpu"))
         inside = np.concatenate(ids or [np.empty(0, np.int32)]).astype(index_dtype(v.size))
         given = np.concatenate(values or [np.empty(0, v.dtype)])
         if partition.ids is not None:
@@ -154,7 +154,7 @@ class Home:
         return Vector(v.size, move(given, self.devices[0]), indices=move(inside, self.devices[0]))
 
     def _joined(self, arrays: Sequence[Array]) -> Array:
-        """The arrays of all blocks, one after the other, on the first device."""
+        """The arrays of all shards, one after the other, on the first device."""
         self._meet()
         with on_device(self.devices[0]) as xp:
             joined = xp.concatenate([move(array, self.devices[0]) for array in arrays])
@@ -177,7 +177,7 @@ class Home:
 
 
 def home_of(A: Any) -> Home | None:
-    """Where loops over A run in one piece; None where the blocks are faster, or have been asked
+    """Where loops over A run in one piece; None where the shards are faster, or have been asked
     for. Kept with A: the first one says so to the logger "spgraph.distributed".
     """
     if "home" not in A._derived:
@@ -185,9 +185,9 @@ def home_of(A: Any) -> Home | None:
         A._derived["home"] = None if device is None else Home(A)
         if device is not None:
             logger.info(
-                "searches and closures over %d vertices and %d edges in %d blocks run on %s alone, "
-                "where rounds are shorter; exchange='peer' or 'nccl' keeps them in blocks",
-                *(A.nrows, A.nvals, A.device.blocks, device),
+                "searches and closures over %d vertices and %d edges in %d shards run on %s alone, "
+                "where rounds are shorter; exchange='peer' or 'nccl' keeps them in shards",
+                *(A.nrows, A.nvals, A.device.num_shards, device),
             )
     return A._derived["home"]
 
@@ -195,17 +195,17 @@ def home_of(A: Any) -> Home | None:
 def chosen(A: Any) -> str | None:
     """The device that loops over A had better run on alone, if there is one.
 
-    Of GPUs that one process drives, one block each. A Matrix that is looked at once is not worth
+    Of GPUs that one process drives, one shard each. A Matrix that is looked at once is not worth
     the way.
     """
     placement: Placement = A.device
-    apart = len(set(placement.devices)) == placement.blocks > 1
+    apart = len(set(placement.devices)) == placement.num_shards > 1
     if A.transient or placement.asked or placement.communicator.processes > 1 or not apart:
         return None
     faster = directions.one_device_pays(
-        A.nrows, A.nvals, placement.blocks, placement.peers is not None
+        A.nrows, A.nvals, placement.num_shards, placement.peers is not None
     )
-    if not faster or SHARE * sum(block.nbytes for block in A.blocks) > room(placement.devices[0]):
+    if not faster or SHARE * sum(shard.nbytes for shard in A.shards) > room(placement.devices[0]):
         return None
     return placement.devices[0]
 

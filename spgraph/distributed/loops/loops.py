@@ -1,4 +1,4 @@
-"""The loops in rounds: every block goes as far as it can alone, then the blocks exchange."""
+"""The loops in rounds: every shard goes as far as it can alone, then the shards exchange."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def _constant(q: Any, value: Any, dtype: np.dtype) -> DistributedVector:
 def _edges(q: Any, degrees: Any) -> int:
     """The out-edges of the entries of q."""
 
-    def own(k: int, block: Vector, counts: Vector) -> int:
-        return int(counts._values[block.to_sparse()._indices].sum(dtype=np.int64))
+    def own(k: int, shard: Vector, counts: Vector) -> int:
+        return int(counts._values[shard.to_sparse()._indices].sum(dtype=np.int64))
 
-    return q.device.total(q.device.map(own, q.blocks, degrees.blocks))
+    return q.device.total(q.device.map(own, q.shards, degrees.shards))
 
 
 # --- closure --------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def _improved(x: Any, found: Any, add: Any) -> tuple[DistributedVector, Distribu
             kept |= ~there
         return both, Vector(old.size, now._values[kept], indices=at[kept])
 
-    pairs = placement.map(own, x.blocks, found.blocks)
+    pairs = placement.map(own, x.shards, found.shards)
     return (
         DistributedVector(x.size, [both for both, _ in pairs], placement),
         DistributedVector(x.size, [better for _, better in pairs], placement),
@@ -185,7 +185,7 @@ def _improved(x: Any, found: Any, add: Any) -> tuple[DistributedVector, Distribu
 
 
 def dag_edges(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
-    """Every block looks at its rows, beside the whole of x; or all are looked at where the closure
+    """Every shard looks at its rows, beside the whole of x; or all are looked at where the closure
     was.
     """
     if home := home_of(A):
@@ -203,7 +203,7 @@ def dag_edges(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
 
 
 def parents(A: Any, T: Any, x: Any, semiring: TypedSemiring) -> DistributedVector:
-    """The least that each block finds among its rows, and the least of these; at home where the
+    """The least that each shard finds among its rows, and the least of these; at home where the
     closure was.
     """
     if home := home_of(A):

@@ -1,4 +1,4 @@
-"""The power iteration: every block iterates over its own vertices, in step with the others.
+"""The power iteration: every shard iterates over its own vertices, in step with the others.
 
 On two H200s, microseconds of an iteration of PageRank, and of them from the end of a product to the
 beginning of the next:
@@ -27,7 +27,7 @@ from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.exchange import about
 from spgraph.semirings import TypedSemiring
 
-# of a block: its part of a vector, or the whole one, and its sums, or those of all
+# of a shard: its part of a vector, or the whole one, and its sums, or those of all
 Share = tuple[Array | None, Array | None]
 
 
@@ -43,8 +43,8 @@ def power(
     max_iter: int,
     single: bool,
 ) -> tuple[Vector, Any]:
-    """As `power` of a backend. In every iteration each block's part of what a hop gathers goes to
-    all blocks, and three sums of vertices are shared; with a `tol` one of them is read.
+    """As `power` of a backend. In every iteration each shard's part of what a hop gathers goes to
+    all shards, and three sums of vertices are shared; with a `tol` one of them is read.
 
     GPUs that reach each other's memory write both there, by the kernels that make them, and meet
     once in an iteration, twice with a norm, once more for a second hop.
@@ -52,25 +52,25 @@ def power(
     about(matrices[0])
     placement, n, peers = x.device, x.size, x.device.peers
 
-    def of_block(v: Any, k: int) -> Any:
-        return v.blocks[k].to_bitmap() if isinstance(v, Vector) else v  # type: ignore[attr-defined]
+    def of_shard(v: Any, k: int) -> Any:
+        return v.shards[k].to_bitmap() if isinstance(v, Vector) else v  # type: ignore[attr-defined]
 
     def arguments(k: int) -> tuple[Any, ...]:
         return (
-            x.blocks[k].to_bitmap(),
-            tuple(M.blocks[k] for M in matrices),
-            tuple(of_block(scale, k) for scale in scales),
-            *(semiring, constants, of_block(restart, k), norm, tol, max_iter, single),
+            x.shards[k].to_bitmap(),
+            tuple(M.shards[k] for M in matrices),
+            tuple(of_shard(scale, k) for scale in scales),
+            *(semiring, constants, of_shard(restart, k), norm, tol, max_iter, single),
         )
 
-    local = range(len(x.blocks))
+    local = range(len(x.shards))
     if peers is None:
-        steps = [placement.plain(k).power_block(*arguments(k)) for k in local]
+        steps = [placement.plain(k).power_shard(*arguments(k)) for k in local]
         return _driven(steps, Gathering(placement, n), placement, n)
     partition = placement.partition(n)
     with peers.lock:
         try:
-            starts = [block._values for block in x.blocks]
+            starts = [shard._values for shard in x.shards]
             ids = None if partition.ids is None else [placement.users(k, n) for k in local]
             places = peer_places(peers, partition.offsets, single, starts, ids)
             peers.meet()
@@ -84,14 +84,14 @@ def power(
 
 
 class Gathering:
-    """What blocks tell each other goes through the communicator."""
+    """What shards tell each other goes through the communicator."""
 
     def __init__(self, placement: Placement, n: int) -> None:
         self.placement = placement
         self.partition = placement.partition(n)
 
     def share(self, given: Sequence[Share]) -> list[Share]:
-        """The whole vector, the sums of all blocks; None of what is not given."""
+        """The whole vector, the sums of all shards; None of what is not given."""
         say = self.placement.communicator
         parts, sums = zip(*given, strict=True)
         wholes = totals = [None] * len(given)
@@ -102,16 +102,16 @@ class Gathering:
                     with on_device(device):  # nothing here waits: threads would cost more
                         wholes[k] = self.partition.by_id(wholes[k])
         if sums[0] is not None:
-            totals = say.all_gather(sums, sizes=[SUMS] * say.blocks)
+            totals = say.all_gather(sums, sizes=[SUMS] * say.num_shards)
         return list(zip(wholes, totals, strict=True))
 
     def change(self, given: Sequence[Array]) -> list[float]:
-        """That of all blocks: every block has the same sums."""
+        """That of all shards: every shard has the same sums."""
         return [change(sums) for sums in self.placement.communicator.fetch(given)]
 
 
 class Meeting:
-    """What blocks tell each other is in the memory of all devices as soon as they have met."""
+    """What shards tell each other is in the memory of all devices as soon as they have met."""
 
     def __init__(self, peers: PeerBuffers, placement: Placement) -> None:
         self.peers = peers
@@ -129,14 +129,14 @@ class Meeting:
         return [None] * len(given)
 
     def change(self, given: Sequence[Array]) -> list[float]:
-        """That of all blocks, from the last report."""
+        """That of all shards, from the last report."""
         return [change(self.reading())] * len(given)
 
 
 def _driven(
     steps: Sequence[Any], between: Gathering | Meeting, placement: Placement, n: int
 ) -> tuple[Vector, Any]:
-    """What the blocks find, each of which goes on as soon as all have asked the same."""
+    """What the shards find, each of which goes on as soon as all have asked the same."""
     answers: Sequence[Any] = [None] * len(steps)
     while True:
         questions, found = [], []
@@ -147,6 +147,6 @@ def _driven(
                 except StopIteration as end:
                     found.append(end.value)
         if found:
-            blocks = [value for value, _ in found]
-            return DistributedVector(n, blocks, placement), found[0][1]
+            shards = [value for value, _ in found]
+            return DistributedVector(n, shards, placement), found[0][1]
         answers = getattr(between, questions[0][0])([given for _, given in questions])

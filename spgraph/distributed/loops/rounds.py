@@ -1,4 +1,4 @@
-"""Search in rounds that the host drives: one thread launches the kernels of all blocks of this
+"""Search in rounds that the host drives: one thread launches the kernels of all shards of this
 process, and the communicator carries frontiers between them. The form for GPUs of several
 processes, or of one where they do not write each other's memory.
 """
@@ -20,7 +20,7 @@ from spgraph.backends.cuda.search.search_rounds import (
     EDGES,
     VERTICES,
     WAITING,
-    Block,
+    Shard,
     looked_at,
 )
 from spgraph.containers import Vector
@@ -35,8 +35,8 @@ PUSH, PULL = 1, 2  # in the trace
 # looks at the hubs among the neighbours first
 PUSH_STEP, PUSH_STEP_HUBS = 2.0, 4.0
 STAY = 65536  # frontier edges that turning a bitmap into a queue is worth
-FEW = 4096  # edges of a block's frontier that always travel as a list
-FOLD = 1 << 25  # bytes of bitmaps that each block may get to spare one of two exchanges
+FEW = 4096  # edges of a shard's frontier that always travel as a list
+FOLD = 1 << 25  # bytes of bitmaps that each shard may get to spare one of two exchanges
 
 
 def search(
@@ -57,17 +57,17 @@ def search(
     rounds = prepared(A, T, semiring is not None)
     direction = "push" if T is None else direction
     first = []
-    for device, block in zip(placement.devices, start.blocks, strict=True):
+    for device, shard in zip(placement.devices, start.shards, strict=True):
         with on_device(device):
-            own = block.to_sparse()
+            own = shard.to_sparse()
             first.append((own._indices, own._values))
     with rounds.lock:
         try:
             rows = rounds.run(first, direction, max_depth)
-        except BaseException:  # what blocks keep is as an unfinished level left it
+        except BaseException:  # what shards keep is as an unfinished level left it
             A._derived.pop(name_of(T, semiring is not None), None)
             raise
-        found = [block.take() for block in rounds.blocks]
+        found = [shard.take() for shard in rounds.shards]
         reached = rounds.total[list(placement.local)].tolist()
 
     def vector(which: int, dtype: Any = None) -> DistributedVector:
@@ -100,7 +100,7 @@ def prepared(A: Any, T: Any, parents: bool) -> Rounds:
 
 
 class Rounds:
-    """The blocks of a graph in this process, and how they search together."""
+    """The shards of a graph in this process, and how they search together."""
 
     def __init__(self, A: Any, T: Any, parents: bool) -> None:
         placement = A.device
@@ -108,53 +108,53 @@ class Rounds:
         self.communicator, self.map, self.parents = placement.communicator, placement.map, parents
         graph = peers.graph(A, T)
         self.edges, self.symmetric = A.nvals, graph.symmetric
-        rows: Sequence[Any] = [None] * len(graph.blocks)
+        rows: Sequence[Any] = [None] * len(graph.shards)
         self.findable = A.nrows
         if T is not None:
             rows, counts = zip(*self.looked_at(graph), strict=True)
             self.findable = placement.total(counts)
-        self.mail = host_memory((len(graph.blocks), COUNTS), graph.blocks[0].indptr)
+        self.mail = host_memory((len(graph.shards), COUNTS), graph.shards[0].indptr)
         self.round = 0
-        self.blocks = placement.map(
-            lambda k, arrays: Block(
+        self.shards = placement.map(
+            lambda k, arrays: Shard(
                 graph.offsets, placement.local[k], arrays, rows[k], parents, self.mail[k]
             ),
-            graph.blocks,
+            graph.shards,
         )
-        self.words = self.blocks[0].words
+        self.words = self.shards[0].words
         self.few = max(FEW, A.nrows // 32)
 
     def looked_at(self, graph: Any) -> list[Any]:
-        """What `search_rounds.looked_at` gives for every block."""
+        """What `search_rounds.looked_at` gives for every shard."""
         if self.parents:
-            return self.map(lambda k, block: looked_at(block), graph.blocks)
+            return self.map(lambda k, shard: looked_at(shard), graph.shards)
         degrees = self.map(
-            lambda k, block: (block.indptr[1:] - block.indptr[:-1]).astype(np.int64), graph.blocks
+            lambda k, shard: (shard.indptr[1:] - shard.indptr[:-1]).astype(np.int64), graph.shards
         )
         sizes = [end - begin for begin, end in itertools.pairwise(graph.offsets)]
         every = self.communicator.all_gather(degrees, sizes=sizes)
 
-        def own(k: int, block: Any, counts: Any) -> Any:
+        def own(k: int, shard: Any, counts: Any) -> Any:
             xp = array_module(counts)
             indptr = xp.zeros(counts.size + 1, np.int64)
             xp.cumsum(counts, out=indptr[1:])
-            return looked_at(block, indptr)
+            return looked_at(shard, indptr)
 
-        return self.map(own, graph.blocks, every)
+        return self.map(own, graph.shards, every)
 
     # --- the iteration ----------------------------------------------------------------------------
 
     def run(
         self, start: Sequence[tuple[Any, Any]], direction: str, max_depth: int
     ) -> list[tuple[int, int, int, int]]:
-        """The rows of the trace of a search from `start`, vertices and values of each local block.
+        """The rows of the trace of a search from `start`, vertices and values of each local shard.
 
-        What was found is in the blocks, and how many vertices of each of all blocks in `total`.
+        What was found is in the shards, and how many vertices of each of all shards in `total`.
         """
         began = time.perf_counter()
         self.next_round()
-        for block, (sources, values) in zip(self.blocks, start, strict=True):
-            block.begin(sources, values if self.parents else None, self.round)
+        for shard, (sources, values) in zip(self.shards, start, strict=True):
+            shard.begin(sources, values if self.parents else None, self.round)
         counts = self.counts()
         self.total = counts[:, VERTICES].copy()
         left, open_ = self.findable - int(counts[:, COVERED].sum()), self.edges
@@ -168,8 +168,8 @@ class Rounds:
             depth += 1
             if way == PULL:
                 if frontier is None:
-                    for block in self.blocks:
-                        block.mark(int(counts[block.number, VERTICES]))
+                    for shard in self.shards:
+                        shard.mark(int(counts[shard.number, VERTICES]))
                     frontier = self.gather_own()
                 counts, frontier = self.pull(frontier, depth)
             else:
@@ -195,65 +195,67 @@ class Rounds:
         return PULL if pays else PUSH
 
     def pull(self, frontier: list[Any], depth: int) -> tuple[np.ndarray, list[Any]]:
-        """(counts, the next frontier at all blocks)."""
+        """(counts, the next frontier at all shards)."""
         self.next_round()
-        for block, whole in zip(self.blocks, frontier, strict=True):
-            block.pull(whole, depth, self.round)
+        for shard, whole in zip(self.shards, frontier, strict=True):
+            shard.pull(whole, depth, self.round)
         following = self.gather_own()  # most often one pull is followed by another
         counts = self.counts()
         if counts[:, WAITING].any():
             self.next_round()
-            for block, whole in zip(self.blocks, frontier, strict=True):
-                block.pull_rows(whole, int(counts[block.number, WAITING]), depth, self.round)
+            for shard, whole in zip(self.shards, frontier, strict=True):
+                shard.pull_rows(whole, int(counts[shard.number, WAITING]), depth, self.round)
             following = self.gather_own()
             counts = counts + self.counts()
         return counts, following
 
     def push(self, counts: np.ndarray, depth: int, queued: bool) -> np.ndarray:
         """The counts after a level from the frontier that `counts` tell of, which is in the queues
-        of its blocks if `queued`.
+        of its shards if `queued`.
         """
         if not queued:
             self.next_round()
-            for block in self.blocks:
-                block.convert(self.round)
+            for shard in self.shards:
+                shard.convert(self.round)
         own = counts[:, : EDGES + 1].tolist()
         most = int(counts[:, EDGES].max())
         if most <= self.few:
             room = 1 << (most - 1).bit_length()
             return self.settle_lists(
-                [b.push_list(*own[b.number], room) for b in self.blocks], depth
+                [b.push_list(*own[b.number], room) for b in self.shards], depth
             )
-        marked = [block.push_bits(*own[block.number]) for block in self.blocks]
+        marked = [shard.push_bits(*own[shard.number]) for shard in self.shards]
         self.next_round()
         if self.parents:
-            for block in self.blocks:
-                block.compact(most, self.round)  # all have room for what the longest takes
+            for shard in self.shards:
+                shard.compact(most, self.round)  # all have room for what the longest takes
             room = int(self.counts()[:, VERTICES].max())
-            return self.settle_lists([block.room(room) for block in self.blocks], depth)
-        size = self.communicator.blocks * self.words
-        if 4 * size * self.communicator.blocks <= FOLD:
-            came = self.communicator.all_gather(marked, sizes=[size] * self.communicator.blocks)
+            return self.settle_lists([shard.room(room) for shard in self.shards], depth)
+        size = self.communicator.num_shards * self.words
+        if 4 * size * self.communicator.num_shards <= FOLD:
+            came = self.communicator.all_gather(marked, sizes=[size] * self.communicator.num_shards)
         else:
             came = self.communicator.reduce_scatter(
-                marked, [self.words] * self.communicator.blocks, "or"
+                marked, [self.words] * self.communicator.num_shards, "or"
             )
-        for block, bits in zip(self.blocks, came, strict=True):
-            block.settle_bits(bits, depth, self.round)
+        for shard, bits in zip(self.shards, came, strict=True):
+            shard.settle_bits(bits, depth, self.round)
         return self.counts()
 
     def settle_lists(self, lists: list[Any], depth: int) -> np.ndarray:
-        """The counts after all blocks have taken what is theirs from everyone's lists."""
+        """The counts after all shards have taken what is theirs from everyone's lists."""
         self.next_round()
-        came = self.communicator.all_gather(lists, sizes=[lists[0].size] * self.communicator.blocks)
-        for block, every in zip(self.blocks, came, strict=True):
-            block.settle_list(every, depth, self.round)
+        came = self.communicator.all_gather(
+            lists, sizes=[lists[0].size] * self.communicator.num_shards
+        )
+        for shard, every in zip(self.shards, came, strict=True):
+            shard.settle_list(every, depth, self.round)
         return self.counts()
 
     def gather_own(self) -> list[Any]:
-        """The bitmap of the whole frontier at every local block."""
-        sizes = [self.words] * self.communicator.blocks
-        return self.communicator.all_gather([block.own for block in self.blocks], sizes=sizes)
+        """The bitmap of the whole frontier at every local shard."""
+        sizes = [self.words] * self.communicator.num_shards
+        return self.communicator.all_gather([shard.own for shard in self.shards], sizes=sizes)
 
     # --- counts -----------------------------------------------------------------------------------
 
@@ -261,5 +263,5 @@ class Rounds:
         self.round += 1
 
     def counts(self) -> np.ndarray:
-        """What the kernels of this round have counted, a row for each of all blocks."""
-        return counted(self.mail, self.round, self.blocks, self.communicator)
+        """What the kernels of this round have counted, a row for each of all shards."""
+        return counted(self.mail, self.round, self.shards, self.communicator)

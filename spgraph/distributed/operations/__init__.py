@@ -1,1 +1,1 @@
-"""The operations over blocks."""
+"""The operations over shards."""

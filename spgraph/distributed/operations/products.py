@@ -13,7 +13,6 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.exchange import (
     about,
-    block_mask,
     combine,
     lift,
     lifted_mask,
@@ -21,6 +20,7 @@ from spgraph.distributed.exchange.exchange import (
     lower_matrix,
     made,
     replicate,
+    shard_mask,
 )
 from spgraph.semirings import TypedSemiring
 
@@ -28,7 +28,7 @@ from spgraph.semirings import TypedSemiring
 def pull(
     A: Any, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool
 ) -> DistributedVector:
-    """Every block pulls its rows of A from the whole of u, which is gathered everywhere."""
+    """Every shard pulls its rows of A from the whole of u, which is gathered everywhere."""
     placement = A.device
     about(A)
     made(A, mask)
@@ -37,7 +37,7 @@ def pull(
         on = placement.plain(k)
         whole = whole.to_bitmap()
         if not semiring.multiply.positional:
-            return on.pull(A.blocks[k], whole, semiring, block_mask(mask, k), flip)
+            return on.pull(A.shards[k], whole, semiring, shard_mask(mask, k), flip)
         allowed = lifted_mask(mask, placement, k)
         return lower(on.pull(A.lifted(k), whole, semiring, allowed, flip), placement, k)
 
@@ -47,24 +47,24 @@ def pull(
 def push(
     A: Any, u: Any, semiring: TypedSemiring, mask: Mask | None, flip: bool
 ) -> DistributedVector:
-    """Every block pushes its entries of u along its rows of A; sums go to the owners of what they
+    """Every shard pushes its entries of u along its rows of A; sums go to the owners of what they
     are for, where the mask is known.
     """
     placement = A.device
     about(A)
     made(A, mask)
 
-    def all_rows(k: int, block: Vector) -> Vector:
+    def all_rows(k: int, shard: Vector) -> Vector:
         on = placement.plain(k)
         if not semiring.multiply.positional:
-            return on.push(A.blocks[k], block, semiring, None, flip)
-        return on.push(A.lifted(k), lift(block, placement, k, u.size), semiring, None, flip)
+            return on.push(A.shards[k], shard, semiring, None, flip)
+        return on.push(A.lifted(k), lift(shard, placement, k, u.size), semiring, None, flip)
 
-    found = combine(placement.map(all_rows, u.blocks), semiring.add, placement)
+    found = combine(placement.map(all_rows, u.shards), semiring.add, placement)
     if mask is not None:
         # the senders do not know it
         found = placement.map(
-            lambda k, t: _under(placement.plain(k), t, block_mask(mask, k)), found
+            lambda k, t: _under(placement.plain(k), t, shard_mask(mask, k)), found
         )
     return DistributedVector(A.ncols, found, placement)
 
@@ -77,11 +77,11 @@ def _under(on: Any, t: Vector, mask: Mask | None) -> Vector:
 
 
 def prepare(A: Any) -> None:
-    """Have every block make now what dense products profit from."""
-    A.device.map(lambda k, block: A.device.plain(k).prepare(block), A.blocks)
+    """Have every shard make now what dense products profit from."""
+    A.device.map(lambda k, shard: A.device.plain(k).prepare(shard), A.shards)
 
 
-# --- matrix times matrix: every block multiplies its rows with the whole of B ---------------------
+# --- matrix times matrix: every shard multiplies its rows with the whole of B ---------------------
 
 
 def multiply_rows(A: Any, B: Any, semiring: TypedSemiring, mask: Mask | None) -> DistributedMatrix:
@@ -103,11 +103,11 @@ def multiply_dense(A: Any, X: Any, semiring: TypedSemiring) -> DistributedMatrix
     def own(k: int, whole: Matrix) -> Matrix:
         on = placement.plain(k)
         if not semiring.multiply.positional:
-            return on.multiply_dense(A.blocks[k], whole, semiring)
+            return on.multiply_dense(A.shards[k], whole, semiring)
         return lower_matrix(on.multiply_dense(A.lifted(k), whole, semiring), placement, k)
 
-    blocks = placement.map(own, X.replicated())
-    return DistributedMatrix(A.nrows, X.ncols, blocks, placement)
+    shards = placement.map(own, X.replicated())
+    return DistributedMatrix(A.nrows, X.ncols, shards, placement)
 
 
 def multiply_flops(A: Any, B: Any) -> int:
@@ -115,10 +115,10 @@ def multiply_flops(A: Any, B: Any) -> int:
     placement = A.device
     degrees = replicate(B.row_degrees())
 
-    def own(k: int, block: Matrix, rows: Vector) -> int:
-        return int(rows._values[block._indices].sum(dtype=np.int64))
+    def own(k: int, shard: Matrix, rows: Vector) -> int:
+        return int(rows._values[shard._indices].sum(dtype=np.int64))
 
-    return placement.total(placement.map(own, A.blocks, degrees))
+    return placement.total(placement.map(own, A.shards, degrees))
 
 
 def _multiplied(
@@ -131,7 +131,7 @@ def _multiplied(
     def own(k: int, whole: Matrix) -> Matrix:
         multiply = getattr(placement.plain(k), form)
         if not semiring.multiply.positional:
-            return multiply(A.blocks[k], whole, semiring, block_mask(mask, k))
+            return multiply(A.shards[k], whole, semiring, shard_mask(mask, k))
         allowed = lifted_mask(mask, placement, k)
         return lower_matrix(multiply(A.lifted(k), whole, semiring, allowed), placement, k)
 

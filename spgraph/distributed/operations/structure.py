@@ -13,7 +13,6 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.exchange import (
-    block_mask,
     lift,
     lift_matrix,
     lifted_mask,
@@ -22,10 +21,11 @@ from spgraph.distributed.exchange.exchange import (
     made,
     replicate,
     route,
+    shard_mask,
 )
 from spgraph.semirings import Function
 
-# --- entries on their way to the blocks that own them ---------------------------------------------
+# --- entries on their way to the shards that own them ---------------------------------------------
 
 
 def delivered(
@@ -35,8 +35,8 @@ def delivered(
     *,
     iso: bool = False,
 ) -> DistributedMatrix:
-    """The Matrix of (rows, columns, values) that every local block gives, each position once; of an
-    iso Matrix every block gives the one value.
+    """The Matrix of (rows, columns, values) that every local shard gives, each position once; of an
+    iso Matrix every shard gives the one value.
     """
     nrows, ncols = shape
     sent = [(rows, columns) if iso else (rows, columns, x) for rows, columns, x in entries]
@@ -61,7 +61,7 @@ def delivered(
 def delivered_vector(
     entries: list[tuple[Array, Array]], size: int, placement: Placement
 ) -> DistributedVector:
-    """The Vector of (ids, values) that every local block gives, each id once."""
+    """The Vector of (ids, values) that every local shard gives, each id once."""
 
     def build(k: int, came: list[tuple[Array, ...]]) -> Vector:
         n = placement.partition(size).sizes[placement.local[k]]
@@ -74,17 +74,17 @@ def delivered_vector(
 
 
 def coordinates(A: Any, k: int) -> tuple[Array, Array, Array]:
-    """(rows, columns, values) of local block k by the user's ids; an iso Matrix has one value."""
-    block = A.blocks[k]
-    rows = A.device.users(k, A.nrows)[block.row_indices()]
-    return rows, block._indices, block._values
+    """(rows, columns, values) of local shard k by the user's ids; an iso Matrix has one value."""
+    shard = A.shards[k]
+    rows = A.device.users(k, A.nrows)[shard.row_indices()]
+    return rows, shard._indices, shard._values
 
 
 # --- shape ----------------------------------------------------------------------------------------
 
 
 def transpose(A: Any) -> DistributedMatrix:
-    """The transpose of A: every entry goes to the block that owns its column."""
+    """The transpose of A: every entry goes to the shard that owns its column."""
     made(A)
 
     def own(k: int) -> tuple[Array, Array, Array]:
@@ -95,12 +95,12 @@ def transpose(A: Any) -> DistributedMatrix:
 
 
 def kronecker(A: Any, B: Any, op: Function) -> DistributedMatrix:
-    """Every block multiplies its rows of A with the whole of B."""
+    """Every shard multiplies its rows of A with the whole of B."""
     placement, shape = A.device, (A.nrows * B.nrows, A.ncols * B.ncols)
     made(A)
 
     def own(k: int, whole: Matrix) -> tuple[Array, Array, Array]:
-        T = placement.plain(k).kronecker(A.blocks[k], whole, op)
+        T = placement.plain(k).kronecker(A.shards[k], whole, op)
         rows = T.row_indices().astype(np.int64)
         first = placement.users(k, A.nrows).astype(np.int64)[rows // max(B.nrows, 1)]
         return first * B.nrows + rows % max(B.nrows, 1), T._indices, T._expanded_values()
@@ -114,18 +114,18 @@ def diag(u: Any, k: int) -> DistributedMatrix | DistributedVector:
     if isinstance(u, DistributedVector):
         n = u.size + abs(k)
 
-        def on_diagonal(block: int, v: Vector) -> tuple[Array, Array, Array]:
-            v = lift(v, placement, block, u.size)
+        def on_diagonal(shard: int, v: Vector) -> tuple[Array, Array, Array]:
+            v = lift(v, placement, shard, u.size)
             assert v._indices is not None
             rows = v._indices.astype(np.int64) + max(-k, 0)
             return rows, rows + k, v._values
 
-        return delivered(placement.map(on_diagonal, u.blocks), (n, n), placement)
+        return delivered(placement.map(on_diagonal, u.shards), (n, n), placement)
     size = max(0, min(u.nrows - max(-k, 0), u.ncols - max(k, 0)))
     made(u)
 
-    def diagonal(block: int) -> tuple[Array, Array]:
-        rows, columns, values = coordinates(u, block)
+    def diagonal(shard: int) -> tuple[Array, Array]:
+        rows, columns, values = coordinates(u, shard)
         at = columns.astype(np.int64) - rows == k
         return rows[at] - max(-k, 0), values[:1].repeat(int(at.sum())) if u.iso else values[at]
 
@@ -137,13 +137,13 @@ def diag(u: Any, k: int) -> DistributedMatrix | DistributedVector:
 
 def extract(u: Any, indices: Any) -> DistributedVector:
     """t[k] = u[indices[k]] for an array of ids, which every process has, or a distributed Vector of
-    them: every block takes its own positions out of the whole of u.
+    them: every shard takes its own positions out of the whole of u.
     """
     placement, size = u.device, indices.size
 
     def own(k: int, whole: Vector) -> Vector:
         if isinstance(indices, Vector):
-            ids = cast(Any, indices).blocks[k].to_bitmap()._values
+            ids = cast(Any, indices).shards[k].to_bitmap()._values
         else:
             ids = move(indices[move(placement.users(k, size), "cpu")], placement.devices[k])
         return placement.plain(k).extract(whole, ids)
@@ -159,26 +159,26 @@ def extract_matrix(A: Any, rows: Any, columns: Any) -> DistributedMatrix:
         A.ncols if columns is None else int(columns.size),
     )
 
-    def part(k: int, block: Matrix) -> Matrix:
+    def part(k: int, shard: Matrix) -> Matrix:
         to = None if columns is None else move(columns, placement.devices[k])
         local = None if rows is None else move(_inside(A, k, rows[given[k]]), placement.devices[k])
-        return placement.plain(k).extract_matrix(block, local, to)
+        return placement.plain(k).extract_matrix(shard, local, to)
 
     if rows is None:
-        return DistributedMatrix(*shape, placement.map(part, A.blocks), placement)
+        return DistributedMatrix(*shape, placement.map(part, A.shards), placement)
     owners = A.partition.owner(rows)
     given = [np.flatnonzero(owners == p) for p in placement.local]
 
-    def entries(k: int, block: Matrix) -> tuple[Array, Array, Array]:
-        T = part(k, block)
+    def entries(k: int, shard: Matrix) -> tuple[Array, Array, Array]:
+        T = part(k, shard)
         at = move(given[k], placement.devices[k])[T.row_indices()]
         return at, T._indices, T._values
 
-    return delivered(placement.map(entries, A.blocks), shape, placement, iso=A.iso)
+    return delivered(placement.map(entries, A.shards), shape, placement, iso=A.iso)
 
 
 def _inside(A: Any, k: int, rows: np.ndarray) -> np.ndarray:
-    """Where block k keeps rows of its own."""
+    """Where shard k keeps rows of its own."""
     partition, p = A.device.partition(A.nrows), A.device.local[k]
     return partition.to_internal(rows) - int(partition.offsets[p])
 
@@ -187,21 +187,21 @@ def extract_row(A: Any, i: int) -> DistributedVector:
     """Row i of A."""
     placement, owner = A.device, int(A.partition.owner(np.array([i]))[0])
 
-    def own(k: int, block: Matrix) -> tuple[Array, Array]:
+    def own(k: int, shard: Matrix) -> tuple[Array, Array]:
         if placement.local[k] != owner:
-            return block._indices[:0], block._values[:0]
+            return shard._indices[:0], shard._values[:0]
         local = int(_inside(A, k, np.array([i]))[0])
-        first, last = (int(offset) for offset in block._indptr[local : local + 2])
-        values = block._values[:1].repeat(last - first) if A.iso else block._values[first:last]
-        return block._indices[first:last], values
+        first, last = (int(offset) for offset in shard._indptr[local : local + 2])
+        values = shard._values[:1].repeat(last - first) if A.iso else shard._values[first:last]
+        return shard._indices[first:last], values
 
-    return delivered_vector(placement.map(own, A.blocks), A.ncols, placement)
+    return delivered_vector(placement.map(own, A.shards), A.ncols, placement)
 
 
 def extract_column(A: Any, j: int) -> DistributedVector:
     """Column j of A."""
-    blocks = A.device.map(lambda k, block: operations.extract(block, None, j), A.blocks)
-    return DistributedVector(A.nrows, blocks, A.device)
+    shards = A.device.map(lambda k, shard: operations.extract(shard, None, j), A.shards)
+    return DistributedVector(A.nrows, shards, A.device)
 
 
 # --- assign ---------------------------------------------------------------------------------------
@@ -210,49 +210,49 @@ def extract_column(A: Any, j: int) -> DistributedVector:
 def assign(
     w: Any, value: Any, indices: Any, mask: Mask | None, accum: Any, replace: bool
 ) -> DistributedVector:
-    """As `operations.assign` of a Vector. With indices, every block writes them all to its own
+    """As `operations.assign` of a Vector. With indices, every shard writes them all to its own
     entries, and keeps what it owns.
     """
     placement = w.device
 
-    def everywhere(k: int, block: Vector) -> Vector:
-        given = cast(Any, value).blocks[k] if isinstance(value, Vector) else value
+    def everywhere(k: int, shard: Vector) -> Vector:
+        given = cast(Any, value).shards[k] if isinstance(value, Vector) else value
         return operations.assign(
-            block.dup(), given, mask=block_mask(mask, k), accum=accum, replace=replace
+            shard.dup(), given, mask=shard_mask(mask, k), accum=accum, replace=replace
         )
 
     if indices is None:
-        return _changed(w, _alike(w, value, accum, everywhere, w.blocks))
+        return _changed(w, _alike(w, value, accum, everywhere, w.shards))
     if mask is None and not isinstance(value, Vector) and not isinstance(indices, Vector):
         return _assign_here(w, value, indices, accum)
-    values = replicate(value) if isinstance(value, Vector) else [value] * len(w.blocks)
-    ids = replicate(indices) if isinstance(indices, Vector) else [indices] * len(w.blocks)
+    values = replicate(value) if isinstance(value, Vector) else [value] * len(w.shards)
+    ids = replicate(indices) if isinstance(indices, Vector) else [indices] * len(w.shards)
 
-    def at(k: int, block: Vector, given: Any, where: Any) -> Vector:
-        raised = lift(block.dup(), placement, k, w.size)
+    def at(k: int, shard: Vector, given: Any, where: Any) -> Vector:
+        raised = lift(shard.dup(), placement, k, w.size)
         allowed = lifted_mask(mask, placement, k)
         operations.assign(raised, given, where, mask=allowed, accum=accum, replace=replace)
         return lower(raised, placement, k)
 
-    return _changed(w, _alike(w, value, accum, at, w.blocks, values, ids))
+    return _changed(w, _alike(w, value, accum, at, w.shards, values, ids))
 
 
 def _assign_here(w: Any, value: Any, indices: Any, accum: Any) -> DistributedVector:
-    """A scalar at some positions: every block writes those that it owns."""
+    """A scalar at some positions: every shard writes those that it owns."""
     partition = w.partition
     inside = partition.to_internal(indices)
 
-    def here(k: int, block: Vector) -> Vector:
+    def here(k: int, shard: Vector) -> Vector:
         own = partition.slice(w.device.local[k])
         at = inside[(inside >= own.start) & (inside < own.stop)] - own.start
-        return operations.assign(block.dup(), value, at, accum=accum) if at.size else block
+        return operations.assign(shard.dup(), value, at, accum=accum) if at.size else shard
 
-    return _changed(w, _alike(w, value, accum, here, w.blocks))
+    return _changed(w, _alike(w, value, accum, here, w.shards))
 
 
 def _alike(w: Any, value: Any, accum: Any, function: Any, *lists: Any) -> list[Any]:
     """As `map` of w's Placement; where the values' type and w's make an assignment look whether
-    they fit, all processes raise what one block does.
+    they fit, all processes raise what one shard does.
     """
     placement, dtype = w.device, getattr(value, "dtype", None)
     if dtype is None and not checks.is_container(value) and np.ndim(value) == 0:
@@ -280,37 +280,37 @@ def _alike(w: Any, value: Any, accum: Any, function: Any, *lists: Any) -> list[A
 def assign_matrix(
     w: Any, value: Any, indices: Any, columns: Any, mask: Mask | None, accum: Any, replace: bool
 ) -> DistributedMatrix:
-    """As `operations.assign` of a Matrix: every block writes everything to its own rows, and keeps
+    """As `operations.assign` of a Matrix: every shard writes everything to its own rows, and keeps
     what it owns.
     """
     placement = w.device
     made(mask)
-    values = [value] * len(w.blocks)
+    values = [value] * len(w.shards)
     if isinstance(value, Vector):
         values = replicate(value)
     elif isinstance(value, Matrix):
         values = cast(Any, value).replicated()
 
-    def own(k: int, block: Matrix, given: Any) -> Matrix:
-        raised = lift_matrix(block, placement, k, w.nrows).dup()
+    def own(k: int, shard: Matrix, given: Any) -> Matrix:
+        raised = lift_matrix(shard, placement, k, w.nrows).dup()
         allowed = lifted_mask(mask, placement, k)
         operations.assign(
             raised, given, indices, columns, mask=allowed, accum=accum, replace=replace
         )
         return _own_rows(raised, placement, k)
 
-    blocks = _alike(w, value, accum, own, w.blocks, values)
-    w.become(DistributedMatrix(w.nrows, w.ncols, blocks, placement))
+    shards = _alike(w, value, accum, own, w.shards, values)
+    w.become(DistributedMatrix(w.nrows, w.ncols, shards, placement))
     return w
 
 
 def _own_rows(T: Matrix, placement: Placement, k: int) -> Matrix:
-    """What block k owns of a Matrix that has entries in other rows, too."""
+    """What shard k owns of a Matrix that has entries in other rows, too."""
     if T.nvals == 0:
         return lower_matrix(T, placement, k)
     return placement.plain(k).extract_matrix(T, placement.users(k, T.nrows), None)
 
 
-def _changed(w: Any, blocks: list[Vector]) -> DistributedVector:
-    w.become(DistributedVector(w.size, blocks, w.device))
+def _changed(w: Any, shards: list[Vector]) -> DistributedVector:
+    w.become(DistributedVector(w.size, shards, w.device))
     return w

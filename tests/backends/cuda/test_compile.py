@@ -269,7 +269,7 @@ def test_the_cover_is_small() -> None:
     loops |= {"parents", "dag_edges", "tiles"}
     stages = {f"{loop}_apart" for loop in loops} | {"heads", "nonempty", "tiles_build"}
     stages |= {"search_peers", "closure_peers", "search_rounds", "closure_rounds", "components"}
-    stages |= {"dependencies_arrange", "dependencies_block"}
+    stages |= {"dependencies_arrange", "dependencies_shard"}
     plain = {"drawing", "floyd_warshall", "path_lengths"}  # over fixed types
     assert {case["stem"] for case in CASES} | loops | stages | plain >= set(stems())
     assert len(CASES) + len(TYPES) + len(stems()) <= 200

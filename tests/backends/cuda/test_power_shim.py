@@ -285,8 +285,8 @@ def seen(address: int, size: int, dtype: np.dtype, owner: Any) -> np.ndarray:
     return np.frombuffer(memoryview(octets), dtype)
 
 
-def in_blocks(step: powers.Step, G: Any) -> powers.Step:
-    """A step over the matrix of which G are the blocks, or over its transpose."""
+def in_shards(step: powers.Step, G: Any) -> powers.Step:
+    """A step over the matrix of which G are the shards, or over its transpose."""
 
     def spread(v: Any) -> Any:
         return v.to(G.device) if isinstance(v, sg.Vector) else v
@@ -298,17 +298,17 @@ def in_blocks(step: powers.Step, G: Any) -> powers.Step:
 
 @pytest.fixture(scope="module")
 def apart() -> dict[tuple[int, str], Any]:
-    """The graph in blocks, transposed by the CPU's own backend."""
+    """The graph in shards, transposed by the CPU's own backend."""
     A, found = weighted_graph(90, 700), {}
     for key in ((2, "edges"), (3, "random"), (4, "random")):
         found[key] = A.distribute(key[0], partition=key[1])
-        assert len(found[key].T.blocks) == key[0]
+        assert len(found[key].T.shards) == key[0]
     return found
 
 
 @pytest.fixture
-def blocked(apart: Any, shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks on the CPU iterate as those of GPUs do."""
+def sharded(apart: Any, shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards on the CPU iterate as those of GPUs do."""
     monkeypatch.setattr(
         powers, "backend", lambda device: cuda if isinstance(device, str) else distributed
     )
@@ -318,18 +318,18 @@ def blocked(apart: Any, shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @shimmed
 @pytest.mark.parametrize(
-    ("blocks", "how", "peers"),
+    ("shards", "how", "peers"),
     [(2, "edges", True), (4, "random", True), (3, "random", False)],
 )
-def test_blocks_equal_the_composed_form(
-    slow: Any, apart: Any, blocks: int, how: str, peers: bool, blocked: None
+def test_shards_equal_the_composed_form(
+    slow: Any, apart: Any, shards: int, how: str, peers: bool, sharded: None
 ) -> None:
     A, x = weighted_graph(90, 700), np.random.default_rng(1).random(90)
-    G, buffers = apart[blocks, how], Meeting(blocks)
+    G, buffers = apart[shards, how], Meeting(shards)
     G.device.peers = buffers if peers else None
-    for name, weighted, norm in CASES[blocks % 2 :: 2]:
+    for name, weighted, norm in CASES[shards % 2 :: 2]:
         step, expected = steps(A, "cpu", weighted)[name], slow[name, weighted, norm]
-        start, step = full(x, "cpu").to(G.device), in_blocks(step, G)
+        start, step = full(x, "cpu").to(G.device), in_shards(step, G)
         buffers.meetings = 0
         found = powers.power(start, step, norm=norm, tol=1e-300, max_iter=3)
         np.testing.assert_allclose(found.value.to_numpy(), expected.value.values, rtol=1e-12)
@@ -345,20 +345,20 @@ def test_blocks_equal_the_composed_form(
 
 @shimmed
 def test_after_a_failure_nothing_is_taken_for_granted(
-    apart: Any, blocked: None, monkeypatch: pytest.MonkeyPatch
+    apart: Any, sharded: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     A, G = weighted_graph(90, 700), apart[2, "edges"]
     G.device.peers = buffers = Meeting(2)
-    step, x = in_blocks(steps(A, "cpu", False)["leaking"], G), full(np.ones(90), "cpu")
+    step, x = in_shards(steps(A, "cpu", False)["leaking"], G), full(np.ones(90), "cpu")
     first = powers.power(x.to(G.device), step, tol=None, max_iter=2)
     assert buffers.layout is not None
 
     def fails(*arguments: Any) -> None:
-        raise MemoryError("of one block")
+        raise MemoryError("of one shard")
 
     with monkeypatch.context() as patch:
         patch.setattr(power_apart, "gather", fails)
-        with pytest.raises(MemoryError, match="of one block"):
+        with pytest.raises(MemoryError, match="of one shard"):
             powers.power(x.to(G.device), step, tol=None, max_iter=2)
     assert buffers.layout is None
     again = powers.power(x.to(G.device), step, tol=None, max_iter=2)

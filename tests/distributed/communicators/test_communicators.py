@@ -32,9 +32,9 @@ from spgraph.errors import CommunicationError
 
 
 @pytest.mark.parametrize("case", cases.CASES)
-@pytest.mark.parametrize("blocks", [1, 2, 3, 7])
-def test_local(case: Any, blocks: int) -> None:
-    with LocalCommunicator(blocks) as say:
+@pytest.mark.parametrize("shards", [1, 2, 3, 7])
+def test_local(case: Any, shards: int) -> None:
+    with LocalCommunicator(shards) as say:
         case(say)
 
 
@@ -60,7 +60,7 @@ def test_all_to_all_of_any_sizes(sizes: list[list[int]], dtype: str) -> None:
 def test_local_refuses() -> None:
     with pytest.raises(ValueError, match="at least 1, got 0"):
         LocalCommunicator(0)
-    with pytest.raises(ValueError, match="one a block, 2, got 1"):
+    with pytest.raises(ValueError, match="one a shard, 2, got 1"):
         LocalCommunicator(2, ["cpu"])
     with pytest.raises(ValueError, match="expected 'cpu', 'cuda'"):
         LocalCommunicator(1, ["tpu"])
@@ -75,19 +75,19 @@ def test_known_sizes_must_be_right() -> None:
     ]
     with pytest.raises(ValueError, match=r"sizes\[0\]\[1\] is 2, but the part has 3"):
         say.all_to_all(parts, sizes=[[1, 2], [2, 4]])
-    with pytest.raises(ValueError, match="a row for each local block"):
+    with pytest.raises(ValueError, match="a row for each local shard"):
         say.all_to_all(parts, sizes=[[1, 3]])
 
 
 # --- MPI ------------------------------------------------------------------------------------------
 
 
-def mpi_processes(processes: int, what: str, blocks: int, seconds: float = 200) -> Any:
+def mpi_processes(processes: int, what: str, shards: int, seconds: float = 200) -> Any:
     """The finished run of `processes` processes of communicator_cases.py."""
     assert MPIEXEC is not None
     command = [MPIEXEC, "-n", str(processes), sys.executable, cases.__file__, "mpi", what]
     return subprocess.run(
-        [*command, str(blocks)],
+        [*command, str(shards)],
         capture_output=True,
         text=True,
         timeout=seconds,
@@ -97,9 +97,9 @@ def mpi_processes(processes: int, what: str, blocks: int, seconds: float = 200) 
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize(("processes", "blocks"), [(4, 4), (2, 4)])
-def test_mpi(processes: int, blocks: int) -> None:
-    run = mpi_processes(processes, "contract", blocks)
+@pytest.mark.parametrize(("processes", "shards"), [(4, 4), (2, 4)])
+def test_mpi(processes: int, shards: int) -> None:
+    run = mpi_processes(processes, "contract", shards)
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.count("is done") == processes
 
@@ -136,7 +136,7 @@ def test_mpi_of_one_process() -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("MpiCommunicator(blocks=0)", "expected a multiple of the 1 processes, got 0"),
+        ("MpiCommunicator(shards=0)", "expected a multiple of the 1 processes, got 0"),
         (
             "say = MpiCommunicator(); say.close(); say.close(); say.broadcast(np.ones(1), 0)",
             "it is closed",

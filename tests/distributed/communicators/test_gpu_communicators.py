@@ -29,9 +29,9 @@ def gpus(count: int) -> list[str]:
     return [f"cuda:{k}" for k in range(count)]
 
 
-@pytest.mark.parametrize("blocks", [1, 3])
-def test_local_on_one_gpu(blocks: int) -> None:
-    with LocalCommunicator(blocks, ["cuda:0"] * blocks) as say:
+@pytest.mark.parametrize("shards", [1, 3])
+def test_local_on_one_gpu(shards: int) -> None:
+    with LocalCommunicator(shards, ["cuda:0"] * shards) as say:
         cases.contract(say)
 
 
@@ -41,7 +41,7 @@ def test_local_between_gpus(count: int) -> None:
         cases.contract(say)
 
 
-def test_local_with_two_blocks_on_one_of_two_gpus() -> None:
+def test_local_with_two_shards_on_one_of_two_gpus() -> None:
     a, b = gpus(2)
     with LocalCommunicator(3, [b, a, b]) as say:
         cases.contract(say)
@@ -73,15 +73,15 @@ def test_collectives_keep_the_order_of_streams(kind: str, count: int) -> None:
                 streams.append(cupy.cuda.Stream(non_blocking=True))
         for turn in range(5):
             parts: list[Any] = []
-            for block, (device, stream) in enumerate(zip(say.devices, streams, strict=True)):
+            for shard, (device, stream) in enumerate(zip(say.devices, streams, strict=True)):
                 with on_device(device) as cupy:
                     stream.use()
                     part = cupy.zeros(n, np.int32)
-                    if block % 2 == 0:
+                    if shard % 2 == 0:
                         work = cupy.ones((3000, 3000), np.float32)
                         for _ in range(5):
                             work = work @ work * 0
-                    part += turn + block
+                    part += turn + shard
                     parts.append(part)
             gathered = say.all_gather(parts, sizes=[n] * count)
             joined = say.all_gather([part[: n - k] for k, part in enumerate(parts)])

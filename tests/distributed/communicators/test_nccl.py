@@ -40,10 +40,10 @@ def devices(count: int) -> list[str]:
     return [f"cuda:{k}" for k in range(count)]
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 4])
-def test_one_process(blocks: int) -> None:
-    # from the other end, so that a block's number is not its device's
-    with NcclCommunicator.for_devices(devices(blocks)[::-1]) as say:
+@pytest.mark.parametrize("shards", [1, 2, 4])
+def test_one_process(shards: int) -> None:
+    # from the other end, so that a shard's number is not its device's
+    with NcclCommunicator.for_devices(devices(shards)[::-1]) as say:
         cases.contract(say)
     with pytest.raises(CommunicationError, match="it is closed"):
         say.check()
@@ -190,10 +190,10 @@ def test_waiting_ends_when_a_process_is_lost(monkeypatch: pytest.MonkeyPatch) ->
 
 def sums(say: NcclCommunicator) -> None:
     """Sums without end, each of which is right."""
-    parts = cases.sent(say, [np.ones(1000)] * say.blocks)
+    parts = cases.sent(say, [np.ones(1000)] * say.num_shards)
     while True:
         found = say.fetch(say.all_reduce(parts, "sum"))[0]
-        assert (found == say.blocks).all(), f"process {say.rank} got {found[0]}"
+        assert (found == say.num_shards).all(), f"process {say.rank} got {found[0]}"
 
 
 def spoiled(found: Any) -> bool:
@@ -222,7 +222,7 @@ def test_nobody_uses_what_a_kernel_leaves_that_was_broken_off(
     def run(say: NcclCommunicator) -> None:
         if say.rank < count - 1:
             return sums(say)
-        parts = cases.sent(say, [np.ones(1000)] * say.blocks)
+        parts = cases.sent(say, [np.ones(1000)] * say.num_shards)
         for _ in range(5):
             say.fetch(say.all_reduce(parts, "sum"))
         left.set()
@@ -281,7 +281,7 @@ def late_processes(count: int, until: Callable[[], Any], **more: Any) -> list[An
     """The last process comes to the second of two sums once `until()` is true."""
 
     def run(say: NcclCommunicator) -> float:
-        parts = cases.sent(say, [np.ones(4)] * say.blocks)
+        parts = cases.sent(say, [np.ones(4)] * say.num_shards)
         say.fetch(say.all_reduce(parts, "sum"))
         deadline = time.monotonic() + HANG
         while say.rank == count - 1 and not until() and time.monotonic() < deadline:
@@ -340,7 +340,7 @@ def test_processes_at_different_calls_find_out() -> None:
         say.agree(np.array([1]), "sum")
         if say.rank == 1:
             say.about(17)
-        parts = cases.sent(say, [np.ones(4)] * say.blocks)
+        parts = cases.sent(say, [np.ones(4)] * say.num_shards)
         say.all_reduce(parts, "sum")
         say.agree(np.array([1]), "sum")
 
@@ -353,7 +353,9 @@ def test_processes_at_different_calls_find_out() -> None:
 def test_a_call_more_is_found_out() -> None:
     def run(say: NcclCommunicator) -> None:
         if say.rank == 1:
-            say.all_gather(cases.sent(say, [np.ones(0)] * say.blocks), sizes=[0] * say.blocks)
+            say.all_gather(
+                cases.sent(say, [np.ones(0)] * say.num_shards), sizes=[0] * say.num_shards
+            )
         say.agree(np.arange(40), "sum")
 
     for error in processes(2, run):
@@ -368,7 +370,7 @@ def test_refusals(nccl: Any) -> None:
             NcclCommunicator.for_devices(names)
     say = NcclCommunicator.for_devices(devices(2))
     parts = cases.sent(say, [np.ones(4)] * 2)
-    with pytest.raises(ValueError, match="on the block's device cuda:1, got one on cuda:0"):
+    with pytest.raises(ValueError, match="on the shard's device cuda:1, got one on cuda:0"):
         say.all_gather([parts[0], move(parts[1], "cuda:0")])
     nccl.available = False
     with pytest.raises(Exception, match="finds no NCCL: pip install"):

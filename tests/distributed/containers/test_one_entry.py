@@ -1,4 +1,4 @@
-"""A distributed Vector of one entry, which has no blocks until somebody looks at them."""
+"""A distributed Vector of one entry, which has no shards until somebody looks at them."""
 
 from __future__ import annotations
 

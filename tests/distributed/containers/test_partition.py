@@ -23,15 +23,15 @@ nx = pytest.importorskip("networkx", reason="networkx is not installed (extra ne
 HOWS = ["edges", "random", "biased", "metis"]
 
 
-def check(P: Partition, size: int, blocks: int) -> np.ndarray:
+def check(P: Partition, size: int, shards: int) -> np.ndarray:
     """What every partition promises; the owner of each vertex."""
-    assert P.size == size == sum(P.sizes) and P.blocks == blocks == len(P.sizes)
+    assert P.size == size == sum(P.sizes) and P.num_shards == shards == len(P.sizes)
     assert P.offsets.dtype == np.int64 and P.offsets[0] == 0 and P.offsets[-1] == size
     everyone = np.arange(size)
     inside = P.to_internal(everyone)
     assert np.sort(inside).tolist() == everyone.tolist()
     owner = np.empty(size, np.int64)
-    for p in range(blocks):
+    for p in range(shards):
         ids = P.users(p, "cpu")
         assert (np.diff(ids) > 0).all() and len(ids) == P.sizes[p]
         assert P.to_internal(ids).tolist() == everyone[P.slice(p)].tolist()
@@ -46,10 +46,10 @@ def check(P: Partition, size: int, blocks: int) -> np.ndarray:
 
 
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(7, 9))
-def test_own_assignment(owner: list[int], blocks: int) -> None:
-    P = Partition.from_owner(owner, blocks)
-    assert check(P, len(owner), blocks).tolist() == owner
-    assert Partition.from_owner(np.array(owner, np.uint8), blocks, len(owner)) == P
+def test_own_assignment(owner: list[int], shards: int) -> None:
+    P = Partition.from_owner(owner, shards)
+    assert check(P, len(owner), shards).tolist() == owner
+    assert Partition.from_owner(np.array(owner, np.uint8), shards, len(owner)) == P
     assert P == pickle.loads(pickle.dumps(P)) == copy.deepcopy(P)
     assert hash(P) == hash(pickle.loads(pickle.dumps(P)))
 
@@ -59,8 +59,8 @@ def test_equality() -> None:
     assert Partition.from_owner([1, 0, 0, 1], 2) != P
     assert P != Partition.from_owner([0, 0, 1, 1], 2) == Partition.even(4, 2)
     assert Partition.even(4, 2) != Partition.even(4, 4) and P != "edges"
-    assert repr(P) == "Partition of 4 vertices in 2 blocks (any vertices)"
-    assert repr(Partition.even(4, 2)) == "Partition of 4 vertices in 2 blocks (ranges)"
+    assert repr(P) == "Partition of 4 vertices in 2 shards (any vertices)"
+    assert repr(Partition.even(4, 2)) == "Partition of 4 vertices in 2 shards (ranges)"
     with pytest.raises(AttributeError):
         P.offsets = P.offsets  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
@@ -68,23 +68,23 @@ def test_equality() -> None:
 
 
 @given(st.integers(0, 50), st.integers(1, 60))
-def test_even(size: int, blocks: int) -> None:
-    P = Partition.even(size, blocks)
-    check(P, size, blocks)
+def test_even(size: int, shards: int) -> None:
+    P = Partition.even(size, shards)
+    check(P, size, shards)
     assert P.ids is None and max(P.sizes) - min(P.sizes) <= 1
 
 
 @given(st.lists(st.integers(0, 30), max_size=60), st.integers(1, 9))
-def test_by_edges(degrees: list[int], blocks: int) -> None:
-    """No block is further from its share than half of the heaviest row."""
+def test_by_edges(degrees: list[int], shards: int) -> None:
+    """No shard is further from its share than half of the heaviest row."""
     indptr = np.concatenate([[0], np.cumsum(np.array(degrees, int))])
-    P = Partition.by_edges(indptr, blocks)
-    check(P, len(degrees), blocks)
+    P = Partition.by_edges(indptr, shards)
+    check(P, len(degrees), shards)
     weights = np.array(degrees, int) + 1
     heaviest = weights.max(initial=0)
-    for p in range(blocks):
-        assert abs(weights[P.slice(p)].sum() - weights.sum() / blocks) <= heaviest + 1
-    assert partition_by_counts(np.array(degrees, np.int64), blocks) == P
+    for p in range(shards):
+        assert abs(weights[P.slice(p)].sum() - weights.sum() / shards) <= heaviest + 1
+    assert partition_by_counts(np.array(degrees, np.int64), shards) == P
 
 
 def test_by_edges_shares_empty_rows() -> None:
@@ -94,8 +94,8 @@ def test_by_edges_shares_empty_rows() -> None:
 
 
 @pytest.mark.parametrize("how", HOWS)
-@pytest.mark.parametrize("blocks", [1, 2, 3, 7])
-def test_partition(how: str, blocks: int) -> None:
+@pytest.mark.parametrize("shards", [1, 2, 3, 7])
+def test_partition(how: str, shards: int) -> None:
     if how == "metis":
         pytest.importorskip("pymetis")
     for A in (
@@ -106,12 +106,12 @@ def test_partition(how: str, blocks: int) -> None:
         Matrix.empty(5, 5, bool),
         Matrix.empty(0, 0, bool),
     ):
-        P = partition(A, blocks, how)
-        owner = check(P, A.nrows, blocks)
-        assert partition(A, blocks, how) == P
+        P = partition(A, shards, how)
+        owner = check(P, A.nrows, shards)
+        assert partition(A, shards, how) == P
         if A.nrows > 200:
             degrees = np.diff(A.indptr) + 1
-            shares = np.bincount(owner, degrees, blocks)
+            shares = np.bincount(owner, degrees, shards)
             most = (1.5 if how == "random" else 1.1) * shares.mean()
             assert shares.max() < most + degrees.max()
         if how == "random":
@@ -119,7 +119,7 @@ def test_partition(how: str, blocks: int) -> None:
 
 
 def test_neighbours_stay_together() -> None:
-    """Of a grid with shuffled names, as NetworkX counts the edges between blocks."""
+    """Of a grid with shuffled names, as NetworkX counts the edges between shards."""
     G = nx.grid_2d_graph(40, 40)
     nodes = np.random.default_rng(3).permutation(1600)
     G = nx.relabel_nodes(G, dict(zip(G, nodes.tolist(), strict=True)))
@@ -135,7 +135,7 @@ def test_neighbours_stay_together() -> None:
     assert all(cut < 0.1 for cut in cuts[2:])
 
 
-def test_more_blocks_than_vertices() -> None:
+def test_more_shards_than_vertices() -> None:
     A = generators.grid(1, 2)
     for how in ("edges", "random", "biased", [6, 2]):
         owner = check(partition(A, 7, how), 2, 7)
@@ -149,9 +149,9 @@ def test_more_blocks_than_vertices() -> None:
         (np.zeros((2, 2), int), DimensionMismatch, r"got shape \(2, 2\)"),
         ([0.0, 1.0, np.nan, 0.0], DomainMismatch, r"integers.*0 to 1, got float64"),
         ([True, False, True, False], DomainMismatch, "got bool"),
-        ([0, 1, 2, 0], ValueError, "from 0 to 1 for 2 blocks, got 2 for vertex 2"),
+        ([0, 1, 2, 0], ValueError, "from 0 to 1 for 2 shards, got 2 for vertex 2"),
         ([0, 1, 0, -1], ValueError, "got -1 for vertex 3"),
-        ("best", ValueError, "'metis' or an array of block numbers, got 'best'"),
+        ("best", ValueError, "'metis' or an array of shard numbers, got 'best'"),
     ],
 )
 def test_bad_partitions(how: Any, error: type[Exception], message: str) -> None:
@@ -164,15 +164,15 @@ def test_bad_partitions(how: Any, error: type[Exception], message: str) -> None:
 
 def test_bad_arguments() -> None:
     A = generators.grid(2, 2)
-    for blocks in (0, -1, 1.5, True, "2"):
-        with pytest.raises(ValueError, match="blocks: expected an integer >= 1, got"):
-            partition(A, blocks)  # type: ignore[arg-type]
+    for shards in (0, -1, 1.5, True, "2"):
+        with pytest.raises(ValueError, match="shards: expected an integer >= 1, got"):
+            partition(A, shards)  # type: ignore[arg-type]
     with pytest.raises(DimensionMismatch, match="square matrix, got 2 x 3"):
         partition(Matrix.empty(2, 3), 2)
     for how in ("metis", "biased"):
         with pytest.raises(ValueError, match=f"got '{how}', which needs the whole graph"):
             partition_by_counts(np.ones(4, np.int64), 2, how)
-    with pytest.raises(DimensionMismatch, match="4 vertices in 2 blocks, got Partition of 5"):
+    with pytest.raises(DimensionMismatch, match="4 vertices in 2 shards, got Partition of 5"):
         partition_by_counts(np.ones(4, np.int64), 2, Partition.even(5, 2))
 
 
@@ -182,33 +182,33 @@ def test_without_pymetis(monkeypatch: pytest.MonkeyPatch) -> None:
         partition(generators.grid(2, 2), 2, "metis")
 
 
-@pytest.mark.parametrize("blocks", [1, 3, 12])
-def test_report(blocks: int) -> None:
+@pytest.mark.parametrize("shards", [1, 3, 12])
+def test_report(shards: int) -> None:
     A = generators.kronecker(6, 3, symmetric=False)
-    owner = np.random.default_rng(blocks).integers(0, blocks, A.nrows)
-    P = Partition.from_owner(owner, blocks)
+    owner = np.random.default_rng(shards).integers(0, shards, A.nrows)
+    P = Partition.from_owner(owner, shards)
     rows, columns, _ = A.to_coo()
     inside = P.to_internal(columns)
-    borders = [border(inside[owner[rows] == p], P, p) for p in range(blocks)]
-    edges = np.bincount(owner[rows], minlength=blocks)
+    borders = [border(inside[owner[rows] == p], P, p) for p in range(shards)]
+    edges = np.bincount(owner[rows], minlength=shards)
     R = report(P, edges.tolist(), [8 * e for e in edges.tolist()], borders)
 
     seen = {(int(owner[u]), int(owner[v]), v) for u, v in zip(rows.tolist(), columns, strict=True)}
-    for p in range(blocks):
-        for q in range(blocks):
+    for p in range(shards):
+        for q in range(shards):
             across = sum(1 for a, b, _ in seen if (a, b) == (p, q)) if p != q else 0
             assert R.border[p, q] == across
     assert R.border.dtype == np.int64 and R.vertices.tolist() == list(P.sizes)
-    assert R.edge_imbalance == pytest.approx(max(edges) * blocks / A.nvals)
-    assert R.vertex_imbalance == pytest.approx(max(P.sizes) * blocks / A.nrows)
+    assert R.edge_imbalance == pytest.approx(max(edges) * shards / A.nvals)
+    assert R.vertex_imbalance == pytest.approx(max(P.sizes) * shards / A.nrows)
     text = repr(R)
-    assert text.startswith(f"Partition in {blocks} blocks, 64 vertices, {A.nvals} edges, border ")
-    assert ("... 4 more" in text) == (blocks == 12) and ("to 0" in text) == (blocks < 12)
-    assert R._repr_html_().count("<tr>") == min(blocks, 8) + (1 if blocks < 12 else 2)
+    assert text.startswith(f"Partition in {shards} shards, 64 vertices, {A.nvals} edges, border ")
+    assert ("... 4 more" in text) == (shards == 12) and ("to 0" in text) == (shards < 12)
+    assert R._repr_html_().count("<tr>") == min(shards, 8) + (1 if shards < 12 else 2)
 
 
 def test_report_of_nothing() -> None:
     P = Partition.even(0, 2)
     R = report(P, [0, 0], [0, 0], [border(np.empty(0, np.int32), P, p) for p in range(2)])
     assert R.edge_imbalance == R.vertex_imbalance == 1 and not R.border.any()
-    assert "Partition in 2 blocks, 0 vertices" in repr(R)
+    assert "Partition in 2 shards, 0 vertices" in repr(R)

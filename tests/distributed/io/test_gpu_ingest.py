@@ -1,4 +1,4 @@
-"""Graphs drawn in blocks on GPUs are those that one GPU draws, and no block needs much more memory
+"""Graphs drawn in shards on GPUs are those that one GPU draws, and no shard needs much more memory
 than it keeps.
 """
 
@@ -27,23 +27,23 @@ GRAPHS: list[dict[str, Any]] = [
 ]
 
 
-def devices(blocks: int) -> list[str]:
+def devices(shards: int) -> list[str]:
     """All GPUs there are, in turn."""
     import cupy
 
     count = cupy.cuda.runtime.getDeviceCount()
-    return [f"cuda:{p % count}" for p in range(blocks)]
+    return [f"cuda:{p % count}" for p in range(shards)]
 
 
 @pytest.mark.parametrize("options", GRAPHS, ids=str)
-@pytest.mark.parametrize("blocks", [1, 2, 4, 7])
-def test_drawn(options: dict[str, Any], blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("shards", [1, 2, 4, 7])
+def test_drawn(options: dict[str, Any], shards: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "SORTED_CUDA", 100_000)
     A = generators.kronecker(14, 8, **options).to_scipy()
     recipe = generators.kronecker_recipe(14, 8, **options)
-    for how in ("edges", "random", Partition.even(1 << 14, blocks)):
-        P, rows = drawing.draw_blocks(recipe, LocalCommunicator(blocks, devices(blocks)), how)
-        for p, (row, device) in enumerate(zip(rows, devices(blocks), strict=True)):
+    for how in ("edges", "random", Partition.even(1 << 14, shards)):
+        P, rows = drawing.draw_shards(recipe, LocalCommunicator(shards, devices(shards)), how)
+        for p, (row, device) in enumerate(zip(rows, devices(shards), strict=True)):
             assert row.indices.device.id == row.indptr.device.id == int(device[5:])
             own = P.users(p, "cpu")
             indptr, indices = A[own].indptr, A[own].indices
@@ -52,7 +52,7 @@ def test_drawn(options: dict[str, Any], blocks: int, monkeypatch: pytest.MonkeyP
             np.testing.assert_array_equal(row.indices.get(), indices)
 
 
-def test_memory_of_a_block() -> None:
+def test_memory_of_a_shard() -> None:
     """Of a quarter of a graph: 1.5 times what it keeps and 1 GiB, at any time."""
     import cupy
 
@@ -90,10 +90,10 @@ def test_partition_and_border() -> None:
 
 
 def test_read(tmp_path: Any) -> None:
-    """Entries travel between the blocks' devices; the rows come on the CPU."""
+    """Entries travel between the shards' devices; the rows come on the CPU."""
     path = tmp_path / "g.mtx"
     write(path, generators.kronecker(8))
-    found = reading.read_blocks(path, LocalCommunicator(3, devices(3)))
+    found = reading.read_shards(path, LocalCommunicator(3, devices(3)))
     assert found is not None
     A = read(path)
     np.testing.assert_array_equal(np.concatenate([r.indices for r in found.rows]), A.indices)

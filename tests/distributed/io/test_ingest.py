@@ -1,4 +1,4 @@
-"""Graphs read and drawn in blocks are those that one process reads and draws."""
+"""Graphs read and drawn in shards are those that one process reads and draws."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_drawn(options: dict[str, Any]) -> None:
     hows = ["edges", "random", Partition.even(256, 6), np.arange(256) * 7 % 6]
     for (processes, each), how in zip([(1, 6), (2, 3), (3, 2), (6, 1)], hows, strict=True):
         made = cases.together(
-            processes, each, lambda say, how=how: drawing.draw_blocks(recipe, say, how)
+            processes, each, lambda say, how=how: drawing.draw_shards(recipe, say, how)
         )
         partition = made[0][0]
         assert all(partition == P for P, _ in made)
@@ -82,14 +82,14 @@ def test_drawn_uniform_and_empty() -> None:
             "uniform", (n,), n, round(factor * n), state, None, True, False
         )
         A = generators.uniform_random(n, factor)
-        partition, rows = drawing.draw_blocks(recipe, LocalCommunicator(4))
+        partition, rows = drawing.draw_shards(recipe, LocalCommunicator(4))
         assert cases.joined(partition, rows) == arrays(A)
 
 
 @pytest.mark.skipif(shim.COMPILER is None, reason="needs g++")
 @pytest.mark.parametrize("options", GRAPHS, ids=str)
 def test_kernels_on_the_host(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a GPU does: each block walks all edges and keeps its own."""
+    """What a GPU does: each shard walks all edges and keeps its own."""
     shim.install(monkeypatch)
     recipe = generators.kronecker_recipe(8, 6, **options)
     labels = drawing._labels(recipe, np)
@@ -156,9 +156,9 @@ TEXTS = {
 
 
 def same(path: Path, processes: int, each: int, how: Any = "edges", **options: Any) -> None:
-    """The blocks are together what one process reads."""
+    """The shards are together what one process reads."""
     made = cases.together(
-        processes, each, lambda say: reading.read_blocks(path, say, how, **options)
+        processes, each, lambda say: reading.read_shards(path, say, how, **options)
     )
     A = read(path, **options)
     for one in made:
@@ -208,7 +208,7 @@ def test_read_compact(tmp_path: Path, name: str) -> None:
             made = cases.together(
                 processes,
                 each,
-                lambda say: reading.read_blocks(path, say, symmetric=symmetric, compact=True),  # noqa: B023
+                lambda say: reading.read_shards(path, say, symmetric=symmetric, compact=True),  # noqa: B023
             )
             assert all(one.ids.tolist() == ids.tolist() for one in made), made
             rows = [row for one in made for row in one.rows]
@@ -226,7 +226,7 @@ def test_read_as_another_type(tmp_path: Path) -> None:
     G = distributed.read(pattern, 2, dtype="float32")
     assert G.dtype == np.float32 and G.gather().isequal(read(pattern, dtype="float32"))
     path.write_text("0 1 2\n1 2 300\n2 3 4\n")
-    found = cases.together(2, 2, lambda say: reading.read_blocks(path, say, dtype="int8"))
+    found = cases.together(2, 2, lambda say: reading.read_shards(path, say, dtype="int8"))
     kinds = {type(error).__name__ for error in found}
     assert "FormatError" in kinds and kinds <= {"FormatError", "CommunicationError"}
     assert any("int8 holds, got 300" in str(error) for error in found)
@@ -238,22 +238,22 @@ def test_few_rows_far_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(ingest, "UNASKED", 500)
     path = tmp_path / "g.el"
     path.write_text("0 1\n" * 3 + "1 20000\n" + "2 3\n" * 3)
-    for error in cases.together(3, 2, lambda say: reading.read_blocks(path, say)):
+    for error in cases.together(3, 2, lambda say: reading.read_shards(path, say)):
         assert isinstance(error, MemoryError) and "of 20,001 rows take 80.0 kB" in str(error)
     same(path, 3, 2, compact=False)
     path.write_text("0 1\n" * 600 + "1 20000\n")  # enough entries, counted once more
     same(path, 3, 2)
     path = tmp_path / "g.gr"
     path.write_text("p sp 20000 1\na 1 2 3\n")
-    for error in cases.together(3, 2, lambda say: reading.read_blocks(path, say)):
+    for error in cases.together(3, 2, lambda say: reading.read_shards(path, say)):
         assert isinstance(error, MemoryError) and "of 20,000 rows" in str(error)
 
 
-def test_sums_of_blocks(tmp_path: Path) -> None:
+def test_sums_of_shards(tmp_path: Path) -> None:
     """What a sum does not hold is an error in all processes; a symmetric file is symmetric."""
     path = tmp_path / "g.mtx"
     path.write_text(f"{HEAD} integer general\n3 3 2\n1 2 {2**63 - 1}\n1 2 1\n")
-    found = cases.together(2, 2, lambda say: reading.read_blocks(path, say))
+    found = cases.together(2, 2, lambda say: reading.read_shards(path, say))
     assert {type(error).__name__ for error in found} == {"FormatError", "CommunicationError"}
     assert any(re.search(r"g\.mtx: the values .* sum up to", str(error)) for error in found)
     parts = ["3 1 1e16", "1 3 1.0", "3 1 -1e16", "1 3 0.3", "3 1 0.1", "1 3 1e-3"]
@@ -282,13 +282,13 @@ def test_lines_cut_anywhere(
         same(path, processes, 2)
 
 
-def test_other_files_are_not_read_in_blocks(tmp_path: Path) -> None:
+def test_other_files_are_not_read_in_shards(tmp_path: Path) -> None:
     dense = tmp_path / "dense.mtx"
     dense.write_text("%%MatrixMarket matrix array real general\n1 2\n1\n2\n")
     generators_file = tmp_path / "g.npz"
     np.savez(generators_file, format=np.array(b"csr"))
     for path in (dense, generators_file):
-        assert reading.read_blocks(path, LocalCommunicator(2)) is None
+        assert reading.read_shards(path, LocalCommunicator(2)) is None
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_errors_name_the_line(tmp_path: Path, name: str, bad: str) -> None:
     path.write_text("\n".join(rows))
     with pytest.raises(FormatError, match="line 201: ") as expected:
         read(path)
-    found = cases.together(3, 2, lambda say: reading.read_blocks(path, say))
+    found = cases.together(3, 2, lambda say: reading.read_shards(path, say))
     kinds = sorted(type(error).__name__ for error in found)
     assert kinds == ["CommunicationError", "CommunicationError", "FormatError"]
     assert str(expected.value) in [str(error) for error in found]
@@ -312,25 +312,25 @@ def test_bad_files(tmp_path: Path) -> None:
     path = tmp_path / "g.gr"
     for declared in (299, 301):
         path.write_text(TEXTS["g.gr"].replace(" 300", f" {declared}"))
-        for error in cases.together(2, 2, lambda say: reading.read_blocks(path, say)):
+        for error in cases.together(2, 2, lambda say: reading.read_shards(path, say)):
             assert isinstance(error, FormatError)
             assert f"declares {declared} entries, the file has 300" in str(error)
     path = tmp_path / "g.mtx"
     path.write_text(f"{HEAD} pattern general\n3 4 0\n")
-    for error in cases.together(2, 1, lambda say: reading.read_blocks(path, say)):
+    for error in cases.together(2, 1, lambda say: reading.read_shards(path, say)):
         assert isinstance(error, DimensionMismatch) and "got 3 x 4" in str(error)
     path.write_text(TEXTS["symmetric.mtx"])
     with pytest.raises(ValueError, match="False contradicts it"):
-        reading.read_blocks(path, LocalCommunicator(2), symmetric=False)
+        reading.read_shards(path, LocalCommunicator(2), symmetric=False)
     path.write_text(re.sub(r"\n(\d+) \d+ (\d+)$", r"\n\1 \1 \2", TEXTS["skew.mtx"]))
     with pytest.raises(FormatError, match="skew-symmetric matrix has no diagonal"):
-        reading.read_blocks(path, LocalCommunicator(2))
+        reading.read_shards(path, LocalCommunicator(2))
     with pytest.raises(FileNotFoundError, match=r"there is no file .*missing\.el"):
-        reading.read_blocks(tmp_path / "missing.el", LocalCommunicator(2))
+        reading.read_shards(tmp_path / "missing.el", LocalCommunicator(2))
     path = tmp_path / "long.el"
     path.write_text("1 2\n" + " " * (source.LONGEST_LINE + 200))
     with pytest.raises(FormatError, match="line"):
-        reading.read_blocks(path, LocalCommunicator(2))
+        reading.read_shards(path, LocalCommunicator(2))
 
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -379,9 +379,9 @@ def test_read_and_draw_say_what_does_not_fit(tmp_path: Path) -> None:
 
     two = LocalCommunicator(2)
     for name, made in (("read", reading_it), ("draw", drawing_it)):
-        with pytest.raises(ValueError, match="blocks: expected an integer >= 1, got 0"):
+        with pytest.raises(ValueError, match="shards: expected an integer >= 1, got 0"):
             made(0)
-        with pytest.raises(DimensionMismatch, match=f"{name}: blocks: expected 2 as the commun"):
+        with pytest.raises(DimensionMismatch, match=f"{name}: shards: expected 2 as the commun"):
             made(3, communicator=two)
         with pytest.raises(ValueError, match=f"{name}: devices: the communicator given has"):
             made(2, communicator=two, devices="cpu")
@@ -389,7 +389,7 @@ def test_read_and_draw_say_what_does_not_fit(tmp_path: Path) -> None:
             made(2, devices=["cpu"])
         with pytest.raises(ValueError, match=f"{name}: exchange: 'nccl' takes a GPU of its own"):
             made(2, exchange="nccl")
-        G = made(7)  # more blocks than vertices of the one, empty ones among them
-        assert G.partition.vertices.blocks == 7 and sg.bfs(G, 0).level.nvals
+        G = made(7)  # more shards than vertices of the one, empty ones among them
+        assert G.partition.vertices.num_shards == 7 and sg.bfs(G, 0).level.nvals
     with pytest.raises(FileNotFoundError, match="there is no file"):
         distributed.read(tmp_path / "missing.el", 2)

@@ -15,7 +15,7 @@ from closure_cases import CASES, entries, expected, fixed_point, graph
 
 import spgraph as sg
 from spgraph.backends.cuda.closure import closure_peers
-from spgraph.backends.cuda.closure.closure_peers import Closed, ClosureBlock, ClosureGraph
+from spgraph.backends.cuda.closure.closure_peers import Closed, ClosureGraph, ClosureShard
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import move
@@ -59,10 +59,10 @@ def take(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     closure_peers.loaded.cache_clear()
 
 
-def blocks_of(
+def shards_of(
     A: Matrix, offsets: Sequence[int], transposed: bool = True, index: str = "i4", rows: str = "i4"
 ) -> ClosureGraph:
-    """The matrix in blocks."""
+    """The matrix in shards."""
     T, made = A.T, []
     for begin, end in itertools.pairwise(offsets):
         parts: list[Any] = []
@@ -70,7 +70,7 @@ def blocks_of(
             at = slice(int(M.indptr[begin]), int(M.indptr[end]))
             parts += [(M.indptr[begin : end + 1] - at.start).astype(rows)]
             parts += [M.indices[at].astype(index), M.values if M.iso else M.values[at].copy()]
-        made.append(ClosureBlock(*parts))
+        made.append(ClosureShard(*parts))
     return ClosureGraph(tuple(offsets), made, A.iso)
 
 
@@ -106,16 +106,16 @@ def together(made: ClosureGraph, closed: Closed) -> dict[int, Any]:
 
 
 def check(name: str, case: str, cuts: Sequence[float] = THIRDS, **more: Any) -> Closed:
-    """The closure of a graph in blocks equals that of plain loops; its widths are default ones."""
+    """The closure of a graph in shards equals that of plain loops; its widths are default ones."""
     made, kind = graph(name, CASES[case]), CASES[case]
     typed = kind.ring.resolve(made.v.dtype, made.A.dtype)
     n = made.A.nrows
     offsets = [int(x * n) for x in (0, *cuts, 1)]
     buffers = HostBuffers(len(offsets) - 1)
-    blocks = blocks_of(made.A, offsets)
+    shards = shards_of(made.A, offsets)
     for delta in more.get("deltas", (3,)):
         ordered = kind.ring.monoid in (monoid.min, monoid.max)
-        found, closed = run(blocks, buffers, made.v, typed, delta if ordered else None)
+        found, closed = run(shards, buffers, made.v, typed, delta if ordered else None)
         assert found == expected(name, kind)
     return closed
 
@@ -127,7 +127,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_three_blocks(name: str) -> None:
+def test_three_shards(name: str) -> None:
     check(name, "distance, zeros", deltas=(0.6, 20))
 
 
@@ -153,13 +153,13 @@ def test_every_path(path: str, case: str, monkeypatch: pytest.MonkeyPatch) -> No
         check(name, case, deltas=(0.05, 2, 10**6) if name == "skewed both" else (2,))
 
 
-def test_one_and_two_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_and_two_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     take(monkeypatch, "cut")
     for cuts in ((), (0.5,)):
         check("skewed both", "distance, zeros", cuts, deltas=(2, None))
 
 
-def test_blocks_that_own_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_that_own_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     take(monkeypatch, "cut")
     check("skewed both", "distance, zeros", (0.4, 0.4))
     check("sparse directed", "distance, zeros", (0.0, 0.4))
@@ -178,9 +178,9 @@ def test_types_of_indices(index: str, rows: str, monkeypatch: pytest.MonkeyPatch
     take(monkeypatch, "cut")
     made = graph("skewed both", CASES["distance"])
     n = made.A.nrows
-    blocks = blocks_of(made.A, (0, n // 3, n // 2, n), index=index, rows=rows)
+    shards = shards_of(made.A, (0, n // 3, n // 2, n), index=index, rows=rows)
     typed = min_plus.resolve("int64", "int64")
-    found, _ = run(blocks, HostBuffers(3), made.v, typed, 5)
+    found, _ = run(shards, HostBuffers(3), made.v, typed, 5)
     assert found == expected("skewed both", CASES["distance"])
 
 
@@ -188,8 +188,8 @@ def test_one_value_for_all_entries_and_no_transpose() -> None:
     A = sg.generators.kronecker(8, 8, seed=1)
     source = int(np.diff(A.indptr).argmax())
     start = Vector.unit(source, 0, size=256, dtype=np.int64)
-    blocks = blocks_of(A, (0, 90, 140, 256), transposed=False)
-    found, _ = run(blocks, HostBuffers(3), start, min_plus.resolve("int64", "bool"), 1)
+    shards = shards_of(A, (0, 90, 140, 256), transposed=False)
+    found, _ = run(shards, HostBuffers(3), start, min_plus.resolve("int64", "bool"), 1)
     rows, columns = A.to_coo()[:2]
     edges = dict.fromkeys(zip(rows.tolist(), columns.tolist(), strict=True), 1)
     assert found == fixed_point(edges, {source: 0}, min, lambda x, a: x + a)
@@ -201,7 +201,7 @@ def test_distances_that_count_their_edges() -> None:
     ring = Semiring(monoid.min, plus_and_one(16)).resolve(np.dtype("int64"), made.A.dtype)
     start = made.v.with_values(lambda x: x << 16)
     n = made.A.nrows
-    found, _ = run(blocks_of(made.A, (0, 400, 401, n)), HostBuffers(3), start, ring, 2.0 * 2**16)
+    found, _ = run(shards_of(made.A, (0, 400, 401, n)), HostBuffers(3), start, ring, 2.0 * 2**16)
     assert found == fixed_point(made.edges, entries(start), min, lambda x, a: x + a * 65536 + 1)
 
 
@@ -215,14 +215,14 @@ def test_products_that_are_better_than_their_operands(monkeypatch: pytest.Monkey
     A = Matrix.from_coo(pairs[:, 0], pairs[:, 1], weights, nrows=300, ncols=300)
     edges = dict(zip(map(tuple, pairs.tolist()), weights.tolist(), strict=True))
     start = Vector.from_coo([0, 7], [0, -5], size=300)
-    blocks, typed = blocks_of(A, (0, 60, 180, 300)), min_plus.resolve("int64", "int64")
+    shards, typed = shards_of(A, (0, 60, 180, 300)), min_plus.resolve("int64", "int64")
     for delta in (1, 25):
-        found, _ = run(blocks, HostBuffers(3), start, typed, delta)
+        found, _ = run(shards, HostBuffers(3), start, typed, delta)
         assert found == fixed_point(edges, {0: 0, 7: -5}, min, lambda x, a: x + a)
 
 
 def test_relaxations_stay_few() -> None:
-    """Three blocks look at no more than half again as many edges as one."""
+    """Three shards look at no more than half again as many edges as one."""
     for name in ("grid", "skewed both"):
         alone = check(name, "distance", (), deltas=(20,)).relaxations
         apart = check(name, "distance", deltas=(20,)).relaxations
@@ -235,9 +235,9 @@ def test_buffers_serve_one_graph_after_another() -> None:
     for name in ("skewed both", "grid", "skewed both"):
         made = graph(name, CASES["distance"])
         n = made.A.nrows
-        blocks, typed = blocks_of(made.A, (0, n // 3, n)), min_plus.resolve("int64", "int64")
+        shards, typed = shards_of(made.A, (0, n // 3, n)), min_plus.resolve("int64", "int64")
         for _ in range(2):
-            found, _ = run(blocks, buffers, made.v, typed, 9)
+            found, _ = run(shards, buffers, made.v, typed, 9)
             assert found == expected(name, CASES["distance"])
 
 
@@ -245,8 +245,8 @@ def test_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     take(monkeypatch, "cut")
     made = graph("skewed both", CASES["distance"])
     n, typed = made.A.nrows, min_plus.resolve("int64", "int64")
-    blocks = blocks_of(made.A, (0, n // 3, n))
-    _, closed = run(blocks, HostBuffers(2), made.v, typed, 9, trace_rows=500)
+    shards = shards_of(made.A, (0, n // 3, n))
+    _, closed = run(shards, HostBuffers(2), made.v, typed, 9, trace_rows=500)
     assert closed.trace is not None and set(closed.trace[:, 0]) >= {0, 3, 4, 5}
     assert closed.rounds <= (closed.trace[:, 0] >= 3).sum()
     assert (closed.trace[:, 3] >= 0).all()
@@ -255,42 +255,42 @@ def test_trace(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("delta", [pytest.param(None, marks=FULL), 3])
 @pytest.mark.parametrize("cycle", [(0, 1, 2), (0, 3, 4)])
 def test_no_fixed_point(delta: Any, cycle: tuple[int, ...]) -> None:
-    """A cycle of negative length, in a block or across two, ends in an error that has the last
+    """A cycle of negative length, in a shard or across two, ends in an error that has the last
     iterate.
     """
     i, j, k = cycle
     A = Matrix.from_coo([i, j, k, 5], [j, k, i, 0], [4, 3, -8, 1], nrows=7, ncols=7)
     start = Vector.unit(0, 0, size=7, dtype=np.int64)
-    blocks, typed = blocks_of(A, (0, 3, 7)), min_plus.resolve("int64", "int64")
+    shards, typed = shards_of(A, (0, 3, 7)), min_plus.resolve("int64", "int64")
     with pytest.raises(ConvergenceError, match=r"min_plus.*7 rounds") as caught:
-        run(blocks, HostBuffers(2), start, typed, delta)
-    assert set(together(blocks, caught.value.result)) == set(cycle)  # type: ignore[arg-type]
+        run(shards, HostBuffers(2), start, typed, delta)
+    assert set(together(shards, caught.value.result)) == set(cycle)  # type: ignore[arg-type]
 
 
 def test_a_start_without_entries() -> None:
     made = graph("grid", CASES["distance"])
     n, typed = made.A.nrows, min_plus.resolve("int64", "int64")
     start = Vector.empty(n, np.int64)
-    assert run(blocks_of(made.A, (0, 50, n)), HostBuffers(2), start, typed, 9)[0] == {}
+    assert run(shards_of(made.A, (0, 50, n)), HostBuffers(2), start, typed, 9)[0] == {}
 
 
 def test_a_device_that_does_not_come_is_named() -> None:
     made = graph("grid", CASES["distance"])
     n, typed = made.A.nrows, min_plus.resolve("int64", "int64")
-    blocks, buffers = blocks_of(made.A, (0, 50, 90, n)), HostBuffers(3)
+    shards, buffers = shards_of(made.A, (0, 50, 90, n)), HostBuffers(3)
     for _ in range(2):
         buffers.absent = 1
-        with pytest.raises(CommunicationError, match=r"device 1 \(block 1\) did not come.*0.2 s"):
-            run(blocks, buffers, made.v, typed, 9, deadline=0.2)
+        with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come.*0.2 s"):
+            run(shards, buffers, made.v, typed, 9, deadline=0.2)
         buffers.absent = None
-        found, _ = run(blocks, buffers, made.v, typed, 9)
+        found, _ = run(shards, buffers, made.v, typed, 9)
         assert found == expected("grid", CASES["distance"])
 
 
 def test_what_cannot_run_is_refused() -> None:
     made = graph("one", CASES["distance"])
     typed = min_plus.resolve("int64", "int64")
-    with pytest.raises(ValueError, match="a device for each of 1 blocks, got 2 devices"):
-        run(blocks_of(made.A, (0, 1)), HostBuffers(2), made.v, typed, 9)
-    with pytest.raises(ValueError, match="expected 1 to 8 blocks, got 9"):
-        run(blocks_of(made.A, (0,) * 9 + (1,)), HostBuffers(9), made.v, typed, 9)
+    with pytest.raises(ValueError, match="a device for each of 1 shards, got 2 devices"):
+        run(shards_of(made.A, (0, 1)), HostBuffers(2), made.v, typed, 9)
+    with pytest.raises(ValueError, match="expected 1 to 8 shards, got 9"):
+        run(shards_of(made.A, (0,) * 9 + (1,)), HostBuffers(9), made.v, typed, 9)

@@ -1,4 +1,4 @@
-"""Closures in rounds without GPUs: the kernels under the shim, blocks in plain memory, exchanged by
+"""Closures in rounds without GPUs: the kernels under the shim, shards in plain memory, exchanged by
 the communicator of one process.
 """
 
@@ -39,7 +39,7 @@ def few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def spread(A: Matrix, cuts: Sequence[float], relabelled: bool = False) -> Any:
-    """A in blocks that begin at these shares of its vertices."""
+    """A in shards that begin at these shares of its vertices."""
     owner = np.searchsorted([int(x * A.nrows) for x in cuts], np.arange(A.nrows), side="right")
     if relabelled:
         owner = np.random.default_rng(3).permutation(owner)
@@ -61,13 +61,13 @@ def check(
     transposed: bool = True,
     relabelled: bool = False,
 ) -> Any:
-    """The closure of a graph in blocks equals that of plain loops."""
+    """The closure of a graph in shards equals that of plain loops."""
     made, kind = graph(name, CASES[case]), CASES[case]
     typed = kind.ring.resolve(made.v.dtype, made.A.dtype)
     G = spread(made.A, cuts, relabelled)
     if transposed:
         view = G.T
-        view.blocks  # noqa: B018 - made before kernels go to the shim
+        view.shards  # noqa: B018 - made before kernels go to the shim
     ordered = kind.ring.monoid in (monoid.min, monoid.max)
     with monkeypatch.context() as patch:
         cuda_host_shim.install(patch)
@@ -84,7 +84,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_three_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_three_shards(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(monkeypatch, name, "distance, zeros", deltas=(0.6, 20, None))
 
 
@@ -112,7 +112,7 @@ def test_crowds_and_cuts(crowd: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert gathered, "a cut ended in a pull"
 
 
-def test_one_block_and_empty_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_shard_and_empty_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closure_rounds, "CUT_EDGES", 1)
     for cuts in ((), (0.0, 0.4), (0.4, 0.4)):
         check(monkeypatch, "skewed both", "distance, zeros", cuts, deltas=(2,))
@@ -125,7 +125,7 @@ def test_relabelled_vertices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_relaxations_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three blocks look at no more than half again as many edges as one."""
+    """Three shards look at no more than half again as many edges as one."""
     for name in ("grid", "skewed both"):
         counts = []
         for cuts in ((), THIRDS):
@@ -163,7 +163,7 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_fixed_point(
     delta: Any, cycle: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cycle of negative length, in a block or across two, ends in an error that has the last
+    """A cycle of negative length, in a shard or across two, ends in an error that has the last
     iterate; the next closure is none the worse for it.
     """
     i, j, k = cycle

@@ -1,4 +1,4 @@
-"""Components in blocks without GPUs: the kernels under the shim, blocks in plain memory, exchanged
+"""Components in shards without GPUs: the kernels under the shim, shards in plain memory, exchanged
 by the communicator of one process.
 """
 
@@ -41,18 +41,18 @@ def on_the_shim() -> Any:
 def search(
     A: Any, T: Any, start: Any, semiring: Any, direction: str, depth: int, trace: bool
 ) -> tuple[Any, None, None]:
-    """Breadth-first search by plain products, in blocks."""
+    """Breadth-first search by plain products, in shards."""
     S = A.gather().to_scipy().astype(bool)
     ids = start.gather().to_coo()[0]
     seen = np.zeros(A.nrows, bool)
     seen[ids] = True
     for _ in range(depth):
         seen |= S.T @ seen
-    blocks = []
-    for k in range(len(A.blocks)):
+    shards = []
+    for k in range(len(A.shards)):
         own = seen[A.device.users(k, A.nrows)]
-        blocks.append(sg.Vector(own.size, np.zeros(own.size, np.int32), bits=pack_bits(own)))
-    return DistributedVector(A.nrows, blocks, A.device), None, None
+        shards.append(sg.Vector(own.size, np.zeros(own.size, np.int32), bits=pack_bits(own)))
+    return DistributedVector(A.nrows, shards, A.device), None, None
 
 
 def reachable(placement: Any, size: int) -> list[np.ndarray]:
@@ -60,11 +60,11 @@ def reachable(placement: Any, size: int) -> list[np.ndarray]:
     return [np.zeros(size, np.int64) for _ in placement.local]
 
 
-def spread(A: sg.Matrix, blocks: int, relabelled: bool = False) -> Any:
-    """In blocks of unequal sizes that begin where no word does."""
-    rng = np.random.default_rng(blocks)
-    owner = rng.integers(0, blocks, A.nrows)
-    G: Any = A.distribute(blocks, partition=owner if relabelled else np.sort(owner))
+def spread(A: sg.Matrix, shards: int, relabelled: bool = False) -> Any:
+    """In shards of unequal sizes that begin where no word does."""
+    rng = np.random.default_rng(shards)
+    owner = rng.integers(0, shards, A.nrows)
+    G: Any = A.distribute(shards, partition=owner if relabelled else np.sort(owner))
     lock = contextlib.nullcontext()
     G.device.peers = types.SimpleNamespace(lock=lock, meet=lambda: None)
     return G
@@ -102,17 +102,17 @@ def test_forests(both: bool) -> None:
 @given(
     n=st.integers(2, 90),
     pairs=st.lists(st.tuples(st.integers(0, 89), st.integers(0, 89)), min_size=1, max_size=120),
-    blocks=st.integers(1, 7),
+    shards=st.integers(1, 7),
     relabelled=st.booleans(),
     both=st.booleans(),
 )
 def test_random_graphs(
-    n: int, pairs: list[tuple[int, int]], blocks: int, relabelled: bool, both: bool
+    n: int, pairs: list[tuple[int, int]], shards: int, relabelled: bool, both: bool
 ) -> None:
     ends = np.array(pairs) % n
     A = sg.Matrix.from_coo(ends[:, 0], ends[:, 1], nrows=n, ncols=n)
     A = both_ways(n, ends) if both else A
-    G = spread(A, blocks, relabelled)
+    G = spread(A, shards, relabelled)
     plan = planned(G)
     for sampled in {False, both}:
         check(A, components.by_forests(G, plan, sampled))
@@ -175,7 +175,7 @@ def test_without_edges() -> None:
 
 
 def test_two_giants_and_a_hidden_edge() -> None:
-    """Each block has a giant of its own, and no sample holds the one edge between them."""
+    """Each shard has a giant of its own, and no sample holds the one edge between them."""
     n = 300
     k = np.arange(4, n)
     hidden = np.array([[n - 2, n - 1]])

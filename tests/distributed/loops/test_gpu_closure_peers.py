@@ -40,12 +40,12 @@ def place(p: int, array: np.ndarray) -> Any:
 
 
 def on_devices(made: ClosureGraph) -> ClosureGraph:
-    """The same matrix, each block on a device of its own."""
-    blocks = [
-        type(block)(*(None if array is None else place(p, array) for array in block))
-        for p, block in enumerate(made.blocks)
+    """The same matrix, each shard on a device of its own."""
+    shards = [
+        type(shard)(*(None if array is None else place(p, array) for array in shard))
+        for p, shard in enumerate(made.shards)
     ]
-    return ClosureGraph(made.offsets, blocks, made.iso)
+    return ClosureGraph(made.offsets, shards, made.iso)
 
 
 def cuts(n: int, peers: int) -> list[int]:
@@ -57,7 +57,7 @@ def cuts(n: int, peers: int) -> list[int]:
 def test_small_graphs(name: str, case: str, buffers: PeerBuffers) -> None:
     kind, made = CASES[case], graph(name, CASES[case])
     typed = kind.ring.resolve(made.v.dtype, made.A.dtype)
-    there = on_devices(host.blocks_of(made.A, cuts(made.A.nrows, len(buffers.devices))))
+    there = on_devices(host.shards_of(made.A, cuts(made.A.nrows, len(buffers.devices))))
     ordered = kind.ring.monoid in (monoid.min, monoid.max)
     for delta in (0.05, 20) if ordered else (None,):
         found, _ = host.run(there, buffers, made.v, typed, delta, place)
@@ -78,7 +78,7 @@ def test_large_graphs(name: str, kind: str, buffers: PeerBuffers) -> None:
     generators = sg.generators
     A = generators.kronecker(17, 32, seed=1) if name == "kronecker" else generators.grid(300, 500)
     W = weighted(A, kind)
-    there = on_devices(host.blocks_of(W, cuts(A.nrows, len(buffers.devices))))
+    there = on_devices(host.shards_of(W, cuts(A.nrows, len(buffers.devices))))
     dtype = np.dtype(np.int64 if kind == "int32" else kind)
     typed = min_plus.resolve(dtype, W.dtype)
     source = int(np.flatnonzero(np.diff(A.indptr))[1])
@@ -97,7 +97,7 @@ def test_large_graphs(name: str, kind: str, buffers: PeerBuffers) -> None:
 
 def test_no_fixed_point(buffers: PeerBuffers) -> None:
     A = Matrix.from_coo([0, 3, 4, 5], [3, 4, 0, 0], [4, 3, -8, 1], nrows=7, ncols=7)
-    there = on_devices(host.blocks_of(A, sorted(min(7, c) for c in cuts(7, len(buffers.devices)))))
+    there = on_devices(host.shards_of(A, sorted(min(7, c) for c in cuts(7, len(buffers.devices)))))
     start = Vector.unit(0, 0, size=7, dtype=np.int64)
     for delta in (None, 3):
         with pytest.raises(ConvergenceError, match=r"min_plus.*7 rounds"):
@@ -122,11 +122,11 @@ def test_a_device_that_does_not_come_is_named() -> None:
             super().launch(kernels, grids, *rest)
 
     made, buffers = graph("grid", CASES["distance"]), Absent(range(2))
-    there = on_devices(host.blocks_of(made.A, (0, 50, made.A.nrows)))
+    there = on_devices(host.shards_of(made.A, (0, 50, made.A.nrows)))
     for absent in (False, True, False, True, False):
         buffers.absent = absent
         if absent:
-            with pytest.raises(CommunicationError, match=r"device 1 \(block 1\) did not come"):
+            with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come"):
                 host.run(there, buffers, made.v, DISTANCES, 9, place, deadline=0.2)
         else:
             found, _ = host.run(there, buffers, made.v, DISTANCES, 9, place)

@@ -1,4 +1,4 @@
-"""Closures in rounds on GPUs: several blocks on one of them, and one on each of several."""
+"""Closures in rounds on GPUs: several shards on one of them, and one on each of several."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_closures(
             typed = kind.ring.resolve(made.v.dtype, made.A.dtype)
             G = spread(made.A, devices, how)
             view = G.T  # a cut needs it
-            assert view.blocks
+            assert view.shards
             start = made.v.to(G.device)
             ordered = kind.ring.monoid in (monoid.min, monoid.max)
             for delta in (1, 50) if ordered else (None,):

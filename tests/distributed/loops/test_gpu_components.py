@@ -1,4 +1,4 @@
-"""Components on several GPUs, and of several blocks on one, equal those of one GPU: about the giant
+"""Components on several GPUs, and of several shards on one, equal those of one GPU: about the giant
 and by forests, through NCCL and through peer memory.
 """
 
@@ -28,11 +28,11 @@ def graphs() -> dict[str, sg.Matrix]:
     }
 
 
-@pytest.mark.parametrize(("blocks", "exchange", "how"), placements())
-def test_labels(blocks: int, exchange: str, how: str) -> None:
+@pytest.mark.parametrize(("shards", "exchange", "how"), placements())
+def test_labels(shards: int, exchange: str, how: str) -> None:
     for name, A in graphs().items():
         expected = sg.connected_components(A)
-        G: Any = spread(A, blocks, exchange, how)
+        G: Any = spread(A, shards, exchange, how)
         plan = components.planned(G)
         for _ in range(3):  # lists have grown, or the giant was given up, after the first
             found: Any = components.in_kernels(G, bool(A.symmetric))

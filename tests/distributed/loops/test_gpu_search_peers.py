@@ -36,12 +36,12 @@ def place(p: int, array: np.ndarray) -> Any:
 
 
 def on_devices(made: PeerGraph) -> PeerGraph:
-    """The same graph, each block on a device of its own; what was one array stays one."""
-    blocks = []
-    for p, block in enumerate(made.blocks):
-        moved = {id(a): place(p, a) for a in block if a is not None}
-        blocks.append(type(block)(*(None if a is None else moved[id(a)] for a in block)))
-    return PeerGraph(made.offsets, blocks, made.ordered)
+    """The same graph, each shard on a device of its own; what was one array stays one."""
+    shards = []
+    for p, shard in enumerate(made.shards):
+        moved = {id(a): place(p, a) for a in shard if a is not None}
+        shards.append(type(shard)(*(None if a is None else moved[id(a)] for a in shard)))
+    return PeerGraph(made.offsets, shards, made.ordered)
 
 
 def cuts(n: int, peers: int) -> Sequence[int]:
@@ -54,7 +54,7 @@ def test_small_graphs(name: str, relabelled: bool, buffers: PeerBuffers) -> None
     S, symmetric, sources = host.graph(name)
     n, peers = S.shape[0], len(buffers.devices)
     user = np.random.default_rng(3).permutation(n) if relabelled else np.arange(n)
-    made = host.blocks_of(S, symmetric, cuts(n, peers), user if relabelled else None)
+    made = host.shards_of(S, symmetric, cuts(n, peers), user if relabelled else None)
     there = on_devices(made)
     level, parent = host.breadth_first(S, sources, user, n)
     for direction in ("auto", "push", "pull"):
@@ -71,7 +71,7 @@ def test_large_graphs(name: str, buffers: PeerBuffers) -> None:
     generators = sg.generators
     A = generators.kronecker(17, 16, seed=1) if name == "kronecker" else generators.grid(300, 500)
     S, user = A.to_scipy().tocsr(), np.arange(A.nrows)
-    made = on_devices(host.blocks_of(S, True, cuts(A.nrows, len(buffers.devices))))
+    made = on_devices(host.shards_of(S, True, cuts(A.nrows, len(buffers.devices))))
     sources = np.flatnonzero(np.diff(S.indptr))[::20000][:3].tolist()
     for source in sources:
         oracle = [vector.to_numpy(fill=-1) for vector in sg.bfs(A, source) if vector is not None]
@@ -103,18 +103,18 @@ def test_a_device_that_does_not_come_is_named() -> None:
 
     S, _, sources = host.graph("skewed")
     user, buffers = np.arange(1000), Absent(range(2))
-    made = on_devices(host.blocks_of(S, True, (0, 400, 1000)))
+    made = on_devices(host.shards_of(S, True, (0, 400, 1000)))
     level, _ = host.breadth_first(S, sources, user, 1000)
     for absent in (True, False, True, False):
         buffers.absent = absent
         if absent:
-            with pytest.raises(CommunicationError, match=r"device 1 \(block 1\) did not come"):
+            with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come"):
                 host.run(made, buffers, sources, True, "auto", 1000, user, place, deadline=0.2)
         else:
             got, _, _ = host.run(made, buffers, sources, True, "auto", 1000, user, place)
             np.testing.assert_array_equal(got, level)
 
 
-def test_two_blocks_on_one_device_are_refused() -> None:
+def test_two_shards_on_one_device_are_refused() -> None:
     with pytest.raises(BackendUnavailable, match=r"a device of its own.*\[0, 0\]"):
         PeerBuffers([0, 0])

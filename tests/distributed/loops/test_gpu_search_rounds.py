@@ -1,4 +1,4 @@
-"""Search in rounds on GPUs: several blocks on one through plain copies, one block a GPU through
+"""Search in rounds on GPUs: several shards on one through plain copies, one shard a GPU through
 NCCL on two and four where they are.
 """
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(params=["3 on one", "2", "4"])
 def devices(request: pytest.FixtureRequest) -> list[str]:
-    """The device of each block, where there are so many."""
+    """The device of each shard, where there are so many."""
     import cupy
 
     count, have = int(request.param[0]), cupy.cuda.runtime.getDeviceCount()

@@ -15,38 +15,38 @@ from spgraph.distributed.loops.home import home_of
 pytestmark = pytest.mark.gpu
 
 
-def enough(blocks: int) -> None:
+def enough(shards: int) -> None:
     """Skips where there are fewer GPUs."""
     import cupy
 
     count = cupy.cuda.runtime.getDeviceCount()
-    if count < blocks:
-        pytest.skip(f"gpu: {blocks} devices are needed, {count} visible")
+    if count < shards:
+        pytest.skip(f"gpu: {shards} devices are needed, {count} visible")
 
 
 @pytest.mark.parametrize("how", ["edges", "random"])
-@pytest.mark.parametrize("blocks", [2, 4])
-def test_loops_at_home(blocks: int, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    enough(blocks)
+@pytest.mark.parametrize("shards", [2, 4])
+def test_loops_at_home(shards: int, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    enough(shards)
     monkeypatch.setattr(direction, "one_device_pays", lambda *_: True)  # of a small graph, too
     A = cases.graph()
-    G = A.distribute(blocks, devices="cuda", partition=how)
+    G = A.distribute(shards, devices="cuda", partition=how)
     cases.check_loops(A, G, lambda container: container.to(G.device))
     home = home_of(G)
     assert home is not None and home.whole.device == "cuda:0"
     for exchange in ("nccl", "peer"):
-        asked = A.distribute(blocks, devices="cuda", partition=how, exchange=exchange)
+        asked = A.distribute(shards, devices="cuda", partition=how, exchange=exchange)
         assert home_of(asked) is None
 
 
-@pytest.mark.parametrize("blocks", [2, 4])
-def test_a_grid(blocks: int, caplog: pytest.LogCaptureFixture) -> None:
-    enough(blocks)
+@pytest.mark.parametrize("shards", [2, 4])
+def test_a_grid(shards: int, caplog: pytest.LogCaptureFixture) -> None:
+    enough(shards)
     A = sg.generators.grid(120, 120)
     weights = np.random.default_rng(1).integers(1, 9, A.nvals)
     W = sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, weights)
     with caplog.at_level(logging.INFO, "spgraph.distributed"):
-        G, H = (X.distribute(blocks, devices="cuda") for X in (A, W))
+        G, H = (X.distribute(shards, devices="cuda") for X in (A, W))
         for found, right in zip(sg.bfs(G, 7), sg.bfs(A, 7), strict=True):
             cases.same(found, right)
         for found, right in zip(sg.sssp(H, 7), sg.sssp(W, 7), strict=True):
@@ -59,4 +59,4 @@ def test_a_grid(blocks: int, caplog: pytest.LogCaptureFixture) -> None:
             close=1e-9,
         )
     assert len(caplog.records) == 2  # once a graph
-    assert f"in {blocks} blocks run on cuda:0 alone" in caplog.text
+    assert f"in {shards} shards run on cuda:0 alone" in caplog.text

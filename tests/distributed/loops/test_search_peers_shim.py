@@ -18,7 +18,7 @@ import scipy.sparse
 import spgraph as sg
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search import search_peers
-from spgraph.backends.cuda.search.search_peers import PeerBlock, PeerGraph
+from spgraph.backends.cuda.search.search_peers import PeerGraph, PeerShard
 from spgraph.containers.arrays import move
 from spgraph.errors import CommunicationError
 
@@ -155,7 +155,7 @@ def grid(side: int) -> np.ndarray:
     return both(np.concatenate([right, down]))
 
 
-def blocks_of(
+def shards_of(
     S: Any,
     symmetric: bool,
     offsets: Sequence[int],
@@ -164,7 +164,7 @@ def blocks_of(
     rows: str = "i4",
     ordered: bool | None = None,
 ) -> PeerGraph:
-    """The graph in blocks; `user[i]` is what the user calls vertex i. If `ordered`, the transpose's
+    """The graph in shards; `user[i]` is what the user calls vertex i. If `ordered`, the transpose's
     rows ascend by that.
     """
     T = scipy.sparse.csr_array(S.T.tocsr())
@@ -181,7 +181,7 @@ def blocks_of(
         if symmetric and not ordered:
             parts[2:] = parts[:2]
         parts.append(None if user is None else user.astype(np.int32))
-        made.append(PeerBlock(*parts))
+        made.append(PeerShard(*parts))
     return PeerGraph(tuple(offsets), made, ordered=user is None if ordered is None else ordered)
 
 
@@ -243,7 +243,7 @@ def check(
     n = S.shape[0]
     places = [int(x * n) for x in (0, *offsets, 1)]
     user = np.random.default_rng(3).permutation(n) if relabelled else np.arange(n)
-    made = blocks_of(S, symmetric, places, user if relabelled else None, ordered=ordered)
+    made = shards_of(S, symmetric, places, user if relabelled else None, ordered=ordered)
     buffers = HostBuffers(len(places) - 1)
     for depth in depths:
         level, parent = breadth_first(S, sources, user, depth)
@@ -262,20 +262,20 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_three_blocks(name: str) -> None:
+def test_three_shards(name: str) -> None:
     check(name, (0.3, 0.71))
 
 
-def test_one_block() -> None:
+def test_one_shard() -> None:
     check("skewed", (), depths=(10**6, 2, 1, 0))
 
 
-def test_a_block_that_owns_nothing() -> None:
+def test_a_shard_that_owns_nothing() -> None:
     check("skewed", (0.4, 0.4), depths=(10**6, 2, 0))
     check("directed", (0.0, 0.4), depths=(10**6, 3))
 
 
-def test_two_blocks_that_begin_at_words() -> None:
+def test_two_shards_that_begin_at_words() -> None:
     check("many sources", (320 / 900,), depths=(10**6, 2))
 
 
@@ -296,7 +296,7 @@ def test_many_push_to_one() -> None:
 def test_wide_indices() -> None:
     S, symmetric, sources = graph("directed")
     user = np.arange(500)
-    made = blocks_of(S, symmetric, (0, 201, 350, 500), ids="i8", rows="i8")
+    made = shards_of(S, symmetric, (0, 201, 350, 500), ids="i8", rows="i8")
     got, parents, _ = run(made, HostBuffers(3), sources, True, "auto", 500, user)
     level, parent = breadth_first(S, sources, user, 500)
     np.testing.assert_array_equal(got, level)
@@ -305,10 +305,10 @@ def test_wide_indices() -> None:
 
 def test_push_needs_no_transpose() -> None:
     S, _, sources = graph("directed")
-    whole = blocks_of(S, False, (0, 224, 500))
-    blocks = [block._replace(t_indptr=None, t_indices=None) for block in whole.blocks]
+    whole = shards_of(S, False, (0, 224, 500))
+    shards = [shard._replace(t_indptr=None, t_indices=None) for shard in whole.shards]
     user, buffers = np.arange(500), HostBuffers(2)
-    made = PeerGraph(whole.offsets, blocks)
+    made = PeerGraph(whole.offsets, shards)
     expected = breadth_first(S, sources, user, 500)
     for parents in (True, False):
         level, parent, _ = run(made, buffers, sources, parents, "auto", 10**6, user)
@@ -325,7 +325,7 @@ def test_buffers_serve_one_graph_after_another() -> None:
         S, symmetric, sources = graph(name)
         n = S.shape[0]
         user = np.arange(n)
-        made = blocks_of(S, symmetric, (0, n // 3, n // 2, n))
+        made = shards_of(S, symmetric, (0, n // 3, n // 2, n))
         level, parent = breadth_first(S, sources, user, n)
         got, given, _ = run(made, buffers, sources, True, "auto", n, user)
         np.testing.assert_array_equal(got, level)
@@ -335,7 +335,7 @@ def test_buffers_serve_one_graph_after_another() -> None:
 @pytest.mark.parametrize("direction", ("auto", "push", "pull"))
 def test_trace(direction: str) -> None:
     S, _, sources = graph("skewed")
-    made, user = blocks_of(S, True, (0, 416, 1000)), np.arange(1000)
+    made, user = shards_of(S, True, (0, 416, 1000)), np.arange(1000)
     level, _, trace = run(made, HostBuffers(2), sources, False, direction, 1000, user, trace=True)
     degrees = np.diff(S.indptr)
     for depth, (way, frontier, edges, time) in enumerate(trace.tolist()):
@@ -348,11 +348,11 @@ def test_trace(direction: str) -> None:
 
 def test_a_device_that_does_not_come_is_named() -> None:
     S, _, sources = graph("grid")
-    made, user, buffers = blocks_of(S, True, (0, 100, 200, 400)), np.arange(400), HostBuffers(3)
+    made, user, buffers = shards_of(S, True, (0, 100, 200, 400)), np.arange(400), HostBuffers(3)
     for direction in ("push", "pull"):
         run(made, buffers, sources, True, direction, 400, user)
         buffers.absent = 1
-        with pytest.raises(CommunicationError, match=r"device 1 \(block 1\) did not come.*0.2 s"):
+        with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come.*0.2 s"):
             run(made, buffers, sources, True, direction, 400, user, deadline=0.2)
         buffers.absent = None
         level, _, _ = run(made, buffers, sources, True, direction, 400, user)
@@ -361,9 +361,9 @@ def test_a_device_that_does_not_come_is_named() -> None:
 
 def test_what_cannot_run_is_refused() -> None:
     S, _, sources = graph("one")
-    made, user = blocks_of(S, True, (0, 1)), np.arange(1)
-    with pytest.raises(ValueError, match="a device for each of 1 blocks, got 2 devices"):
+    made, user = shards_of(S, True, (0, 1)), np.arange(1)
+    with pytest.raises(ValueError, match="a device for each of 1 shards, got 2 devices"):
         run(made, HostBuffers(2), sources, True, "auto", 1, user)
-    many = blocks_of(S, True, (0,) * 9 + (1,))
-    with pytest.raises(ValueError, match="expected 1 to 8 blocks, got 9"):
+    many = shards_of(S, True, (0,) * 9 + (1,))
+    with pytest.raises(ValueError, match="expected 1 to 8 shards, got 9"):
         run(many, HostBuffers(9), sources, True, "auto", 1, user)

@@ -1,4 +1,4 @@
-"""Search in rounds without GPUs: its kernels under the shim, blocks in plain memory, exchanged by
+"""Search in rounds without GPUs: its kernels under the shim, shards in plain memory, exchanged by
 the communicator of one process.
 """
 
@@ -40,7 +40,7 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
 def spread(
     name: str, cuts: Sequence[float], relabelled: bool = False, ids: str = "i4"
 ) -> tuple[Any, Any, Any]:
-    """(the graph in blocks that begin at these shares of its vertices, its SciPy form, sources)."""
+    """(the graph in shards that begin at these shares of its vertices, its SciPy form, sources)."""
     S, symmetric, sources = graphs.graph(name)
     S = S.copy()
     S.indptr, S.indices = S.indptr.astype(ids), S.indices.astype(ids)
@@ -82,10 +82,10 @@ def check(
     T: bool = True,
     ids: str = "i4",
 ) -> None:
-    """Levels and parents equal those of plain loops, in all directions, by the same blocks."""
+    """Levels and parents equal those of plain loops, in all directions, by the same shards."""
     with monkeypatch.context() as patch:
         G, S, sources = spread(name, cuts, relabelled, ids)
-        G.T.blocks  # noqa: B018 - made before kernels go to the shim
+        G.T.shards  # noqa: B018 - made before kernels go to the shim
         cuda_host_shim.install(patch)
         for depth in depths:
             level, parent = graphs.breadth_first(S, sources, np.arange(S.shape[0]), depth)
@@ -99,15 +99,15 @@ def check(
 
 
 @pytest.mark.parametrize("name", graphs.NAMES)
-def test_three_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_three_shards(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(monkeypatch, name, (0.3, 0.71))
 
 
-def test_one_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_shard(monkeypatch: pytest.MonkeyPatch) -> None:
     check(monkeypatch, "skewed", (), depths=(NEVER, 2, 1, 0))
 
 
-def test_a_block_that_owns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shard_that_owns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     check(monkeypatch, "directed", (0.0, 0.4), depths=(NEVER, 2))
 
 

@@ -1,4 +1,4 @@
-"""Loops over blocks that run on one device: the same answers, and when that is chosen."""
+"""Loops over shards that run on one device: the same answers, and when that is chosen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARTITIONS = {"edges": "edges", "aligned": np.arange(70) // 32, "random": "rando
 
 @pytest.fixture
 def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loops over blocks of the CPU run in one piece, and in no other way."""
+    """Loops over shards of the CPU run in one piece, and in no other way."""
     monkeypatch.setattr(home, "chosen", lambda A: "cpu")
     for name in ("push", "pull"):
         monkeypatch.setattr(loops, name, None)
@@ -65,7 +65,7 @@ def test_what_is_kept_and_said(at_home: None, caplog: pytest.LogCaptureFixture) 
     assert whole.isequal(A)
     assert G._derived["home"].whole is whole
     assert [record.levelname for record in caplog.records] == ["INFO"]
-    assert f"{A.nvals} edges in 3 blocks run on cpu alone" in caplog.text
+    assert f"{A.nvals} edges in 3 shards run on cpu alone" in caplog.text
     for M in (A, G):
         M.become(sg.select(M, indexunary.valuegt, 5))
     cases.same(sg.bfs(G, 5).level, sg.bfs(A, 5).level)
@@ -85,9 +85,9 @@ def test_rule() -> None:
     roads = {"NY": (264346, 730100), "BAY": (321270, 794830), "USA": (23947347, 57708624)}
     grids = {(side, d): (side**d, 2 * d * side**d) for side, d in ((1000, 2), (5000, 2), (200, 3))}
     for vertices, edges in (*roads.values(), *grids.values()):
-        for blocks in (2, 4, 8):
-            assert one_device_pays(vertices, edges, blocks, True)
-            assert one_device_pays(vertices, edges, blocks, False)
+        for shards in (2, 4, 8):
+            assert one_device_pays(vertices, edges, shards, True)
+            assert one_device_pays(vertices, edges, shards, False)
     kronecker = {s: one_device_pays(1 << s, 31 << s, 2, False) for s in range(10, 30)}
     assert [s for s, pays in kronecker.items() if pays] == list(range(10, 25))
     assert not any(one_device_pays(1 << s, 31 << s, 2, True) for s in kronecker)
@@ -96,19 +96,19 @@ def test_rule() -> None:
 
 
 def test_what_is_asked_before_a_graph_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """GPUs of one process, one a block, no form of exchange asked for, and room."""
+    """GPUs of one process, one a shard, no form of exchange asked for, and room."""
     monkeypatch.setattr(home, "room", lambda device: 1000)
     monkeypatch.setattr(home.directions, "one_device_pays", lambda *counts: True)
-    block = SimpleNamespace(nbytes=60)
+    shard = SimpleNamespace(nbytes=60)
     say = SimpleNamespace(processes=1)
     right: dict[str, Any] = {
-        "devices": ("cuda:0", "cuda:1"), "blocks": 2, "communicator": say, "asked": False,
+        "devices": ("cuda:0", "cuda:1"), "num_shards": 2, "communicator": say, "asked": False,
         "peers": None,
     }  # fmt: skip
 
-    def device(blocks: Any = (block, block), transient: bool = False, **changed: Any) -> str | None:
+    def device(shards: Any = (shard, shard), transient: bool = False, **changed: Any) -> str | None:
         placement = SimpleNamespace(**(right | changed))
-        A = SimpleNamespace(nrows=10, nvals=40, blocks=blocks, transient=transient)
+        A = SimpleNamespace(nrows=10, nvals=40, shards=shards, transient=transient)
         A.device = placement
         return home.chosen(A)
 
@@ -116,9 +116,9 @@ def test_what_is_asked_before_a_graph_moves(monkeypatch: pytest.MonkeyPatch) -> 
     assert device(asked=True) is None
     assert device(transient=True) is None
     assert device(devices=("cuda:0", "cuda:0")) is None
-    assert device(devices=("cuda:0",), blocks=1) is None
+    assert device(devices=("cuda:0",), num_shards=1) is None
     assert device(communicator=SimpleNamespace(processes=2)) is None
-    assert device(blocks=(block, SimpleNamespace(nbytes=66))) is None
+    assert device(shards=(shard, SimpleNamespace(nbytes=66))) is None
     assert device(devices=("cpu", "cpu")) is None
     monkeypatch.setattr(home.directions, "one_device_pays", lambda *counts: False)
     assert device() is None

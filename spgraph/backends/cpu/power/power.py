@@ -60,7 +60,7 @@ def power(
     return Vector(n, value), report
 
 
-def power_block(
+def power_shard(
     x: Vector,
     matrices: tuple[Matrix, ...],
     scales: tuple[Vector | None, ...],
@@ -72,12 +72,12 @@ def power_block(
     max_iter: int,
     single: bool,
 ) -> Generator[tuple[str, Any], Any, tuple[Vector, Any]]:
-    """`power` of the vertices of one block, as a generator that asks for what it takes of others.
+    """`power` of the vertices of one shard, as a generator that asks for what it takes of others.
 
     It yields ("share", (its part of a vector, its part of the three sums over vertices: change,
-    lost, norm)) and is sent (the whole vector, the sums of all blocks in their order), None for
-    what is None; ("change", the sums of all blocks) and is sent the first of them, added up. It
-    returns what `power` does. `single` changes nothing here: what blocks exchange stays in double
+    lost, norm)) and is sent (the whole vector, the sums of all shards in their order), None for
+    what is None; ("change", the sums of all shards) and is sent the first of them, added up. It
+    returns what `power` does. `single` changes nothing here: what shards exchange stays in double
     precision.
     """
     factor, keep, jump, leak = constants

@@ -32,9 +32,9 @@ CONTROL, RESULT = 512, 6
 INBOX = 1 << 22
 
 
-class ClosureBlock(NamedTuple):
+class ClosureShard(NamedTuple):
     """The rows that one device owns: of A, and of its transpose (None: no cut). Columns are ids of
-    all blocks' vertices, and values have one element where all entries of A have the same.
+    all shards' vertices, and values have one element where all entries of A have the same.
     """
 
     indptr: Array
@@ -47,14 +47,14 @@ class ClosureBlock(NamedTuple):
 
 @dataclasses.dataclass(eq=False)
 class ClosureGraph:
-    """A matrix in blocks: block p owns the vertices from offsets[p] to offsets[p + 1].
+    """A matrix in shards: shard p owns the vertices from offsets[p] to offsets[p + 1].
 
-    Types are the same in all blocks, and so is what is None. `iso`: all entries have one value.
+    Types are the same in all shards, and so is what is None. `iso`: all entries have one value.
     `derived` keeps what closures make once.
     """
 
     offsets: Sequence[int]
-    blocks: Sequence[ClosureBlock]
+    shards: Sequence[ClosureShard]
     iso: bool = False
     derived: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
@@ -66,12 +66,12 @@ class ClosureGraph:
     @property
     def edges(self) -> int:
         """The number of entries of A."""
-        return sum(int(block.indices.size) for block in self.blocks)
+        return sum(int(shard.indices.size) for shard in self.shards)
 
 
 class Part(NamedTuple):
-    """One block's values, on its device: of the vertices whose bit is set in `bits`, which are
-    `reached`, and identities elsewhere; and how many edges the block looked at.
+    """One shard's values, on its device: of the vertices whose bit is set in `bits`, which are
+    `reached`, and identities elsewhere; and how many edges the shard looked at.
     """
 
     values: Array
@@ -81,7 +81,7 @@ class Part(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """The parts of all blocks, how often they met, and rows of the trace: kind of step (as in
+    """The parts of all shards, how often they met, and rows of the trace: kind of step (as in
     kernels/closure_state.cuh; 5: a meeting), vertices, edges, nanoseconds.
     """
 
@@ -91,7 +91,7 @@ class Closed(NamedTuple):
 
     @property
     def relaxations(self) -> int:
-        """How many edges all blocks looked at."""
+        """How many edges all shards looked at."""
         return sum(part.relaxations for part in self.parts)
 
 
@@ -107,14 +107,14 @@ def closure_peers(
     deadline: float = DEADLINE,
 ) -> Closed:
     """x = start + x A, least fixed point, where start has `values[p]` at `sources[p]`, vertices
-    that block p owns as its own numbers 0, 1, ... (each at most once).
+    that shard p owns as its own numbers 0, 1, ... (each at most once).
 
-    `semiring` and `delta` are as for `closure`; positions are ids of all blocks' vertices. The
-    trace is that of block 0. One launch a device, and one read-back of 48 bytes.
+    `semiring` and `delta` are as for `closure`; positions are ids of all shards' vertices. The
+    trace is that of shard 0. One launch a device, and one read-back of 48 bytes.
 
     Raises ConvergenceError, whose result is Closed, where a bucket does not come to rest within as
     many rounds as there are vertices; CommunicationError where a device did not come to a meeting;
-    ValueError for blocks that cannot run.
+    ValueError for shards that cannot run.
     """
     n = graph.size
     with buffers.lock:
@@ -122,14 +122,14 @@ def closure_peers(
         limit, width = np.uint64(int(deadline * 1e9)), width_of(delta, semiring.dtype)
         arguments, results, found = [], [], []
         trace: Any = jit.NULL
-        for p, block in enumerate(graph.blocks):
-            xp = array_module(block.indptr)
-            with jit.device(block.indptr):
+        for p, shard in enumerate(graph.shards):
+            xp = array_module(shard.indptr)
+            with jit.device(shard.indptr):
                 own = int(graph.offsets[p + 1] - graph.offsets[p])
                 x, bits = xp.empty(own, semiring.dtype), xp.empty(words(own), np.uint32)
                 result = xp.empty(RESULT, np.int64)
                 given = values[p].astype(semiring.dtype, copy=False)
-                ids = sources[p].astype(block.indices.dtype, copy=False)
+                ids = sources[p].astype(shard.indices.dtype, copy=False)
                 rows: Any = xp.zeros((trace_rows, 4), np.int64) if trace_rows else jit.NULL
                 trace = rows if p == 0 else trace
             results.append(result)
@@ -148,7 +148,7 @@ def closure_peers(
     if lost:
         # who waits for a device that gave up has heard which one that was
         named = [state - 1 for state in lost if 0 < state <= len(states)]
-        name = f"device {buffers.devices[named[0]]} (block {named[0]})" if named else "a device"
+        name = f"device {buffers.devices[named[0]]} (shard {named[0]})" if named else "a device"
         raise CommunicationError(
             f"closure by peer writes: {name} did not come to a meeting of {len(states)} devices "
             f"within {deadline:g} s; the result is void"
@@ -174,51 +174,51 @@ class Plan(NamedTuple):
     kernels: list[Any]
     grids: list[int]
     shared: int
-    given: list[Array]  # of each block: what the kernel calls Given
+    given: list[Array]  # of each shard: what the kernel calls Given
 
 
 def planned(
     graph: ClosureGraph, buffers: Buffers, semiring: TypedSemiring, ordered: bool, trace: bool
 ) -> Plan:
     """The plan; made once, with all that is to be compiled, loaded or allocated for it."""
-    first = graph.blocks[0]
+    first = graph.shards[0]
     kinds = (first.indices.dtype, first.indptr.dtype, first.values.dtype)
     types = tuple(zip("IOA", (kind.str for kind in kinds), strict=True))
     key = ("closure", semiring, types, ordered, trace)
     plan = graph.derived.get(key)
     if plan is None or buffers.reserve(plan.layout, plan.sizes) != plan.memory:
         checked(graph, buffers)
-        text = program(semiring, types, ordered, trace, THREADS, len(graph.blocks))
+        text = program(semiring, types, ordered, trace, THREADS, len(graph.shards))
         plan = graph.derived[key] = new_plan(graph, buffers, semiring.dtype, text)
     return plan
 
 
 def checked(graph: ClosureGraph, buffers: Buffers) -> None:
     """Raise where no closure can run."""
-    peers = len(graph.blocks)
+    peers = len(graph.shards)
     if not 1 <= peers <= MOST_PEERS:
         raise ValueError(
-            f"closure: exchange='peer': expected 1 to {MOST_PEERS} blocks, got {peers}"
+            f"closure: exchange='peer': expected 1 to {MOST_PEERS} shards, got {peers}"
         )
     if len(buffers.devices) != peers:
         raise ValueError(
-            f"closure: exchange='peer': expected a device for each of {peers} blocks, "
+            f"closure: exchange='peer': expected a device for each of {peers} shards, "
             f"got {len(buffers.devices)} devices"
         )
-    if graph.size > np.iinfo(graph.blocks[0].indices.dtype).max:
+    if graph.size > np.iinfo(graph.shards[0].indices.dtype).max:
         raise ValueError(
             f"closure: exchange='peer': expected column ids of 64 bits for {graph.size} vertices"
         )
-    for block in graph.blocks:
-        if block.indptr.size.bit_length() + block.indices.size.bit_length() > 64:
+    for shard in graph.shards:
+        if shard.indptr.size.bit_length() + shard.indices.size.bit_length() > 64:
             raise ValueError(
                 "closure: exchange='peer': expected at most 64 bits for a vertex and an edge of a "
-                f"block, got {block.indptr.size - 1} vertices, {block.indices.size} edges"
+                f"shard, got {shard.indptr.size - 1} vertices, {shard.indices.size} edges"
             )
 
 
 def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) -> Plan:
-    first, peers, n = graph.blocks[0], len(graph.blocks), graph.size
+    first, peers, n = graph.shards[0], len(graph.shards), graph.size
     sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
     kinds = (first.indices.dtype, first.indptr.dtype)
     capacity = min(INBOX, max(4096, *sizes))
@@ -228,15 +228,15 @@ def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) 
     shared = THREADS // 32 * warp_bytes(dtype, *kinds)
     every = 0 if graph.iso else -1
     kernels, grids, given = [], [], []
-    for p, block in enumerate(graph.blocks):
-        xp = array_module(block.indptr)
-        with jit.device(block.indptr):
+    for p, shard in enumerate(graph.shards):
+        xp = array_module(shard.indptr)
+        with jit.device(shard.indptr):
             kernel = loaded(text, jit.current_device(), shared, dtype)
             kernels.append(kernel)
             grids.append(jit.occupancy(kernel, THREADS, shared))
             fields = [p, *graph.offsets, *memory]
             fields += [parts[p][name] for name in ("ids", "values", "whole")]
-            fields += [capacity, graph.edges, sizes[p].bit_length(), every, *map(address, block)]
+            fields += [capacity, graph.edges, sizes[p].bit_length(), every, *map(address, shard)]
             own = ("bits", "claims", "changed", "groups", "queues", "offsets", "meeting", "control")
             fields += [memory[p] + parts[p][name] for name in own]
             given.append(xp.asarray(np.array([int(field) for field in fields], np.int64)))
@@ -246,7 +246,7 @@ def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) 
 def layout(
     sizes: Sequence[int], n: int, kinds: tuple[np.dtype, ...], capacity: int
 ) -> list[dict[str, int]]:
-    """Where things lie in each block's memory; what peers write is at the same place in all."""
+    """Where things lie in each shard's memory; what peers write is at the same place in all."""
     ids, offsets, values = (kind.itemsize for kind in kinds)
     peers, result = len(sizes), []
     inbox = 2 * peers * capacity if peers > 1 else 0

@@ -1,4 +1,4 @@
-"""The kernels of a closure in rounds that the host drives, and what one block keeps for them: on
+"""The kernels of a closure in rounds that the host drives, and what one shard keeps for them: on
 CuPy arrays, without any communication.
 """
 
@@ -19,13 +19,13 @@ from spgraph.semirings import TypedSemiring
 BEGIN, SOURCES, PULLS, BUCKETS, UNDERCUT = 1, 2, 4, 8, 16
 QUEUED, EDGES, HEEDED, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT = range(9)
 WAS_UNDERCUT, LOST = 1, 2
-# bytes of a RoundControl beside its words for each block
+# bytes of a RoundControl beside its words for each shard
 CONTROL = 256
 
 
-def counts_of(blocks: int) -> int:
-    """How many words a block tells after a launch."""
-    return SENT + blocks
+def counts_of(shards: int) -> int:
+    """How many words a shard tells after a launch."""
+    return SENT + shards
 
 
 def pair_words(values: np.dtype, ids: np.dtype) -> int:
@@ -33,9 +33,9 @@ def pair_words(values: np.dtype, ids: np.dtype) -> int:
     return max(values.itemsize, 4) // 4 + ids.itemsize // 4
 
 
-class Block:
-    """Block `number` of a graph, of which `arrays` are on its device, and what closures over
-    `semiring` need beside them. `edges` are those of all blocks, `mail` is memory of the host, of
+class Shard:
+    """Shard `number` of a graph, of which `arrays` are on its device, and what closures over
+    `semiring` need beside them. `edges` are those of all shards, `mail` is memory of the host, of
     `counts_of` words, that kernels write.
     """
 
@@ -49,18 +49,18 @@ class Block:
         ordered: bool,
         mail: np.ndarray,
     ) -> None:
-        arrays, blocks, n = graph.blocks[k], len(graph.offsets) - 1, graph.size
+        arrays, shards, n = graph.shards[k], len(graph.offsets) - 1, graph.size
         self.number, self.dtype = number, semiring.dtype
         self.first, last = int(graph.offsets[number]), int(graph.offsets[number + 1])
         self.own, self.size = last - self.first, n
         ids, rows = arrays.indices.dtype, arrays.indptr.dtype
         if self.own.bit_length() + arrays.indices.size.bit_length() > 64:
             raise ValueError(
-                "closure: expected at most 64 bits for a vertex and an edge of a block, "
+                "closure: expected at most 64 bits for a vertex and an edge of a shard, "
                 f"got {self.own} vertices, {arrays.indices.size} edges"
             )
         kinds = (("I", ids.str), ("O", rows.str), ("A", arrays.values.dtype.str))
-        text = program(semiring, kinds, ordered, False, THREADS, blocks)
+        text = program(semiring, kinds, ordered, False, THREADS, shards)
         self.xp, self.arrays = array_module(arrays.indptr), arrays
         self.pair = pair_words(self.dtype, ids)
         with jit.device(arrays.indptr):
@@ -70,8 +70,8 @@ class Block:
             self.ends = jit.kernel("closure_rounds", "closure_ends", text, cooperative=True)
             self.kernel.max_dynamic_shared_size_bytes = self.shared
             self.grid = jit.occupancy(self.kernel, THREADS, self.shared)
-            self.counts = empty(counts_of(blocks), np.int64)
-            self.control = self.xp.zeros(CONTROL // 8 + blocks, np.int64)
+            self.counts = empty(counts_of(shards), np.int64)
+            self.control = self.xp.zeros(CONTROL // 8 + shards, np.int64)
             self.bits, self.pairs = empty(words(n), np.uint32), empty(self.pair * n, np.uint32)
             marks = empty(2 * words(n), np.uint32), empty(words(n), np.uint32)
             groups = empty(words(words(n)), np.uint32)
@@ -97,7 +97,7 @@ class Block:
     def launch(
         self, action: int, limits: tuple[Any, ...], crowd: int, came: Any, round_: int
     ) -> None:
-        """What one block can do alone: `limits` are limit, next limit, cut and floor, `came` is
+        """What one shard can do alone: `limits` are limit, next limit, cut and floor, `came` is
         what others have sent, or None.
         """
         came = self.nothing if came is None else came
@@ -107,7 +107,7 @@ class Block:
             self.kernel((self.grid,), (THREADS,), arguments, shared_mem=self.shared)
 
     def sent(self, numbers: list[int], offsets: Any) -> list[Array]:
-        """The pairs for each block, of which there are so many."""
+        """The pairs for each shard, of which there are so many."""
         firsts = [self.pair * int(first) for first in offsets[:-1]]
         sizes = [self.pair * number for number in numbers]
         return [self.pairs[a : a + size] for a, size in zip(firsts, sizes, strict=True)]

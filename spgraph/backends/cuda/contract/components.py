@@ -1,4 +1,4 @@
-"""Components of a graph in blocks: what one block does on its device between two exchanges, without
+"""Components of a graph in shards: what one shard does on its device between two exchanges, without
 any communication. Nothing is read back.
 """
 
@@ -19,7 +19,7 @@ HEAD, REPORT = 2, 2
 
 
 class Rows:
-    """The rows that a block owns of a graph of `size` vertices, from the inner id `first` on.
+    """The rows that a shard owns of a graph of `size` vertices, from the inner id `first` on.
 
     `ids` are the user's ids of own vertices, `places` the inner ids of all; None where both are the
     same.
@@ -106,7 +106,7 @@ def settle(
     round_: int,
     mail: int,
 ) -> Array:
-    """The labels of own vertices from the messages of all blocks, which are at the addresses
+    """The labels of own vertices from the messages of all shards, which are at the addresses
     `places`. The word of the host's memory at `mail` becomes twice the number of the round, and 1
     more if the labels are void.
     """
@@ -137,7 +137,7 @@ def tell(rows: Rows, forest: Forest, room: int) -> Array:
 
 
 def hear(rows: Rows, forest: Forest, me: int, came: Array, room: int) -> Array:
-    """The answer of block `me` to the messages of all; what it says is in the forest."""
+    """The answer of shard `me` to the messages of all; what it says is in the forest."""
     form, answer = roots_form(rows, room), pairs_form(rows, room)
     links = array_module(came).zeros(answer.size, np.int64)
     box = (came.size // form.size, *form.box(came))
@@ -155,7 +155,7 @@ def join(rows: Rows, forest: Forest, answers: Array, report: Array, room: int) -
 
 def follow(rows: Rows, forest: Forest, came: Array, room: int) -> None:
     """The other edges of a symmetric graph after an exchange of a sample, but for the rows of one
-    giant, the same at all blocks.
+    giant, the same at all shards.
     """
     form = roots_form(rows, room)
     box = (came.size // form.size, *form.box(came))

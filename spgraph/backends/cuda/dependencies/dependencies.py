@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.dependencies.dependencies_block import (
+from spgraph.backends.cuda.dependencies.dependencies_plan import RUNG, Plan
+from spgraph.backends.cuda.dependencies.dependencies_shard import (
     Room,
     address,
-    dependencies_block,
+    dependencies_shard,
     room_words,
 )
-from spgraph.backends.cuda.dependencies.dependencies_plan import RUNG, Plan
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import search
-from spgraph.backends.cuda.search.search_peers import PeerBlock
+from spgraph.backends.cuda.search.search_peers import PeerShard
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype, move, unpack_bits
@@ -138,15 +138,15 @@ def _in_steps(A: Matrix, T: Matrix, sources: np.ndarray, score: Any) -> np.ndarr
     place = address(held)
     room = Room(place, xp.full(1, place, np.int64), True, xp.zeros(1, np.int64))
     reports = xp.zeros(sources.size, np.uint8)
-    block, done = PeerBlock(*_edges(A, T)), sources.size
+    shard, done = PeerShard(*_edges(A, T)), sources.size
     for j, source in enumerate(sources.tolist()):
         level = _levels_from(A, T, source)
-        steps = dependencies_block(block, (0, n), 0, room, level, source, score, reports[j : j + 1])
+        steps = dependencies_shard(shard, (0, n), 0, room, level, source, score, reports[j : j + 1])
         plan = Plan.of([move(next(steps)[1], "cpu")], n, True)
         if isinstance(plan, int):
             done = j
             break
-        with contextlib.suppress(StopIteration):  # one block has nobody to ask
+        with contextlib.suppress(StopIteration):  # one shard has nobody to ask
             steps.send(plan)
             while True:
                 next(steps)

@@ -36,8 +36,8 @@ class PeerBuffers:
         cupy = import_cupy()
         if len(set(self.devices)) < len(self.devices):
             raise BackendUnavailable(
-                "peer exchange: expected a device of its own for each block, "
-                f"got devices {list(self.devices)}: use fewer blocks or exchange='nccl'"
+                "peer exchange: expected a device of its own for each shard, "
+                f"got devices {list(self.devices)}: use fewer shards or exchange='nccl'"
             )
         runtime = cupy.cuda.runtime
         for device in self.devices:

@@ -30,7 +30,7 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype, move
 from spgraph.semirings import TypedSemiring
 
-__all__ = ["power", "power_block", "program"]
+__all__ = ["power", "power_shard", "program"]
 
 # as in kernels/power.cu: threads of a block, areas of sums, 64-bit words of its GridBarrier
 THREADS, AREAS, BARRIER = 1024, 3, 2
@@ -75,14 +75,14 @@ def power(
         except StopIteration as end:
             return end.value
         if question == "share":
-            answer = given  # one block is the whole
+            answer = given  # one shard is the whole
         elif question == "report":
             reading = to_host(given)
         else:
             answer = change(reading())
 
 
-def power_block(
+def power_shard(
     x: Vector,
     matrices: tuple[Matrix, ...],
     scales: tuple[Vector | None, ...],
@@ -94,12 +94,12 @@ def power_block(
     max_iter: int,
     single: bool,
 ) -> Steps:
-    """`power` of the vertices of one block, as a generator that asks for what it takes of others.
+    """`power` of the vertices of one shard, as a generator that asks for what it takes of others.
 
     It yields ("share", (its part of a vector, its part of the three sums over vertices: change,
-    lost, norm)) and is sent (the whole vector, the sums of all blocks in their order), None for
-    what is None; ("change", the sums of all blocks) and is sent the first of them, added up. It
-    returns what `power` does. Whoever drives it makes the block's device the current one.
+    lost, norm)) and is sent (the whole vector, the sums of all shards in their order), None for
+    what is None; ("change", the sums of all shards) and is sent the first of them, added up. It
+    returns what `power` does. Whoever drives it makes the shard's device the current one.
     """
     settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
     return apart(x, matrices, scales, settings)

@@ -1,5 +1,5 @@
 """The power iteration with launches for every step, of a device that is alone or of one of several
-blocks.
+shards.
 
 A step with one hop and no norm is the product and one launch, which reads and writes 36 bytes a
 vertex (with single precision 4 of them are what hops gather) at about 3.5 TB/s on an H200, and
@@ -34,7 +34,7 @@ BLOCKS = 4
 # bytes: where things begin in memory that peers write
 ALIGN = 256
 
-# what a block offers or asks, what it is told, what it finds
+# what a shard offers or asks, what it is told, what it finds
 Steps = Generator[tuple[str, Any], Any, tuple[Vector, Any]]
 
 
@@ -47,11 +47,11 @@ class Buffers(Protocol):
 
 
 class Places(NamedTuple):
-    """Where the kernels of a block write what all blocks read, on one device or on all `peers`.
+    """Where the kernels of a shard write what all shards read, on one device or on all `peers`.
 
     `values` and `sums` have one or two sides, which take turns: who is ahead must not write what
     others still read. A side is the addresses to write to, and what can be read there on this
-    device afterwards. `ids`, if any, are the positions of the block's vertices in the whole.
+    device afterwards. `ids`, if any, are the positions of the shard's vertices in the whole.
     """
 
     peers: int
@@ -115,9 +115,9 @@ def apart(
     early: bool = False,
     places: Places | None = None,
 ) -> Steps:
-    """The iteration of one block: it yields and is sent what `power_block` says.
+    """The iteration of one shard: it yields and is sent what `power_shard` says.
 
-    `early` yields ("report", the sums of all blocks), too, some time before it asks for the change:
+    `early` yields ("report", the sums of all shards), too, some time before it asks for the change:
     it starts the next product in between, unless the last changes promise that there is none.
     """
     xp, n, norm = array_module(x._values), x.size, np.int32(settings.norm)
@@ -138,7 +138,7 @@ def apart(
     texts = [program_of(M, settings) for M in matrices]
     factors = tuple(map(np.float64, settings.constants))
     restarts = by_vertex(settings.restart, xp)
-    # what each hop gathers; on a device of its own a block copies no more than it must
+    # what each hop gathers; on a device of its own a shard copies no more than it must
     sources = [value, *products[:-1]]
     exact = places is None and settings.gathered == value.dtype
     as_it_is = [exact and scale is None for scale in scales]
@@ -159,7 +159,7 @@ def apart(
     (to, part), (to_sums, own) = out(0), added()
     jit.launch(give, threads, n, value, *spread[0], *to, *to_sums)
     whole, totals = yield "share", (part, own)
-    blocks = totals.size // SUMS
+    shards = totals.size // SUMS
     report: tuple[int, float] | None = None
     ahead, expected = False, np.inf
     for iteration in range(1, settings.max_iter + 1):
@@ -177,13 +177,13 @@ def apart(
             step,
             threads,
             *(n, products[-1], *factors, *restarts, *spread[0], norm),
-            *(blocks, totals, value, z, *to, *to_sums),
+            *(shards, totals, value, z, *to, *to_sums),
         )
         if norm:
             _, totals = yield "share", (None, own)
             to_sums, own = added()
             jit.launch(
-                *(divide, threads, n, z, *spread[0], norm, blocks, totals, value, *to, *to_sums)
+                *(divide, threads, n, z, *spread[0], norm, shards, totals, value, *to, *to_sums)
             )
         whole, totals = yield "share", (None if last else part, own)
         if settings.tol is None:
@@ -229,7 +229,7 @@ def power_peers(
     max_iter: int,
     single: bool,
 ) -> Steps:
-    """As `power_block`, of a block whose kernels write to all devices: what it offers is what it is
+    """As `power_shard`, of a shard whose kernels write to all devices: what it offers is what it is
     to be sent, as soon as the devices have met.
     """
     settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
@@ -243,7 +243,7 @@ def peer_places(
     starts: Sequence[Any],
     ids: Sequence[Any] | None,
 ) -> list[Places]:
-    """The places of all blocks in the memory of every device; `starts` are arrays on these. Block p
+    """The places of all shards in the memory of every device; `starts` are arrays on these. Shard p
     owns the vertices from offsets[p] to offsets[p + 1] of the whole, or those that ids[p] names.
 
     They are the caller's while he holds the lock of the buffers. The devices have to meet before
@@ -292,5 +292,5 @@ def to_host(array: Any) -> Callable[[], np.ndarray]:
 
 
 def change(totals: np.ndarray) -> float:
-    """The change of all blocks, from their sums on the host."""
+    """The change of all shards, from their sums on the host."""
     return float(totals[::SUMS].sum())

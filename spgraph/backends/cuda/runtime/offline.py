@@ -10,8 +10,8 @@ from spgraph import semirings
 from spgraph.backends.cuda.closure.closure import closure_preamble, dag_edges_preamble
 from spgraph.backends.cuda.closure.closure_peers import program as closure_peers_program
 from spgraph.backends.cuda.dependencies.dependencies import program as dependencies_program
-from spgraph.backends.cuda.dependencies.dependencies_block import order_program
-from spgraph.backends.cuda.dependencies.dependencies_block import program as block_program
+from spgraph.backends.cuda.dependencies.dependencies_shard import order_program
+from spgraph.backends.cuda.dependencies.dependencies_shard import program as shard_program
 from spgraph.backends.cuda.entrywise import matrices, vectors, writing
 from spgraph.backends.cuda.generate import drawing
 from spgraph.backends.cuda.power.power import program as power_preamble
@@ -81,7 +81,7 @@ def preambles() -> dict[str, str]:
         "dependencies": dependencies_program("<i4", "<i4", "<i4", False),
         "dependencies_apart": dependencies_program("<i4", "<i4", "<i4", False),
         "dependencies_arrange": order_program("<i4", "<i4", "<i4"),
-        "dependencies_block": block_program("<i4", "<i4", "|u1", "<i4"),
+        "dependencies_shard": shard_program("<i4", "<i4", "|u1", "<i4"),
         "drawing": drawing.preamble("noisy"),
         "ewise": preamble.types(U=single, V=single, N=index)
         + vectors.ewise_preamble(plus, True, True),

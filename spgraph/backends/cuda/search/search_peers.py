@@ -62,9 +62,9 @@ class Buffers(Protocol):
     ) -> None: ...
 
 
-class PeerBlock(NamedTuple):
+class PeerShard(NamedTuple):
     """The rows that one device owns: of A, and of its transpose (None: there is only push). Columns
-    are ids of all blocks' vertices; `ids`, if they are not the user's own, are the user's ids of
+    are ids of all shards' vertices; `ids`, if they are not the user's own, are the user's ids of
     *all* vertices, on this device.
     """
 
@@ -77,16 +77,16 @@ class PeerBlock(NamedTuple):
 
 @dataclasses.dataclass(eq=False)
 class PeerGraph:
-    """A graph in blocks: block p owns the vertices from offsets[p] to offsets[p + 1].
+    """A graph in shards: shard p owns the vertices from offsets[p] to offsets[p + 1].
 
     `ordered` says that the rows of the transpose ascend by the user's ids, so that the first parent
     found is the least: as they do where `ids` are None. `symmetric` says that A is its own
     transpose, which helps to choose directions; that both are one array says it too. Index types
-    are the same in all blocks, and so is what is None. `derived` keeps what searches make once.
+    are the same in all shards, and so is what is None. `derived` keeps what searches make once.
     """
 
     offsets: Sequence[int]
-    blocks: Sequence[PeerBlock]
+    shards: Sequence[PeerShard]
     ordered: bool = True
     symmetric: bool = False
     derived: dict[Any, Any] = dataclasses.field(default_factory=dict)
@@ -99,11 +99,11 @@ class PeerGraph:
     @property
     def edges(self) -> int:
         """The number of entries of A."""
-        return sum(int(block.indices.size) for block in self.blocks)
+        return sum(int(shard.indices.size) for shard in self.shards)
 
 
 class Found(NamedTuple):
-    """One block's part of a search, on its device: levels and parents of the vertices whose bit is
+    """One shard's part of a search, on its device: levels and parents of the vertices whose bit is
     set in `seen`, undefined elsewhere; `seen_too` is the same once more, for who gives levels and
     parents to different hands.
 
@@ -129,28 +129,28 @@ def search_peers(
     trace: bool = False,
     deadline: float = DEADLINE,
 ) -> tuple[list[Found], np.ndarray | None]:
-    """(each block's part, rows of the trace): breadth-first search from `sources`, which block p
+    """(each shard's part, rows of the trace): breadth-first search from `sources`, which shard p
     owns as its own numbers 0, 1, ... (as many as its vertices) with the parents `values[p]`; None:
-    levels only. The sources of a block are an array, one number, or None.
+    levels only. The sources of a shard are an array, one number, or None.
 
     The parent of a vertex is the least user's id among its neighbours of the level before. The
-    trace, of block 0, has a row (direction, frontier, edges, nanoseconds) for each level, and costs
+    trace, of shard 0, has a row (direction, frontier, edges, nanoseconds) for each level, and costs
     a second run. One launch a device; nothing is read back but for a trace.
 
-    Raises ValueError where ids or the direction need what the blocks do not have.
+    Raises ValueError where ids or the direction need what the shards do not have.
     """
-    peers = len(graph.blocks)
-    transposed = graph.blocks[0].t_indptr is not None
+    peers = len(graph.shards)
+    transposed = graph.shards[0].t_indptr is not None
     if not transposed and direction == "pull":
         raise ValueError(
-            "search: exchange='peer': direction 'pull' needs the transpose of the blocks"
+            "search: exchange='peer': direction 'pull' needs the transpose of the shards"
         )
     with buffers.lock:
         plan = planned(graph, buffers, values is not None)
         limit = np.uint64(int(deadline * 1e9))
         way = np.int32(DIRECTIONS[direction if transposed else "push"])
         kind = index_dtype(graph.size)
-        ids = graph.blocks[0].indices.dtype
+        ids = graph.shards[0].indices.dtype
         parents = [None] * peers if values is None else values
         starts = [told(own, its, ids, kind) for own, its in zip(sources, parents, strict=True)]
         counts = [start[-1] for start in starts]
@@ -159,10 +159,10 @@ def search_peers(
         levels = 0
         for again in range(1 + trace):
             found, arguments, results = [], [], []
-            for p, block in enumerate(graph.blocks):
-                xp, n = array_module(block.indptr), plan.vertices[p]
+            for p, shard in enumerate(graph.shards):
+                xp, n = array_module(shard.indptr), plan.vertices[p]
                 parent = seen_too = None
-                with jit.device(block.indptr):
+                with jit.device(shard.indptr):
                     level, result = xp.empty(n, kind), xp.empty(3, np.int64)
                     seen = xp.empty(words(n), np.uint32)
                     if values is not None:
@@ -194,7 +194,7 @@ def search_peers(
 
 
 def told(own: Any, values: Any, ids: np.dtype, kind: np.dtype) -> tuple[Any, Any, int, int, int]:
-    """What a kernel hears of the sources of a block: two arrays, two numbers, how many."""
+    """What a kernel hears of the sources of a shard: two arrays, two numbers, how many."""
     if own is None:
         return jit.NULL, jit.NULL, 0, 0, 0
     if isinstance(own, int):
@@ -205,7 +205,7 @@ def told(own: Any, values: Any, ids: np.dtype, kind: np.dtype) -> tuple[Any, Any
 
 
 def read(buffers: Buffers, results: Sequence[Array], deadline: float) -> list[tuple[int, int]]:
-    """(vertices reached, levels) of each block; waits for all."""
+    """(vertices reached, levels) of each shard; waits for all."""
     host = [move(result, "cpu").tolist() for result in results]
     lost = [state for _, _, state in host if state != 0]
     if lost:
@@ -213,7 +213,7 @@ def read(buffers: Buffers, results: Sequence[Array], deadline: float) -> list[tu
             buffers.forget()
         # who waits for a device that gave up has heard which one that was
         named = [state - 1 for state in lost if 0 < state <= len(results)]
-        name = f"device {buffers.devices[named[0]]} (block {named[0]})" if named else "a device"
+        name = f"device {buffers.devices[named[0]]} (shard {named[0]})" if named else "a device"
         raise CommunicationError(
             f"search by peer writes: {name} did not come to a meeting of {len(results)} devices "
             f"within {deadline:g} s; the result is void"
@@ -223,24 +223,24 @@ def read(buffers: Buffers, results: Sequence[Array], deadline: float) -> list[tu
 
 def checked(graph: PeerGraph, buffers: Buffers) -> None:
     """Raise where no search can run."""
-    peers = len(graph.blocks)
+    peers = len(graph.shards)
     if not 1 <= peers <= MOST_PEERS:
-        raise ValueError(f"search: exchange='peer': expected 1 to {MOST_PEERS} blocks, got {peers}")
+        raise ValueError(f"search: exchange='peer': expected 1 to {MOST_PEERS} shards, got {peers}")
     if len(buffers.devices) != peers:
         raise ValueError(
-            f"search: exchange='peer': expected a device for each of {peers} blocks, "
+            f"search: exchange='peer': expected a device for each of {peers} shards, "
             f"got {len(buffers.devices)} devices"
         )
     padded = graph.size + 32 * peers
-    if padded > np.iinfo(graph.blocks[0].indices.dtype).max:
+    if padded > np.iinfo(graph.shards[0].indices.dtype).max:
         raise ValueError(
             f"search: exchange='peer': expected column ids of 64 bits for {graph.size} vertices"
         )
-    for block in graph.blocks:
-        if block.indptr.size.bit_length() + block.indices.size.bit_length() > 64:
+    for shard in graph.shards:
+        if shard.indptr.size.bit_length() + shard.indices.size.bit_length() > 64:
             raise ValueError(
                 "search: exchange='peer': expected at most 64 bits for a vertex and an edge of a "
-                f"block, got {block.indptr.size - 1} vertices, {block.indices.size} edges"
+                f"shard, got {shard.indptr.size - 1} vertices, {shard.indices.size} edges"
             )
 
 
@@ -253,8 +253,8 @@ class Plan(NamedTuple):
     kernels: list[Any]
     grids: list[int]
     shared: int
-    vertices: list[int]  # of each block
-    given: list[Array]  # of each block: what the kernel calls Given
+    vertices: list[int]  # of each shard
+    given: list[Array]  # of each shard: what the kernel calls Given
 
 
 def planned(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
@@ -269,7 +269,7 @@ def planned(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
 
 def new_plan(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
     checked(graph, buffers)
-    first, peers = graph.blocks[0], len(graph.blocks)
+    first, peers = graph.shards[0], len(graph.shards)
     sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
     begins = np.concatenate([[0], np.cumsum([words(n) for n in sizes])])
     kinds = (first.indices.dtype, first.indptr.dtype, index_dtype(graph.size))
@@ -288,22 +288,22 @@ def new_plan(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
     rows = None if first.t_indptr is None else rows_to_look_at(graph, hubs=not parents)
     findable = graph.size if rows is None else sum(count for _, _, count in rows)
     kernels, grids, given = [], [], []
-    for block in graph.blocks:
-        with jit.device(block.indptr):
+    for shard in graph.shards:
+        with jit.device(shard.indptr):
             kernel = loaded(text, jit.current_device(), shared)
             kernels.append(kernel)
             grids.append(jit.occupancy(kernel, THREADS, shared))
-    for p, block in enumerate(graph.blocks):
-        xp = array_module(block.indptr)
-        with jit.device(block.indptr):
+    for p, shard in enumerate(graph.shards):
+        xp = array_module(shard.indptr)
+        with jit.device(shard.indptr):
             heads, nonempty = rows[p][:2] if rows else (None, None)
             arrays = (
-                *(block.indptr, block.indices, block.t_indptr, block.t_indices),
-                *(heads if in_order else None, nonempty, block.ids),
+                *(shard.indptr, shard.indices, shard.t_indptr, shard.t_indices),
+                *(heads if in_order else None, nonempty, shard.ids),
             )
             fields = [p, *graph.offsets, *begins, *memory]
             fields += [parts[p][name] for name in PLACES]
-            symmetric = graph.symmetric or block.t_indices is block.indices
+            symmetric = graph.symmetric or shard.t_indices is shard.indices
             fields += [graph.edges, findable, symmetric, min(grids) * (THREADS // 32)]
             fields += [sizes[p].bit_length(), *map(address, arrays)]
             fields += [memory[p] + parts[p][name] for name in OWN]
@@ -321,7 +321,7 @@ def address(array: Any) -> int:
 def layout(
     sizes: Sequence[int], all_words: int, kinds: tuple[np.dtype, ...], capacity: int
 ) -> list[dict[str, int]]:
-    """Where things lie in each block's memory; what peers write is at the same place in all."""
+    """Where things lie in each shard's memory; what peers write is at the same place in all."""
     ids, offsets, labels = (kind.itemsize for kind in kinds)
     peers, widest, result = len(sizes), max(map(words, sizes)), []
     for n in sizes:
@@ -373,7 +373,7 @@ def loaded(text: str, device_id: int, shared: int) -> Any:
 
 
 def rows_to_look_at(graph: PeerGraph, hubs: bool) -> list[tuple[Any, Any, int]]:
-    """(heads, one bit a row that has an entry, how many rows have) of each block's transpose.
+    """(heads, one bit a row that has an entry, how many rows have) of each shard's transpose.
 
     The heads are places in the bitmaps: of those four neighbours that have most edges, if `hubs`,
     else of a row's first; see kernels/heads.cu.
@@ -384,31 +384,31 @@ def rows_to_look_at(graph: PeerGraph, hubs: bool) -> list[tuple[Any, Any, int]]:
     made, before = [], graph.derived.get("heads" if hubs else "hubs")
     whole = None
     if hubs:  # all degrees, as an indptr
-        degrees = [np.diff(move(block.indptr, "cpu")) for block in graph.blocks]
+        degrees = [np.diff(move(shard.indptr, "cpu")) for shard in graph.shards]
         whole = np.concatenate([[0], np.cumsum(np.concatenate(degrees), dtype=np.int64)])
-    for p, block in enumerate(graph.blocks):
-        xp = array_module(block.indptr)
-        with jit.device(block.indptr):
+    for p, shard in enumerate(graph.shards):
+        xp = array_module(shard.indptr)
+        with jit.device(shard.indptr):
             n = int(graph.offsets[p + 1] - graph.offsets[p])
-            assert block.t_indptr is not None and block.t_indices is not None
-            ids, offsets = block.t_indices.dtype, block.t_indptr.dtype
+            assert shard.t_indptr is not None and shard.t_indices is not None
+            ids, offsets = shard.t_indices.dtype, shard.t_indptr.dtype
             if before:
                 bits, findable = before[p][1:]
             else:
                 bits, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.int64)
                 kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=offsets))
-                jit.sweep(kernel, 32 * bits.size, n, block.t_indptr, bits, count)
+                jit.sweep(kernel, 32 * bits.size, n, shard.t_indptr, bits, count)
                 findable = int(count[0])
-            indptr, degree = block.t_indptr, block.t_indptr
+            indptr, degree = shard.t_indptr, shard.t_indptr
             if whole is not None:
                 wide = np.dtype(np.int64) if whole[-1] > np.iinfo(offsets).max else offsets
                 indptr, degree = indptr.astype(wide, copy=False), xp.asarray(whole.astype(wide))
             text = preamble.constants(HUBS=hubs) + preamble.types(I=ids, O=indptr.dtype)
             heads = xp.empty((n, 4), ids)
             kernel = jit.kernel("heads", "heads", text)
-            jit.sweep(kernel, n, n, indptr, block.t_indices, degree, heads)
+            jit.sweep(kernel, n, n, indptr, shard.t_indices, degree, heads)
             shift = 0
-            for q in range(1, len(graph.blocks)):  # from ids to places: blocks begin at a word
+            for q in range(1, len(graph.shards)):  # from ids to places: shards begin at a word
                 more = -int(graph.offsets[q] - graph.offsets[q - 1]) % 32
                 if more:
                     heads += xp.where(heads >= int(graph.offsets[q]) + shift, more, 0).astype(ids)

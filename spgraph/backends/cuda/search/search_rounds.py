@@ -1,4 +1,4 @@
-"""The kernels of a search in rounds that the host drives, and what one block keeps for them: on
+"""The kernels of a search in rounds that the host drives, and what one shard keeps for them: on
 CuPy arrays, without any communication.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.search.search_peers import PeerBlock, address
+from spgraph.backends.cuda.search.search_peers import PeerShard, address
 from spgraph.containers.arrays import Array, array_module, index_dtype, words
 
 # as in kernels/search_rounds.cu
@@ -24,8 +24,8 @@ AHEAD_VERTICES, AHEAD = 1024, 4096
 BATCH = 8  # words that a warp takes at a time: many more shares than warps run at once
 
 
-class Block:
-    """A block of a graph on its device: `number` among those that begin at `offsets`, and what
+class Shard:
+    """A shard of a graph on its device: `number` among those that begin at `offsets`, and what
     searches need beside its arrays. `parents` says what they look for, `mail` is memory of the
     host, of COUNTS words, that kernels write.
 
@@ -37,7 +37,7 @@ class Block:
         self,
         offsets: Sequence[int],
         number: int,
-        arrays: PeerBlock,
+        arrays: PeerShard,
         rows: tuple[Array, Array] | None,
         parents: bool,
         mail: np.ndarray,
@@ -45,20 +45,20 @@ class Block:
         arrays = alike(arrays)
         self.number, self.arrays, self.parents, self.rows = number, arrays, parents, rows
         self.xp = array_module(arrays.indptr)
-        self.blocks = len(offsets) - 1
+        self.num_shards = len(offsets) - 1
         sizes = [b - a for a, b in itertools.pairwise(offsets)]
         self.size = sizes[number]
-        self.words = max(words(size) for size in sizes)  # in bitmaps, of every block
+        self.words = max(words(size) for size in sizes)  # in bitmaps, of every shard
         self.label = index_dtype(offsets[-1])
         ids, rows_of = arrays.indices.dtype, arrays.indptr.dtype
         if self.size.bit_length() + arrays.indices.size.bit_length() > 64:
             raise ValueError(
-                "search: expected at most 64 bits for a vertex and an edge of a block, "
+                "search: expected at most 64 bits for a vertex and an edge of a shard, "
                 f"got {self.size} vertices, {arrays.indices.size} edges"
             )
-        places = index_dtype(32 * self.words * self.blocks)
+        places = index_dtype(32 * self.words * self.num_shards)
         kinds = (ids.str, rows_of.str, self.label.str, places.str)
-        text = program((self.blocks, THREADS, parents, LONG_ROW, AHEAD_VERTICES, AHEAD), kinds)
+        text = program((self.num_shards, THREADS, parents, LONG_ROW, AHEAD_VERTICES, AHEAD), kinds)
         with jit.device(arrays.indptr):
             names = ["clear", "begin", "convert", "mark", "push_list", "settle_list", "push_bits"]
             names += ["compact"] if parents else ["settle_bits"]
@@ -99,7 +99,7 @@ class Block:
         with jit.device(self.given):
             self.level = self.xp.empty(self.size, self.label)
             self.parent = self.xp.empty(self.size, self.label) if self.parents else jit.NULL
-            self.known = self.xp.empty(self.blocks * self.words, np.uint32)
+            self.known = self.xp.empty(self.num_shards * self.words, np.uint32)
             sources = sources.astype(self.queue.dtype, copy=False)
             given = jit.NULL if values is None else values.astype(self.label, copy=False)
         self.found = (self.level, self.parent, self.known)
@@ -150,8 +150,8 @@ class Block:
         return made
 
     def settle_list(self, came: Array, depth: int, round_: int) -> None:
-        """Own vertices in the lists of all blocks are found."""
-        stride = came.size // (self.blocks * self.entry)
+        """Own vertices in the lists of all shards are found."""
+        stride = came.size // (self.num_shards * self.entry)
         arguments = (came, stride, self.label.type(depth), self.list, round_)
         self.run("settle_list", stride, *self.found, *arguments)
         self.is_ahead = True
@@ -169,12 +169,12 @@ class Block:
         return self.reached
 
     def settle_bits(self, came: Array, depth: int, round_: int) -> None:
-        """Own vertices in bitmaps of all vertices, one a block, or in the own part of their union,
+        """Own vertices in bitmaps of all vertices, one a shard, or in the own part of their union,
         are found.
         """
         parts, stride, first = 1, 0, 0
         if came.size > self.words:
-            parts, stride, first = self.blocks, self.known.size, self.number * self.words
+            parts, stride, first = self.num_shards, self.known.size, self.number * self.words
         label = self.label.type(depth)
         arguments = (self.level, self.known, self.reached, came, parts, stride, first, label)
         self.run("settle_bits", self.known.size, *arguments, round_)
@@ -200,18 +200,18 @@ class Block:
         return self.list[:size]
 
 
-def alike(block: PeerBlock) -> PeerBlock:
+def alike(shard: PeerShard) -> PeerShard:
     """The same with ids of one type, and offsets of one, in both directions."""
-    if block.t_indptr is None or block.t_indices is None:
-        return block
-    offsets = np.promote_types(block.indptr.dtype, block.t_indptr.dtype)
-    ids = np.promote_types(block.indices.dtype, block.t_indices.dtype)
-    with jit.device(block.indptr):
-        return block._replace(
-            indptr=block.indptr.astype(offsets, copy=False),
-            indices=block.indices.astype(ids, copy=False),
-            t_indptr=block.t_indptr.astype(offsets, copy=False),
-            t_indices=block.t_indices.astype(ids, copy=False),
+    if shard.t_indptr is None or shard.t_indices is None:
+        return shard
+    offsets = np.promote_types(shard.indptr.dtype, shard.t_indptr.dtype)
+    ids = np.promote_types(shard.indices.dtype, shard.t_indices.dtype)
+    with jit.device(shard.indptr):
+        return shard._replace(
+            indptr=shard.indptr.astype(offsets, copy=False),
+            indices=shard.indices.astype(ids, copy=False),
+            t_indptr=shard.t_indptr.astype(offsets, copy=False),
+            t_indices=shard.t_indices.astype(ids, copy=False),
         )
 
 
@@ -223,24 +223,24 @@ def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
     return text + preamble.types(**{k: np.dtype(v) for k, v in zip("IOLQ", kinds, strict=True)})
 
 
-def looked_at(block: PeerBlock, degrees: Array | None = None) -> tuple[tuple[Array, Array], int]:
+def looked_at(shard: PeerShard, degrees: Array | None = None) -> tuple[tuple[Array, Array], int]:
     """((the heads of the transpose's rows, one bit a row that has an entry), how many have).
 
     The heads are the four neighbours that have most edges, if there is an indptr with the `degrees`
     of all vertices, else a row's first; see kernels/heads.cu.
     """
-    block = alike(block)
-    assert block.t_indptr is not None and block.t_indices is not None
-    xp, n = array_module(block.indptr), block.indptr.size - 1
-    with jit.device(block.indptr):
+    shard = alike(shard)
+    assert shard.t_indptr is not None and shard.t_indices is not None
+    xp, n = array_module(shard.indptr), shard.indptr.size - 1
+    with jit.device(shard.indptr):
         bits, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.int64)
-        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=block.t_indptr.dtype))
-        jit.sweep(kernel, 32 * bits.size, n, block.t_indptr, bits, count)
+        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=shard.t_indptr.dtype))
+        jit.sweep(kernel, 32 * bits.size, n, shard.t_indptr, bits, count)
         text = preamble.constants(HUBS=degrees is not None)
-        degrees = block.t_indptr if degrees is None else degrees
-        indptr = block.t_indptr.astype(degrees.dtype, copy=False)
-        text += preamble.types(I=block.t_indices.dtype, O=indptr.dtype)
+        degrees = shard.t_indptr if degrees is None else degrees
+        indptr = shard.t_indptr.astype(degrees.dtype, copy=False)
+        text += preamble.types(I=shard.t_indices.dtype, O=indptr.dtype)
         kernel = jit.kernel("heads", "heads", text)
-        heads = xp.empty((n, 4), block.t_indices.dtype)
-        jit.sweep(kernel, n, n, indptr, block.t_indices, degrees, heads)
+        heads = xp.empty((n, 4), shard.t_indices.dtype)
+        jit.sweep(kernel, n, n, indptr, shard.t_indices, degrees, heads)
         return (heads, bits), int(count[0])

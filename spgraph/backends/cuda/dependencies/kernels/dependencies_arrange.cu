@@ -1,4 +1,4 @@
-// The vertices that a block of a graph owns, by level; and room for what dependencies_block.cu adds up.
+// The vertices that a block of a graph owns, by level; and room for what dependencies_shard.cu adds up.
 //
 // Preamble: types I (ids), O (offsets), L (levels, as a search gives them); EXTENDED, false.
 
@@ -7,7 +7,7 @@
 
 // The block's own vertices are 0 to own - 1 here, `first` and on in the whole of n. Their levels are
 // counted up to `most`: where there are more, control->levels says so and nothing is arranged. `room` is
-// as in dependencies_block.cu, with one path to the `source`.
+// as in dependencies_shard.cu, with one path to the `source`.
 extern "C" __global__ void __launch_bounds__(1024, 1)
     arrange_block(i64 own, i64 first, i64 n, i64 source, const O* indptr, const O* t_indptr,
                   const u32* seen, L* level, i64 most, I* order, O* offset, O* t_offset,

@@ -1,4 +1,4 @@
-"""Brandes' dependencies of a graph in blocks: what one block does for a source, in step with the
+"""Brandes' dependencies of a graph in shards: what one shard does for a source, in step with the
 others.
 
 Beside the search a source takes, on every device, 32 bytes of zeros a vertex of the whole, its own
@@ -33,12 +33,12 @@ import numpy as np
 
 from spgraph.backends.cuda.dependencies.dependencies_plan import HEAD, RUNG, Plan, Step
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.search.search_peers import PeerBlock, address
+from spgraph.backends.cuda.search.search_peers import PeerShard, address
 from spgraph.containers import Vector
 from spgraph.containers.arrays import array_module, words
 
 THREADS = 1024  # of a block of the cooperative kernel
-# as in kernels/dependencies_block.cu
+# as in kernels/dependencies_shard.cu
 BACK, COLLECT, GIVE, READ = 1, 2, 4, 8
 # edges that a thread takes, where there are too few for all threads
 EDGES = 4
@@ -46,17 +46,17 @@ EDGES = 4
 LEVELS, FEW = 1 << 14, 64
 SHALLOW = 255  # levels that a byte tells from each other, and from none
 
-# what a block asks of the others, what it is told
+# what a shard asks of the others, what it is told
 Steps = Generator[tuple[str, Any], Any, None]
 
 
 class Room(NamedTuple):
-    """Where what a block knows of the vertices of all blocks lies, as kernels take it."""
+    """Where what a shard knows of the vertices of all shards lies, as kernels take it."""
 
     own: int  # the address of `room_words` words
-    all: Any  # those of all rooms that the block writes to, its own among them; on the device
-    shared: bool  # whether these are the rooms of all blocks
-    firsts: Any  # the first vertex of each block, on the device
+    all: Any  # those of all rooms that the shard writes to, its own among them; on the device
+    shared: bool  # whether these are the rooms of all shards
+    firsts: Any  # the first vertex of each shard, on the device
     held: Any = None  # the array that the room is
 
 
@@ -65,8 +65,8 @@ def room_words(n: int) -> int:
     return 4 * n + 1 + (n + 1) // 2
 
 
-def dependencies_block(
-    edges: PeerBlock,
+def dependencies_shard(
+    edges: PeerShard,
     offsets: Sequence[int],
     number: int,
     room: Room,
@@ -75,60 +75,60 @@ def dependencies_block(
     score: Any,
     report: Any,
 ) -> Steps:
-    """Add to `score` the dependency of `source` on the vertices of one block. Where numbers of
+    """Add to `score` the dependency of `source` on the vertices of one shard. Where numbers of
     paths leave float64, `report`, one uint8, becomes 1 and nothing is added.
 
-    Block p owns the vertices from offsets[p] to offsets[p + 1]; this one is `number`. `level` are
+    Shard p owns the vertices from offsets[p] to offsets[p + 1]; this one is `number`. `level` are
     the levels that a search has found for its vertices, which it may write to.
 
-    A generator that asks for what it takes of the others, and whose driver makes the block's device
+    A generator that asks for what it takes of the others, and whose driver makes the shard's device
     the current one:
 
-    - ("plan", words): is sent the Plan of those of all blocks, or how many levels there are; then
+    - ("plan", words): is sent the Plan of those of all shards, or how many levels there are; then
       all have come here.
     - ("levels", (list, sizes)), ("order", ...), ("values", ...): what it has of its own vertices,
-      and how many of these each block has; is sent the lists of all blocks, one after the other.
-    - ("sums", (list, sizes)): terms for the vertices of all blocks, of which each one owns so many;
+      and how many of these each shard has; is sent the lists of all shards, one after the other.
+    - ("sums", (list, sizes)): terms for the vertices of all shards, of which each one owns so many;
       is sent the sums for its own.
 
     Where rooms are shared there are no lists: what was written to others' rooms has to be there
     when the generator goes on.
     """
-    block = _Block(edges, offsets, number, room, level.to_bitmap(), score)
-    told = yield "plan", block.arrange(source, LEVELS)
+    shard = _Shard(edges, offsets, number, room, level.to_bitmap(), score)
+    told = yield "plan", shard.arrange(source, LEVELS)
     if isinstance(told, int):
         if told > LEVELS:
-            block.arrange(source, told)
-        told = yield "plan", block.counts(told)
+            shard.arrange(source, told)
+        told = yield "plan", shard.counts(told)
     plan: Plan = told
-    block.follow(plan)
+    shard.follow(plan)
     if plan.looks_at_levels:
-        block.take_levels((yield "levels", block.give_levels()))
+        shard.take_levels((yield "levels", shard.give_levels()))
     if not room.shared:
-        block.take_order((yield "order", block.own_order()))
+        shard.take_order((yield "order", shard.own_order()))
     for step in plan.steps:
         came = None
         if step.pushed:
-            block.push(step)
-            came = yield "sums", block.pack(step)
-        values = block.settle(step, came, report)
+            shard.push(step)
+            came = yield "sums", shard.pack(step)
+        values = shard.settle(step, came, report)
         if step.awaited:
-            block.take_values(step, (yield "values", values))
+            shard.take_values(step, (yield "values", values))
 
 
-class _Block:
-    """The arrays of a block, and the launches of each step."""
+class _Shard:
+    """The arrays of a shard, and the launches of each step."""
 
     plan: Plan
     text: str  # the preamble of the kernels
     kernels: dict[str, Any]
-    rungs: list[list[int]]  # of this block
+    rungs: list[list[int]]  # of this shard
     levels: int  # where the levels of all vertices lie
-    ids: Any  # the vertices of all blocks by level, where rooms are not shared
+    ids: Any  # the vertices of all shards by level, where rooms are not shared
 
     def __init__(
         self,
-        edges: PeerBlock,
+        edges: PeerShard,
         offsets: Sequence[int],
         number: int,
         room: Room,
@@ -150,7 +150,7 @@ class _Block:
     # --- before the first level -------------------------------------------------------------------
 
     def arrange(self, source: int, most: int) -> Any:
-        """Clear the room, put the block's vertices in the order of their levels; what `Plan` reads
+        """Clear the room, put the shard's vertices in the order of their levels; what `Plan` reads
         of up to FEW of them. Of more than `most` levels it only says how many there are.
         """
         xp, edges, level = self.xp, self.edges, self.level
@@ -187,7 +187,7 @@ class _Block:
         return self.edges.indices.dtype.str, self.edges.indptr.dtype.str
 
     def give_levels(self) -> Any:
-        """The block's part of what a push looks at."""
+        """The shard's part of what a push looks at."""
         out = None if self.room.shared else self.xp.empty(self.own, self.kind)
         self._sweep(
             *("give_levels", self.own, self.own, self.first, self.level._values),
@@ -202,11 +202,11 @@ class _Block:
             self.whole, self.levels = whole, address(whole)
 
     def own_order(self) -> tuple[Any, list[int]]:
-        """The block's vertices by level, and how many each block has."""
+        """The shard's vertices by level, and how many each shard has."""
         return self.order[: self.rungs[-1][0]], self.plan.rungs[:, -1, 0].tolist()
 
     def take_order(self, every: Any) -> None:
-        """The vertices of all blocks: level by level, and of each block after block."""
+        """The vertices of all shards: level by level, and of each shard after shard."""
         starts = self.plan.rungs[:, :, 0]
         sizes = np.diff(starts, axis=1)
         self.begins = np.concatenate([[0], np.cumsum(sizes.sum(axis=0))]).tolist()
@@ -226,7 +226,7 @@ class _Block:
     # --- a level ----------------------------------------------------------------------------------
 
     def row(self, number: int) -> int:
-        """Where a row of the block's room lies."""
+        """Where a row of the shard's room lies."""
         return self.room.own + 8 * self.n * number
 
     def sums(self, step: Step) -> int:
@@ -238,7 +238,7 @@ class _Block:
         return self.row(2 * back + (depth & 1))
 
     def pull(self, step: Step) -> None:
-        """The sums of the block's vertices of a level, along their edges."""
+        """The sums of the shard's vertices of a level, along their edges."""
         d, back, beside = step.depth, step.back, step.depth + (1 if step.back else -1)
         x, sums = self.values(beside, back), self.sums(step) + 8 * self.first
         if step.marked:
@@ -251,13 +251,13 @@ class _Block:
             self._walk("pull_level", d, back, x, sums)
 
     def push(self, step: Step) -> None:
-        """The same for vertices of all blocks along edges of the block's in the level beside."""
+        """The same for vertices of all shards along edges of the shard's in the level beside."""
         d, back, beside = step.depth, step.back, step.depth + (1 if step.back else -1)
         x = self.values(beside, back) + 8 * self.first
         self._walk("push_level", beside, 1 - back, x, self.sums(step), self.levels, d)
 
     def _walk(self, name: str, depth: int, out: int, *arguments: Any) -> None:
-        """Run a kernel over the out-edges or in-edges of the block's vertices of a level."""
+        """Run a kernel over the out-edges or in-edges of the shard's vertices of a level."""
         first, last, begin, end = self._range(depth, out)
         if begin == end:
             return
@@ -285,7 +285,7 @@ class _Block:
         )
 
     def _range(self, depth: int, out: int) -> tuple[int, int, int, int]:
-        """The places of the block's vertices of a level, and the numbers of their edges."""
+        """The places of the shard's vertices of a level, and the numbers of their edges."""
         a, b, side = self.rungs[depth], self.rungs[depth + 1], 1 if out else 2
         return a[0], b[0], a[side], b[side]
 
@@ -297,7 +297,7 @@ class _Block:
         return edges.t_indptr, edges.t_indices, self.t_offset
 
     def settle(self, step: Step, came: Any, report: Any) -> Any:
-        """What the block's vertices of a level are worth, in all rooms that are shared, or as a
+        """What the shard's vertices of a level are worth, in all rooms that are shared, or as a
         list; from sums that are there, or that come by a pull. With the last level also whether
         there were too many paths.
         """
@@ -325,7 +325,7 @@ class _Block:
         return None if out is None else (out, step.sizes)
 
     def pack(self, step: Step) -> Any:
-        """The block's sums of the vertices of a level of all blocks, as a list."""
+        """The shard's sums of the vertices of a level of all shards, as a list."""
         if self.room.shared:
             return None
         ids = self.ids[self.begins[step.depth] : self.begins[step.depth + 1]]
@@ -334,7 +334,7 @@ class _Block:
         return out, step.sizes
 
     def take_values(self, step: Step, every: Any) -> None:
-        """What the vertices of a level of all blocks are worth."""
+        """What the vertices of a level of all shards are worth."""
         if self.room.shared:
             return
         ids = self.ids[self.begins[step.depth] : self.begins[step.depth + 1]]
@@ -344,7 +344,7 @@ class _Block:
 
     def kernel(self, name: str) -> Any:
         if name not in self.kernels:
-            self.kernels[name] = jit.kernel("dependencies_block", name, self.text)
+            self.kernels[name] = jit.kernel("dependencies_shard", name, self.text)
         return self.kernels[name]
 
     def _sweep(self, name: str, threads: int, *arguments: Any) -> None:
@@ -360,5 +360,5 @@ def order_program(ids: str, offsets: str, levels: str) -> str:
 
 @functools.cache
 def program(ids: str, offsets: str, looked_at: str, searched: str) -> str:
-    """The preamble of dependencies_block.cu, for the types of I, O, L and S."""
+    """The preamble of dependencies_shard.cu, for the types of I, O, L and S."""
     return order_program(ids, offsets, looked_at) + preamble.types(S=np.dtype(searched))
