@@ -1,5 +1,7 @@
-"""The arrays of a NumPy archive, one by one: nothing is unpickled, nothing is believed before it is
-checked, and nothing is allocated that the file does not hold.
+"""Read the arrays of a NumPy archive (.npz) one by one, from files that may be damaged or hostile.
+
+Nothing is unpickled, every header is checked before it is used, and no more memory is allocated
+than the file has bytes for.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 
 from spgraph.containers import memory
 
-# what zipfile and the decompressors in it raise at an archive that is not what it seems
+# what zipfile and its decompressors raise for a damaged archive
 BROKEN = (
     ValueError,
     EOFError,
@@ -31,16 +33,16 @@ BROKEN = (
     zlib.error,
     lzma.LZMAError,
 )
-# what NumPy raises at a header that is none
+# what NumPy raises for an invalid .npy header
 _NO_HEADER = (ValueError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 
-_STEP = 1 << 24  # bytes read at once
-_HEADER = 1 << 16  # bytes that hold every header
+_STEP = 1 << 24  # bytes per read
+_HEADER = 1 << 16  # bytes: no .npy header is longer
 _WORDS = {"iu": "integers", "biuf": "numbers", "b": "true or false", "SU": "a word"}
 
 
 class Header(NamedTuple):
-    """What an array says of itself; `start` is where its values begin."""
+    """The header of an array; `start` is the offset in bytes at which its values begin."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -51,8 +53,8 @@ class Header(NamedTuple):
 class Archive:
     """The arrays of the .npz archive in a seekable stream, read by their keys.
 
-    Each question raises ValueError, which begins with the key, for an array that is not there, is
-    of another kind than asked for, or does not agree with its own header or checksum.
+    Every method raises ValueError, with a message that begins with the key, if the array is
+    missing, is of another kind than requested, or contradicts its own header or checksum.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -61,14 +63,14 @@ class Archive:
             info.filename.removesuffix(".npy"): info for info in self._archive.infolist()
         }
         self._headers: dict[str, Header] = {}
-        self._kept: dict[str, np.ndarray] = {}  # what was read whole for its header
+        self._kept: dict[str, np.ndarray] = {}  # small members, read whole with their header
 
     def __contains__(self, key: str) -> bool:
         return key in self._members
 
     def array(self, key: str, kinds: str, ndim: int | None = 1) -> np.ndarray:
-        """The array of that name, of one of these kinds of types, in the order of bytes of this
-        machine; `ndim` None: of any number of dimensions.
+        """The array named `key`, in native byte order. `kinds` lists the accepted dtype kinds, as
+        NumPy's dtype.kind; `ndim` None accepts any number of dimensions.
         """
         dtype, shape, fortran, start = self.header(key)
         if dtype.hasobject:
@@ -92,11 +94,11 @@ class Archive:
         return array.astype(dtype.newbyteorder("="), copy=False)
 
     def scalar(self, key: str, kinds: str) -> Any:
-        """The one value of an array without dimensions."""
+        """The value of a 0-dimensional array."""
         return self.array(key, kinds, 0).item()
 
     def header(self, key: str) -> Header:
-        """What an array says of itself."""
+        """The header of an array."""
         if key not in self._members:
             raise ValueError(f"{key}: expected an array of this name, there is none")
         if key not in self._headers:
@@ -104,7 +106,7 @@ class Archive:
         return self._headers[key]
 
     def _head(self, key: str) -> bytes:
-        """The first bytes of a member, which hold its header."""
+        """The first bytes of an archive member, which include its header."""
         info = self._members[key]
         if info.file_size <= _STEP:
             self._kept[key] = self._content(key)
@@ -116,7 +118,7 @@ class Archive:
             raise _unreadable(key, error) from error
 
     def _content(self, key: str) -> np.ndarray:
-        """The bytes of a member, header and all, whose checksum is right."""
+        """All bytes of an archive member, header included; zipfile verifies the checksum."""
         if key in self._kept:
             return self._kept.pop(key)
         info = self._members[key]
@@ -136,7 +138,7 @@ class Archive:
 
 
 def _parsed(key: str, head: IO[bytes]) -> Header:
-    """The header at the beginning of the bytes of an array."""
+    """The .npy header at the beginning of `head`."""
     try:
         version = np.lib.format.read_magic(head)
         if version not in ((1, 0), (2, 0)):
@@ -153,14 +155,14 @@ def _parsed(key: str, head: IO[bytes]) -> Header:
 
 
 def _unreadable(key: str, error: Exception) -> Exception:
-    """ValueError for a broken member; an error of the disk as it is."""
+    """The ValueError for a damaged member; an error of the disk is returned unchanged."""
     if is_of_disk(error):
         return error
     return ValueError(f"{key}: the archive is broken: {error}")
 
 
 def is_of_disk(error: BaseException) -> bool:
-    """Whether the system could not read, rather than that what it read is wrong: seeking to where a
-    broken archive points is an invalid argument.
+    """True if the system failed to read; False if the content is wrong. EINVAL counts as wrong
+    content: it comes from seeking to an invalid offset that a damaged archive contains.
     """
     return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)

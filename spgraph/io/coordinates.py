@@ -1,4 +1,4 @@
-"""What every text format parses to, and the Matrix that it makes."""
+"""Coordinates: what every file format is parsed to, and how a Matrix is made from them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from spgraph.errors import FormatError
 
 @dataclasses.dataclass(frozen=True)
 class Coordinates:
-    """The entries the file at `path` lists, ids from 0; `values` is None for a pattern.
+    """The entries listed in the file at `path`, with ids from 0; `values` is None for a pattern.
 
-    `undirected` means that the file lists each edge once and means both directions. `duplicates`
-    says how values at the same position combine.
+    `undirected`: the file lists each edge once and means both directions. `duplicates` is the
+    operator that combines values at the same position.
     """
 
     path: str
@@ -32,7 +32,7 @@ class Coordinates:
     duplicates: Literal["min", "plus"] = "min"
 
     def check_size(self, compact: bool | None) -> None:
-        """MemoryError where the Matrix would be large beside its entries; see `read`."""
+        """Raise MemoryError if row pointers would dwarf the entries; see `compact` of `read`."""
         count = self.rows.size * (1 + self.undirected)
         each = self.rows.itemsize + self.columns.itemsize
         each += 0 if self.values is None else self.values.itemsize
@@ -40,7 +40,9 @@ class Coordinates:
         check_row_pointers(self.path, self.nrows, count, count * each, compact, square=square)
 
     def compacted(self) -> tuple[Coordinates, np.ndarray]:
-        """The entries between the vertices that have any, and the ids of these."""
+        """(the entries with vertices renumbered densely, the old id of each new vertex): only
+        vertices that have an entry are kept.
+        """
         check_square(self.path, self.nrows, self.ncols)
         memory.require(
             64 * self.rows.size, f"{self.path}: finding the ids of {self.rows.size:,} edges"
@@ -50,10 +52,10 @@ class Coordinates:
         return dataclasses.replace(self, **small), ids
 
     def to_matrix(self) -> Matrix:
-        """The Matrix, mirrored if the edges are undirected."""
+        """The Matrix; undirected edges are stored in both directions."""
         arrays = self.rows, self.columns, self.values
         nbytes = sum(array.nbytes for array in arrays if array is not None)
-        nbytes *= 3 if self.undirected else 1  # both directions, then the rows of both
+        nbytes *= 3 if self.undirected else 1  # both directions, then their compressed rows
         memory.require(nbytes, f"{self.path}: sorting {self.rows.size:,} entries")
         try:
             if not self.undirected:
@@ -69,8 +71,8 @@ class Coordinates:
             raise FormatError(f"{self.path}: {error}") from error
 
     def _summed_once(self) -> Matrix:
-        """The mirrored Matrix where values are summed: once, below the diagonal, for sums of floats
-        depend on their order, and both directions have to be equal.
+        """The symmetric Matrix of summed duplicates. They are summed below the diagonal only and
+        then mirrored: floating-point sums depend on their order, and both directions must be equal.
         """
         low, high = np.minimum(self.rows, self.columns), np.maximum(self.rows, self.columns)
         half = assemble(high, low, self.values, self.nrows, self.ncols, "plus", symmetric=None)
@@ -78,13 +80,13 @@ class Coordinates:
 
 
 def check_square(path: str, nrows: int, ncols: int) -> None:
-    """ValueError for a matrix whose rows and columns are not the same vertices."""
+    """Raise ValueError for a matrix that is not square."""
     if nrows != ncols:
         raise ValueError(f"compact: expected a square matrix in {path}, got {nrows} x {ncols}")
 
 
 def compacted_matrix(path: str, A: Matrix) -> tuple[Matrix, np.ndarray]:
-    """A between the vertices that have entries, and the ids of these."""
+    """(A restricted to the vertices that have an entry, the old id of each new vertex)."""
     check_square(path, A.nrows, A.ncols)
     occurs = A.indptr[1:] > A.indptr[:-1]
     occurs[A.indices] = True
@@ -99,7 +101,7 @@ def compacted_matrix(path: str, A: Matrix) -> tuple[Matrix, np.ndarray]:
 def mirror(
     rows: np.ndarray, columns: np.ndarray, values: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """The entries and, of those off the diagonal, the transposed ones behind them."""
+    """The entries, followed by the transposed ones of those off the diagonal."""
     off = np.flatnonzero(rows != columns)
     both = np.concatenate([rows, columns[off]]), np.concatenate([columns, rows[off]])
     return *both, None if values is None else np.concatenate([values, values[off]])
@@ -114,10 +116,10 @@ def assemble(
     duplicates: str,
     symmetric: bool | None,
 ) -> Matrix:
-    """The Matrix of entries in range, an iso pattern without values.
+    """The Matrix of entries whose ids are in range; without `values` an iso pattern.
 
-    SciPy's counting sort by row, then by column in each row, is several times faster than sorting
-    positions.
+    SciPy's counting sort by row, followed by a sort by column within each row, is several times
+    faster than sorting (row, column) pairs.
     """
     data = np.ones(rows.size, bool) if values is None else values
     coo = scipy.sparse.coo_array((data, (rows, columns)), shape=(nrows, ncols))
@@ -141,8 +143,8 @@ def assemble(
 
 
 def combined(values: np.ndarray, starts: np.ndarray, duplicates: str) -> np.ndarray:
-    """One value for each group of values, which begin at `starts`; FormatError for a sum that the
-    type does not hold.
+    """One value per group of equal positions; group k begins at values[starts[k]]. FormatError for
+    an integer sum that the type cannot represent.
     """
     if duplicates == "min":
         return np.fmin.reduceat(values, starts)
@@ -155,16 +157,18 @@ def combined(values: np.ndarray, starts: np.ndarray, duplicates: str) -> np.ndar
             exact = sum(values[starts[k] : ends[k]].tolist())
             if exact != sums[k]:
                 raise FormatError(
-                    f"the values of one position sum up to {exact}, which {values.dtype} does not "
-                    "hold; read them with dtype='float64'"
+                    f"the values of one position sum up to {exact}, which {values.dtype} cannot "
+                    "represent; read them with dtype='float64'"
                 )
     return sums
 
 
 def symmetrised(A: Matrix) -> Matrix:
-    """A with every edge both ways; where both were there, the lesser value counts for both."""
+    """A with every edge in both directions; where both exist with different values, both get the
+    lesser one.
+    """
     nbytes = A.nvals * (2 * A.index_dtype.itemsize + (0 if A.iso else A.dtype.itemsize))
-    memory.require(4 * nbytes, f"symmetric: {A.nvals:,} entries both ways: that")
+    memory.require(4 * nbytes, f"symmetric: storing {A.nvals:,} entries in both directions")
     rows, columns, values = A.to_coo()
     one: Any = None
     if A.iso:
@@ -176,8 +180,9 @@ def symmetrised(A: Matrix) -> Matrix:
 
 
 def check_digits(path: str, values: np.ndarray | None, dtype: np.dtype | None) -> None:
-    """FormatError for numbers of a text that are to be integers, but were read as floats too large
-    to tell neighbours apart: some of the values are no integers, and one type has to hold all.
+    """FormatError if integers were requested but values were read as float64 and some are 2**53 or
+    larger, where float64 skips integers. A column is read as float64 when any of its values is not
+    an integer.
     """
     if values is None or dtype is None or dtype.kind not in "iu" or values.dtype.kind != "f":
         return

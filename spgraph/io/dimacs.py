@@ -28,7 +28,7 @@ def parse(source: Source, base: int, dtype: np.dtype | None = None) -> Coordinat
 
 
 def layout_of(source: Source, base: int) -> Layout:
-    """What the header says, which `source` is behind then."""
+    """The layout that the header declares; `source` is left behind the header."""
     problem, order, count = _header(source)
     directed = problem == b"sp"
     form = Form(
@@ -48,7 +48,7 @@ def layout_of(source: Source, base: int) -> Layout:
 
 
 def _header(source: Source) -> tuple[bytes, int, int]:
-    """(kind of problem, vertices, edges) of the line that begins with p."""
+    """(problem type, number of vertices, number of edges) from the line that begins with p."""
     while (line := source.readline()) is not None:
         tokens = line.split()
         if not tokens or tokens[0] == b"c":

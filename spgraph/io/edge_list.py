@@ -1,4 +1,6 @@
-"""Edge lists: two ids a line, perhaps a weight; SNAP's files and GAP's .el and .wel among them."""
+"""Edge lists: two vertex ids per line and an optional weight, as in SNAP's files and GAP's .el and
+.wel.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,15 @@ _SEPARATOR = re.compile(rb"[ \t\r\v\f,]")
 def parse(
     source: Source, base: int, dtype: np.dtype | None = None, compact: bool | None = None
 ) -> Coordinates:
-    """The edges of `source`, directed; there are as many vertices as the largest id says.
+    """The edges of `source`, directed; the largest id determines the number of vertices.
 
-    A first line whose first two fields are no numbers names the columns, and says nothing. The
-    first line with an edge decides whether there are weights; they are int64 if all of them are
-    integers that fit, else float64. `compact` says that ids may be as large as 63 bits are.
+    A first line whose first two fields are not numbers is a header and is skipped. The first line
+    with an edge decides whether there are weights; they are int64 if all of them are integers in
+    its range, else float64. With `compact` ids may have up to 63 bits.
     """
     layout = layout_of(source, base, compact).read_as(dtype)
     rows, columns, *values = read_table(source, layout.form)
-    if rows.size == 0:  # a line with nothing but the mark of a byte order
+    if rows.size == 0:  # a line with nothing but a byte order mark
         raise no_edge(source.path)
     order = 1 + int(max(rows.max(), columns.max())) - base
     if base:
@@ -40,7 +42,9 @@ def parse(
 
 
 def layout_of(source: Source, base: int, compact: bool | None = None) -> Layout:
-    """What the first edge says; `source` is before it then, and behind a line of names."""
+    """The layout, derived from the first edge. `source` is left in front of that edge, behind a
+    header line if there is one.
+    """
     text = _first_line(source)
     names = split(text, commas=True)[:2]
     if len(names) == 2 and all(names) and not any(map(is_number, names)):
@@ -66,7 +70,7 @@ def layout_of(source: Source, base: int, compact: bool | None = None) -> Layout:
 
 
 def _first_line(source: Source) -> bytes:
-    """The next line with something in it, without its comment."""
+    """The next line that is not empty, without its comment."""
     while True:
         source.skip_empty_lines()
         if (line := source.readline()) is None:
@@ -77,5 +81,5 @@ def _first_line(source: Source) -> bytes:
 
 
 def no_edge(path: str) -> FormatError:
-    """What a file without an edge is answered with."""
+    """The error for a file without an edge."""
     return FormatError(f"{path}: expected at least one edge, 'source target [weight]', got none")

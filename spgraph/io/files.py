@@ -1,4 +1,4 @@
-"""`read` and `write`: which format a file has, and what all formats have in common."""
+"""`read`, `write`, `load`, `save`: choose the format of a file, and do what all formats share."""
 
 from __future__ import annotations
 
@@ -50,53 +50,53 @@ def read(
     dtype: Any = None,
     compact: bool | None = None,
 ) -> Matrix | tuple[Matrix, np.ndarray]:
-    r"""The graph in the file `path`, as a Matrix on the CPU; its suffix says the format.
+    r"""The graph in the file `path`, as a Matrix on the CPU; the suffix selects the format.
 
     .mtx    Matrix Market: coordinate or array; pattern, integer or real; general, symmetric or
-            skew-symmetric. What the Matrix is, the header says.
+            skew-symmetric, as the header declares.
     .gr     DIMACS: 'p sp N M', then lines 'a tail head weight': directed, int64 weights.
             PACE: 'p tw N M', then lines 'u v': undirected, a pattern.
     .txt .el .wel .edges .csv .tsv
-            edge list: lines 'source target' or 'source target weight', as the first one is:
-            directed; a pattern, or int64 weights, or float64 if any weight is no integer of int64
-            (`dtype="uint64"` reads larger ones to the last digit).
-    .npz    what `spgraph.write` or scipy.sparse.save_npz wrote, as it was.
+            edge list: lines 'source target' or 'source target weight'; the first line decides
+            which. Directed; a pattern, int64 weights, or float64 weights if any of them is not an
+            integer of int64 (`dtype="uint64"` reads larger integers exactly).
+    .npz    what `spgraph.write` or scipy.sparse.save_npz wrote.
 
-    Each of them may be compressed: .gz, .bz2, .xz or .zst behind the suffix. Of a pipe without a
-    suffix, such as /dev/stdin, the first bytes say format and compression. Edge lists take any run
-    of blanks, or a comma, between numbers, and comments from '#' or '%' to the end of a line; a
-    first line whose first two fields are no numbers names the columns and is skipped.
+    Every format may be compressed: .gz, .bz2, .xz or .zst is appended to the suffix. For a pipe
+    without a suffix, such as /dev/stdin, the first bytes determine format and compression. In edge
+    lists numbers are separated by blanks or a comma, and a comment runs from '#' or '%' to the end
+    of the line; a first line whose first two fields are not numbers is a header and is skipped.
 
-    `symmetric=True` stores every edge of a directed file both ways (where the file lists both, the
-    lesser weight counts for both); it needs a square matrix. False says that edges go one way only,
-    and contradicts a file that declares them undirected. None follows the file: edge lists and 'p
-    sp' are directed. `base`, 0 or 1, is the least vertex id; it defaults to 0 for edge lists and to
-    1 for .gr and .mtx, where the format fixes it. Neither is guessed from the ids.
+    `symmetric=True` stores every edge of a directed file in both directions (where the file lists
+    both, both get the lesser weight); it requires a square matrix. `symmetric=False` requires a
+    directed file. None follows the file: edge lists and 'p sp' are directed. `base`, 0 or 1, is
+    the least vertex id: 0 by default for edge lists, 1 for .gr and .mtx (whose standard fixes it).
+    Neither is guessed from the ids.
 
-    The number of vertices is what the header declares, or the largest id counted from `base`, plus
-    1. An edge that comes twice is one entry: without weights nothing is lost; in edge lists and .gr
-    files the lesser weight counts (as in the GAP benchmark, and what shortest paths need); in
-    Matrix Market and .npz values are summed, as SciPy does.
+    The number of vertices is the one in the header, or the largest id, counted from `base`, plus 1.
+    Duplicate edges become one entry: in edge lists and .gr files with the least weight (as in the
+    GAP benchmark, and what shortest paths need), in Matrix Market and .npz with the sum, as in
+    SciPy.
 
-    `dtype` is the type of the values. They are converted, and one that the type does not hold (out
-    of range, NaN or a fraction where it is one of integers) is a FormatError; a float type also
-    takes `inf`, `nan` and decimals where the format or the header asks for integers.
+    `dtype` is the type of the values. A value that it cannot represent (out of range; NaN or a
+    fraction for an integer type) is a FormatError. A float type also accepts `inf`, `nan` and
+    decimals where the format or the header asks for integers.
 
-    `compact=True` is for ids far apart, of up to 63 bits: the vertices that have an edge are
-    numbered 0, 1, ... by ascending id, and (Matrix, ids) is returned. ids, an array of int64, has
-    for each vertex the number that it would have had without it: the id in the file, counted from
-    `base`. By default (None) a file whose row pointers would take over 1 GiB and over 64 times the
-    bytes of its ids and values is a MemoryError before they are allocated; False allocates them.
+    `compact=True` is for sparse ids of up to 63 bits: the vertices that have an edge are
+    renumbered 0, 1, ... by ascending id, and the result is the pair (Matrix, ids), where ids[k], of
+    int64, is the id of vertex k in the file, less `base`. By default (None) a file whose row
+    pointers would take over 1 GiB and over 64 times the bytes of its ids and values is a
+    MemoryError before they are allocated; False allocates them.
 
-    Nothing read is believed: what an .npz says of its symmetry is tested by a sum over all entries,
-    and dropped where they say otherwise. The argument `symmetric` is the caller's word.
+    The symmetry that an .npz declares is verified by a checksum over all entries, and ignored if
+    the entries contradict it. The argument `symmetric` is not verified.
 
     Raises FileNotFoundError for a missing file; FormatError, with file and line, for a file that
-    breaks its format: an unknown suffix, a broken compressed stream, a wrong header, fewer or more
-    edges than declared, an id that is no integer or out of range, a value that is no number, a
-    wrong number of columns, a carriage return within a line. MemoryError, before it is taken, for
-    more memory than there is. ValueError for arguments that contradict the file. Pickled data is
-    never read.
+    violates its format: an unknown suffix, a damaged compressed stream, a wrong header, fewer or
+    more edges than declared, an id that is not an integer or is out of range, a value that is not a
+    number, a wrong number of columns, a carriage return within a line. MemoryError, before
+    allocating, if the graph needs more memory than is available. ValueError for arguments that
+    contradict the file. Pickled data is never loaded.
 
     >>> import pathlib, tempfile
     >>> import spgraph as sg
@@ -136,8 +136,8 @@ def check_arguments(
     base: int | None,
     compact: bool | None = None,
 ) -> tuple[str, str, str]:
-    """The name of the file, and the suffixes that say its format and compression ('' for none);
-    raises as `read` does. A pipe may have neither.
+    """(file name, suffix of the format, suffix of the compression), '' for no suffix, which a pipe
+    may have. Raises as `read` does.
     """
     name = os.fsdecode(path)
     if type(base) not in (int, type(None)) or base not in (None, 0, 1):
@@ -162,24 +162,24 @@ def check_arguments(
 
 
 def check_base(suffix: str, base: int | None) -> None:
-    """ValueError for ids counted from where those of the format never are."""
+    """Raise ValueError for a `base` that the format's standard rules out."""
     if (suffix, base) in ((".mtx", 0), (".npz", 1)):
         raise ValueError(f"base: {suffix} files never count from {base}; leave it out")
 
 
 def is_pipe(name: str) -> bool:
-    """Whether what is there can be read once only, from its beginning to its end."""
+    """Whether it can only be read once, from beginning to end: neither a file nor a folder."""
     return os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
 
 
 def _is_unnamed(name: str) -> bool:
-    """Whether it is a pipe, or what a shell gives for one."""
+    """Whether it is a pipe, or a file that a shell passes in place of one."""
     streams = name.startswith(("/dev/", "/proc/")) and os.path.isfile(name)
     return streams or is_pipe(name)
 
 
 def _format_of(source: Source) -> str:
-    """The suffix that the first bytes of a pipe ask for."""
+    """The suffix of the format that the first bytes of a pipe have."""
     if source.starts_with(b"PK"):
         return ".npz"
     if source.starts_with(b"%%MatrixMarket"):
@@ -203,7 +203,7 @@ def _matrix_of(
 
 
 def _typed(name: str, A: Matrix, dtype: np.dtype) -> Matrix:
-    """A with values of another type, which holds all of them."""
+    """A with its values converted to `dtype`; FormatError for one that it cannot represent."""
     try:
         values = converted_exactly("dtype", A.values, dtype)
     except ValueError as error:
@@ -214,23 +214,24 @@ def _typed(name: str, A: Matrix, dtype: np.dtype) -> Matrix:
 
 
 def check_direction(name: str, symmetric: bool | None, undirected: bool) -> None:
-    """ValueError if the caller calls a graph directed that the file declares undirected."""
+    """Raise ValueError for symmetric=False with a file that declares an undirected graph."""
     if symmetric is False and undirected:
         raise ValueError(
-            f"symmetric: {name} declares an undirected graph, False contradicts it; leave it out"
+            f"symmetric: expected True or None for {name}, which declares an undirected graph, got "
+            "False; leave it out"
         )
 
 
 def write(path: str | os.PathLike[str], A: Any) -> None:
-    """Writes the Matrix `A`, or what one can be made from, to `path`; its suffix says the format.
+    """Writes the Matrix `A`, or what converts to one, to `path`; the suffix selects the format.
 
-    .npz keeps everything: index types, iso values, whether A is known to be symmetric. A file of a
-    Matrix that is not iso is also one of scipy.sparse.load_npz. .mtx, also compressed as .mtx.gz,
-    .mtx.bz2, .mtx.xz or .mtx.zst, is for other programs: the header says 'symmetric' where A is
-    known to be, and 'pattern' where all values are True; a bool Matrix with False among its values
-    is written as integers 0 and 1; types come back as int64, uint64 or float64.
+    .npz keeps everything: index types, iso values, whether A is known to be symmetric.
+    scipy.sparse.load_npz reads it, too, unless A is iso. .mtx, also compressed as .mtx.gz,
+    .mtx.bz2, .mtx.xz or .mtx.zst, is for other programs: the header says 'symmetric' if A is known
+    to be, and 'pattern' if all values are True; a bool Matrix with a False value is written as
+    integers 0 and 1; read back, values have the type int64, uint64 or float64.
 
-    The file appears whole or not at all: what was at `path` stays until the new file is complete.
+    The write is atomic: a file at `path` stays as it is until the new one is complete.
     Raises FormatError for another suffix, FileNotFoundError where the folder is missing.
 
     >>> import pathlib, tempfile
@@ -250,10 +251,10 @@ def write(path: str | os.PathLike[str], A: Any) -> None:
 
 
 def save(path: str | os.PathLike[str], x: Any) -> None:
-    """Writes a Vector, or a Matrix or what one can be made from, to an .npz file of plain arrays.
+    """Writes a Vector, or a Matrix or what converts to one, to an .npz file of plain arrays.
 
-    What is written comes back from `load` as it was: positions, values, types, whatever device it
-    is on now. The file appears whole or not at all. FormatError for another suffix.
+    `load` returns it with the same positions, values and types, on the CPU. The write is atomic.
+    FormatError for another suffix.
 
     >>> import pathlib, tempfile
     >>> import spgraph as sg
@@ -269,10 +270,17 @@ def save(path: str | os.PathLike[str], x: Any) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Matrix | Vector:
-    """The Vector or Matrix in an .npz file that `save` (or `write`, or SciPy's save_npz) wrote, on
-    the CPU.
+    """The Vector or Matrix in an .npz file of `save`, `write` or scipy.sparse.save_npz, on the CPU.
 
-    Nothing is unpickled, and every index is checked: FormatError for a file that is something else.
+    Nothing is unpickled, and every index is checked. Raises FileNotFoundError for a missing file,
+    FormatError for a file of another kind or suffix.
+
+    >>> import pathlib, tempfile
+    >>> import spgraph as sg
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ranks.npz"
+    >>> sg.save(path, sg.Vector.from_coo([2], [0.5], size=4))
+    >>> sg.load(path).nvals
+    1
     """
     name = _npz_name(path)
     if not os.path.exists(name):
@@ -291,7 +299,7 @@ def _npz_name(path: str | os.PathLike[str]) -> str:
 
 
 def _suffixes(path: str, known: tuple[str, ...]) -> tuple[str, str]:
-    """The suffixes that say format and compression ('' for none), in lower case."""
+    """(suffix of the format, suffix of the compression or ''), in lower case."""
     stem, suffix = os.path.splitext(path.lower())
     compression = suffix if suffix in COMPRESSIONS else ""
     if compression:

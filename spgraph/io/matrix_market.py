@@ -1,6 +1,6 @@
 """Matrix Market: coordinate and array, all fields but complex, all symmetries but Hermitian.
 
-SciPy reads the header and writes; the numbers go through `table`, which says why not through SciPy.
+SciPy reads headers and writes files; the numbers are read by `table`, whose docstring says why.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COMMENT = re.compile(rb"(?m)^[ \t]*%[^\n]*")
 
 
 def parse(source: Source, dtype: np.dtype | None = None) -> Coordinates:
-    """The entries of `source`, of a dense array those that are not 0; duplicates are summed."""
+    """The entries of `source`; of a dense array, those that are not 0. Duplicates are summed."""
     layout, dense = layout_of(source)
     layout = layout.read_as(dtype)
     nrows, ncols = layout.nrows or 0, layout.ncols or 0
@@ -59,7 +59,9 @@ def parse(source: Source, dtype: np.dtype | None = None) -> Coordinates:
 
 
 def layout_of(source: Source) -> tuple[Layout, bool]:
-    """What the header says, which `source` is behind then, and whether a dense array follows."""
+    """(the layout that the header declares, whether a dense array follows); `source` is left behind
+    the header.
+    """
     nrows, ncols, count, kind, field, symmetry = _header(source)
     dense = kind == "array"
     if dense:
@@ -91,15 +93,15 @@ def layout_of(source: Source) -> tuple[Layout, bool]:
 
 
 def refuse_diagonal(path: str, rows: np.ndarray, columns: np.ndarray) -> None:
-    """FormatError if one of these entries of a skew-symmetric matrix is on its diagonal."""
+    """FormatError if an entry of a skew-symmetric matrix is on its diagonal."""
     if (rows == columns).any():
         raise FormatError(
-            f"{path}: a skew-symmetric matrix has no diagonal, the file lists some of it"
+            f"{path}: a skew-symmetric matrix has no diagonal entries, the file lists one"
         )
 
 
 def negative(path: str, values: np.ndarray) -> np.ndarray:
-    """The values below the diagonal of a skew-symmetric matrix from those above it."""
+    """-values, for the transposed entries of a skew-symmetric matrix; FormatError for overflow."""
     if values.dtype == np.int64 and values.size and values.min() == -(2**63):
         raise FormatError(
             f"{path}: the value {-(2**63)} of a skew-symmetric matrix has no negative"
@@ -118,18 +120,18 @@ def write(stream: IO[bytes], A: Matrix) -> None:
         S = S.astype(np.int8)
     elif A.dtype == np.float32:
         S = S.astype(np.float64)  # or 0.1f would be written as 0.1, which it is not
-    only_writes = types.SimpleNamespace(write=stream.write)  # mmwrite seeks where it can
+    only_writes = types.SimpleNamespace(write=stream.write)  # mmwrite seeks if it can
     mmwrite(only_writes, S, field=field, symmetry="symmetric" if A.symmetric else "general")
 
 
 def _header(source: Source) -> tuple[int, int, int, str, str, str]:
-    """What mminfo makes of the header: rows, columns, entries, layout, field, symmetry."""
+    """The header by SciPy's mminfo: rows, columns, entries, layout, field, symmetry."""
     from scipy.io import mminfo
 
     lines: list[bytes] = []
     while (line := source.readline()) is not None:
         sizes = bool(line.strip()) and not line.lstrip().startswith(b"%")
-        if sizes or not lines:  # comments between the two lines say nothing
+        if sizes or not lines:  # comments between the two header lines are skipped
             lines.append(line)
         if sizes:
             break
@@ -169,7 +171,9 @@ def _listed(nrows: int, ncols: int, symmetry: str) -> int:
 
 
 def _dense_positions(nrows: int, ncols: int, symmetry: str) -> tuple[np.ndarray, np.ndarray]:
-    """Where an array file's values stand: column by column, if symmetric from the diagonal down."""
+    """(rows, columns) of the values of an array file, which lists them column by column, and of a
+    symmetric matrix only those from the diagonal down.
+    """
     if symmetry == "general":
         columns, rows = np.indices((ncols, nrows), dtype=np.int64).reshape(2, -1)
     else:

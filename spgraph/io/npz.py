@@ -1,4 +1,4 @@
-"""NumPy archives: SciPy's layouts of sparse matrices, and the one that `write` makes."""
+"""NumPy archives (.npz): SciPy's formats of sparse matrices, and the one that `write` makes."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ Found = Matrix | Vector | Coordinates
 def parse(source: str | Source, compact: bool | None = None) -> Matrix | Coordinates:
     """The Matrix in the archive at a path, or in a stream that is read to its end.
 
-    The layout is that of scipy.sparse.save_npz (csr, csc, coo, bsr, dia), perhaps with the keys
-    `iso` and `symmetric` that `write` adds. Nothing is ever unpickled, and everything is checked.
-    What is not canonical CSR comes as Coordinates.
+    The keys are those of scipy.sparse.save_npz (csr, csc, coo, bsr, dia), and `iso` and
+    `symmetric` where `write` made the file. Nothing is unpickled, and everything is checked.
+    Anything but canonical CSR is returned as Coordinates.
     """
     found = parse_any(source, compact)
     if isinstance(found, Vector):
         path = source if isinstance(source, str) else source.path
-        raise FormatError(f"{path}: it holds a Vector; spgraph.load reads it")
+        raise FormatError(f"{path}: expected a Matrix, it holds a Vector; spgraph.load reads it")
     return found
 
 
 def parse_any(source: str | Source, compact: bool | None = None) -> Found:
-    """As `parse`, or the Vector that `write` wrote. MemoryError where offsets are large beside the
-    entries, unless `compact` is said.
+    """As `parse`, but also the Vector of a file that `write` wrote from one. MemoryError if row
+    pointers would dwarf the entries, unless `compact` is given.
     """
     path = source if isinstance(source, str) else source.path
     try:
@@ -60,7 +60,7 @@ def parse_any(source: str | Source, compact: bool | None = None) -> Found:
 
 
 def _seekable(source: str | Source) -> IO[bytes]:
-    """The archive as a stream that can be read in any order, as zipfile does."""
+    """The archive as a seekable stream, which zipfile requires."""
     if isinstance(source, str) and os.path.isfile(source):
         return open(source, "rb")
     if isinstance(source, str):  # a pipe
@@ -70,8 +70,8 @@ def _seekable(source: str | Source) -> IO[bytes]:
 
 
 def write(stream: IO[bytes], A: Matrix | Vector) -> None:
-    """A in SciPy's csr layout and two more keys; an iso A is one value, which SciPy refuses. A
-    Vector as its size, indices and values.
+    """Write A with the keys of SciPy's csr format and two more; an iso A has one value, which SciPy
+    cannot load. A Vector is written as its size, indices and values.
     """
     if isinstance(A, Vector):
         indices, values = A.to_coo()
@@ -97,7 +97,7 @@ def write(stream: IO[bytes], A: Matrix | Vector) -> None:
 
 def _load(stream: IO[bytes], path: str, compact: bool | None) -> Found:
     if stream.read(2) != b"PK":
-        raise ValueError("it is no archive")
+        raise ValueError("expected a zip archive")
     stream.seek(0)
     archive = Archive(stream)
     layout = archive.scalar("format", "SU")
@@ -178,7 +178,7 @@ def _dia(archive: Archive, shape: tuple[int, int]) -> Any:
         raise ValueError(f"data: expected {offsets.size} diagonals, got {len(data)}")
     if offsets.size and not -shape[0] < offsets.min() <= offsets.max() < shape[1]:
         raise ValueError(f"offsets: expected diagonals of the shape {shape}")
-    # SciPy would make row pointers of as many rows as the shape says
+    # not by SciPy, which would allocate a row pointer for every row that the file claims
     columns = np.arange(min(data.shape[1], shape[1]))
     rows = columns - offsets.astype(np.int64)[:, None]
     data = data[:, : columns.size]
@@ -196,7 +196,7 @@ def _vector(archive: Archive) -> Vector:
     return Vector(size, data, indices=indices.astype(index_dtype(size), copy=False)).conform()
 
 
-# --- parts that layouts share ---------------------------------------------------------------------
+# --- what the formats share -----------------------------------------------------------------------
 
 
 def _shape(archive: Archive, ndim: int) -> Any:
@@ -207,7 +207,7 @@ def _shape(archive: Archive, ndim: int) -> Any:
 
 
 def _check_size(archive: Archive, path: str, nrows: int, ncols: int, compact: bool | None) -> None:
-    """MemoryError, before anything is read, for offsets that are large beside the entries."""
+    """Raise MemoryError, before arrays are read, if row pointers would dwarf the entries."""
     entries = 0
     for key in ("indices", "data"):
         dtype, shape, *_ = archive.header(key)
@@ -217,7 +217,7 @@ def _check_size(archive: Archive, path: str, nrows: int, ncols: int, compact: bo
 
 
 def _compressed(archive: Archive, major: int, minor: int) -> tuple[np.ndarray, np.ndarray]:
-    """The offsets and ids of compressed rows (or columns): `major` of them, ids below `minor`."""
+    """(indptr, indices) of `major` compressed rows (or columns) with ids below `minor`."""
     count = math.prod(archive.header("indptr")[1])
     if count != major + 1:
         raise ValueError(f"indptr: expected {major + 1} offsets for the shape, got {count}")
@@ -231,7 +231,7 @@ def _compressed(archive: Archive, major: int, minor: int) -> tuple[np.ndarray, n
 
 
 def _ascends(indptr: np.ndarray, indices: np.ndarray) -> bool:
-    """Whether the ids of each row do, each once."""
+    """Whether the ids of each row are strictly ascending."""
     rising = indices[1:] > indices[:-1]
     starts = indptr[1:-1]
     starts = starts[(starts > 0) & (starts < indices.size)]
@@ -247,7 +247,7 @@ def _below(key: str, ids: np.ndarray, extent: int) -> None:
 
 
 def _integers(archive: Archive, key: str, ndim: int = 1) -> np.ndarray:
-    """An array as int32 or int64, as it came if it is either."""
+    """An array of integers as int32 or int64; not copied if it is one of the two."""
     array = archive.array(key, "iu", ndim)
     if array.dtype in (np.int32, np.int64):
         return array
@@ -258,7 +258,7 @@ def _integers(archive: Archive, key: str, ndim: int = 1) -> np.ndarray:
 
 
 def _values(archive: Archive, count: int) -> np.ndarray:
-    """The values, one for each of `count` entries."""
+    """The values of `count` entries; ValueError for another number of them."""
     data = _numbers(archive, 1)
     if data.size != count:
         raise ValueError(f"data: expected {count} values for the indices, got {data.size}")

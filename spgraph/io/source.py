@@ -1,4 +1,4 @@
-"""The bytes of a file, decompressed, by lines; and a file that appears whole or not at all."""
+"""Read the decompressed bytes of a file by lines; write a file atomically."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ else:
 
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
-BLOCK = 1 << 24  # bytes parsed at once: enough for every core, little beside the graph
+BLOCK = 1 << 24  # bytes parsed at once: enough to occupy all cores, small beside the graph
 LONGEST_LINE = 1 << 20
 _EMPTY_LINES = re.compile(rb"\n+")
 
 
 MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
-# what the libraries raise at a stream that is not what its suffix says
+# what the libraries raise for a damaged stream, or one of another format
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
 def open_compressed(file: Any, compression: str, mode: Literal["rb", "wb"]) -> IO[bytes]:
-    """The file at the path `file`, or a binary stream, through `compression`, a suffix or ''.
+    """A binary stream that (de)compresses `file`, a path or a stream; `compression` is a suffix, ''
+    for none.
 
-    All are Python's own; .zst comes from a package of the same interface before Python 3.14. What
-    is written has a checksum of its content, which Zstandard leaves out unless it is asked for.
+    The codecs are Python's own; before Python 3.14 .zst is that of the package backports.zstd.
+    Whatever is written has a checksum of its content: for Zstandard it has to be requested.
     """
     stream: Any
     if compression == ".gz":
@@ -78,8 +79,8 @@ class Ahead(io.RawIOBase):
 
 
 def open_unnamed(path: str) -> tuple[IO[bytes], str]:
-    """A stream of the bytes of `path`, a pipe perhaps, and the compression that the first ones say
-    they have.
+    """(a stream of the bytes of `path`, which may be a pipe; the compression that the first bytes
+    indicate).
     """
     stream = open(path, "rb")  # noqa: SIM115, closed with what is returned
     head = stream.read(max(map(len, MAGIC)))
@@ -90,8 +91,8 @@ def open_unnamed(path: str) -> tuple[IO[bytes], str]:
 class Source:
     """A file being read: single lines for its header, then blocks of whole lines for its body.
 
-    `line` counts the lines handed out so far. A broken compressed stream raises FormatError
-    wherever it is met. `compression` None: the first bytes say it.
+    `line` is the number of lines returned so far. Every method raises FormatError when it meets a
+    damaged compressed stream. `compression` None: the first bytes determine it.
     """
 
     def __init__(self, path: str, compression: str | None = "") -> None:
@@ -105,7 +106,7 @@ class Source:
         self._stream = self._closing.enter_context(open_compressed(file, compression, "rb"))
         self._compression = compression
         self._at = self._before = self._taken = 0
-        try:  # a byte order mark says nothing
+        try:  # a byte order mark is skipped
             self._buffer = self._read(BLOCK).removeprefix(b"\xef\xbb\xbf")
         except BaseException:
             self._closing.close()
@@ -119,7 +120,7 @@ class Source:
 
     @property
     def offset(self) -> int:
-        """How many bytes of the decompressed file have been handed out."""
+        """The number of bytes of the decompressed file that have been returned."""
         return self._taken - len(self._buffer) + self._at
 
     def readline(self) -> bytes | None:
@@ -139,15 +140,15 @@ class Source:
         return text
 
     def starts_with(self, text: bytes) -> bool:
-        """Whether the file does, in any case; nothing of it must have been handed out."""
+        """Whether the file begins with `text`, ignoring case; call it before reading lines."""
         return self._buffer[: len(text)].lower() == text.lower()
 
     def head(self) -> bytes:
-        """The first bytes of the file, of which nothing must have been handed out."""
+        """The first bytes of the file; to be called before any line is read."""
         return self._buffer
 
     def skip_empty_lines(self) -> None:
-        """Goes on to the next line that has a byte, many times faster than line by line."""
+        """Skip to the next line that is not empty, many times faster than line by line."""
         while (found := _EMPTY_LINES.match(self._buffer, self._at)) is not None:
             self.line += self._buffer.count(b"\n", self._at, found.end())
             self._at = found.end()
@@ -155,12 +156,12 @@ class Source:
                 return
 
     def push_back(self) -> None:
-        """Undoes the last call, a `readline` that returned a line."""
+        """Undo the last call, which must have been a `readline` that returned a line."""
         self._at = self._before
         self.line -= 1
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """What is left, as (number of the first line, whole lines)."""
+        """The rest of the file in blocks of whole lines: (number of the first line, the bytes)."""
         while True:
             end = self._buffer.rfind(b"\n", self._at) + 1
             if end <= self._at:
@@ -176,8 +177,8 @@ class Source:
             yield first, block
 
     def read_all(self) -> bytes:
-        """All bytes that are left, for formats that have no lines; MemoryError where they take more
-        than half of the memory that is left, for they are about to be made arrays.
+        """The rest of the file, for formats without lines. MemoryError if it takes more than half
+        of the available memory: the caller makes arrays of the same size from it.
         """
         parts = [self._buffer[self._at :]]
         size = len(parts[0])
@@ -209,7 +210,7 @@ class Source:
             return found
         except BROKEN as error:
             if isinstance(error, OSError) and error.errno is not None:
-                raise  # the disk's fault, not the file's
+                raise  # the system failed to read: the content may be fine
             raise FormatError(
                 f"{self.path}, after line {self.line}: the {self._compression} stream is cut off "
                 f"or corrupt ({error}); fetch or compress the file again"
@@ -217,7 +218,7 @@ class Source:
 
 
 def lone_return(where: str) -> FormatError:
-    """The error of a carriage return within a line, which some programs take for its end."""
+    """The error for a carriage return within a line, which some programs treat as a line end."""
     return FormatError(
         f"{where}: expected lines that end with a line feed, got a carriage return within one; "
         "convert the ends of lines, for example by: tr '\\r' '\\n'"
@@ -226,12 +227,13 @@ def lone_return(where: str) -> FormatError:
 
 @contextlib.contextmanager
 def replacing(path: str, compression: str = "") -> Iterator[IO[bytes]]:
-    """A stream whose content becomes the file `path` if the block ends well, and vanishes if not.
+    """A stream whose content replaces the file `path` when the `with` block ends without an
+    exception, and is discarded otherwise.
 
-    The bytes go to a file of a random name in the same folder, which then replaces `path` in one
-    step: a reader, or a crash, never meets half a file.
+    The bytes go to a file of a random name in the same folder, which is then renamed to `path`:
+    no reader ever sees a part of the file, not even after a crash.
     """
-    target = os.path.realpath(path)  # a link keeps pointing where it does
+    target = os.path.realpath(path)  # a symbolic link stays, its target is replaced
     folder, name = os.path.split(target)
     if os.path.isdir(target):
         raise IsADirectoryError(f"path: expected a file to write, {path} is a folder")

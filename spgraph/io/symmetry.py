@@ -1,4 +1,4 @@
-"""Whether a matrix is what a file says of it: equal to its transpose, or not."""
+"""Verify what a file declares of a matrix: that it is symmetric, or that it is not."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-STEP = 1 << 15  # entries, and rows, looked at at once: they stay in a core's cache
+STEP = 1 << 15  # entries, and rows, processed at once: they stay in a core's cache
 
-# of this process: nobody can make a file that cancels out
+# random salts of this process: nobody can construct a file whose terms cancel
 _VERTEX, _VALUE = (np.uint64(secrets.randbits(64)) for _ in range(2))
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
@@ -21,16 +21,16 @@ _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 def confirmed(
     claim: bool | None, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray | None
 ) -> bool | None:
-    """`claim`, that a square matrix equals its transpose or that it does not, or None where its
-    entries say otherwise; `values` None: all are the same.
+    """`claim` if the entries confirm it, None (unknown) if they contradict it. `claim` says whether
+    a square matrix equals its transpose; `values` None: all values are equal.
 
-    It sums, modulo 2^64, h(i, j, value) - h(j, i, value) over the entries, which is 0 where each
-    has its mirror image, and with a probability below 2^-40 otherwise. h(i, j, value) is g w_i^2
-    w_j, random words of the value, the row and the column, so that the difference is
-    g w_i w_j (w_i - w_j). The words are made of the numbers and a salt by the finalizer of
-    SplitMix64.
+    It sums h(i, j, value) - h(j, i, value) over the entries, modulo 2^64. The sum is 0 for a
+    symmetric matrix, and for any other with a probability below 2^-40. h(i, j, value) is
+    g w_i^2 w_j with pseudorandom words g of the value, w_i of the row and w_j of the column, so
+    that the difference is g w_i w_j (w_i - w_j). The words are made from the numbers and a salt by
+    the finalizer of SplitMix64.
 
-    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+    Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
     """
     if claim is None:
         return None
@@ -72,7 +72,7 @@ def _sum(
 
 
 def _words(numbers: np.ndarray, salt: np.uint64) -> np.ndarray:
-    """A word for each number, as if drawn at random; `numbers` is used up."""
+    """A pseudorandom word for each number; overwrites `numbers`."""
     numbers += salt
     shifted = np.empty_like(numbers)
     for k, shift in enumerate(_SHIFTS):
@@ -83,7 +83,7 @@ def _words(numbers: np.ndarray, salt: np.uint64) -> np.ndarray:
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
-    """The values as words, a new array: equal values are equal words."""
+    """A new array of 64-bit words, equal for equal values."""
     if values.dtype.kind == "f":
         return (values.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 equals 0.0
     return values.astype(np.uint64)

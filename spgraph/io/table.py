@@ -1,11 +1,15 @@
-"""Lines of numbers to arrays, strictly: one bad character is an error that names its line.
+"""Convert lines of numbers to arrays, strictly: a wrong character is an error that names its line.
 
-PyArrow's CSV reader does the work (it uses all cores, and takes bytes that are already in memory).
-It knows one separator only and cannot say which line is bad, so a block of lines gets up to three
-readings, each slower than the one before, all with the same meaning: as it is, with the separator
-of the first line; with comments removed and every run of blanks made one space; and line by line in
-Python, which either names the offending line or returns what it read. SciPy's Matrix Market reader
-is as fast, but reads the id 2.5 as 2 and 7x as 7, and ignores surplus columns.
+PyArrow's CSV reader does the work: it uses all cores and takes bytes that are already in memory.
+But it accepts one separator only and cannot tell which line is wrong. So a block of lines is
+parsed in up to three ways, each slower than the one before, all with the same result:
+
+1. unchanged, with the separator of the first line;
+2. without comments, and with every run of blanks replaced by one space;
+3. line by line in Python, which names the offending line.
+
+SciPy's Matrix Market reader is as fast, but reads the id 2.5 as 2 and 7x as 7, and ignores surplus
+columns.
 """
 
 from __future__ import annotations
@@ -33,10 +37,9 @@ _RANGES = {"int64": (-(2**63), 2**63 - 1), "uint64": (0, 2**64 - 1)}
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """What a line of the table holds: perhaps a letter, `ids` vertex ids, perhaps a value.
+    """The fields of a line: an optional letter, `ids` vertex ids, an optional value.
 
-    `values` lists the types a value may have; a table of both integers and reals is a table of
-    reals.
+    `values` lists the types that the value may have; if integers and reals occur, all become reals.
     """
 
     usage: str
@@ -45,10 +48,10 @@ class Form:
     values: tuple[str, ...] = ()
     low: int = 0
     high: tuple[int, int] = (LARGEST_ORDER - 1, LARGEST_ORDER - 1)
-    beyond: str = ""  # what to say of an id above high
-    below: str = ""  # and of one below low
+    beyond: str = ""  # appended to the error for an id above high
+    below: str = ""  # appended to the error for an id below low
     comment: re.Pattern[bytes] | None = None
-    markers: tuple[bytes, ...] = ()  # without one of these a block has no comment
+    markers: tuple[bytes, ...] = ()  # every comment contains one of these
     commas: bool = False
     delimiter: bytes = b" "
 
@@ -59,11 +62,11 @@ class Form:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """What a file says before its first entry; ids count from form.low.
+    """What is known of a file before its first entry is read; ids count from form.low.
 
-    `count` is how many entries the header declares, `nrows` and `ncols` the extents; None: nothing
-    did. `undirected` and `duplicates` are those of Coordinates; `skew` means that the file lists
-    one of each two entries of opposite values.
+    `count`, `nrows` and `ncols` are the number of entries, rows and columns that the header
+    declares, None if it does not. `undirected` and `duplicates` are those of Coordinates; `skew`:
+    of every two entries of opposite values the file lists one.
     """
 
     form: Form
@@ -75,7 +78,7 @@ class Layout:
     skew: bool = False
 
     def read_as(self, dtype: np.dtype | None) -> Layout:
-        """The same, but that values are read as such that `dtype` can be made of."""
+        """The same layout with values read in a type that converts to `dtype` without loss."""
         types = self.form.values
         if dtype is not None and types:
             whole = "uint64" if dtype == np.uint64 and not self.skew else "int64"
@@ -89,9 +92,10 @@ class Layout:
 
 
 def read_table(source: Source, form: Form, count: int | None = None) -> list[np.ndarray]:
-    """The columns of all lines left in `source`: ids (int32 where they fit), then values.
+    """The columns of all lines left in `source`: ids (int32 if possible), then values.
 
-    `count` is how many lines the header declared (None: nothing did); more or fewer are an error.
+    `count` is the number of lines that the header declares (None: it does not); FormatError for
+    more or fewer.
     """
     parts: list[list[np.ndarray]] = []
     seen, held, types = 0, 0, form.values
@@ -119,8 +123,8 @@ def read_table(source: Source, form: Form, count: int | None = None) -> list[np.
 def read_block(
     form: Form, path: str, line: int, block: bytes, types: tuple[str, ...], left: int | None = None
 ) -> list[np.ndarray]:
-    """The columns of some lines, of which the first has the number `line`; values of the first of
-    `types` that fits. More than `left` entries are an error.
+    """The columns of a block whose first line has the number `line`; values get the first of
+    `types` that can represent them all. FormatError for more than `left` entries.
     """
     columns = _fast(form, block, types)
     if (
@@ -146,7 +150,7 @@ def _in_range(form: Form, columns: list[np.ndarray]) -> bool:
 
 
 def _fast(form: Form, block: bytes, types: tuple[str, ...]) -> list[np.ndarray] | None:
-    """The columns of a block as PyArrow reads it, or None where it cannot."""
+    """The columns of a block as PyArrow reads it, or None if it cannot."""
     if has_lone_return(block):
         return None  # PyArrow would end a line there
     if (columns := _arrow(form, block, form.delimiter, types)) is not None:
@@ -158,16 +162,18 @@ def _fast(form: Form, block: bytes, types: tuple[str, ...]) -> list[np.ndarray] 
 
 
 def has_lone_return(text: bytes) -> bool:
-    """Whether a carriage return stands elsewhere than before a line feed or at the very end."""
+    """Whether there is a carriage return that is neither before a line feed nor at the end."""
     return b"\r" in text and text.count(b"\r") != text.count(b"\r\n") + text.endswith(b"\r")
 
 
 def _arrow(
     form: Form, block: bytes, delimiter: bytes, types: tuple[str, ...]
 ) -> list[np.ndarray] | None:
-    """The columns by PyArrow, values of the first of `types` that fits; None where none does."""
+    """The columns as PyArrow reads them; values get the first of `types` that can represent them
+    all, and the result is None if none can.
+    """
     if any(c in block for c in (b"x", b"X", b"(")):
-        return None  # PyArrow would take 0x1F and nan(1) for numbers
+        return None  # PyArrow would accept 0x1F and nan(1) as numbers
     for type in types or ("",):
         if (columns := _typed(form, block, delimiter, type)) is not None:
             return columns
@@ -207,7 +213,9 @@ def _typed(form: Form, block: bytes, delimiter: bytes, type: str) -> list[np.nda
 
 
 def _normalise(form: Form, block: bytes) -> bytes | None:
-    """The block with one space between numbers and no other; None if commas enclose nothing."""
+    """The block with exactly one space between numbers; None if there is nothing between two
+    commas.
+    """
     if form.comment is not None and any(marker in block for marker in form.markers):
         block = form.comment.sub(b"", block)
     block = block.translate(_ONE_BLANK)
@@ -272,14 +280,16 @@ def _by_line(
 
 
 def split(text: bytes, commas: bool) -> list[bytes]:
-    """What stands between blanks, and between commas if they separate: nothing, too."""
+    """The fields of a line, separated by blanks and, if `commas`, by commas, between which a field
+    may be empty.
+    """
     if not commas:
         return text.split()
     return [token for part in text.split(b",") for token in part.split() or [b""]]
 
 
 def is_number(token: bytes) -> bool:
-    """Whether it is a number as values are written, and so an integer, too."""
+    """Whether it is a number, integer or real, as values are written."""
     return _REAL.fullmatch(token) is not None
 
 
@@ -298,8 +308,8 @@ def _id(form: Form, where: str, token: bytes, high: int) -> int:
 
 
 def bounded(token: bytes) -> int:
-    """The integer, cut to 29 digits behind leading zeros: enough to be out of range, and int()
-    refuses thousands.
+    """The integer, cut to its first 29 significant digits: enough to be out of range, whereas int()
+    refuses numbers of thousands of digits.
     """
     digits = token.removeprefix(b"-")
     return int(token[: len(token) - len(digits)] + b"0" + digits.lstrip(b"0")[:29])
