@@ -64,7 +64,7 @@ def betweenness_centrality(
     score = _weighted(A, first) if weighted else dependencies(A, first)
     if normalized and A.nrows > 2:
         most = (A.nrows - 1) * (A.nrows - 2)
-        score = score.with_values(lambda s: s * (1 / most))
+        score = score._with_values(lambda s: s * (1 / most))
     return score
 
 
@@ -93,7 +93,7 @@ def _may_absorb(least: Any, distance: Vector) -> bool:
     the greatest is at least what two floats there are apart, and no less than that anywhere else.
     """
     kind = distance.dtype.type
-    least, most = kind(least), kind(distance.extent()[1])
+    least, most = kind(least), kind(distance._value_range()[1])
     if least < 2 * np.finfo(kind).tiny:  # GPUs may take what is less for zero
         return True
     with np.errstate(over="ignore"):
@@ -107,23 +107,23 @@ def _acyclic(T: Matrix, distance: Vector, source: int) -> Matrix:
     n, device = T.nrows, T.device
     d = assign(Vector.filled(0, size=n, dtype=distance.dtype, device=device), distance,
                mask=distance.S)  # fmt: skip
-    level = T.where(lambda a, x, y: x == y, d)
+    level = T._where(lambda a, x, y: x == y, d)
     if level.nvals == 0:
         return T
-    rising = T.where(lambda a, x, y: x < y, d)
+    rising = T._where(lambda a, x, y: x < y, d)
     first = assign(reduce_columnwise(rising, monoid.lor), True, [source])
     # e<!seen> = e any.pair level: the steps along edges between equal distances
     steps = search(level, first, any_pair).level
     e = assign(Vector.filled(0, size=n, dtype=steps.dtype, device=device), steps, mask=steps.S)
-    return ewise_add(rising, level.where(lambda a, x, y: x + 1 == y, e), binary.lor)
+    return ewise_add(rising, level._where(lambda a, x, y: x + 1 == y, e), binary.lor)
 
 
 def _positive(A: Matrix) -> Any:
     """The least weight, which is positive."""
-    least = A.extent()[0]
+    least = A._value_range()[0]
     if A.nvals == 0 or least > 0:
         return least
-    i, j, value = next(iter(A.where(lambda a: ~(a > 0))))
+    i, j, value = next(iter(A._where(lambda a: ~(a > 0))))
     kind = NegativeWeight if least < 0 else ValueError
     raise kind(
         "betweenness_centrality: A: expected weights > 0 (with those of 0 shortest paths go in "

@@ -31,7 +31,7 @@ def clustering(A: Any) -> Vector:
     A = undirected("clustering", A)
     # C<A> = A plus.pair A: at each edge the third vertices, so that a row counts a triangle twice
     triangles = reduce_rowwise(mxm(A, A, plus_pair, mask=A.S))
-    pairs = A.row_degrees().with_values(lambda d: np.maximum(d * (d - 1.0), 1.0))
+    pairs = A.row_degrees()._with_values(lambda d: np.maximum(d * (d - 1.0), 1.0))
     coefficient = Vector.filled(0.0, size=A.nrows, device=A.device)
     assign(coefficient, ewise_mult(triangles, pairs, binary.truediv), mask=triangles.S)
     return coefficient

@@ -102,10 +102,10 @@ def forward_backward(A: Matrix) -> Vector:
 
     while A.nvals:
         f, g = (_first(M, key, of) for M in (T, A))
-        component = component.with_values(
+        component = component._with_values(
             lambda c, f, g, p: np.where((f == g) & (p >= 0), of(f), c), f, g, part
         )
-        part = part.with_values(
+        part = part._with_values(
             lambda p, f, g, d, e: np.where(
                 (f == g) | (p < 0) | (d == 0) | (e == 0), -1, of(f) * n + of(g)
             ),
@@ -120,7 +120,7 @@ def _random_keys(n: int, device: Any) -> Vector:
     width = n.bit_length()
     words = random_words("connected_components", 1, n, device)
     vertex = Vector.arange(n, dtype=np.int64, device=device)
-    return words.with_values(
+    return words._with_values(
         lambda w, i: ((w >> np.uint64(width + 1)).astype(np.int64) << width) | i, vertex
     )
 
@@ -133,8 +133,8 @@ def _vertex_of(n: int) -> Callable[[Any], Any]:
 
 def _most_edges(A: Matrix, T: Matrix) -> int:
     """The vertex with the greatest product of its in- and out-degrees."""
-    product = A.row_degrees().with_values(lambda d, e: d.astype(np.float64) * e, T.row_degrees())
-    return int(select(product, indexunary.valuege, product.extent()[1]).to_coo()[0][0])
+    product = A.row_degrees()._with_values(lambda d, e: d.astype(np.float64) * e, T.row_degrees())
+    return int(select(product, indexunary.valuege, product._value_range()[1]).to_coo()[0][0])
 
 
 def _first(A: Matrix, key: Vector, of: Callable[[Any], Any]) -> Vector:
@@ -144,14 +144,14 @@ def _first(A: Matrix, key: Vector, of: Callable[[Any], Any]) -> Vector:
         last = f.dup()
         # f min= A min.second f; then f min= f[the vertex of f], for that is reached as well
         mxv(A, f, min_second, accum=binary.min, out=f, direction="pull")
-        f = extract(f, f.with_values(of))
+        f = extract(f, f._with_values(of))
         if f.isequal(last):
             return f
 
 
 def _within(A: Matrix, part: Vector) -> Matrix:
     """The edges of A, as a pattern, between vertices of the same part; none of part -1."""
-    return A.where(lambda a, p, q: (p == q) & (q >= 0), part).pattern()
+    return A._where(lambda a, p, q: (p == q) & (q >= 0), part).pattern()
 
 
 def _named_by_least(component: Vector) -> Vector:

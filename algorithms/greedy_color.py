@@ -64,8 +64,8 @@ def _before(A: Matrix, seed: Any) -> Matrix:
     """
     word = random_words("greedy_color", seed, A.nrows, A.device)
     # the exponent of a float
-    power = A.row_degrees().with_values(lambda d: d.astype(np.float64).view(np.int64) >> 52)
-    return A.where(lambda a, e, w, f, x: (f > e) | ((f == e) & (x < w)), power, word)
+    power = A.row_degrees()._with_values(lambda d: d.astype(np.float64).view(np.int64) >> 52)
+    return A._where(lambda a, e, w, f, x: (f > e) | ((f == e) & (x < w)), power, word)
 
 
 def _first_free(D: Matrix, ready: Vector, seen: list[Vector], color: Vector) -> None:

@@ -58,7 +58,7 @@ def label_propagation(A: Any, *, max_iter: int = 100, seed: int | None = None) -
         last = label.dup()
         for ids, neighbours in classes:
             # C = N plus.first L: the votes of the neighbours of i for l, where L(v, label(v)) = 1
-            C = mxm(neighbours, Matrix.from_columns(label, ncols=A.nrows), plus_first)
+            C = mxm(neighbours, Matrix._from_columns(label, ncols=A.nrows), plus_first)
             assign(label, _most(C).astype(label.dtype), ids)
         if label.isequal(last):
             return label
@@ -69,7 +69,7 @@ def label_propagation(A: Any, *, max_iter: int = 100, seed: int | None = None) -
 
 def _classes(color: Vector) -> list[Any]:
     """The vertices of each colour."""
-    colors = range(color.extent()[1] + 1) if color.size else ()
+    colors = range(color._value_range()[1] + 1) if color.size else ()
     return [select(color, indexunary.valueeq, c).to_coo()[0] for c in colors]
 
 
@@ -77,7 +77,7 @@ def _most(votes: Matrix) -> Vector:
     """The label with the most votes in each row, the least of them."""
     n = votes.ncols
     best = reduce_rowwise(apply(votes, votes_and_label(), right=n), monoid.max)
-    return best.with_values(lambda x: n - 1 - x % n)
+    return best._with_values(lambda x: n - 1 - x % n)
 
 
 @functools.cache

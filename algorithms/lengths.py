@@ -17,9 +17,9 @@ def in_int64(A: Matrix) -> tuple[Matrix, Matrix | None]:
     """
     if A.dtype != np.uint64:
         return A, None
-    if A.extent()[1] <= INT64_MAX:
+    if A._value_range()[1] <= INT64_MAX:
         return A.astype(np.int64), None
-    return A.where(lambda a: a <= np.uint64(INT64_MAX)).astype(np.int64), A
+    return A._where(lambda a: a <= np.uint64(INT64_MAX)).astype(np.int64), A
 
 
 def check_reached(name: str, whole: Matrix | None, start: Vector, distance: Vector) -> None:

@@ -37,17 +37,17 @@ def minimum_spanning_tree(A: Any) -> Matrix:
     [(0, 1, 4), (1, 2, 3), (2, 3, 1)]
     """
     A = square("minimum_spanning_tree", A)
-    if A.dtype.kind == "f" and A.extent()[0] != A.extent()[0]:
+    if A.dtype.kind == "f" and A._value_range()[0] != A._value_range()[0]:
         raise ValueError("minimum_spanning_tree: A: expected weights that can be compared, got NaN")
     # of the two equal entries of a symmetric matrix only the first can be chosen
     A = select(A, *((indexunary.triu, 1) if A.symmetric else (indexunary.offdiag,)))
-    is_pattern = A.iso and A.extent() == (1, 1)
+    is_pattern = A.iso and A._value_range() == (1, 1)
     tree = Matrix.empty(A.nrows, A.ncols, A.dtype, device=A.device)
     component = Vector.arange(A.nrows, device=A.device)
     while A.nvals:
         tree = ewise_add(tree, _nearest(A, component), binary.first)
         component = contract(tree)
-        A = A.where(lambda a, x, y: x != y, component)
+        A = A._where(lambda a, x, y: x != y, component)
     return tree.pattern(A.dtype) if is_pattern else tree
 
 
@@ -57,8 +57,8 @@ def _nearest(A: Matrix, component: Vector) -> Matrix:
     first = _least(_places(from_row), _places(from_column), component)
     n, vertex = A.nrows, Vector.arange(A.nrows, dtype=np.int64, device=A.device)
     return ewise_add(
-        from_row.where(lambda a, x, i, y, j: i * n + j == x, first, vertex),
-        from_column.where(lambda a, x, i, y, j: i * n + j == y, first, vertex),
+        from_row._where(lambda a, x, i, y, j: i * n + j == x, first, vertex),
+        from_column._where(lambda a, x, i, y, j: i * n + j == y, first, vertex),
         binary.first,
     )
 
@@ -68,8 +68,8 @@ def _lightest(A: Matrix, component: Vector) -> tuple[Matrix, Matrix]:
     if A.iso:
         return A, A
     least = _least(A, A, component)
-    A = A.where(lambda a, x, y: (a == x) | (a == y), least)
-    return A.where(lambda a, x, y: a == x, least), A.where(lambda a, x, y: a == y, least)
+    A = A._where(lambda a, x, y: (a == x) | (a == y), least)
+    return A._where(lambda a, x, y: a == x, least), A._where(lambda a, x, y: a == y, least)
 
 
 def _least(R: Matrix, C: Matrix, component: Vector) -> Vector:

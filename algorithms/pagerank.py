@@ -82,7 +82,7 @@ def pagerank(
 
 def _distribution(personalization: Any, A: Any) -> Vector:
     v = full("pagerank", "personalization", personalization, A)
-    low, high = v.extent() if v.size else (0.0, 1.0)
+    low, high = v._value_range() if v.size else (0.0, 1.0)
     if not (low >= 0 and 0 < high < float("inf")):
         raise ValueError(
             "pagerank: personalization: expected finite numbers >= 0, one of them above 0, "

@@ -30,7 +30,7 @@ def random_words(name: str, seed: Any, n: int, device: Any) -> Vector:
     # neighbouring seeds must not count through the same numbers, one vertex apart
     first = _mixed(np.array([seed], np.uint64) + np.uint64(1))[0]
     count = Vector.arange(n, dtype=np.uint64, device=device)
-    return count.with_values(lambda v: _mixed(v * np.uint64(STEP) + first))
+    return count._with_values(lambda v: _mixed(v * np.uint64(STEP) + first))
 
 
 def fresh_seed(device: Any) -> int:

@@ -55,5 +55,5 @@ def _upward(A: Matrix) -> Matrix:
     """
     n = A.nrows
     vertex = Vector.arange(n, dtype=np.int64, device=A.device)
-    height = vertex.with_values(lambda i, d: d.astype(i.dtype) * n + (n - 1 - i), A.row_degrees())
-    return A.where(lambda a, x, y: x < y, height)
+    height = vertex._with_values(lambda i, d: d.astype(i.dtype) * n + (n - 1 - i), A.row_degrees())
+    return A._where(lambda a, x, y: x < y, height)

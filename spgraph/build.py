@@ -46,7 +46,7 @@ def build_vector(
     keys = indices.astype(index_dtype(size), copy=True)  # never the caller's own array
     keys, values, starts = _group(keys, values, dup_op, scalar, "indices", lambda key: f"{key}")
     unique = keys if starts is None else keys[starts]
-    return Vector(size, xp.ascontiguousarray(values), indices=unique).conform()
+    return Vector(size, xp.ascontiguousarray(values), indices=unique)._conform()
 
 
 def build_matrix(

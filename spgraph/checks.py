@@ -249,7 +249,7 @@ def _index_vector(name: str, ids: Vector, size: int, device: Any, argument: str)
     if ids.dtype.kind not in "iu":
         raise DomainMismatch(f"{name}: {argument}: expected integers, got {ids.dtype}")
     same_device(name, **{"the operand": _On(device), argument: ids})
-    low, high = ids.extent()
+    low, high = ids._value_range()
     if ids.size and not 0 <= low <= high < size:
         raise IndexOutOfBound(
             f"{name}: {argument}: expected 0 <= index < {size}, got {low if low < 0 else high}"

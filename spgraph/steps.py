@@ -48,7 +48,7 @@ def push_or_pull(
     checks.direction(name, direction)
     if direction != "auto":
         return direction
-    if A.transient and not A.has_transpose:
+    if A._transient and not A.has_transpose:
         return "pull" if over_transpose == "push" else "push"
     allowed = rows
     if mask is not None:
@@ -134,7 +134,7 @@ def _require(name: str, t: Any, dtype: np.dtype, *masks: Mask | None) -> None:
         if mask is not None:
             t = under(t, mask)
     if not all_in_range(t, dtype):
-        low, high = t.extent()
+        low, high = t._value_range()
         bounds = np.iinfo(dtype)
         raise OverflowError(
             f"{name}: expected values from {bounds.min} to {bounds.max}, to write them into "

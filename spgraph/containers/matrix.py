@@ -59,13 +59,13 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         "_indices",
         "_indptr",
         "_source",
+        "_transient",
         "_values",
         "_view",
         "iso",
         "ncols",
         "nrows",
         "symmetric",
-        "transient",
     )
 
     def __init__(
@@ -88,7 +88,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         self.symmetric = symmetric if nrows == ncols else False
         # True for a Matrix that one call made from a foreign object: nothing it caches is ever used
         # again
-        self.transient = False
+        self._transient = False
         self._begin()
 
     # --- construction -----------------------------------------------------------------------------
@@ -111,16 +111,16 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         return cls(nrows, ncols, *parts)
 
     @classmethod
-    def from_columns(cls, columns: Vector, *, ncols: int) -> Matrix:
+    def _from_columns(cls, columns: Vector, *, ncols: int) -> Matrix:
         """The iso Matrix of value True with one entry a row: that of row i in column columns[i] of
         a full Vector of integers, which are not checked.
 
         >>> import spgraph as sg
-        >>> list(sg.Matrix.from_columns(sg.Vector.from_dense([2, 0]), ncols=3))
+        >>> list(sg.Matrix._from_columns(sg.Vector.from_dense([2, 0]), ncols=3))
         [(0, 2, True), (1, 0, True)]
         """
         if not isinstance(columns.device, str):
-            return columns.device.from_columns(columns, ncols=ncols)
+            return columns.device._from_columns(columns, ncols=ncols)
         n, ncols = columns.size, check_extent("ncols", ncols)
         with on_device(columns.device) as xp:
             indptr = xp.arange(n + 1, dtype=index_dtype(n))
@@ -177,7 +177,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
     @property
     def index_dtype(self) -> np.dtype:
         """The type of the ids of columns, and so of the vertices of a graph."""
-        return self._indices.dtype if self.is_made else index_dtype(max(self.shape))
+        return self._indices.dtype if self._has_arrays else index_dtype(max(self.shape))
 
     @property
     def device(self) -> Any:
@@ -223,7 +223,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
             self._derived["nonempty"] = pack_bits(self._indptr[1:] > self._indptr[:-1])
         return self._derived["nonempty"]
 
-    def nonempty_count(self) -> int:
+    def _nonempty_count(self) -> int:
         """How many rows have an entry; kept."""
         if "nonempty_count" not in self._derived:
             self._derived["nonempty_count"] = count_bits(self._nonempty_rows())
@@ -282,7 +282,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
 
     copy = dup
 
-    def become(self, other: Matrix) -> None:
+    def _become(self, other: Matrix) -> None:
         """Take over the arrays of `other` (the last step of an operation that writes `out`)."""
         view = self._living_view()
         if view is not None:  # it stays the transpose of what was here
@@ -292,7 +292,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         (self.nrows, self.ncols, self._indptr, self._indices, self._values, self.iso) = (
             other.nrows, other.ncols, other._indptr, other._indices, other._values, other.iso
         )  # fmt: skip
-        self.symmetric, self.transient = other.symmetric, False
+        self.symmetric, self._transient = other.symmetric, False
         self._source, self._view, self._derived = None, None, {}
 
     # --- comparison -------------------------------------------------------------------------------
@@ -387,5 +387,5 @@ def as_matrix(A: Any, name: str = "A") -> Matrix:
             f"{name}: expected a Matrix, a SciPy or CuPy sparse matrix, a NetworkX graph "
             f"or a 2-D array, got {type(A).__name__}"
         )
-    made.transient = True
+    made._transient = True
     return made

@@ -46,7 +46,7 @@ class VectorValues:
         with on_device(self.device) if isinstance(self.device, str) else nullcontext():
             return self.dup(dtype)
 
-    def with_values(self: Any, function: Callable[..., Array], *others: Vector) -> Vector:
+    def _with_values(self: Any, function: Callable[..., Array], *others: Vector) -> Vector:
         """The vector with entries at the same positions whose values are function(values, the
         values of each of the others).
 
@@ -57,7 +57,7 @@ class VectorValues:
 
         >>> import numpy as np, spgraph as sg
         >>> v = sg.Vector.from_dense([1.0, 4.0])
-        >>> v.with_values(lambda x, y: np.sqrt(x) + y, v).to_numpy().tolist()
+        >>> v._with_values(lambda x, y: np.sqrt(x) + y, v).to_numpy().tolist()
         [2.0, 6.0]
         """
         from spgraph.containers.vector import Vector
@@ -69,7 +69,7 @@ class VectorValues:
             values = function(*map(read_only, given))
             if getattr(values, "shape", None) != self._values.shape:
                 raise DomainMismatch(
-                    f"with_values: function: expected an array of {self._values.size} values, one "
+                    f"_with_values: function: expected an array of {self._values.size} values, one "
                     f"for each that it was given, got {getattr(values, 'shape', type(values))}"
                 )
             if is_cuda(values):
@@ -83,25 +83,25 @@ class VectorValues:
         }
         return Vector(self.size, values, nvals=self._nvals, **parts)
 
-    def total(self: Any, function: Callable[[Array], Array] | None = None) -> Any:
-        """The sum of the values of a full vector, or of function(values) as `with_values` takes it:
-        an array without dimensions on the vector's device, which is not waited for.
+    def _total(self: Any, function: Callable[[Array], Array] | None = None) -> Any:
+        """The sum of the values of a full vector, or of function(values) as `_with_values` takes
+        it: an array without dimensions on the vector's device, which is not waited for.
 
         >>> import numpy as np, spgraph as sg
-        >>> float(sg.Vector.from_dense([3.0, -4.0]).total(np.abs))
+        >>> float(sg.Vector.from_dense([3.0, -4.0])._total(np.abs))
         7.0
         """
         if self.storage != "full":
-            raise DomainMismatch(f"total: expected a full Vector, got a {self.storage} one")
+            raise DomainMismatch(f"_total: expected a full Vector, got a {self.storage} one")
         with on_device(self.device):
             return (self._values if function is None else function(read_only(self._values))).sum()
 
-    def extent(self: Any) -> tuple[Any, Any]:
+    def _value_range(self: Any) -> tuple[Any, Any]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
         where there is none.
 
         >>> import spgraph as sg
-        >>> sg.Vector.from_dense([3, 1, 2]).extent()
+        >>> sg.Vector.from_dense([3, 1, 2])._value_range()
         (1, 3)
         """
         return extent_of(self.to_sparse()._values if self.storage == "bitmap" else self._values)
@@ -149,7 +149,7 @@ class MatrixValues:
             counts = array_module(ids).bincount(ids, minlength=self.nrows)
         return Vector(self.nrows, counts.astype(index_dtype(self.ncols), copy=False))
 
-    def extent(self: Any) -> tuple[Any, Any]:
+    def _value_range(self: Any) -> tuple[Any, Any]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
         where there is none. Kept.
         """
@@ -157,7 +157,7 @@ class MatrixValues:
             self._derived["range"] = extent_of(self._values) if self.nvals else (0, 0)
         return self._derived["range"]
 
-    def mean(self: Any) -> float:
+    def _sampled_mean(self: Any) -> float:
         """The mean of the finite values, of a sample of them where there are many; 0 where there is
         none. Kept.
         """
@@ -169,7 +169,7 @@ class MatrixValues:
             self._derived["mean"] = float((sample / max(sample.size, 1)).sum())
         return self._derived["mean"]
 
-    def where(self: Any, function: Callable[..., Array], *vectors: Vector) -> Matrix:
+    def _where(self: Any, function: Callable[..., Array], *vectors: Vector) -> Matrix:
         """The entries A[i, j] for which function(A[i, j], u[i], ..., u[j], ...) is true, u being
         each of the `vectors`, full ones of a size that fits the rows and the columns.
 
@@ -181,7 +181,7 @@ class MatrixValues:
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1])
         >>> rank = sg.Vector.from_dense([3, 1, 2])
-        >>> A.where(lambda a, x, y: x > y, rank).to_coo()[:2]
+        >>> A._where(lambda a, x, y: x > y, rank).to_coo()[:2]
         (array([0, 2], dtype=int32), array([1, 1], dtype=int32))
         """
         check_sides(self, vectors)
@@ -189,9 +189,9 @@ class MatrixValues:
             rows = self.row_indices() if vectors else None
             of_rows = (v._values[rows] for v in vectors)
             of_columns = (v._values[self._indices] for v in vectors)
-            return self.filtered(function(read_only(self._values), *of_rows, *of_columns))
+            return self._filtered(function(read_only(self._values), *of_rows, *of_columns))
 
-    def filtered(self: Any, kept: Array) -> Matrix:
+    def _filtered(self: Any, kept: Array) -> Matrix:
         """The entries whose flag is set, of one flag an entry (or one for all)."""
         from spgraph.containers.matrix import Matrix
 
@@ -205,31 +205,31 @@ class MatrixValues:
 
 
 def check_others(v: Any, others: tuple[Any, ...]) -> None:
-    """What `with_values` asks of other vectors."""
+    """What `_with_values` asks of other vectors."""
     for other in others:
         if other.device != v.device:
             raise BackendMismatch(
-                f"with_values: one of others is on {other.device}, the Vector on {v.device}; "
+                f"_with_values: one of others is on {other.device}, the Vector on {v.device}; "
                 "move one with .to() of the other's .device"
             )
         if other.size != v.size or {v.storage, other.storage} != {"full"}:
             raise DomainMismatch(
-                f"with_values: others: expected full Vectors of {v.size}, as the first is, "
+                f"_with_values: others: expected full Vectors of {v.size}, as the first is, "
                 f"got a {v.storage} and a {other.storage} one of {other.size}"
             )
 
 
 def check_sides(A: Any, vectors: tuple[Any, ...]) -> None:
-    """What `where` asks of vectors."""
+    """What `_where` asks of vectors."""
     for v in vectors:
         if v.device != A.device:
             raise BackendMismatch(
-                f"where: one of vectors is on {v.device}, the Matrix on {A.device}; "
+                f"_where: one of vectors is on {v.device}, the Matrix on {A.device}; "
                 "move one with .to() of the other's .device"
             )
         if (v.size, v.size) != A.shape or v.storage != "full":
             raise DomainMismatch(
-                f"where: vectors: expected full Vectors of the size of rows and columns, "
+                f"_where: vectors: expected full Vectors of the size of rows and columns, "
                 f"{A.nrows} and {A.ncols}, got a {v.storage} one of {v.size}"
             )
 

@@ -146,7 +146,7 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         if missing is None:
             return cls(values.size, values)
         present = values == values if missing != missing else values != missing
-        return cls(values.size, values, bits=pack_bits(present)).conform()
+        return cls(values.size, values, bits=pack_bits(present))._conform()
 
     # --- what it is -------------------------------------------------------------------------------
 
@@ -253,7 +253,7 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         present[self._indices] = True
         return Vector(self.size, values, bits=pack_bits(present), nvals=self.nvals)
 
-    def conform(self) -> Vector:
+    def _conform(self) -> Vector:
         """The same entries in the storage that their density asks for: full when complete, sparse
         below 1 in 32.
         """
@@ -294,7 +294,7 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
 
     copy = dup
 
-    def become(self, other: Vector) -> None:
+    def _become(self, other: Vector) -> None:
         """Take over the arrays of `other` (the last step of an operation that writes `out`)."""
         self.size, self._values, self._indices, self._bits = (
             other.size,

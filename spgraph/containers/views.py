@@ -53,7 +53,7 @@ class MatrixViews:
             setattr(self, name, array)
 
     @property
-    def is_made(self: Any) -> bool:
+    def _has_arrays(self: Any) -> bool:
         """False for a transpose that nobody has looked into."""
         return self._source is None or "arrays" in self._derived
 
@@ -90,7 +90,7 @@ class MatrixViews:
     def _new_view(self: Any) -> Any:
         view = object.__new__(type(self))
         view.nrows, view.ncols = self.ncols, self.nrows
-        view.iso, view.symmetric, view.transient = self.iso, self.symmetric, False
+        view.iso, view.symmetric, view._transient = self.iso, self.symmetric, False
         view._begin(self)
         return view
 

@@ -44,7 +44,7 @@ class Rows(NamedTuple):
     def matrix(self) -> Matrix:
         """The Matrix of the same arrays, which this call alone looks at."""
         made = Matrix(self.n, self.n, self.indptr, self.indices, self.values)
-        made.transient = True
+        made._transient = True
         return made
 
     def ascend(self) -> bool:
@@ -62,7 +62,7 @@ class Rows(NamedTuple):
         if not self.ascend():
             parts = made.row_indices(), made._indices, values
             made = Matrix.from_coo(*parts, nrows=self.n, ncols=self.n, dup_op=binary.min)
-            made.transient = True
+            made._transient = True
         return made
 
     def arrays(self) -> tuple[Array, Array, Array]:

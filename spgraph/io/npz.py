@@ -193,7 +193,7 @@ def _vector(archive: Archive) -> Vector:
     if (indices[1:] <= indices[:-1]).any():
         raise ValueError("indices: expected them to ascend, each once")
     data = _values(archive, indices.size)
-    return Vector(size, data, indices=indices.astype(index_dtype(size), copy=False)).conform()
+    return Vector(size, data, indices=indices.astype(index_dtype(size), copy=False))._conform()
 
 
 # --- what the formats share -----------------------------------------------------------------------

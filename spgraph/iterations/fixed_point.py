@@ -85,7 +85,7 @@ class Counted(NamedTuple):
     @property
     def distance(self) -> Vector:
         """The distances alone."""
-        return self.value.with_values(lambda d: d >> self.bits)
+        return self.value._with_values(lambda d: d >> self.bits)
 
 
 def counted(A: Any, start: Vector, *, delta: float | None = None) -> Counted | None:
@@ -99,11 +99,11 @@ def counted(A: Any, start: Vector, *, delta: float | None = None) -> Counted | N
     bits = 8 * max(2, -(-A.nrows.bit_length() // 8))  # few widths: each is a kernel of its own
     if plan.typed.dtype != INT64 or start.nvals == 0:
         return None
-    if _longest(A, start.extent()) >= 1 << (63 - bits):
+    if _longest(A, start._value_range()) >= 1 << (63 - bits):
         return None
     ring = Semiring(monoids.min, plus_and_one(bits))
     typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
-    first = start.with_values(lambda x: x << bits)
+    first = start._with_values(lambda x: x << bits)
     width = None if plan.delta is None else plan.delta * 2.0**bits
     return Counted(backend(A.device).closure(A, first, typed, width), ring, bits)
 
@@ -170,7 +170,7 @@ def dag_edges(A: Any, x: Vector, semiring: Semiring) -> Matrix:
     if x.nvals == 0 or A.nvals == 0:
         return Matrix.empty(A.nrows, A.ncols, bool, device=A.device).pattern()
     found: Matrix = backend(A.device).dag_edges(A, x, typed)
-    found.transient = True  # what is made of it is looked at once
+    found._transient = True  # what is made of it is looked at once
     return found
 
 
@@ -238,7 +238,7 @@ def _checked(
     _check_delta(delta, ring)
     if ring not in (min_plus, max_min, min_max, max_times):
         return A, _Plan(ring, typed, delta, typed.dtype)
-    first = start.extent()
+    first = start._value_range()
     _check_values(A, first, ring)
     if delta is None:
         delta = _default_delta(A, ring, typed)
@@ -298,7 +298,7 @@ def _check_delta(delta: float | None, ring: Semiring) -> None:
 
 def _check_values(A: Matrix, first: tuple[Any, Any], ring: Semiring) -> None:
     """That going on along an edge makes no value better; `first` is the extent of start."""
-    low, high = A.extent()
+    low, high = A._value_range()
     if low != low:
         raise ValueError(f"A: expected numbers, got {_first(A, lambda a: a != a)}")
     if first[0] != first[0]:
@@ -318,19 +318,19 @@ def _check_values(A: Matrix, first: tuple[Any, Any], ring: Semiring) -> None:
 
 def _first(A: Matrix, wrong: Callable[..., Any]) -> str:
     """The first entry whose value is wrong, as text."""
-    i, j, value = next(iter(A.where(wrong)))
+    i, j, value = next(iter(A._where(wrong)))
     return f"A[{i}, {j}] = {value}"
 
 
 def _default_delta(A: Matrix, ring: Semiring, typed: TypedSemiring) -> float:
     """The width of a bucket, from how much an edge changes a value."""
-    mean = A.mean()
+    mean = A._sampled_mean()
     if ring == min_plus:
         step = mean
     elif ring == max_times:
         step = 1.0 - mean
     else:  # of widths, any of them may become the narrowest
-        step = 2.0 * abs(mean - float(A.extent()[0]))
+        step = 2.0 * abs(mean - float(A._value_range()[0]))
     step = step if np.isfinite(step) else abs(mean)
     device = A.device.devices[0] if is_distributed(A) else A.device
     width = bucket_width(step, A.nrows, A.nvals, device)
@@ -339,7 +339,7 @@ def _default_delta(A: Matrix, ring: Semiring, typed: TypedSemiring) -> float:
 
 def _longest(A: Matrix, first: tuple[Any, Any]) -> int:
     """What no sum along a path exceeds, nor that of one edge more: a way back, or a loop."""
-    return max(int(first[1]), 0) + A.nrows * int(A.extent()[1])
+    return max(int(first[1]), 0) + A.nrows * int(A._value_range()[1])
 
 
 def _widened(A: Matrix, first: tuple[Any, Any], plan: _Plan) -> _Plan:
@@ -360,7 +360,7 @@ def _fitting(A: Matrix, start: Vector, x: Vector, plan: _Plan) -> Vector:
     """x in the type of the result; OverflowError where that does not hold one of its values."""
     fits = not plan.saturates or _none_beyond(A, start, x)
     if x.dtype != plan.kind:
-        fits = fits and x.extent()[1] <= np.iinfo(plan.kind).max
+        fits = fits and x._value_range()[1] <= np.iinfo(plan.kind).max
         x = x.astype(plan.kind) if fits else x
     if not fits:
         raise OverflowError(

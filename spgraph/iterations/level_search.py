@@ -76,7 +76,7 @@ def search(
     A, plan = _checked(A, start, semiring, direction)
     depth = _max_depth(max_depth, A)
     # a Matrix that lives for this call alone is not worth a transpose
-    pulls = direction == "pull" or (direction == "auto" and (A.has_transpose or not A.transient))
+    pulls = direction == "pull" or (direction == "auto" and (A.has_transpose or not A._transient))
     if start.nvals == 0:
         empty = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
         nothing = Vector.empty(A.nrows, plan.typed.dtype, device=A.device) if plan.values else None

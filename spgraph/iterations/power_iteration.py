@@ -228,7 +228,7 @@ def graph(name: str, A: Any, weighted: bool) -> Matrix:
     A = checks.matrix(name, A)
     square(name, A)
     if weighted and A.nvals and A.dtype != np.bool_:
-        low, high = A.extent()
+        low, high = A._value_range()
         if low < 0:
             raise NegativeWeight(f"{name}: A: expected values >= 0, got {low:g}")
         if not high < math.inf:  # true of NaN, which min and max pass on
@@ -239,7 +239,7 @@ def graph(name: str, A: Any, weighted: bool) -> Matrix:
 def out_strength(A: Matrix, weighted: bool) -> Vector:
     """For each vertex the sum of the values of its out-edges, or how many there are: float64."""
     if not weighted:
-        return A.row_degrees().with_values(lambda d: d.astype(FLOAT64))
+        return A.row_degrees()._with_values(lambda d: d.astype(FLOAT64))
     ones, zeros = (Vector.filled(x, size=A.nrows, device=A.device) for x in (1.0, 0.0))
     return ewise_add(mxv(A, ones, plus_times), zeros)
 
@@ -247,14 +247,14 @@ def out_strength(A: Matrix, weighted: bool) -> Vector:
 def inverse(v: Vector) -> Vector:
     """1 / v[i], and 0 where v[i] is 0, for a full v >= 0."""
     # where x is 0 it is 0 / 1
-    return v.with_values(lambda x: (x > 0) / (x + (x == 0)))
+    return v._with_values(lambda x: (x > 0) / (x + (x == 0)))
 
 
 def scaled(v: Vector, norm: int) -> Vector:
     """A full v divided by its norm, 1 or 2; zeros stay zeros. Nothing is read back."""
-    size = v.total(np.abs) if norm == 1 else v.total(np.square)
+    size = v._total(np.abs) if norm == 1 else v._total(np.square)
     size = size if norm == 1 else np.sqrt(size)
-    return v.with_values(lambda x: x / (size + (size == 0)))
+    return v._with_values(lambda x: x / (size + (size == 0)))
 
 
 def full(name: str, argument: str, v: Any, A: Matrix) -> Vector:

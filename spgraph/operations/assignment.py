@@ -117,7 +117,7 @@ def _placed(
         z = xp.zeros(w.size, value.dtype)
         z[to] = values
         bits = pack_bits(_flags(w.size, to))
-        return Vector(w.size, z, bits=bits, nvals=int(to.size)).conform(), False
+        return Vector(w.size, z, bits=bits, nvals=int(to.size))._conform(), False
     op = None if accum is None else checks.binary("assign", "accum", accum)
     if many and op is not None:
         w, values, function = roomy(w, values, op, function)
@@ -131,7 +131,7 @@ def _placed(
     if again:
         assert op is not None
         to, values = folded(to, *roomy(w, values, op, function))
-    return Vector(w.size, values, indices=to.astype(index_dtype(w.size))).conform(), again
+    return Vector(w.size, values, indices=to.astype(index_dtype(w.size)))._conform(), again
 
 
 def _flags(size: int, ids: Array) -> Array:
@@ -144,7 +144,7 @@ def _positions(size: int, ids: Array) -> Vector:
     """True at each of the distinct `ids`."""
     xp = array_module(ids)
     if ids.size * 32 >= size:
-        return Vector(size, xp.ones(size, bool), bits=pack_bits(_flags(size, ids))).conform()
+        return Vector(size, xp.ones(size, bool), bits=pack_bits(_flags(size, ids)))._conform()
     ids = xp.sort(ids).astype(index_dtype(size))
     return Vector(size, xp.ones(ids.size, bool), indices=ids)
 

@@ -60,7 +60,7 @@ def assign_matrix(
     T, combined = _placed(w, V, rows, cols, accum, function)
     if function is None or combined:
         T = fitted("assign", T, w.dtype, mask)
-    if T.transient:  # w may take over its arrays, which are somebody else's
+    if T._transient:  # w may take over its arrays, which are somebody else's
         T = T.dup()
     if combined or (function is None and _partial(rows, cols) and V.nvals == shape[0] * shape[1]):
         # positions outside of the region keep their entries: a union that prefers T
@@ -68,7 +68,7 @@ def assign_matrix(
     elif function is None and _partial(rows, cols):
         # what the value lacks empties w inside of the region: Z = (w outside) and T, of w's type,
         # because the entries outside are to stay what they are
-        outside = w.filtered(~_inside(w, rows, cols))
+        outside = w._filtered(~_inside(w, rows, cols))
         T = on.ewise_matrix(outside, T, binary.second.resolve(w.dtype, w.dtype), True)
     write("assign", w, T, mask, function, replace)
     return w
@@ -138,7 +138,7 @@ def _filled(
         true = indexunary.valuene.resolve(M.dtype, np.dtype(np.int64))
         M = backend(w.device).select_matrix(M, true, np.int64(0))
     if _partial(rows, cols):
-        M = M.filtered(_inside(M, rows, cols))
+        M = M._filtered(_inside(M, rows, cols))
     values = xp.full(1, value, value.dtype)
     return Matrix(w.nrows, w.ncols, M._indptr, M._indices, values, iso=True)
 

@@ -179,10 +179,10 @@ def _dots_pay(A: Matrix, B: Matrix, mask: Mask, device: str) -> bool:
     assert isinstance(M, Matrix)
     if B.has_transpose:
         dots = flops(M, B.T)
-    elif B.transient:
+    elif B._transient:
         return False
     else:
         dots = M.nvals * (B.nvals // max(B.ncols, 1) + 1)
     rows = flops(A, B)
-    make_dots, make_rows = (0 if made else B.nvals for made in (B.has_transpose, B.is_made))
+    make_dots, make_rows = (0 if made else B.nvals for made in (B.has_transpose, B._has_arrays))
     return directions.dots_pay(dots, rows, make_dots - make_rows)

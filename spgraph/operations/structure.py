@@ -35,7 +35,7 @@ def transpose(
     checks.output("transpose", (A.ncols, A.nrows), A.device, mask, accum, replace, out)
     function = checks.accumulator("transpose", accum, out, A.dtype)
     # a view would hold what this call alone may look at
-    T = transposed(A) if A.transient else A.T
+    T = transposed(A) if A._transient else A.T
     return finish("transpose", T, mask, function, replace, out)
 
 
@@ -135,4 +135,4 @@ def _diagonal_of(A: Matrix, k: int, size: int) -> Vector:
     at = xp.flatnonzero(A._indices.astype(np.int64) - rows == k)
     positions = (rows[at] - max(-k, 0)).astype(index_dtype(size))
     values = xp.full(at.size, A._values[0]) if A.iso else A._values[at]
-    return Vector(size, values, indices=positions).conform()
+    return Vector(size, values, indices=positions)._conform()

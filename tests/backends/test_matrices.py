@@ -375,9 +375,9 @@ def test_failed_write_changes_nothing(backend: Place, monkeypatch: pytest.Monkey
 
 def test_write_forgets_what_was_derived(backend: Place) -> None:
     out = Matrix.from_dense(np.array([[0, 1], [1, 0]])).to(backend.device)
-    assert out.is_symmetric() and out.nonempty_count() == 2
+    assert out.is_symmetric() and out._nonempty_count() == 2
     backend.write_matrix(out, Matrix.from_dense(np.array([[0, 5], [0, 0]])), None, None, False)
-    assert not out.is_symmetric() and out.nonempty_count() == 1
+    assert not out.is_symmetric() and out._nonempty_count() == 1
     assert entries(out.T) == {(1, 0): 5}
 
 
@@ -515,7 +515,7 @@ def test_kronecker_of_wide_matrices(backend: Place) -> None:
 def draw_vector(chance: np.random.Generator, size: int, share: float, dtype: np.dtype) -> Vector:
     ids = np.flatnonzero(chance.random(size) < share)
     values = chance.integers(0, 4, ids.size).astype(dtype)
-    return Vector(size, values, indices=ids.astype(np.int32)).conform()
+    return Vector(size, values, indices=ids.astype(np.int32))._conform()
 
 
 def vector_entries(v: Vector) -> dict[int, Any]:

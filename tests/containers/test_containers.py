@@ -91,10 +91,10 @@ def test_other_value_types_are_refused(dtype: str) -> None:
 
 def test_as_matrix_makes_transient_matrices() -> None:
     A = Matrix.from_dense(DENSE)
-    assert as_matrix(A) is A and not A.transient
+    assert as_matrix(A) is A and not A._transient
     for given in (sp.csr_array(DENSE), sp.coo_matrix(DENSE), DENSE, DENSE.tolist()):
         made = as_matrix(given)
-        assert made.transient and np.array_equal(made.to_scipy().toarray(), DENSE)
+        assert made._transient and np.array_equal(made.to_scipy().toarray(), DENSE)
     with pytest.raises(DomainMismatch, match="A: expected a Matrix.*got str"):
         as_matrix("graph")
 
@@ -221,10 +221,10 @@ def test_a_new_view_has_what_was_made_for_the_one_before() -> None:
     indices, bits = before._indices, before._nonempty_rows()
     was = weakref.ref(before)
     del before
-    assert was() is None and A.has_transpose and A.T.is_made
+    assert was() is None and A.has_transpose and A.T._has_arrays
     assert A.T._indices is indices and A.T._nonempty_rows() is bits
     view = A.T
-    view.become(Matrix.from_dense(DENSE))  # written to, it is a view no more
+    view._become(Matrix.from_dense(DENSE))  # written to, it is a view no more
     assert view.T is not A and A.T is not view and A.T._indices is indices
 
 
@@ -263,7 +263,7 @@ def test_memory_is_free_with_the_last_reference(shards: int) -> None:
         source = view.T
         del view
         assert alive(made) and home(source.T).isequal(Matrix.from_dense(square.T))
-        source.become(graph(square.T))
+        source._become(graph(square.T))
         assert not alive(own + made)
         A = graph(square + square.T)
         own, made = arrays(A), arrays(A.T)

@@ -214,4 +214,4 @@ def test_what_lies_on_cuda_is_not_read_in_silence() -> None:
     for other in (made, made[0]):
         with pytest.raises(DomainMismatch, match="from_dense take arrays"):
             _ = v == other
-    assert (v * sg.Vector.from_dense([2.0]).to("cuda").total()).to_numpy().tolist() == [3.0, 5.0]
+    assert (v * sg.Vector.from_dense([2.0]).to("cuda")._total()).to_numpy().tolist() == [3.0, 5.0]

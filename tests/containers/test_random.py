@@ -129,10 +129,10 @@ def test_vector_storages_hold_the_same(given: Any) -> None:
         v,
         v.to_sparse(),
         v.to_bitmap(),
-        v.conform(),
+        v._conform(),
         v.dup(),
         v.to_bitmap().to_sparse(),
-        v.to_bitmap().conform(),
+        v.to_bitmap()._conform(),
     ):
         check_invariants(w)
         assert entries(w) == expected and w.nvals == len(expected) and w.isequal(v)

@@ -25,8 +25,8 @@ QUESTIONS: dict[str, Callable[[Matrix], Any]] = {
     "there and back": lambda A: A.T.T.nvals,
     "transpose": lambda A: A.T.to_dense().tolist(),
     "degrees": lambda A: A.row_degrees().to_numpy().tolist(),
-    "extent": lambda A: (A.extent(), A.mean()),
-    "rows": lambda A: (A.nonempty_count(), A._nonempty_rows().tolist()),
+    "extent": lambda A: (A._value_range(), A._sampled_mean()),
+    "rows": lambda A: (A._nonempty_count(), A._nonempty_rows().tolist()),
 }
 
 

@@ -51,7 +51,7 @@ def test_filled_and_arange(device: str) -> None:
 def test_with_values_keeps_the_entries(size: int, device: str) -> None:
     v = sg.Vector.from_coo([2, 0], [5, 7], size=size, device=device)
     storage = v.storage
-    twice = v.with_values(lambda x: x * 2.0)
+    twice = v._with_values(lambda x: x * 2.0)
     assert twice.storage == storage and twice.dtype == np.float64 and twice.nvals == 2
     assert list(twice) == [(0, 14.0), (2, 10.0)]
     # nothing is shared: a write to one leaves the other
@@ -61,25 +61,25 @@ def test_with_values_keeps_the_entries(size: int, device: str) -> None:
 
 def test_with_values_of_several(device: str) -> None:
     u, v = sg.Vector.from_dense([1, 2]).to(device), sg.Vector.from_dense([0.5, 4.0]).to(device)
-    assert u.with_values(np.maximum, v).to_numpy().tolist() == [1.0, 4.0]
+    assert u._with_values(np.maximum, v).to_numpy().tolist() == [1.0, 4.0]
     for other in (sg.Vector.filled(1, size=3, device=device), sg.Vector.empty(2, device=device)):
-        with pytest.raises(DomainMismatch, match="with_values: others: expected full Vectors of 2"):
-            u.with_values(np.maximum, other)
+        with pytest.raises(DomainMismatch, match="_with_values: others: expected full Vectors"):
+            u._with_values(np.maximum, other)
     with pytest.raises(DomainMismatch, match="dtype"):
-        u.with_values(lambda x: x * 1j)
+        u._with_values(lambda x: x * 1j)
 
 
 def test_total_and_extent(device: str) -> None:
     v = sg.Vector.from_dense([3.0, -4.0, 0.5]).to(device)
-    assert float(v.total()) == -0.5 and float(v.total(np.abs)) == 7.5
-    assert v.extent() == (-4.0, 3.0)
+    assert float(v._total()) == -0.5 and float(v._total(np.abs)) == 7.5
+    assert v._value_range() == (-4.0, 3.0)
     with pytest.raises(DomainMismatch, match="total: expected a full Vector, got a sparse one"):
-        sg.Vector.empty(3, device=device).total()
-    assert sg.Vector.empty(3, device=device).extent() == (0, 0)
+        sg.Vector.empty(3, device=device)._total()
+    assert sg.Vector.empty(3, device=device)._value_range() == (0, 0)
     for size in (4, 40, 4000):  # what lies under absent entries does not count
         w = sg.Vector.from_coo(range(3), [9, 4, 7], size=size, device=device)
-        assert w.extent() == (4, 9)
-    low, high = sg.Vector.from_dense([1.0, np.nan]).to(device).extent()
+        assert w._value_range() == (4, 9)
+    low, high = sg.Vector.from_dense([1.0, np.nan]).to(device)._value_range()
     assert low != low and high != high
 
 
@@ -87,16 +87,16 @@ def test_facts_about_a_matrix(device: str) -> None:
     A = sg.Matrix.from_coo([0, 0, 2], [1, 3, 0], [4.0, -1.0, np.inf], nrows=3, ncols=4)
     A = A.to(device)
     assert A.row_degrees().to_numpy().tolist() == [2, 0, 1]
-    assert A.T.row_degrees().to_numpy().tolist() == [1, 1, 0, 1] and not A.T.is_made
-    assert A.index_dtype == A.T.index_dtype == np.int32 and not A.T.is_made
-    assert A.extent() == (-1.0, np.inf) and A.mean() == 1.5
+    assert A.T.row_degrees().to_numpy().tolist() == [1, 1, 0, 1] and not A.T._has_arrays
+    assert A.index_dtype == A.T.index_dtype == np.int32 and not A.T._has_arrays
+    assert A._value_range() == (-1.0, np.inf) and A._sampled_mean() == 1.5
     A[2, 0] = 0.0
-    assert A.extent() == (-1.0, 4.0) and A.mean() == 1.0
+    assert A._value_range() == (-1.0, 4.0) and A._sampled_mean() == 1.0
     for empty in (sg.Matrix.empty(3, 3), sg.Matrix.empty(3, 3).pattern()):
-        assert empty.extent() == (0, 0) and empty.mean() == 0.0
+        assert empty._value_range() == (0, 0) and empty._sampled_mean() == 0.0
         assert empty.row_degrees().to_numpy().tolist() == [0, 0, 0]
     P = sg.generators.grid(3, 3, device=device).pattern(np.int64)
-    assert P.iso and P.symmetric and P.dtype == np.int64 and P.extent() == (1, 1)
+    assert P.iso and P.symmetric and P.dtype == np.int64 and P._value_range() == (1, 1)
 
 
 def test_where_equals_a_loop(device: str) -> None:
@@ -106,30 +106,30 @@ def test_where_equals_a_loop(device: str) -> None:
     u, v = rng.integers(0, 9, 60), rng.random(60)
     on = A.to(device)
     x, y = (sg.Vector.from_dense(w).to(device) for w in (u, v))
-    got = on.where(lambda a, x, y, p, q: (x <= a) & (y < q) & (p > 2), x, y)
+    got = on._where(lambda a, x, y, p, q: (x <= a) & (y < q) & (p > 2), x, y)
     expected = [(i, j, a) for i, j, a in A if u[i] <= a and v[i] < v[j] and u[j] > 2]
     assert list(got) == expected and 0 < len(expected) < A.nvals and got.dtype == A.dtype
-    assert list(on.where(lambda a: a == 8)) == [entry for entry in A if entry[2] == 8]
-    one = on.pattern().where(lambda a, p, q: p < q, x)
+    assert list(on._where(lambda a: a == 8)) == [entry for entry in A if entry[2] == 8]
+    one = on.pattern()._where(lambda a, p, q: p < q, x)
     assert one.iso and list(one) == [(i, j, True) for i, j, _ in A if u[i] < u[j]]
-    assert on.pattern().where(lambda a: a).nvals == A.nvals
-    assert sg.Matrix.empty(2, 2).where(lambda a, p, q: p < q, sg.Vector.arange(2)).nvals == 0
+    assert on.pattern()._where(lambda a: a).nvals == A.nvals
+    assert sg.Matrix.empty(2, 2)._where(lambda a, p, q: p < q, sg.Vector.arange(2)).nvals == 0
 
 
 def test_where_refuses_what_does_not_fit() -> None:
     A = sg.generators.grid(2, 2)
     for v in (sg.Vector.arange(3), sg.Vector.empty(4)):
         with pytest.raises(DomainMismatch, match="where: vectors: expected full Vectors of the"):
-            A.where(lambda a, p, q: p < q, v)
+            A._where(lambda a, p, q: p < q, v)
     with pytest.raises(DomainMismatch, match="3 and 4"):
-        sg.Matrix.empty(3, 4).where(lambda a, p, q: p < q, sg.Vector.arange(3))
+        sg.Matrix.empty(3, 4)._where(lambda a, p, q: p < q, sg.Vector.arange(3))
 
 
 def test_from_columns(device: str) -> None:
-    A = sg.Matrix.from_columns(sg.Vector.from_dense([2, 0, 2]).to(device), ncols=4)
+    A = sg.Matrix._from_columns(sg.Vector.from_dense([2, 0, 2]).to(device), ncols=4)
     assert A.shape == (3, 4) and A.iso and A.device.startswith(device)
     assert list(A) == [(0, 2, True), (1, 0, True), (2, 2, True)]
-    assert sg.Matrix.from_columns(sg.Vector.arange(0), ncols=0).nvals == 0
+    assert sg.Matrix._from_columns(sg.Vector.arange(0), ncols=0).nvals == 0
 
 
 def test_indices_may_be_a_vector(device: str) -> None:
@@ -157,6 +157,6 @@ def test_indices_may_be_a_vector(device: str) -> None:
 def test_containers_of_other_devices_are_refused() -> None:
     on_gpu = sg.Vector.arange(4, device="cuda")
     with pytest.raises(BackendMismatch, match="where: one of vectors is on cuda:0"):
-        sg.generators.grid(2, 2).where(lambda a, p, q: p < q, on_gpu)
-    with pytest.raises(BackendMismatch, match="with_values: one of others is on cuda:0"):
-        sg.Vector.arange(4).with_values(np.maximum, on_gpu)
+        sg.generators.grid(2, 2)._where(lambda a, p, q: p < q, on_gpu)
+    with pytest.raises(BackendMismatch, match="_with_values: one of others is on cuda:0"):
+        sg.Vector.arange(4)._with_values(np.maximum, on_gpu)

@@ -230,18 +230,18 @@ def test_what_array_functions_may_give() -> None:
     for M in (A, A.distribute(3)):
         v = sg.Vector.arange(A.nrows, device=M.device)
         with pytest.raises(errors.DomainMismatch, match="one for each that it was given"):
-            v.with_values(lambda x: x[:1])
-        w = v.with_values(lambda x: x)
+            v._with_values(lambda x: x[:1])
+        w = v._with_values(lambda x: x)
         sg.assign(w, 99, [0])
         assert v[0] == 0 and w[0] == 99
-        assert M.where(lambda a: a & 1).nvals == int((A.values & 1).sum())
+        assert M._where(lambda a: a & 1).nvals == int((A.values & 1).sum())
         few = cases.vector(A.nrows, 0.3).to(M.device)
         with pytest.raises(errors.DomainMismatch, match="expected full Vectors"):
-            v.with_values(np.add, few)
+            v._with_values(np.add, few)
         with pytest.raises(errors.DomainMismatch, match="expected full Vectors"):
-            M.where(lambda a, x, y: x > y, few)
+            M._where(lambda a, x, y: x > y, few)
         with pytest.raises(errors.DomainMismatch, match="expected a full Vector"):
-            few.total()
+            few._total()
         with pytest.raises(errors.IndexOutOfBound, match="0 <= index < 4"):
             sg.Vector.unit(9, 1, size=4, dtype=int, device=M.device)
         with pytest.raises(ValueError, match="size: expected"):
@@ -252,7 +252,7 @@ def test_storages_share_nothing() -> None:
     A = cases.graph()
     v = cases.vector(A.nrows, 0.5).to(A.distribute(3).device)
     before = v.gather()
-    for other in (v.to_sparse(), v.to_bitmap(), v.conform()):
+    for other in (v.to_sparse(), v.to_bitmap(), v._conform()):
         sg.assign(other, 77, list(range(A.nrows)))
     assert v.gather().isequal(before)
 
@@ -269,9 +269,9 @@ def test_shards_of_shards_and_indices_in_shards() -> None:
     nan = sg.Matrix.from_dense([[0, np.nan], [np.nan, 0]])
     assert nan.is_symmetric() == nan.distribute(2).is_symmetric()
     T = G.T
-    assert not T.is_made
+    assert not T._has_arrays
     cases.same(T.row_degrees(), A.T.row_degrees())
-    assert not T.is_made  # degrees do not take the transpose
+    assert not T._has_arrays  # degrees do not take the transpose
 
 
 class Lost(distributed.LocalCommunicator):

@@ -229,7 +229,7 @@ def test_sizes_that_no_id_has() -> None:
             lambda n=size: Vector.filled(1, size=n),
             lambda n=size: Vector.arange(n),
             lambda n=size: Vector.from_coo([0], [1], size=n),
-            lambda n=size: Matrix.from_columns(Vector.from_dense([0]), ncols=n),
+            lambda n=size: Matrix._from_columns(Vector.from_dense([0]), ncols=n),
         ):
             with pytest.raises(ValueError, match=r"expected an integer below 2\*\*63, got"):
                 make()

@@ -508,7 +508,7 @@ def test_makers_of_vectors_hold_their_number(device: str) -> None:
             assert make(math.inf, "float32").to("cpu").to_coo()[1][0] == math.inf
         with pytest.raises(ValueError, match="size - 1: .* that int8 holds, got 299"):
             sg.Vector.arange(300, dtype=np.int8, device=where)
-        assert sg.Vector.arange(300, dtype=np.int16, device=where).extent() == (0, 299)
+        assert sg.Vector.arange(300, dtype=np.int16, device=where)._value_range() == (0, 299)
 
 
 @pytest.mark.parametrize(("shards", "matrix"), CASES)

@@ -45,7 +45,7 @@ class DistributedMatrix(Matrix):
         self.nrows, self.ncols, self.shards = nrows, ncols, shards
         self.iso = shards[0].iso
         self.symmetric = symmetric if nrows == ncols else False
-        self.transient = False
+        self._transient = False
         self._placement = placement
         self._nvals: int | None = None
         self._begin()
@@ -150,21 +150,21 @@ class DistributedMatrix(Matrix):
         degrees = self._placement.map(lambda k, shard: shard.row_degrees(), self.shards)
         return DistributedVector(self.nrows, degrees, self._placement)
 
-    def extent(self) -> tuple[Any, Any]:
+    def _value_range(self) -> tuple[Any, Any]:
         if "range" not in self._derived:
             self._derived["range"] = extent_of_shards(self)
         return self._derived["range"]
 
-    def mean(self) -> float:
+    def _sampled_mean(self) -> float:
         if "mean" not in self._derived:
             counts = np.array([shard.nvals for shard in self.shards])
-            means = self._placement.map(lambda k, shard: shard.mean(), self.shards)
+            means = self._placement.map(lambda k, shard: shard._sampled_mean(), self.shards)
             sums = (np.array(means) * counts).sum(keepdims=True)
             total = self._placement.communicator.agree(sums, "sum")[0]
             self._derived["mean"] = float(total / max(self.nvals, 1))
         return self._derived["mean"]
 
-    def where(self, function: Callable[..., Any], *vectors: Any) -> Matrix:
+    def _where(self, function: Callable[..., Any], *vectors: Any) -> Matrix:
         check_sides(self, vectors)
         whole = [replicate(v) for v in vectors]
 
@@ -173,7 +173,7 @@ class DistributedMatrix(Matrix):
             of_rows = (v.shards[k].to_bitmap()._values[rows] for v in vectors)
             of_columns = (v[k].to_bitmap()._values[shard._indices] for v in whole)
             kept = function(shard.values, *of_rows, *of_columns)
-            return shard.filtered(kept)
+            return shard._filtered(kept)
 
         shards = self._placement.map(own, self.shards)
         return DistributedMatrix(self.nrows, self.ncols, shards, self._placement)
@@ -194,7 +194,7 @@ class DistributedMatrix(Matrix):
 
     def gather(self, device: str = "cpu") -> Matrix:
         """A plain Matrix of all entries on `device`, in every process."""
-        if not self.is_made:
+        if not self._has_arrays:
             return self.T.gather(device).T
         whole = self.replicated()[0]
         self._placement.communicator.settle()
@@ -228,7 +228,7 @@ class DistributedMatrix(Matrix):
     def to(self, device: Any) -> Matrix:
         return self if device is self._placement else self.gather().to(device)
 
-    def become(self, other: Any) -> None:
+    def _become(self, other: Any) -> None:
         view = self._living_view()
         if view is not None:  # it stays the transpose of what was here
             view._follow(DistributedMatrix(self.nrows, self.ncols, self.shards, self._placement))

@@ -184,12 +184,12 @@ class Placement:
         """The Vector of entries that every process gives, all of them."""
         return self.take(Vector.from_coo(_host(indices), _host(values), **options))
 
-    def from_columns(self, columns: Any, *, ncols: int) -> Matrix:
+    def _from_columns(self, columns: Any, *, ncols: int) -> Matrix:
         """The iso Matrix with one entry a row, in a column that the Vector names."""
         from spgraph.distributed.containers.matrix import DistributedMatrix
 
         def own(k: int, shard: Vector) -> Matrix:
-            return Matrix.from_columns(shard.to_bitmap(), ncols=ncols)
+            return Matrix._from_columns(shard.to_bitmap(), ncols=ncols)
 
         return DistributedMatrix(columns.size, ncols, self.map(own, columns.shards), self)
 

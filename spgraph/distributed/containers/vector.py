@@ -64,7 +64,7 @@ class DistributedVector(Vector):
 
         with on_device(v.device):
             cut = [part(v, partition, p) for p in placement.local]
-        moved = placement.map(lambda k, shard: shard.to(placement.devices[k]).conform(), cut)
+        moved = placement.map(lambda k, shard: shard.to(placement.devices[k])._conform(), cut)
         return cls(v.size, moved, placement)
 
     # --- what it is -------------------------------------------------------------------------------
@@ -136,32 +136,32 @@ class DistributedVector(Vector):
     def to_bitmap(self) -> Vector:
         return self._with(lambda k, v: _apart(v, v.to_bitmap()))
 
-    def conform(self) -> Vector:
-        return self._with(lambda k, v: _apart(v, v.conform()))
+    def _conform(self) -> Vector:
+        return self._with(lambda k, v: _apart(v, v._conform()))
 
     def dup(self, dtype: Any = None) -> Vector:
         return self._with(lambda k, v: v.dup(dtype))
 
     copy = dup
 
-    def with_values(self, function: Callable[..., Any], *others: Any) -> Vector:
+    def _with_values(self, function: Callable[..., Any], *others: Any) -> Vector:
         check_others(self, others)
         return self._with(
-            lambda k, v, *more: v.with_values(function, *more), *(other.shards for other in others)
+            lambda k, v, *more: v._with_values(function, *more), *(other.shards for other in others)
         )
 
-    def total(self, function: Callable[..., Any] | None = None) -> Any:
+    def _total(self, function: Callable[..., Any] | None = None) -> Any:
         if self.storage != "full":
             raise DomainMismatch(f"total: expected a full Vector, got a {self.storage} one")
 
         def own(k: int, v: Vector) -> Any:
-            return array_module(v._values).reshape(v.to_bitmap().total(function), 1)
+            return array_module(v._values).reshape(v.to_bitmap()._total(function), 1)
 
         say = self._placement.communicator
         sums = say.all_reduce(self._placement.map(own, self.shards), "sum")
         return say.fetch(sums)[0][0]
 
-    def extent(self) -> tuple[Any, Any]:
+    def _value_range(self) -> tuple[Any, Any]:
         if self.entry is not None:
             value = self.entry.dtype.type(self.entry.value).item()
             return value, value
@@ -180,7 +180,7 @@ class DistributedVector(Vector):
         whole = self.gather()
         return whole.to(device)
 
-    def become(self, other: Any) -> None:
+    def _become(self, other: Any) -> None:
         self.size, self.shards, self._placement = other.size, other.shards, other.device
         self.entry, self._nvals, self._in_flight = None, other._nvals, None
 
@@ -236,13 +236,13 @@ def extent_of_shards(container: Any) -> tuple[Any, Any]:
         ends = []
         for device, shard in zip(placement.devices, container.shards, strict=True):
             with on_device(device):
-                ends += [shard.extent()] if shard.nvals else []
+                ends += [shard._value_range()] if shard.nvals else []
         placement.communicator.check()
         return _ends(np.array(ends, dtype))
 
     def own(k: int, shard: Any) -> Any:
         with on_device(placement.devices[k]) as xp:
-            return xp.asarray(shard.extent() if shard.nvals else (), dtype)
+            return xp.asarray(shard._value_range() if shard.nvals else (), dtype)
 
     say = placement.communicator
     return _ends(say.fetch(say.all_gather(placement.map(own, container.shards)))[0])

@@ -78,7 +78,7 @@ def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
 
 def lower(t: Vector, placement: Placement, k: int) -> Vector:
     """What shard k owns of a Vector of the whole size."""
-    return part(t, placement.partition(t.size), placement.local[k]).conform()
+    return part(t, placement.partition(t.size), placement.local[k])._conform()
 
 
 def lower_matrix(T: Matrix, placement: Placement, k: int) -> Matrix:
@@ -261,7 +261,7 @@ def _sum(on: Any, row: list[Vector], monoid: TypedMonoid) -> Vector:
         total = piece if total.nvals == 0 else total
         if piece is not total and piece.nvals:
             total = on.ewise(total, piece, monoid.function, True)
-    return total.conform()
+    return total._conform()
 
 
 def route(

@@ -246,7 +246,7 @@ def _of_source(A: Any, level: Any, adjacent: bool, numbers: Numbers) -> Any:
     """The dependency of one source; None if its numbers of paths do not fit `numbers`. `adjacent`:
     of A's edges only those count that lead to the next level, else all of them lead on."""
     n, device = A.nrows, A.device
-    deepest = level.extent()[1]
+    deepest = level._value_range()[1]
     levels = [select(level, indexunary.valueeq, depth) for depth in range(deepest + 1)]
     paths = [_constant(levels[0], numbers.one)]
     total = paths[0]
@@ -257,7 +257,7 @@ def _of_source(A: Any, level: Any, adjacent: bool, numbers: Numbers) -> Any:
             total = ewise_add(total, came, numbers.forward.monoid)
             came = ewise_mult(total, at, binary.first)
         paths.append(came)
-    if numbers.zero == 0.0 and not max(p.extent()[1] for p in paths) < MOST:
+    if numbers.zero == 0.0 and not max(p._value_range()[1] for p in paths) < MOST:
         return None
     score = Vector.empty(n, np.float64, device=device)
     share = Vector.empty(n, np.float64, device=device)
@@ -265,11 +265,11 @@ def _of_source(A: Any, level: Any, adjacent: bool, numbers: Numbers) -> Any:
         # d<level> = p * (A plus.second share); share = (1 + d) / p
         carried = ewise_mult(mxv(A, share, numbers.backward, mask=p.S), p, numbers.times)
         d = ewise_add(_constant(p, numbers.zero), carried, binary.second)
-        assign(score, d.with_values(numbers.home), mask=d.S)
-        near = ewise_mult(d.with_values(numbers.more), p, numbers.over)
+        assign(score, d._with_values(numbers.home), mask=d.S)
+        near = ewise_mult(d._with_values(numbers.more), p, numbers.over)
         share = near if adjacent else ewise_add(share, near, binary.second)
     return score
 
 
 def _constant(v: Any, value: float) -> Any:
-    return v.with_values(lambda x: array_module(x).full(x.size, value))
+    return v._with_values(lambda x: array_module(x).full(x.size, value))

@@ -200,7 +200,7 @@ def chosen(A: Any) -> str | None:
     """
     placement: Placement = A.device
     apart = len(set(placement.devices)) == placement.num_shards > 1
-    if A.transient or placement.asked or placement.communicator.processes > 1 or not apart:
+    if A._transient or placement.asked or placement.communicator.processes > 1 or not apart:
         return None
     faster = directions.one_device_pays(
         A.nrows, A.nvals, placement.num_shards, placement.peers is not None

@@ -79,7 +79,7 @@ def search(
 
 
 def _constant(q: Any, value: Any, dtype: np.dtype) -> DistributedVector:
-    return q.with_values(lambda x: array_module(x).full(x.size, value, dtype))
+    return q._with_values(lambda x: array_module(x).full(x.size, value, dtype))
 
 
 def _edges(q: Any, degrees: Any) -> int:

@@ -80,7 +80,7 @@ def write_matrix(
         placement.plain(k).write_matrix(made, shard, shard_mask(mask, k), accum, replace)
         return made
 
-    out.become(_made(out, placement.map(own, out.shards, t.shards)))
+    out._become(_made(out, placement.map(own, out.shards, t.shards)))
 
 
 def reduce(u: Any, monoid: TypedMonoid) -> Any:

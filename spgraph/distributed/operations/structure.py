@@ -68,7 +68,7 @@ def delivered_vector(
         xp = array_module(came[0][0])
         ids, values = (xp.concatenate(each) for each in zip(*came, strict=True))
         order = xp.argsort(ids)
-        return Vector(n, values[order], indices=ids[order].astype(index_dtype(n))).conform()
+        return Vector(n, values[order], indices=ids[order].astype(index_dtype(n)))._conform()
 
     return DistributedVector(size, placement.map(build, route(entries, placement, size)), placement)
 
@@ -300,7 +300,7 @@ def assign_matrix(
         return _own_rows(raised, placement, k)
 
     shards = _alike(w, value, accum, own, w.shards, values)
-    w.become(DistributedMatrix(w.nrows, w.ncols, shards, placement))
+    w._become(DistributedMatrix(w.nrows, w.ncols, shards, placement))
     return w
 
 
@@ -312,5 +312,5 @@ def _own_rows(T: Matrix, placement: Placement, k: int) -> Matrix:
 
 
 def _changed(w: Any, shards: list[Vector]) -> DistributedVector:
-    w.become(DistributedVector(w.size, shards, w.device))
+    w._become(DistributedVector(w.size, shards, w.device))
     return w

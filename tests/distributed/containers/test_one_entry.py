@@ -20,7 +20,7 @@ def test_a_vector_of_one_entry_is_as_others() -> None:
     assert unit().gather().isequal(plain) and unit().isequal(A.device.take(plain))
     v, w = unit(), unit()
     sg.assign(v, 9, [0, 17, 39])
-    w.become(v)
+    w._become(v)
     for written in (v, w):
         assert written.entry is None
         indices, values = written.gather().to_coo()

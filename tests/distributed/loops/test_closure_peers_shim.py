@@ -199,7 +199,7 @@ def test_distances_that_count_their_edges() -> None:
     """As shortest paths with parents take them: ties are broken by hops, in one integer."""
     made = graph("skewed both", CASES["distance, zeros"])
     ring = Semiring(monoid.min, plus_and_one(16)).resolve(np.dtype("int64"), made.A.dtype)
-    start = made.v.with_values(lambda x: x << 16)
+    start = made.v._with_values(lambda x: x << 16)
     n = made.A.nrows
     found, _ = run(shards_of(made.A, (0, 400, 401, n)), HostBuffers(3), start, ring, 2.0 * 2**16)
     assert found == fixed_point(made.edges, entries(start), min, lambda x, a: x + a * 65536 + 1)

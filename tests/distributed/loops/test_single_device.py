@@ -46,7 +46,7 @@ def test_searches_and_closures(
         cases.same(found.level, expected.level)
         cases.same(found.value, expected.value)
     traced = search(G, many.to(G.device), min_secondi, trace=True).trace
-    depth = search(A, many, min_secondi).level.extent()[1]
+    depth = search(A, many, min_secondi).level._value_range()[1]
     assert traced is not None and len(traced) == depth + 1
     for plain in (A, A.dup(np.float64)):
         paths = sg.sssp(plain.distribute(3, partition=PARTITIONS[how]), 5)
@@ -67,7 +67,7 @@ def test_what_is_kept_and_said(at_home: None, caplog: pytest.LogCaptureFixture) 
     assert [record.levelname for record in caplog.records] == ["INFO"]
     assert f"{A.nvals} edges in 3 shards run on cpu alone" in caplog.text
     for M in (A, G):
-        M.become(sg.select(M, indexunary.valuegt, 5))
+        M._become(sg.select(M, indexunary.valuegt, 5))
     cases.same(sg.bfs(G, 5).level, sg.bfs(A, 5).level)
 
 
@@ -108,7 +108,7 @@ def test_what_is_asked_before_a_graph_moves(monkeypatch: pytest.MonkeyPatch) -> 
 
     def device(shards: Any = (shard, shard), transient: bool = False, **changed: Any) -> str | None:
         placement = SimpleNamespace(**(right | changed))
-        A = SimpleNamespace(nrows=10, nvals=40, shards=shards, transient=transient)
+        A = SimpleNamespace(nrows=10, nvals=40, shards=shards, _transient=transient)
         A.device = placement
         return home.chosen(A)
 

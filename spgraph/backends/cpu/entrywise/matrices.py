@@ -95,7 +95,7 @@ def write_matrix(
     else:
         steady = accum is None or not accum.positional
         z = _union(kept, t, out.dtype, _accum_preamble(out.dtype, accum), steady)
-    out.become(z)
+    out._become(z)
 
 
 # --- union and intersection -----------------------------------------------------------------------

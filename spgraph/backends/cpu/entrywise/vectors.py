@@ -58,7 +58,7 @@ def ewise(
     z = memory.empty(size, op.result) if full else memory.zeros(size, op.result)
     given = (_bits(u), u._values, _bits(v), v._values, *scalars)
     pool.launch(kernels.ewise, pool.threads_for(size), *given, z_bits, z)
-    return Vector(size, z) if full else Vector(size, z, bits=z_bits).conform()
+    return Vector(size, z) if full else Vector(size, z, bits=z_bits)._conform()
 
 
 def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
@@ -94,7 +94,7 @@ def select(u: Vector, op: Function, thunk: Any) -> Vector:
         return _trimmed(u.size, indices, z, int(counts[0]))
     z_bits, z = memory.empty(words(u.size), np.uint32), memory.zeros(u.size, u.dtype)
     pool.launch(kernels.select, pool.threads_for(u.size), _bits(u), u._values, thunk, z_bits, z)
-    return Vector(u.size, z, bits=z_bits).conform()
+    return Vector(u.size, z, bits=z_bits)._conform()
 
 
 def reduce(u: Vector, monoid: TypedMonoid) -> Any:
@@ -122,7 +122,7 @@ def extract(u: Vector, indices: np.ndarray) -> Vector:
             return Vector(indices.size, z)
         present = _present(u._bits, indices)
         z[~present] = 0
-        return Vector(indices.size, z, bits=pack_bits(present)).conform()
+        return Vector(indices.size, z, bits=pack_bits(present))._conform()
     if u.nvals == 0:
         return Vector.empty(indices.size, u.dtype)
     at = np.searchsorted(u._indices, indices.astype(u._indices.dtype, copy=False))
@@ -130,7 +130,7 @@ def extract(u: Vector, indices: np.ndarray) -> Vector:
     found = np.flatnonzero(u._indices[at] == indices)
     return Vector(
         indices.size, u._values[at[found]], indices=found.astype(index_dtype(indices.size))
-    ).conform()
+    )._conform()
 
 
 def reduce_segments(
@@ -228,4 +228,4 @@ def _first(v: Vector) -> Vector:
 
 def _trimmed(size: int, indices: np.ndarray, values: np.ndarray, nvals: int) -> Vector:
     """The sparse vector of the first `nvals` entries, without the room left over."""
-    return Vector(size, values[:nvals].copy(), indices=indices[:nvals].copy()).conform()
+    return Vector(size, values[:nvals].copy(), indices=indices[:nvals].copy())._conform()

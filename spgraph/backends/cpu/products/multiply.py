@@ -28,7 +28,7 @@ def multiply_flops(A: Matrix, B: Matrix) -> int:
     """How many products A B sums, in O(entries of A); the transpose that B may be a view of is not
     made for it.
     """
-    if not B.is_made:
+    if not B._has_arrays:
         return int(B.row_degrees()._values[A._indices].sum(dtype=np.int64))
     return int(_row_flops(A, B).sum(dtype=np.int64))
 

@@ -79,7 +79,7 @@ def search(
         nonempty=np.full(words(n), 2**32 - 1, np.uint32) if T is None else T._nonempty_rows(),
         symmetric=pulled is A and T is not None,
     )
-    findable = n if T is None else T.nonempty_count()
+    findable = n if T is None else T._nonempty_count()
     state = np.zeros(STATE, np.int64)
     way = DIRECTIONS["push" if T is None else direction]
 

@@ -168,7 +168,7 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
 
 def _in_edges(A: Matrix) -> tuple[Any, Any, Any]:
     """The arrays of A's transpose, for a cut to pull along; nulls where not worth making."""
-    if not A.has_transpose and (A.transient or A.nvals < TRANSPOSE_FROM):
+    if not A.has_transpose and (A._transient or A.nvals < TRANSPOSE_FROM):
         return jit.NULL, jit.NULL, jit.NULL
     T = with_index_types(A.T, A)
     return T._indptr, T._indices, T._values

@@ -67,4 +67,4 @@ def settle(v: Vector) -> Vector:
     """
     if v._bits is not None and v._nvals is None:
         v._nvals = count_bits(v._bits)
-    return v.conform()
+    return v._conform()

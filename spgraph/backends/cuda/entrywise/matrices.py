@@ -151,7 +151,7 @@ def write_matrix(
     if mask is None and accum is None:
         values = t._values if t.dtype == out.dtype else t._values.astype(out.dtype)
         symmetric = t.symmetric or None  # values that differ may be equal in out's type
-        out.become(Matrix(*t.shape, t._indptr, t._indices, values, iso=t.iso, symmetric=symmetric))
+        out._become(Matrix(*t.shape, t._indptr, t._indices, values, iso=t.iso, symmetric=symmetric))
         return
     xp = array_module(out._values)
     replace = replace and mask is not None
@@ -200,7 +200,7 @@ def write_matrix(
         )
     else:
         z_indptr.fill(0)
-    out.become(Matrix(*out.shape, z_indptr, z_indices, z, iso=single is not None))
+    out._become(Matrix(*out.shape, z_indptr, z_indices, z, iso=single is not None))
 
 
 @functools.lru_cache(maxsize=1024)

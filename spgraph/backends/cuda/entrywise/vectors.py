@@ -74,7 +74,7 @@ def ewise(
                 indices,
                 z,
             )
-        return Vector(size, z, indices=indices).conform()
+        return Vector(size, z, indices=indices)._conform()
     kernel = jit.kernel("ewise", "ewise", text)
     u, v = u.to_bitmap(), v.to_bitmap()
     full = (u._bits is None and v._bits is None) or (union and (u._bits is None or v._bits is None))
@@ -121,7 +121,7 @@ def select(u: Vector, op: Function, thunk: Any) -> Vector:
         kept = xp.empty(u.nvals, bool)
         jit.sweep(kernel, u.nvals, u._indices, u._values, thunk, u.nvals, kept)
         found = xp.flatnonzero(kept)
-        return Vector(u.size, u._values[found], indices=u._indices[found]).conform()
+        return Vector(u.size, u._values[found], indices=u._indices[found])._conform()
     kernel = jit.kernel("select", "select", text)
     z_bits, z = xp.empty(words(u.size), np.uint32), xp.empty(u.size, u.dtype)
     jit.sweep(kernel, u.size, _bits(u), u._values, thunk, u.size, z_bits, z)
@@ -170,7 +170,7 @@ def extract(u: Vector, indices: Any) -> Vector:
     found = xp.flatnonzero(at >= 0)
     return Vector(
         count, u._values[at[found]], indices=found.astype(index_dtype(count), copy=False)
-    ).conform()
+    )._conform()
 
 
 @jit.on_device

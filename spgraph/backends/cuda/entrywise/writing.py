@@ -24,7 +24,7 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     """
     if mask is None and accum is None:
         values = t._values if t.dtype == out.dtype else t._values.astype(out.dtype)
-        out.become(Vector(t.size, values, indices=t._indices, bits=t._bits, nvals=t._nvals))
+        out._become(Vector(t.size, values, indices=t._indices, bits=t._bits, nvals=t._nvals))
         return
     bits, invert = mask_words(mask)
     replace = replace and mask is not None
@@ -69,7 +69,7 @@ def _merge(
             *(out._indices, out._values, out.nvals, t._indices, t._values, t.nvals),
             *(bits, invert, through, indices, z),
         )
-    out.become(Vector(out.size, z, indices=indices).conform())
+    out._become(Vector(out.size, z, indices=indices)._conform())
 
 
 def _write_few(
@@ -104,7 +104,7 @@ def _write_few(
         if present is not jit.NULL:
             nvals += int(change[0])
         bits_now = None if nvals == out.size else present
-        out.become(Vector(out.size, out._values, bits=bits_now, nvals=nvals))
+        out._become(Vector(out.size, out._values, bits=bits_now, nvals=nvals))
 
 
 def _write_all(
@@ -120,8 +120,8 @@ def _write_all(
         if out.size:
             jit.sweep(kernel, out.size, *given)
         # the values are written: whatever fails from here on, their bits go with them
-        out.become(Vector(out.size, w._values, bits=z_bits))
-    out.become(settle(out))
+        out._become(Vector(out.size, w._values, bits=z_bits))
+    out._become(settle(out))
 
 
 def write_preamble(w: Vector, t: Vector, accum: Function | None) -> str:

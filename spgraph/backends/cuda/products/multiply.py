@@ -44,7 +44,7 @@ def multiply_flops(A: Matrix, B: Matrix) -> int:
     column names, added up. One launch, and one read back; the transpose that B may be a view of is
     not made for it.
     """
-    if not B.is_made:
+    if not B._has_arrays:
         return int(B.row_degrees()._values[A._indices].sum(dtype=np.int64))
     return int(row_flops(A, B).sum())
 

@@ -168,7 +168,7 @@ def row_heads(T: Matrix, A: Matrix, *, hubs: bool) -> Any:
     """The four ids of each row of T to look at first, found once and kept with T: those of largest
     degree in A, or the row's own first four. Nothing for a matrix that lives for one call.
     """
-    if T.transient:
+    if T._transient:
         return jit.NULL
     name = "hubs" if hubs else "heads"
     if name not in T._derived:

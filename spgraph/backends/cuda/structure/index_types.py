@@ -18,6 +18,6 @@ def with_index_types(T: Matrix, A: Matrix) -> Matrix:
     if made is None:
         arrays = T._indptr.astype(offsets), T._indices.astype(ids)
         made = Matrix(T.nrows, T.ncols, *arrays, T._values, iso=T.iso, symmetric=T.symmetric)
-        made.transient = T.transient
+        made._transient = T._transient
         T._derived[name] = made
     return made
