@@ -32,7 +32,9 @@ from spgraph.backends.cpu.products.multiply import (
 )
 from spgraph.backends.cpu.products.products import prepare, pull, push
 from spgraph.backends.cpu.search.search import search
-from spgraph.backends.cpu.structure.layout import extract_matrix, kronecker, transpose
+from spgraph.backends.cpu.structure.extract import extract_matrix
+from spgraph.backends.cpu.structure.kronecker import kronecker
+from spgraph.backends.cpu.structure.transpose import transpose
 
 __all__ = [
     "apply",

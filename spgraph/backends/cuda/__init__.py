@@ -36,7 +36,9 @@ from spgraph.backends.cuda.products.multiply import (
 from spgraph.backends.cuda.products.products import pull, push
 from spgraph.backends.cuda.products.tiles import prepare
 from spgraph.backends.cuda.search.search import search
-from spgraph.backends.cuda.structure.layout import extract_matrix, kronecker, transpose
+from spgraph.backends.cuda.structure.extract import extract_matrix
+from spgraph.backends.cuda.structure.kronecker import kronecker
+from spgraph.backends.cuda.structure.transpose import transpose
 
 __all__ = [
     "apply",

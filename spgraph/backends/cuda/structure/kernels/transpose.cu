@@ -9,7 +9,7 @@
 
 constexpr int WARPS = 8, ROUNDS = 16; // a thread has an entry of a part in each round
 constexpr int SHARE = 32 * ROUNDS;    // entries of a part that are a warp's
-constexpr int PART = WARPS * SHARE;   // as in layout.py
+constexpr int PART = WARPS * SHARE;   // as in transpose.py
 constexpr int DIGITS = 256;           // at most
 // blocks at a time on a multiprocessor: they bound the registers
 constexpr int BLOCKS = sizeof(I) == 4 ? 4 : 2;

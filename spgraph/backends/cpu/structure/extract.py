@@ -1,4 +1,4 @@
-"""Operations that move the entries of matrices: parts, transposes, Kronecker products."""
+"""A part of a matrix: the rows and columns that lists of ids choose."""
 
 from __future__ import annotations
 
@@ -9,62 +9,19 @@ import numpy as np
 from spgraph.backends.cpu.entrywise.rows import (
     as_pointer,
     copied,
-    csr,
-    index_type,
-    iso_value,
     like,
     pointer_of,
     row_sizes,
     run,
-    shares,
-    work_of,
 )
-from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
+from spgraph.backends.cpu.runtime import jit, memory
+from spgraph.backends.cpu.structure.transpose import transpose
 from spgraph.containers import Matrix
 from spgraph.containers.arrays import index_dtype, pack_bits
-from spgraph.semirings import Function
 
 NO_ROWS = np.empty(0, np.int32)
-# a transpose sorts by buckets of columns first: so many that the entries of one stay in the cache
-# of a core, but not more than it has lines for
-BUCKET, BUCKETS = 1 << 14, 512
 # looking an entry up costs as much as so many columns of a table of all
 FEW = 32
-
-
-def transpose(A: Matrix) -> Matrix:
-    """The transpose of A, by a counting sort."""
-    nvals = A.nvals
-    width = max(1, -(-A.ncols // max(1, min(BUCKETS, nvals // BUCKET))))
-    shift = (width - 1).bit_length()
-    buckets = -(-A.ncols >> shift)
-    threads = pool.threads_for(work_of((A._indptr,)))
-    counts, starts = np.zeros((threads, buckets), np.int64), np.empty(buckets + 1, np.int64)
-    kind, moved = index_type(A), 0 if A.iso else nvals
-    # the entries by bucket: rows, columns, values
-    parts = ((nvals, kind), (nvals, A._indices.dtype), (moved, A.dtype))
-    held = tuple(memory.empty(*part) for part in parts)
-    indptr = np.empty(A.ncols + 1, index_dtype(nvals))
-    indices, values = memory.empty(nvals, kind), memory.empty(moved, A.dtype)
-    text = preamble.constants(VALUES=not A.iso)
-    pool.launch(
-        jit.module("transpose", text).transpose,
-        threads,
-        shares(threads, (A._indptr,)),
-        A._indptr,
-        A._indices,
-        A._values,
-        np.uint64(shift),
-        counts,
-        starts,
-        *held,
-        np.zeros(1, np.int64),
-        indptr,
-        indices,
-        values,
-    )
-    values = A._values.copy() if A.iso else values
-    return Matrix(A.ncols, A.nrows, indptr, indices, values, iso=A.iso, symmetric=A.symmetric)
 
 
 def extract_matrix(A: Matrix, rows: np.ndarray | None, columns: np.ndarray | None) -> Matrix:
@@ -138,21 +95,3 @@ def _few_columns_of(A: Matrix, columns: np.ndarray) -> Matrix:
     values = A._values.copy() if A.iso else A._values[kept]
     indptr = as_pointer(before[A._indptr])
     return Matrix(A.nrows, columns.size, indptr, indices, values, iso=A.iso)
-
-
-def kronecker(A: Matrix, B: Matrix, op: Function) -> Matrix:
-    """t[i * B.nrows + k, j * B.ncols + l] = op(A[i, j], B[k, l])."""
-    iso = A.iso and B.iso and not op.positional
-    nrows, ncols, nvals = A.nrows * B.nrows, A.ncols * B.ncols, A.nvals * B.nvals
-    sizes = row_sizes(nrows, nvals)
-    lengths = np.diff(A._indptr), np.diff(B._indptr)
-    np.multiply.outer(*lengths, out=sizes[1:].reshape(A.nrows, B.nrows), dtype=sizes.dtype)
-    indptr = pointer_of(sizes)
-    indices = memory.empty(nvals, index_dtype(max(nrows, ncols)))
-    z = iso_value(A, B, op) if iso else memory.empty(nvals, op.result)
-    text = preamble.function(op, VALUES=not iso)
-    if nvals:
-        given = (*csr(A), *csr(B), B.ncols, indptr, indices, z)
-        run(jit.module("kronecker", text).kronecker, (indptr,), *given)
-    symmetric = True if A.symmetric and B.symmetric and not op.positional else None
-    return Matrix(nrows, ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
