@@ -7,6 +7,7 @@ for their types; they give new containers that share no array with their argumen
 from spgraph.backends.cpu.closure.closure import closure, dag_edges, parents
 from spgraph.backends.cpu.contract.contract import contract
 from spgraph.backends.cpu.dependencies.dependencies import dependencies, levels
+from spgraph.backends.cpu.entrywise.masked_write import write
 from spgraph.backends.cpu.entrywise.matrices import (
     apply_matrix,
     ewise_matrix,
@@ -22,7 +23,6 @@ from spgraph.backends.cpu.entrywise.vectors import (
     scatter,
     select,
 )
-from spgraph.backends.cpu.entrywise.writing import write
 from spgraph.backends.cpu.power.power import power, power_shard
 from spgraph.backends.cpu.products.multiply import (
     multiply_dense,

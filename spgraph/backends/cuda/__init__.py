@@ -10,6 +10,7 @@ GPU.
 from spgraph.backends.cuda.closure.closure import closure, dag_edges, parents
 from spgraph.backends.cuda.contract.contract import contract
 from spgraph.backends.cuda.dependencies.dependencies import dependencies, levels
+from spgraph.backends.cuda.entrywise.masked_write import write
 from spgraph.backends.cuda.entrywise.matrices import (
     apply_matrix,
     ewise_matrix,
@@ -25,7 +26,6 @@ from spgraph.backends.cuda.entrywise.vectors import (
     scatter,
     select,
 )
-from spgraph.backends.cuda.entrywise.writing import write
 from spgraph.backends.cuda.power.power import power, power_shard
 from spgraph.backends.cuda.products.multiply import (
     multiply_dense,

@@ -15,7 +15,7 @@ import sanitizers
 from pairwise import pairwise
 
 from spgraph.backends import cpu, cuda
-from spgraph.backends.cuda.entrywise import matrices, vectors, writing
+from spgraph.backends.cuda.entrywise import masked_write, matrices, vectors
 from spgraph.backends.cuda.products import factors, multiply
 from spgraph.backends.cuda.runtime import offline, preamble
 from spgraph.backends.cuda.runtime.sources import source, stems
@@ -229,7 +229,7 @@ def preamble_of(case: dict[str, Any]) -> str:
             return types(U=dtype, S=dtype, N=index) + vectors.call(above, "index", np.dtype(bool))
         case "write":
             vector = Vector(0, np.empty(0, dtype), indices=np.empty(0, index))
-            return writing.write_preamble(
+            return masked_write.write_preamble(
                 vector, Vector(0, np.empty(0, other)), op if one else None
             )
     raise AssertionError(case["stem"])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.entrywise.entries import Kept, keep, result_types, sweep, tiles_of
+from spgraph.backends.cuda.entrywise.edge_parallel import Kept, keep, result_types, sweep, tiles_of
 from spgraph.backends.cuda.entrywise.vectors import ewise_preamble, other_operands
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix
@@ -69,7 +69,7 @@ def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
         text = types + preamble.types(**result_types(*A.shape, nvals))
         return jit.kernel("matrix_select", name, text)
 
-    kept, nvals = Kept.room(xp, count), 0
+    kept, nvals = Kept.empty(xp, count), 0
     if count:
         given = A._indptr, A._indices, tiles_of(A), A._values, keep(A), thunk
         sweep(kernel("matrix_select", count), count, *given, count, *kept)
@@ -111,7 +111,7 @@ def ewise_matrix(
         return jit.kernel("matrix_ewise", name, text)
 
     most = A.nvals + B.nvals if union else A.nvals
-    kept, both = Kept.room(xp, A.nvals), 0
+    kept, both = Kept.empty(xp, A.nvals), 0
     if A.nvals:
         given = A._indptr, A._indices, tiles_of(A), A.nvals, B._indptr, B._indices
         sweep(kernel("count_common", most), A.nvals, *given, *kept)
@@ -170,7 +170,7 @@ def write_matrix(
 
     both = out.nvals + t.nvals
     of_out, of_t = 32 * words(out.nvals), 32 * words(t.nvals)
-    kept, nvals = Kept.room(xp, of_out + of_t), 0
+    kept, nvals = Kept.empty(xp, of_out + of_t), 0
     masked = M._indptr, M._indices, M._values, keep(M), complement
     if both:
         ours = out._indptr, out._indices, tiles_of(out), out.nvals

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from spgraph.backends.cuda.entrywise.masked_write import write
 from spgraph.backends.cuda.entrywise.masks import settle
-from spgraph.backends.cuda.entrywise.writing import write
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Vector
 from spgraph.containers.arrays import array_module, index_dtype, unpack_bits, words

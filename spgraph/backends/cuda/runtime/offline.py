@@ -12,7 +12,7 @@ from spgraph.backends.cuda.closure.closure_peers import program as closure_peers
 from spgraph.backends.cuda.dependencies.dependencies import program as dependencies_program
 from spgraph.backends.cuda.dependencies.dependencies_shard import order_program
 from spgraph.backends.cuda.dependencies.dependencies_shard import program as shard_program
-from spgraph.backends.cuda.entrywise import matrices, vectors, writing
+from spgraph.backends.cuda.entrywise import masked_write, matrices, vectors
 from spgraph.backends.cuda.generate import drawing
 from spgraph.backends.cuda.power.power import program as power_preamble
 from spgraph.backends.cuda.products import factors, multiply
@@ -146,7 +146,7 @@ def preambles() -> dict[str, str]:
         "transpose": preamble.types(O=index, I=index, N=index, C=index)
         + preamble.types(V=np.dtype("u4"), Q=np.dtype("u4"))
         + preamble.constants(VALUES=True),
-        "write": writing.write_preamble(vector, vector, plus),
+        "write": masked_write.write_preamble(vector, vector, plus),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.entrywise.entries import (
+from spgraph.backends.cuda.entrywise.edge_parallel import (
     Kept,
     as_bits,
     result_types,
@@ -78,7 +78,7 @@ def _taken(A: Matrix, rows: Any, columns: Any) -> Matrix:
             table[columns] = xp.arange(ncols, dtype=table.dtype)
         lookup = columns, ncols, table
         given = A._indptr, A._indices, taken, starts, tiles, count
-        kept = Kept.room(xp, count)
+        kept = Kept.empty(xp, count)
         sweep(kernel("count_columns", count), count, *given, *lookup, *kept)
         (bits, before), nvals = kept.counted()
     found = result_types(nrows, ncols, nvals)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spgraph.backends.cuda.entrywise.entries import (
+from spgraph.backends.cuda.entrywise.edge_parallel import (
     keep,
     result_types,
     tiles_of,

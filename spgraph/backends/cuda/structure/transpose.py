@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spgraph.backends.cuda.entrywise.entries import (
+from spgraph.backends.cuda.entrywise.edge_parallel import (
     as_bits,
     result_types,
     tiles_of,

@@ -52,7 +52,7 @@ class Kept(NamedTuple):
     before: Any
 
     @classmethod
-    def room(cls, xp: Any, count: int) -> Kept:
+    def empty(cls, xp: Any, count: int) -> Kept:
         """For a list of `count` entries; filled in already where that is 0."""
         before = xp.empty(words(count) + 1, np.int64) if count else xp.zeros(1, np.int64)
         return cls(xp.empty(words(count), np.uint32), before)
