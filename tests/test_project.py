@@ -112,6 +112,33 @@ def test_shell_examples_of_the_readme_run(
         assert cli.main(words) == 0, (words, capsys.readouterr().err)
 
 
+# --- the tests' own folders -----------------------------------------------------------------------
+
+
+def test_every_module_of_algorithms_has_its_tests() -> None:
+    modules = {path.stem for path in (ROOT / "algorithms").glob("*.py")} - {"__init__"}
+    found = {path.stem for path in (ROOT / "tests" / "algorithms").glob("test_*.py")}
+    missing = {name for name in modules if f"test_{name}" not in found}
+    assert len(modules) > 20 and not missing
+
+
+def test_the_tests_have_the_folders_of_what_they_test() -> None:
+    """A folder of tests is called as one of the package or of the checkout; but for what tests
+    share, the programs that they start, and the soak.
+    """
+    tests = ROOT / "tests"
+    folders = {path.parent.relative_to(tests) for path in tests.glob("**/test_*.py")}
+    assert len(folders) > 15
+    places = (ROOT / "spgraph", ROOT)
+    assert all(any((place / folder).is_dir() for place in places) for folder in folders), folders
+    others = {path.name for path in tests.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert others - {folder.parts[0] for folder in folders if folder.parts} == {
+        "helpers",
+        "programs",
+        "soak",
+    }
+
+
 # --- workflows, hooks, and what citing and packaging say ------------------------------------------
 
 GITHUB = sorted((ROOT / ".github").glob("**/*.yml"))

@@ -1,22 +1,21 @@
-"""Best paths: sssp, widest_path and most_reliable_path, on every device."""
+"""Shortest paths on every device, against Bellman-Ford in plain loops and SciPy."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
-from closure_cases import CASES, GRAPHS, best_parents, entries, fixed_point, graph
+from closure_cases import GRAPHS, check_paths, check_random_paths, weighted
 from fixtures_device import device  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csgraph
 
 import spgraph as sg
-from spgraph.algorithms import most_reliable_path, sssp, widest_path
+from spgraph.algorithms import sssp
 
 networkx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
@@ -29,43 +28,20 @@ def plus_float32(x: Any, a: Any) -> Any:
     return np.float32(x) + np.float32(a)
 
 
-# algorithm, case of weights, value of the source, (+), (x)
-PATHS = {
-    "sssp": (sssp, "distance", 0, min, plus),
-    "sssp, zeros": (sssp, "distance, zeros", 0, min, plus),
-    "sssp, equal": (sssp, "distance, equal", 0, min, plus),
-    "sssp, float32": (sssp, "distance, float32", np.float32(0), min, plus_float32),
-    "widest": (widest_path, "width", np.iinfo(np.int64).max, max, min),
-    "widest, float32": (widest_path, "width, float32", np.inf, max, min),
-    "reliable": (most_reliable_path, "reliability", 1.0, max, lambda x, a: x * a),
+# case of weights: value of the source, (x)
+CASES = {
+    "distance": (0, plus),
+    "distance, zeros": (0, plus),
+    "distance, equal": (0, plus),
+    "distance, float32": (np.float32(0), plus_float32),
 }
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", GRAPHS)
-def test_values_and_parents(name: str, path: str, device: str) -> None:
-    """Parents are the least by (value, hops, id), by an independent search over the best edges."""
-    algorithm, case, first, add, multiply = PATHS[path]
-    edges, start, A, _ = graph(name, CASES[case])
-    source = next(iter(start))
-    x = fixed_point(edges, {source: first}, add, multiply)
-    values, parent = algorithm(A.to(device), source)
-    assert values.device == parent.device == A.to(device).device
-    assert entries(values) == x
-    assert entries(parent) == best_parents(edges, x, multiply, source)
-    alone = algorithm(A.to(device), source, parents=False)
-    assert alone.parent is None and alone[0].isequal(values)
-
-
-def weighted(A: sg.Matrix, kind: Any, low: float = 1, high: float = 64) -> scipy.sparse.csr_array:
-    """Weights of one seed, the same both ways."""
-    upper = scipy.sparse.triu(A.to_scipy().astype(np.float64), k=1, format="csr")
-    draw = np.random.default_rng(7)
-    if np.dtype(kind).kind == "f":
-        upper.data = (low + (high - low) * draw.random(upper.nnz)).astype(kind)
-    else:
-        upper.data = draw.integers(low, high + 1, upper.nnz).astype(kind)
-    return (upper + upper.T).tocsr().astype(kind)
+def test_values_and_parents(name: str, case: str, device: str) -> None:
+    first, multiply = CASES[case]
+    check_paths(sssp, name, case, first, min, multiply, device)
 
 
 def check_tree(S: Any, source: int, distance: np.ndarray, parent: np.ndarray) -> None:
@@ -142,23 +118,6 @@ def test_real_graphs(name: str, device: str, shared_data: Path) -> None:
         check_tree(S, source, distance, parent)
 
 
-def test_widths_and_reliabilities_equal_networkx(device: str) -> None:
-    """The widest path lies in the maximum spanning tree; reliabilities are distances of -log."""
-    S = weighted(sg.generators.uniform_random(300, 4, seed=8), np.int64)
-    A = sg.Matrix.from_scipy(S).to(device)
-    tree = networkx.maximum_spanning_tree(networkx.from_scipy_sparse_array(S))
-    width = widest_path(A, 5).width.to_numpy(fill=-1)
-    for v, path in networkx.single_source_shortest_path(tree, 5).items():
-        edges = list(pairwise(path))
-        assert v == 5 or width[v] == min(tree.edges[edge]["weight"] for edge in edges)
-    P = S.astype(np.float64) / 65
-    reliability = most_reliable_path(sg.Matrix.from_scipy(P).to(device), 5).reliability
-    costs = P.copy()
-    costs.data = -np.log(P.data)
-    expected = np.exp(-csgraph.dijkstra(costs, indices=5))
-    np.testing.assert_allclose(reliability.to_numpy(fill=0), expected, rtol=1e-12)
-
-
 def test_inputs_that_become_matrices(device: str) -> None:
     dense = np.array([[0, 2, 9], [0, 0, 3], [0, 0, 0]])
     G = networkx.DiGraph()
@@ -168,10 +127,6 @@ def test_inputs_that_become_matrices(device: str) -> None:
     pattern = sg.Matrix.from_dense(dense).pattern().to(device)
     hops = sssp(pattern, 0, parents=False).distance
     assert hops.dtype == np.int64 and hops.to_numpy().tolist() == [0, 1, 1]
-    width = widest_path(pattern, 0, parents=False).width
-    assert width.dtype == bool and width.to_numpy().tolist() == [True, True, True]
-    reliability = most_reliable_path(pattern, 0, parents=False).reliability
-    assert reliability.dtype == np.float64 and reliability.to_numpy().tolist() == [1.0, 1.0, 1.0]
 
 
 def test_huge_weights(device: str) -> None:
@@ -260,23 +215,7 @@ def test_absorbed_weights_make_no_cycle(device: str) -> None:
 
 @given(st.data())
 def test_small_graphs_with_many_ties(data: Any) -> None:
-    n = data.draw(st.integers(1, 9))
-    pairs = data.draw(
-        st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), unique=True)
-    )
-    weights = data.draw(st.lists(st.integers(0, 2), min_size=len(pairs), max_size=len(pairs)))
-    source = data.draw(st.integers(0, n - 1))
-    rows, columns = np.array(pairs, int).reshape(-1, 2).T
-    A = sg.Matrix.from_coo(rows, columns, np.array(weights, np.int64), nrows=n, ncols=n)
-    edges = dict(zip(pairs, weights, strict=True))
-    for algorithm, first, add, multiply in (
-        (sssp, 0, min, plus),
-        (widest_path, 2**63 - 1, max, min),
-    ):
-        x = fixed_point(edges, {source: first}, add, multiply)
-        values, parent = algorithm(A, source)
-        assert entries(values) == x
-        assert entries(parent) == best_parents(edges, x, multiply, source)
+    check_random_paths(data, sssp, 0, min, plus)
 
 
 # --- bad input ------------------------------------------------------------------------------------
@@ -302,10 +241,6 @@ def edited(value: float) -> sg.Matrix:
         (lambda: sssp(edited(-1.0), 0), "NegativeWeight: A: .* >= 0, got A\\[1, 2\\] = -1.0"),
         (lambda: sssp(edited(np.nan), 0), "ValueError: A: .* A\\[1, 2\\] = nan"),
         (lambda: sssp(A4, 0, delta=-1), "ValueError: delta: .* got -1"),
-        (lambda: widest_path(A4, 9), "IndexError: widest_path: source: .* got 9"),
-        (lambda: widest_path(edited(np.nan), 0), "ValueError: A: .* = nan"),
-        (lambda: most_reliable_path(A4, 0), "ValueError: A: .* from 0 to 1, got A\\[0, 1\\] = 4.0"),
-        (lambda: most_reliable_path(A4, "a"), "TypeError: most_reliable_path: source: .* got 'a'"),
     ],
 )
 def test_bad_input(call: Any, message: str) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
+from hypothesis import strategies as st
 from search_cases import GRAPHS as SHAPES
 from search_cases import edges_of
 
@@ -202,3 +204,48 @@ def entries(v: sg.Vector) -> dict[int, Any]:
     """The entries of a Vector as Python values by position."""
     indices, values = v.to("cpu").to_coo()
     return dict(zip(indices.tolist(), values.tolist(), strict=True))
+
+
+def check_paths(
+    algorithm: Any, name: str, case: str, first: Any, add: Any, multiply: Any, device: str
+) -> None:
+    """The values of an algorithm whose source has the value `first` are the fixed point; parents
+    are the least by (value, hops, id), by an independent search over the best edges.
+    """
+    edges, start, A, _ = graph(name, CASES[case])
+    source = next(iter(start))
+    x = fixed_point(edges, {source: first}, add, multiply)
+    values, parent = algorithm(A.to(device), source)
+    assert values.device == parent.device == A.to(device).device
+    assert entries(values) == x
+    assert entries(parent) == best_parents(edges, x, multiply, source)
+    alone = algorithm(A.to(device), source, parents=False)
+    assert alone.parent is None and alone[0].isequal(values)
+
+
+def weighted(A: sg.Matrix, kind: Any, low: float = 1, high: float = 64) -> scipy.sparse.csr_array:
+    """Weights of one seed, the same both ways."""
+    upper = scipy.sparse.triu(A.to_scipy().astype(np.float64), k=1, format="csr")
+    draw = np.random.default_rng(7)
+    if np.dtype(kind).kind == "f":
+        upper.data = (low + (high - low) * draw.random(upper.nnz)).astype(kind)
+    else:
+        upper.data = draw.integers(low, high + 1, upper.nnz).astype(kind)
+    return (upper + upper.T).tocsr().astype(kind)
+
+
+def check_random_paths(data: Any, algorithm: Any, first: Any, add: Any, multiply: Any) -> None:
+    """As `check_paths`, on a small graph with many ties that hypothesis draws."""
+    n = data.draw(st.integers(1, 9))
+    pairs = data.draw(
+        st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), unique=True)
+    )
+    weights = data.draw(st.lists(st.integers(0, 2), min_size=len(pairs), max_size=len(pairs)))
+    source = data.draw(st.integers(0, n - 1))
+    rows, columns = np.array(pairs, int).reshape(-1, 2).T
+    A = sg.Matrix.from_coo(rows, columns, np.array(weights, np.int64), nrows=n, ncols=n)
+    edges = dict(zip(pairs, weights, strict=True))
+    x = fixed_point(edges, {source: first}, add, multiply)
+    values, parent = algorithm(A, source)
+    assert entries(values) == x
+    assert entries(parent) == best_parents(edges, x, multiply, source)

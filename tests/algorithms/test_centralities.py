@@ -1,0 +1,56 @@
+"""What the centralities that are power iterations have in common: no edges, no rest, bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from fixtures_device import device  # noqa: F401
+from search_cases import matrix
+
+import spgraph as sg
+from spgraph.algorithms import eigenvector_centrality, hits, katz_centrality, salsa
+from spgraph.errors import ConvergenceError, NegativeWeight
+from tests.iterations.test_power import weighted_graph
+
+ALL = (hits, salsa, katz_centrality, eigenvector_centrality)
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_no_vertex_and_no_edge(algorithm: Any, device: str) -> None:
+    for n in (0, 1, 5):
+        found = algorithm(sg.Matrix.empty(n, n, device=device))
+        for vector in found if isinstance(found, tuple) else (found,):
+            values = vector.to_numpy()
+            assert values.shape == (n,) and np.isfinite(values).all() and np.ptp([*values, 0]) <= 1
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_it_does_not_come_to_rest(algorithm: Any, device: str) -> None:
+    A = weighted_graph(90, 700).to(device)
+    with pytest.raises(ConvergenceError, match=f"{algorithm.__name__}: after max_iter=2") as caught:
+        algorithm(A, max_iter=2, tol=1e-15)
+    same = algorithm(A, max_iter=2, tol=None)
+    found = caught.value.result
+    assert type(found) is type(same)
+    pairs = ((found, same),) if isinstance(found, sg.Vector) else zip(found, same, strict=True)
+    for one, other in pairs:
+        assert one.isclose(other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_bad_input(algorithm: Any) -> None:
+    A, name = matrix("path"), algorithm.__name__
+    with pytest.raises(ValueError, match=f"{name}: A: expected a square matrix, got 2 x 3"):
+        algorithm(np.ones((2, 3)))
+    with pytest.raises(TypeError, match=f"{name}: A: expected a Matrix"):
+        algorithm(3)
+    with pytest.raises(ValueError, match=f"{name}: tol: expected a number > 0 or None, got 0"):
+        algorithm(A, tol=0)
+    with pytest.raises(ValueError, match=f"{name}: max_iter: expected an integer >= 0, got 1.5"):
+        algorithm(A, max_iter=1.5)
+    with pytest.raises(NegativeWeight, match=f"{name}: A: expected values >= 0, got -1"):
+        algorithm(sg.Matrix.from_coo([0, 1], [1, 0], [1.0, -1.0]), weighted=True)
+    with pytest.raises(ValueError, match=f"{name}: A: expected finite values"):
+        algorithm(sg.Matrix.from_coo([0, 1], [1, 0], [1.0, np.nan]), weighted=True)

@@ -1,0 +1,50 @@
+"""Katz centrality on every device, against NetworkX and the linear system."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fixtures_device import device  # noqa: F401
+from networkx_cases import listed, networkx_of
+from search_cases import matrix
+
+import spgraph as sg
+from spgraph.algorithms import katz_centrality
+from spgraph.errors import ConvergenceError
+from tests.iterations.test_power import weighted_graph
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_equals_networkx_and_the_linear_system(weighted: bool, device: str) -> None:
+    A = weighted_graph(120, 1500)
+    D = A.to_scipy().toarray() if weighted else (A.to_scipy().toarray() != 0).astype(float)
+    alpha = 0.5 / abs(np.linalg.eigvals(D)).max()
+    expected = listed(
+        nx.katz_centrality(networkx_of(A), alpha, tol=1e-13, weight="weight" if weighted else None)
+    )
+    found = katz_centrality(A.to(device), alpha=alpha, tol=1e-13, weighted=weighted)
+    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-9)
+    beta = np.random.default_rng(1).random(120)
+    x = np.linalg.solve(np.eye(120) - alpha * D.T, beta)
+    where = sg.Vector.from_dense(beta).to(device)
+    found = katz_centrality(A.to(device), alpha=alpha, beta=where, tol=1e-13, weighted=weighted)
+    np.testing.assert_allclose(found.to_numpy(), x / np.linalg.norm(x), rtol=1e-9)
+
+
+def test_beta_scales_nothing() -> None:
+    A = matrix("path")
+    one, seven = katz_centrality(A), katz_centrality(A, beta=7)
+    assert one.isclose(seven, rtol=1e-6)
+
+
+def test_bad_alpha_and_beta() -> None:
+    A = matrix("path")
+    for alpha in (-0.1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="katz_centrality: alpha: expected a finite number"):
+            katz_centrality(A, alpha=alpha)
+    with pytest.raises(ValueError, match="katz_centrality: beta.size 3 != A.nrows 64"):
+        katz_centrality(A, beta=np.ones(3))
+    with pytest.raises(ConvergenceError):
+        katz_centrality(A, alpha=2.0)

@@ -1,0 +1,153 @@
+"""The CUDA loop `dependencies` without a GPU: its host code on NumPy arrays, its kernels under the
+shim.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import SimpleNamespace
+from typing import Any
+
+import cuda_host_shim
+import numpy as np
+import pytest
+from dependencies_cases import by_loops, dense, matrix, same, some_sources, two
+
+import spgraph as sg
+from spgraph.backends import cuda
+from spgraph.iterations import path_dependencies as loops
+from spgraph.iterations.path_dependencies import dependencies, levels
+
+shim = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
+
+COVER = ("one", "loop", "path", "star both", "two components", "sparse directed", "grid", "rmat 8")
+
+
+@pytest.fixture
+def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The module of the CUDA backend, with small blocks; levels come from the CPU."""
+    cuda_host_shim.install(monkeypatch)
+    host = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies")
+    device_jit = importlib.import_module("spgraph.backends.cuda.runtime.jit")
+    monkeypatch.setattr(device_jit, "current_device", lambda: 0)
+    monkeypatch.setattr(device_jit, "multiprocessors", lambda device: 2)
+    monkeypatch.setattr(host, "THREADS", 64)
+    monkeypatch.setattr(host, "THREADS_APART", 32)
+    on_cpu = importlib.import_module("spgraph.backends.cpu.dependencies.dependencies")
+    monkeypatch.setattr(host, "_levels_from", on_cpu._levels_from)
+    monkeypatch.setattr(loops, "backend", lambda device: cuda)
+    return host
+
+
+def define(monkeypatch: pytest.MonkeyPatch, **constants: int) -> None:
+    """Let the kernels decide by other thresholds."""
+    device_jit = importlib.import_module("spgraph.backends.cuda.runtime.jit")
+    text = "".join(f"#define {name} {value}\n" for name, value in constants.items())
+
+    def kernel(stem: str, name: str, preamble: str, *, cooperative: bool = False) -> Any:
+        return cuda_host_shim.kernel(stem, name, text + preamble, cooperative)
+
+    monkeypatch.setattr(device_jit, "kernel", kernel)
+
+
+@shim
+@pytest.mark.parametrize(("small", "extended"), [(40, False), (0, False), (40, True)])
+def test_all_blocks_on_one_source(
+    small: int, extended: bool, on_the_shim: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    define(monkeypatch, SMALL_EDGES=small)
+    for name in (*COVER, "rmat 10") if small == 40 else COVER:
+        A = matrix(name)
+        sources = some_sources(A.nrows, 2).astype(np.int64)
+        score = np.zeros(A.nrows)
+        assert not on_the_shim._together(A, A.T, sources, None, score, extended).size
+        expected, rows = by_loops(name, tuple(sources.tolist()))
+        np.testing.assert_allclose(score, expected, rtol=1e-10, err_msg=name)
+        i, j, _ = A.to_coo()
+        kept = (rows[0][i] >= 0) & (rows[0][i] + 1 == rows[0][j])
+        D = sg.Matrix.from_coo(i[kept], j[kept], nrows=A.nrows, ncols=A.ncols)
+        level, along = sg.Vector.from_dense(rows[0], missing=-1), np.zeros(A.nrows)
+        on_the_shim._together(D, D.T, sources[:1], level, along, extended)
+        np.testing.assert_allclose(
+            along, by_loops(name, (int(sources[0]),))[0], rtol=1e-10, err_msg=name
+        )
+
+
+@shim
+@pytest.mark.parametrize("extended", [False, True])
+def test_a_block_a_source(extended: bool, on_the_shim: Any) -> None:
+    for name in (*COVER, "acyclic", "rmat 10"):
+        A = matrix(name)
+        sources = some_sources(A.nrows, 3).astype(np.int64)
+        score = np.zeros(A.nrows)
+        assert not on_the_shim._apart(A, A.T, sources, score, extended).size
+        expected, rows = by_loops(name, tuple(sources.tolist()))
+        np.testing.assert_allclose(score, expected, rtol=1e-10, err_msg=name)
+        np.testing.assert_array_equal(cuda.levels(A, A.T, sources), rows)
+
+
+@shim
+def test_too_many_paths_are_noticed(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sources are done again with exponents where paths are more than a number made small here."""
+    define(monkeypatch, MOST=50)
+    sources = [0, 110]
+    expected = by_loops("grid", tuple(sources))[0]
+    for pays in (True, False):
+        monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments, pays=pays: pays)
+        same(dependencies(matrix("grid"), sources), expected)
+
+
+@shim
+def test_one_device_in_steps(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a source of many levels on all is left to other forms; so is one of too many paths."""
+    steps = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_shard")
+    monkeypatch.setattr(steps, "THREADS", 64)
+
+    def check(name: str, sources: list[int], done: list[int], few: int) -> None:
+        monkeypatch.setattr(steps, "FEW", few)
+        A, score = matrix(name), np.zeros(matrix(name).nrows)
+        left = on_the_shim._in_steps(A, A.T, np.array(sources), score)
+        assert sorted([*left.tolist(), *done]) == sorted(sources)
+        np.testing.assert_allclose(score, by_loops(name, tuple(done))[0], rtol=1e-10)
+
+    for name in ("rmat 8", "sparse directed"):
+        check(name, two(name), two(name), 64)
+    check("two components", [10, 3, 10], [10], 5)
+    check("layers", [2000, 0], [2000], 1000)
+    monkeypatch.setattr(on_the_shim, "LARGE", 0)
+    monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments: False)
+    same(dependencies(matrix("grid"), two("grid")), by_loops("grid", tuple(two("grid")))[0])
+
+
+@shim
+def test_exponents(on_the_shim: Any) -> None:
+    A, score = matrix("braid"), np.zeros(matrix("braid").nrows)
+    on_the_shim._apart(A, A.T, np.array([3]), score, True)
+    np.testing.assert_allclose(score, by_loops("braid", (3,))[0], rtol=1e-10)
+
+
+@shim
+def test_wide_indices(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    A = matrix("acyclic")
+    arrays = A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values
+    B = sg.Matrix(*A.shape, *arrays, iso=A.iso)
+    sources = some_sources(A.nrows, 2)
+    expected = by_loops("acyclic", tuple(sources.tolist()))[0]
+    same(dependencies(B, sources), expected)
+    monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments: False)
+    same(dependencies(B, sources), expected)
+
+
+@pytest.mark.full  # a search of its own is compiled for it
+@shim
+def test_a_real_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies")
+    A = matrix("acyclic")
+    sources = some_sources(A.nrows, 1)
+    cuda_host_shim.install(monkeypatch)
+    device_jit = importlib.import_module("spgraph.backends.cuda.runtime.jit")
+    monkeypatch.setattr(device_jit, "current_device", lambda: 0)
+    monkeypatch.setattr(loops, "backend", lambda device: cuda)
+    monkeypatch.setattr(host, "apart_pays", lambda *arguments: False)
+    rows = by_loops("acyclic", tuple(sources.tolist()))[1]
+    np.testing.assert_array_equal(dense(levels(A, sources)), rows)
