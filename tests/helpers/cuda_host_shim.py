@@ -14,6 +14,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from typing import Any
 
@@ -25,6 +26,7 @@ from spgraph.backends import cuda
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.runtime.sources import source
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = pathlib.Path(__file__).with_name("cuda_host_shim.h")
 COMPILER = shutil.which("g++")
 SHARED = 1 << 17  # bytes of dynamic shared memory that a block may have
@@ -32,6 +34,10 @@ SHARED = 1 << 17  # bytes of dynamic shared memory that a block may have
 FLAGS = "-std=c++17 -Og -w -fPIC -pthread -fno-strict-aliasing".split()
 # a jump from one stack to another is what _longjmp is for here
 FLAGS += ["-U_FORTIFY_SOURCE"]
+# AddressSanitizer ends the process where a kernel loads or stores beside an array; it must not look
+# at stacks, for fibers have their own
+if "SPGRAPH_SHIM_SANITIZE" in os.environ:
+    FLAGS += ["-fsanitize=address", "--param", "asan-stack=0"]
 THREADS = 2  # of the operating system, for a launch that is not cooperative
 
 
@@ -118,6 +124,23 @@ def build(result: pathlib.Path, *what: str | pathlib.Path) -> None:
 
 def digest(text: str) -> str:
     return hashlib.sha256(" ".join((*FLAGS, text)).encode()).hexdigest()[:20]
+
+
+def under_address_sanitizer(*tests: str) -> subprocess.CompletedProcess[str]:
+    """pytest over `tests` in a process whose kernels g++'s AddressSanitizer watches: every load and
+    store. Its library has to be loaded before all others.
+    """
+    library = subprocess.run(
+        [str(COMPILER), "-print-file-name=libasan.so"], capture_output=True, text=True
+    ).stdout.strip()
+    if not os.path.isabs(library):
+        pytest.skip("needs g++'s libasan")
+    settings = {"SPGRAPH_SHIM_SANITIZE": "1", "LD_PRELOAD": library}
+    settings["ASAN_OPTIONS"] = "detect_leaks=0:handle_segv=0"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **settings}, capture_output=True, text=True
+    )
 
 
 @functools.cache

@@ -69,6 +69,7 @@ struct Given {
     i64 m, findable, symmetric; // of the whole graph: edges, vertices with in-edges
     i64 warps; // of the smallest grid: what words each takes at a time is the same on all GPUs
     i64 count_bits;
+    i64 in_edges;    // of the own vertices
     const O* indptr; // out-edges of the own vertices
     const I* indices;
     const O* t_indptr; // in-edges

@@ -70,15 +70,25 @@ struct __align__(16) Ids {
     I id[WIDE];
 };
 
+// The aligned 16 bytes in which in-edge `e` lies, `before` ids behind their begin. Where they reach
+// over an end of the array, which is the caller's, only the ids before `after` are loaded.
+DEVICE Ids load_ids(i64 e, int before, int after) {
+    const I* const at = s.t_indices + e - before;
+    if (e >= before && e - before + WIDE <= s.in_edges) return *reinterpret_cast<const Ids*>(at);
+    Ids ids;
+#pragma unroll
+    for (int j = 0; j < WIDE; j++) ids.id[j] = j >= before && j < after ? at[j] : 0;
+    return ids;
+}
+
 // One lane looks at up to PROBES in-edges from `e` on. It loads the aligned 16 bytes that they lie
 // in, and with them what lies beside the row: 32 lanes in as many rows take a load each as long.
 DEVICE bool scan_start(const Borders& borders, O& e, O end, bool& found, L& least, u32& probes) {
     bool stop = false;
     for (int k = 0; k < PROBES && !stop && e < end; k += WIDE) {
-        const I* const at = s.t_indices + e;
-        const int before = (int)((u64)at % 16 / sizeof(I));
+        const int before = (int)((u64)(s.t_indices + e) % 16 / sizeof(I));
         const int after = end - e < WIDE - before ? (int)(end - e) + before : WIDE;
-        const Ids u = *reinterpret_cast<const Ids*>(at - before);
+        const Ids u = load_ids((i64)e, before, after);
         bool here[WIDE];
 #pragma unroll
         for (int j = 0; j < WIDE; j++)

@@ -1,0 +1,33 @@
+"""Kernels load and store nothing beside the arrays that they are given: g++'s AddressSanitizer
+watches them on a machine without a GPU, NVIDIA's tools on one with a GPU (programs/sanitizers.py).
+"""
+
+from __future__ import annotations
+
+import cuda_host_shim
+import pytest
+
+pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
+
+CUDA, LOOPS = "tests/backends/cuda", "tests/distributed/loops"
+SHIMS = (
+    *(f"{CUDA}/test_{part}_shim.py" for part in ("operations", "search", "closure", "power")),
+    *(f"{LOOPS}/test_{part}_shim.py" for part in ("search_peers", "search_rounds")),
+    *(f"{LOOPS}/test_{part}_shim.py" for part in ("closure_peers", "closure_rounds")),
+    f"{LOOPS}/test_components_shim.py",
+    "tests/csgraph/test_shim.py",
+)
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        f"{LOOPS}/test_search_peers_shim.py::test_in_edges_that_begin_and_end_anywhere",
+        f"{CUDA}/test_power_shim.py::test_what_tiles_read_is_written",
+        *(pytest.param(shim, marks=pytest.mark.full) for shim in SHIMS),
+    ],
+)
+def test_no_access_beside_arrays(tests: str) -> None:
+    done = cuda_host_shim.under_address_sanitizer(tests)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    assert " passed" in done.stdout
