@@ -298,10 +298,10 @@ def test_in_edges_that_begin_and_end_anywhere(begin: int) -> None:
     """Pulls load 16 aligned bytes at a time, and nothing beside the caller's array."""
     S, symmetric, sources = graph("directed path")
     user = np.random.default_rng(3).permutation(60)
-    made = blocks_of(S, symmetric, (0, 60), user)
-    assert made.blocks[0].t_indices is not None and made.blocks[0].t_indices.size == 59
-    larger = np.concatenate([np.zeros(begin, np.int32), made.blocks[0].t_indices])
-    made = PeerGraph(made.offsets, [made.blocks[0]._replace(t_indices=larger[begin:])], False)
+    made = shards_of(S, symmetric, (0, 60), user)
+    assert made.shards[0].t_indices is not None and made.shards[0].t_indices.size == 59
+    larger = np.concatenate([np.zeros(begin, np.int32), made.shards[0].t_indices])
+    made = PeerGraph(made.offsets, [made.shards[0]._replace(t_indices=larger[begin:])], False)
     level, parent = breadth_first(S, sources, user, 60)
     got, given, _ = run(made, HostBuffers(1), sources, True, "pull", 60, user)
     np.testing.assert_array_equal(got, level)

@@ -305,7 +305,7 @@ def new_plan(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
             fields += [parts[p][name] for name in PLACES]
             symmetric = graph.symmetric or shard.t_indices is shard.indices
             fields += [graph.edges, findable, symmetric, min(grids) * (THREADS // 32)]
-            in_edges = 0 if block.t_indices is None else block.t_indices.size
+            in_edges = 0 if shard.t_indices is None else shard.t_indices.size
             fields += [sizes[p].bit_length(), in_edges, *map(address, arrays)]
             fields += [memory[p] + parts[p][name] for name in OWN]
             given.append(xp.asarray(np.array([int(field) for field in fields], np.int64)))
