@@ -1,8 +1,7 @@
 """Compiled kernels on disk: folders that nobody else can write into, files verified before use.
 
-What lies in such a folder is run: machine code, and pickles, which may run anything. So a folder is
-used only where no other user could have put a file there, and a file only where the checksum in
-front of it says that it is whole.
+These files are executed: they are machine code and pickles. So a folder is used only if no other
+user can write into it, and a file only if the checksum at its beginning is right.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-_MARK = b"spgraph1"  # the layout of a file: this, the SHA-256 of name and content, the content
+_MARK = b"spgraph1"  # a file is this mark, the SHA-256 of its name and content, and the content
 _START = len(_MARK) + hashlib.sha256().digest_size
-# how long a process waits for another that compiles the same kernel, which takes seconds
-PATIENCE = 60.0
+# seconds that a process waits for another one that compiles the same kernel, which takes a few
+TIMEOUT = 60.0
 
 
 def user_folder() -> pathlib.Path:
@@ -43,8 +42,8 @@ def user_folder() -> pathlib.Path:
 
 
 def prepare(folder: pathlib.Path) -> tuple[pathlib.Path | None, str]:
-    """`folder` with links resolved, made for its owner alone where it is missing; or None and the
-    reason not to use it: it cannot be made, or other users could write into it.
+    """(`folder` with symbolic links resolved, ""), created with mode 700 if it is missing; or
+    (None, the reason not to use it): it cannot be created, or other users could write into it.
     """
     if folder.parts[:1] == ("~",):
         return None, "this user has no home folder"
@@ -66,12 +65,12 @@ def prepare(folder: pathlib.Path) -> tuple[pathlib.Path | None, str]:
 
 
 def distrust(folder: pathlib.Path, *, parent: bool = False) -> str:
-    """Why code from `folder` must not be run: who else could write there; empty where nobody could.
+    """Why code from `folder` must not be executed; "" if only this user and root can write there.
 
-    The folder and all above it must belong to this user or to root, and neither group nor others
-    may write; above the folder (and for `parent`, in it) also where they may but the sticky bit
-    keeps them from renaming what is not theirs, as in /tmp. On Windows, which keeps the folders of
-    a user's profile by access lists, nothing is asked.
+    The folder and all its parents must belong to this user or to root, and neither group nor others
+    may write into them. A parent (and with `parent` the folder itself) may also be writable with
+    the sticky bit set, as /tmp, where nobody can rename what belongs to another user. Nothing is
+    checked on Windows, which protects the folders of a user's profile by access lists.
     """
     if not hasattr(os, "geteuid"):
         return ""
@@ -86,9 +85,9 @@ def distrust(folder: pathlib.Path, *, parent: bool = False) -> str:
 
 
 def read(path: pathlib.Path) -> bytes | None:
-    """The content of a file that `write` wrote; None where there is none.
+    """The content of a file that `write` wrote; None if there is none.
 
-    A damaged file, or one that another user could have written, is removed, with a warning.
+    A damaged file, or one that another user could have written, is removed with a warning.
     """
     try:
         with open(path, "rb") as file:
@@ -108,7 +107,7 @@ def read(path: pathlib.Path) -> bytes | None:
 
 
 def discard(path: pathlib.Path, what: str) -> None:
-    """Remove a file that cannot be used, and say so."""
+    """Remove a file that cannot be used, with a warning."""
     with contextlib.suppress(OSError):
         path.unlink()
     warnings.warn(
@@ -117,9 +116,9 @@ def discard(path: pathlib.Path, what: str) -> None:
 
 
 def write(path: pathlib.Path, content: bytes) -> None:
-    """Keep `content` at `path`; at no time is there half a file.
+    """Write `content` to `path` atomically.
 
-    Where it cannot be written (a read-only folder, a full disk), one warning says so.
+    If that fails (a read-only folder, a full disk), the process warns once.
     """
     temporary = None
     try:
@@ -129,7 +128,7 @@ def write(path: pathlib.Path, content: bytes) -> None:
         os.replace(temporary, path)
         temporary = None
     except OSError as error:
-        if not path.exists():  # Windows: another process wrote it, and one reads it
+        if not path.exists():  # Windows refuses to replace a file that another process reads
             warn(
                 f"the kernel cache {path.parent} cannot be written ({error.strerror}); kernels "
                 "that are missing there are compiled in each process. Set SPGRAPH_CACHE_DIR to a "
@@ -142,7 +141,7 @@ def write(path: pathlib.Path, content: bytes) -> None:
 
 
 def _digest(path: pathlib.Path, content: bytes) -> bytes:
-    """The checksum of a file: a whole file at the place of another is damage, too."""
+    """The checksum of name and content, so that a file under another file's name is detected."""
     checksum = hashlib.sha256(path.name.encode() + b"\0")
     checksum.update(content)
     return checksum.digest()
@@ -150,10 +149,10 @@ def _digest(path: pathlib.Path, content: bytes) -> bytes:
 
 @functools.cache
 def check_cupy() -> None:
-    """Keep CuPy from a folder of kernels that others could write into or that it cannot use.
+    """Have CuPy compile in memory if its cache folder is writable by others or unusable.
 
-    CuPy verifies what it reads; but it runs what lies in any folder, fails where it cannot make its
-    folder (when it is imported) or write into it.
+    CuPy verifies its files' checksums, but it does not check who can write into the folder, and it
+    fails if it cannot create the folder (on import) or write into it.
     """
     if os.environ.get("CUPY_CACHE_IN_MEMORY") == "1":
         return
@@ -168,12 +167,12 @@ def check_cupy() -> None:
         except OSError as error:
             reason = f"it cannot be written ({error.strerror})"
     cupy_in_memory(f"CuPy's kernel cache {asked} is not used: {reason}")
-    if "cupy" not in sys.modules:  # which wants to make the folder when it is imported
+    if "cupy" not in sys.modules:  # importing it creates the folder
         os.environ["CUPY_CACHE_DIR"] = tempfile.gettempdir()
 
 
 def cupy_in_memory(reason: str) -> None:
-    """Have CuPy keep what it compiles in memory, and say so once."""
+    """Have CuPy keep compiled kernels in memory, and warn once."""
     os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
     warn(
         f"{reason}; every process compiles its kernels. Set CUPY_CACHE_DIR to a folder that you "
@@ -183,24 +182,24 @@ def cupy_in_memory(reason: str) -> None:
 
 @functools.cache
 def warn(text: str) -> None:
-    """A warning that this process gives once."""
+    """Warn, once per process for each text."""
     warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 @contextlib.contextmanager
 def alone(path: pathlib.Path) -> Iterator[None]:
-    """Run the block while no other process does so for the same `path`.
+    """Run the `with` block while no other process runs one for the same `path`.
 
-    It is waited for at most PATIENCE seconds; the system ends the claim of a process that dies.
-    Where there are no such locks (Windows, some network file systems, a folder that cannot be
-    written), nobody waits.
+    It waits at most TIMEOUT seconds for the other; the system releases the lock of a process that
+    dies. Without file locks (Windows, some network file systems, a read-only folder) it does not
+    wait.
     """
     lock = _lock(path.with_suffix(".lock"))
     try:
         yield
     finally:
         if lock is not None:
-            # who waits for it finds the kernel; who comes later makes a new file
+            # processes that wait for the lock find the kernel; later ones create a new lock file
             with contextlib.suppress(OSError):
                 path.with_suffix(".lock").unlink()
             os.close(lock)
@@ -213,7 +212,7 @@ def _lock(path: pathlib.Path) -> int | None:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:
         return None
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     try:
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Ctrl-C at a time that does no harm."""
+"""Delay Ctrl-C until a block of code is complete."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from types import FrameType
 
 @contextlib.contextmanager
 def deferred() -> Iterator[None]:
-    """What Ctrl-C raises on the main thread is raised when the block ends, not inside of it.
+    """While the `with` block runs on the main thread, Ctrl-C is recorded; its handler, which raises
+    KeyboardInterrupt by default, runs when the block ends.
 
-    For steps that belong together: a container that is written in place, and compilers that lose
-    exceptions of the Python functions they call. Handlers that Python does not know are left alone.
+    For code that must not stop halfway: writing a container in place, and compilers that lose
+    exceptions of the Python functions they call. Signal handlers that are not Python functions are
+    left alone.
 
     >>> with deferred():
     ...     done = True

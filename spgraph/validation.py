@@ -1,7 +1,7 @@
 """The five checks of the Graph500 benchmark for a breadth-first tree, in NumPy alone.
 
-They trust nothing that made the tree: they read the arrays of the graph and of the two Vectors, and
-share no code with the search. The cost is one pass over the edges.
+They share no code with the search: they read only the arrays of the graph and of the two Vectors.
+The cost is one pass over the edges.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.matrix import as_matrix
 from spgraph.errors import DimensionMismatch, IndexOutOfBound
 
-# Edges looked at together: bounds the memory of the pass to some hundred megabytes.
+# edges checked at a time: bounds the memory of the pass to some hundred megabytes
 CHUNK = 1 << 22
 
 
@@ -29,20 +29,21 @@ class Failure(NamedTuple):
 def validate_bfs(
     A: Matrix, source: int, level: Vector, parent: Vector, *, max_depth: int | None = None
 ) -> list[Failure]:
-    """The failed checks of a breadth-first tree of `A` from `source`; none if the tree is right.
+    """The failed checks of a breadth-first tree of `A` from `source`; an empty list if it is right.
 
     1. The parents form a tree with the root `source`, without cycles.
     2. Each vertex lies one level below its parent, and the source at level 0.
     3. Each edge leads at most one level down.
-    4. The tree spans what can be reached: no edge leads from a vertex with an entry to one without.
+    4. The tree spans all reachable vertices: no edge leads from a vertex with an entry to one
+       without.
     5. Each vertex and its parent are joined by an edge of the graph.
 
-    A directed graph has its edges checked along their direction. With `max_depth`, edges that leave
+    Edges of a directed graph are checked along their direction. With `max_depth`, edges that leave
     the last level may lead anywhere.
 
-    A is n x n, `level` and `parent` have size n and hold entries at the reached vertices; all may
-    be on any device. Raises DimensionMismatch where the sizes differ, and IndexOutOfBound where
-    `source` is no vertex.
+    A is n x n; `level` and `parent` have size n and entries at the reached vertices; all on any
+    device. Raises DimensionMismatch for sizes that differ, and IndexOutOfBound for a `source` that
+    is not a vertex.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1], symmetric=True)

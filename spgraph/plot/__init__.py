@@ -1,4 +1,4 @@
-"""Pictures, each a matplotlib Figure. matplotlib (extra `plot`) is imported when one is drawn."""
+"""Plots as matplotlib Figures. matplotlib (extra `plot`) is imported by the first call."""
 
 from spgraph.plot.degree_distribution import degree_distribution
 from spgraph.plot.distance_histogram import distance_histogram

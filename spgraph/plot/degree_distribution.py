@@ -1,4 +1,4 @@
-"""How many vertices have how many neighbours."""
+"""Plot the number of vertices of each degree."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 def degree_distribution(A: Any, *, title: str | None = None) -> Figure:
     """A matplotlib Figure of the number of vertices of each degree, both axes logarithmic.
 
-    The out-degrees, entries a row, and the in-degrees, entries a column, are drawn apart where they
-    are distributed differently. Vertices of degree 0 have no place on a logarithmic axis: the
-    legend counts them. `A` is a Matrix on any device, or what one can be made from.
+    Out-degrees (entries per row) and in-degrees (entries per column) are two series if their
+    distributions differ. Vertices of degree 0 have no place on a logarithmic axis: the legend
+    gives their number. `A` is a Matrix on any device, or anything that converts to one.
 
-    Raises DomainMismatch for what is no matrix, BackendUnavailable where matplotlib is missing.
+    Raises DomainMismatch for anything else, BackendUnavailable if matplotlib is missing.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0], [1, 2], nrows=3, ncols=3)

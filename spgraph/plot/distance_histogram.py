@@ -1,4 +1,4 @@
-"""How far the vertices are."""
+"""Plot the number of vertices at each distance."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from spgraph.plot.style import BLUE, INK, blank, counted, headline, new_figure, 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# With more distances than this, or with fractions, a bar stands for an interval.
+# with more distances than this, or with fractions, a bar is an interval
 BARS = 60
-# Where the highest bar is this many times the lowest, the counts are logarithmic.
+# if the highest bar is this many times the lowest, the axis of counts is logarithmic
 STEEP = 100
-# Up to here there is room for a number on each bar.
+# up to so many bars are labelled with their counts
 LABELS = 10
 
 
 def distance_histogram(v: Any, *, title: str | None = None) -> Figure:
     """A matplotlib Figure of the number of vertices at each distance.
 
-    `v` is a Vector of numbers on any device, as the level of `bfs` or the distance of `sssp`: a
-    position without an entry, or whose entry is infinite or NaN, is unreached, and the title counts
-    those. Up to 61 whole distances have a bar each, others are put together in intervals. Where the
-    highest bar is a hundred times the lowest, the axis of the counts is logarithmic.
+    `v` is a Vector of numbers on any device, such as the level of `bfs` or the distance of `sssp`.
+    A vertex without an entry, or with an infinite one or NaN, is unreached; the title gives their
+    number. Integers in a range of up to 61 have a bar each; otherwise a bar is an interval. The
+    axis of counts is logarithmic if the highest bar is a hundred times the lowest.
 
-    Raises DomainMismatch for what is no Vector, BackendUnavailable where matplotlib is missing.
+    Raises DomainMismatch for anything but a Vector, BackendUnavailable if matplotlib is missing.
 
     >>> import spgraph as sg
     >>> level = sg.Vector.from_coo([0, 1, 2], [0, 1, 1], size=5)
@@ -76,13 +76,12 @@ def distance_histogram(v: Any, *, title: str | None = None) -> Figure:
 
 
 def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(counts, edges) of at most 61 intervals of equal width, which is whole for whole numbers."""
+    """(counts, edges) of at most 61 intervals of equal width, an integer width for integers."""
     if not whole(values):
         return np.histogram(values.astype(np.float64), BARS)
     low, high = int(values.min()), int(values.max())
     width = max(-(-(high - low) // BARS), 1)
-    # subtracted in the type of the values, where it is exact: the difference of two of int64's
-    # ends wraps round to the right one of uint64
+    # integers are subtracted as uint64, where the difference of any two values of int64 is exact
     kind = values.dtype if values.dtype.kind == "f" else np.dtype(np.uint64)
     steps = (values.astype(kind) - values.min().astype(kind)) // kind.type(width)
     counts = np.bincount(steps.astype(np.int64))
@@ -90,5 +89,5 @@ def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def whole(values: np.ndarray) -> bool:
-    """Whether there is no fraction among them."""
+    """Whether all values are integers, of whatever type."""
     return values.dtype.kind != "f" or bool((values == np.floor(values)).all())

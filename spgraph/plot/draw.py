@@ -1,4 +1,4 @@
-"""A small graph as points and lines."""
+"""Draw a small graph as points and lines."""
 
 from __future__ import annotations
 
@@ -22,29 +22,32 @@ from spgraph.plot.style import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# more than these, and a drawing is a hairball
+# vertices beyond which a drawing is illegible
 LARGEST = 500
-# up to here a component is placed by Kamada and Kawai's method, which takes n cubed
+# components of up to so many vertices are laid out by Kamada and Kawai's method, of cost n**3
 EXACT = 100
-# up to here a number fits into each point
+# up to so many vertices are labelled with their ids
 NAMED = 40
-# up to here each value has a colour and a name of its own beside the colour bar
+# up to so many distinct integers have a colour and a label each in the colour bar
 TONES = 12
 PLAIN = "#56B4E9"
-SIDE = 5.6  # inches of the longer side
+SIDE = 5.6  # inches: the longer side
 
 
 def draw(A: Any, values: Any = None, *, positions: Any = None, title: str | None = None) -> Figure:
     """A matplotlib Figure of a graph of at most 500 vertices, coloured by the entries of a Vector.
 
-    A vertex without a finite entry in `values` is hollow; without `values` all look alike. Up to 40
-    vertices are numbered. An edge whose opposite is missing has an arrow, a loop is a ring.
-    `positions` is an array of n rows, x and y of each vertex; without it NetworkX (extra
-    `networkx`) places the vertices, by distances up to 100 in a component, by springs beyond. `A`
-    is a square Matrix or what one can be made from, `values` a Vector of n; on any device.
+    `A` is a square Matrix or anything that converts to one, `values` a Vector of size n; both on
+    any device. A vertex without a finite entry in `values` is hollow; without `values` all vertices
+    have one colour. Up to 40 vertices are labelled with their ids. An edge without its opposite is
+    an arrow, a self-loop a ring.
+
+    `positions` is an n x 2 array of x and y. Without it NetworkX (extra `networkx`) lays out each
+    component, of up to 100 vertices by graph distances (Kamada and Kawai), larger ones by springs
+    (Fruchterman and Reingold).
 
     Raises DimensionMismatch for sizes that differ, ValueError for a graph of more than 500
-    vertices, BackendUnavailable where matplotlib is missing, or NetworkX and `positions`.
+    vertices, BackendUnavailable if matplotlib is missing, or NetworkX without `positions`.
 
     >>> import spgraph as sg
     >>> A = sg.generators.grid(3, 3)
@@ -65,9 +68,9 @@ def draw(A: Any, values: Any = None, *, positions: Any = None, title: str | None
         values = vector("draw", "values", values)
         if values.size != n:
             raise DimensionMismatch(f"draw: values.size {values.size} != A.nrows {n}")
-    require_matplotlib()  # told before the layout, which takes a while
+    require_matplotlib()  # before the layout, which may take seconds
     points = _placed(A) if positions is None else _given(positions, n)
-    # in the units of the drawing, whose longer side goes from -1 to 1
+    # in the units of the drawing, whose longer side spans -1 to 1
     radius = 0.055 if n <= NAMED else 0.32 / np.sqrt(n)
     across, down = np.maximum(np.abs(points).max(axis=0, initial=0), 0.3)
     bar = 0.0 if values is None else 0.8
@@ -87,13 +90,13 @@ def draw(A: Any, values: Any = None, *, positions: Any = None, title: str | None
 
 
 def _placed(A: Matrix) -> np.ndarray:
-    """Positions by NetworkX: of each weak component, then the components side by side."""
+    """Positions by NetworkX, for each weak component alone; the components are put side by side."""
     try:
         import networkx
     except ImportError as error:
         raise BackendUnavailable(
-            "draw: NetworkX places the vertices, and it is not installed: "
-            "pip install 'spgraph[networkx]', or give positions= yourself"
+            "draw: laying out the vertices needs NetworkX, which is not installed: "
+            "pip install 'spgraph[networkx]', or give positions="
         ) from error
     G = networkx.from_scipy_sparse_array(A.pattern().to_scipy(copy=False).astype(np.int8))
     parts = [sorted(part) for part in networkx.connected_components(G)]
@@ -104,7 +107,7 @@ def _placed(A: Matrix) -> np.ndarray:
         if len(part) <= EXACT:
             found = networkx.kamada_kawai_layout(H)
         else:
-            # unfolded from a spectral start, moved a little, as twins share a place there
+            # springs start from a spectral layout, perturbed: vertices of equal neighbours coincide
             laplacian = networkx.laplacian_matrix(H, nodelist=part).toarray()
             start = _fitted(np.linalg.eigh(laplacian)[1][:, 1:3])
             start += np.random.default_rng(1).normal(0, 0.01, start.shape)
@@ -116,7 +119,7 @@ def _placed(A: Matrix) -> np.ndarray:
 
 
 def _packed(parts: list[np.ndarray]) -> np.ndarray:
-    """The parts side by side in rows, none over another, all points in one array."""
+    """The points of all parts in one array; parts are placed in rows without overlap."""
     gap = 0.6
     spans = [np.ptp(part, axis=0) + gap for part in parts]
     wide = max([1.1 * np.sqrt(sum(w * h for w, h in spans)), *(w for w, _ in spans)], default=0)
@@ -144,7 +147,7 @@ def _given(positions: Any, n: int) -> np.ndarray:
 
 
 def _fitted(points: np.ndarray) -> np.ndarray:
-    """Moved and scaled into the square from -1 to 1, the same in both directions."""
+    """The points moved and scaled into the square from -1 to 1, keeping the aspect ratio."""
     if not points.size:
         return points
     low, high = points.min(axis=0), points.max(axis=0)
@@ -155,7 +158,7 @@ def _fitted(points: np.ndarray) -> np.ndarray:
 def _edges(
     axes: Any, points: np.ndarray, rows: np.ndarray, columns: np.ndarray, radius: float
 ) -> int:
-    """Lines, arrows and rings; how many there are."""
+    """Draw lines, arrows and rings; returns how many."""
     from matplotlib.collections import EllipseCollection, LineCollection
 
     n = len(points)
@@ -248,14 +251,14 @@ def _vertices(
 
 
 def coloured(values: Vector) -> tuple[np.ndarray, np.ndarray]:
-    """(vertices, entries): those that have a finite number."""
+    """(vertices, entries) of the finite entries."""
     held, entries = values.to_coo()
     finite = np.isfinite(entries)
     return held[finite], entries[finite]
 
 
 def _tones(figure: Any, axes: Any, entries: np.ndarray) -> np.ndarray:
-    """The colour of each entry, and the bar that explains them."""
+    """The colour of each entry; draws the colour bar."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm, Colormap, ListedColormap, Normalize

@@ -1,4 +1,4 @@
-"""A search, level by level."""
+"""Plot the trace of a search, level by level."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
     from spgraph.iterations import Level
 
-# The hatch tells them on paper too.
+# hatched, to be distinguishable without colours
 COLOUR = {"push": BLUE, "pull": VERMILION}
 HATCH = {"push": "", "pull": "////"}
-# With more levels than this a bar is thinner than its outline, so that areas are drawn instead.
+# with more levels than this, bars would be thinner than their outline, and areas are drawn instead
 BARS = 60
-# Up to here there is room for a number on each bar.
+# up to so many bars are labelled with their values
 LABELS = 16
 
 
 def frontier_profile(trace: Sequence[Level], *, title: str | None = None) -> Figure:
-    """A matplotlib Figure of a search, level by level: frontier, edges looked at, direction, time.
+    """A matplotlib Figure of each level of a search: its frontier, examined edges, direction, time.
 
     `trace` is the `.trace` of a search that recorded one, or any sequence of rows with the
     attributes depth, direction ("push" or "pull"), frontier, edges and seconds. Save the figure
-    with `.savefig("profile.png")`; a notebook shows it as it is. Nothing is drawn on a screen.
+    with `.savefig("profile.png")`; a notebook displays it. No window is opened.
 
-    Raises ValueError for an empty trace and BackendUnavailable where matplotlib is missing.
+    Raises ValueError for an empty trace and BackendUnavailable if matplotlib is missing.
 
     >>> from types import SimpleNamespace as Row
     >>> trace = [Row(depth=0, direction="push", frontier=1, edges=3, seconds=1e-5),
@@ -112,7 +112,7 @@ def _bars(axes: Any, x: Any, height: Any, pull: Any, *, width: float, solid: boo
 
 
 def _numbers(axes: Any, x: Any, height: Any) -> None:
-    """Each height above its bar: most levels take next to no time and have hardly a bar."""
+    """Label each bar with its height: most levels take little time, and their bars are tiny."""
     for position, value in zip(x, height, strict=True):
         text = f"{value:.1g}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
         axes.annotate(
@@ -142,7 +142,7 @@ def _areas(axes: Any, depth: Any, height: Any, pull: Any) -> None:
 
 
 def _legend(axes: Any, pull: Any, *, areas: bool) -> None:
-    """What the colours mean and which bar is which, in one row above the data."""
+    """The legend of colours and bars, in one row above the data."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -1,4 +1,4 @@
-"""How much faster on more devices, from result files of the benchmarks."""
+"""Plot the speed-up on several devices, from result files of the benchmarks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spgraph.plot.style import GREY, INK, MARKERS, SERIES, log_ticks, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# algorithms side by side in one row
+# subplots in one row
 ROW = 3
 
 
@@ -25,18 +25,17 @@ def scaling(
     speedup: bool = True,
     title: str | None = None,
 ) -> Figure:
-    """A matplotlib Figure of the speed-up against the number of devices: a part an algorithm, a
-    line a graph.
+    """A matplotlib Figure of the speed-up against the number of devices, with one subplot per
+    algorithm and one line per graph.
 
-    `results` is a result file of the benchmarks, or what it holds as a mapping: its "results" are
-    rows of "algorithm", "graph", "devices" and "ms". The speed-up is over the fewest devices of the
-    same line, times their number, so that the dashed line through 1 is the best to hope for. With
-    `speedup=False` the times themselves are drawn, on logarithmic axes, and a dashed line from the
-    first time of each.
+    `results` is a result file of the benchmarks, or its content as a mapping: "results" are rows of
+    "algorithm", "graph", "devices" and "ms". The speed-up of a line is relative to its fewest
+    devices, times their number; the dashed line is the ideal, a speed-up of n on n devices. With
+    `speedup=False` the plot shows times on logarithmic axes, and for each line the ideal, dashed.
 
-    Raises FormatError, which names the row, for what is no such file, for one without rows, and
-    where two rows speak of the same algorithm, graph and number of devices; OSError for a file that
-    cannot be read; BackendUnavailable where matplotlib is missing.
+    Raises FormatError, which names the row, for a file of another kind, for one without rows, and
+    for two rows of the same algorithm, graph and number of devices; OSError for a file that cannot
+    be read; BackendUnavailable if matplotlib is missing.
 
     >>> import spgraph as sg
     >>> rows = [{"algorithm": "bfs", "graph": "kron25", "devices": n, "ms": t}
@@ -88,13 +87,13 @@ def scaling(
 def curves(
     results: str | os.PathLike[str] | Mapping[str, Any],
 ) -> dict[str, dict[str, dict[int, float]]]:
-    """The milliseconds by algorithm, graph and number of devices, this one ascending."""
+    """{algorithm: {graph: {devices: milliseconds}}}, devices in ascending order."""
     where = "results"
     if not isinstance(results, Mapping):
         where = os.fspath(results)
         try:
             results = json.loads(Path(results).read_text(encoding="utf-8"))
-        except ValueError as error:  # no JSON, or no text at all
+        except ValueError as error:  # not JSON, or not text
             raise FormatError(f"{where}: expected a JSON file of the benchmarks: {error}") from None
     rows = results.get("results") if isinstance(results, Mapping) else None
     if not isinstance(rows, list) or not rows:
@@ -112,8 +111,8 @@ def curves(
         times = found.setdefault(row["algorithm"], {}).setdefault(row["graph"], {})
         if row["devices"] in times:
             raise FormatError(
-                f"{where}: row {k}: a second time for {row['algorithm']} of {row['graph']} on "
-                f"{row['devices']}; leave one of them out of the mapping"
+                f"{where}: row {k}: expected one time for {row['algorithm']} of {row['graph']} on "
+                f"{row['devices']} devices, got a second one; leave one of them out of the mapping"
             )
         times[row["devices"]] = float(row["ms"])
     return {

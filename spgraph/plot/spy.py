@@ -1,4 +1,4 @@
-"""Where the entries of a matrix are."""
+"""Plot the positions of the entries of a matrix."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ from spgraph.plot.style import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# cells along the longer side: about two dots of the image each
+# squares along the longer side, of about two pixels each
 CELLS = 400
-# up to here white lines tell neighbouring squares apart
+# up to so many rows and columns white lines separate the squares
 SEPARATE = 50
-# a matrix longer than this many times its other side is drawn as if it were not
+# the largest ratio of the sides of the picture, whatever that of the matrix
 LONGEST = 3
 
 
 def spy(A: Any, *, title: str | None = None) -> Figure:
-    """A matplotlib Figure of the places where A has entries, row 0 at the top.
+    """A matplotlib Figure of the positions at which A has entries, row 0 at the top.
 
-    Up to 400 rows or columns each entry is a square of its own. Beyond, a square stands for several
-    rows and columns, and its colour gives the density, entries by positions, on a logarithmic
-    scale. `A` is a Matrix of any shape and size on any device, or what one can be made
-    from; the picture takes memory for the squares only. Explicit zeros count as entries.
+    Up to 400 rows or columns each entry is a square. In a larger matrix a square covers several
+    rows and columns, and its colour is their density, the ratio of entries to positions, on a
+    logarithmic scale. `A` is a Matrix of any shape and size on any device, or anything that
+    converts to one; the memory needed depends on the number of squares only. Explicit zeros are
+    entries.
 
-    Raises DomainMismatch for what is no matrix, BackendUnavailable where matplotlib is missing.
+    Raises DomainMismatch for anything else, BackendUnavailable if matplotlib is missing.
 
     >>> import spgraph as sg
     >>> figure = sg.plot.spy(sg.generators.kronecker(10))
@@ -55,7 +56,7 @@ def spy(A: Any, *, title: str | None = None) -> Figure:
     dense = counts.size > 0 and cells.max() > 1
     across = min(max(A.ncols, 1) / max(A.nrows, 1), LONGEST)
     across = max(across, 1 / LONGEST)
-    side = WIDTH - 2.0  # what the labels and the colour bar leave
+    side = WIDTH - 2.0  # less labels and colour bar
     width, height = side * min(across, 1), side * min(1 / across, 1)
     figure = new_figure(height + 0.9, width=max(width, 1.6) + (2.0 if dense else 1.0))
     axes = figure.subplots()
@@ -79,7 +80,7 @@ def spy(A: Any, *, title: str | None = None) -> Figure:
 
 
 def counts_by_cell(A: Matrix) -> tuple[np.ndarray, np.ndarray]:
-    """(entries, positions) of each square of the picture: rows and columns shared out evenly."""
+    """(entries, positions) of each square; the squares divide rows and columns evenly."""
     rows, columns = (np.arange(min(n, CELLS) + 1) for n in A.shape)
     # square k begins at the least i whose i * squares // n is k
     tops, lefts = (
@@ -87,7 +88,7 @@ def counts_by_cell(A: Matrix) -> tuple[np.ndarray, np.ndarray]:
         for cuts, n in zip((rows, columns), A.shape, strict=True)
     )
     counts = np.zeros((rows.size - 1, columns.size - 1), np.int64)
-    # a slab of rows at a time: there may be thousands of millions of entries
+    # one row of squares at a time, to bound the memory: there may be billions of entries
     for k in range(counts.shape[0]):
         slab = A._indices[A._indptr[tops[k]] : A._indptr[tops[k + 1]]].astype(np.int64)
         cell = slab * counts.shape[1] // max(A.ncols, 1)
@@ -109,7 +110,7 @@ def _image(figure: Any, axes: Any, A: Matrix, counts: np.ndarray, cells: np.ndar
             axes.grid(which="minor", color="white", linewidth=1.2)
         return
     most = share.max() or 1
-    # at least a factor of ten, or a band, whose squares are all alike, would be pale
+    # at least a factor of ten, or a band matrix, of equal densities, would be drawn pale
     least = min(share.min() or 1, most / 10)
     blues = LinearSegmentedColormap.from_list("blues", ["#BBD9EC", BLUE, "#00243A"])
     image = axes.imshow(share, cmap=blues, norm=LogNorm(least, most), **options)

@@ -1,4 +1,4 @@
-"""What all pictures share: how arguments become data, colours, figures, axes, numbers as text."""
+"""What all plots share: conversion of arguments, colours, figures, axes, numbers as text."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from spgraph.errors import BackendUnavailable, DomainMismatch
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, told apart by every kind of colour vision.
+# Okabe and Ito's palette: distinguishable with every kind of colour vision
 BLUE, VERMILION = "#0072B2", "#D55E00"
 SERIES = (BLUE, VERMILION, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-# as many shapes, so that a line or a point is told by more than its colour
+# as many shapes, so that series differ in more than colour
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, GREY, FAINT = "#222222", "#777777", "#D9D9D9"
-WIDTH = 7.2  # inches; a notebook and a page show it without shrinking
+WIDTH = 7.2  # inches; fits a notebook and a page
 DPI = 150
 
 
 def matrix(name: str, A: Any) -> Matrix:
-    """A as a Matrix of the CPU, brought home if it is elsewhere or in shards."""
+    """A as a Matrix on the CPU, copied from a GPU or gathered from shards if necessary."""
     try:
         return as_matrix(A).to("cpu")
     except DomainMismatch as error:
@@ -32,7 +32,7 @@ def matrix(name: str, A: Any) -> Matrix:
 
 
 def vector(name: str, argument: str, v: Any) -> Vector:
-    """v as a Vector of the CPU, brought home if it is elsewhere or in shards."""
+    """v as a Vector on the CPU, copied from a GPU or gathered from shards if necessary."""
     if not isinstance(v, Vector):
         raise DomainMismatch(
             f"{name}: {argument}: expected a Vector, got {type(v).__name__}; "
@@ -42,7 +42,7 @@ def vector(name: str, argument: str, v: Any) -> Vector:
 
 
 def require_matplotlib() -> tuple[Any, Any]:
-    """matplotlib's Figure and Agg canvas, or BackendUnavailable with what to install."""
+    """matplotlib's classes (Figure, FigureCanvasAgg); BackendUnavailable if it is not installed."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -54,17 +54,19 @@ def require_matplotlib() -> tuple[Any, Any]:
 
 
 def new_figure(height: float, *, width: float = WIDTH) -> Figure:
-    """An empty figure that belongs to no window: pyplot and its global state stay out of it."""
+    """An empty figure without a window, made without pyplot and its global state; inches."""
     figure_class, canvas_class = require_matplotlib()
     figure = figure_class(figsize=(width, height), dpi=DPI, layout="constrained")
     canvas_class(figure)
-    # pyplot would have told notebooks how to show a figure
+    # notebooks display figures that pyplot did not make only if they have this method
     figure._repr_png_ = partial(_png, figure)
     return figure
 
 
 def _png(figure: Figure) -> tuple[bytes, dict[str, int]]:
-    """The image and the size at which a notebook shows it, sharp on a dense screen too."""
+    """(PNG image, the size in pixels at which a notebook displays it): smaller than the image, to
+    be sharp on screens of high resolution.
+    """
     file = io.BytesIO()
     figure.savefig(file, format="png")
     width, height = (round(100 * inches) for inches in figure.get_size_inches())
@@ -72,14 +74,14 @@ def _png(figure: Figure) -> tuple[bytes, dict[str, int]]:
 
 
 def headline(axes: Any, text: str, *, pad: float = 8) -> None:
-    """The title, at the left above the data, in as many lines as it takes."""
+    """Set the title, left-aligned above the data, wrapped to the width of the figure."""
     # about twelve characters to an inch, of which the labels at the left take some
     width = int(11.5 * (axes.figure.get_size_inches()[0] - 0.8))
     axes.set_title(textwrap.fill(text, width), loc="left", fontsize=11, color=INK, pad=pad)
 
 
 def quiet(axes: Any, *, grid: str = "y") -> None:
-    """Light lines under the data, no box around it."""
+    """Style axes: a light grid under the data, no frame."""
     axes.grid(axis=grid, color=FAINT, linewidth=0.6, zorder=0)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -88,15 +90,15 @@ def quiet(axes: Any, *, grid: str = "y") -> None:
 
 
 def inked(axes: Any) -> None:
-    """Numbers beside the axes, no ticks."""
+    """Style axes: dark labels, no tick marks."""
     axes.tick_params(axis="both", which="both", length=0, labelsize=9, labelcolor=INK)
     axes.xaxis.label.set_color(INK)
     axes.yaxis.label.set_color(INK)
 
 
 def log_ticks(axis: Any, low: float, high: float) -> None:
-    """Ticks of a logarithmic axis for data from `low` to `high`: powers of ten, and numbers between
-    them where those are few.
+    """Set the ticks of a logarithmic axis for data from `low` to `high`: powers of ten, and 2 and 5
+    times them where there are few powers.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -109,7 +111,7 @@ def log_ticks(axis: Any, low: float, high: float) -> None:
 
 
 def plain(x: float, place: int | None = None) -> str:
-    """A tick's text: '5,000', '0.02'; a power of ten where there would be many zeros."""
+    """The label of a tick: '5,000', '0.02'; below 0.001 with a power of ten."""
     if x >= 1e-3:
         return f"{x:,.6g}"
     digits, _, power = f"{x:.0e}".partition("e")
@@ -117,13 +119,13 @@ def plain(x: float, place: int | None = None) -> str:
 
 
 def blank(axes: Any) -> None:
-    """Axes without data have no numbers beside them."""
+    """Remove the ticks of axes without data."""
     axes.set_xticks([])
     axes.set_yticks([])
 
 
 def legend_above(axes: Any, **options: Any) -> None:
-    """One row between the title and the data; `headline` needs pad=26 for it."""
+    """Place the legend in one row between title and data; `headline` needs pad=26 for it."""
     legend = axes.legend(
         loc="lower left",
         bbox_to_anchor=(0, 1.0),

@@ -75,7 +75,7 @@ def test_second_process_compiles_nothing(tmp_path: pathlib.Path) -> None:
 
 
 def test_processes_side_by_side_compile_a_kernel_once(tmp_path: pathlib.Path) -> None:
-    program = "from spgraph import cache_folder\ncache_folder.PATIENCE = 200.0\n" + PROGRAM
+    program = "from spgraph import cache_folder\ncache_folder.TIMEOUT = 200.0\n" + PROGRAM
     all_of_them = [start(program, SPGRAPH_CACHE_DIR=str(tmp_path)) for _ in range(3)]
     said = [process.communicate(timeout=240) for process in all_of_them]
     assert [out.splitlines()[0] for out, _ in said] == [RIGHT] * 3, said
@@ -385,7 +385,7 @@ def test_a_claim_that_never_ends_is_not_waited_for_without_end(
     made: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made.unlink()
-    monkeypatch.setattr(cache_folder, "PATIENCE", 0.05)
+    monkeypatch.setattr(cache_folder, "TIMEOUT", 0.05)
     with cache_folder.alone(made):
         assert answer() == (0, 1, [])
     assert answer() == (1, 0, [])
@@ -406,7 +406,7 @@ def test_the_claim_of_a_killed_process_ends(
     assert process.stdout is not None and process.stdout.readline() == "mine\n"
     process.kill()
     process.communicate()
-    monkeypatch.setattr(cache_folder, "PATIENCE", float("inf"))
+    monkeypatch.setattr(cache_folder, "TIMEOUT", float("inf"))
     assert answer() == (0, 1, [])
     assert answer() == (1, 0, [])
 
@@ -417,7 +417,7 @@ def test_a_kernel_that_does_not_compile_gives_its_claim_back(
     (jit.BACKEND / "room" / "kernels" / "given.py").write_text(
         "@kernel\ndef fill(thread, threads, sync, z):\n    z[0] = UNKNOWN\n"
     )
-    monkeypatch.setattr(cache_folder, "PATIENCE", float("inf"))
+    monkeypatch.setattr(cache_folder, "TIMEOUT", float("inf"))
     for _ in range(2):
         module = jit.module.__wrapped__("given", "")
         with pytest.raises(Exception, match="UNKNOWN"):
