@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from fixtures_device import device  # noqa: F401
-from search_cases import matrix
+from search_cases import matrix, weighted_graph
 
 import spgraph as sg
 from spgraph.algorithms import eigenvector_centrality, hits, katz_centrality, salsa
 from spgraph.errors import ConvergenceError, NegativeWeight
-from tests.iterations.test_power import weighted_graph
 
 ALL = (hits, salsa, katz_centrality, eigenvector_centrality)
 

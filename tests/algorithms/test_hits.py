@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from fixtures_device import device  # noqa: F401
 from networkx_cases import listed, networkx_of
+from search_cases import weighted_graph
 
 import spgraph as sg
 from spgraph.algorithms import hits
-from tests.iterations.test_power import weighted_graph
 
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 

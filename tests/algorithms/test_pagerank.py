@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 from fixtures_device import device  # noqa: F401
-from search_cases import GRAPHS, matrix
+from search_cases import GRAPHS, matrix, weighted_graph
 
 import spgraph as sg
 from spgraph.algorithms import pagerank
 from spgraph.errors import ConvergenceError, NegativeWeight
-from tests.iterations.test_power import weighted_graph
 
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 

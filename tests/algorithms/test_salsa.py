@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from fixtures_device import device  # noqa: F401
 from scipy.sparse import csgraph
-from search_cases import matrix
+from search_cases import matrix, weighted_graph
 
 from spgraph.algorithms import salsa
-from tests.iterations.test_power import weighted_graph
 
 
 @pytest.mark.parametrize("name", ["dense directed", "two components", "star out", "skewed both"])

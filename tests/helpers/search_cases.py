@@ -142,3 +142,14 @@ def check_index_types(ids: Any, offsets: Any, device: str) -> None:
             expected: Any = sg.bfs(A, 7, parents=parents)
             for k in range(1 + parents):
                 assert found[k].to("cpu").isequal(expected[k])
+
+
+def weighted_graph(n: int, m: int, seed: int = 0) -> sg.Matrix:
+    """A directed graph with hubs, loops, values and vertices without out-edges."""
+    rng = np.random.default_rng(seed)
+    rows, columns = (rng.random(m) ** 3 * n).astype(int), (rng.random(m) ** 2 * n).astype(int)
+    rows = rng.permutation(n)[rows]
+    keep = rows % 7 != 3
+    keys = np.unique(rows[keep] * n + columns[keep])
+    values = rng.random(keys.size) + 0.1
+    return sg.Matrix.from_coo(keys // n, keys % n, values, nrows=n, ncols=n)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fixtures_device import device  # noqa: F401
-from search_cases import GRAPHS, matrix
+from search_cases import GRAPHS, matrix, weighted_graph
 
 import spgraph as sg
 from spgraph.iterations.power_iteration import Hop, Step, composed, power
@@ -17,17 +17,6 @@ NORMS = (None, 1, 2, "max")
 
 def full(values: Any, where: str) -> sg.Vector:
     return sg.Vector.from_dense(np.asarray(values, float)).to(where)
-
-
-def weighted_graph(n: int, m: int, seed: int = 0) -> sg.Matrix:
-    """A directed graph with hubs, loops, values and vertices without out-edges."""
-    rng = np.random.default_rng(seed)
-    rows, columns = (rng.random(m) ** 3 * n).astype(int), (rng.random(m) ** 2 * n).astype(int)
-    rows = rng.permutation(n)[rows]
-    keep = rows % 7 != 3
-    keys = np.unique(rows[keep] * n + columns[keep])
-    values = rng.random(keys.size) + 0.1
-    return sg.Matrix.from_coo(keys // n, keys % n, values, nrows=n, ncols=n)
 
 
 def dense(x: np.ndarray, step: Step, norm: Any, count: int) -> np.ndarray:

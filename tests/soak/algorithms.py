@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from soak.entries import Refusal, draw_form
 from soak.graphs import GraphCase, draw_graph
 from soak.pools import Pool

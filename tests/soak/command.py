@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from soak.single import KINDS, Place, Seed, peer_is_there, reproduce
 from soak.worker import work
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from soak.entries import Entries, from_coo, read_back
 
 ROOM = 1 << 30

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from soak.algorithms import Answer, csgraph_answer
 from soak.entries import Refusal, read_back
 from soak.graphs import GraphCase
 from soak.library import REFUSALS
+
 from spgraph.errors import ConvergenceError
 
 

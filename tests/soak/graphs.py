@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from soak.entries import Entries, container, placed
 
 

@@ -6,7 +6,6 @@ import operator
 from typing import Any
 
 import numpy as np
-
 from soak.entries import Entries, Refusal, container, placed, read_back
 from soak.operations import Case
 

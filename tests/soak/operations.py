@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from soak import rules
 from soak.entries import Entries, draw_form
 from soak.pools import MONOIDS, PLACES, Pool

@@ -11,7 +11,6 @@ from typing import Any
 
 import graphblas as gb
 import numpy as np
-
 from soak import rules
 from soak.entries import Entries, Refusal, from_coo
 from soak.operations import Case, listed

@@ -10,7 +10,6 @@ import zlib
 from typing import Any
 
 import numpy as np
-
 from soak.entries import Entries, draw_entries
 
 TYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()

@@ -11,7 +11,6 @@ import math
 from typing import Any
 
 import numpy as np
-
 from soak.entries import Entries, Refusal
 
 BOOL, INT64, UINT64 = map(np.dtype, ("bool", "int64", "uint64"))

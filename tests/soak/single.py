@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from soak import algorithms, files, found, library, operations
 from soak.entries import Entries, Refusal, difference
 from soak.pools import PLACES, Pool

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from soak import rules
 from soak.pools import Pool
 from soak.single import Place, Seed, run

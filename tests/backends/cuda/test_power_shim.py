@@ -13,7 +13,7 @@ import cuda_host_shim
 import numpy as np
 import pytest
 import scipy.sparse
-from search_cases import matrix
+from search_cases import matrix, weighted_graph
 
 import spgraph as sg
 from spgraph import distributed, semirings
@@ -26,7 +26,7 @@ from spgraph.backends.cuda.runtime.sources import source
 from spgraph.distributed.containers import placement
 from spgraph.iterations import power_iteration as powers
 from tests.distributed.loops.test_search_peers_shim import HostBuffers
-from tests.iterations.test_power import NORMS, dense, full, steps, weighted_graph
+from tests.iterations.test_power import NORMS, dense, full, steps
 
 on_cuda = importlib.import_module("spgraph.backends.cuda.power.power")
 shimmed = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")

@@ -1,0 +1,1 @@
+"""A package, so that no other of this name is imported in its place."""
