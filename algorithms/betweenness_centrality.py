@@ -9,7 +9,7 @@ import numpy as np
 from ..containers import Matrix, Vector
 from ..errors import DomainMismatch, NegativeWeight
 from ..iterations import closure, dag_edges, dependencies, dependencies_along, search
-from ..operations import assign, ewise_add, reduce_columnwise
+from ..operations import apply, assign, ewise_add, reduce, reduce_columnwise
 from ..semirings import any_pair, binary, max_plus, min_plus, monoid
 from .lengths import check_reached, in_int64
 from .random_words import fresh_seed
@@ -63,8 +63,7 @@ def betweenness_centrality(
     # p<!level> = p plus.first A, and back: d<level> = p * (A plus.second ((1 + d) / p))
     score = _weighted(A, first) if weighted else dependencies(A, first)
     if normalized and A.nrows > 2:
-        most = (A.nrows - 1) * (A.nrows - 2)
-        score = score._with_values(lambda s: s * (1 / most))
+        score = apply(score, binary.times, right=1 / ((A.nrows - 1) * (A.nrows - 2)))
     return score
 
 
@@ -93,7 +92,7 @@ def _may_absorb(least: Any, distance: Vector) -> bool:
     the greatest is at least what two floats there are apart, and no less than that anywhere else.
     """
     kind = distance.dtype.type
-    least, most = kind(least), kind(distance._value_range()[1])
+    least, most = kind(least), reduce(distance, monoid.max)
     if least < 2 * np.finfo(kind).tiny:  # GPUs may take what is less for zero
         return True
     with np.errstate(over="ignore"):

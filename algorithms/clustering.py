@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
-
-import numpy as np
 
 from ..containers import Vector
 from ..operations import assign, ewise_mult, mxm, reduce_rowwise
-from ..semirings import binary, plus_pair
+from ..semirings import BinaryOp, plus_pair
 from .triangle_count import undirected
 
 
@@ -31,7 +30,12 @@ def clustering(A: Any) -> Vector:
     A = undirected("clustering", A)
     # C<A> = A plus.pair A: at each edge the third vertices, so that a row counts a triangle twice
     triangles = reduce_rowwise(mxm(A, A, plus_pair, mask=A.S))
-    pairs = A.row_degrees()._with_values(lambda d: np.maximum(d * (d - 1.0), 1.0))
     coefficient = Vector.filled(0.0, size=A.nrows, device=A.device)
-    assign(coefficient, ewise_mult(triangles, pairs, binary.truediv), mask=triangles.S)
-    return coefficient
+    closed = ewise_mult(triangles, A.row_degrees(), share_of_pairs())
+    return assign(coefficient, closed, mask=closed.S)
+
+
+@functools.cache
+def share_of_pairs() -> BinaryOp:
+    """t / (d (d - 1)): a vertex that is in a triangle has d >= 2 neighbours."""
+    return BinaryOp.define(lambda t, d: t / (d * (d - 1)), "share_of_pairs")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from ..containers import Matrix, Vector, as_matrix
 from ..containers.arrays import INT32_MAX
 from ..errors import DimensionMismatch
 from ..iterations import contract, search
-from ..operations import assign, ewise_mult, extract, mxv, select
-from ..semirings import any_pair, binary, indexunary, min_second
+from ..operations import apply, assign, ewise_mult, extract, mxv, reduce, select
+from ..semirings import any_pair, binary, indexunary, min_second, monoid
 from .random_words import random_words
 
 
@@ -87,8 +86,10 @@ def forward_backward(A: Matrix) -> Vector:
     "A high-performance strongly connected components implementation for GPUs" (2023).
     """
     n, T, device = A.nrows, A.T, A.device
-    key, of = _random_keys(n, device), _vertex_of(n)
-    component = Vector.arange(n, device=device)  # named by one of its vertices
+    # a vertex is the low bits of its key
+    low = (1 << n.bit_length()) - 1
+    key = _random_keys(n, low, device)
+    component = Vector.arange(n, dtype=np.int64, device=device)  # named by one of its vertices
 
     pivot = _most_edges(A, T)
     start = Vector.unit(pivot, True, size=n, dtype=bool, device=device)
@@ -101,50 +102,39 @@ def forward_backward(A: Matrix) -> Vector:
     A, T = _within(A, part), _within(T, part)
 
     while A.nvals:
-        f, g = (_first(M, key, of) for M in (T, A))
-        component = component._with_values(
-            lambda c, f, g, p: np.where((f == g) & (p >= 0), of(f), c), f, g, part
-        )
-        part = part._with_values(
-            lambda p, f, g, d, e: np.where(
-                (f == g) | (p < 0) | (d == 0) | (e == 0), -1, of(f) * n + of(g)
-            ),
-            *(f, g, A.row_degrees(), T.row_degrees()),
-        )
+        f, g = (_first(M, key, low) for M in (T, A))
+        into, out_of = (apply(keys, binary.band, right=low) for keys in (f, g))
+        # both are the same: that is the component; the others go on, if they have edges both ways
+        same = f == g
+        assign(component, into, mask=(same & (part >= 0)).V)
+        done = same | (part < 0) | (A.row_degrees() == 0) | (T.row_degrees() == 0)
+        part = assign(into * n + out_of, -1, mask=done.V)
         A, T = _within(A, part), _within(T, part)
     return _named_by_least(component)
 
 
-def _random_keys(n: int, device: Any) -> Vector:
-    """A random number for each vertex, which ends in the vertex."""
-    width = n.bit_length()
+def _random_keys(n: int, low: int, device: Any) -> Vector:
+    """A random number for each vertex, whose bits `low` are the vertex."""
     words = random_words("connected_components", 1, n, device)
-    vertex = Vector.arange(n, dtype=np.int64, device=device)
-    return words._with_values(
-        lambda w, i: ((w >> np.uint64(width + 1)).astype(np.int64) << width) | i, vertex
-    )
-
-
-def _vertex_of(n: int) -> Callable[[Any], Any]:
-    """What takes keys to the vertices that they end in."""
-    low = (1 << n.bit_length()) - 1
-    return lambda keys: keys & low
+    high = apply(words, binary.floordiv, right=np.uint64(2 * (low + 1))).astype(np.int64)
+    return high * (low + 1) + Vector.arange(n, dtype=np.int64, device=device)
 
 
 def _most_edges(A: Matrix, T: Matrix) -> int:
     """The vertex with the greatest product of its in- and out-degrees."""
-    product = A.row_degrees()._with_values(lambda d, e: d.astype(np.float64) * e, T.row_degrees())
-    return int(select(product, indexunary.valuege, product._value_range()[1]).to_coo()[0][0])
+    product = A.row_degrees().astype(np.float64) * T.row_degrees()
+    most = reduce(product, monoid.max)
+    return int(select(product, indexunary.valuege, most).to_coo()[0][0])
 
 
-def _first(A: Matrix, key: Vector, of: Callable[[Any], Any]) -> Vector:
+def _first(A: Matrix, key: Vector, low: int) -> Vector:
     """The least key among the vertices that each vertex reaches in A, itself included."""
     f = key.dup()
     while True:
         last = f.dup()
         # f min= A min.second f; then f min= f[the vertex of f], for that is reached as well
         mxv(A, f, min_second, accum=binary.min, out=f, direction="pull")
-        f = extract(f, f._with_values(of))
+        f = extract(f, apply(f, binary.band, right=low))
         if f.isequal(last):
             return f
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
 
 from ..containers import Matrix, Vector
 from ..operations import apply, assign, ewise_add, ewise_mult, mxv, select
-from ..semirings import binary, bor_second, indexunary, plus_first, unary
+from ..semirings import UnaryOp, binary, bor_second, indexunary, plus_first, unary
 from .random_words import random_words
 from .triangle_count import undirected
 
@@ -63,9 +65,16 @@ def _before(A: Matrix, seed: Any) -> Matrix:
     among equals.
     """
     word = random_words("greedy_color", seed, A.nrows, A.device)
-    # the exponent of a float
-    power = A.row_degrees()._with_values(lambda d: d.astype(np.float64).view(np.int64) >> 52)
+    power = apply(A.row_degrees(), exponent())
     return A._where(lambda a, e, w, f, x: (f > e) | ((f == e) & (x < w)), power, word)
+
+
+@functools.cache
+def exponent() -> UnaryOp:
+    """The logarithm, rounded down, -1 of 0. It may be rounded itself: the half keeps it from the
+    next integer.
+    """
+    return UnaryOp.define(lambda d: math.floor(math.log2(d + 0.5)), "exponent")
 
 
 def _first_free(D: Matrix, ready: Vector, seen: list[Vector], color: Vector) -> None:

@@ -10,8 +10,18 @@ import numpy as np
 from ..containers import Matrix, Vector
 from ..errors import ConvergenceError
 from ..iterations.power_iteration import limits
-from ..operations import apply, assign, diag, ewise_add, extract, mxm, reduce_rowwise, select
-from ..semirings import IndexUnaryOp, indexunary, monoid, plus_first
+from ..operations import (
+    apply,
+    assign,
+    diag,
+    ewise_add,
+    extract,
+    mxm,
+    reduce,
+    reduce_rowwise,
+    select,
+)
+from ..semirings import BinaryOp, IndexUnaryOp, indexunary, monoid, plus_first
 from .greedy_color import greedy_color
 from .triangle_count import undirected
 
@@ -69,7 +79,7 @@ def label_propagation(A: Any, *, max_iter: int = 100, seed: int | None = None) -
 
 def _classes(color: Vector) -> list[Any]:
     """The vertices of each colour."""
-    colors = range(color._value_range()[1] + 1) if color.size else ()
+    colors = range(int(reduce(color, monoid.max)) + 1) if color.size else ()
     return [select(color, indexunary.valueeq, c).to_coo()[0] for c in colors]
 
 
@@ -77,10 +87,16 @@ def _most(votes: Matrix) -> Vector:
     """The label with the most votes in each row, the least of them."""
     n = votes.ncols
     best = reduce_rowwise(apply(votes, votes_and_label(), right=n), monoid.max)
-    return best._with_values(lambda x: n - 1 - x % n)
+    return apply(best, label_of(), right=n)
 
 
 @functools.cache
 def votes_and_label() -> IndexUnaryOp:
     """(votes, -label) as one number, below 2 n^2."""
     return IndexUnaryOp.define(lambda x, i, j, n: x * n + (n - 1 - j), "votes_and_label")
+
+
+@functools.cache
+def label_of() -> BinaryOp:
+    """The label in such a number."""
+    return BinaryOp.define(lambda x, n: n - 1 - x % n, "label_of")

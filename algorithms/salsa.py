@@ -65,7 +65,7 @@ def salsa(
     forth, back = inverse(out), inverse(out_strength(A.T, weighted))
     # h <- (((h / out-degree) A) / in-degree) A'
     step = Step((Hop(A, forth), Hop(A.T, back)), weighted=weighted)
-    start = scaled(out._with_values(lambda d: (d > 0).astype(np.float64)), 1)
+    start = scaled((out > 0).astype(np.float64), 1)
     found = power(start, step, tol=tol, max_iter=max_iter)
     authority = vxm(ewise_mult(found.value, forth), A, plus_times if weighted else plus_first)
     authority = scaled(full("salsa", "authority", authority, A), 1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from ..containers import Matrix, Vector
-from ..operations import ewise_add, mxm, reduce, select
-from ..semirings import binary, indexunary, plus_pair
+from ..containers import Matrix
+from ..operations import apply, ewise_add, mxm, reduce, select
+from ..semirings import IndexUnaryOp, binary, indexunary, plus_pair
 from .vertices import square
 
 
@@ -53,7 +54,11 @@ def _upward(A: Matrix) -> Matrix:
     There the row of a vertex holds its neighbours of higher degree, and these are few: at most
     sqrt(2 m) among m entries.
     """
-    n = A.nrows
-    vertex = Vector.arange(n, dtype=np.int64, device=A.device)
-    height = vertex._with_values(lambda i, d: d.astype(i.dtype) * n + (n - 1 - i), A.row_degrees())
+    height = apply(A.row_degrees().astype(np.int64), degree_and_vertex(), right=A.nrows)
     return A._where(lambda a, x, y: x < y, height)
+
+
+@functools.cache
+def degree_and_vertex() -> IndexUnaryOp:
+    """(degree, -vertex) as one number, below n^2."""
+    return IndexUnaryOp.define(lambda d, i, j, n: d * n + (n - 1 - i), "degree_and_vertex")

@@ -32,6 +32,11 @@ MAKERS = {
 # lists of sources, which a user gives, and their scores
 LISTS = {"vertices", "_sources", "closeness_centrality", "multi_source_bfs", "random_words"}
 
+# what is no operation: the entries between vertices of given values, one entry a row, the range of
+# a graph's values, which it keeps; and random numbers, which no operator draws
+PRIVATE = {"_where", "_from_columns", "_value_range"}
+DRAWS = {"random_words.py": {"_with_values"}}
+
 
 def functions(tree: ast.Module) -> list[ast.FunctionDef]:
     return [node for node in tree.body if isinstance(node, ast.FunctionDef)]
@@ -52,6 +57,13 @@ def test_no_text_names_an_array(path: Path) -> None:
             and node.value.id == "np"
         }
         assert function.name in LISTS or not made & MAKERS, (function.name, made & MAKERS)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_texts_are_made_of_operations(path: Path) -> None:
+    named = {n.attr for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute)}
+    private = {name for name in named if name.startswith("_")}
+    assert private <= PRIVATE | DRAWS.get(path.name, set())
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
