@@ -76,7 +76,7 @@ class Recorder:
         import cupy
 
         if "SPGRAPH_NO_POOL" in os.environ:  # what is past the end of an array is then nobody's
-            cupy.cuda.set_allocator(None)
+            cupy.cuda.set_allocator(in_words)
         from spgraph.backends.cuda.runtime import jit
 
         if "SPGRAPH_NO_BULK_COPIES" in os.environ:
@@ -105,6 +105,15 @@ class Recorder:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         found = {"launched": self.launched, "seconds": self.seconds}
         self.path.write_text(json.dumps(found, indent=1))
+
+
+def in_words(size: int) -> Any:
+    """Memory of a device, not of a pool, in whole words: atomics on values of one or two bytes use
+    the aligned word around them, and no allocation ends inside one.
+    """
+    import cupy
+
+    return cupy.cuda.MemoryPointer(cupy.cuda.Memory(-(-size // 4) * 4), 0)
 
 
 class Launched:
