@@ -17,7 +17,7 @@ PIECE = 16384
 
 
 @inner
-def unite(label, u, v):
+def union_trees(label, u, v):
     """Join the trees of u and v: the larger root under the smaller."""
     x, y = np.int64(label[u]), np.int64(label[v])
     while x != y:
@@ -59,7 +59,7 @@ def hook(thread, threads, sync, indptr, indices, label):
         for e in range(first, min(last, first + np.uint64(FOLLOWED))):
             u = np.uint64(indices[e])
             if e > first or u > v:
-                unite(label, u, v)
+                union_trees(label, u, v)
 
 
 @inner
@@ -136,7 +136,7 @@ def rest(sync, indptr, indices, label, ticket, giant, undirected):
                 for k in range(e, stop):
                     u = np.uint64(indices[k])
                     if np.int64(label[u]) != root:
-                        unite(label, u, v)
+                        union_trees(label, u, v)
                         root = np.int64(label[v])
             v += np.uint64(1)
             e = np.uint64(indptr[v])

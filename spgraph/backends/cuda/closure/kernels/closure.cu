@@ -27,7 +27,7 @@ __shared__ Closure s;
 
 #include "closure_improve.cuh"
 #include "closure_queue.cuh"
-#include "edge_shares.cuh"
+#include "load_balance.cuh"
 
 DEVICE bool is_own(I) { return true; }
 DEVICE void tell_owner(I) {}

@@ -71,7 +71,7 @@ __shared__ RoundClosure s;
 
 #include "closure_improve.cuh"
 #include "closure_queue.cuh"
-#include "edge_shares.cuh"
+#include "load_balance.cuh"
 #include "closure_blocks.cuh"
 #include "closure_steps.cuh"
 

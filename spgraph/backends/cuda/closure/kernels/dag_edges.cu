@@ -5,7 +5,7 @@ constexpr int EACH = 8;     // entries a lane has in flight
 constexpr int CHUNK = 1024; // entries whose bits a warp counts at a time: a word for each lane
 constexpr int WARPS = 8;
 
-#include "edge_shares.cuh"
+#include "load_balance.cuh"
 
 // Looks at entries of the matrix; row i of the walk is row i of the matrix.
 struct Looker {

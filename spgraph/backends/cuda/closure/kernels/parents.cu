@@ -16,7 +16,7 @@ constexpr int SAMPLE = 1024; // entries whose rows the floor is chosen from
 constexpr int EARLY = 16;    // how many of them are better than the floor, at most
 constexpr I NOTHING = (I)((u64)-1 >> (65 - 8 * sizeof(I)));
 
-#include "edge_shares.cuh"
+#include "load_balance.cuh"
 
 // What is done along the edges of a row.
 enum { LOOKS_IN = 1, LOOKS_OUT = 2 };

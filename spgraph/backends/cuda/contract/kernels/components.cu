@@ -21,7 +21,7 @@
 //
 // Preamble: types I (ids), O (offsets), L (labels).
 
-#include "unite.cuh"
+#include "union_find.cuh"
 
 #define MEMBER __device__ __forceinline__
 
@@ -182,7 +182,7 @@ extern "C" __global__ void join(L* label, i64 parts, BOX, i64* report) {
         const i64 length = box.length(p);
         for (i64 k = thread_id(); k < length; k += thread_count()) {
             const Pair pair = box.pairs(p)[k];
-            unite(label, pair.u, pair.v);
+            union_trees(label, pair.u, pair.v);
         }
     }
 }
@@ -284,7 +284,7 @@ extern "C" __global__ void hear(OWN, i64 me, L* label, i64 parts, BOX, Message* 
                 const int leader = __ffs(some) - 1;
                 const L common = shuffle(root, leader);
                 if (told && root != last && (root != common || lane_id() == leader))
-                    unite(label, v, (L)lead, hooked);
+                    union_trees(label, v, (L)lead, hooked);
                 last = common;
             }
         }
@@ -293,7 +293,7 @@ extern "C" __global__ void hear(OWN, i64 me, L* label, i64 parts, BOX, Message* 
             const Pair pair = box.pairs(p)[k];
             if (!own.has(pair.u)) continue;
             if (pair.u != pair.v) {
-                unite(label, pair.u, pair.v, hooked);
+                union_trees(label, pair.u, pair.v, hooked);
             } else {
                 const L above = load_lagging(label + pair.u);
                 if (above != pair.u) links.add(pair.u, above);

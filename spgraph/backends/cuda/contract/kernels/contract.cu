@@ -16,7 +16,7 @@
 //
 // Preamble: types I (ids), O (offsets), L (labels).
 
-#include "unite.cuh"
+#include "union_find.cuh"
 
 constexpr int EACH = 4;        // accesses that a thread has in flight
 constexpr int SAMPLES = 1024;  // edges that vote
@@ -53,7 +53,7 @@ extern "C" __global__ void start(i64 n, const O* indptr, const I* indices, L* la
 extern "C" __global__ void hook(i64 n, const L* other, L* label) {
     for (i64 v = thread_id(); v < n; v += thread_count()) {
         const L u = other[v];
-        if (u != v) unite(label, (L)v, u);
+        if (u != v) union_trees(label, (L)v, u);
     }
 }
 
@@ -136,14 +136,14 @@ extern "C" __global__ void mark(i64 n, const L* label, const Control* control, u
 
 // Unite the ends of the edges from `from` to u, a lane's EACH; -1 stands for none. `inside` is null
 // in undirected graphs.
-DEVICE void unite_all(const L (&from)[EACH], const I (&u)[EACH], L* label, const u32* inside) {
+DEVICE void union_all(const L (&from)[EACH], const I (&u)[EACH], L* label, const u32* inside) {
     bool new_to_us[EACH];
 #pragma unroll
     for (int k = 0; k < EACH; k++) new_to_us[k] = u[k] >= 0 && !(inside && test_bit(inside, u[k]));
 #pragma unroll
     for (int k = 0; k < EACH; k++)
         if (u[k] >= 0 && (new_to_us[k] || !test_bit(inside, from[k])))
-            unite(label, from[k], (L)u[k]);
+            union_trees(label, from[k], (L)u[k]);
 }
 
 // A warp takes 32 rows, and its lanes share all their edges.
@@ -179,7 +179,7 @@ extern "C" __global__ void rest(i64 n, const O* indptr, const I* indices, L* lab
                 from[k] = (L)(base + owner);
                 u[k] = x < total ? indices[e] : -1;
             }
-            unite_all(from, u, label, inside);
+            union_all(from, u, label, inside);
         }
     }
 }
@@ -197,7 +197,7 @@ extern "C" __global__ void rest_long(const O* indptr, const I* indices, L* label
                 from[k] = (L)v;
                 u[k] = base + 32 * k < end ? indices[base + 32 * k] : -1;
             }
-            unite_all(from, u, label, inside);
+            union_all(from, u, label, inside);
         }
     }
 }

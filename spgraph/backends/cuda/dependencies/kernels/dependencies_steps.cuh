@@ -1,7 +1,7 @@
 // From level to level: numbers of paths forward, what they carry back. Part of dependencies.cu, which
 // says how, and of dependencies_apart.cu.
 
-#include "edge_shares.cuh"
+#include "load_balance.cuh"
 
 constexpr int EACH = 4;   // edges that a lane has in flight
 constexpr int ROUNDS = 4; // of so many that a group of lanes takes of a row; then its warp does

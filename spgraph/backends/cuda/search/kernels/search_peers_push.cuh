@@ -44,7 +44,7 @@ CALLED void convert(bool claimed, i64 all) {
     }
 }
 
-#include "edge_shares.cuh"
+#include "load_balance.cuh"
 
 struct Pusher {
     const Borders borders;

@@ -1,6 +1,6 @@
 // Levels of the whole grid that push: warps take equal shares of the frontier's edges.
 
-#include "edge_shares.cuh"
+#include "load_balance.cuh"
 
 // The edges from -> v of up to EACH frontier edges of this lane, `open` where there is one:
 // combine, and claim v.

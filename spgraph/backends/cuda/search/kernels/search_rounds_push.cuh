@@ -76,7 +76,7 @@ extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u3
 
 // ---- a bitmap ----------------------------------------------------------------------------------
 
-#include "edge_shares.cuh"
+#include "load_balance.cuh"
 
 struct Pusher {
     const u32* known;

@@ -1,6 +1,6 @@
-// Forests of labels: label[v] <= v leads to a smaller vertex of the same tree, a root to itself.
-// Threads see old labels now and then; an old label is an ancestor all the same, and only compare
-// and swap makes a root lead elsewhere.
+// Union-find over a forest of labels: label[v] <= v leads to a smaller vertex of the same tree, a
+// root to itself. Threads see old labels now and then; an old label is an ancestor all the same, and
+// only compare and swap makes a root lead elsewhere.
 //
 // The program gives type L (labels).
 
@@ -12,10 +12,10 @@ DEVICE L look(const L* label, L v, int hops) {
     return hops < NEAR ? load_lagging(label + v) : load_relaxed(label + v);
 }
 
-// Join the trees of u and v: the larger root under the smaller. `hooked` is told of both, once for
-// each root that comes to lead elsewhere.
+// Join the trees of u and v: the larger root under the smaller. `hooked` is called with both, once
+// for each root that comes to lead elsewhere.
 template <class Hooked>
-DEVICE void unite(L* label, L u, L v, Hooked hooked) {
+DEVICE void union_trees(L* label, L u, L v, Hooked hooked) {
     L x = load_lagging(label + u), y = load_lagging(label + v);
     for (int hops = 0; x != y; hops++) {
         if (x < y) {
@@ -39,6 +39,6 @@ DEVICE void unite(L* label, L u, L v, Hooked hooked) {
     }
 }
 
-DEVICE void unite(L* label, L u, L v) {
-    unite(label, u, v, [](L, L) {});
+DEVICE void union_trees(L* label, L u, L v) {
+    union_trees(label, u, v, [](L, L) {});
 }

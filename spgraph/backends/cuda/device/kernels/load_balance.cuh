@@ -1,10 +1,11 @@
-// Equal shares of edges, wherever rows begin and end (Davidson et al. 2014).
+// Load-balanced search: warps take equal shares of edges, wherever rows begin and end (Davidson et
+// al. 2014).
 
 // Walks the edges from `begin` to `end` of `count` rows of which row i has the edges from offset[i]
 // on; offset[count] is not read, `total` stands for it. `window` is a row at or before the one that
 // `begin` lies in; it is moved to where the walk ends. `lanes` are 32 words of the warp that calls.
 // `worker` has
-//   load(i, here)  looks up what the lane has to know about row i, if it is `here`; gives what to
+//   load(i, here)  looks up what the lane has to know about row i, if it is `here`; returns what to
 //                  add to an edge's number to find its entry
 //   take<ONE>(owner, entry, open)  takes 32 * EACH edges: for each of this lane's, the lane whose
 //                  row it belongs to, its entry, and whether it is one at all; if ONE they are all
