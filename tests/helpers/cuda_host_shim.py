@@ -74,8 +74,8 @@ def as_argument(value: Any) -> Any:
 
 
 def whole_words(array: np.ndarray) -> None:
-    """Let kernels use the last aligned 32-bit word of an array of small values, as their atomics do:
-    on a GPU no allocation ends inside one.
+    """Let kernels use the last aligned 32-bit word of an array of small values, as atomics do: on a
+    GPU no allocation ends inside one.
     """
     library = ctypes.CDLL(None)
     library.__asan_unpoison_memory_region(
