@@ -32,6 +32,13 @@ def betweenness_centrality(
     graph, with all vertices as sources, every pair counts from both ends, so that scores are twice
     those of NetworkX. `normalized` divides by (n - 1) (n - 2), the most that is possible.
 
+    Parameters:
+        sources: the vertices whose shortest paths count, from 0; None: all.
+        k: so many sources are drawn at random.
+        seed: fixes which k sources are drawn; None: others at every call.
+        normalized: divide by (n - 1) (n - 2).
+        weighted: take the edges' values; else each is 1.
+
     `A` is a square Matrix or what `Matrix` can be made from; A[i, j] is the edge i -> j. Paths are
     shortest by number of edges or, `weighted`, by the sum of A's values, which are numbers > 0.
     `sources` is a vertex or a sequence of vertices, which count once each; or `k` of all vertices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def bfs(
     source: int,
     *,
     parents: bool = True,
-    direction: str = "auto",
+    direction: Literal["auto", "push", "pull"] = "auto",
     max_depth: int | None = None,
 ) -> BFS:
     """Breadth-first search from one vertex: `BFS(level, parent)`.
@@ -33,6 +33,13 @@ def bfs(
     of least id that precedes v on one, and parent[source] == source: the same on every device and
     in every direction. Both are Vectors of A.nrows on A's device, of signed integers; `parent` is
     None with `parents=False`, which is faster.
+
+    Parameters:
+        source: the vertex to start from, from 0.
+        parents: find the parents, too.
+        direction: "push" goes from the frontier, "pull" from the unvisited; "auto" takes the
+          cheaper, level by level.
+        max_depth: the last level; None: no bound.
 
     `A` is a square Matrix or what `Matrix` can be made from; A[i, j] is the edge i -> j, its value
     is not looked at. `direction` is "push", "pull" (over the transpose, which a Matrix keeps) or

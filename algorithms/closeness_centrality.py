@@ -19,6 +19,10 @@ def closeness_centrality(A: Any, *, sources: Any = None, wf_improved: bool = Tru
     vertices of small components are not near to all. It is 0 where nothing else reaches v. As in
     NetworkX distances are inward: A[i, j] is the edge i -> j, and outward ones are those of A.T.
 
+    Parameters:
+        sources: the vertices whose distances count, from 0; None: all.
+        wf_improved: multiply by the share of vertices that reach the vertex (Wasserman and Faust).
+
     `A` is a square Matrix or what `Matrix` can be made from, whose values are not looked at.
     The Vector is full, or, with `sources`, a vertex or a sequence of vertices, has entries at
     these only. The cost is that of a search from each.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..semirings import any_pair, binary, indexunary, min_second, monoid
 from .random_words import random_words
 
 
-def connected_components(A: Any, *, connection: str = "weak") -> Vector:
+def connected_components(A: Any, *, connection: Literal["weak", "strong"] = "weak") -> Vector:
     """The component of every vertex, named by its smallest vertex: a full Vector of A.nrows signed
     integers on A's device.
 
@@ -24,6 +24,9 @@ def connected_components(A: Any, *, connection: str = "weak") -> Vector:
     `A` is a square Matrix or what `Matrix` can be made from; A[i, j] is the edge i -> j, its value
     is not looked at. Weak components of a Matrix that is known to be symmetric (`A.symmetric`) are
     found without a look at most of its edges.
+
+    Parameters:
+        connection: "weak": whichever way edges point; "strong": there and back.
 
     Strong components are found on the CPU by SciPy's depth-first search: no loop of rounds comes
     near a linear walk there. On a GPU they are found by `forward_backward`.

@@ -19,6 +19,11 @@ def eigenvector_centrality(
     Where several eigenvectors share the eigenvalue (the graph has parts that are alike), the one is
     found that equal values lead to.
 
+    Parameters:
+        tol: end when the change is at most this; None: after max_iter iterations.
+        max_iter: the most iterations.
+        weighted: take the edges' values; else each is 1.
+
     The iteration x <- x A + x, of 2-norm 1, has the same eigenvectors and comes to rest on
     bipartite graphs, too; it starts with equal values and ends when the 1-norm of the change is at
     most tol * A.nrows (None: after `max_iter` iterations). Meaning, normalization and the rule to

@@ -27,6 +27,9 @@ def greedy_color(A: Any, *, seed: int | None = None) -> Vector:
     an integer >= 0, gives the same colours on every device; None draws others at every call.
     DimensionMismatch for an A that is not square.
 
+    Parameters:
+        seed: an integer >= 0 that fixes all random choices; None: others at every call.
+
     The colours are those of going through the vertices by falling degree (by its logarithm, rounded
     down, and at random among equals), each taking the least colour that it does not see. A round
     colours all vertices whose neighbours before them in that order are coloured. There are as many

@@ -25,6 +25,11 @@ def hits(A: Any, *, tol: float | None = 1e-8, max_iter: int = 100, weighted: boo
     proportional to hub A, `hub` to authority A', the leading singular vectors of A. A[i, j] is the
     edge i -> j; `weighted` takes A's values, else every edge counts 1.
 
+    Parameters:
+        tol: end when the change is at most this; None: after max_iter iterations.
+        max_iter: the most iterations.
+        weighted: take the edges' values; else each is 1.
+
     The iteration starts with equal hubs and ends when the 1-norm of their change is at most `tol`
     (None: after `max_iter` iterations). These are NetworkX's hits with its normalization, whose
     values are weights where edges have one.

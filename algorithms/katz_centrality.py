@@ -26,6 +26,13 @@ def katz_centrality(
     or 1-D array with one for each vertex; `weighted` multiplies by A's values. A[i, j] is the edge
     i -> j; alpha has to be below 1 / (the largest eigenvalue of A), else nothing converges.
 
+    Parameters:
+        alpha: what a longer walk counts, for each edge; below 1 / (the largest eigenvalue).
+        beta: what every vertex starts with: a number, or a Vector of them.
+        tol: end when the change is at most this; None: after max_iter iterations.
+        max_iter: the most iterations.
+        weighted: take the edges' values; else each is 1.
+
     The iteration starts with zeros and ends when the 1-norm of the change is at most tol * A.nrows
     (None: after `max_iter` iterations). Meaning, normalization and the rule to end are NetworkX's.
 

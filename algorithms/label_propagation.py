@@ -34,6 +34,10 @@ def label_propagation(A: Any, *, max_iter: int = 100, seed: int | None = None) -
     are neighbours, whichever way it points; values are not looked at, loops are no edges. `seed`,
     an integer >= 0, gives the same labels on every device; None draws other ones at every call.
 
+    Parameters:
+        max_iter: the most sweeps over all vertices.
+        seed: an integer >= 0 that fixes all random choices; None: others at every call.
+
     At first every vertex is its own label. A sweep goes through the colours of `greedy_color`, one
     after the other; all vertices of a colour take the label most frequent among their neighbours:
     their own if it is one of these, else the least. All vertices at once would exchange their

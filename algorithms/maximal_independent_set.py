@@ -20,6 +20,9 @@ def maximal_independent_set(A: Any, *, seed: int | None = None) -> Vector:
     an integer >= 0, gives the same set on every device; None draws another one at every
     call. DimensionMismatch for an A that is not square.
 
+    Parameters:
+        seed: an integer >= 0 that fixes all random choices; None: others at every call.
+
     The vertices are in a random order, the same one in all rounds: the set is the one that taking
     each vertex in turn would give. The expected number of rounds grows with the logarithm of n.
 

@@ -29,6 +29,12 @@ def most_reliable_path(
     A's type if that is float32, else float64; that of `source` itself is 1. `parent` and the other
     arguments are those of `sssp`.
 
+    Parameters:
+        source: the vertex to start from, from 0.
+        parents: find the parents, too.
+        delta: how far reliabilities, as sums of logarithms, may lie apart to be worked on together;
+          None: from the weights.
+
     Raises ValueError for values that are NaN or not from 0 to 1; DimensionMismatch, IndexOutOfBound
     and DomainMismatch as `sssp` does.
 

@@ -17,6 +17,9 @@ def multi_source_bfs(A: Any, sources: Any) -> Matrix:
     L[i, v] is the number of edges on a shortest path from sources[i] to v; there is no entry where
     there is no path, and L[i, sources[i]] == 0 is one. The values are signed integers.
 
+    Parameters:
+        sources: the vertices to start from, from 0.
+
     `A` is a square Matrix or what `Matrix` can be made from, whose values are not looked at;
     `sources` is a vertex or a sequence of k vertices in any order, which may be empty.
 

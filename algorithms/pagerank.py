@@ -33,11 +33,17 @@ def pagerank(
 ) -> Vector:
     """The PageRank of every vertex: a full Vector of float64 on A's device, of sum 1.
 
-    A walker follows an out-edge of the vertex he stands on with probability `damping`, each with
-    the same probability or, `weighted`, in proportion to A's values; else, and always where there
-    is no out-edge, he jumps to a vertex that `personalization` draws: a Vector or 1-D array of
-    numbers >= 0, of any sum above 0 (None: every vertex alike). A vertex's rank is the share of
-    time that he spends there. A[i, j] is the edge i -> j.
+    A walker follows an out-edge of the vertex he stands on with probability `damping`; else, and
+    always where there is no out-edge, he teleports to a vertex drawn by `personalization`. A
+    vertex's rank is the share of time that he spends there. A[i, j] is the edge i -> j.
+
+    Parameters:
+        damping: the probability to follow an edge rather than to teleport.
+        tol: end when the change is at most this; None: after max_iter iterations.
+        max_iter: the most iterations.
+        personalization: a Vector or 1-D array of numbers >= 0, in proportion to which vertices are
+          teleported to; None: all alike.
+        weighted: follow edges in proportion to A's values; else all alike.
 
     The iteration starts with equal ranks and ends when the 1-norm of the change is at most `tol`:
     the 1-norm of the error is then at most tol * damping / (1 - damping), under 6 tol for 0.85.
@@ -46,10 +52,8 @@ def pagerank(
     most 4e-7 in the 1-norm and by much less as a rule; sums and ranks are double.
 
     Raises DimensionMismatch for an A that is not square or a `personalization` of another size,
-    NegativeWeight for a negative value (`weighted`), ValueError for values that are not finite,
-    damping outside of (0, 1), a tol or max_iter that makes no sense, a personalization that is
-    negative or all zero, ConvergenceError, whose `result` is the last iterate, where max_iter
-    iterations do not reach `tol`.
+    NegativeWeight and ValueError for values (`weighted`) or arguments outside of these ranges,
+    ConvergenceError, whose `result` is the last iterate, where `tol` is not reached.
 
     Source: Page, Brin, Motwani, Winograd, "The PageRank citation ranking: bringing order to the
     web" (1999).

@@ -18,6 +18,9 @@ def reachable(A: Any, sources: Any) -> Vector:
     Matrix or what `Matrix` can be made from, whose values are not looked at; `sources` is a vertex
     or a sequence of vertices, which may be empty.
 
+    Parameters:
+        sources: the vertices to start from, from 0.
+
     Raises DimensionMismatch for an A that is not square, IndexOutOfBound for a source outside of
     it, DomainMismatch for one that is no integer.
 

@@ -42,6 +42,11 @@ def salsa(
     `hub` is where he is in the end after an even number of steps, `authority` after an odd one.
     A[i, j] is the edge i -> j.
 
+    Parameters:
+        tol: end when the change is at most this; None: after max_iter iterations.
+        max_iter: the most iterations.
+        weighted: take the edges' values; else each is 1.
+
     The iteration ends when the 1-norm of the change of `hub` is at most `tol` (None: after
     `max_iter` iterations).
 

@@ -33,6 +33,11 @@ def sssp(A: Any, source: int, *, parents: bool = True, delta: float | None = Non
     weights of integers or truth values, else of the weights' own type, float32 or float64; parents
     are signed integers, and None with `parents=False`, which is faster.
 
+    Parameters:
+        source: the vertex to start from, from 0.
+        parents: find the parents, too.
+        delta: how far distances may lie apart to be worked on together; None: from the weights.
+
     `A` is a square Matrix or what `Matrix` can be made from; A[i, j] >= 0 is the length of the edge
     i -> j. `delta` is how far distances may lie apart to be worked on together; None chooses it
     from the weights, and the result does not depend on it.

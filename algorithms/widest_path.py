@@ -26,6 +26,11 @@ def widest_path(
     `source` to v, of A's type; that of `source` itself is the greatest value of the type (inf,
     True). `parent` and the other arguments are those of `sssp`; weights may have any sign.
 
+    Parameters:
+        source: the vertex to start from, from 0.
+        parents: find the parents, too.
+        delta: how far widths may lie apart to be worked on together; None: from the weights.
+
     Raises ValueError for NaN, DimensionMismatch, IndexOutOfBound and DomainMismatch as `sssp` does.
 
     Source: Pollack, "The maximum capacity through a network" (1960); as a closed semiring: Aho,

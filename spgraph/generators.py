@@ -47,6 +47,20 @@ def kronecker(
     twice are stored once, and loops are dropped unless `self_loops`, so that there are fewer
     entries than edges drawn.
 
+    Parameters:
+        scale: the graph has 2**scale vertices.
+        edge_factor: edges drawn per vertex.
+        a: the probability of the upper left quadrant.
+        b: that of the upper right.
+        c: that of the lower left.
+        d: that of the lower right; None: what is left to 1.
+        noise: the probabilities change from level to level by a factor of 1 - noise to 1 + noise.
+        seed: which random graph.
+        permute: relabel the vertices at random.
+        symmetric: store each edge both ways.
+        self_loops: keep edges from a vertex to itself.
+        device: where the graph is made: "cpu", "cuda" or "cuda:N".
+
     The defaults are Graph500's. GTgraph's R-MAT is permute=False, symmetric=False, noise=0.05:
     after each level every probability is multiplied by a random factor from 1 - noise to
     1 + noise, and the four are scaled to the sum 1. Unlike this function, GTgraph draws again
@@ -129,6 +143,14 @@ def uniform_random(
     `symmetric` stores each edge both ways, and the graph is the same on every device. Raises
     ValueError for n outside of 0..2**31 - 1 and for a bad edge factor or seed.
 
+    Parameters:
+        n: the number of vertices.
+        edge_factor: edges drawn per vertex.
+        seed: which random graph.
+        symmetric: store each edge both ways.
+        self_loops: keep edges from a vertex to itself.
+        device: where the graph is made: "cpu", "cuda" or "cuda:N".
+
     Erdos, Renyi, "On random graphs", 1959: the model G(n, m), here drawn with replacement.
 
     >>> import spgraph as sg
@@ -150,6 +172,13 @@ def grid(
     each undirected edge is left out, independently of the others; 0.1 to 0.4 makes something like
     a road network. The graph is the same on every device. Raises ValueError for negative extents,
     more than 2**31 - 1 vertices, `remove` outside of [0, 1), a bad seed.
+
+    Parameters:
+        rows: the number of rows.
+        columns: the number of columns.
+        remove: the share of edges to leave out.
+        seed: which random graph.
+        device: where the graph is made: "cpu", "cuda" or "cuda:N".
 
     >>> import spgraph as sg
     >>> sg.generators.grid(2, 3).to_coo()[1].tolist()
@@ -191,6 +220,11 @@ def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
 
     Made on the CPU. Raises ValueError for n outside of 0..2**31 - 1, a radius that is negative or
     not finite, a bad seed.
+
+    Parameters:
+        n: the number of points.
+        radius: points at most this far apart are joined.
+        seed: which random graph.
 
     Gilbert, "Random plane networks", 1961.
 

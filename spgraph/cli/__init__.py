@@ -10,8 +10,8 @@ import click
 
 import spgraph as sg
 from spgraph import errors
-from spgraph.cli import graphs, launch, paths, ranks, search, streams, structure
-from spgraph.cli.search import FAILED_VALIDATION
+from spgraph.cli import commands, graphs, launch, streams
+from spgraph.cli.algorithm import FAILED_VALIDATION
 
 BUG, BAD_INPUT, LOST_PEER, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
 
@@ -94,33 +94,10 @@ def cli() -> None:
     """
 
 
-# an algorithm has its function in one of the modules and its line here
-for command in (
-    graphs.generate,
-    graphs.info,
-    search.bfs,
-    search.multi_source_bfs,
-    search.reachable,
-    paths.sssp,
-    paths.widest_path,
-    paths.most_reliable_path,
-    ranks.pagerank,
-    ranks.hits,
-    ranks.salsa,
-    ranks.katz_centrality,
-    ranks.eigenvector_centrality,
-    ranks.betweenness_centrality,
-    ranks.closeness_centrality,
-    structure.connected_components,
-    structure.triangle_count,
-    structure.clustering,
-    structure.core_number,
-    structure.maximal_independent_set,
-    structure.greedy_color,
-    structure.minimum_spanning_tree,
-    structure.label_propagation,
-):
-    cli.add_command(command)
+cli.add_command(graphs.generate)
+cli.add_command(graphs.info)
+for algorithm in commands.ALGORITHMS:
+    cli.add_command(algorithm.command(commands.EXAMPLES))
 
 __all__ = [
     "BAD_INPUT",

@@ -2,141 +2,171 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from spgraph import terminal
-from spgraph.cli import options, output
-from spgraph.cli.kinds import Kind
-from spgraph.cli.placement import check, described, on_host, placed
+from spgraph.cli import options, output, signatures
+from spgraph.cli.kinds import Kind, Parts
+from spgraph.cli.placement import Place, on_host, vector
 from spgraph.iterations import Level
+from spgraph.validation import Failure
 
-Compute = Callable[..., Any]
-Trace = Callable[..., Sequence[Level]]
+FAILED_VALIDATION = 1
 
 
-def algorithm(
-    kind: Kind,
-    name: str,
-    *,
-    start: str | None = None,
-    trace: Trace | None = None,
-    undirected: str | None = None,
-) -> Callable[[Compute], click.Command]:
-    """The decorator that makes a command of a function `compute(A, **parameters)`.
+class Algorithm(NamedTuple):
+    """A command: the function `function(A, **parameters)`, and what there is to say of its result.
 
-    The function returns what the algorithm does; its docstring is the help, and its own options, by
-    their names in Python, are the parameters. The command reads the graph, places it, runs the
-    function, prints and writes the result as its `kind` has it. `name` is what a result is called
-    that is not a tuple of names itself. `start` is the parameter, source or sources, that means the
-    vertex of largest degree where it is not given. `trace`, called as the function is, returns
-    the levels for --trace and --plot. `undirected` says that the algorithm is one of undirected
-    graphs, and whether "edges" or their "weights" are the same both ways in one: of another graph a
-    note on standard error says so.
+    `kind` prints and writes the result; `name` is what a result is called that is not a tuple of
+    names itself. `example` is a call: a file of `commands.EXAMPLES` and options. `start` is the
+    parameter, source or sources, that means the vertex of largest degree where it is not given.
+    `undirected` says that the algorithm is one of undirected graphs, and whether "edges" or their
+    "weights" are the same both ways in one: of another graph a note on standard error says so.
+    `trace`, called as the function is, returns the levels for --trace and --plot. `warm`, called
+    likewise, makes the kernels ready before the time is taken; `measures` adds to the summary;
+    `validate` returns what is wrong with the result, for --validate.
     """
 
-    def decorate(compute: Compute) -> click.Command:
-        @click.command()
-        @options.graph_file
-        @options.place
-        @results(kind, name, traced=trace is not None)
-        @options.style
-        @functools.wraps(compute)  # click keeps the options of `compute` in its __dict__
-        def command(
-            *,
-            file: Path,
-            symmetric: bool | None,
-            base: int | None,
-            compact: Path | None,
-            device: str | None,
-            gpus: int | None,
-            shards: int | None,
-            partition: str | None,
-            style: str,
-            top: int | None = None,
-            target: Path | None = None,
-            with_trace: bool = False,
-            picture: Path | None = None,
-            **parameters: Any,
-        ) -> None:
-            check(device, gpus, shards, partition)
-            output.check_picture(picture)
-            graph = output.read(file, symmetric, base, compact, gpus, shards, partition)
-            if start is not None and parameters[start] is None:
-                vertex = graph.most_connected()
-                parameters[start] = vertex if start == "source" else [vertex]
-            note = None
-            if undirected is not None:
-                note = about_direction(graph, compute.__name__, weights=undirected == "weights")
-            with terminal.progress(f"running {compute.__name__}"):
-                G = placed(graph.A, device, gpus, shards, partition)
-                begin = time.perf_counter()
-                parts = on_host(compute(G, **parameters), name)
-                seconds = time.perf_counter() - begin
-                rows = None
-                if trace is not None and (with_trace or picture is not None):
-                    rows = trace(G, **parameters)
-            record = {
-                "graph": graph.facts(),
-                "algorithm": compute.__name__,
-                "parameters": parameters,
-                **described(G, gpus, shards, partition),
-                "seconds": seconds,
-                "summary": kind.summary(parts),
-                **output.details(kind, parts, top, rows if with_trace else None),
-            }
-            if target is not None:
-                output.write_result(target, parts)
-            if picture is not None:
-                output.write_picture(picture, kind, parts, rows)
-            facts = {"time": f"{terminal.duration(seconds)}, kernels made ready included"}
-            for key, value in record["summary"].items():
-                facts[key.replace("_", " ")] = output.said(value)
-            lines = [graph.line(), output.heading(record), "", *terminal.facts(facts)]
-            if note is not None:
-                output.note(note)
-            output.show(record, [*lines, *output.detail_lines(kind, record)], style)
+    function: Callable[..., Any]
+    kind: Kind
+    name: str
+    example: str
+    start: str | None = None
+    undirected: str | None = None
+    trace: Callable[..., Sequence[Level]] | None = None
+    warm: Callable[..., None] | None = None
+    measures: Callable[[output.Graph, Parts, float], dict[str, Any]] | None = None
+    validate: Callable[[output.Graph, Parts, dict[str, Any]], list[Failure]] | None = None
 
-        command.params.sort(key=lambda option: option.name in options.SHARED)
-        return command
-
-    return decorate
-
-
-def about_direction(graph: output.Graph, algorithm: str, *, weights: bool) -> str | None:
-    """What an algorithm of undirected graphs makes of a directed one; None of an undirected one."""
-    A = graph.A
-    if A.nrows != A.ncols:  # which the algorithm refuses
-        return None
-    with terminal.progress("testing for symmetry"):
-        if (A if weights or A.iso else A.pattern()).is_symmetric():
-            return None
-    which = "edges and weights are" if weights else "edges are"
-    taken = "the lesser weight" if weights else "an edge"
-    return (
-        f"{graph.file}: {which} not the same both ways, and {algorithm} is about undirected "
-        f"graphs: it takes {taken} between two vertices, whichever way it points"
-    )
-
-
-def results(kind: Kind, name: str, *, traced: bool) -> options.Decorator:
-    """The options of what to do with a result of this kind."""
-    chosen: list[options.Decorator] = []
-    if kind.top is not None:
-        chosen.append(options.top(f"Print the K {kind.best.format(name=name)}."))
-    if traced:
-        chosen.append(options.trace)
-    if traced or kind.picture is not None:
-        what = "the levels" if traced else kind.drawn.format(name=name)
-        chosen.append(options.picture(f"Draw {what} into this file"))
-    if kind.suffixes:
-        formats = options.either(kind.suffixes)
-        chosen.append(
-            options.output(kind.suffixes, f"Write the result into this file ({formats}).")
+    def command(self, examples: dict[str, str]) -> click.Command:
+        """The command, with the options of the function's signature and those all share."""
+        title = self.function.__name__.replace("_", "-")
+        example = f"{examples[self.example.split()[0]]}\n  spgraph {title} {self.example}"
+        default = None if self.start is None else "that of largest degree"
+        return click.Command(
+            title,
+            callback=self.run,
+            params=[
+                *signatures.options(self.function, without={"A", "trace"}, default=default),
+                *([options.VALIDATE] if self.validate else []),
+                *options.GRAPH,
+                *options.PLACE,
+                *self.results(),
+                options.FORMAT,
+            ],
+            help=f"{signatures.summary(self.function)}.\n\n{signatures.explanation(self.function)}"
+            f"\n\n\b\nExample:\n  {example}",
+            short_help=signatures.summary(self.function),
         )
-    return options.together(*chosen)
+
+    def results(self) -> list[click.Option]:
+        """The options of what to do with a result of this kind."""
+        kind, found = self.kind, []
+        if kind.top is not None:
+            found.append(options.top(f"Print the K {kind.best.format(name=self.name)}."))
+        if self.trace is not None:
+            found.append(options.TRACE)
+        if self.trace is not None or kind.picture is not None:
+            what = "the levels" if self.trace else kind.drawn.format(name=self.name)
+            found.append(options.picture(f"Draw {what} into this file"))
+        if kind.suffixes:
+            formats = options.either(kind.suffixes)
+            text = f"Write the result into this file ({formats})."
+            found.append(options.output(kind.suffixes, text))
+        return found
+
+    def run(self, **given: Any) -> int:
+        """Read the graph, place it, run the function, print and write the result; the exit code."""
+        place, source, style = Place.of(given), output.Source.of(given), given.pop("style")
+        top, target, picture = (given.pop(name, None) for name in ("top", "target", "picture"))
+        traced, validated = given.pop("with_trace", False), given.pop("validated", False)
+        if validated and not given["parents"]:
+            raise click.UsageError("--validate: expected --parents, there is no tree to check")
+        output.check_picture(picture)
+        graph = output.read(source, place)
+        if self.start is not None and given[self.start] is None:
+            vertex = graph.most_connected()
+            given[self.start] = vertex if self.start == "source" else [vertex]
+        note = self.about_direction(graph)
+        G, parts, seconds = self.timed(graph, place, given)
+        rows = None
+        if self.trace is not None and (traced or picture is not None):
+            rows = self.trace(G, **given)
+        record = {
+            "graph": graph.facts(),
+            "algorithm": self.function.__name__,
+            "parameters": given,
+            **place.facts(),
+            "seconds": seconds,
+            "summary": self.kind.summary(parts)
+            | (self.measures(graph, parts, seconds) if self.measures else {}),
+            **output.details(self.kind, parts, top, rows if traced else None),
+        }
+        if validated and self.validate is not None:
+            with terminal.progress("validating"):
+                record["failures"] = [f._asdict() for f in self.validate(graph, parts, given)]
+        if target is not None:
+            output.write_result(target, parts)
+        if picture is not None:
+            output.write_picture(picture, self.kind, parts, rows)
+        if note is not None:
+            output.note(note)
+        output.show(record, [graph.line(), *self.lines(record)], style)
+        return FAILED_VALIDATION if record.get("failures") else 0
+
+    def timed(
+        self, graph: output.Graph, place: Place, given: dict[str, Any]
+    ) -> tuple[Any, Parts, float]:
+        """The graph where it is to be, the result on the CPU, and the seconds that it took."""
+        with terminal.progress(f"running {self.function.__name__}"):
+            G = place.place(graph.A)
+            arguments = {
+                name: vector(value, G) if isinstance(value, Path) else value
+                for name, value in given.items()
+            }
+            if self.warm is not None:
+                self.warm(G, **arguments)
+            begin = time.perf_counter()
+            found = self.function(G, **arguments)
+            if self.warm is None:
+                found = on_host(found, self.name)
+            else:
+                found[0].nvals  # a number on the host: the device has finished  # noqa: B018
+            seconds = time.perf_counter() - begin
+            return G, found if self.warm is None else on_host(found, self.name), seconds
+
+    def lines(self, record: dict[str, Any]) -> list[str]:
+        """The record for people."""
+        ready = ", kernels made ready included" if self.warm is None else ""
+        facts = {"time": f"{terminal.duration(record['seconds'])}{ready}"}
+        for key, value in record["summary"].items():
+            said = terminal.rate(value) if key == "teps" else output.said(value)
+            facts[key.replace("_", " ")] = said
+        failures = record.get("failures", [])
+        if "failures" in record:
+            facts["result"] = "NOT VALID" if failures else "valid by the five checks of Graph500"
+        lines = [output.heading(record), "", *terminal.facts(facts)]
+        lines += [f"  check {f['check']}: {f['message']}" for f in failures]
+        return lines + output.detail_lines(self.kind, record)
+
+    def about_direction(self, graph: output.Graph) -> str | None:
+        """What an algorithm of undirected graphs makes of a directed one; None of an undirected
+        one, and where the algorithm is about any graph.
+        """
+        A, weights = graph.A, self.undirected == "weights"
+        if self.undirected is None or A.nrows != A.ncols:  # which the algorithm refuses
+            return None
+        with terminal.progress("testing for symmetry"):
+            if (A if weights or A.iso else A.pattern()).is_symmetric():
+                return None
+        which = "edges and weights are" if weights else "edges are"
+        taken = "the lesser weight" if weights else "an edge"
+        return (
+            f"{graph.file}: {which} not the same both ways, and {self.function.__name__} is about "
+            f"undirected graphs: it takes {taken} between two vertices, whichever way it points"
+        )

@@ -12,32 +12,16 @@ import numpy as np
 
 import spgraph as sg
 from spgraph import terminal
-from spgraph.cli import options, output
+from spgraph.cli import options, output, signatures
+from spgraph.cli.placement import Place
 
 # --- spgraph info ---------------------------------------------------------------------------------
 
 
-@click.command()
-@options.graph_file
-@options.picture("Draw how many vertices have which degree into this file")
-@options.style
-def info(
-    file: Path,
-    symmetric: bool | None,
-    base: int | None,
-    compact: Path | None,
-    picture: Path | None,
-    style: str,
-) -> None:
-    """What a graph is: size, symmetry, degrees, type.
-
-    \b
-    Example:
-      spgraph generate kronecker 18 -o kron.npz
-      spgraph info kron.npz --plot degrees.png
-    """
+def run_info(picture: Path | None, style: str, **given: Any) -> None:
+    """Read a graph, print and draw what it is."""
     output.check_picture(picture)
-    A, _, read_seconds = output.read(file, symmetric, base, compact)
+    A, file, read_seconds = output.read(output.Source.of(given), Place())
     degrees = np.diff(A._indptr)
     with terminal.progress("testing for symmetry"):
         mirrored = A.nrows == A.ncols and A.is_symmetric()
@@ -76,7 +60,32 @@ def info(
     output.show(result, terminal.facts(facts), style)
 
 
+info = click.Command(
+    "info",
+    callback=run_info,
+    params=[
+        *options.GRAPH,
+        options.picture("Draw how many vertices have which degree into this file"),
+        options.FORMAT,
+    ],
+    help="""What a graph is: size, symmetry, degrees, type.
+
+    \b
+    Example:
+      spgraph generate kronecker 18 -o kron.npz
+      spgraph info kron.npz --plot degrees.png
+    """,
+)
+
 # --- spgraph generate -----------------------------------------------------------------------------
+
+# by the name of the command: the generator, and the arguments of the example
+GENERATORS: dict[str, tuple[Callable[..., sg.Matrix], str]] = {
+    "kronecker": (sg.generators.kronecker, "18 --edge-factor 16 -o kron.npz"),
+    "uniform": (sg.generators.uniform_random, "100000 8 -o uniform.npz"),
+    "grid": (sg.generators.grid, "1000 1000 --remove 0.1 -o grid.npz"),
+    "geometric": (sg.generators.random_geometric, "100000 0.01 -o geometric.npz"),
+}
 
 
 @click.group()
@@ -89,92 +98,33 @@ def generate() -> None:
     """
 
 
-_to_file = options.together(
-    click.option("--seed", type=int, default=1, show_default=True, help="Which random graph."),
-    options.output(
+def _generator(name: str, generator: Callable[..., sg.Matrix], example: str) -> click.Command:
+    """A generator as a command."""
+
+    def run(target: Path, **parameters: Any) -> None:
+        start = time.perf_counter()
+        with terminal.progress(f"generating {target}"):
+            A = generator(**parameters)
+        output.write(target, lambda path: sg.write(path, A))
+        spent = terminal.duration(time.perf_counter() - start)
+        output.say(
+            f"{target}: {A.nrows:,} vertices, {A.nvals:,} edges, made and written in {spent}"
+        )
+
+    target = options.output(
         options.MATRICES,
         f"File to write: .npz (fast) or {options.either(options.MATRICES[1:])}.",
         required=True,
-    ),
-)
-_edge_factor = click.option(
-    "--edge-factor", type=int, default=16, show_default=True, help="Edges per vertex."
-)
-_symmetric = click.option(
-    "--symmetric/--directed", default=True, show_default=True, help="Take each edge both ways."
-)
+    )
+    return click.Command(
+        name,
+        callback=run,
+        params=[*signatures.options(generator, without={"device"}), target],
+        help=f"{signatures.summary(generator)}.\n\n{signatures.explanation(generator)}"
+        f"\n\n\b\nExample:\n  spgraph generate {name} {example}",
+        short_help=signatures.summary(generator),
+    )
 
 
-def _make(target: Path, generator: Callable[..., sg.Matrix], **parameters: Any) -> None:
-    start = time.perf_counter()
-    with terminal.progress(f"generating {target}"):
-        A = generator(**parameters)
-    output.write(target, lambda path: sg.write(path, A))
-    spent = terminal.duration(time.perf_counter() - start)
-    output.say(f"{target}: {A.nrows:,} vertices, {A.nvals:,} edges, made and written in {spent}")
-
-
-@generate.command()
-@click.argument("scale", type=int)
-@_edge_factor
-@click.option("--a", type=float, default=0.57, show_default=True, help="Share of the upper left.")
-@click.option("--b", type=float, default=0.19, show_default=True, help="Share of the upper right.")
-@click.option("--c", type=float, default=0.19, show_default=True, help="Share of the lower left.")
-@_symmetric
-@click.option("--self-loops", is_flag=True, help="Keep edges from a vertex to itself.")
-@click.option("--permute/--no-permute", default=True, show_default=True, help="Shuffle the ids.")
-@_to_file
-def kronecker(target: Path, **parameters: Any) -> None:
-    """The Graph500's R-MAT graph of 2^SCALE vertices.
-
-    \b
-    Example:
-      spgraph generate kronecker 18 --edge-factor 16 -o kron.npz
-    """
-    _make(target, sg.generators.kronecker, **parameters)
-
-
-@generate.command()
-@click.argument("n", metavar="VERTICES", type=int)
-@_edge_factor
-@_symmetric
-@_to_file
-def uniform(target: Path, **parameters: Any) -> None:
-    """A graph on VERTICES whose edges have ends drawn uniformly.
-
-    \b
-    Example:
-      spgraph generate uniform 100000 --edge-factor 8 -o uniform.npz
-    """
-    _make(target, sg.generators.uniform_random, **parameters)
-
-
-@generate.command()
-@click.argument("rows", type=int)
-@click.argument("columns", type=int)
-@click.option(
-    "--remove", type=float, default=0.0, show_default=True, help="Share of edges to leave out."
-)
-@_to_file
-def grid(target: Path, **parameters: Any) -> None:
-    """A grid of ROWS x COLUMNS vertices, like a road map when some edges are removed.
-
-    \b
-    Example:
-      spgraph generate grid 1000 1000 --remove 0.1 -o roads.npz
-    """
-    _make(target, sg.generators.grid, **parameters)
-
-
-@generate.command()
-@click.argument("n", metavar="VERTICES", type=int)
-@click.argument("radius", type=float)
-@_to_file
-def geometric(target: Path, **parameters: Any) -> None:
-    """VERTICES drawn in the unit square, joined where at most RADIUS apart.
-
-    \b
-    Example:
-      spgraph generate geometric 100000 0.01 -o geometric.npz
-    """
-    _make(target, sg.generators.random_geometric, **parameters)
+for name, (generator, example) in GENERATORS.items():
+    generate.add_command(_generator(name, generator, example))

@@ -37,15 +37,15 @@ class World(NamedTuple):
 
 def processes() -> int:
     """How many processes the launcher started; 1 without one."""
-    return _told()[0]
+    return _sizes()[0]
 
 
 def rank() -> int:
     """The number of this process among them."""
-    return _told()[1]
+    return _sizes()[1]
 
 
-def _told() -> tuple[int, int]:
+def _sizes() -> tuple[int, int]:
     for names in LAUNCHERS:
         size, rank = (os.environ.get(name, "") for name in names)
         if size.isdigit() and rank.isdigit():

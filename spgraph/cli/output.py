@@ -57,26 +57,35 @@ class Graph(NamedTuple):
         return self.A.row_degrees().to_numpy()
 
 
-def read(
-    file: Path,
-    symmetric: bool | None,
-    base: int | None,
-    compact: Path | None,
-    gpus: int | None = None,
-    shards: int | None = None,
-    partition: str | None = None,
-) -> Graph:
+class Source(NamedTuple):
+    """The options that say which graph is read."""
+
+    file: Path
+    symmetric: bool | None
+    base: int | None
+    compact: Path | None
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Source:
+        """Taken out of the options of a command."""
+        return cls(*(given.pop(name) for name in cls._fields))
+
+
+def read(source: Source, place: placement.Place) -> Graph:
     """The graph in a file, - being standard input; the ids of its vertices go to `compact`."""
+    file, symmetric, base, compact = source
     start = time.perf_counter()
     if str(file) == "-":
         if sys.stdin is None:
             raise FormatError("FILE: expected a graph on standard input, which is closed")
         file = Path("/dev/stdin")
     with terminal.progress(f"reading {file}"):
-        A, ids = placement.read(file, symmetric, base, compact is not None, gpus, shards, partition)
+        found = place.read(file, symmetric=symmetric, base=base, compact=compact and True)
     seconds = time.perf_counter() - start
-    if compact is not None:
-        write_result(compact, {"id": sg.Vector.from_dense(ids)})
+    if compact is None:
+        return Graph(found, file, seconds)
+    A, ids = found
+    write_result(compact, {"id": sg.Vector.from_dense(ids)})
     return Graph(A, file, seconds)
 
 
@@ -117,12 +126,12 @@ def write_figure(path: Path, figure: Any) -> None:
     write(path, save)
 
 
-def write_result(path: Path, parts: Parts, **more: Any) -> None:
+def write_result(path: Path, parts: Parts) -> None:
     """The parts in the format that the suffix says.
 
     A Matrix as `sg.write` writes it; a row for each vertex with an entry (.csv, .tsv); one Vector
-    as `sg.save` saves it; several, or with `more` numbers, as arrays of all vertices, which hold
-    -1, or NaN among floats, where there is no entry, and `reached`, which says where there is one.
+    as `sg.save` saves it; several as arrays of all vertices, which hold -1, or NaN among floats,
+    where there is no entry, and `reached`, which says where there is one.
     """
 
     def save(path: Path) -> None:
@@ -132,10 +141,10 @@ def write_result(path: Path, parts: Parts, **more: Any) -> None:
         elif suffix_of(path) != ".npz":
             with replacing(str(path)) as stream:
                 _write_rows(stream, columns(parts), "," if suffix_of(path) == ".csv" else "\t")
-        elif len(parts) == 1 and not more:
+        elif len(parts) == 1:
             sg.save(path, value)
         else:
-            arrays = {name: _dense(part) for name, part in parts.items()} | more
+            arrays: dict[str, Any] = {name: _dense(part) for name, part in parts.items()}
             reached = np.zeros(value.size, bool)
             reached[value.to_coo()[0]] = True
             with replacing(str(path)) as stream:

@@ -1,0 +1,58 @@
+"""What the commands of breadth-first searches have beside the others: levels, TEPS, validation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import spgraph as sg
+from spgraph import validation
+from spgraph.cli.kinds import Parts
+from spgraph.cli.output import Graph
+from spgraph.distributed import DistributedMatrix
+from spgraph.iterations import Level, search
+from spgraph.semirings import any_pair, min_secondi
+
+
+def bfs_levels(
+    A: sg.Matrix, *, source: int, parents: bool, direction: str, max_depth: int | None
+) -> Sequence[Level]:
+    """The levels of `sg.bfs`."""
+    start = sg.Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
+    ring = min_secondi if parents else any_pair
+    found = search(A, start, ring, direction=direction, max_depth=max_depth, trace=True)
+    return found.trace or []
+
+
+def reachable_levels(A: sg.Matrix, *, sources: list[int]) -> Sequence[Level]:
+    """The levels of `sg.reachable`."""
+    ids = np.unique(sources)
+    start = sg.Vector.from_coo(ids, np.ones(ids.size, bool), size=A.nrows, device=A.device)
+    return search(A, start, any_pair, trace=True).trace or []
+
+
+def one_level(A: sg.Matrix, **parameters: Any) -> None:
+    """Make the kernels of a search ready, so that the time is not the compiler's."""
+    sg.bfs(A, **parameters | {"max_depth": 1})
+
+
+def traversed(graph: Graph, parts: Parts, seconds: float) -> dict[str, Any]:
+    """The edges that leave visited vertices, an undirected one in both directions, and how many of
+    them a second.
+    """
+    edges = int(graph.degrees()[parts["level"].to_coo()[0]].sum())
+    return {"traversed_edges": edges, "teps": edges / seconds}
+
+
+def validate(graph: Graph, parts: Parts, parameters: dict[str, Any]) -> list[validation.Failure]:
+    """The rules of Graph500 for a tree that this one breaks."""
+    A = graph.A.gather() if isinstance(graph.A, DistributedMatrix) else graph.A
+    return validation.validate_bfs(
+        A,
+        parameters["source"],
+        parts["level"],
+        parts["parent"],
+        max_depth=parameters["max_depth"],
+    )
