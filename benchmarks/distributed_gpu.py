@@ -27,7 +27,7 @@ import numpy as np
 import spgraph as sg
 from benchmarks import graphs, machine
 from spgraph.containers.arrays import import_cupy
-from spgraph.distributed import DistributedMatrix, draw
+from spgraph.distributed import DistributedMatrix, from_recipe
 from spgraph.iterations import search
 from spgraph.semirings import any_pair
 
@@ -96,7 +96,7 @@ def memory(scale: int) -> dict[str, Any]:
     on_all_devices(lambda pool: pool.set_limit(size=LIMIT))
     found: dict[str, Any] = {"graph": f"kronecker({scale}, 16), seed 1", "limit_bytes": LIMIT}
     try:
-        draw(recipe, 1, devices=["cuda:0"])
+        from_recipe(recipe, 1, devices=["cuda:0"])
         found["one GPU"] = "passes"
     except Exception as error:
         found["one GPU"] = f"{type(error).__name__}: {error}"
@@ -104,7 +104,7 @@ def memory(scale: int) -> dict[str, Any]:
     count = import_cupy().cuda.runtime.getDeviceCount()
     try:
         began = time.perf_counter()
-        G = draw(recipe, count, devices="cuda")
+        G = from_recipe(recipe, count, devices="cuda")
         found["seconds to draw"] = round(time.perf_counter() - began, 2)
         degrees = G.shards[0].indptr[1:] - G.shards[0].indptr[:-1]
         source = int(G.device.users(0, G.nrows)[degrees.argmax()])
@@ -180,7 +180,7 @@ def graph(name: str, devices: list[str], given: dict[str, Any]) -> Any:
         A = sg.generators.grid(1000, 1000, device="cuda:0")
         return A.distribute(len(devices), devices=devices, **given)
     recipe = sg.generators.kronecker_recipe(*GRAPHS[name], seed=1)
-    return draw(recipe, len(devices), devices=devices, **given)
+    return from_recipe(recipe, len(devices), devices=devices, **given)
 
 
 def round_us(A: Any, source: int) -> float:

@@ -18,7 +18,7 @@ from spgraph.containers.arrays import (
     is_cuda,
     on_device,
 )
-from spgraph.random_edges import LARGEST, UNIT, WORD, Recipe, draw_edges, numbers, state_of
+from spgraph.random_edges import LARGEST, UNIT, WORD, Recipe, generate_edges, numbers, state_of
 
 EDGES, LABELS = 1, 2  # what random numbers are for
 
@@ -302,7 +302,7 @@ def _drawn(recipe: Recipe, device: str) -> Matrix:
             # no two numbers are equal, so that every sort gives the same permutation
             labels = xp.argsort(numbers(permutation, xp.arange(n, dtype=np.uint64)))
         keys = xp.empty(size, np.int64)
-        draw_edges(keys[:count], kind, parameters, state, labels, self_loops)
+        generate_edges(keys[:count], kind, parameters, state, labels, self_loops)
         del labels
         return _from_keys(keys, n, symmetric)
 

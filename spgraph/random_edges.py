@@ -71,7 +71,7 @@ class Recipe(NamedTuple):
     self_loops: bool
 
 
-def draw_edges(
+def generate_edges(
     keys: Array,
     kind: str,
     parameters: tuple[int, ...],

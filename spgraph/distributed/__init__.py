@@ -15,11 +15,12 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.distribute import distribute
-from spgraph.distributed.io.input import draw, read
+from spgraph.distributed.io.input import from_recipe, read
+from spgraph.distributed.loops.closure import closure, dag_edges, parents
 from spgraph.distributed.loops.components import contract
 from spgraph.distributed.loops.dependencies import dependencies
-from spgraph.distributed.loops.loops import closure, dag_edges, parents, search
 from spgraph.distributed.loops.power import power
+from spgraph.distributed.loops.search import search
 from spgraph.distributed.operations.elements import (
     apply,
     apply_matrix,
@@ -71,13 +72,13 @@ __all__ = [
     "dependencies",
     "diag",
     "distribute",
-    "draw",
     "ewise",
     "ewise_matrix",
     "extract",
     "extract_column",
     "extract_matrix",
     "extract_row",
+    "from_recipe",
     "kronecker",
     "multiply_dense",
     "multiply_dots",

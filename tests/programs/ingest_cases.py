@@ -16,7 +16,7 @@ import numpy as np
 from spgraph import generators
 from spgraph.distributed.communicators import MpiCommunicator
 from spgraph.distributed.containers.partition import Partition
-from spgraph.distributed.generate import drawing
+from spgraph.distributed.generate import recipes
 from spgraph.distributed.io import ingest, reading
 
 
@@ -87,10 +87,12 @@ def main(small: str, large: str) -> None:
     since it had done the same with a small graph, which needs as much to work with.
     """
     with MpiCommunicator() as say:
-        drawing.EDGES = ingest.SORTED = 1 << 16
+        recipes.EDGES = ingest.SORTED = 1 << 16
         reading.STEP = 1 << 18
         works: list[Callable[[bool], Any]] = [
-            lambda big: drawing.draw_shards(generators.kronecker_recipe(17 if big else 13), say)[1],
+            lambda big: recipes.generate_shards(
+                generators.kronecker_recipe(17 if big else 13), say
+            )[1],
             lambda big: reading.read_shards(large if big else small, say).rows,  # type: ignore
         ]
         for work in works:

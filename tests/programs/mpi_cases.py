@@ -93,7 +93,7 @@ def inputs(say: Communicator, folder: str) -> None:
         cases.same(sg.bfs(G, 5).level, sg.bfs(A, 5).level)
     for symmetric in (True, False):
         recipe = sg.generators.kronecker_recipe(7, 4, symmetric=symmetric)
-        G = distributed.draw(recipe, say.num_shards, partition="random", **options)
+        G = distributed.from_recipe(recipe, say.num_shards, partition="random", **options)
         A = sg.generators.kronecker(7, 4, symmetric=symmetric)
         cases.same(G, A)
         cases.same(sg.connected_components(G), sg.connected_components(A))
@@ -102,7 +102,7 @@ def inputs(say: Communicator, folder: str) -> None:
     with pytest.raises(FileNotFoundError if say.rank == last else CommunicationError):
         distributed.read(missing, say.num_shards, **options)
     with pytest.raises(ValueError, match="needs the whole graph"):
-        distributed.draw(recipe, say.num_shards, partition="metis", **options)
+        distributed.from_recipe(recipe, say.num_shards, partition="metis", **options)
 
 
 def searches(say: Communicator) -> None:

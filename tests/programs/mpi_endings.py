@@ -17,7 +17,7 @@ import numpy as np
 
 import spgraph as sg
 from spgraph.distributed import Communicator
-from spgraph.distributed.communicators import MpiCommunicator, messages, patience
+from spgraph.distributed.communicators import MpiCommunicator, messages, timeouts
 from spgraph.errors import CommunicationError
 
 LONG = 3600.0  # seconds: whoever sleeps so long is ended by another
@@ -129,7 +129,7 @@ def another_of_two_graphs(say: MpiCommunicator) -> None:
 def comes_late(say: MpiCommunicator) -> None:
     """The log tells of the last process, which comes in the end."""
     logging.basicConfig(level=logging.WARNING, format="LOG %(name)s %(message)s")
-    patience.PATIENCE = 0.5
+    timeouts.WARN_AFTER = 0.5
     say.agree(np.array([1]), "sum")
     if say.rank == say.processes - 1:
         time.sleep(3)

@@ -17,9 +17,9 @@ import numpy as np
 
 from spgraph.containers.arrays import Array, import_cupy, on_device
 from spgraph.distributed.communicators import watchdog
-from spgraph.distributed.communicators.patience import Patience
 from spgraph.distributed.communicators.protocol import Op, split, starts_of
 from spgraph.distributed.communicators.store import TcpStore
+from spgraph.distributed.communicators.timeouts import Timeouts
 from spgraph.errors import BackendUnavailable, CommunicationError
 
 NOT_READY = 600  # cudaErrorNotReady, of an event
@@ -78,7 +78,7 @@ class Links:
         self.store = store
         self.nccl = load_nccl()
         self.collective, self.number = "the beginning", 0  # the latest, for messages
-        self.patience = Patience(store, timeout)
+        self.timeouts = Timeouts(store, timeout)
         self.broken: str | None = None
         self._at: Link | None = None  # whose call may be failing
         self._calling = threading.RLock()  # held where NCCL is called, which `abort` frees
@@ -293,7 +293,7 @@ class Links:
             if now - looked > POLL:
                 looked = now
                 self.check()
-                reason = self.patience.look(now - started, self.number, self.collective)
+                reason = self.timeouts.look(now - started, self.number, self.collective)
                 if reason is not None:
                     raise self.failed(device, TimeoutError(reason))
         if status:

@@ -145,7 +145,7 @@ class LocalCommunicator:
             return [array.copy() for array in arrays]
         return self._readback.fetch(arrays, lambda event, _: event.synchronize())
 
-    def about(self, fingerprint: int) -> None:
+    def tag_graph(self, fingerprint: int) -> None:
         """There is no other process that could call about another graph."""
 
     def settle(self) -> None:

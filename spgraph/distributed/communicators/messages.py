@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from spgraph.distributed.communicators import patience
+from spgraph.distributed.communicators import timeouts
 from spgraph.distributed.communicators.watchdog import GRACE, LOST_PEER
 from spgraph.errors import CommunicationError
 
@@ -44,7 +44,7 @@ class Messages:
         self.comm, self.timeout = comm, timeout
         self.rank, self.processes = comm.Get_rank(), comm.Get_size()
         self.others = [p for p in range(self.processes) if p != self.rank]
-        self.about = 0
+        self.graph_tag = 0
         self.broken: str | None = None  # why there are no further calls
         self.number = 0  # of calls
         self._call = "the beginning"
@@ -67,7 +67,7 @@ class Messages:
         self.number += 1
         self._call = call
         size = len(given[0])
-        head = HEAD.pack(self.number, self.about, call.encode())
+        head = HEAD.pack(self.number, self.graph_tag, call.encode())
         inline = size <= INLINE
         receive, send = self.comm.Irecv, self.comm.Isend
         requests = [receive([self._heads[p], self._byte], p, CALL) for p in self.others]
@@ -208,19 +208,19 @@ class Messages:
                     raise self.failure(f"{self._call} waits for process {p} in vain: {words}")
             waited, call = now - started, self._call
             if missing and self.timeout is not None and waited > self.timeout:
-                who = patience.named(missing)
+                who = timeouts.named(missing)
                 raise self.failure(f"{call}: {who} not come within timeout={self.timeout:g} s")
-            if missing and not told and waited > patience.PATIENCE:
+            if missing and not told and waited > timeouts.WARN_AFTER:
                 told = True
-                patience.logger.warning(
+                timeouts.logger.warning(
                     "MPI: process %d of %d has waited %.0f s in %s: %s not come",
-                    *(self.rank, self.processes, waited, call, patience.named(missing)),
+                    *(self.rank, self.processes, waited, call, timeouts.named(missing)),
                 )
 
     def _difference(self, process: int) -> str:
-        number, about, text = HEAD.unpack_from(self._heads[process])
+        number, tag, text = HEAD.unpack_from(self._heads[process])
         its = text.rstrip(b"\0").decode(errors="replace")
-        if (number, its) == (self.number, self._call[:96]) and about != self.about:
+        if (number, its) == (self.number, self._call[:96]) and tag != self.graph_tag:
             return (
                 f"{self._call}, call {self.number}: process {process} makes it with another graph; "
                 "all processes have to call the same functions with the same graph"

@@ -217,9 +217,9 @@ class MpiCommunicator:
         """Raise what an earlier call has met, or another process tells. Does not wait."""
         self._messages.ready()
 
-    def about(self, fingerprint: int) -> None:
+    def tag_graph(self, fingerprint: int) -> None:
         """See `Communicator`."""
-        self._messages.about = fingerprint
+        self._messages.graph_tag = fingerprint
 
     # --- the end ----------------------------------------------------------------------------------
 

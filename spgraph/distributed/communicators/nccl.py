@@ -64,7 +64,7 @@ class NcclCommunicator:
         self.bytes_sent = self.calls = self.peak_bytes = 0
         self._readback = Readback(self.devices)
         self._closed = False
-        self._about = self._history = 0
+        self._graph_tag = self._history = 0
 
     @classmethod
     def for_devices(cls, devices: Sequence[str]) -> NcclCommunicator:
@@ -213,9 +213,9 @@ class NcclCommunicator:
         """
         self._links.wait(event, device)
 
-    def about(self, fingerprint: int) -> None:
+    def tag_graph(self, fingerprint: int) -> None:
         """See `Communicator`."""
-        self._about = fingerprint
+        self._graph_tag = fingerprint
 
     def settle(self) -> None:
         """See `Communicator`. Within one process nothing is lost but by what `check` raises."""
@@ -269,7 +269,7 @@ class NcclCommunicator:
         self.calls += 1
         self._links.collective, self._links.number = name, self.calls
         if self.processes > 1:
-            self._history = zlib.crc32(f"{name} {self._about}".encode(), self._history)
+            self._history = zlib.crc32(f"{name} {self._graph_tag}".encode(), self._history)
         self.bytes_sent += sent
 
     def _needed(self, temporary: int) -> None:

@@ -98,7 +98,7 @@ class Communicator(Protocol):
         """
         ...
 
-    def about(self, fingerprint: int) -> None:
+    def tag_graph(self, fingerprint: int) -> None:
         """The calls that follow are about the graph of that number, below 2^63: processes that call
         about different ones get CommunicationError, where processes look for that.
         """

@@ -15,7 +15,8 @@ from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.report import Report, border, report
 from spgraph.distributed.containers.vector import DistributedVector, extent_of_shards
-from spgraph.distributed.exchange.exchange import lift_matrix, replicate
+from spgraph.distributed.exchange.collectives import replicate
+from spgraph.distributed.exchange.coordinates import lift_matrix
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 SAMPLE = 1024  # elements of an array that make a fingerprint, about
@@ -73,7 +74,7 @@ class DistributedMatrix(Matrix):
         made = cls(A.nrows, A.ncols, shards, placement, symmetric=A.symmetric)
         if placement.communicator.processes > 1:
             made._derived["fingerprint"] = _fingerprint(A)
-            placement.communicator.about(made._derived["fingerprint"])
+            placement.communicator.tag_graph(made._derived["fingerprint"])
         return made
 
     # --- what it is -------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from spgraph.containers import Vector, display
 from spgraph.containers.arrays import array_module, on_device
 from spgraph.containers.values import check_others
 from spgraph.distributed.containers.placement import Entry, Placement
-from spgraph.distributed.exchange.exchange import part, replicate
+from spgraph.distributed.exchange.collectives import replicate
+from spgraph.distributed.exchange.coordinates import owned_part
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 
@@ -63,7 +64,7 @@ class DistributedVector(Vector):
         partition = placement.partition(v.size)
 
         with on_device(v.device):
-            cut = [part(v, partition, p) for p in placement.local]
+            cut = [owned_part(v, partition, p) for p in placement.local]
         moved = placement.map(lambda k, shard: shard.to(placement.devices[k])._conform(), cut)
         return cls(v.size, moved, placement)
 

@@ -15,7 +15,7 @@ from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.distribute import chosen, distribute, placed
-from spgraph.distributed.generate.drawing import draw_shards
+from spgraph.distributed.generate.recipes import generate_shards
 from spgraph.distributed.io.ingest import Rows, together
 from spgraph.distributed.io.reading import read_shards
 from spgraph.io.files import is_pipe
@@ -77,7 +77,7 @@ def read(
     return (G, ids) if compact else G
 
 
-def draw(
+def from_recipe(
     recipe: Recipe,
     shards: int,
     *,
@@ -95,12 +95,12 @@ def draw(
 
     >>> import spgraph as sg
     >>> from spgraph import distributed
-    >>> G = distributed.draw(sg.generators.kronecker_recipe(8, 4), 3)
+    >>> G = distributed.from_recipe(sg.generators.kronecker_recipe(8, 4), 3)
     >>> G.gather().isequal(sg.generators.kronecker(8, 4))
     True
     """
-    say = chosen("draw", shards, devices, communicator, exchange)
-    cuts, rows = draw_shards(recipe, say, partition)
+    say = chosen("from_recipe", shards, devices, communicator, exchange)
+    cuts, rows = generate_shards(recipe, say, partition)
     return _made(cuts, rows, say, exchange, recipe.symmetric or None)
 
 

@@ -42,8 +42,8 @@ from spgraph.backends.cuda.closure.closure_rounds import (
 from spgraph.containers import Vector
 from spgraph.containers.arrays import on_device
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange import peers
-from spgraph.distributed.exchange.mail import counted, host_memory
+from spgraph.distributed.exchange.host_counters import counts_of_round, host_mapped
+from spgraph.distributed.loops import peers
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
 
@@ -114,11 +114,11 @@ class Rounds:
         self.dtype, self.pulls = semiring.dtype, graph.shards[0].t_indptr is not None
         self.identity = self.dtype.type(semiring.add.identity)
         number = counts_of(placement.num_shards)
-        self.mail = host_memory((len(graph.shards), number), graph.shards[0].indptr)
+        self.host_counters = host_mapped((len(graph.shards), number), graph.shards[0].indptr)
         self.round = 0
         self.shards: list[Shard] = placement.map(
             lambda k, _: Shard(
-                graph, k, placement.local[k], self.edges, semiring, sign != 0, self.mail[k]
+                graph, k, placement.local[k], self.edges, semiring, sign != 0, self.host_counters[k]
             ),
             graph.shards,
         )
@@ -264,7 +264,7 @@ class Rounds:
 
     def counts(self) -> np.ndarray:
         """What the kernels of this round have counted, a row for each of all shards."""
-        return counted(self.mail, self.round, self.shards, self.communicator)
+        return counts_of_round(self.host_counters, self.round, self.shards, self.communicator)
 
 
 def beyond(best: Any, delta: Any, sign: int, dtype: np.dtype) -> Any:

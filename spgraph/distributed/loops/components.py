@@ -35,10 +35,10 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import Array, array_module, index_dtype, on_device
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange import peers
-from spgraph.distributed.exchange.exchange import about, made, route
-from spgraph.distributed.exchange.mail import POLL, host_memory
-from spgraph.distributed.loops.home import home_of
+from spgraph.distributed.exchange.collectives import materialize, send_to_owners, tag_graph
+from spgraph.distributed.exchange.host_counters import POLL, host_mapped
+from spgraph.distributed.loops import peers
+from spgraph.distributed.loops.single_device import single_device_of
 
 NEAR = 8  # levels in which a search is expected to reach all
 MOST_LEVELS = 2 * NEAR  # after which it ends
@@ -47,12 +47,12 @@ ROOM, SHARE = 1024, 512  # pairs in a list: so many, or so many vertices for eac
 
 def contract(A: Any, undirected: bool) -> Vector:
     """The smallest vertex of every vertex's weakly connected component."""
-    about(A)
-    made(A)
+    tag_graph(A)
+    materialize(A)
     if A.device.devices[0] == "cpu":
         return in_lists(A)
-    if home := home_of(A):
-        return home.give(A.device.plain(0).contract(home.whole, undirected))
+    if one := single_device_of(A):
+        return one.scatter(A.device.plain(0).contract(one.whole, undirected))
     return in_kernels(A, undirected)
 
 
@@ -122,20 +122,20 @@ class Giant:
         for device in placement.devices:
             with on_device(device) as xp:
                 self.places.append(xp.asarray([address(array) for array in self.messages]))
-        self.mail = host_memory((len(rows), 1), rows[0].nonempty)[:, 0]
+        self.host_counters = host_mapped((len(rows), 1), rows[0].nonempty)[:, 0]
         self.lock = threading.Lock()
         self.round = 0
 
     def wait(self, placement: Placement) -> bool:
         """Whether the labels are void, when all shards have said so to the host."""
         looked = time.monotonic()
-        while (self.mail >> 1 != self.round).any():
+        while (self.host_counters >> 1 != self.round).any():
             if time.monotonic() - looked > POLL:
                 for device in placement.devices:
                     with on_device(device) as xp:
                         _ = xp.cuda.get_current_stream().done  # or what a kernel has met
                 looked = time.monotonic()
-        return bool((self.mail & 1).any())
+        return bool((self.host_counters & 1).any())
 
 
 def planned(A: Any) -> Plan:
@@ -173,7 +173,7 @@ def about_the_giant(A: Any, plan: Plan) -> Vector | None:
         for k in work:
             with on_device(placement.devices[k]):
                 lists = (giant.messages[k], giant.places[k], giant.room)
-                answer = (giant.round, address(giant.mail[k:]))
+                answer = (giant.round, address(giant.host_counters[k:]))
                 found.append(on_gpu.settle(plan.rows[k], seen[k], tables[k], *lists, *answer))
         is_void = giant.wait(placement)
     _ = level.shards  # raises where a device was lost
@@ -261,7 +261,7 @@ def in_lists(A: Any) -> Vector:
         return label, (others, label[others])
 
     told = placement.map(tell, A.shards)
-    came = route([pair for _, pair in told], placement, n)
+    came = send_to_owners([pair for _, pair in told], placement, n)
 
     def hear(k: int, mine: Any, pieces: Any) -> tuple[Array, Array, Array]:
         label, own = mine[0], placement.users(k, n)

@@ -22,10 +22,10 @@ from spgraph.backends.cuda.search.search_peers import address
 from spgraph.containers import Vector
 from spgraph.containers.arrays import array_module, on_device
 from spgraph.distributed.containers.placement import Placement
-from spgraph.distributed.exchange import peers
-from spgraph.distributed.exchange.exchange import about
-from spgraph.distributed.loops.home import home_of
-from spgraph.distributed.loops.loops import search
+from spgraph.distributed.exchange.collectives import tag_graph
+from spgraph.distributed.loops import peers
+from spgraph.distributed.loops.search import search
+from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.operations import assign, ewise_add, ewise_mult, mxv, select, vxm
 from spgraph.semirings import (
     BinaryOp,
@@ -53,7 +53,7 @@ class Numbers(NamedTuple):
     times: BinaryOp
     over: BinaryOp
     more: Callable[[Any], Any]  # 1 + d, of an array d
-    home: Callable[[Any], Any]  # d itself
+    plain: Callable[[Any], Any]  # the number itself, of an array d
 
 
 @functools.cache
@@ -67,7 +67,7 @@ def plain_numbers() -> Numbers:
         times=binary.times,
         over=binary.truediv,
         more=lambda d: d + 1.0,
-        home=np.positive,  # a copy
+        plain=np.positive,  # a copy
     )
 
 
@@ -88,7 +88,7 @@ def logarithms() -> Numbers:
         times=binary.plus,
         over=binary.minus,
         more=lambda d: np.logaddexp(0.0, d),
-        home=np.exp,
+        plain=np.exp,
     )
 
 
@@ -100,11 +100,11 @@ def dependencies(A: Any, T: Any, sources: np.ndarray, level: Any) -> Vector:
     what costs; on the CPU, with a `level` (betweenness of weighted graphs), and for sources whose
     numbers of paths leave float64 it is made of operations, which takes ten times as long.
     """
-    about(A)
+    tag_graph(A)
     placement, n = A.device, A.nrows
-    if home := home_of(A):
-        taken = None if level is None else home.take(level)
-        return home.give(placement.plain(0).dependencies(home.whole, home.whole.T, sources, taken))
+    if one := single_device_of(A):
+        taken = None if level is None else one.gather(level)
+        return one.scatter(placement.plain(0).dependencies(one.whole, one.whole.T, sources, taken))
     score = placement.filled(0.0, size=n, dtype=np.float64)
     if level is None and placement.devices[0] != "cpu":
         sources = in_shards(A, T, sources, [shard._values for shard in score.shards])
@@ -265,7 +265,7 @@ def _of_source(A: Any, level: Any, adjacent: bool, numbers: Numbers) -> Any:
         # d<level> = p * (A plus.second share); share = (1 + d) / p
         carried = ewise_mult(mxv(A, share, numbers.backward, mask=p.S), p, numbers.times)
         d = ewise_add(_constant(p, numbers.zero), carried, binary.second)
-        assign(score, d._with_values(numbers.home), mask=d.S)
+        assign(score, d._with_values(numbers.plain), mask=d.S)
         near = ewise_mult(d._with_values(numbers.more), p, numbers.over)
         share = near if adjacent else ewise_add(share, near, binary.second)
     return score

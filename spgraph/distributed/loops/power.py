@@ -24,7 +24,7 @@ from spgraph.containers import Vector
 from spgraph.containers.arrays import Array, on_device
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.exchange import about
+from spgraph.distributed.exchange.collectives import tag_graph
 from spgraph.semirings import TypedSemiring
 
 # of a shard: its part of a vector, or the whole one, and its sums, or those of all
@@ -49,7 +49,7 @@ def power(
     GPUs that reach each other's memory write both there, by the kernels that make them, and meet
     once in an iteration, twice with a norm, once more for a second hop.
     """
-    about(matrices[0])
+    tag_graph(matrices[0])
     placement, n, peers = x.device, x.size, x.device.peers
 
     def of_shard(v: Any, k: int) -> Any:

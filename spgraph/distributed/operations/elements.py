@@ -8,12 +8,12 @@ from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.exchange import (
+from spgraph.distributed.exchange.collectives import materialize
+from spgraph.distributed.exchange.coordinates import (
     lift,
     lift_matrix,
     lower,
     lower_matrix,
-    made,
     shard_mask,
 )
 from spgraph.operations.reductions import sum_of_equals
@@ -71,7 +71,7 @@ def write_matrix(
 ) -> None:
     """Accumulate and write under the mask; `out` changes when all shards are done."""
     placement = out.device
-    made(mask)
+    materialize(mask)
 
     def own(k: int, into: Matrix, shard: Matrix) -> Matrix:
         made = Matrix(

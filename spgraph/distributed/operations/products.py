@@ -11,15 +11,17 @@ import numpy as np
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.exchange import (
-    about,
-    combine,
+from spgraph.distributed.exchange.collectives import (
+    materialize,
+    reduce_to_owners,
+    replicate,
+    tag_graph,
+)
+from spgraph.distributed.exchange.coordinates import (
     lift,
     lifted_mask,
     lower,
     lower_matrix,
-    made,
-    replicate,
     shard_mask,
 )
 from spgraph.semirings import TypedSemiring
@@ -30,8 +32,8 @@ def pull(
 ) -> DistributedVector:
     """Every shard pulls its rows of A from the whole of u, which is gathered everywhere."""
     placement = A.device
-    about(A)
-    made(A, mask)
+    tag_graph(A)
+    materialize(A, mask)
 
     def own(k: int, whole: Vector) -> Vector:
         on = placement.plain(k)
@@ -51,8 +53,8 @@ def push(
     are for, where the mask is known.
     """
     placement = A.device
-    about(A)
-    made(A, mask)
+    tag_graph(A)
+    materialize(A, mask)
 
     def all_rows(k: int, shard: Vector) -> Vector:
         on = placement.plain(k)
@@ -60,7 +62,7 @@ def push(
             return on.push(A.shards[k], shard, semiring, None, flip)
         return on.push(A.lifted(k), lift(shard, placement, k, u.size), semiring, None, flip)
 
-    found = combine(placement.map(all_rows, u.shards), semiring.add, placement)
+    found = reduce_to_owners(placement.map(all_rows, u.shards), semiring.add, placement)
     if mask is not None:
         # the senders do not know it
         found = placement.map(
@@ -97,8 +99,8 @@ def multiply_dots(A: Any, BT: Any, semiring: TypedSemiring, mask: Mask) -> Distr
 def multiply_dense(A: Any, X: Any, semiring: TypedSemiring) -> DistributedMatrix:
     """The product with an X that has every entry."""
     placement = A.device
-    about(A)
-    made(A)
+    tag_graph(A)
+    materialize(A)
 
     def own(k: int, whole: Matrix) -> Matrix:
         on = placement.plain(k)
@@ -125,8 +127,8 @@ def _multiplied(
     form: str, A: Any, B: Any, semiring: TypedSemiring, mask: Mask | None, ncols: int
 ) -> DistributedMatrix:
     placement = A.device
-    about(A)
-    made(A, mask)
+    tag_graph(A)
+    materialize(A, mask)
 
     def own(k: int, whole: Matrix) -> Matrix:
         multiply = getattr(placement.plain(k), form)

@@ -12,15 +12,13 @@ from spgraph.containers.arrays import Array, array_module, index_dtype, move
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.exchange import (
+from spgraph.distributed.exchange.collectives import materialize, replicate, send_to_owners
+from spgraph.distributed.exchange.coordinates import (
     lift,
     lift_matrix,
     lifted_mask,
     lower,
     lower_matrix,
-    made,
-    replicate,
-    route,
     shard_mask,
 )
 from spgraph.semirings import Function
@@ -40,7 +38,7 @@ def delivered(
     """
     nrows, ncols = shape
     sent = [(rows, columns) if iso else (rows, columns, x) for rows, columns, x in entries]
-    received = route(sent, placement, nrows)
+    received = send_to_owners(sent, placement, nrows)
 
     def build(k: int, came: list[tuple[Array, ...]]) -> Matrix:
         n = placement.partition(nrows).sizes[placement.local[k]]
@@ -70,7 +68,9 @@ def delivered_vector(
         order = xp.argsort(ids)
         return Vector(n, values[order], indices=ids[order].astype(index_dtype(n)))._conform()
 
-    return DistributedVector(size, placement.map(build, route(entries, placement, size)), placement)
+    return DistributedVector(
+        size, placement.map(build, send_to_owners(entries, placement, size)), placement
+    )
 
 
 def coordinates(A: Any, k: int) -> tuple[Array, Array, Array]:
@@ -85,7 +85,7 @@ def coordinates(A: Any, k: int) -> tuple[Array, Array, Array]:
 
 def transpose(A: Any) -> DistributedMatrix:
     """The transpose of A: every entry goes to the shard that owns its column."""
-    made(A)
+    materialize(A)
 
     def own(k: int) -> tuple[Array, Array, Array]:
         rows, columns, values = coordinates(A, k)
@@ -97,7 +97,7 @@ def transpose(A: Any) -> DistributedMatrix:
 def kronecker(A: Any, B: Any, op: Function) -> DistributedMatrix:
     """Every shard multiplies its rows of A with the whole of B."""
     placement, shape = A.device, (A.nrows * B.nrows, A.ncols * B.ncols)
-    made(A)
+    materialize(A)
 
     def own(k: int, whole: Matrix) -> tuple[Array, Array, Array]:
         T = placement.plain(k).kronecker(A.shards[k], whole, op)
@@ -122,7 +122,7 @@ def diag(u: Any, k: int) -> DistributedMatrix | DistributedVector:
 
         return delivered(placement.map(on_diagonal, u.shards), (n, n), placement)
     size = max(0, min(u.nrows - max(-k, 0), u.ncols - max(k, 0)))
-    made(u)
+    materialize(u)
 
     def diagonal(shard: int) -> tuple[Array, Array]:
         rows, columns, values = coordinates(u, shard)
@@ -284,7 +284,7 @@ def assign_matrix(
     what it owns.
     """
     placement = w.device
-    made(mask)
+    materialize(mask)
     values = [value] * len(w.shards)
     if isinstance(value, Vector):
         values = replicate(value)

@@ -24,7 +24,7 @@ from spgraph.distributed.communicators import (
     NcclCommunicator,
     TcpStore,
     links,
-    patience,
+    timeouts,
     watchdog,
 )
 from spgraph.errors import CommunicationError
@@ -296,8 +296,8 @@ def test_who_comes_late_is_named_and_awaited(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, count: int
 ) -> None:
     monkeypatch.setattr(fake_nccl.Comm, "late", True)
-    monkeypatch.setattr(patience, "PATIENCE", 2)
-    monkeypatch.setattr(patience, "TELL", 0.1)
+    monkeypatch.setattr(timeouts, "WARN_AFTER", 2)
+    monkeypatch.setattr(timeouts, "PUBLISH_AFTER", 0.1)
 
     def said() -> list[str]:
         return [
@@ -313,7 +313,7 @@ def test_who_comes_late_is_named_and_awaited(
 
 def test_who_does_not_come_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fake_nccl.Comm, "late", True)
-    monkeypatch.setattr(patience, "TELL", 0.1)
+    monkeypatch.setattr(timeouts, "PUBLISH_AFTER", 0.1)
     ended = threading.Event()
     monkeypatch.setattr(links.Links, "abandon", noted(links.Links.abandon, ended))
     *others, _ = late_processes(3, ended.is_set, timeout=3)
@@ -339,7 +339,7 @@ def test_processes_at_different_calls_find_out() -> None:
     def run(say: NcclCommunicator) -> None:
         say.agree(np.array([1]), "sum")
         if say.rank == 1:
-            say.about(17)
+            say.tag_graph(17)
         parts = cases.sent(say, [np.ones(4)] * say.num_shards)
         say.all_reduce(parts, "sum")
         say.agree(np.array([1]), "sum")

@@ -14,7 +14,7 @@ from spgraph.containers.arrays import move
 from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.containers.partition import Partition, partition
 from spgraph.distributed.containers.report import border
-from spgraph.distributed.generate import drawing
+from spgraph.distributed.generate import recipes
 from spgraph.distributed.io import ingest, reading
 from spgraph.io import read, write
 
@@ -42,7 +42,7 @@ def test_drawn(options: dict[str, Any], shards: int, monkeypatch: pytest.MonkeyP
     A = generators.kronecker(14, 8, **options).to_scipy()
     recipe = generators.kronecker_recipe(14, 8, **options)
     for how in ("edges", "random", Partition.even(1 << 14, shards)):
-        P, rows = drawing.draw_shards(recipe, LocalCommunicator(shards, devices(shards)), how)
+        P, rows = recipes.generate_shards(recipe, LocalCommunicator(shards, devices(shards)), how)
         for p, (row, device) in enumerate(zip(rows, devices(shards), strict=True)):
             assert row.indices.device.id == row.indptr.device.id == int(device[5:])
             own = P.users(p, "cpu")
@@ -68,9 +68,9 @@ def test_memory_of_a_shard() -> None:
     recipe = generators.kronecker_recipe(22, 64)
     before = pool.used_bytes()
     with Watch():
-        labels = drawing._labels(recipe, cupy)
-        counts = drawing._counts(recipe, 0, recipe.edges, labels, cupy)[: 1 << 20].copy()
-        rows = drawing._placed(recipe, counts, labels, None, 0, cupy)
+        labels = recipes._labels(recipe, cupy)
+        counts = recipes._counts(recipe, 0, recipe.edges, labels, cupy)[: 1 << 20].copy()
+        rows = recipes._placed(recipe, counts, labels, None, 0, cupy)
     share = rows.indptr.nbytes + rows.indices.nbytes
     assert share > 1 << 28
     assert max(peaks) - before < 1.5 * share + (1 << 30)

@@ -28,7 +28,7 @@ from spgraph import Matrix, distributed, generators, random_edges, read
 from spgraph import build as build_module
 from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.containers.partition import Partition
-from spgraph.distributed.generate import drawing
+from spgraph.distributed.generate import recipes
 from spgraph.distributed.io import ingest, reading
 from spgraph.errors import DimensionMismatch, FormatError
 from spgraph.io import source
@@ -45,7 +45,7 @@ GRAPHS: list[dict[str, Any]] = [
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many rounds and pieces even of small graphs."""
-    monkeypatch.setattr(drawing, "EDGES", 1000)
+    monkeypatch.setattr(recipes, "EDGES", 1000)
     monkeypatch.setattr(ingest, "SORTED", 300)
     monkeypatch.setattr(ingest, "COUNTS", 100)
     monkeypatch.setattr(reading, "STEP", 64)
@@ -67,7 +67,7 @@ def test_drawn(options: dict[str, Any]) -> None:
     hows = ["edges", "random", Partition.even(256, 6), np.arange(256) * 7 % 6]
     for (processes, each), how in zip([(1, 6), (2, 3), (3, 2), (6, 1)], hows, strict=True):
         made = cases.together(
-            processes, each, lambda say, how=how: drawing.draw_shards(recipe, say, how)
+            processes, each, lambda say, how=how: recipes.generate_shards(recipe, say, how)
         )
         partition = made[0][0]
         assert all(partition == P for P, _ in made)
@@ -82,7 +82,7 @@ def test_drawn_uniform_and_empty() -> None:
             "uniform", (n,), n, round(factor * n), state, None, True, False
         )
         A = generators.uniform_random(n, factor)
-        partition, rows = drawing.draw_shards(recipe, LocalCommunicator(4))
+        partition, rows = recipes.generate_shards(recipe, LocalCommunicator(4))
         assert cases.joined(partition, rows) == arrays(A)
 
 
@@ -92,9 +92,9 @@ def test_kernels_on_the_host(options: dict[str, Any], monkeypatch: pytest.Monkey
     """What a GPU does: each shard walks all edges and keeps its own."""
     shim.install(monkeypatch)
     recipe = generators.kronecker_recipe(8, 6, **options)
-    labels = drawing._labels(recipe, np)
+    labels = recipes._labels(recipe, np)
     counts = sum(
-        drawing._counts(recipe, e, min(e + 600, recipe.edges), labels, np)
+        recipes._counts(recipe, e, min(e + 600, recipe.edges), labels, np)
         for e in range(0, recipe.edges, 600)
     )
     for partition in (
@@ -105,7 +105,7 @@ def test_kernels_on_the_host(options: dict[str, Any], monkeypatch: pytest.Monkey
         for p in range(3):
             own = partition.users(p, "cpu")
             start = partition.slice(p).start
-            rows.append(drawing._placed(recipe, counts[own], labels, partition.places, start, np))
+            rows.append(recipes._placed(recipe, counts[own], labels, partition.places, start, np))
         assert cases.joined(partition, rows) == arrays(generators.kronecker(8, 6, **options))
 
 
@@ -375,10 +375,10 @@ def test_read_and_draw_say_what_does_not_fit(tmp_path: Path) -> None:
         return distributed.read(tmp_path / "graph.el", *arguments, **options)
 
     def drawing_it(*arguments: Any, **options: Any) -> Any:
-        return distributed.draw(recipe, *arguments, **options)
+        return distributed.from_recipe(recipe, *arguments, **options)
 
     two = LocalCommunicator(2)
-    for name, made in (("read", reading_it), ("draw", drawing_it)):
+    for name, made in (("read", reading_it), ("from_recipe", drawing_it)):
         with pytest.raises(ValueError, match="shards: expected an integer >= 1, got 0"):
             made(0)
         with pytest.raises(DimensionMismatch, match=f"{name}: shards: expected 2 as the commun"):

@@ -18,7 +18,7 @@ from spgraph.backends.cuda.closure.closure_peers import program
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
 from spgraph.distributed import LocalCommunicator
-from spgraph.distributed.exchange import mail
+from spgraph.distributed.exchange import host_counters
 from spgraph.distributed.loops import closure_rounds
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import min_plus, monoid
@@ -154,7 +154,7 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     G = spread(made.A, THIRDS)
     cuda_host_shim.install(monkeypatch)
     monkeypatch.setattr(LocalCommunicator, "processes", 2)
-    monkeypatch.setattr(mail, "waited", None)
+    monkeypatch.setattr(host_counters, "wait_for_counts", None)
     assert run(G, made.v, DISTANCES, 9) == expected("skewed both", CASES["distance"])
 
 

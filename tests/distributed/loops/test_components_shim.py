@@ -22,8 +22,7 @@ from spgraph import direction as directions
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers.arrays import pack_bits
 from spgraph.distributed import DistributedVector
-from spgraph.distributed.exchange import peers
-from spgraph.distributed.loops import components
+from spgraph.distributed.loops import components, peers
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 

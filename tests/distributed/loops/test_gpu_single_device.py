@@ -10,7 +10,7 @@ import pytest
 
 import spgraph as sg
 from spgraph import direction
-from spgraph.distributed.loops.home import home_of
+from spgraph.distributed.loops.single_device import single_device_of
 
 pytestmark = pytest.mark.gpu
 
@@ -26,17 +26,17 @@ def enough(shards: int) -> None:
 
 @pytest.mark.parametrize("how", ["edges", "random"])
 @pytest.mark.parametrize("shards", [2, 4])
-def test_loops_at_home(shards: int, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_on_one_device(shards: int, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     enough(shards)
     monkeypatch.setattr(direction, "one_device_pays", lambda *_: True)  # of a small graph, too
     A = cases.graph()
     G = A.distribute(shards, devices="cuda", partition=how)
     cases.check_loops(A, G, lambda container: container.to(G.device))
-    home = home_of(G)
-    assert home is not None and home.whole.device == "cuda:0"
+    one = single_device_of(G)
+    assert one is not None and one.whole.device == "cuda:0"
     for exchange in ("nccl", "peer"):
         asked = A.distribute(shards, devices="cuda", partition=how, exchange=exchange)
-        assert home_of(asked) is None
+        assert single_device_of(asked) is None
 
 
 @pytest.mark.parametrize("shards", [2, 4])

@@ -16,8 +16,8 @@ import tests.distributed.loops.test_search_peers_shim as graphs
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search import search_rounds
 from spgraph.distributed import LocalCommunicator
-from spgraph.distributed.exchange import mail
-from spgraph.distributed.loops import rounds
+from spgraph.distributed.exchange import host_counters
+from spgraph.distributed.loops import search_rounds as rounds
 from spgraph.semirings import min_secondi
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
@@ -138,7 +138,7 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_host_shim.install(monkeypatch)
     level, parent = graphs.breadth_first(S, sources, np.arange(S.shape[0]), NEVER)
     monkeypatch.setattr(LocalCommunicator, "processes", 2)
-    monkeypatch.setattr(mail, "waited", None)
+    monkeypatch.setattr(host_counters, "wait_for_counts", None)
     for direction in ("auto", "push", "pull"):
         got, given, _ = run(G, sources, True, direction, NEVER)
         np.testing.assert_array_equal(got, level)

@@ -12,7 +12,9 @@ import pytest
 
 import spgraph as sg
 from spgraph.direction import one_device_pays
-from spgraph.distributed.loops import home, loops
+from spgraph.distributed.loops import closure as closures
+from spgraph.distributed.loops import search as searches
+from spgraph.distributed.loops import single_device
 from spgraph.errors import ConvergenceError
 from spgraph.iterations import closure, search
 from spgraph.semirings import indexunary, min_plus, min_secondi
@@ -22,19 +24,20 @@ PARTITIONS = {"edges": "edges", "aligned": np.arange(70) // 32, "random": "rando
 
 
 @pytest.fixture
-def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops over shards of the CPU run in one piece, and in no other way."""
-    monkeypatch.setattr(home, "chosen", lambda A: "cpu")
+    monkeypatch.setattr(single_device, "device_for", lambda A: "cpu")
+    monkeypatch.setattr(closures, "push", None)
     for name in ("push", "pull"):
-        monkeypatch.setattr(loops, name, None)
+        monkeypatch.setattr(searches, name, None)
 
 
 @pytest.mark.parametrize("how", PARTITIONS)
 @pytest.mark.parametrize("few", [0, 4096])
 def test_searches_and_closures(
-    how: str, few: int, at_home: None, monkeypatch: pytest.MonkeyPatch
+    how: str, few: int, on_one_device: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(home, "FEW", few)
+    monkeypatch.setattr(single_device, "FEW", few)
     A = cases.graph()
     G = A.distribute(3, partition=PARTITIONS[how])
     many = sg.Vector.from_coo([3, 40, 7], [0, 2, 1], size=A.nrows)
@@ -54,16 +57,16 @@ def test_searches_and_closures(
             cases.same(got, right)
 
 
-def test_what_is_kept_and_said(at_home: None, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_kept_and_said(on_one_device: None, caplog: pytest.LogCaptureFixture) -> None:
     """One piece a graph, one message; a Matrix that changes has another."""
     A = cases.graph()
     G = A.distribute(3)
     with caplog.at_level(logging.INFO, "spgraph.distributed"):
         sg.bfs(G, 5)
-        whole = G._derived["home"].whole
+        whole = G._derived["single_device"].whole
         sg.sssp(G, 5)
     assert whole.isequal(A)
-    assert G._derived["home"].whole is whole
+    assert G._derived["single_device"].whole is whole
     assert [record.levelname for record in caplog.records] == ["INFO"]
     assert f"{A.nvals} edges in 3 shards run on cpu alone" in caplog.text
     for M in (A, G):
@@ -71,11 +74,11 @@ def test_what_is_kept_and_said(at_home: None, caplog: pytest.LogCaptureFixture) 
     cases.same(sg.bfs(G, 5).level, sg.bfs(A, 5).level)
 
 
-def test_a_failure_brings_the_last_iterate_home(at_home: None) -> None:
+def test_a_failure_brings_the_last_iterate_back(on_one_device: None) -> None:
     A = sg.Matrix.from_coo([0, 1, 2], [1, 2, 0], [4, 3, -8], nrows=4, ncols=4).distribute(2)
     start = sg.Vector.unit(0, 0, size=4, dtype=np.int64, device=A.device)
     with pytest.raises(ConvergenceError) as caught:
-        loops.closure(A, start, min_plus.resolve("int64", "int64"), 3)
+        closures.closure(A, start, min_plus.resolve("int64", "int64"), 3)
     last: Any = caught.value.result
     assert last.device is A.device and last.nvals == 3
 
@@ -97,8 +100,8 @@ def test_rule() -> None:
 
 def test_what_is_asked_before_a_graph_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     """GPUs of one process, one a shard, no form of exchange asked for, and room."""
-    monkeypatch.setattr(home, "room", lambda device: 1000)
-    monkeypatch.setattr(home.directions, "one_device_pays", lambda *counts: True)
+    monkeypatch.setattr(single_device, "free_memory", lambda device: 1000)
+    monkeypatch.setattr(single_device.directions, "one_device_pays", lambda *counts: True)
     shard = SimpleNamespace(nbytes=60)
     say = SimpleNamespace(processes=1)
     right: dict[str, Any] = {
@@ -110,7 +113,7 @@ def test_what_is_asked_before_a_graph_moves(monkeypatch: pytest.MonkeyPatch) -> 
         placement = SimpleNamespace(**(right | changed))
         A = SimpleNamespace(nrows=10, nvals=40, shards=shards, _transient=transient)
         A.device = placement
-        return home.chosen(A)
+        return single_device.device_for(A)
 
     assert device() == "cuda:0"
     assert device(asked=True) is None
@@ -120,5 +123,5 @@ def test_what_is_asked_before_a_graph_moves(monkeypatch: pytest.MonkeyPatch) -> 
     assert device(communicator=SimpleNamespace(processes=2)) is None
     assert device(shards=(shard, SimpleNamespace(nbytes=66))) is None
     assert device(devices=("cpu", "cpu")) is None
-    monkeypatch.setattr(home.directions, "one_device_pays", lambda *counts: False)
+    monkeypatch.setattr(single_device.directions, "one_device_pays", lambda *counts: False)
     assert device() is None

@@ -35,8 +35,8 @@ def pair_words(values: np.dtype, ids: np.dtype) -> int:
 
 class Shard:
     """Shard `number` of a graph, of which `arrays` are on its device, and what closures over
-    `semiring` need beside them. `edges` are those of all shards, `mail` is memory of the host, of
-    `counts_of` words, that kernels write.
+    `semiring` need beside them. `edges` are those of all shards, `host_counters`, of
+    `counts_of` words, is host-mapped memory that kernels write.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Shard:
         edges: int,
         semiring: TypedSemiring,
         ordered: bool,
-        mail: np.ndarray,
+        host_counters: np.ndarray,
     ) -> None:
         arrays, shards, n = graph.shards[k], len(graph.offsets) - 1, graph.size
         self.number, self.dtype = number, semiring.dtype
@@ -77,7 +77,7 @@ class Shard:
             groups = empty(words(words(n)), np.uint32)
             queues = empty(2 * self.own, ids), empty(2 * self.own, rows)
             self.held = (self.bits, *marks, groups, *queues, self.pairs)
-            pointers = (*arrays, *self.held, self.control, self.counts, mail)
+            pointers = (*arrays, *self.held, self.control, self.counts, host_counters)
             fields = [*graph.offsets, number, edges, self.own.bit_length()]
             fields += [0 if graph.iso else -1]
             fields += map(address, pointers)

@@ -104,11 +104,11 @@ def settle(
     places: Array,
     room: int,
     round_: int,
-    mail: int,
+    host_counter: int,
 ) -> Array:
     """The labels of own vertices from the messages of all shards, which are at the addresses
-    `places`. The word of the host's memory at `mail` becomes twice the number of the round, and 1
-    more if the labels are void.
+    `places`. The host-mapped word at the address `host_counter` becomes twice the number of
+    the round, and 1 more if the labels are void.
     """
     xp, form = array_module(table), pairs_form(rows, room)
     label, report = xp.empty(rows.matrix.nrows, rows.label), xp.zeros(REPORT, np.int64)
@@ -116,7 +116,7 @@ def settle(
     # lists are short: a launch for all of the room would take longer than they do
     rows.run("begin", room // 16, *rows.own, seen, table, *box, report)
     rows.run("join", room // 16, table, *box, jit.NULL)
-    arguments = (seen, rows.nonempty, table, label, report, round_, mail)
+    arguments = (seen, rows.nonempty, table, label, report, round_, host_counter)
     rows.run("settle", label.size // 4 + 1, *rows.own, *arguments)
     return label
 

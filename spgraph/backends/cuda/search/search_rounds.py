@@ -26,11 +26,11 @@ BATCH = 8  # words that a warp takes at a time: many more shares than warps run 
 
 class Shard:
     """A shard of a graph on its device: `number` among those that begin at `offsets`, and what
-    searches need beside its arrays. `parents` says what they look for, `mail` is memory of the
-    host, of COUNTS words, that kernels write.
+    searches need beside its arrays. `parents` says what they look for, `host_counters`, of
+    COUNTS words, is host-mapped memory that kernels write.
 
     A method that launches a kernel takes the number of the round if the kernel counts: the counts
-    then reach `mail`, each above 16 bits of that number, and `counts`.
+    then reach `host_counters`, each above 16 bits of that number, and `counts`.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Shard:
         arrays: PeerShard,
         rows: tuple[Array, Array] | None,
         parents: bool,
-        mail: np.ndarray,
+        host_counters: np.ndarray,
     ) -> None:
         arrays = alike(arrays)
         self.number, self.arrays, self.parents, self.rows = number, arrays, parents, rows
@@ -74,7 +74,7 @@ class Shard:
             pointers = (
                 *(arrays.indptr, arrays.indices, arrays.t_indptr, arrays.t_indices),
                 *(heads, nonempty, arrays.ids, self.own, self.queue, self.offset),
-                *(self.control, self.counts, mail),
+                *(self.control, self.counts, host_counters),
             )
             fields = [number, self.words, *offsets, self.size.bit_length()]
             fields += map(address, pointers)

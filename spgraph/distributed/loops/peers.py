@@ -130,9 +130,9 @@ def _typed(shard: Matrix, partition: Any, types: tuple[np.dtype, np.dtype]) -> t
 def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
     """As `closure` of a backend, in one launch a GPU for all rounds."""
     try:
-        return _home(closed(A, start, semiring, delta), A)
+        return _as_vector(closed(A, start, semiring, delta), A)
     except ConvergenceError as error:
-        error.result = _home(cast(Closed, error.result), A)
+        error.result = _as_vector(cast(Closed, error.result), A)
         raise
 
 
@@ -143,7 +143,7 @@ def closed(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Closed:
     return closure_peers(weighted(A), A.device.peers, ids, values, semiring, delta)
 
 
-def _home(found: Closed, A: Any) -> DistributedVector:
+def _as_vector(found: Closed, A: Any) -> DistributedVector:
     shards = [
         Vector(part.values.size, part.values, bits=part.bits, nvals=part.reached)
         for part in found.parts

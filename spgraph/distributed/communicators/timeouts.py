@@ -10,11 +10,11 @@ from spgraph.distributed.communicators.store import TcpStore
 
 logger = logging.getLogger("spgraph.distributed")
 
-PATIENCE = 30.0  # seconds after which the log tells who is waited for
-TELL = 1.0  # seconds after which a process tells the store that it waits
+WARN_AFTER = 30.0  # seconds after which the log tells who is waited for
+PUBLISH_AFTER = 1.0  # seconds after which a process tells the store that it waits
 
 
-class Patience:
+class Timeouts:
     """How long this process waits in calls of NCCL, which do not tell who has not come: processes
     that wait say so in their `store`, and the others are those that are waited for.
     """
@@ -26,12 +26,12 @@ class Patience:
     def look(self, seconds: float, number: int, call: str) -> str | None:
         """Once in a while of waiting in a call, for so long: why there is no more waiting."""
         store = self._store
-        if seconds > TELL and self._told != number and store is not None:
+        if seconds > PUBLISH_AFTER and self._told != number and store is not None:
             self._told = number
             store.set(f"waits/{store.rank}", struct.pack("!q", number))
         if self._timeout is not None and seconds > self._timeout:
             return f"{self._missing(number)} not come within timeout={self._timeout:g} s"
-        if seconds > PATIENCE and self._logged != number:
+        if seconds > WARN_AFTER and self._logged != number:
             self._logged = number
             who = f"process {store.rank} of {store.processes}" if store else "the process"
             logger.warning(

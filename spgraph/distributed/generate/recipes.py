@@ -27,12 +27,12 @@ from spgraph.distributed.io.ingest import (
     row_counts,
     starts_of,
 )
-from spgraph.random_edges import LOOP, Recipe, draw_edges, numbers
+from spgraph.random_edges import LOOP, Recipe, generate_edges, numbers
 
 EDGES = 1 << 20  # drawn at once by the shards of a process
 
 
-def draw_shards(
+def generate_shards(
     recipe: Recipe, communicator: Communicator, how: Any = "edges"
 ) -> tuple[Partition, list[Rows]]:
     """The partition and the rows of each local shard, on its device, of the graph of `recipe`.
@@ -60,7 +60,7 @@ def _pieces(recipe: Recipe, shards: int, step: int) -> Pieces:
         last = edges * (p + 1) // shards
         for start in range(edges * p // shards, last, step):
             keys = np.empty(min(step, last - start), np.int64)
-            draw_edges(keys, kind, parameters, state, None, recipe.self_loops, start)
+            generate_edges(keys, kind, parameters, state, None, recipe.self_loops, start)
             keys = keys[keys != LOOP]
             if labels is None:
                 yield Piece(keys.view(np.uint64))

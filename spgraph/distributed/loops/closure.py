@@ -1,97 +1,29 @@
-"""The loops in rounds: every shard goes as far as it can alone, then the shards exchange."""
+"""Closures over shards: on one GPU, on several, or made of operations; and their parents."""
 
 from __future__ import annotations
 
-import time
 from typing import Any, cast
 
 import numpy as np
 
-from spgraph import direction as directions
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import array_module, index_dtype
+from spgraph.containers.arrays import array_module
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange import peers
-from spgraph.distributed.exchange.exchange import about, combine, lower_matrix, made, replicate
-from spgraph.distributed.loops import closure_rounds, rounds
+from spgraph.distributed.exchange.collectives import (
+    materialize,
+    reduce_to_owners,
+    replicate,
+    tag_graph,
+)
+from spgraph.distributed.exchange.coordinates import lower_matrix
+from spgraph.distributed.loops import closure_rounds, peers
 from spgraph.distributed.loops.closure_rounds import beyond
-from spgraph.distributed.loops.home import home_of
-from spgraph.distributed.operations.elements import ewise, reduce, select, write
-from spgraph.distributed.operations.products import pull, push
+from spgraph.distributed.loops.single_device import single_device_of
+from spgraph.distributed.operations.elements import ewise, reduce, select
+from spgraph.distributed.operations.products import push
 from spgraph.errors import ConvergenceError
-from spgraph.semirings import TypedSemiring, any_pair, binary, indexunary, monoid
-
-# --- search ---------------------------------------------------------------------------------------
-
-
-def search(
-    A: Any,
-    T: Any,
-    start: Any,
-    semiring: TypedSemiring | None,
-    first: bool,
-    direction: str,
-    max_depth: int,
-    trace: bool,
-) -> tuple[Vector, Vector | None, Any]:
-    """The masked level iteration: on one GPU where that is faster, else on several in the peer form
-    where it can run, or in rounds of kernels of its own; else a level is a product under the mask
-    of what is open.
-    """
-    about(A)
-    if home := home_of(A):
-        whole = home.whole
-        transposed = None if T is None else whole.T
-        rest = (semiring, first, direction, max_depth, trace)
-        found = A.device.plain(0).search(whole, transposed, home.take(start), *rest)
-        give = home.give
-        return give(found[0]), None if found[1] is None else give(found[1]), found[2]
-    if peers.finds(semiring) and A.device.devices[0] != "cpu":
-        form = rounds if A.device.peers is None else peers
-        return form.search(A, T, start, semiring, direction, max_depth, trace)
-    typed = any_pair.resolve(start.dtype, A.dtype) if semiring is None else semiring
-    placement, n = A.device, A.nrows
-    level = placement.empty(n, index_dtype(n))
-    value = None if semiring is None else placement.empty(n, typed.dtype)
-    degrees = A.row_degrees() if trace else None
-    q, depth, rows = start, 0, []
-    while q.nvals:
-        began = time.perf_counter()
-        write(level, _constant(q, depth, level.dtype), q.S, None, False)
-        if value is not None:
-            write(value, q, q.S, None, False)
-        if depth == max_depth:
-            break
-        way = direction
-        if way == "auto":
-            open_ = n - level.nvals
-            way = directions.choose(q.nvals, n, A.nvals, n, open_, first)
-        way = "push" if T is None else way
-        frontier, edges = q.nvals, 0 if degrees is None else _edges(q, degrees)
-        seen = ~level.S
-        q = push(A, q, typed, seen, False) if way == "push" else pull(T, q, typed, seen, True)
-        if q.nvals:
-            spent = int(1e9 * (time.perf_counter() - began))
-            rows.append((1 if way == "push" else 2, frontier, edges, spent))
-        depth += 1
-    return level, value, np.array(rows, np.int64).reshape(-1, 4) if trace else None
-
-
-def _constant(q: Any, value: Any, dtype: np.dtype) -> DistributedVector:
-    return q._with_values(lambda x: array_module(x).full(x.size, value, dtype))
-
-
-def _edges(q: Any, degrees: Any) -> int:
-    """The out-edges of the entries of q."""
-
-    def own(k: int, shard: Vector, counts: Vector) -> int:
-        return int(counts._values[shard.to_sparse()._indices].sum(dtype=np.int64))
-
-    return q.device.total(q.device.map(own, q.shards, degrees.shards))
-
-
-# --- closure --------------------------------------------------------------------------------------
+from spgraph.semirings import TypedSemiring, binary, indexunary, monoid
 
 
 def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
@@ -99,14 +31,14 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
     where it can run, or in rounds of kernels of its own; else what got better and lies below the
     limit is pushed, and the limit rises by `delta` when nothing does.
     """
-    about(A)
-    if home := home_of(A):
+    tag_graph(A)
+    if one := single_device_of(A):
         try:
-            return home.give(
-                A.device.plain(0).closure(home.whole, home.take(start), semiring, delta)
+            return one.scatter(
+                A.device.plain(0).closure(one.whole, one.gather(start), semiring, delta)
             )
         except ConvergenceError as error:
-            error.result = home.give(cast(Vector, error.result))
+            error.result = one.scatter(cast(Vector, error.result))
             raise
     if A.device.devices[0] != "cpu" and not semiring.multiply.positional:
         form = closure_rounds if A.device.peers is None else peers
@@ -188,11 +120,11 @@ def dag_edges(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
     """Every shard looks at its rows, beside the whole of x; or all are looked at where the closure
     was.
     """
-    if home := home_of(A):
-        return home.give_matrix(A.device.plain(0).dag_edges(home.whole, home.take(x), semiring))
+    if one := single_device_of(A):
+        return one.scatter_matrix(A.device.plain(0).dag_edges(one.whole, one.gather(x), semiring))
     placement = A.device
-    about(A)
-    made(A)
+    tag_graph(A)
+    materialize(A)
 
     def own(k: int, whole: Vector) -> Matrix:
         return lower_matrix(
@@ -206,17 +138,17 @@ def parents(A: Any, T: Any, x: Any, semiring: TypedSemiring) -> DistributedVecto
     """The least that each shard finds among its rows, and the least of these; at home where the
     closure was.
     """
-    if home := home_of(A):
-        whole = home.whole
+    if one := single_device_of(A):
+        whole = one.whole
         transposed = None if T is None else whole.T
-        return home.give(A.device.plain(0).parents(whole, transposed, home.take(x), semiring))
+        return one.scatter(A.device.plain(0).parents(whole, transposed, one.gather(x), semiring))
     placement = A.device
-    about(A)
-    made(A)
+    tag_graph(A)
+    materialize(A)
 
     def own(k: int, whole: Vector) -> Vector:
         return placement.plain(k).parents(A.lifted(k), None, whole, semiring)
 
     least = monoid.min.resolve(A.index_dtype)
-    found = combine(placement.map(own, replicate(x)), least, placement)
+    found = reduce_to_owners(placement.map(own, replicate(x)), least, placement)
     return DistributedVector(A.nrows, found, placement)

@@ -16,7 +16,7 @@ from spgraph.distributed.communicators import Communicator
 POLL = 0.05  # seconds between two looks for failures
 
 
-def host_memory(shape: tuple[int, int], array: Any) -> np.ndarray:
+def host_mapped(shape: tuple[int, int], array: Any) -> np.ndarray:
     """Words of the host, zero, which kernels on every device may write if `array` is on one."""
     if not is_cuda(array):
         return np.zeros(shape, np.int64)
@@ -26,33 +26,34 @@ def host_memory(shape: tuple[int, int], array: Any) -> np.ndarray:
     return made
 
 
-def counted(
-    mail: np.ndarray, round_: int, shards: Sequence[Any], communicator: Communicator
+def counts_of_round(
+    host_counters: np.ndarray, round_: int, shards: Sequence[Any], communicator: Communicator
 ) -> np.ndarray:
     """What the kernels of a round have counted, a row for each of all shards: those of one process
-    come as `mail`, a row a shard; those of several as arrays, the `counts` of the local `shards`.
+    from `host_counters`, a row a shard; those of several from the arrays `counts` of the local
+    `shards`.
     """
     if communicator.processes == 1:
-        return waited(mail, round_, shards, communicator)
-    number = mail.shape[1]
+        return wait_for_counts(host_counters, round_, shards, communicator)
+    number = host_counters.shape[1]
     every = communicator.all_gather(
         [shard.counts for shard in shards], sizes=[number] * communicator.num_shards
     )
     return communicator.fetch(every)[0].reshape(-1, number)
 
 
-def waited(
-    mail: np.ndarray, round_: int, shards: Sequence[Any], communicator: Communicator
+def wait_for_counts(
+    host_counters: np.ndarray, round_: int, shards: Sequence[Any], communicator: Communicator
 ) -> np.ndarray:
     """The counts of the local shards, when their kernels have written them to the host."""
     mark, looked = round_ & 0xFFFF, time.monotonic()
-    while ((mail & 0xFFFF) != mark).any():
+    while ((host_counters & 0xFFFF) != mark).any():
         if time.monotonic() - looked > POLL:
             check(shards, communicator)
             looked = time.monotonic()
     # what kernels counted is good only if nothing that they read was broken off
     communicator.check()
-    return mail >> 16
+    return host_counters >> 16
 
 
 def check(shards: Sequence[Any], communicator: Communicator) -> None:

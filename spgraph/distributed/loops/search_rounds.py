@@ -26,8 +26,8 @@ from spgraph.backends.cuda.search.search_rounds import (
 from spgraph.containers import Vector
 from spgraph.containers.arrays import array_module, device_of, on_device
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange import peers
-from spgraph.distributed.exchange.mail import counted, host_memory
+from spgraph.distributed.exchange.host_counters import counts_of_round, host_mapped
+from spgraph.distributed.loops import peers
 from spgraph.semirings import TypedSemiring
 
 PUSH, PULL = 1, 2  # in the trace
@@ -113,11 +113,11 @@ class Rounds:
         if T is not None:
             rows, counts = zip(*self.looked_at(graph), strict=True)
             self.findable = placement.total(counts)
-        self.mail = host_memory((len(graph.shards), COUNTS), graph.shards[0].indptr)
+        self.host_counters = host_mapped((len(graph.shards), COUNTS), graph.shards[0].indptr)
         self.round = 0
         self.shards = placement.map(
             lambda k, arrays: Shard(
-                graph.offsets, placement.local[k], arrays, rows[k], parents, self.mail[k]
+                graph.offsets, placement.local[k], arrays, rows[k], parents, self.host_counters[k]
             ),
             graph.shards,
         )
@@ -264,4 +264,4 @@ class Rounds:
 
     def counts(self) -> np.ndarray:
         """What the kernels of this round have counted, a row for each of all shards."""
-        return counted(self.mail, self.round, self.shards, self.communicator)
+        return counts_of_round(self.host_counters, self.round, self.shards, self.communicator)

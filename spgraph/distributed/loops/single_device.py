@@ -26,7 +26,7 @@ from spgraph.containers.arrays import (
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.exchange import lift, part
+from spgraph.distributed.exchange.coordinates import lift, owned_part
 
 logger = logging.getLogger("spgraph.distributed")
 
@@ -37,7 +37,7 @@ FEW = 4096
 SHARE = 8
 
 
-class Home:
+class SingleDevice:
     """A Matrix in one piece beside its shards, and how Vectors come there and back."""
 
     def __init__(self, A: Any, whole: Matrix | None = None) -> None:
@@ -49,7 +49,7 @@ class Home:
                 self._events.append(cupy.cuda.Event(disable_timing=True))
         self.whole = self._gathered(A) if whole is None else whole
 
-    def take(self, v: Any) -> Vector:
+    def gather(self, v: Any) -> Vector:
         """A distributed Vector in one piece: sparse where its shards are, else by position."""
         partition, size = self.placement.partition(v.size), v.size
         if v.entry is not None:
@@ -59,7 +59,7 @@ class Home:
             return Vector.unit(at, value, size=size, dtype=dtype, device=self.devices[0])
         if all(shard._indices is not None for shard in v.shards):
             if sum(shard._indices.size for shard in v.shards) <= FEW:
-                return self._few(v)
+                return self._gather_small(v)
             lifted = []
             for k, shard in enumerate(v.shards):
                 with on_device(self.devices[k]):
@@ -84,7 +84,7 @@ class Home:
             present = pack_bits(partition.by_id(self._joined(flags)))
             return Vector(size, partition.by_id(self._joined(whole)), bits=present)
 
-    def give(self, v: Vector) -> DistributedVector:
+    def scatter(self, v: Vector) -> DistributedVector:
         """A Vector in one piece, in the shards that own its entries."""
         partition = self.placement.partition(v.size)
         nvals = v.nvals  # where a loop has failed, this says so
@@ -95,25 +95,25 @@ class Home:
             for p in range(partition.num_shards):
                 own = partition.slice(p)
                 if not aligned:
-                    shard = part(v, partition, p)
+                    shard = owned_part(v, partition, p)
                     cut.append((shard._values, shard._bits))
                     continue
                 bits = None if v._bits is None else v._bits[own.start >> 5 : words(own.stop)]
                 cut.append((v._values[own], bits))
-        self._meet()
+        self._order_streams()
         parts = []
         for (values, bits), device in zip(cut, self.devices, strict=True):
             bits = None if bits is None else move(bits, device)
             parts.append(Vector(values.size, move(values, device), bits=bits))
-        self._meet()
+        self._order_streams()
         made = DistributedVector(v.size, parts, self.placement)
         made._nvals = nvals
         return made
 
-    def give_matrix(self, M: Matrix) -> DistributedMatrix:
+    def scatter_matrix(self, M: Matrix) -> DistributedMatrix:
         """A Matrix in one piece, in shards of rows; loops over it are at home, too."""
         made = DistributedMatrix.spread(M, self.placement)
-        made._derived["home"] = Home(made, M)
+        made._derived["single_device"] = SingleDevice(made, M)
         return made
 
     def _gathered(self, A: Any) -> Matrix:
@@ -137,7 +137,7 @@ class Home:
         whole.symmetric = A.symmetric
         return whole
 
-    def _few(self, v: Any) -> Vector:
+    def _gather_small(self, v: Any) -> Vector:
         """Few entries, which go through the host."""
         partition = self.placement.partition(v.size)
         ids, values = [], []
@@ -155,13 +155,13 @@ class Home:
 
     def _joined(self, arrays: Sequence[Array]) -> Array:
         """The arrays of all shards, one after the other, on the first device."""
-        self._meet()
+        self._order_streams()
         with on_device(self.devices[0]) as xp:
             joined = xp.concatenate([move(array, self.devices[0]) for array in arrays])
-        self._meet()
+        self._order_streams()
         return joined
 
-    def _meet(self) -> None:
+    def _order_streams(self) -> None:
         """Every GPU's current stream waits for the others', so that a copy between two finds what
         was written, and nobody frees or overwrites it too early. The host does not wait.
         """
@@ -176,23 +176,23 @@ class Home:
                     stream.wait_event(event)
 
 
-def home_of(A: Any) -> Home | None:
+def single_device_of(A: Any) -> SingleDevice | None:
     """Where loops over A run in one piece; None where the shards are faster, or have been asked
     for. Kept with A: the first one says so to the logger "spgraph.distributed".
     """
-    if "home" not in A._derived:
-        device = chosen(A)
-        A._derived["home"] = None if device is None else Home(A)
+    if "single_device" not in A._derived:
+        device = device_for(A)
+        A._derived["single_device"] = None if device is None else SingleDevice(A)
         if device is not None:
             logger.info(
                 "searches and closures over %d vertices and %d edges in %d shards run on %s alone, "
                 "where rounds are shorter; exchange='peer' or 'nccl' keeps them in shards",
                 *(A.nrows, A.nvals, A.device.num_shards, device),
             )
-    return A._derived["home"]
+    return A._derived["single_device"]
 
 
-def chosen(A: Any) -> str | None:
+def device_for(A: Any) -> str | None:
     """The device that loops over A had better run on alone, if there is one.
 
     Of GPUs that one process drives, one shard each. A Matrix that is looked at once is not worth
@@ -205,12 +205,14 @@ def chosen(A: Any) -> str | None:
     faster = directions.one_device_pays(
         A.nrows, A.nvals, placement.num_shards, placement.peers is not None
     )
-    if not faster or SHARE * sum(shard.nbytes for shard in A.shards) > room(placement.devices[0]):
+    if not faster or SHARE * sum(shard.nbytes for shard in A.shards) > free_memory(
+        placement.devices[0]
+    ):
         return None
     return placement.devices[0]
 
 
-def room(device: str) -> int:
+def free_memory(device: str) -> int:
     """How many bytes may still be had on a GPU, of this process's pool and beside it."""
     with on_device(device):
         pool = import_cupy().get_default_memory_pool()

@@ -1,0 +1,85 @@
+"""Searches over shards: on one GPU, on several, or level by level made of operations."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from spgraph import direction as directions
+from spgraph.containers import Vector
+from spgraph.containers.arrays import array_module, index_dtype
+from spgraph.distributed.containers.vector import DistributedVector
+from spgraph.distributed.exchange.collectives import tag_graph
+from spgraph.distributed.loops import peers, search_rounds
+from spgraph.distributed.loops.single_device import single_device_of
+from spgraph.distributed.operations.elements import write
+from spgraph.distributed.operations.products import pull, push
+from spgraph.semirings import TypedSemiring, any_pair
+
+
+def search(
+    A: Any,
+    T: Any,
+    start: Any,
+    semiring: TypedSemiring | None,
+    first: bool,
+    direction: str,
+    max_depth: int,
+    trace: bool,
+) -> tuple[Vector, Vector | None, Any]:
+    """The masked level iteration: on one GPU where that is faster, else on several in the peer form
+    where it can run, or in rounds of kernels of its own; else a level is a product under the mask
+    of what is open.
+    """
+    tag_graph(A)
+    if one := single_device_of(A):
+        whole = one.whole
+        transposed = None if T is None else whole.T
+        rest = (semiring, first, direction, max_depth, trace)
+        found = A.device.plain(0).search(whole, transposed, one.gather(start), *rest)
+        scatter = one.scatter
+        return scatter(found[0]), None if found[1] is None else scatter(found[1]), found[2]
+    if peers.finds(semiring) and A.device.devices[0] != "cpu":
+        form = search_rounds if A.device.peers is None else peers
+        return form.search(A, T, start, semiring, direction, max_depth, trace)
+    typed = any_pair.resolve(start.dtype, A.dtype) if semiring is None else semiring
+    placement, n = A.device, A.nrows
+    level = placement.empty(n, index_dtype(n))
+    value = None if semiring is None else placement.empty(n, typed.dtype)
+    degrees = A.row_degrees() if trace else None
+    q, depth, rows = start, 0, []
+    while q.nvals:
+        began = time.perf_counter()
+        write(level, _constant(q, depth, level.dtype), q.S, None, False)
+        if value is not None:
+            write(value, q, q.S, None, False)
+        if depth == max_depth:
+            break
+        way = direction
+        if way == "auto":
+            open_ = n - level.nvals
+            way = directions.choose(q.nvals, n, A.nvals, n, open_, first)
+        way = "push" if T is None else way
+        frontier, edges = q.nvals, 0 if degrees is None else _edges(q, degrees)
+        seen = ~level.S
+        q = push(A, q, typed, seen, False) if way == "push" else pull(T, q, typed, seen, True)
+        if q.nvals:
+            spent = int(1e9 * (time.perf_counter() - began))
+            rows.append((1 if way == "push" else 2, frontier, edges, spent))
+        depth += 1
+    return level, value, np.array(rows, np.int64).reshape(-1, 4) if trace else None
+
+
+def _constant(q: Any, value: Any, dtype: np.dtype) -> DistributedVector:
+    return q._with_values(lambda x: array_module(x).full(x.size, value, dtype))
+
+
+def _edges(q: Any, degrees: Any) -> int:
+    """The out-edges of the entries of q."""
+
+    def own(k: int, shard: Vector, counts: Vector) -> int:
+        return int(counts._values[shard.to_sparse()._indices].sum(dtype=np.int64))
+
+    return q.device.total(q.device.map(own, q.shards, degrees.shards))
