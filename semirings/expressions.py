@@ -1,4 +1,4 @@
-"""Python expressions in CUDA C++, each with the type that Numba gives it."""
+"""Translate Python expressions to CUDA C++, each with the type that Numba infers for it."""
 
 import ast
 import operator
@@ -24,7 +24,7 @@ class Value(NamedTuple):
     type: np.dtype[Any]
 
 
-Names = dict[str, Value]  # what each Python variable is called at some point of the function
+Names = dict[str, Value]  # the C++ variable of each Python variable at some point of the function
 
 _SYMBOLS: dict[type[ast.AST], str] = {
     ast.Add: "+",
@@ -48,11 +48,8 @@ _UNARY: dict[type[ast.AST], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
 }
-_INTEGER = {
-    "fabs": "absolute",
-    "fmin": "lesser",
-    "fmax": "greater",
-}  # what a C function of floats is for integers
+# helpers for integers in place of C functions of floats
+_INTEGER = {"fabs": "absolute", "fmin": "lesser", "fmax": "greater"}
 
 
 def cast(value: Value, dtype: np.dtype[Any]) -> str:
@@ -68,7 +65,7 @@ def _number(value: Any, dtype: np.dtype[Any]) -> Value:
 
 
 class Expressions:
-    """Writes the expressions of one function, and remembers the helpers that they call."""
+    """Translates the expressions of one function, and records the helpers that they call."""
 
     def __init__(self, owner: str) -> None:
         self.owner = owner

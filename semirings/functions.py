@@ -1,8 +1,8 @@
 """Scalar types and typed functions: what every operator becomes once the types are known.
 
-A `Function` is a scalar function written twice, for Numba and for CUDA C++, with the same
-arguments, the same result and the same behaviour at the edges of the types. It is a value: two
-functions with the same texts are equal, so a kernel built out of them can be cached by its text.
+A `Function` is a scalar function as source text in two languages, for Numba and for CUDA C++, with
+the same arguments and the same results, also where integers overflow or values are infinite or NaN.
+Two functions with the same texts are equal, so that kernels can be cached by their text.
 """
 
 import math
@@ -30,12 +30,12 @@ C_TYPES: dict[str, str] = {
     "float64": "double",
 }
 TYPES: tuple[np.dtype[Any], ...] = tuple(np.dtype(name) for name in C_TYPES)
-_ONE_SPELLING = {dtype: dtype for dtype in TYPES}  # "longlong" is found as int64
+_CANONICAL = {dtype: dtype for dtype in TYPES}  # "longlong" becomes int64
 BOOL, INT64, FLOAT64 = np.dtype("bool"), np.dtype("int64"), np.dtype("float64")
 
 NAME = "_NAME_"  # stands for the function's name inside the texts
 # parameters that are rows or columns
-PLACES = frozenset(("i", "j", "ix", "jx", "iy", "jy"))
+POSITIONS = frozenset(("i", "j", "ix", "jx", "iy", "jy"))
 
 
 def scalar_type(given: Any, owner: str) -> np.dtype[Any]:
@@ -45,7 +45,7 @@ def scalar_type(given: Any, owner: str) -> np.dtype[Any]:
     (dtype('int8'), dtype('float64'))
     """
     try:
-        found = None if given is None else _ONE_SPELLING.get(np.dtype(given))
+        found = None if given is None else _CANONICAL.get(np.dtype(given))
     except TypeError:
         found = None
     if found is None:
@@ -66,7 +66,9 @@ def real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def ring_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Where sums and products of `dtype` wrap around: unsigned, and 32 bits or more."""
+    """The type that sums and products of `dtype` are computed in: for integers an unsigned one of
+    32 bits or more, so that they wrap around without undefined behaviour.
+    """
     if dtype.kind == "f":
         return dtype
     return np.dtype("uint32" if dtype.itemsize <= 4 else "uint64")
@@ -91,7 +93,7 @@ def highest(dtype: np.dtype[Any]) -> Any:
 
 
 def python_literal(value: np.generic) -> str:
-    """The exact text of a NumPy scalar for Numba, type included.
+    """A NumPy scalar as source text for Numba: the exact value and type.
 
     >>> python_literal(np.uint64(18446744073709551615)), python_literal(np.float32(-np.inf))
     ('np.uint64(18446744073709551615)', 'np.float32(-math.inf)')
@@ -106,7 +108,7 @@ def python_literal(value: np.generic) -> str:
 
 
 def cuda_literal(value: np.generic) -> str:
-    """The exact text of a NumPy scalar for CUDA C++, type included; needs no header.
+    """A NumPy scalar as source text for CUDA C++: the exact value and type, without any header.
 
     >>> cuda_literal(np.int64(-9223372036854775808)), cuda_literal(np.float32(0.1))
     ('(-9223372036854775807LL - 1)', '0.10000000149011612f')
@@ -131,7 +133,9 @@ def cuda_literal(value: np.generic) -> str:
 
 @dataclass(frozen=True)
 class Text:
-    """One language's half of a function: the value returned, its first lines, its helpers."""
+    """A function in one language: the expression `value` that it returns, the `lines` that precede
+    it, and the helper functions that stand `before` it.
+    """
 
     value: str
     lines: tuple[str, ...] = ()
@@ -142,9 +146,9 @@ class Text:
 class Function:
     """A scalar function over given types, in Numba's Python and in CUDA C++.
 
-    `arguments` are the types of all `parameters`, in order (for a binary operator: x, y and the row
-    and column of each); `result` is the type returned. The function casts its arguments to the
-    operator's working type itself, so that callers pass values as they are stored.
+    `arguments` are the types of all `parameters`, in order (for a binary operator: x, y, and the
+    row and column of each); `result` is the type returned. The function itself casts its arguments
+    to the type that the operator computes in; callers pass values as they are stored.
 
     >>> from spgraph.semirings import binary
     >>> plus = binary.plus.resolve("int8", "int16")
@@ -169,7 +173,7 @@ class Function:
     @property
     def positional(self) -> bool:
         """Whether the value may depend on a row or column."""
-        return self.uses(*PLACES)
+        return self.uses(*POSITIONS)
 
     def uses(self, *parameters: str) -> bool:
         """Whether the value may depend on one of these parameters."""
@@ -188,7 +192,7 @@ class Function:
     def define_cuda(self, name: str) -> str:
         """The source of a CUDA C++ device function called `name`; needs no header."""
         returned = C_TYPES[self.result.name]
-        # A C++ parameter keeps its type, so x_ is what was passed and x what the operator works on.
+        # C++ variables do not change their type: x_ is what was passed, x the cast of it.
         taken = ", ".join(
             f"{C_TYPES[dtype.name]} {parameter}_"
             for parameter, dtype in zip(self.parameters, self.arguments, strict=True)
@@ -203,13 +207,13 @@ class Function:
         return replace(self, result=result)
 
     def taking(self, count: int) -> "Function":
-        """The same function of its first `count` parameters only; the others must not be used."""
+        """The same function with its first `count` parameters only; it must not use the others."""
         return replace(self, parameters=self.parameters[:count], arguments=self.arguments[:count])
 
 
 @lru_cache(maxsize=1024)
 def _used(function: Function) -> frozenset[str]:
-    """The parameters that the text names."""
+    """The parameters that occur in the Python text."""
     words = re.findall(r"\w+", "\n".join((function.python.value, *function.python.lines)))
     return frozenset(words).intersection(function.parameters)
 

@@ -1,10 +1,9 @@
-"""The few operations that are more than an expression: integer division, powers, rounding, Python's
-// and %.
+"""Operations of more than one expression: integer division, powers, rounding, Python's // and %.
 
-Each is written for one type at a time (C++ templates cannot stand inside `extern "C"`). In the
+Each is generated for one type at a time (C++ templates are not allowed inside `extern "C"`). In the
 texts T is the type, U the unsigned type whose arithmetic wraps around, LOWEST and HIGHEST are T's
-limits. A user's function is translated to CUDA with what Numba does, an operator of the tables
-follows SuiteSparse: that is why there are two integer divisions.
+limits. There are two integer divisions: built-in operators follow SuiteSparse, while a user's
+function that is translated to CUDA must do what Numba does.
 """
 
 import re
@@ -27,7 +26,7 @@ from .functions import (
 
 @dataclass(frozen=True)
 class Helper:
-    """`cuda` is the body of a device function, `python` that of Numba's if one is needed."""
+    """`cuda` is the body of a device function, `python` that of a Numba function, if needed."""
 
     parameters: str
     cuda: str
@@ -208,7 +207,7 @@ HELPERS: dict[str, Helper] = {
 
 
 def python_text(text: str, dtype: np.dtype[Any]) -> str:
-    """`text` with T, U, LOWEST and HIGHEST spelled out for `dtype` in Numba's Python."""
+    """`text` with T, U, LOWEST and HIGHEST replaced by those of `dtype`, for Numba."""
     words = {
         "T": python_cast(dtype, "").removesuffix("()"),
         "U": "np.uint64",
@@ -219,7 +218,7 @@ def python_text(text: str, dtype: np.dtype[Any]) -> str:
 
 
 def cuda_text(text: str, dtype: np.dtype[Any]) -> str:
-    """`text` with T, U, LOWEST and HIGHEST spelled out for `dtype` in CUDA C++."""
+    """`text` with T, U, LOWEST and HIGHEST replaced by those of `dtype`, for CUDA C++."""
     words = {
         "T": C_TYPES[dtype.name],
         "U": C_TYPES[ring_type(dtype).name],
@@ -230,7 +229,9 @@ def cuda_text(text: str, dtype: np.dtype[Any]) -> str:
 
 
 def helper_name(helper: str, dtype: np.dtype[Any]) -> str:
-    """A helper's name carries the function's own, so that functions can be pasted together."""
+    """The name of a helper, prefixed by that of the function that uses it, so that the texts of
+    several functions can be joined without a clash.
+    """
     return f"{NAME}_{helper}_{dtype.name}"
 
 

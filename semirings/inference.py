@@ -1,6 +1,6 @@
-"""What Numba knows about types: of a user's function as a whole, and of one operation inside it.
+"""Type inference by Numba: of a user's function as a whole, and of one operation inside it.
 
-Numba is imported when it is first asked: spgraph itself imports without it.
+Numba is imported inside the functions, so that `import spgraph` does not load it.
 """
 
 import re
@@ -18,7 +18,9 @@ Types = tuple[np.dtype[Any], ...]
 
 @lru_cache(maxsize=1024)
 def infer(text: str, types: Types) -> np.dtype[Any]:
-    """The type that Numba finds a function given as text to return; DomainMismatch with why not."""
+    """The type that a function, given as text, returns for arguments of `types`. DomainMismatch,
+    with Numba's reason, if it does not compile for them or does not return one number.
+    """
     from numba import from_dtype
     from numba.core.errors import NumbaError
 
@@ -38,8 +40,8 @@ def infer(text: str, types: Types) -> np.dtype[Any]:
 
 
 def _function(text: str) -> Any:
-    """The function to compile; nobody calls it, and without ways in it takes a quarter of the
-    memory, which Numba never frees.
+    """The Numba function of a text, to be compiled but never called: without wrappers for callers
+    it takes a quarter of the memory, which Numba never frees.
     """
     import math
 
@@ -53,7 +55,7 @@ def _function(text: str) -> Any:
 
 
 def _reason(message: str) -> str:
-    """The one useful line of Numba's report."""
+    """The most useful line of Numba's error report."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", message)
     call = re.search(r">>> (.+)", plain)
     if call and "No implementation" in plain:
@@ -69,7 +71,9 @@ def _reason(message: str) -> str:
 
 @cache
 def operation_types(function: Callable[..., Any], types: Types) -> Types | None:
-    """The types that Numba casts an operation's operands to, and its result's; None for no such."""
+    """The types that Numba casts the operands of an operation to, followed by its result type; None
+    if the operation is not defined for `types`.
+    """
     found = _resolve(function, types)
     return (
         None
@@ -80,14 +84,14 @@ def operation_types(function: Callable[..., Any], types: Types) -> Types | None:
 
 @cache
 def range_type(types: Types) -> np.dtype[Any] | None:
-    """The type of the numbers that range gives; None where the arguments are not integers."""
+    """The type of the numbers of `range`; None if its arguments are not integers."""
     found = _resolve(range, types)
     return None if found is None else _dtype(found.return_type.dtype)
 
 
 @cache
 def unify(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
-    """The type of a value that comes from either of two places."""
+    """The common type of a value that is of one of two types, depending on control flow."""
     from numba import from_dtype
     from numba.core.registry import cpu_target
 

@@ -20,7 +20,7 @@ Limit = (
 
 
 def _zero_unless_real(dtype: np.dtype[Any]) -> int | None:
-    return None if dtype.kind == "f" else 0  # 0 * inf is nan, so 0 does not end a product of floats
+    return None if dtype.kind == "f" else 0  # not terminal for floats: 0 * inf is NaN
 
 
 def _true_if_bool(dtype: np.dtype[Any]) -> bool | None:
@@ -31,7 +31,7 @@ def _all_bits(dtype: np.dtype[Any]) -> int:
     return -1 if dtype.kind == "i" else int(highest(dtype))
 
 
-# the operators whose monoids count, and what they count integers in, as numpy.sum does
+# operators that reduce integers in 64 bits, as numpy.sum does, and the types they use for it
 SUMS = (binary.plus, binary.times)
 _COUNTED = {"b": INT64, "i": INT64, "u": np.dtype("uint64")}
 
@@ -40,8 +40,8 @@ _COUNTED = {"b": INT64, "i": INT64, "u": np.dtype("uint64")}
 class TypedMonoid:
     """A monoid over one type.
 
-    `identity` is a NumPy scalar of that type, `terminal` one or None. `any` says that every value
-    is terminal; `idempotent` that combining a value with itself changes nothing.
+    `identity` is a NumPy scalar of that type, `terminal` another one or None. `any`: every value is
+    terminal. `idempotent`: combining a value with itself gives the same value.
     """
 
     name: str
@@ -68,13 +68,13 @@ class TypedMonoid:
 class Monoid:
     """An associative, commutative operator with an identity.
 
-    `identity` and `terminal` (the value that absorbs every other, None where there is none) are
-    numbers or functions of the NumPy type. `idempotent` says that op(x, x) is x, which some loops
-    need. The laws themselves are the caller's promise. Equal when all four are equal.
+    `identity` and `terminal` (the value that absorbs every other; None if there is none) are
+    numbers, or functions from a NumPy type to a number. `idempotent`: op(x, x) == x, which some
+    loops require. These laws are not checked. Two monoids are equal if all four are.
 
-    min and max leave NaN out, so reducing nothing but NaN gives their identity; sums and products
-    of floats are associative up to rounding; `any` gives either operand, so its identity is one
-    only on the left.
+    min and max ignore NaN, and the reduction of nothing but NaN is their identity; sums and
+    products of floats are associative up to rounding only; `any` returns either operand, so that
+    its identity is one on the left side only.
 
     >>> from spgraph.semirings import BinaryOp, Monoid, monoid
     >>> monoid.min.resolve("float32").identity, monoid.times.resolve("int8").terminal
@@ -97,7 +97,7 @@ class Monoid:
             raise DomainMismatch(f"Monoid: op must be a BinaryOp, got {self.op!r}")
         if self.op.positional:
             raise DomainMismatch(
-                f"Monoid: {self.op!r} gives positions, which it does not take; no monoid"
+                f"Monoid: {self.op!r} gives positions; expected an operator that combines values"
             )
         for what, limit in (("identity", self.identity), ("terminal", self.terminal)):
             absent = limit is None and what == "terminal"
@@ -120,15 +120,17 @@ class Monoid:
         )
 
     def resolve(self, z: Any) -> TypedMonoid:
-        """The monoid over type z; DomainMismatch where z is not closed under the operator."""
+        """The monoid over type z; DomainMismatch if the operator's result for z is of another kind
+        of type.
+        """
         return _typed(self, scalar_type(z, "Monoid.resolve"))
 
     def reduction(self, x: Any, dtype: Any = None) -> TypedMonoid:
         """The monoid over the type in which it reduces entries of type x: for plus and times int64
-        instead of bool and signed integers, uint64 instead of unsigned ones; else x itself.
+        instead of bool and signed integers, uint64 instead of unsigned ones; otherwise x itself.
 
-        `dtype` overrides that; NumPy's same_kind conversion has to lead there from x. Raises
-        DomainMismatch as `resolve` does, and for a dtype that it does not lead to.
+        `dtype` overrides that type; x must convert to it by NumPy's same_kind rule. Raises
+        DomainMismatch as `resolve` does, and for a dtype that x does not convert to.
 
         >>> from spgraph.semirings import monoid
         >>> monoid.plus.reduction("bool").dtype, monoid.max.reduction("bool").dtype

@@ -1,13 +1,14 @@
-"""Unary, binary and index-unary operators: a line of a table for each kind of types they differ on.
+"""Unary, binary and index-unary operators, in tables with a row for each kind of types.
 
-`unary.abs`, `binary.plus`, `indexunary.tril` are operators; `resolve` makes a typed function out of
-one, and `define` makes an operator out of a Python function. The rule for types is in rows.py. At
-the edges both languages do the same: integers wrap around, x / 0 is the limit of the type on x's
-side (0 / 0 is 0), the least integer / -1 is itself, an integer to a negative power is inverted like
-an integer division, min and max over floats leave NaN out, and over bool plus is or, times is and,
-minus is exclusive or, div is first, as in SuiteSparse:GraphBLAS (Davis, ACM TOMS 2019; the
-GraphBLAS C API 2.1, 2023). Semirings and reductions that count take bool as integers instead: see
-Semiring and Monoid.reduction.
+`unary.abs`, `binary.plus`, `indexunary.tril` are operators; `resolve` makes a typed function from
+one, and `define` an operator from a Python function. rows.py gives the rule for result types.
+
+Both languages agree in the special cases, which are those of SuiteSparse:GraphBLAS (Davis, ACM TOMS
+2019; the GraphBLAS C API 2.1, 2023): integers wrap around; x / 0 is the largest integer for x > 0,
+the least for x < 0, and 0 for x == 0; the least integer / -1 is itself; a negative integer power is
+the integer quotient 1 / power; min and max over floats ignore NaN; over bool plus is or, times is
+and, minus is exclusive or, div is first. Semirings and reductions that count convert bool to
+integers instead: see Semiring and Monoid.reduction.
 """
 
 import difflib
@@ -21,7 +22,7 @@ import numpy as np
 
 from ..errors import DomainMismatch
 from .functions import INT64, Function, scalar_type
-from .rows import COMMON, OWN, PLACE, REAL, RING, SCALE, TRUTH, Row, X, Y, row_function
+from .rows import COMMON, OWN, POSITION, REAL, RING, SCALE, TRUTH, Row, X, Y, row_function
 from .userdefined import Scalar, from_function, from_texts
 
 # fmt: off
@@ -134,27 +135,27 @@ _BINARY = (
     Row("band", "ui", COMMON, COMMON, "x & y"),
     Row("bxor", "ui", COMMON, COMMON, "x ^ y"),
     Row("bxnor", "ui", COMMON, COMMON, "~(x ^ y)"),
-    Row("firsti", "buif", OWN, PLACE, "ix"),
-    Row("firstj", "buif", OWN, PLACE, "jx"),
-    Row("secondi", "buif", OWN, PLACE, "iy"),
-    Row("secondj", "buif", OWN, PLACE, "jy"),
+    Row("firsti", "buif", OWN, POSITION, "ix"),
+    Row("firstj", "buif", OWN, POSITION, "jx"),
+    Row("secondi", "buif", OWN, POSITION, "iy"),
+    Row("secondj", "buif", OWN, POSITION, "jy"),
 )
 
 _INDEXUNARY = (
     #   name, kinds, works in, gives, Python, CUDA where it differs; value x at (i, j), thunk y
-    Row("positioni", "buif", PLACE, PLACE, "i"),
-    Row("positionj", "buif", PLACE, PLACE, "j"),
-    Row("rowindex", "buif", PLACE, PLACE, "i + y"),
-    Row("colindex", "buif", PLACE, PLACE, "j + y"),
-    Row("diagindex", "buif", PLACE, PLACE, "j - i + y"),
-    Row("tril", "buif", PLACE, TRUTH, "j - i <= y"),
-    Row("triu", "buif", PLACE, TRUTH, "j - i >= y"),
-    Row("diag", "buif", PLACE, TRUTH, "j - i == y"),
-    Row("offdiag", "buif", PLACE, TRUTH, "j - i != y"),
-    Row("colle", "buif", PLACE, TRUTH, "j <= y"),
-    Row("colgt", "buif", PLACE, TRUTH, "j > y"),
-    Row("rowle", "buif", PLACE, TRUTH, "i <= y"),
-    Row("rowgt", "buif", PLACE, TRUTH, "i > y"),
+    Row("positioni", "buif", POSITION, POSITION, "i"),
+    Row("positionj", "buif", POSITION, POSITION, "j"),
+    Row("rowindex", "buif", POSITION, POSITION, "i + y"),
+    Row("colindex", "buif", POSITION, POSITION, "j + y"),
+    Row("diagindex", "buif", POSITION, POSITION, "j - i + y"),
+    Row("tril", "buif", POSITION, TRUTH, "j - i <= y"),
+    Row("triu", "buif", POSITION, TRUTH, "j - i >= y"),
+    Row("diag", "buif", POSITION, TRUTH, "j - i == y"),
+    Row("offdiag", "buif", POSITION, TRUTH, "j - i != y"),
+    Row("colle", "buif", POSITION, TRUTH, "j <= y"),
+    Row("colgt", "buif", POSITION, TRUTH, "j > y"),
+    Row("rowle", "buif", POSITION, TRUTH, "i <= y"),
+    Row("rowgt", "buif", POSITION, TRUTH, "i > y"),
     Row("valueeq", "buif", COMMON, TRUTH, "x == y"),
     Row("valuene", "buif", COMMON, TRUTH, "x != y"),
     Row("valuelt", "buif", COMMON, TRUTH, "x < y"),
@@ -167,7 +168,7 @@ _INDEXUNARY = (
 
 @dataclass(frozen=True, repr=False)
 class _Operator:
-    """A name, and rows of a table or a user's function; equal when these are equal."""
+    """An operator: its name, and rows of a table or a user's function. Equal if these are equal."""
 
     name: str
     body: tuple[Row, ...] | Scalar
@@ -185,28 +186,28 @@ class _Operator:
 
     @property
     def built_in(self) -> bool:
-        """Whether the operator stands in the tables."""
+        """Whether the operator is one of the tables, not a user's."""
         return not isinstance(self.body, Scalar)
 
     @property
     def positional(self) -> bool:
-        """Whether the result is a row or column number and no value is looked at."""
-        return not isinstance(self.body, Scalar) and self.body[0].gives == PLACE
+        """Whether the result is a row or column id, whatever the values are."""
+        return not isinstance(self.body, Scalar) and self.body[0].gives == POSITION
 
     @classmethod
     def define(cls, f: Callable[..., Any], name: str | None = None) -> Self:
-        """An operator out of a plain Python function of numbers, as fast as one of the tables.
+        """An operator made from a plain Python function of numbers, as fast as a built-in one.
 
-        Numba compiles the function, and its syntax tree becomes CUDA C++. It may hold arithmetic,
-        comparisons, `and` `or` `not`, conditional expressions, `if`, `while`, `for` over `range`,
-        assignments, and calls of `min`, `max`, `abs`, `int`, `float`, `bool` and scalar functions
-        of `math` and `np`. Numbers from outside the function are captured by value now. It computes
-        as Numba does: integers widen to 64 bits (and must not overflow; shift by less than 64), `/`
-        gives a float, division by zero gives inf, nan or 0.
+        Numba compiles the function, and its syntax tree is translated to CUDA C++. It may contain
+        arithmetic, comparisons, `and` `or` `not`, conditional expressions, `if`, `while`, `for`
+        over `range`, assignments, and calls of `min`, `max`, `abs`, `int`, `float`, `bool` and
+        scalar functions of `math` and `np`. Numbers from outside the function are captured by value
+        when `define` is called. It computes as Numba does: integers widen to 64 bits (and must not
+        overflow; shift by less than 64), `/` gives a float, division by zero gives inf, nan or 0.
 
-        A UnaryOp's function takes (x), a BinaryOp's (x, y), an IndexUnaryOp's (x, i, j, y).
-        Anything that has no meaning in both languages raises DomainMismatch here, naming the
-        construct and its line.
+        A UnaryOp's function takes (x), a BinaryOp's (x, y), an IndexUnaryOp's (x, i, j, y), where
+        x is the value at row i and column j, and y the thunk. DomainMismatch, with the construct
+        and its line, for anything that cannot be translated.
 
         >>> from spgraph.semirings import BinaryOp
         >>> def closer(x, y):
@@ -222,10 +223,12 @@ class _Operator:
 
     @classmethod
     def from_expressions(cls, name: str, *, python: str, cuda: str) -> Self:
-        """An operator out of one expression for Numba and one for CUDA C++, over `define`'s names.
+        """An operator made from one expression for Numba and one for CUDA C++, over the names x, y
+        (and i, j) of `define`.
 
         In both languages the values have the types they are stored in; the result is cast to the
-        type that Numba infers for the Python expression.
+        type that Numba infers for the Python expression. DomainMismatch for an invalid name or
+        Python expression; the CUDA expression is compiled when it is first used.
 
         >>> from spgraph.semirings import BinaryOp
         >>> op = BinaryOp.from_expressions("gap", python="abs(x - y)", cuda="fabs(x - y)")
@@ -279,13 +282,13 @@ class UnaryOp(_Operator):
     parameters = ("x",)
 
     def resolve(self, x: Any) -> Function:
-        """The function name(x) for values of type x; DomainMismatch where the operator has none."""
+        """The function name(x) for values of type x; DomainMismatch if it is not defined for x."""
         return _typed(self, (scalar_type(x, repr(self)),), INT64)
 
 
 @dataclass(frozen=True, repr=False)
 class BinaryOp(_Operator):
-    """A function of two values, or of the positions that they have.
+    """A function of two values, or of their positions.
 
     >>> from spgraph.semirings import binary
     >>> binary.plus.resolve("int8", "uint8").result, binary.first.resolve("int8", "float64").result
@@ -299,8 +302,8 @@ class BinaryOp(_Operator):
     def resolve(self, x: Any, y: Any, index: Any = INT64) -> Function:
         """The function name(x, y, ix, jx, iy, jy): two values, then the row and column of each.
 
-        `index` is the type that the positional operators give: firsti gives ix, firstj jx, secondi
-        iy, secondj jy. DomainMismatch where the operator has no function for the types.
+        `index` is the result type of the positional operators: firsti returns ix, firstj jx,
+        secondi iy, secondj jy. DomainMismatch if the operator is not defined for the types.
         """
         types = (scalar_type(x, repr(self)), scalar_type(y, repr(self)))
         return _typed(self, types, _index_type(index, repr(self)))
@@ -322,8 +325,8 @@ class IndexUnaryOp(_Operator):
     def resolve(self, x: Any, y: Any, index: Any = INT64) -> Function:
         """The function name(x, i, j, y): a value of type x, its row and column, a thunk of type y.
 
-        Operators on positions take the thunk as int64, and rowindex, colindex, diagindex give
-        `index`. DomainMismatch where the operator has no function for the types.
+        Operators on positions take the thunk as int64, and rowindex, colindex and diagindex return
+        the type `index`. DomainMismatch if the operator is not defined for the types.
         """
         place = _index_type(index, repr(self))
         types = (scalar_type(x, repr(self)), INT64, INT64, scalar_type(y, repr(self)))

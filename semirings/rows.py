@@ -1,10 +1,9 @@
-"""A row of the operator tables, and how it becomes a typed function.
+"""A row of the operator tables, and the typed function made from it.
 
-The rule for types, for every operator: the values are promoted as NumPy promotes arrays of their
-types (int8 with uint8 gives int16, int64 with uint64 gives float64), and that common type is the
-result. Comparisons and logic give bool, first and second give their operand's type, functions such
-as sqrt give a floating type (float32 for 8 and 16 bit integers, float64 for wider ones), positions
-give the index type.
+The result type of every operator is the common type of its operands, promoted as NumPy promotes
+arrays (int8 with uint8 gives int16, int64 with uint64 gives float64). Exceptions: comparisons and
+logic give bool, first and second the type of their operand, functions such as sqrt a floating type
+(float32 for 8 and 16 bit integers, float64 for wider ones), positions the index type.
 """
 
 import re
@@ -29,25 +28,27 @@ from .functions import (
 )
 from .helpers import HELPERS, cuda_helper, cuda_text, helper_name, python_helper, python_text
 
-# What an operator computes in, and (the first three, and the last four) what it gives.
-COMMON = "common"  # the type that the values promote to
-REAL = "real"  # that type made floating
+# The type that an operator computes in (all but X and Y), or that its result has (COMMON, REAL,
+# TRUTH, X, Y and POSITION).
+COMMON = "common"  # the common type of the values
+REAL = "real"  # the floating type that corresponds to it
 TRUTH = "truth"  # bool
 RING = "ring"  # the unsigned integers of its size, where sums and products wrap around
-OWN = "own"  # every value stays as it is
-SCALE = "scale"  # x made floating, y an integer
+OWN = "own"  # every value in its own type
+SCALE = "scale"  # x in a floating type, y as an integer
 X, Y = "x", "y"  # the type of x, of y
-PLACE = "place"  # the index type; as a place to compute in: a thunk that is a position
+POSITION = "position"  # the index type; to compute in: the thunk is a position, as int64
 
 _KINDS = {"b": "bool", "u": "unsigned integers", "i": "signed integers", "f": "floating types"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One operator over some kinds of types, which are NumPy's letters b, u, i, f.
+    """One operator over some kinds of types, given by NumPy's letters b, u, i, f.
 
-    In the texts T is the type that it computes in, U its unsigned counterpart, LOWEST and HIGHEST
-    are its limits; `cuda` is left out where the same text is right in both languages.
+    `works` is the type that it computes in, `gives` that of the result. In the texts T is the type
+    that it computes in, U its unsigned counterpart, LOWEST and HIGHEST are its limits; `cuda` is
+    left out if the same text is right in both languages.
     """
 
     name: str
@@ -65,7 +66,9 @@ def row_function(
     parameters: tuple[str, ...],
     index: np.dtype[Any],
 ) -> Function:
-    """The function of the row that fits; parameters not in `values` are int64."""
+    """The function of the first row whose kinds include the common type of `values`; parameters not
+    in `values` are int64.
+    """
     scaled = rows[0].works == SCALE
     common = values["x"] if scaled else np.result_type(*values.values())
     row = next((row for row in rows if common.kind in row.kinds), None)
@@ -85,7 +88,7 @@ def row_function(
         RING: dict.fromkeys(values, ring_type(common)),
         OWN: dict(values),
         SCALE: {"x": real, "y": INT64},
-        PLACE: {"x": common, "y": INT64},
+        POSITION: {"x": common, "y": INT64},
     }[row.works]
     result = {
         COMMON: common,
@@ -93,7 +96,7 @@ def row_function(
         TRUTH: BOOL,
         X: values["x"],
         Y: values.get("y", common),
-        PLACE: index,
+        POSITION: index,
     }[row.gives]
     own = common if row.works == RING else working["x"]
     types = {name: working.get(name, INT64) for name in parameters}

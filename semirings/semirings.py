@@ -1,8 +1,7 @@
-"""Semirings: a monoid that adds what a binary operator multiplies.
+"""Semirings: a binary operator that multiplies, and a monoid that adds the products.
 
-Every pair that fits is an attribute of `spgraph.semirings`, named monoid_operator: plus_times,
-min_plus, any_pair, lor_land, min_secondi. They are made when they are asked for; there are
-hundreds.
+Every compatible pair is an attribute of `spgraph.semirings`, named monoid_operator: plus_times,
+min_plus, any_pair, lor_land, min_secondi. They are created on access: there are hundreds.
 """
 
 import difflib
@@ -17,10 +16,10 @@ from .functions import BOOL, FLOAT64, INT64, Function, scalar_type
 from .monoids import SUMS, Monoid, TypedMonoid, monoid
 from .operators import BinaryOp, binary
 
-# monoids of truth values: of sums and differences they take whether these are zero, as over bool
+# monoids of truth values: they convert sums and differences to bool, true where not zero
 _LOGICAL = (binary.lor, binary.land, binary.lxor, binary.lxnor)
 _DIFFERENCES = (binary.plus, binary.minus, binary.rminus)
-# what the ones of pair are summed in; under any other monoid, in the common type of the operands
+# the type of the ones of pair under these monoids; under others, the operands' common type
 _PAIRS = dict.fromkeys((*SUMS, binary.min, binary.max), INT64) | dict.fromkeys(
     (*_LOGICAL, binary.any), BOOL
 )
@@ -28,7 +27,7 @@ _PAIRS = dict.fromkeys((*SUMS, binary.min, binary.max), INT64) | dict.fromkeys(
 
 @dataclass(frozen=True)
 class TypedSemiring:
-    """A semiring over the types of two operands: `multiply` them, and `add` the products."""
+    """A semiring over given types of both operands: `multiply` makes products, `add` adds them."""
 
     name: str
     multiply: Function
@@ -41,8 +40,8 @@ class TypedSemiring:
 
     @cached_property
     def of_pattern(self) -> "TypedSemiring | None":
-        """The semiring as it is over all types of a second operand of which products want no more
-        than the place, taken as one of bytes; None where they want its value.
+        """The same semiring with uint8 as the type of the second operand, if `multiply` does not
+        use its values; None if it does. One kernel then serves all types of that operand.
 
         >>> from spgraph.semirings import min_secondi, min_plus
         >>> x, y = min_secondi.resolve("int32", "bool"), min_secondi.resolve("int32", "float64")
@@ -66,10 +65,10 @@ class Semiring:
     >>> min_secondi.resolve("bool", "bool", index="int32").dtype
     dtype('int32')
 
-    The type is the operator's result over the types of both operands, but what counts does not run
-    out of its type: pair gives int64 under plus, times, min and max, whatever the operands, and
-    bool under any and the logical monoids; truth values are taken as int64 where plus or times sums
-    or where plus or minus multiplies. Operators and monoids of one's own give what Numba infers.
+    The result type is that of the operator over the types of both operands, except where it could
+    not hold counts: pair gives int64 under plus, times, min and max, whatever the operands, and
+    bool under any and the logical monoids; bool operands are converted to int64 where plus or times
+    adds, or where plus or minus multiplies. Users' operators and monoids give what Numba infers.
 
     >>> plus_pair.resolve("int8", "float32").dtype, any_pair.resolve("int8", "float32").dtype
     (dtype('int64'), dtype('bool'))
@@ -98,10 +97,10 @@ class Semiring:
         )
 
     def resolve(self, x: Any, y: Any, index: Any = INT64) -> TypedSemiring:
-        """The semiring over operands of types x and y; `index` is what positional operators give.
+        """The semiring over operands of types x and y; `index` is the result type of positional
+        operators.
 
-        DomainMismatch where the operator has no function for the types, or the monoid none for its
-        result.
+        DomainMismatch if the operator is not defined for the types, or the monoid for its result.
         """
         return _resolve(self, x, y, index)
 
@@ -121,7 +120,7 @@ def _resolve(semiring: Semiring, x: Any, y: Any, index: Any) -> TypedSemiring:
 
 
 def _products(semiring: Semiring, x: Any, y: Any, index: Any) -> Function:
-    """The multiply over operands of types x and y, in the type that the semiring computes in."""
+    """`multiply` over operands of types x and y, with results of the semiring's type."""
     op, add = semiring.multiply, semiring.monoid.op
     if not (op.built_in and add.built_in):
         return op.resolve(x, y, index)
@@ -137,13 +136,15 @@ def _products(semiring: Semiring, x: Any, y: Any, index: Any) -> Function:
 
 
 def _taking(op: BinaryOp, kind: np.dtype[Any], x: Any, y: Any, index: Any) -> Function:
-    """The operator over `kind`, taking operands of types x and y."""
+    """The operator over `kind`, with operands of types x and y that are converted to it."""
     function = op.resolve(kind, kind, index)
     return replace(function, arguments=(x, y, *function.arguments[2:]))
 
 
 def by_name(name: str) -> Semiring:
-    """The semiring called monoid_operator; AttributeError that helps where there is none."""
+    """The semiring of the name monoid_operator; AttributeError, with similar names, if there is
+    none.
+    """
     add, _, multiply = name.partition("_")
     if add in monoid and multiply in binary:
         semiring = Semiring(getattr(monoid, add), getattr(binary, multiply))
@@ -173,10 +174,10 @@ def all_names() -> tuple[str, ...]:
 
 
 def _exists(semiring: Semiring) -> bool:
-    """Whether there are types that it is defined for."""
+    """Whether it is defined for some types."""
     for dtype in (BOOL, INT64, FLOAT64):
         try:
-            # An integer on the right serves ldexp, and promotes to the left type otherwise.
+            # ldexp needs an integer as its second operand
             semiring.resolve(dtype, dtype if semiring.multiply != binary.ldexp else INT64)
         except DomainMismatch:
             continue

@@ -1,9 +1,8 @@
-"""A scalar Python function as a syntax tree that stands alone.
+"""A scalar Python function as a self-contained syntax tree.
 
-`read` finds the source of a function or lambda, refuses with DomainMismatch whatever cannot be
-written in both languages, and returns a tree in which nothing depends on the place where the
-function stood: numbers from outside are captured by value, functions are called as `math.f`, `np.f`
-or a built-in.
+`read` finds the source of a function or lambda, raises DomainMismatch for anything that cannot be
+translated, and returns a tree without references to the function's surroundings: numbers from
+outside are replaced by their values, and functions are called as `math.f`, `np.f` or a built-in.
 """
 
 import ast
@@ -104,7 +103,7 @@ def _holds(body: ast.expr, code: CodeType) -> bool:
 
 
 class _Alone(ast.NodeTransformer):
-    """Rewrites a function's tree so that it stands alone; refuses what has no visit method here."""
+    """Makes a function's tree self-contained; refuses every node without a visit method here."""
 
     def __init__(self, f: FunctionType, owner: str) -> None:
         self.f = f
@@ -260,7 +259,7 @@ class _Alone(ast.NodeTransformer):
     # Values from outside
 
     def look_up(self, node: ast.expr) -> Any:
-        """What a name outside of the function, or module.name, stands for now."""
+        """The current value of a name from outside the function, or of module.name."""
         if isinstance(node, ast.Attribute):
             owner = self.look_up(node.value)
             if isinstance(owner, ModuleType) and hasattr(owner, node.attr):
@@ -280,7 +279,7 @@ class _Alone(ast.NodeTransformer):
             self.refuse(node, what, "assign it before the operator is defined")
 
     def number(self, node: ast.expr, value: Any, what: str) -> ast.expr:
-        """A number as a tree that `ast.unparse` writes exactly."""
+        """A number as a tree that `ast.unparse` converts to text without loss."""
         if isinstance(value, np.bool_ | np.float64):
             value = value.item()
         if isinstance(value, np.generic) and value.dtype.name in C_TYPES:
@@ -300,7 +299,7 @@ class _Alone(ast.NodeTransformer):
         return _at(node, ast.UnaryOp(ast.USub(), made) if math.copysign(1, value) < 0 else made)
 
     def fold(self, made: ast.expr, op: ast.AST, left: ast.AST, right: ast.AST) -> ast.expr:
-        """An operation on two constants, computed by Python as it is before Numba sees it."""
+        """An operation on two constants, evaluated by Python's rules, not Numba's."""
         what, a, b = f"the constant {ast.unparse(made)}", literal(left), literal(right)
         if a is None or b is None:
             return made
@@ -314,7 +313,7 @@ class _Alone(ast.NodeTransformer):
 
 
 def literal(node: ast.AST) -> Any:
-    """The number that a tree made by `number` stands for; None for any other, or a typed one."""
+    """The value of a tree made by `number`; None for any other tree, or a NumPy number."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = literal(node.operand)
         return None if value is None else -value

@@ -1,10 +1,9 @@
-"""A scalar Python function in CUDA C++.
+"""Translate a scalar Python function to CUDA C++.
 
-The types are Numba's: every operation asks Numba's typing for the types of its operands and its
-result, so that both languages compute alike (integers widen to 64 bits, `/` gives a float, `//` and
-`%` follow the divisor's sign). A variable that is assigned twice becomes two C++ variables, joined
-where control flow joins (static single assignment), because Numba, too, gives each assignment a
-type of its own.
+Types are inferred by Numba for every operation, so that both languages compute alike (integers
+widen to 64 bits, `/` gives a float, `//` and `%` take the divisor's sign). A variable that is
+assigned twice becomes two C++ variables, joined where control flow joins (static single
+assignment): Numba, too, infers a type for each assignment.
 """
 
 import ast
@@ -19,12 +18,14 @@ from .helpers import cuda_helper
 from .inference import range_type, unify
 from .source import SCALAR, literal, read
 
-# Nested, so that a copy can still be added where control flow leaves a block.
+# nested lists, so that assignments can still be added at the end of an inner block
 Lines: TypeAlias = "list[str | Lines]"
 
 
 class Edge(NamedTuple):
-    """A way into a join: the variables on it, and the place for copies before the jump."""
+    """A control-flow edge into a join: the variables on it, and the list that assignments before
+    the jump are appended to.
+    """
 
     names: Names
     lines: Lines
@@ -61,7 +62,7 @@ def translate(
 
 
 class _Loop:
-    """The ways out of a loop's body, while it is being written."""
+    """The edges out of a loop's body, while it is being translated."""
 
     def __init__(self) -> None:
         self.breaks: list[Edge] = []
@@ -69,7 +70,7 @@ class _Loop:
 
 
 class _Writer(Expressions):
-    """Writes one function. `lines` is where statements go at the moment."""
+    """Translates one function; statements are appended to `lines`."""
 
     def __init__(self, owner: str) -> None:
         super().__init__(owner)
@@ -117,7 +118,9 @@ class _Writer(Expressions):
         return made
 
     def nested(self, body: list[ast.stmt], names: Names) -> Edge | None:
-        """Writes a block in a list of its own; the edge at its end, None where it has no end."""
+        """Translate a block into a list of its own; returns the edge at its end, None if control
+        flow never gets there.
+        """
         outer, self.lines = self.lines, []
         after = self.block(body, names)
         inner, self.lines = self.lines, outer
@@ -125,7 +128,7 @@ class _Writer(Expressions):
         return None if after is None else Edge(after, inner)
 
     def join(self, edges: list[Edge]) -> Names:
-        """The variables where several ways meet; one that differs becomes a new one."""
+        """The variables where edges join; one that differs between them becomes a new one."""
         after = {}
         for name in edges[0].names:
             values = [edge.names[name] for edge in edges if name in edge.names]

@@ -13,9 +13,9 @@ from .inference import Types, infer
 from .source import SCALAR, read
 from .translate import translate
 
-# Numba cannot unload machine code: from this many on, what they keep is worth a word
+# Numba cannot unload machine code: a process with so many operators is warned of their memory
 MANY = 500
-_used: set[int] = set()  # hashes of the operators that were given types so far
+_used: set[int] = set()  # hashes of the operators that were resolved for some types
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Scalar:
     def function(
         self, name: str, owner: str, values: dict[str, np.dtype[Any]], parameters: tuple[str, ...]
     ) -> Function:
-        """The typed function; its result type is what Numba infers for the types as stored."""
+        """The typed function; Numba infers its result type for the types as stored."""
         _count(self)
         types = tuple(values.values())
         try:
@@ -62,14 +62,14 @@ class Scalar:
 
 
 def _count(scalar: Scalar) -> None:
-    """Warn once when a process has used MANY different operators of users."""
+    """Warn once when a process has used MANY different user-defined operators."""
     if len(_used) < MANY:
         _used.add(hash(scalar))
         if len(_used) >= MANY:
             warnings.warn(
                 f"this process has used {MANY} different operators made of functions or "
                 "expressions; each keeps 0.3 to 3 MB of machine code until the process ends, as "
-                "Numba cannot unload any. Give a number that changes from call to call as an "
+                "Numba cannot unload any. Pass a number that changes from call to call as an "
                 "operand (the scalar of apply or select), not inside of the function",
                 RuntimeWarning,
                 stacklevel=2,
@@ -77,10 +77,10 @@ def _count(scalar: Scalar) -> None:
 
 
 def from_function(f: Any, owner: str, positions: tuple[bool, ...]) -> Scalar:
-    """The operator that `f` computes; `positions` says which of its arguments are rows and columns.
+    """The operator that `f` computes; `positions` tells which of its arguments are rows or columns.
 
-    Everything that can be wrong with `f` is found here: its source is read, translated, and typed
-    for float64, int64 or bool, whichever Numba accepts first.
+    Errors in `f` are raised here: its source is read, translated, and its types are inferred for
+    float64, int64 or bool, whichever Numba accepts first.
     """
     tree = read(f, owner, len(positions))
     scalar = Scalar(ast.unparse(tree))

@@ -1,6 +1,4 @@
-"""What a user's function may be made of, beside control flow: operators, and functions that may be
-called.
-"""
+"""The operators and the functions that a user's function may contain."""
 
 import ast
 import builtins
@@ -29,7 +27,7 @@ _NUMPY_REAL = {
     "fmod": "fmod",
 }
 
-# What may be called: the way it is translated (translate.py), and a name in C.
+# What may be called: how it is translated (expressions.py), and its name in C or among the helpers.
 CALLS: dict[str, tuple[str, str]] = {
     "abs": ("absolute", "fabs"),
     "bool": ("cast", ""),
@@ -63,7 +61,7 @@ def callee(name: str) -> Any:
     return getattr({"": builtins, "math": math, "np": np}[module], attribute)
 
 
-# The name under which an object is called; Numba knows no float(bool) and no math.fmod.
+# The name that a call of an object is written with; Numba has no float(bool) and no math.fmod.
 CALL_NAMES: dict[Any, str] = {callee(name): name for name in CALLS} | {
     float: "np.float64",
     math.fmod: "np.fmod",
