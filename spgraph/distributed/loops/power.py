@@ -19,7 +19,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
-from spgraph.backends.cuda.power.power_apart import SUMS, change, peer_places, power_peers, to_host
+from spgraph.backends.cuda.power.power_stepwise import (
+    SUMS,
+    change,
+    peer_places,
+    power_peers,
+    to_host,
+)
 from spgraph.containers import Vector
 from spgraph.containers.arrays import Array, on_device
 from spgraph.distributed.containers.placement import Placement

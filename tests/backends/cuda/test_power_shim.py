@@ -19,7 +19,7 @@ import spgraph as sg
 from spgraph import distributed, semirings
 from spgraph.algorithms import pagerank
 from spgraph.backends import cuda
-from spgraph.backends.cuda.power import power_apart
+from spgraph.backends.cuda.power import power_stepwise
 from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.runtime import jit, offline, preamble
 from spgraph.backends.cuda.runtime.sources import source
@@ -148,10 +148,10 @@ def test_what_tiles_read_is_written(
     assert len(hubs) == 1 and unwritten(hubs[0]) == 0
 
 
-@pytest.fixture(params=["together", "apart"])
+@pytest.fixture(params=["cooperative", "stepwise"])
 def way(request: pytest.FixtureRequest, shim: None, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each form of the power iteration takes graphs of any size."""
-    monkeypatch.setattr(on_cuda, "LARGE", 0 if request.param == "apart" else 1 << 62)
+    monkeypatch.setattr(on_cuda, "LARGE", 0 if request.param == "stepwise" else 1 << 62)
     return request.param
 
 
@@ -210,7 +210,7 @@ def test_products_begin_before_the_change_is_known_but_for_the_last(
 ) -> None:
     monkeypatch.setattr(on_cuda, "LARGE", 0)
     order: list[str] = []
-    gather, to_host = power_apart.gather, power_apart.to_host
+    gather, to_host = power_stepwise.gather, power_stepwise.to_host
 
     def multiplied(*arguments: Any) -> None:
         order.append("product")
@@ -220,7 +220,7 @@ def test_products_begin_before_the_change_is_known_but_for_the_last(
         wait = to_host(array)
         return lambda: order.append("change") or wait()
 
-    monkeypatch.setattr(power_apart, "gather", multiplied)
+    monkeypatch.setattr(power_stepwise, "gather", multiplied)
     monkeypatch.setattr(on_cuda, "to_host", asked)
     A = matrix("skewed both")
     step, x = steps(A, "cpu", False)["leaking"], full(np.full(A.nrows, 1 / A.nrows), "cpu")
@@ -297,7 +297,7 @@ def in_shards(step: powers.Step, G: Any) -> powers.Step:
 
 
 @pytest.fixture(scope="module")
-def apart() -> dict[tuple[int, str], Any]:
+def graphs_in_shards() -> dict[tuple[int, str], Any]:
     """The graph in shards, transposed by the CPU's own backend."""
     A, found = weighted_graph(90, 700), {}
     for key in ((2, "edges"), (3, "random"), (4, "random")):
@@ -307,13 +307,13 @@ def apart() -> dict[tuple[int, str], Any]:
 
 
 @pytest.fixture
-def sharded(apart: Any, shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def sharded(graphs_in_shards: Any, shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards on the CPU iterate as those of GPUs do."""
     monkeypatch.setattr(
         powers, "backend", lambda device: cuda if isinstance(device, str) else distributed
     )
     monkeypatch.setattr(placement, "backend", lambda device: cuda)
-    monkeypatch.setattr(power_apart, "view", seen)
+    monkeypatch.setattr(power_stepwise, "view", seen)
 
 
 @shimmed
@@ -322,10 +322,10 @@ def sharded(apart: Any, shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
     [(2, "edges", True), (4, "random", True), (3, "random", False)],
 )
 def test_shards_equal_the_composed_form(
-    slow: Any, apart: Any, shards: int, how: str, peers: bool, sharded: None
+    slow: Any, graphs_in_shards: Any, shards: int, how: str, peers: bool, sharded: None
 ) -> None:
     A, x = weighted_graph(90, 700), np.random.default_rng(1).random(90)
-    G, buffers = apart[shards, how], Meeting(shards)
+    G, buffers = graphs_in_shards[shards, how], Meeting(shards)
     G.device.peers = buffers if peers else None
     for name, weighted, norm in CASES[shards % 2 :: 2]:
         step, expected = steps(A, "cpu", weighted)[name], slow[name, weighted, norm]
@@ -345,9 +345,9 @@ def test_shards_equal_the_composed_form(
 
 @shimmed
 def test_after_a_failure_nothing_is_taken_for_granted(
-    apart: Any, sharded: None, monkeypatch: pytest.MonkeyPatch
+    graphs_in_shards: Any, sharded: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    A, G = weighted_graph(90, 700), apart[2, "edges"]
+    A, G = weighted_graph(90, 700), graphs_in_shards[2, "edges"]
     G.device.peers = buffers = Meeting(2)
     step, x = in_shards(steps(A, "cpu", False)["leaking"], G), full(np.ones(90), "cpu")
     first = powers.power(x.to(G.device), step, tol=None, max_iter=2)
@@ -357,7 +357,7 @@ def test_after_a_failure_nothing_is_taken_for_granted(
         raise MemoryError("of one shard")
 
     with monkeypatch.context() as patch:
-        patch.setattr(power_apart, "gather", fails)
+        patch.setattr(power_stepwise, "gather", fails)
         with pytest.raises(MemoryError, match="of one shard"):
             powers.power(x.to(G.device), step, tol=None, max_iter=2)
     assert buffers.layout is None
@@ -391,11 +391,11 @@ def test_large_graphs_get_tiles_unless_steps_are_few(
 ) -> None:
     monkeypatch.setattr(on_cuda, "LARGE", 0)
     A = sg.Matrix.from_scipy(skewed(700, 700, 12_000, np.float64))
-    few = pagerank(A, tol=None, max_iter=power_apart.MANY - 1)
+    few = pagerank(A, tol=None, max_iter=power_stepwise.MANY - 1)
     assert "shared_tiles" not in A.T._derived
-    many = pagerank(A, tol=None, max_iter=power_apart.MANY)
+    many = pagerank(A, tol=None, max_iter=power_stepwise.MANY)
     assert A.T._derived["shared_tiles"] is not None
-    again = pagerank(A, tol=None, max_iter=power_apart.MANY - 1)
+    again = pagerank(A, tol=None, max_iter=power_stepwise.MANY - 1)
     np.testing.assert_allclose(few.values, again.values, rtol=1e-6)
     assert 0 < abs(many.values - again.values).sum() < 0.1
 
@@ -426,7 +426,7 @@ def test_what_tiles_take() -> None:
     assert not tiles.takes(semirings.lor_land.resolve(np.dtype(bool), np.dtype(bool)))
 
 
-@pytest.mark.parametrize("stem", ["power", "power_apart", "tiles", "tiles_build"])
+@pytest.mark.parametrize("stem", ["power", "power_stepwise", "tiles", "tiles_build"])
 def test_variants_compile(stem: str) -> None:
     pytest.importorskip(
         "cuda.bindings", reason="NVRTC: pip install cuda-bindings 'cuda-toolkit[nvrtc]==13.*'"
@@ -435,7 +435,7 @@ def test_variants_compile(stem: str) -> None:
     ring = semirings.plus_second.resolve(byte, double)
     texts = {
         "power": on_cuda.program(ring, True, "<f8", ("<i8", "<i8", "|i1", "<i4")),
-        "power_apart": preamble.types(U=double),
+        "power_stepwise": preamble.types(U=double),
         "tiles": preamble.semiring(
             semirings.max_minus.resolve(byte, byte), ISO=False, FLIP=True, MASKED=False, FULL=True
         )

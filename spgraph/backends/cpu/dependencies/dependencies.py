@@ -31,11 +31,11 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
     score = np.zeros(A.nrows)
     threads = pool.threads_for((A.nvals + A.nrows) * sources.size)
     if level is None and sources.size >= threads:
-        rest = _apart(A, T, sources, threads, score, False)
+        rest = _source_parallel(A, T, sources, threads, score, False)
         if rest.size:
-            _apart(A, T, rest, threads, score, True)
+            _source_parallel(A, T, rest, threads, score, True)
     else:
-        _shared(A, T, sources, level, threads, score)
+        _level_parallel(A, T, sources, level, threads, score)
     return Vector(A.nrows, score)
 
 
@@ -44,7 +44,7 @@ def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> np.ndarray:
     n, kind = A.nrows, index_dtype(A.nrows)
     threads = min(pool.threads_for((A.nvals + n) * sources.size), max(sources.size, 1))
     found = np.empty((sources.size, n), kind)
-    kernel = jit.module("dependencies_apart", program(False, False)).levels
+    kernel = jit.module("dependencies_source_parallel", program(False, False)).levels
     pool.launch(
         kernel,
         threads,
@@ -55,7 +55,7 @@ def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> np.ndarray:
     return found
 
 
-def _apart(
+def _source_parallel(
     A: Matrix, T: Matrix, sources: np.ndarray, threads: int, score: np.ndarray, extended: bool
 ) -> np.ndarray:
     """Add to `score`; gives the sources whose paths are too many."""
@@ -63,7 +63,7 @@ def _apart(
     threads = max(1, min(threads, WORKSPACE // (48 * n + 1)))
     overflow = np.zeros(sources.size, np.int8)
     pool.launch(
-        jit.module("dependencies_apart", program(True, extended)).apart,
+        jit.module("dependencies_source_parallel", program(True, extended)).source_parallel,
         threads,
         *(*_edges(A, T), T is A, sources),
         *(np.empty((threads, n), kind), np.empty((threads, n), kind)),
@@ -74,7 +74,7 @@ def _apart(
     return sources[overflow > 0]
 
 
-def _shared(
+def _level_parallel(
     A: Matrix,
     T: Matrix,
     sources: np.ndarray,

@@ -25,13 +25,13 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype, move, unpack_bits
 
 # threads of a block that works with all others, and of one of many that work by themselves
-THREADS, THREADS_APART = 1024, 256
+THREADS, SOURCE_THREADS = 1024, 256
 # as in kernels/dependencies*: 64-bit words of a Control, where overflow lies in it
 CONTROL, OVERFLOW = 5, 4
 # the entries from which launches for every step of a level pay
 LARGE = 1 << 28
 # a block by itself walks so many edges in the time that all blocks need for a small source
-EDGES_APART = 20_000
+SOURCE_EDGES = 20_000
 # bytes that blocks may take to work on sources of their own
 WORKSPACE = 4 << 30
 
@@ -51,20 +51,20 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
     one read-back tells, or two.
     """
     score = array_module(A._indptr).zeros(A.nrows)
-    if level is None and apart_pays(A, sources.size):
-        rest = _apart(A, T, sources, score, False)
+    if level is None and source_parallel_pays(A, sources.size):
+        rest = _source_parallel(A, T, sources, score, False)
         if rest.size:
-            _apart(A, T, rest, score, True)
+            _source_parallel(A, T, rest, score, True)
         return Vector(A.nrows, score)
     if level is None and A.nvals >= LARGE:
-        sources = _in_steps(A, T, sources, score)
+        sources = _stepwise(A, T, sources, score)
     # the first source tells whether the others are likely to leave float64
     extended = False
     for some in (sources[:1], sources[1:]):
-        rest = _together(A, T, some, level, score, extended)
+        rest = _level_parallel(A, T, some, level, score, extended)
         if rest.size:
             extended = True
-            _together(A, T, rest, level, score, True)
+            _level_parallel(A, T, rest, level, score, True)
     return Vector(A.nrows, score)
 
 
@@ -76,8 +76,8 @@ def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> Any:
     """
     n = A.nrows
     found = array_module(A._indptr).empty((sources.size, n), index_dtype(n))
-    if apart_pays(A, sources.size):
-        _launch_apart(A, T, sources, found, None, jit.NULL, False)
+    if source_parallel_pays(A, sources.size):
+        _launch_source_parallel(A, T, sources, found, None, jit.NULL, False)
         return found
     for row, source in zip(found, sources.tolist(), strict=True):
         level = _levels_from(A, T, source)
@@ -87,20 +87,22 @@ def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> Any:
     return found
 
 
-def apart_pays(A: Matrix, sources: int) -> bool:
+def source_parallel_pays(A: Matrix, sources: int) -> bool:
     """Whether blocks that work on sources of their own are faster than all blocks on each."""
     fits = A.nrows.bit_length() + A.nvals.bit_length() <= 64
-    return fits and A.nrows + A.nvals <= EDGES_APART * sources
+    return fits and A.nrows + A.nvals <= SOURCE_EDGES * sources
 
 
-def _apart(A: Matrix, T: Matrix, sources: np.ndarray, score: Any, extended: bool) -> np.ndarray:
+def _source_parallel(
+    A: Matrix, T: Matrix, sources: np.ndarray, score: Any, extended: bool
+) -> np.ndarray:
     """Add to `score`; gives the sources whose paths are too many."""
     overflow = array_module(score).zeros(sources.size, np.uint8)
-    _launch_apart(A, T, sources, None, score, overflow, extended)
+    _launch_source_parallel(A, T, sources, None, score, overflow, extended)
     return sources[move(overflow, "cpu") > 0]
 
 
-def _launch_apart(
+def _launch_source_parallel(
     A: Matrix,
     T: Matrix,
     sources: np.ndarray,
@@ -111,9 +113,11 @@ def _launch_apart(
 ) -> None:
     """Write levels to `found`, or, where that is None, add to `score`."""
     xp, n, kind = array_module(A._indptr), A.nrows, index_dtype(A.nrows)
-    kernel = jit.kernel("dependencies_apart", "apart", program(*_types(A), extended))
+    kernel = jit.kernel(
+        "dependencies_source_parallel", "source_parallel", program(*_types(A), extended)
+    )
     few = sources.size <= jit.multiprocessors(jit.current_device())
-    threads = THREADS if few else THREADS_APART
+    threads = THREADS if few else SOURCE_THREADS
     number = 0 if score is None else 16 if extended else 8
     each = (n + 2) * (3 * kind.itemsize + 8 * RUNG + 4 * number)
     blocks = min(sources.size, jit.occupancy(kernel, threads), max(1, WORKSPACE // each))
@@ -129,7 +133,7 @@ def _launch_apart(
     )
 
 
-def _in_steps(A: Matrix, T: Matrix, sources: np.ndarray, score: Any) -> np.ndarray:
+def _stepwise(A: Matrix, T: Matrix, sources: np.ndarray, score: Any) -> np.ndarray:
     """Add to `score`; gives the sources whose paths are too many, and from the first one on that
     has many levels all.
     """
@@ -155,7 +159,7 @@ def _in_steps(A: Matrix, T: Matrix, sources: np.ndarray, score: Any) -> np.ndarr
     return sources[left]
 
 
-def _together(
+def _level_parallel(
     A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None, score: Any, extended: bool
 ) -> np.ndarray:
     """Add to `score`; gives the sources whose paths are too many."""

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.power.power_apart import (
+from spgraph.backends.cuda.power.power_stepwise import (
     SUMS,
     Settings,
     Steps,
-    apart,
     by_vertex,
     change,
     program,
     program_of,
     settings_of,
+    stepwise,
     to_host,
 )
 from spgraph.backends.cuda.products.classes import row_classes
@@ -67,8 +67,8 @@ def power(
     """
     settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
     if sum(M.nvals for M in matrices) < LARGE:
-        return _together(x, _alike(matrices), scales, settings)
-    steps, answer = apart(x, matrices, scales, settings, early=True), None
+        return _cooperative(x, _alike(matrices), scales, settings)
+    steps, answer = stepwise(x, matrices, scales, settings, early=True), None
     while True:
         try:
             question, given = steps.send(answer)
@@ -102,13 +102,13 @@ def power_shard(
     returns what `power` does. Whoever drives it makes the shard's device the current one.
     """
     settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
-    return apart(x, matrices, scales, settings)
+    return stepwise(x, matrices, scales, settings)
 
 
 # --- one cooperative launch -----------------------------------------------------------------------
 
 
-def _together(
+def _cooperative(
     x: Vector, matrices: tuple[Matrix, ...], scales: tuple[Vector | None, ...], settings: Settings
 ) -> tuple[Vector, Any]:
     xp, n, tol = array_module(x._values), x.size, settings.tol

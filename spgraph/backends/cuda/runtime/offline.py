@@ -79,7 +79,7 @@ def preambles() -> dict[str, str]:
         "components": preamble.types(I=index, O=index, L=index),
         "contract": preamble.types(I=index, O=index, L=index),
         "dependencies": dependencies_program("<i4", "<i4", "<i4", False),
-        "dependencies_apart": dependencies_program("<i4", "<i4", "<i4", False),
+        "dependencies_source_parallel": dependencies_program("<i4", "<i4", "<i4", False),
         "dependencies_arrange": order_program("<i4", "<i4", "<i4"),
         "dependencies_shard": shard_program("<i4", "<i4", "|u1", "<i4"),
         "drawing": drawing.preamble("noisy"),
@@ -116,7 +116,7 @@ def preambles() -> dict[str, str]:
             semirings.plus_times.resolve(single, np.dtype(np.float64)),
             *(False, "<f4", ("<i4", "<i4", "<f4", "<i4")),
         ),
-        "power_apart": preamble.types(U=single),
+        "power_stepwise": preamble.types(U=single),
         "pull": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=True, FULL=False)
         + product
         + preamble.types(R=index),

@@ -14,7 +14,7 @@
 // are pushed along instead, with a test and an atomic: most edges of most graphs are never looked at.
 //
 // Here all blocks work on one source, whose levels are known; levels too small for a grid barrier
-// are block 0's. In dependencies_apart.cu every block takes sources for itself.
+// are block 0's. In dependencies_source_parallel.cu every block takes sources for itself.
 //
 // `acyclic`: all edges count, and lead from a level to any one behind; then one row is enough, and
 // pushing is not worth its while. EXTENDED: numbers of paths beyond what float64 holds have an

@@ -1,5 +1,5 @@
 // From level to level: numbers of paths forward, what they carry back. Part of dependencies.cu, which
-// says how, and of dependencies_apart.cu.
+// says how, and of dependencies_source_parallel.cu.
 
 #include "load_balance.cuh"
 
@@ -38,7 +38,7 @@ DEVICE N inverse(N a) { return N{1.0 / a.x, -a.p}; }
 DEVICE double product(N a, N b) { return ldexp(a.x * b.x, bounded(a.p + b.p)); }
 DEVICE bool too_many(N) { return false; }
 DEVICE double& plain(N& a) { return a.x; }
-DEVICE N lanes_apart(N a, int distance) {
+DEVICE N shuffle_xor_number(N a, int distance) {
     return N{shuffle_xor(a.x, distance), shuffle_xor(a.p, distance)};
 }
 #else
@@ -51,7 +51,7 @@ DEVICE double product(N a, N b) { return a * b; }
 // Reciprocals of paths and their sums have to have room, too.
 DEVICE bool too_many(N a) { return !(a <= MOST); }
 DEVICE double& plain(N& a) { return a; }
-DEVICE N lanes_apart(N a, int distance) { return shuffle_xor(a, distance); }
+DEVICE N shuffle_xor_number(N a, int distance) { return shuffle_xor(a, distance); }
 #endif
 
 // ---- what all threads of a block know -----------------------------------------------------------
@@ -155,11 +155,11 @@ DEVICE void gather(Team team, const O* indptr, const I* indices, i64 first, i64 
                 more = plus(more, sum_of(u));
             }
             for (int distance = 16; distance; distance /= 2)
-                more = plus(more, lanes_apart(more, distance));
+                more = plus(more, shuffle_xor_number(more, distance));
             if (lane == which) sum = plus(sum, more);
         }
         for (int distance = width / 2; distance; distance /= 2)
-            sum = plus(sum, lanes_apart(sum, distance));
+            sum = plus(sum, shuffle_xor_number(sum, distance));
         if (here && sub == 0) finish(i, (i64)v, known, normal(sum));
     }
 }

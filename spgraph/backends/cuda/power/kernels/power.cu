@@ -1,5 +1,5 @@
 // x <- f(A, x) until it rests: one cooperative launch for all iterations, of one block of 1024
-// threads a multiprocessor. For graphs whose iterations are short; others go power_apart.cu's way.
+// threads a multiprocessor. For graphs whose iterations are short; others go power_stepwise.cu's way.
 //
 // A hop gathers: y[i] = the sum of A[i, k] * u[k] over row i, u being the values of x times a
 // scale. An iteration is one hop or two, then

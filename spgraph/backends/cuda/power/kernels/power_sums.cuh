@@ -1,4 +1,4 @@
-// What both forms of the power iteration, power.cu and power_apart.cu, sum over the vertices: block
+// What both forms of the power iteration, power.cu and power_stepwise.cu, sum over the vertices: block
 // by block, in one order, so that the sums are the same whenever the grid is.
 
 constexpr int NORM_NONE = 0, NORM_TWO = 2, NORM_MAX = 3;

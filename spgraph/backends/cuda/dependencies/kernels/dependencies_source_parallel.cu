@@ -107,9 +107,9 @@ CALLED i64 find(Team team, i64 source, u32 count_bits) {
 // Where `score` is null, no more than levels are wanted: there is a row of `level` for each source, and
 // no `paths`. Otherwise there is one for each block.
 extern "C" __global__ void __launch_bounds__(1024)
-    apart(i64 n, const O* indptr, const I* indices, const O* t_indptr, const I* t_indices,
-          const i64* sources, i64 number_of_sources, u32 count_bits, L* level, I* order, O* offset,
-          Rung* rungs, N* paths, N* share, u8* overflow, double* score) {
+    source_parallel(i64 n, const O* indptr, const I* indices, const O* t_indptr, const I* t_indices,
+                    const i64* sources, i64 number_of_sources, u32 count_bits, L* level, I* order,
+                    O* offset, Rung* rungs, N* paths, N* share, u8* overflow, double* score) {
     const i64 b = blockIdx.x;
     const Team team = {warp_id(), warps_of_block()};
     __shared__ u64 over;

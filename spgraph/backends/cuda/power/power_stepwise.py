@@ -107,7 +107,7 @@ def by_vertex(v: Vector | float, xp: Any) -> tuple[int, Any]:
     return (-1, v._values) if isinstance(v, Vector) else (0, xp.full(1, v, np.float64))
 
 
-def apart(
+def stepwise(
     x: Vector,
     matrices: tuple[Matrix, ...],
     scales: tuple[Vector | None, ...],
@@ -123,7 +123,7 @@ def apart(
     xp, n, norm = array_module(x._values), x.size, np.int32(settings.norm)
     text = preamble.types(U=settings.gathered)
     give, step, divide = (
-        jit.kernel("power_apart", f"power_{name}", text) for name in ("give", "step", "divide")
+        jit.kernel("power_stepwise", f"power_{name}", text) for name in ("give", "step", "divide")
     )
     most = BLOCKS * jit.multiprocessors(jit.current_device())
     grid = max(1, min(-(-n // jit.BLOCK), most))
@@ -233,7 +233,7 @@ def power_peers(
     to be sent, as soon as the devices have met.
     """
     settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
-    return apart(x, matrices, scales, settings, True, places)
+    return stepwise(x, matrices, scales, settings, True, places)
 
 
 def peer_places(

@@ -98,7 +98,7 @@ def find(
 
 
 @kernel
-def apart(
+def source_parallel(
     thread, threads, sync, indptr, indices, t_indptr, t_indices, symmetric, sources, all_level,
     all_order, all_rungs, all_paths, all_exponents, all_share, all_share_exponents, score, overflow
 ):  # fmt: skip
