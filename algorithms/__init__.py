@@ -1,7 +1,7 @@
 """Algorithms as semiring iterations: one file each, mathematics only."""
 
 from .betweenness_centrality import betweenness_centrality
-from .bfs import BFS, bfs
+from .bfs import BFS, TracedBFS, bfs
 from .closeness_centrality import closeness_centrality
 from .clustering import clustering
 from .connected_components import connected_components
@@ -28,6 +28,7 @@ __all__ = [
     "SALSA",
     "SSSP",
     "MostReliablePath",
+    "TracedBFS",
     "WidestPath",
     "betweenness_centrality",
     "bfs",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from ..containers import Vector, as_matrix
 from ..errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
-from ..iterations import search
+from ..iterations import Level, search
 from ..semirings import any_pair, min_secondi
 
 
@@ -19,6 +19,15 @@ class BFS(NamedTuple):
     parent: Vector | None
 
 
+class TracedBFS(NamedTuple):
+    """The result of `bfs` with a trace, which has a `Level` for each level."""
+
+    level: Vector
+    parent: Vector | None
+    trace: list[Level]
+
+
+@overload
 def bfs(
     A: Any,
     source: int,
@@ -26,7 +35,31 @@ def bfs(
     parents: bool = True,
     direction: Literal["auto", "push", "pull"] = "auto",
     max_depth: int | None = None,
-) -> BFS:
+    trace: Literal[False] = False,
+) -> BFS: ...
+
+
+@overload
+def bfs(
+    A: Any,
+    source: int,
+    *,
+    parents: bool = True,
+    direction: Literal["auto", "push", "pull"] = "auto",
+    max_depth: int | None = None,
+    trace: Literal[True],
+) -> TracedBFS: ...
+
+
+def bfs(
+    A: Any,
+    source: int,
+    *,
+    parents: bool = True,
+    direction: Literal["auto", "push", "pull"] = "auto",
+    max_depth: int | None = None,
+    trace: bool = False,
+) -> BFS | TracedBFS:
     """Breadth-first search from one vertex: `BFS(level, parent)`.
 
     `level[v]` is the number of edges on a shortest path from `source` to v, `parent[v]` the vertex
@@ -40,10 +73,13 @@ def bfs(
         direction: "push" goes from the frontier, "pull" from the unvisited; "auto" takes the
           cheaper, level by level.
         max_depth: the last level; None: no bound.
+        trace: give a row for each level, too.
 
     `A` is a square Matrix or what `Matrix` can be made from; A[i, j] is the edge i -> j, its value
-    is not looked at. `direction` is "push", "pull" (over the transpose, which a Matrix keeps) or
-    "auto"; `max_depth` bounds the levels.
+    is not looked at. "pull" looks along the transpose, which a Matrix keeps. With `trace` the
+    result is `TracedBFS(level, parent, trace)`: for each level its direction, how many vertices its
+    frontier has, how many edges were looked at, and the time, as `iterations.Level`. It costs a
+    second run of the search.
 
     Raises DimensionMismatch for an A that is not square, IndexOutOfBound for a `source` outside of
     it, DomainMismatch for one that is no integer.
@@ -57,6 +93,8 @@ def bfs(
     >>> level, parent = sg.bfs(A, 0)
     >>> level.to_numpy(fill=-1).tolist(), parent.to_numpy(fill=-1).tolist()
     ([0, 1, 1, 2, -1], [0, 0, 0, 1, -1])
+    >>> [(row.depth, row.direction, row.frontier) for row in sg.bfs(A, 0, trace=True).trace]
+    [(0, 'push', 1), (1, 'push', 2), (2, 'push', 1)]
     """
     A = as_matrix(A)
     if A.nrows != A.ncols:
@@ -68,5 +106,7 @@ def bfs(
     start = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     # q<!level> = q min.secondi A: the least vertex of the frontier that has an edge to it
     ring = min_secondi if parents else any_pair
-    found = search(A, start, ring, direction=direction, max_depth=max_depth)
+    found = search(A, start, ring, direction=direction, max_depth=max_depth, trace=trace)
+    if found.trace is not None:
+        return TracedBFS(found.level, found.value, found.trace)
     return BFS(found.level, found.value)

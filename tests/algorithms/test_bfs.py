@@ -45,6 +45,25 @@ def test_it_is_a_valid_graph500_tree(scale: int, device: str) -> None:
             assert alone.parent is None and alone.level.isequal(level)
 
 
+@pytest.mark.parametrize("parents", [True, False])
+@pytest.mark.parametrize("shards", [None, 2])
+def test_a_trace_counts_what_each_level_holds(
+    parents: bool, shards: int | None, device: str
+) -> None:
+    A = sg.generators.kronecker(8, 8, seed=3).to(device)
+    G = A if shards is None else A.distribute(shards, devices=[device] * shards)
+    plain = sg.bfs(G, 1, parents=parents)
+    found = sg.bfs(G, 1, parents=parents, trace=True)
+    assert found._fields == ("level", "parent", "trace") and plain._fields == ("level", "parent")
+    level = found.level.to_numpy(fill=-1)
+    np.testing.assert_array_equal(level, plain.level.to_numpy(fill=-1))
+    assert (found.parent is None) == (plain.parent is None) == (not parents)
+    assert [row.frontier for row in found.trace] == np.bincount(level[level >= 0]).tolist()
+    assert [row.depth for row in found.trace] == list(range(level.max() + 1))
+    assert {row.direction for row in found.trace} <= {"push", "pull"}
+    assert sum(row.edges for row in found.trace) > 0
+
+
 def test_parents_are_the_least(device: str) -> None:
     A = sg.generators.kronecker(10, 8, seed=3)
     level, parent = sg.bfs(A.to(device), 1)

@@ -101,7 +101,8 @@ def test_every_algorithm_is_a_subcommand_with_its_parameters(name: str) -> None:
     for parameter in inspect.signature(FUNCTIONS[name]).parameters.values():
         if parameter.name == "A":
             continue
-        option = options[parameter.name]
+        # --trace prints the rows, and the command is one of others, too
+        option = options["with_trace" if parameter.name == "trace" else parameter.name]
         assert f"--{words_of(parameter.name)}" in option.opts
         default = parameter.default
         if default is not parameter.empty and default is not None:
@@ -249,7 +250,7 @@ def test_results_are_those_of_python(
     graph = record["graph"]
     assert graph["vertices"] == 8 and graph["edges"] == (18 if "--symmetric" in words else 11)
     asked = inspect.signature(FUNCTIONS[record["algorithm"]]).parameters
-    assert record["parameters"].keys() == asked.keys() - {"A"} and record["seconds"] > 0
+    assert record["parameters"].keys() == asked.keys() - {"A", "trace"} and record["seconds"] > 0
     if name == "triangle-count":
         assert record["summary"] == {"triangles": expected} and expected == 1
         return
