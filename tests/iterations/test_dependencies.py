@@ -57,19 +57,19 @@ def test_forms_and_thread_counts_agree(threads: int, extended: bool) -> None:
     for name in ("path", "star both", "sparse directed", "acyclic", "grid", "rmat 10"):
         A = matrix(name)
         sources = some_sources(A.nrows).astype(np.int64)
-        apart, shared = np.zeros(A.nrows), np.zeros(A.nrows)
-        assert not host._apart(A, A.T, sources, threads, apart, extended).size
-        host._shared(A, A.T, sources, None, threads, shared, extended)
+        by_source, by_level = np.zeros(A.nrows), np.zeros(A.nrows)
+        assert not host._source_parallel(A, A.T, sources, threads, by_source, extended).size
+        host._level_parallel(A, A.T, sources, None, threads, by_level, extended)
         expected, rows = by_loops(name, tuple(sources.tolist()))
-        np.testing.assert_allclose(apart, expected, rtol=1e-10)
-        np.testing.assert_allclose(shared, expected, rtol=1e-10)
+        np.testing.assert_allclose(by_source, expected, rtol=1e-10)
+        np.testing.assert_allclose(by_level, expected, rtol=1e-10)
         # as every path of an acyclic graph is a shortest one if the others are left out
         i, j, _ = A.to_coo()
         kept = (rows[0][i] >= 0) & (rows[0][i] + 1 == rows[0][j])
         D = sg.Matrix.from_coo(i[kept], j[kept], nrows=A.nrows, ncols=A.ncols)
         along = np.zeros(A.nrows)
         level = sg.Vector.from_dense(rows[0], missing=-1)
-        host._shared(D, D.T, sources[:1], level, threads, along, extended)
+        host._level_parallel(D, D.T, sources[:1], level, threads, along, extended)
         np.testing.assert_allclose(
             along, by_loops(name, (int(sources[0]),))[0], rtol=1e-10, err_msg=name
         )
@@ -83,11 +83,11 @@ def test_threads_share_large_levels() -> None:
     ):
         sources = some_sources(A.nrows, 3).astype(np.int64)
         expected = np.zeros(A.nrows)
-        assert not host._apart(A, A.T, sources, 1, expected, False).size
+        assert not host._source_parallel(A, A.T, sources, 1, expected, False).size
         for threads in range(1, min(2, pool.processors()) + 1):
             for extended in (False, True):
                 score = np.zeros(A.nrows)
-                host._shared(A, A.T, sources, None, threads, score, extended)
+                host._level_parallel(A, A.T, sources, None, threads, score, extended)
                 np.testing.assert_allclose(score, expected, rtol=1e-10)
 
 

@@ -32,7 +32,7 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(device_jit, "current_device", lambda: 0)
     monkeypatch.setattr(device_jit, "multiprocessors", lambda device: 2)
     monkeypatch.setattr(host, "THREADS", 64)
-    monkeypatch.setattr(host, "THREADS_APART", 32)
+    monkeypatch.setattr(host, "SOURCE_THREADS", 32)
     on_cpu = importlib.import_module("spgraph.backends.cpu.dependencies.dependencies")
     monkeypatch.setattr(host, "_levels_from", on_cpu._levels_from)
     monkeypatch.setattr(loops, "backend", lambda device: cuda)
@@ -60,14 +60,14 @@ def test_all_blocks_on_one_source(
         A = matrix(name)
         sources = some_sources(A.nrows, 2).astype(np.int64)
         score = np.zeros(A.nrows)
-        assert not on_the_shim._together(A, A.T, sources, None, score, extended).size
+        assert not on_the_shim._level_parallel(A, A.T, sources, None, score, extended).size
         expected, rows = by_loops(name, tuple(sources.tolist()))
         np.testing.assert_allclose(score, expected, rtol=1e-10, err_msg=name)
         i, j, _ = A.to_coo()
         kept = (rows[0][i] >= 0) & (rows[0][i] + 1 == rows[0][j])
         D = sg.Matrix.from_coo(i[kept], j[kept], nrows=A.nrows, ncols=A.ncols)
         level, along = sg.Vector.from_dense(rows[0], missing=-1), np.zeros(A.nrows)
-        on_the_shim._together(D, D.T, sources[:1], level, along, extended)
+        on_the_shim._level_parallel(D, D.T, sources[:1], level, along, extended)
         np.testing.assert_allclose(
             along, by_loops(name, (int(sources[0]),))[0], rtol=1e-10, err_msg=name
         )
@@ -80,7 +80,7 @@ def test_a_block_a_source(extended: bool, on_the_shim: Any) -> None:
         A = matrix(name)
         sources = some_sources(A.nrows, 3).astype(np.int64)
         score = np.zeros(A.nrows)
-        assert not on_the_shim._apart(A, A.T, sources, score, extended).size
+        assert not on_the_shim._source_parallel(A, A.T, sources, score, extended).size
         expected, rows = by_loops(name, tuple(sources.tolist()))
         np.testing.assert_allclose(score, expected, rtol=1e-10, err_msg=name)
         np.testing.assert_array_equal(cuda.levels(A, A.T, sources), rows)
@@ -93,12 +93,12 @@ def test_too_many_paths_are_noticed(on_the_shim: Any, monkeypatch: pytest.Monkey
     sources = [0, 110]
     expected = by_loops("grid", tuple(sources))[0]
     for pays in (True, False):
-        monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments, pays=pays: pays)
+        monkeypatch.setattr(on_the_shim, "source_parallel_pays", lambda *arguments, pays=pays: pays)
         same(dependencies(matrix("grid"), sources), expected)
 
 
 @shim
-def test_one_device_in_steps(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_device_stepwise(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """From a source of many levels on all is left to other forms; so is one of too many paths."""
     steps = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_shard")
     monkeypatch.setattr(steps, "THREADS", 64)
@@ -106,7 +106,7 @@ def test_one_device_in_steps(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) 
     def check(name: str, sources: list[int], done: list[int], few: int) -> None:
         monkeypatch.setattr(steps, "FEW", few)
         A, score = matrix(name), np.zeros(matrix(name).nrows)
-        left = on_the_shim._in_steps(A, A.T, np.array(sources), score)
+        left = on_the_shim._stepwise(A, A.T, np.array(sources), score)
         assert sorted([*left.tolist(), *done]) == sorted(sources)
         np.testing.assert_allclose(score, by_loops(name, tuple(done))[0], rtol=1e-10)
 
@@ -115,14 +115,14 @@ def test_one_device_in_steps(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) 
     check("two components", [10, 3, 10], [10], 5)
     check("layers", [2000, 0], [2000], 1000)
     monkeypatch.setattr(on_the_shim, "LARGE", 0)
-    monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments: False)
+    monkeypatch.setattr(on_the_shim, "source_parallel_pays", lambda *arguments: False)
     same(dependencies(matrix("grid"), two("grid")), by_loops("grid", tuple(two("grid")))[0])
 
 
 @shim
 def test_exponents(on_the_shim: Any) -> None:
     A, score = matrix("braid"), np.zeros(matrix("braid").nrows)
-    on_the_shim._apart(A, A.T, np.array([3]), score, True)
+    on_the_shim._source_parallel(A, A.T, np.array([3]), score, True)
     np.testing.assert_allclose(score, by_loops("braid", (3,))[0], rtol=1e-10)
 
 
@@ -134,7 +134,7 @@ def test_wide_indices(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None
     sources = some_sources(A.nrows, 2)
     expected = by_loops("acyclic", tuple(sources.tolist()))[0]
     same(dependencies(B, sources), expected)
-    monkeypatch.setattr(on_the_shim, "apart_pays", lambda *arguments: False)
+    monkeypatch.setattr(on_the_shim, "source_parallel_pays", lambda *arguments: False)
     same(dependencies(B, sources), expected)
 
 
@@ -148,6 +148,6 @@ def test_a_real_search(monkeypatch: pytest.MonkeyPatch) -> None:
     device_jit = importlib.import_module("spgraph.backends.cuda.runtime.jit")
     monkeypatch.setattr(device_jit, "current_device", lambda: 0)
     monkeypatch.setattr(loops, "backend", lambda device: cuda)
-    monkeypatch.setattr(host, "apart_pays", lambda *arguments: False)
+    monkeypatch.setattr(host, "source_parallel_pays", lambda *arguments: False)
     rows = by_loops("acyclic", tuple(sources.tolist()))[1]
     np.testing.assert_array_equal(dense(levels(A, sources)), rows)

@@ -130,7 +130,7 @@ def test_forms_on_gpus(form: str, exchange: str, monkeypatch: pytest.MonkeyPatch
     host = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies")
     plan = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_plan")
     monkeypatch.setattr(host, "LARGE", 0)
-    monkeypatch.setattr(host, "apart_pays", lambda *arguments: False)
+    monkeypatch.setattr(host, "source_parallel_pays", lambda *arguments: False)
     for name, value in (FREE | FORMS[form]).items():
         monkeypatch.setattr(plan, name, value)
     shards, devices = (3, ["cuda:0"] * 3) if exchange == "auto" else (2, "cuda")
