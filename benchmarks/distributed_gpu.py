@@ -107,7 +107,7 @@ def memory(scale: int) -> dict[str, Any]:
         G = from_recipe(recipe, count, devices="cuda")
         found["seconds to draw"] = round(time.perf_counter() - began, 2)
         degrees = G.shards[0].indptr[1:] - G.shards[0].indptr[:-1]
-        source = int(G.device.users(0, G.nrows)[degrees.argmax()])
+        source = int(G.device.shard_ids(0, G.nrows)[degrees.argmax()])
         level = sg.bfs(G, source, parents=False).level
         assert level.nvals > 1  # which waits for it
         began = time.perf_counter()
@@ -245,7 +245,7 @@ def weighted(G: DistributedMatrix) -> DistributedMatrix:
 
     def own(k: int, shard: sg.Matrix) -> sg.Matrix:
         xp = import_cupy()
-        users = G.device.users(k, G.nrows)
+        users = G.device.shard_ids(k, G.nrows)
         values = xp.empty(shard.nvals, np.int32)
         row = 0
         while row < shard.nrows:

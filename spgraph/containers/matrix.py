@@ -265,7 +265,7 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         A Placement, the `device` of a distributed container, spreads it as that one is.
         """
         if not isinstance(device, str):
-            return device.take(self)
+            return device.scatter(self)
         device = check_device(device)
         if device == self.device:
             return self

@@ -273,7 +273,7 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         A Placement, the `device` of a distributed container, spreads it as that one is.
         """
         if not isinstance(device, str):
-            return device.take(self)
+            return device.scatter(self)
         device = check_device(device)
         if device == self.device:
             return self

@@ -35,9 +35,9 @@ def distribute(
         A = A.gather()
     if devices is None and communicator is None:
         devices = A.device.partition(":")[0]
-    say = chosen("distribute", shards, devices, communicator, exchange)
-    cuts = _cuts(A, say.num_shards, partition_by)
-    return DistributedMatrix.spread(A, placed(cuts, say, exchange))
+    comm = chosen("distribute", shards, devices, communicator, exchange)
+    cuts = _cuts(A, comm.num_shards, partition_by)
+    return DistributedMatrix.spread(A, placed(cuts, comm, exchange))
 
 
 def placed(cuts: Partition, communicator: Communicator, exchange: str) -> Placement:

@@ -201,12 +201,12 @@ def test_report_counts_the_border() -> None:
 def test_dense_frontiers_travel_as_bits_and_sparse_ones_as_pairs() -> None:
     A = sg.generators.kronecker(10, 16)
     G = A.distribute(4)
-    say = G.device.communicator
+    comm = G.device.communicator
 
     def sent(u: Any) -> int:
-        before = say.bytes_sent
+        before = comm.bytes_sent
         sg.vxm(u.to(G.device), G, min_plus, direction="pull")
-        return say.bytes_sent - before
+        return comm.bytes_sent - before
 
     few, many = cases.vector(A.nrows, 0.01), cases.vector(A.nrows, 0.9)
     # each entry goes to three other shards: 4 bytes of id and 8 of value, or 8 and a bit
@@ -282,8 +282,8 @@ class Lost(distributed.LocalCommunicator):
 
 
 def test_nothing_is_handed_out_before_the_communicator_was_asked() -> None:
-    say = Lost(2)
-    G = sg.generators.kronecker(6, 4, seed=1).distribute(2, communicator=say)
+    comm = Lost(2)
+    G = sg.generators.kronecker(6, 4, seed=1).distribute(2, communicator=comm)
     level = sg.bfs(G, 0).level
     for hand_out in (level.gather, level.to_numpy, level.to_coo, G.gather, G.to_scipy):
         with pytest.raises(errors.CommunicationError, match="process 1 was lost"):

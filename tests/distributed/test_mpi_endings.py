@@ -92,7 +92,10 @@ def test_processes_that_end_in_peace_say_nothing(count: int) -> None:
 def test_another_order_of_calls_is_an_error_of_all(count: int) -> None:
     code, said = run(count, "another_order")
     assert code == 0, said
-    one, other = "all_reduce, sum of float64 (3,), call 2", "agree, max of 2 int64, call 2"
+    one, other = (
+        "all_reduce, sum of float64 (3,), call 2",
+        "all_reduce_host, max of 2 int64, call 2",
+    )
     last = count - 1
     for rank in range(last):
         assert (
@@ -130,7 +133,7 @@ def test_who_comes_late_is_named_and_awaited() -> None:
     for rank in range(3):
         assert f"LOG spgraph.distributed MPI: process {rank} of 4 has waited" in said, said
     # on a busy machine another one may come late, too
-    words = r"in agree, sum of 1 int64: process(es)? [\d, ]*\b3 ha(s|ve) not come"
+    words = r"in all_reduce_host, sum of 1 int64: process(es)? [\d, ]*\b3 ha(s|ve) not come"
     assert len(re.findall(words, said)) == 3, said
 
 
@@ -138,5 +141,6 @@ def test_who_comes_late_is_named_and_awaited() -> None:
 def test_who_never_comes_is_an_error_with_a_timeout(count: int) -> None:
     code, said = run(count, "never_comes")
     assert code != 0, said
-    words = rf"agree, sum of 1 int64: process(es)? [\d, ]*\b{count - 1} ha(s|ve) not come within "
+    words = r"all_reduce_host, sum of 1 int64: process(es)? [\d, ]*\b"
+    words += rf"{count - 1} ha(s|ve) not come within "
     assert re.search(f"{words}timeout=2 s", said) and "is done;" not in said, said

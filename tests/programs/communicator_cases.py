@@ -50,10 +50,10 @@ def size_patterns(shards: int) -> list[list[int]]:
     ]
 
 
-def sent(say: Communicator, arrays: Sequence[np.ndarray]) -> list[Any]:
+def sent(comm: Communicator, arrays: Sequence[np.ndarray]) -> list[Any]:
     """What the local shards hold of the `arrays` of all shards, on their devices."""
     return [
-        move(arrays[p].copy(), device) for p, device in zip(say.local, say.devices, strict=True)
+        move(arrays[p].copy(), device) for p, device in zip(comm.local, comm.devices, strict=True)
     ]
 
 
@@ -65,71 +65,75 @@ def spoil(arrays: Sequence[Any]) -> None:
             octets ^= 255
 
 
-def same(say: Communicator, came: Sequence[Any], expected: Sequence[np.ndarray], what: Any) -> None:
+def same(
+    comm: Communicator, came: Sequence[Any], expected: Sequence[np.ndarray], what: Any
+) -> None:
     """`came`, one for each local shard, is what is `expected` of them, in place and kind.
 
     Bit by bit, but for sums of floats through NCCL, whose order is its own.
     """
-    assert len(came) == len(say.local) == len(expected), what
-    for array, device, target in zip(came, say.devices, expected, strict=True):
+    assert len(came) == len(comm.local) == len(expected), what
+    for array, device, target in zip(came, comm.devices, expected, strict=True):
         assert device_of(array) == device, what
         assert array.dtype == target.dtype and array.shape == target.shape, what
         found = move(array, "cpu")
-        if say.name == "nccl" and target.dtype.kind == "f" and "sum" in what:
+        if comm.name == "nccl" and target.dtype.kind == "f" and "sum" in what:
             size = np.abs(target).max(initial=1.0)
             np.testing.assert_allclose(found, target, rtol=1e-5, atol=1e-5 * size, err_msg=what)
         else:
             np.testing.assert_array_equal(found, target, err_msg=str(what), strict=True)
 
 
-def gathers(say: Communicator) -> None:
+def gathers(comm: Communicator) -> None:
     for dtype in TYPES:
-        for pattern in size_patterns(say.num_shards):
+        for pattern in size_patterns(comm.num_shards):
             chance = np.random.default_rng([1, *pattern])
             whole = [numbers(chance, n, dtype) for n in pattern]
-            expected = [np.concatenate(whole)] * len(say.local)
+            expected = [np.concatenate(whole)] * len(comm.local)
             for sizes in (None, pattern):
-                before = say.bytes_sent
-                parts = sent(say, whole)
-                came = say.all_gather(parts, sizes=sizes)
+                before = comm.bytes_sent
+                parts = sent(comm, whole)
+                came = comm.all_gather(parts, sizes=sizes)
                 spoil(parts)
-                same(say, came, expected, (dtype, pattern))
-                own = sum(whole[p].nbytes for p in say.local)
-                assert say.bytes_sent - before == own * (say.num_shards - 1)
+                same(comm, came, expected, (dtype, pattern))
+                own = sum(whole[p].nbytes for p in comm.local)
+                assert comm.bytes_sent - before == own * (comm.num_shards - 1)
     # views with gaps between the elements
-    whole = [np.arange(p, p + 40, dtype=np.int32) for p in range(say.num_shards)]
-    parts = [part[::3] for part in sent(say, whole)]
-    same(say, say.all_gather(parts), [np.concatenate([w[::3] for w in whole])] * len(parts), "gaps")
+    whole = [np.arange(p, p + 40, dtype=np.int32) for p in range(comm.num_shards)]
+    parts = [part[::3] for part in sent(comm, whole)]
+    same(
+        comm, comm.all_gather(parts), [np.concatenate([w[::3] for w in whole])] * len(parts), "gaps"
+    )
 
 
-def exchanges(say: Communicator) -> None:
+def exchanges(comm: Communicator) -> None:
     for dtype in TYPES:
         for seed, most in enumerate((0, 1, 4, 3000)):
             chance = np.random.default_rng([2, seed])
-            sizes = chance.integers(0, most, (say.num_shards, say.num_shards), endpoint=True)
-            check_exchange(say, sizes, dtype, seed)
+            sizes = chance.integers(0, most, (comm.num_shards, comm.num_shards), endpoint=True)
+            check_exchange(comm, sizes, dtype, seed)
 
 
-def check_exchange(say: Communicator, sizes: np.ndarray, dtype: str, seed: int) -> None:
+def check_exchange(comm: Communicator, sizes: np.ndarray, dtype: str, seed: int) -> None:
     """sizes[p, q] elements go from shard p to shard q."""
     chance = np.random.default_rng([3, seed])
     whole = [[numbers(chance, int(n), dtype) for n in row] for row in sizes]
-    for known in (None, [sizes[:, q].tolist() for q in say.local]):
-        before = say.bytes_sent
+    for known in (None, [sizes[:, q].tolist() for q in comm.local]):
+        before = comm.bytes_sent
         parts = [
             [move(part.copy(), device) for part in whole[p]]
-            for p, device in zip(say.local, say.devices, strict=True)
+            for p, device in zip(comm.local, comm.devices, strict=True)
         ]
-        came = say.all_to_all(parts, sizes=known)
+        came = comm.all_to_all(parts, sizes=known)
         for row in parts:
             spoil(row)
-        for p in range(say.num_shards):
-            expected = [whole[p][q] for q in say.local]
-            same(say, [row[p] for row in came], expected, ("all_to_all", dtype, seed, p))
+        for p in range(comm.num_shards):
+            expected = [whole[p][q] for q in comm.local]
+            same(comm, [row[p] for row in came], expected, ("all_to_all", dtype, seed, p))
         leaving = sum(
-            whole[p][q].nbytes for p in say.local for q in range(say.num_shards) if p != q
+            whole[p][q].nbytes for p in comm.local for q in range(comm.num_shards) if p != q
         )
-        assert say.bytes_sent - before == leaving
+        assert comm.bytes_sent - before == leaving
 
 
 def folded(arrays: Sequence[np.ndarray], op: str) -> np.ndarray:
@@ -148,35 +152,37 @@ def combinations() -> list[tuple[str, str]]:
     return [*pairs, ("min", "bool"), ("max", "bool"), ("or", "bool")]
 
 
-def reductions(say: Communicator) -> None:
+def reductions(comm: Communicator) -> None:
     for op, dtype in combinations():
         for shape in ((0,), (1,), (), (3, 4), (9001,)):
             chance = np.random.default_rng([4, *shape])
-            whole = [np.asarray(numbers(chance, shape, dtype)) for _ in range(say.num_shards)]
-            parts = sent(say, whole)
-            came = say.all_reduce(parts, op)
+            whole = [np.asarray(numbers(chance, shape, dtype)) for _ in range(comm.num_shards)]
+            parts = sent(comm, whole)
+            came = comm.all_reduce(parts, op)
             spoil(parts)
-            same(say, came, [folded(whole, op)] * len(parts), f"all_reduce {op} {dtype} {shape}")
-        for pattern in size_patterns(say.num_shards):
+            same(comm, came, [folded(whole, op)] * len(parts), f"all_reduce {op} {dtype} {shape}")
+        for pattern in size_patterns(comm.num_shards):
             chance = np.random.default_rng([5, *pattern])
-            whole = [numbers(chance, sum(pattern), dtype) for _ in range(say.num_shards)]
-            before, parts = say.bytes_sent, sent(say, whole)
-            came = say.reduce_scatter(parts, pattern, op)
+            whole = [numbers(chance, sum(pattern), dtype) for _ in range(comm.num_shards)]
+            before, parts = comm.bytes_sent, sent(comm, whole)
+            came = comm.reduce_scatter(parts, pattern, op)
             spoil(parts)
             starts = np.cumsum([0, *pattern])
-            expected = [folded(whole, op)[starts[q] : starts[q + 1]] for q in say.local]
-            same(say, came, expected, f"reduce_scatter {op} {dtype} {pattern}")
+            expected = [folded(whole, op)[starts[q] : starts[q + 1]] for q in comm.local]
+            same(comm, came, expected, f"reduce_scatter {op} {dtype} {pattern}")
             each = np.dtype(dtype).itemsize
-            leaving = sum(sum(pattern) - pattern[q] for q in say.local) * each
-            assert say.bytes_sent - before == leaving
-    holes = [np.full(4, np.nan) for _ in range(say.num_shards)]
+            leaving = sum(sum(pattern) - pattern[q] for q in comm.local) * each
+            assert comm.bytes_sent - before == leaving
+    holes = [np.full(4, np.nan) for _ in range(comm.num_shards)]
     for p, hole in enumerate(holes):
         hole[1:] = [p, -p, p if p == 0 else np.nan]
     for op in ("min", "max"):
-        same(say, say.all_reduce(sent(say, holes), op), [folded(holes, op)] * len(say.local), op)
+        same(
+            comm, comm.all_reduce(sent(comm, holes), op), [folded(holes, op)] * len(comm.local), op
+        )
 
 
-def broadcasts(say: Communicator) -> None:
+def broadcasts(comm: Communicator) -> None:
     for seed, (dtype, shape) in enumerate(
         [
             ("bool", (5,)),
@@ -186,160 +192,160 @@ def broadcasts(say: Communicator) -> None:
             ("int8", (70001,)),
         ]
     ):
-        for root in range(say.num_shards):
+        for root in range(comm.num_shards):
             whole = np.asarray(numbers(np.random.default_rng([6, seed, root]), shape, dtype))
             given = None
-            if root in say.local:
-                given = move(whole.copy(), say.devices[root - say.local.start])
-            before = say.bytes_sent
-            came = say.broadcast(given, root)
+            if root in comm.local:
+                given = move(whole.copy(), comm.devices[root - comm.local.start])
+            before = comm.bytes_sent
+            came = comm.broadcast(given, root)
             if given is not None:
                 spoil([given])
-            same(say, came, [whole] * len(say.local), f"broadcast {dtype} {shape} {root}")
-            leaving = 0 if given is None else whole.nbytes * (say.num_shards - 1)
-            assert say.bytes_sent - before == leaving
+            same(comm, came, [whole] * len(comm.local), f"broadcast {dtype} {shape} {root}")
+            leaving = 0 if given is None else whole.nbytes * (comm.num_shards - 1)
+            assert comm.bytes_sent - before == leaving
 
 
-def agreements(say: Communicator) -> None:
-    ranks = np.arange(say.processes)
-    own = np.array([1, say.rank, -(2**40) - say.rank], np.int64)
+def agreements(comm: Communicator) -> None:
+    ranks = np.arange(comm.processes)
+    own = np.array([1, comm.rank, -(2**40) - comm.rank], np.int64)
     triangle = int(ranks.sum())
-    total = [say.processes, triangle, -(2**40) * say.processes - triangle]
-    assert say.agree(own, "sum").tolist() == total
-    assert say.agree(own, "min").tolist() == [1, 0, -(2**40) - int(ranks[-1])]
-    assert say.agree(own, "max").tolist() == [1, int(ranks[-1]), -(2**40)]
-    assert say.agree(own[1:2], "or").tolist() == [int(np.bitwise_or.reduce(ranks))]
+    total = [comm.processes, triangle, -(2**40) * comm.processes - triangle]
+    assert comm.all_reduce_host(own, "sum").tolist() == total
+    assert comm.all_reduce_host(own, "min").tolist() == [1, 0, -(2**40) - int(ranks[-1])]
+    assert comm.all_reduce_host(own, "max").tolist() == [1, int(ranks[-1]), -(2**40)]
+    assert comm.all_reduce_host(own[1:2], "or").tolist() == [int(np.bitwise_or.reduce(ranks))]
     shares = 1.0 / (3.0 + ranks)
     whole = shares[0]
     for share in shares[1:]:
         whole += share
-    result = say.agree(shares[say.rank : say.rank + 1], "sum")
+    result = comm.all_reduce_host(shares[comm.rank : comm.rank + 1], "sum")
     assert result.dtype == np.float64 and result[0] == whole
-    assert say.agree(np.zeros(0), "sum").size == 0
+    assert comm.all_reduce_host(np.zeros(0), "sum").size == 0
     given = np.ones(2)
-    assert not np.shares_memory(say.agree(given, "max"), given)
+    assert not np.shares_memory(comm.all_reduce_host(given, "max"), given)
 
 
-def fetches(say: Communicator) -> None:
+def fetches(comm: Communicator) -> None:
     for n in (1, 3, 70_000, 0, 2):
-        whole = [np.arange(p, p + n) for p in range(say.num_shards)]
-        came = say.fetch(sent(say, whole))
-        for p, array in zip(say.local, came, strict=True):
+        whole = [np.arange(p, p + n) for p in range(comm.num_shards)]
+        came = comm.fetch(sent(comm, whole))
+        for p, array in zip(comm.local, came, strict=True):
             assert type(array) is np.ndarray
             np.testing.assert_array_equal(array, whole[p])
 
 
-def refusals(say: Communicator) -> None:
+def refusals(comm: Communicator) -> None:
     """What is wrong in every process alike raises everywhere, and nothing is left half done."""
-    parts = sent(say, [np.arange(3.0)] * say.num_shards)
+    parts = sent(comm, [np.arange(3.0)] * comm.num_shards)
     few = parts[:-1]
     flags, complex_parts, single = [], [], []
-    for part, device in zip(parts, say.devices, strict=True):
+    for part, device in zip(parts, comm.devices, strict=True):
         with on_device(device):
             flags.append(part > 1)
             complex_parts.append(part + 0j)
             single.append(part.astype(np.float32))
     wrong: list[tuple[type[Exception], str, Callable[[], Any]]] = [
-        (ValueError, "one array for each local shard", lambda: say.all_gather(few)),
-        (ValueError, "1-D", lambda: say.all_gather([part.reshape(1, 3) for part in parts])),
-        (ValueError, "sizes", lambda: say.all_gather(parts, sizes=[3] * (say.num_shards + 1))),
-        (ValueError, "the part has 3", lambda: say.all_gather(parts, sizes=[4] * say.num_shards)),
-        (ValueError, "expected .* arrays for each", lambda: say.all_to_all([few] * len(parts))),
-        (ValueError, "op: expected", lambda: say.all_reduce(parts, "times")),  # type: ignore
-        (TypeError, "bits", lambda: say.all_reduce(parts, "or")),
-        (TypeError, "bool", lambda: say.all_reduce(flags, "sum")),
+        (ValueError, "one array for each local shard", lambda: comm.all_gather(few)),
+        (ValueError, "1-D", lambda: comm.all_gather([part.reshape(1, 3) for part in parts])),
+        (ValueError, "sizes", lambda: comm.all_gather(parts, sizes=[3] * (comm.num_shards + 1))),
+        (ValueError, "the part has 3", lambda: comm.all_gather(parts, sizes=[4] * comm.num_shards)),
+        (ValueError, "expected .* arrays for each", lambda: comm.all_to_all([few] * len(parts))),
+        (ValueError, "op: expected", lambda: comm.all_reduce(parts, "times")),  # type: ignore
+        (TypeError, "bits", lambda: comm.all_reduce(parts, "or")),
+        (TypeError, "bool", lambda: comm.all_reduce(flags, "sum")),
         (
             ValueError,
             r"sum\(sizes\)",
-            lambda: say.reduce_scatter(parts, [7] * say.num_shards, "sum"),
+            lambda: comm.reduce_scatter(parts, [7] * comm.num_shards, "sum"),
         ),
-        (ValueError, "root", lambda: say.broadcast(None, say.num_shards)),
-        (TypeError, "int64 or float64", lambda: say.agree(np.ones(2, np.int8), "sum")),
-        (TypeError, "integers or floats", lambda: say.all_gather(complex_parts)),
+        (ValueError, "root", lambda: comm.broadcast(None, comm.num_shards)),
+        (TypeError, "int64 or float64", lambda: comm.all_reduce_host(np.ones(2, np.int8), "sum")),
+        (TypeError, "integers or floats", lambda: comm.all_gather(complex_parts)),
     ]
     for kind, words, call in wrong:
         with pytest.raises(kind, match=words):
             call()
-    if say.processes < say.num_shards:  # at least two local shards
+    if comm.processes < comm.num_shards:  # at least two local shards
         mixed = [single[0], *parts[1:]]
         with pytest.raises(TypeError, match="one type"):
-            say.all_gather(mixed)
-    elif say.processes > 1:
-        mixed = single if say.rank else parts
+            comm.all_gather(mixed)
+    elif comm.processes > 1:
+        mixed = single if comm.rank else parts
         with pytest.raises(TypeError, match="one type"):
-            say.all_gather(mixed)
-    same(say, say.all_reduce(parts, "max"), [np.arange(3.0)] * len(parts), "after refusals")
+            comm.all_gather(mixed)
+    same(comm, comm.all_reduce(parts, "max"), [np.arange(3.0)] * len(parts), "after refusals")
 
 
 CASES = (gathers, exchanges, reductions, broadcasts, agreements, fetches, refusals)
 
 
-def contract(say: Communicator) -> None:
+def contract(comm: Communicator) -> None:
     """All of it."""
-    assert list(say.local) == sorted(say.local) and len(say.devices) == len(say.local) > 0
-    assert 0 <= say.rank < say.processes and set(say.local) <= set(range(say.num_shards))
+    assert list(comm.local) == sorted(comm.local) and len(comm.devices) == len(comm.local) > 0
+    assert 0 <= comm.rank < comm.processes and set(comm.local) <= set(range(comm.num_shards))
     for case in CASES:
-        before = say.calls
-        case(say)
-        say.check()
-        assert say.calls > before or case is fetches
+        before = comm.calls
+        case(comm)
+        comm.check()
+        assert comm.calls > before or case is fetches
     same(
-        say,
-        say.all_reduce(sent(say, [np.ones(2)] * say.num_shards), "max"),
-        [np.ones(2)] * len(say.local),
+        comm,
+        comm.all_reduce(sent(comm, [np.ones(2)] * comm.num_shards), "max"),
+        [np.ones(2)] * len(comm.local),
         "at the end",
     )
 
 
-def rounds(say: Communicator) -> None:
+def rounds(comm: Communicator) -> None:
     """Collectives without end; the last process kills itself in the middle of them."""
     sizes = (1000, 1 << 18, 1 << 21)
-    inputs = [sent(say, [np.ones(size)] * say.num_shards) for size in sizes]
+    inputs = [sent(comm, [np.ones(size)] * comm.num_shards) for size in sizes]
     for i in range(10**9):
         parts = inputs[i % len(inputs)]
-        came = say.fetch(say.all_reduce(parts, "sum"))
+        came = comm.fetch(comm.all_reduce(parts, "sum"))
         # every one is right, to the last: what is broken off is not handed out
-        assert all((found == say.num_shards).all() for found in came)
-        if say.name == "nccl":
-            gathered = say.fetch(say.all_gather(parts, sizes=[parts[0].size] * say.num_shards))
+        assert all((found == comm.num_shards).all() for found in came)
+        if comm.name == "nccl":
+            gathered = comm.fetch(comm.all_gather(parts, sizes=[parts[0].size] * comm.num_shards))
             assert all((found == 1).all() for found in gathered)
-        if i == 20 and say.rank == say.processes - 1:
+        if i == 20 and comm.rank == comm.processes - 1:
             os.kill(os.getpid(), 9)
-        if i == 20 and say.rank == 0:
+        if i == 20 and comm.rank == 0:
             print("rounds: process 0 has come to round 20", flush=True)
 
 
-def unequal(say: Communicator) -> None:
+def unequal(comm: Communicator) -> None:
     """The last process leaves for an error that the others do not have."""
-    parts = sent(say, [np.ones(10)] * say.num_shards)
+    parts = sent(comm, [np.ones(10)] * comm.num_shards)
     while True:
-        say.fetch(say.all_reduce(parts, "sum"))
-        if say.rank == say.processes - 1:
+        comm.fetch(comm.all_reduce(parts, "sum"))
+        if comm.rank == comm.processes - 1:
             raise ValueError("something of this process alone")
 
 
-def large(say: Communicator) -> None:
+def large(comm: Communicator) -> None:
     """Messages of more than 2^31 bytes, which is 6 GB of memory, from process 0 to 1 and around."""
     n = 2**31 + 2**28
-    part = np.arange(n if say.rank == 0 else 0, dtype=np.uint8)
-    (came,) = say.all_to_all([[np.zeros(3, np.uint8), part]])
-    if say.rank == 1:
+    part = np.arange(n if comm.rank == 0 else 0, dtype=np.uint8)
+    (came,) = comm.all_to_all([[np.zeros(3, np.uint8), part]])
+    if comm.rank == 1:
         assert came[0].size == n and came[1].size == 0
         assert (came[0][::1001] == np.arange(0, n, 1001).astype(np.uint8)).all()
     del came, part
-    (whole,) = say.all_gather([np.full(n // 2, say.rank + 1, np.uint8)])
+    (whole,) = comm.all_gather([np.full(n // 2, comm.rank + 1, np.uint8)])
     assert whole[[0, n // 2 - 1, n // 2, -1]].tolist() == [1, 1, 2, 2]
 
 
-def store(say: Communicator) -> None:
+def store(comm: Communicator) -> None:
     """A store that MPI tells the way to."""
     from mpi4py import MPI
 
     with TcpStore.over_mpi(MPI.COMM_WORLD) as meeting:
-        meeting.set(f"from {say.rank}", bytes([say.rank]))
+        meeting.set(f"from {comm.rank}", bytes([comm.rank]))
         meeting.barrier("all")
-        assert meeting.get(f"from {(say.rank + 1) % say.processes}")[0] == (
-            (say.rank + 1) % say.processes
+        assert meeting.get(f"from {(comm.rank + 1) % comm.processes}")[0] == (
+            (comm.rank + 1) % comm.processes
         )
 
 
@@ -348,20 +354,20 @@ def main(kind: str, what: str, *arguments: str) -> None:
     runs = (contract, rounds, unequal, large, store)
     run = {function.__name__: function for function in runs}[what]
     if kind == "mpi":
-        with MpiCommunicator(shards=int(arguments[0])) as say:
-            run(say)
+        with MpiCommunicator(shards=int(arguments[0])) as comm:
+            run(comm)
     else:
         address, rank, processes = arguments[0], int(arguments[1]), int(arguments[2])
         meeting = TcpStore(address, rank, processes, timeout=120)
         try:
-            with NcclCommunicator.for_process(f"cuda:{rank}", meeting) as say:
-                run(say)
+            with NcclCommunicator.for_process(f"cuda:{rank}", meeting) as comm:
+                run(comm)
         except CommunicationError as error:
             print(f"process {rank} raised: {error}", flush=True)
             if os.environ.get("SPGRAPH_LAUNCHED"):
                 raise
             os._exit(1)  # what is asked here is whether it raises, not how a broken GPU is left
-    print(f"{what}: process {say.rank} of {say.processes} is done", flush=True)
+    print(f"{what}: process {comm.rank} of {comm.processes} is done", flush=True)
 
 
 if __name__ == "__main__":

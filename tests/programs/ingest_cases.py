@@ -38,7 +38,7 @@ class Member:
         self.barrier.wait(20)
         return all_of_them
 
-    def agree(self, values: np.ndarray, op: str) -> np.ndarray:
+    def all_reduce_host(self, values: np.ndarray, op: str) -> np.ndarray:
         return {"sum": np.sum, "max": np.max}[op](self._shown(values.copy()), axis=0)
 
     def all_to_all(self, parts: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
@@ -67,7 +67,7 @@ def joined(partition: Partition, rows: list[ingest.Rows]) -> tuple[Any, ...]:
     found: dict[int, tuple[list[Any], list[Any]]] = {}
     for p, (indptr, indices, values) in enumerate(rows):
         assert indptr.dtype == indices.dtype == np.int32 and indptr.size == partition.sizes[p] + 1
-        for r, user in enumerate(partition.users(p, "cpu").tolist()):
+        for r, user in enumerate(partition.shard_ids(p, "cpu").tolist()):
             part = slice(indptr[r], indptr[r + 1])
             stored = [] if values is None else values[part].tolist()
             found[user] = indices[part].tolist(), stored
@@ -86,14 +86,14 @@ def main(small: str, large: str) -> None:
     """Prints, for drawing and for reading, the process's share and by how much it grew, in bytes,
     since it had done the same with a small graph, which needs as much to work with.
     """
-    with MpiCommunicator() as say:
+    with MpiCommunicator() as comm:
         recipes.EDGES = ingest.SORTED = 1 << 16
         reading.STEP = 1 << 18
         works: list[Callable[[bool], Any]] = [
             lambda big: recipes.generate_shards(
-                generators.kronecker_recipe(17 if big else 13), say
+                generators.kronecker_recipe(17 if big else 13), comm
             )[1],
-            lambda big: reading.read_shards(large if big else small, say).rows,  # type: ignore
+            lambda big: reading.read_shards(large if big else small, comm).rows,  # type: ignore
         ]
         for work in works:
             work(False)

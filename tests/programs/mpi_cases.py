@@ -33,37 +33,37 @@ OPERATIONS = (
 )
 
 
-def operations(say: Communicator, how: str) -> None:
+def operations(comm: Communicator, how: str) -> None:
     """Every operation and loop; every process looks at the whole of all results."""
     A = cases.graph()
     # the last of several shards is empty
-    own = np.random.default_rng(2).integers(0, max(1, say.num_shards - 1), A.nrows)
-    G = A.distribute(say.num_shards, partition=own if how == "own" else how, communicator=say)
+    own = np.random.default_rng(2).integers(0, max(1, comm.num_shards - 1), A.nrows)
+    G = A.distribute(comm.num_shards, partition=own if how == "own" else how, communicator=comm)
     for check in OPERATIONS:
         check(A, G, lambda container: container.to(G.device))
     report = G.partition.report()
     assert report.edges.sum() == A.nvals and report.vertices.sum() == A.nrows
 
 
-def algorithms(say: Communicator, how: str) -> None:
+def algorithms(comm: Communicator, how: str) -> None:
     """Every algorithm; and none of the processes draws random numbers of its own."""
     A, S = cases.graph(), cases.graph(symmetric=True)
-    G, H = (X.distribute(say.num_shards, partition=how, communicator=say) for X in (A, S))
+    G, H = (X.distribute(comm.num_shards, partition=how, communicator=comm) for X in (A, S))
     cases.check_algorithms(A, G, S, H)
-    few(say, how)
+    few(comm, how)
     for drawn in (
         sg.maximal_independent_set(H).gather().to_numpy(fill=0),
         sg.greedy_color(H).gather().to_numpy(),
         sg.betweenness_centrality(H, k=3).gather().to_numpy(fill=0),
     ):
         found = drawn.astype(np.float64)
-        assert (say.agree(found, "max") == say.agree(found, "min")).all()
+        assert (comm.all_reduce_host(found, "max") == comm.all_reduce_host(found, "min")).all()
 
 
-def few(say: Communicator, how: str) -> None:
+def few(comm: Communicator, how: str) -> None:
     """An algorithm of each kind."""
     S = cases.graph(symmetric=True)
-    H = S.distribute(say.num_shards, partition=how, communicator=say)
+    H = S.distribute(comm.num_shards, partition=how, communicator=comm)
     for plain, spread in ((sg.bfs(S, 5), sg.bfs(H, 5)), (sg.sssp(S, 5), sg.sssp(H, 5))):
         for one, shards in zip(plain, spread, strict=True):
             cases.same(shards, one)
@@ -75,9 +75,9 @@ def few(say: Communicator, how: str) -> None:
     assert sg.triangle_count(H) == sg.triangle_count(S)
 
 
-def inputs(say: Communicator, folder: str) -> None:
+def inputs(comm: Communicator, folder: str) -> None:
     """Graphs read and drawn in shards; an error of one process ends the call in all of them."""
-    options: dict[str, Any] = {"communicator": say}
+    options: dict[str, Any] = {"communicator": comm}
     for name, both, how in (
         ("graph.wel", None, "edges"),
         ("graph.wel", True, "random"),
@@ -87,40 +87,40 @@ def inputs(say: Communicator, folder: str) -> None:
     ):
         path = Path(folder, name)
         A = sg.read(path, symmetric=both)
-        G = distributed.read(path, say.num_shards, symmetric=both, partition=how, **options)
-        assert G.symmetric == A.symmetric and G.partition.vertices.num_shards == say.num_shards
+        G = distributed.read(path, comm.num_shards, symmetric=both, partition=how, **options)
+        assert G.symmetric == A.symmetric and G.partition.vertices.num_shards == comm.num_shards
         cases.same(G, A)
         cases.same(sg.bfs(G, 5).level, sg.bfs(A, 5).level)
     for symmetric in (True, False):
         recipe = sg.generators.kronecker_recipe(7, 4, symmetric=symmetric)
-        G = distributed.from_recipe(recipe, say.num_shards, partition="random", **options)
+        G = distributed.from_recipe(recipe, comm.num_shards, partition="random", **options)
         A = sg.generators.kronecker(7, 4, symmetric=symmetric)
         cases.same(G, A)
         cases.same(sg.connected_components(G), sg.connected_components(A))
-    last = say.processes - 1
-    missing = Path(folder, "graph.npz" if say.rank < last else "missing.npz")
-    with pytest.raises(FileNotFoundError if say.rank == last else CommunicationError):
-        distributed.read(missing, say.num_shards, **options)
+    last = comm.processes - 1
+    missing = Path(folder, "graph.npz" if comm.rank < last else "missing.npz")
+    with pytest.raises(FileNotFoundError if comm.rank == last else CommunicationError):
+        distributed.read(missing, comm.num_shards, **options)
     with pytest.raises(ValueError, match="needs the whole graph"):
-        distributed.from_recipe(recipe, say.num_shards, partition="metis", **options)
+        distributed.from_recipe(recipe, comm.num_shards, partition="metis", **options)
 
 
-def searches(say: Communicator) -> None:
+def searches(comm: Communicator) -> None:
     """Searches without an end, in which a process is to be killed."""
-    A = cases.graph(symmetric=True).distribute(say.num_shards, communicator=say)
+    A = cases.graph(symmetric=True).distribute(comm.num_shards, communicator=comm)
     for run in itertools.count():
         sg.bfs(A, 5)
         if run == 3:
-            print(f"process {say.rank} has the id {os.getpid()};", flush=True)
+            print(f"process {comm.rank} has the id {os.getpid()};", flush=True)
 
 
-def killed(say: Communicator) -> None:
+def killed(comm: Communicator) -> None:
     """Searches of 600 levels, in the middle of which the last process is killed."""
     plain = sg.generators.grid(300, 300)
     expected = sg.bfs(plain, 0).level
-    A = plain.distribute(say.num_shards, communicator=say)
+    A = plain.distribute(comm.num_shards, communicator=comm)
     sg.bfs(A, 0)
-    if say.rank == say.processes - 1:
+    if comm.rank == comm.processes - 1:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
     while True:
         assert sg.bfs(A, 0).level.gather().isequal(expected)
@@ -154,10 +154,10 @@ def with_gpu(runs: str, address: str, rank: str, processes: str) -> None:
     """One of several processes that have a GPU each; `runs` as in `main`, a space between them."""
     store = TcpStore(address, int(rank), int(processes), timeout=120)
     try:
-        with NcclCommunicator.for_process(f"cuda:{rank}", store) as say:
+        with NcclCommunicator.for_process(f"cuda:{rank}", store) as comm:
             for run in runs.split():
                 name, *arguments = run.split(":")
-                globals()[name](say, *arguments)
+                globals()[name](comm, *arguments)
     except CommunicationError as error:
         print(f"process {rank} raised: {error}", flush=True)
         os._exit(1)  # what is asked here is whether it raises, not how a broken GPU is left
@@ -170,9 +170,9 @@ def main(*runs: str) -> None:
     """
     for run in runs:
         name, shards, *arguments = run.split(":")
-        with MpiCommunicator(shards=int(shards)) as say:
-            globals()[name](say, *arguments)
-    print(f"process {say.rank} is done;", flush=True)
+        with MpiCommunicator(shards=int(shards)) as comm:
+            globals()[name](comm, *arguments)
+    print(f"process {comm.rank} is done;", flush=True)
 
 
 if __name__ == "__main__":

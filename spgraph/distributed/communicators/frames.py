@@ -12,24 +12,24 @@ import time
 
 KEY_BYTES, VALUE_BYTES = 256, 1 << 16  # at most, of a key and of a value
 NONCE_BYTES, PROOF_BYTES = 32, 32
-GREETING = 5.0  # seconds that a stranger has to prove who he is
+HANDSHAKE_SECONDS = 5.0  # seconds that a stranger has to prove who he is
 
-# What a frame begins with. SET, GET, PEEK, BYE, FAIL and HEARD come from the processes; VALUE,
-# LOST, ALL and END are the answers of process 0.
-SET, GET, PEEK, BYE, FAIL, HEARD, VALUE, LOST, ALL, END = b"SGPBFHVLAE"
+# The first byte of a frame: its kind. SET, GET, PEEK, BYE, FAIL and ACKNOWLEDGED come from the
+# other processes; VALUE, LOST, ALL and END are the answers of process 0.
+SET, GET, PEEK, BYE, FAIL, ACKNOWLEDGED, VALUE, LOST, ALL, END = b"SGPBFHVLAE"
 
 
-def send(line: socket.socket, kind: int, payload: bytes) -> None:
+def send(connection: socket.socket, kind: int, payload: bytes) -> None:
     """One frame."""
-    line.sendall(struct.pack("!BI", kind, len(payload)) + payload)
+    connection.sendall(struct.pack("!BI", kind, len(payload)) + payload)
 
 
-def receive(line: socket.socket) -> tuple[int, bytes]:
+def receive(connection: socket.socket) -> tuple[int, bytes]:
     """(kind, payload) of the next frame; ValueError for one that is too long to be meant."""
-    kind, size = struct.unpack("!BI", _exactly(line, 5))
+    kind, size = struct.unpack("!BI", _exactly(connection, 5))
     if size > VALUE_BYTES + KEY_BYTES + 2:
         raise ValueError(f"a frame of {size} bytes")
-    return kind, _exactly(line, size)
+    return kind, _exactly(connection, size)
 
 
 def pair(payload: bytes) -> tuple[bytes, bytes]:
@@ -41,15 +41,15 @@ def pair(payload: bytes) -> tuple[bytes, bytes]:
     return key, value
 
 
-def greeted(line: socket.socket, secret: bytes, processes: int) -> int | None:
+def authenticated(connection: socket.socket, secret: bytes, processes: int) -> int | None:
     """The number of the process at the other end, which has connected here and must prove to know
     the secret and how many `processes` there are; None for a stranger.
     """
-    deadline = time.monotonic() + GREETING
+    deadline = time.monotonic() + HANDSHAKE_SECONDS
     nonce = secrets.token_bytes(NONCE_BYTES)
-    line.settimeout(GREETING)
-    line.sendall(nonce)
-    said = _exactly(line, PROOF_BYTES + NONCE_BYTES + 4, deadline)
+    connection.settimeout(HANDSHAKE_SECONDS)
+    connection.sendall(nonce)
+    said = _exactly(connection, PROOF_BYTES + NONCE_BYTES + 4, deadline)
     its, rest = said[PROOF_BYTES : PROOF_BYTES + NONCE_BYTES], said[PROOF_BYTES + NONCE_BYTES :]
     rank = int(struct.unpack("!I", rest)[0])
     known = hmac.compare_digest(
@@ -57,20 +57,20 @@ def greeted(line: socket.socket, secret: bytes, processes: int) -> int | None:
     )
     if not known or not 0 < rank < processes:
         return None
-    line.sendall(_proof(secret, b"first", its, rank, processes))
+    connection.sendall(_proof(secret, b"first", its, rank, processes))
     return rank
 
 
-def greet(line: socket.socket, secret: bytes, rank: int, processes: int) -> None:
+def authenticate(connection: socket.socket, secret: bytes, rank: int, processes: int) -> None:
     """The other side of `greeted`; ValueError where the other end does not know the secret either,
     OSError where it hangs up.
     """
-    theirs = _exactly(line, NONCE_BYTES)
+    theirs = _exactly(connection, NONCE_BYTES)
     nonce = secrets.token_bytes(NONCE_BYTES)
     proof = _proof(secret, b"member", theirs, rank, processes)
-    line.sendall(proof + nonce + struct.pack("!I", rank))
+    connection.sendall(proof + nonce + struct.pack("!I", rank))
     expected = _proof(secret, b"first", nonce, rank, processes)
-    if not hmac.compare_digest(_exactly(line, PROOF_BYTES), expected):
+    if not hmac.compare_digest(_exactly(connection, PROOF_BYTES), expected):
         raise ValueError("an unexpected answer")
 
 
@@ -78,15 +78,15 @@ def _proof(secret: bytes, role: bytes, nonce: bytes, rank: int, processes: int) 
     return hmac.digest(secret, role + nonce + struct.pack("!II", rank, processes), "sha256")
 
 
-def _exactly(line: socket.socket, size: int, deadline: float | None = None) -> bytes:
+def _exactly(connection: socket.socket, size: int, deadline: float | None = None) -> bytes:
     """Exactly `size` bytes; ConnectionError (an OSError) where the line ends before, TimeoutError
     (another) after the deadline.
     """
     parts = []
     while size:
         if deadline is not None:
-            line.settimeout(max(0.001, deadline - time.monotonic()))
-        part = line.recv(size)
+            connection.settimeout(max(0.001, deadline - time.monotonic()))
+        part = connection.recv(size)
         if not part:
             raise ConnectionError("the connection was closed")
         parts.append(part)

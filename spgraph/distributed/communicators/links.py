@@ -25,9 +25,9 @@ from spgraph.errors import BackendUnavailable, CommunicationError
 NOT_READY = 600  # cudaErrorNotReady, of an event
 SPIN, NAP, POLL = 0.002, 0.00005, 0.05  # seconds: of busy waiting, between looks, between checks
 INIT, DESTROY = 60.0, 10.0  # seconds for calls of NCCL that wait for the other processes
-HEARSAY = 1.0  # seconds in which the loss of a process becomes known
-KNOWN = 10.0  # seconds in which all others know of it, too
-STUCK = 3.0  # seconds that a call of NCCL may take before a loss breaks it off
+LOSS_NEWS = 1.0  # seconds in which the loss of a process becomes known
+LOSS_ACKNOWLEDGED = 10.0  # seconds in which all others know of it, too
+CALL_LIMIT = 3.0  # seconds that a call of NCCL may take before a loss breaks it off
 
 
 def load_nccl() -> Any:
@@ -80,7 +80,7 @@ class Links:
         self.collective, self.number = "the beginning", 0  # the latest, for messages
         self.timeouts = Timeouts(store, timeout)
         self.broken: str | None = None
-        self._at: Link | None = None  # whose call may be failing
+        self._current: Link | None = None  # whose call may be failing
         self._calling = threading.RLock()  # held where NCCL is called, which `abort` frees
         if store is not None:
             store.when_lost(self._on_loss)
@@ -120,70 +120,70 @@ class Links:
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
+    def all_gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
         """New arrays of the parts of all shards, of which sizes[q] elements come from shard q."""
         each, starts, byte = parts[0].dtype.itemsize, starts_of(sizes), self.nccl.NCCL_UINT8
-        came = self.empty([starts[-1]] * len(parts), parts[0].dtype)
+        received = self.empty([starts[-1]] * len(parts), parts[0].dtype)
         if starts[-1] == 0:
-            return came
+            return received
         if len(set(sizes)) == 1:
             with self._group():
-                for link, part, target in self._each(parts, came):
+                for link, part, target in self._each(parts, received):
                     link.comm.allGather(
                         part.data.ptr, target.data.ptr, part.nbytes, byte, link.stream()
                     )
-            return came
+            return received
         with self._group():  # NCCL runs them side by side
-            for link, part, target in self._each(parts, came):
+            for link, part, target in self._each(parts, received):
                 for q in range(self.num_shards):
                     if sizes[q]:
                         place = target.data.ptr + starts[q] * each
                         source = part.data.ptr if q == link.shard else place
                         link.comm.broadcast(source, place, sizes[q] * each, byte, q, link.stream())
-        return came
+        return received
 
-    def exchange(
+    def all_to_all(
         self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
     ) -> list[list[Array]]:
         """parts[k][q] to shard q; sizes[k][p] elements come to local shard k from shard p."""
         byte = self.nccl.NCCL_UINT8
         whole = self.empty([sum(row) for row in sizes], parts[0][0].dtype)
-        came = [split(*pair) for pair in zip(whole, sizes, strict=True)]
-        for link, row, targets in self._each(parts, came):
+        received = [split(*pair) for pair in zip(whole, sizes, strict=True)]
+        for link, row, targets in self._each(parts, received):
             _copy(link, row[link.shard], targets[link.shard])
         if self.num_shards == 1:
-            return came
+            return received
         with self._group():
-            for link, row, targets in self._each(parts, came):
+            for link, row, targets in self._each(parts, received):
                 stream = link.stream()
                 for q, (part, target) in enumerate(zip(row, targets, strict=True)):
                     if q != link.shard and part.nbytes:
                         link.comm.send(part.data.ptr, part.nbytes, byte, q, stream)
                     if q != link.shard and target.nbytes:
                         link.comm.recv(target.data.ptr, target.nbytes, byte, q, stream)
-        return came
+        return received
 
-    def reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
+    def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         """New arrays of the reduction of all parts."""
-        came = self.empty([part.size for part in parts], parts[0].dtype)
-        kind, how = self._number(parts[0].dtype), self._operation(op)
+        received = self.empty([part.size for part in parts], parts[0].dtype)
+        kind, how = self._type_number(parts[0].dtype), self._op_number(op)
         if parts[0].size:
             with self._group():
-                for link, part, target in self._each(parts, came):
+                for link, part, target in self._each(parts, received):
                     link.comm.allReduce(
                         part.data.ptr, target.data.ptr, part.size, kind, how, link.stream()
                     )
-        return came
+        return received
 
-    def reduce_slices(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
+    def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
         """New arrays of the slice of each local shard of the reduction of all parts."""
-        came = self.empty([sizes[link.shard] for link in self.links], parts[0].dtype)
+        received = self.empty([sizes[link.shard] for link in self.links], parts[0].dtype)
         each = parts[0].dtype.itemsize
-        kind, how = self._number(parts[0].dtype), self._operation(op)
+        kind, how = self._type_number(parts[0].dtype), self._op_number(op)
         if sum(sizes) == 0:
-            return came
+            return received
         with self._group():
-            for link, part, target in self._each(parts, came):
+            for link, part, target in self._each(parts, received):
                 stream = link.stream()
                 if len(set(sizes)) == 1:
                     link.comm.reduceScatter(
@@ -196,14 +196,14 @@ class Links:
                         link.comm.reduce(
                             at, here if q == link.shard else 0, size, kind, how, q, stream
                         )
-        return came
+        return received
 
-    def spread(self, array: Array | None, size: int, dtype: np.dtype, root: int) -> list[Array]:
+    def broadcast(self, array: Array | None, size: int, dtype: np.dtype, root: int) -> list[Array]:
         """New arrays of the `size` elements of `array`, which is shard root's."""
-        came = self.empty([size] * len(self.links), dtype)
+        received = self.empty([size] * len(self.links), dtype)
         if size:
             with self._group():
-                for link, target in self._each(came):
+                for link, target in self._each(received):
                     source = array if array is not None and link.shard == root else target
                     link.comm.broadcast(
                         source.data.ptr,
@@ -213,7 +213,7 @@ class Links:
                         root,
                         link.stream(),
                     )
-        return came
+        return received
 
     def empty(self, counts: Sequence[int], dtype: np.dtype) -> list[Array]:
         """New arrays, one on each device."""
@@ -228,8 +228,8 @@ class Links:
         """Calls of NCCL that belong together: it starts them when all have been said."""
         try:
             with self._calling:
-                self.ready()
-                self._at = None
+                self.raise_if_broken()
+                self._current = None
                 self.nccl.groupStart()
                 try:
                     yield
@@ -238,30 +238,30 @@ class Links:
                     with contextlib.suppress(self.nccl.NcclError):
                         self.nccl.groupEnd()
                     raise
-                self._at = None
+                self._current = None
                 self.nccl.groupEnd()
         except CommunicationError:
             raise
         except RuntimeError as error:  # NcclError, CUDARuntimeError
-            raise self.failed(self._guilty(), error) from error
+            raise self.failed(self._failed_devices(), error) from error
 
     def _each(self, *lists: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """The links, each with its items of `lists`."""
         for link, *items in zip(self.links, *lists, strict=True):
-            self._at = link
+            self._current = link
             yield (link, *items)
 
-    def _number(self, dtype: np.dtype) -> int:
+    def _type_number(self, dtype: np.dtype) -> int:
         """NCCL's number for a type that it reduces."""
         return getattr(self.nccl, f"NCCL_{dtype.name.upper()}")
 
-    def _operation(self, op: Op) -> int:
+    def _op_number(self, op: Op) -> int:
         """NCCL's number for an operation. Of bytes that are 0 or 1, the greatest is their or."""
         return getattr(self.nccl, {"or": "NCCL_MAX"}.get(op, f"NCCL_{op.upper()}"))
 
     # --- waiting, and failures --------------------------------------------------------------------
 
-    def ready(self) -> None:
+    def raise_if_broken(self) -> None:
         """Raise what has failed before."""
         if self.broken is not None:
             raise CommunicationError(self.broken)
@@ -271,7 +271,7 @@ class Links:
         for link in self.links:
             try:
                 with self._calling:
-                    self.ready()
+                    self.raise_if_broken()
                     link.comm.check_async_error()
             except CommunicationError:
                 raise
@@ -293,7 +293,7 @@ class Links:
             if now - looked > POLL:
                 looked = now
                 self.check()
-                reason = self.timeouts.look(now - started, self.number, self.collective)
+                reason = self.timeouts.poll(now - started, self.number, self.collective)
                 if reason is not None:
                     raise self.failed(device, TimeoutError(reason))
         if status:
@@ -329,19 +329,19 @@ class Links:
 
         def abort(link: Link) -> None:
             if self.store is not None:
-                self.store.all_know(KNOWN)
+                self.store.all_acknowledged(LOSS_ACKNOWLEDGED)
             # a call in another thread ends first, unless it waits for what never comes
-            if self._calling.acquire(timeout=STUCK):
+            if self._calling.acquire(timeout=CALL_LIMIT):
                 self._calling.release()
             link.comm.abort()
 
         for link in self.links:
             watchdog.in_background(functools.partial(abort, link))
 
-    def _guilty(self) -> str:
+    def _failed_devices(self) -> str:
         """The device whose call has failed, or of which NCCL says so, or all."""
-        if self._at is not None:
-            return self._at.device
+        if self._current is not None:
+            return self._current.device
         guilty: list[str] = []
         for link in self.links if self.broken is None else ():
             try:
@@ -363,7 +363,7 @@ class Links:
 
         NCCL may notice the loss of a process before the store has told of it, and knows less.
         """
-        if self.store is not None and self.store.lost_within(HEARSAY):
+        if self.store is not None and self.store.lost_within(LOSS_NEWS):
             self._on_loss(str(self.store.lost))
         if self.broken is None:
             self.abandon(self._message(devices, error))

@@ -133,10 +133,10 @@ class LocalCommunicator:
             copies = {device: _joined(flat, device) for device in set(self.devices)}
         return [copies[device].reshape(array.shape) for device in self.devices]
 
-    def agree(self, values: np.ndarray, op: Op) -> np.ndarray:
+    def all_reduce_host(self, values: np.ndarray, op: Op) -> np.ndarray:
         """A copy of `values`: there is one process."""
         self._count(0)
-        return check_values("agree", values, op).copy()
+        return check_values("all_reduce_host", values, op).copy()
 
     def fetch(self, arrays: Sequence[Array]) -> list[np.ndarray]:
         """Host copies. See `Communicator`."""
@@ -148,7 +148,7 @@ class LocalCommunicator:
     def tag_graph(self, fingerprint: int) -> None:
         """There is no other process that could call about another graph."""
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         """Nothing can be lost: copies come or raise."""
 
     def check(self) -> None:

@@ -18,16 +18,16 @@ from spgraph.distributed.communicators.watchdog import GRACE, LOST_PEER
 from spgraph.errors import CommunicationError
 
 # number of the call, what it is about, its text
-HEAD = struct.Struct("<qQ96s")
+HEADER = struct.Struct("<qQ96s")
 INLINE = 1024  # bytes that travel with it
-LAST_WORDS = 512  # bytes
+FAREWELL_BYTES = 512  # bytes
 CALL, MORE, DATA, LEFT = 1, 2, 3, 4  # tags
 TESTS = 100  # before the processor is given away, and the clock looked at: some 50 microseconds
 LOOK, NAP = 0.01, 0.01  # seconds between two looks for who has left, and at the end of the program
 # seconds in which the last messages of a process that has left may still come
 TRAILING = 1.0
 # lets other processes of a busy machine run; where there is nothing of the kind, a nap of no length
-give_way = getattr(os, "sched_yield", lambda: time.sleep(0))
+yield_processor = getattr(os, "sched_yield", lambda: time.sleep(0))
 INTERRUPTED = 130  # the exit status of a process that Ctrl-C has ended
 
 
@@ -49,12 +49,14 @@ class Messages:
         self.number = 0  # of calls
         self._call = "the beginning"
         self._byte, self._testall = mpi.BYTE, mpi.Request.Testall
-        self._heads = {p: bytearray(HEAD.size + INLINE) for p in self.others}
+        self._headers = {p: bytearray(HEADER.size + INLINE) for p in self.others}
         # what others say when they leave; heard while this process waits
-        self._words = {p: bytearray(LAST_WORDS) for p in self.others}
-        self._ears = {p: self._receive(self._words[p], p, LEFT) for p in self.others}
+        self._farewells = {p: bytearray(FAREWELL_BYTES) for p in self.others}
+        self._farewell_requests = {
+            p: self._receive(self._farewells[p], p, LEFT) for p in self.others
+        }
         self._left: dict[int, float] = {}  # when that was heard
-        self._said: list[Any] = []  # own last words, under way
+        self._sent_farewells: list[Any] = []  # own last words, under way
         self._error: type[BaseException] | None = None  # for which this process leaves
         if self.others:
             atexit.register(self._end)
@@ -63,37 +65,39 @@ class Messages:
         """What every process has for this one, where given[p], of one size in all of them, is for
         process p: as soon as all have come to the same call.
         """
-        self.ready()
+        self.raise_if_broken()
         self.number += 1
         self._call = call
         size = len(given[0])
-        head = HEAD.pack(self.number, self.graph_tag, call.encode())
+        head = HEADER.pack(self.number, self.graph_tag, call.encode())
         inline = size <= INLINE
         receive, send = self.comm.Irecv, self.comm.Isend
-        requests = [receive([self._heads[p], self._byte], p, CALL) for p in self.others]
+        requests = [receive([self._headers[p], self._byte], p, CALL) for p in self.others]
         for p in self.others:
             requests.append(send([head + given[p] if inline else head, self._byte], p, CALL))
         self._finish(requests)
-        wrong = [p for p in self.others if self._heads[p][: HEAD.size] != head]
+        wrong = [p for p in self.others if self._headers[p][: HEADER.size] != head]
         if wrong:
             raise self.failure(self._difference(wrong[0]))
-        came = [given[p] for p in range(self.processes)]
+        received = [given[p] for p in range(self.processes)]
         for p in self.others:
-            came[p] = bytes(self._heads[p][HEAD.size : HEAD.size + size])
+            received[p] = bytes(self._headers[p][HEADER.size : HEADER.size + size])
         if not inline:
-            more = [bytearray(size) for _ in came]
+            more = [bytearray(size) for _ in received]
             self.swap(given, more, MORE)
-            came = [given[p] if p == self.rank else bytes(more[p]) for p in range(self.processes)]
-        return came
+            received = [
+                given[p] if p == self.rank else bytes(more[p]) for p in range(self.processes)
+            ]
+        return received
 
-    def swap(self, sent: Sequence[Any], came: Sequence[Any], tag: int = DATA) -> None:
+    def swap(self, sent: Sequence[Any], received: Sequence[Any], tag: int = DATA) -> None:
         """sent[p] to process p, and into came[p] what it sends here: bytes, of sizes that both know
         of. Nothing goes to this process itself.
         """
         requests, peers = [], []
         for p in self.others:
-            if len(came[p]):
-                requests.append(self._receive(came[p], p, tag))
+            if len(received[p]):
+                requests.append(self._receive(received[p], p, tag))
                 peers.append(p)
         for p in self.others:
             if len(sent[p]):
@@ -103,7 +107,7 @@ class Messages:
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def ready(self) -> None:
+    def raise_if_broken(self) -> None:
         """Raise what has ended the calls."""
         if self.broken is not None:
             raise CommunicationError(self.broken)
@@ -122,16 +126,16 @@ class Messages:
         if self.broken is not None:
             return
         self.broken = reason
-        words = reason.encode()[:LAST_WORDS]
-        self._said = [self._send(words, p, LEFT) for p in self.others]
+        words = reason.encode()[:FAREWELL_BYTES]
+        self._sent_farewells = [self._send(words, p, LEFT) for p in self.others]
 
     def close(self) -> None:
         """Free the communicator, as all processes do after the same call."""
         atexit.unregister(self._end)
         self.broken = "MpiCommunicator: it is closed"
-        for ear in self._ears.values():
-            ear.Cancel()
-            ear.Wait()
+        for request in self._farewell_requests.values():
+            request.Cancel()
+            request.Wait()
         self.comm.Free()
 
     def _end(self) -> None:
@@ -147,7 +151,7 @@ class Messages:
         # Ctrl-C leaves no time: Python would end by the signal, and mpiexec with another status
         interrupted = uncaught is not None and issubclass(uncaught, KeyboardInterrupt)
         deadline = time.monotonic() + (0 if interrupted else GRACE)
-        while any(not self._heard(p) for p in self.others):
+        while any(not self._has_left(p) for p in self.others):
             if error is not None and time.monotonic() > deadline:
                 sys.stdout.flush()
                 sys.stderr.write(
@@ -157,19 +161,19 @@ class Messages:
                 sys.stderr.flush()
                 self.comm.Abort(INTERRUPTED if interrupted else LOST_PEER)
             time.sleep(NAP)
-        self._testall(self._said)
+        self._testall(self._sent_farewells)
 
     # --- steps ------------------------------------------------------------------------------------
 
     def _send(self, data: Any, process: int, tag: int) -> Any:
         return self.comm.Isend([data, self._byte], dest=process, tag=tag)
 
-    def _receive(self, room: Any, process: int, tag: int) -> Any:
-        return self.comm.Irecv([room, self._byte], source=process, tag=tag)
+    def _receive(self, buffer: Any, process: int, tag: int) -> Any:
+        return self.comm.Irecv([buffer, self._byte], source=process, tag=tag)
 
-    def _heard(self, process: int) -> bool:
+    def _has_left(self, process: int) -> bool:
         """Whether that process has said its last words."""
-        if process not in self._left and self._ears[process].Test():
+        if process not in self._left and self._farewell_requests[process].Test():
             self._left[process] = time.monotonic()
         return process in self._left
 
@@ -192,10 +196,10 @@ class Messages:
 
     def _wait(self, requests: list[Any], peers: Sequence[int]) -> None:
         started = looked = time.monotonic()
-        told = False
+        warned = False
         while not self._testall(requests):
             now = time.monotonic()
-            give_way()
+            yield_processor()
             if now - looked < LOOK:
                 continue
             looked = now
@@ -203,22 +207,22 @@ class Messages:
                 {p for p, request in zip(peers, requests, strict=True) if not request.Get_status()}
             )
             for p in missing:
-                if self._heard(p) and now - self._left[p] > TRAILING:
-                    words = self._words[p].rstrip(b"\0").decode(errors="replace")
+                if self._has_left(p) and now - self._left[p] > TRAILING:
+                    words = self._farewells[p].rstrip(b"\0").decode(errors="replace")
                     raise self.failure(f"{self._call} waits for process {p} in vain: {words}")
             waited, call = now - started, self._call
             if missing and self.timeout is not None and waited > self.timeout:
                 who = timeouts.named(missing)
                 raise self.failure(f"{call}: {who} not come within timeout={self.timeout:g} s")
-            if missing and not told and waited > timeouts.WARN_AFTER:
-                told = True
+            if missing and not warned and waited > timeouts.WARN_AFTER:
+                warned = True
                 timeouts.logger.warning(
                     "MPI: process %d of %d has waited %.0f s in %s: %s not come",
                     *(self.rank, self.processes, waited, call, timeouts.named(missing)),
                 )
 
     def _difference(self, process: int) -> str:
-        number, tag, text = HEAD.unpack_from(self._heads[process])
+        number, tag, text = HEADER.unpack_from(self._headers[process])
         its = text.rstrip(b"\0").decode(errors="replace")
         if (number, its) == (self.number, self._call[:96]) and tag != self.graph_tag:
             return (

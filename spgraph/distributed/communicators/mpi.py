@@ -93,10 +93,10 @@ class MpiCommunicator:
             check_own_sizes("all_gather", parts, found, self.local)
             call = f"all_gather of {_name(dtype)}, {_brief(found)}"
         self._count((self.num_shards - 1) * sum(part.nbytes for part in parts))
-        with self._reported("all_gather"):
+        with self._errors_of("all_gather"):
             if sizes is None:
                 own = np.array([type_code(dtype), *(part.size for part in parts)])
-                rows = self._told("all_gather", [own] * self.processes)
+                rows = self._open("all_gather", [own] * self.processes)
                 check_one_type("all_gather", rows[:, 0])
                 whole = self._gather(parts, rows[:, 1:].ravel().tolist())
             else:
@@ -112,10 +112,10 @@ class MpiCommunicator:
         if sizes is not None:
             found = check_sources("all_to_all", parts, sizes, self.num_shards, self.local)
         self._count(sum(part.nbytes for row in parts for part in row) - own)
-        with self._reported("all_to_all"):
+        with self._errors_of("all_to_all"):
             # for each receiving process: the sizes by shard of its own, and by shard of this one
             code, k = type_code(dtype), len(self.local)
-            rows = self._told(
+            rows = self._open(
                 "all_to_all",
                 [
                     np.array([code, *(row[q].size for q in shards for row in parts)])
@@ -123,13 +123,13 @@ class MpiCommunicator:
                 ],
             )
             check_one_type("all_to_all", rows[:, 0])
-            came = rows[:, 1:].reshape(self.processes, k, k).transpose(1, 0, 2).reshape(k, -1)
-            if sizes is not None and came.tolist() != found:
+            received = rows[:, 1:].reshape(self.processes, k, k).transpose(1, 0, 2).reshape(k, -1)
+            if sizes is not None and received.tolist() != found:
                 raise self._messages.failure(
                     f"all_to_all: sizes: expected {_brief(found)}, but the others send "
-                    f"{_brief(came.tolist())}"
+                    f"{_brief(received.tolist())}"
                 )
-            return self._exchange(parts, came.tolist())
+            return self._all_to_all(parts, received.tolist())
 
     def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         """The reduction; local shards get the same array. See `Communicator`."""
@@ -140,17 +140,17 @@ class MpiCommunicator:
             raise ValueError(f"all_reduce: expected parts of one shape, got {shape} and others")
         self._count((self.num_shards - 1) * sum(part.nbytes for part in parts))
         flat = [part.reshape(-1) for part in parts]
-        with self._reported("all_reduce"):
+        with self._errors_of("all_reduce"):
             call = f"all_reduce, {op} of {_name(dtype)} {shape}"
             if parts[0].nbytes <= SMALL:
                 sizes = [size] * self.num_shards
                 whole = fold(split(self._first_gather(call, flat, sizes), sizes), op)
             else:
-                self._told(call)
+                self._open(call)
                 # each shard reduces a slice, so that nobody holds the parts of all shards
                 bounds = [size * q // self.num_shards for q in range(self.num_shards + 1)]
                 sizes = [hi - lo for lo, hi in itertools.pairwise(bounds)]
-                whole = self._gather(self._reduce_slices(flat, sizes, op), sizes)
+                whole = self._gather(self._reduce_scatter(flat, sizes, op), sizes)
         return [whole.reshape(shape)] * len(parts)
 
     def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
@@ -159,9 +159,9 @@ class MpiCommunicator:
         check_op("reduce_scatter", op, dtype)
         found = check_slices("reduce_scatter", parts, sizes, self.num_shards)
         self._count(sum((sum(found) - found[q]) * dtype.itemsize for q in self.local))
-        with self._reported("reduce_scatter"):
-            self._told(f"reduce_scatter, {op} of {_name(dtype)}, {_brief(found)}")
-            return self._reduce_slices(parts, found, op)
+        with self._errors_of("reduce_scatter"):
+            self._open(f"reduce_scatter, {op} of {_name(dtype)}, {_brief(found)}")
+            return self._reduce_scatter(parts, found, op)
 
     def broadcast(self, array: Array | None, root: int) -> list[Array]:
         """A copy of `array`, which local shards share. See `Communicator`."""
@@ -175,32 +175,33 @@ class MpiCommunicator:
             described[2 : 2 + array.ndim] = array.shape
         self._count(0 if array is None else (self.num_shards - 1) * array.nbytes)
         owner = root // len(self.local)
-        with self._reported("broadcast"):
-            rows = self._told(f"broadcast from shard {root}", [described] * self.processes)
+        with self._errors_of("broadcast"):
+            rows = self._open(f"broadcast from shard {root}", [described] * self.processes)
             char, ndim, *shape = rows[owner].tolist()
             if array is None:
                 copy = np.empty(shape[:ndim], np.dtype(chr(char)))
             else:
                 copy = array.copy(order="C")
             octets, none = copy.reshape(-1).view(np.uint8), b""
-            came: list[Any] = [none] * self.processes
-            came[owner] = octets
+            received: list[Any] = [none] * self.processes
+            received[owner] = octets
             mine = self.rank == owner
-            self._messages.swap([octets if mine else none] * self.processes, came)
+            self._messages.swap([octets if mine else none] * self.processes, received)
         return [copy] * len(self.local)
 
     # --- numbers on the host ----------------------------------------------------------------------
 
-    def agree(self, values: np.ndarray, op: Op) -> np.ndarray:
+    def all_reduce_host(self, values: np.ndarray, op: Op) -> np.ndarray:
         """`values` of all processes reduced. See `Communicator`."""
-        check_values("agree", values, op)
+        check_values("all_reduce_host", values, op)
         self._count(0)
         if self.processes == 1:
             return values.copy()
-        with self._reported("agree"):
+        with self._errors_of("all_reduce_host"):
             given = np.ascontiguousarray(values)
-            rows = self._told(
-                f"agree, {op} of {values.size} {_name(values.dtype)}", [given] * self.processes
+            rows = self._open(
+                f"all_reduce_host, {op} of {values.size} {_name(values.dtype)}",
+                [given] * self.processes,
             )
         return fold(list(rows), op)
 
@@ -209,13 +210,13 @@ class MpiCommunicator:
         check_parts("fetch", arrays, self.devices, dimensions=None)
         return [array.copy() for array in arrays]
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         """Nothing to wait for: MPI's messages have come when a call returns."""
         self.check()
 
     def check(self) -> None:
         """Raise what an earlier call has met, or another process tells. Does not wait."""
-        self._messages.ready()
+        self._messages.raise_if_broken()
 
     def tag_graph(self, fingerprint: int) -> None:
         """See `Communicator`."""
@@ -228,8 +229,8 @@ class MpiCommunicator:
         if not self._closed:
             self._closed = True
             if self._messages.broken is None:
-                with self._reported("close"):
-                    self._told("close")
+                with self._errors_of("close"):
+                    self._open("close")
                     self._messages.close()
 
     def leave(self, reason: str) -> None:
@@ -254,12 +255,12 @@ class MpiCommunicator:
     # --- steps ------------------------------------------------------------------------------------
 
     def _count(self, sent: int) -> None:
-        self._messages.ready()
+        self._messages.raise_if_broken()
         self.calls += 1
         self.bytes_sent += sent
 
     @contextlib.contextmanager
-    def _reported(self, name: str) -> Iterator[None]:
+    def _errors_of(self, name: str) -> Iterator[None]:
         mpi = _mpi()
         try:
             yield
@@ -270,14 +271,14 @@ class MpiCommunicator:
             self._messages.leave(f"{name}: process {self.rank} has no memory: {error}", None)
             raise
 
-    def _told(self, call: str, given: Sequence[np.ndarray] | None = None) -> np.ndarray:
+    def _open(self, call: str, given: Sequence[np.ndarray] | None = None) -> np.ndarray:
         """The numbers, 64 bits each, that every process gives this one, a row each, where given[p]
         are for process p: as soon as all processes have come to the same `call`.
         """
         rows = [b""] * self.processes if given is None else [row.tobytes() for row in given]
-        came = b"".join(self._messages.open(call, rows))
+        received = b"".join(self._messages.open(call, rows))
         dtype = np.int64 if given is None else given[0].dtype
-        return np.frombuffer(came, dtype).reshape(self.processes, len(rows[0]) // 8)
+        return np.frombuffer(received, dtype).reshape(self.processes, len(rows[0]) // 8)
 
     def _first_gather(self, call: str, parts: Sequence[Array], sizes: Sequence[int]) -> Array:
         """`_gather` at the beginning of a call, whose first messages take along what is small."""
@@ -285,12 +286,12 @@ class MpiCommunicator:
         by_process = [each * sum(sizes[p] for p in shards) for shards in self._by_process()]
         most = max(by_process)
         if most > INLINE:
-            self._told(call)
+            self._open(call)
             return self._gather(parts, sizes)
         own = b"".join(part.tobytes() for part in parts).ljust(most, b"\0")
         rows = self._messages.open(call, [own] * self.processes)
-        came = (row[:size] for row, size in zip(rows, by_process, strict=True))
-        return np.frombuffer(bytearray().join(came), parts[0].dtype)
+        received = (row[:size] for row, size in zip(rows, by_process, strict=True))
+        return np.frombuffer(bytearray().join(received), parts[0].dtype)
 
     def _by_process(self) -> list[range]:
         """The shards of each process."""
@@ -299,17 +300,17 @@ class MpiCommunicator:
 
     def _gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> Array:
         sent = np.concatenate(parts)
-        came = np.empty(sum(sizes), parts[0].dtype)
-        self._needed(sent.nbytes)
+        received = np.empty(sum(sizes), parts[0].dtype)
+        self._note_peak(sent.nbytes)
         by_process = [sum(sizes[p] for p in shards) for shards in self._by_process()]
-        pieces = split(came, by_process)
+        pieces = split(received, by_process)
         pieces[self.rank][:] = sent
         # everything to everybody: Allgatherv, made for many processes, took 20 times as long on few
         octets = [piece.view(np.uint8) for piece in pieces]
         self._messages.swap([sent.view(np.uint8)] * self.processes, octets)
-        return came
+        return received
 
-    def _exchange(
+    def _all_to_all(
         self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
     ) -> list[list[Array]]:
         """all_to_all; sizes[k][p] elements come to local shard k from shard p.
@@ -321,24 +322,24 @@ class MpiCommunicator:
         sent = np.concatenate([row[q] for q in range(self.num_shards) for row in parts])
         leaving = [sum(row[q].size for q in shards for row in parts) for shards in by_process]
         coming = [sum(row[p] for row in sizes for p in shards) for shards in by_process]
-        came = np.empty(sum(coming), dtype)
-        self._needed(sent.nbytes)
-        to, of = split(sent, leaving), split(came, coming)
+        received = np.empty(sum(coming), dtype)
+        self._note_peak(sent.nbytes)
+        to, of = split(sent, leaving), split(received, coming)
         of[self.rank][:] = to[self.rank]
         self._messages.swap([x.view(np.uint8) for x in to], [x.view(np.uint8) for x in of])
         order = [(a, p) for shards in by_process for a in range(k) for p in shards]
-        pieces = split(came, [sizes[a][p] for a, p in order])
+        pieces = split(received, [sizes[a][p] for a, p in order])
         found = dict(zip(order, pieces, strict=True))
         return [[found[a, p] for p in range(self.num_shards)] for a in range(k)]
 
-    def _reduce_slices(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
+    def _reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
         own = [sizes[q] for q in self.local]
-        rows = self._exchange(
+        rows = self._all_to_all(
             [split(part, sizes) for part in parts], [[size] * self.num_shards for size in own]
         )
         return [fold(row, op) for row in rows]
 
-    def _needed(self, temporary: int) -> None:
+    def _note_peak(self, temporary: int) -> None:
         self.peak_bytes = max(self.peak_bytes, temporary)
 
 

@@ -32,7 +32,7 @@ from spgraph.distributed.communicators.store import TcpStore
 from spgraph.errors import CommunicationError
 
 HEADER = 12  # 64-bit words that describe the array of a broadcast
-NAMES = ("all_gather", "all_to_all", "all_reduce", "reduce_scatter", "broadcast", "agree")
+NAMES = ("all_gather", "all_to_all", "all_reduce", "reduce_scatter", "broadcast", "all_reduce_host")
 
 
 class NcclCommunicator:
@@ -115,7 +115,7 @@ class NcclCommunicator:
         else:
             found = check_sizes("all_gather", sizes, self.num_shards)
             check_own_sizes("all_gather", parts, found, self.local)
-        return self._links.gather(self._map(_flat, parts), found)
+        return self._links.all_gather(self._map(_flat, parts), found)
 
     def all_to_all(
         self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
@@ -132,7 +132,7 @@ class NcclCommunicator:
             found = [rows[:, shard].tolist() for shard in self.local]
         else:
             found = check_sources("all_to_all", parts, sizes, self.num_shards, self.local)
-        return self._links.exchange(
+        return self._links.all_to_all(
             self._map(lambda row: [_flat(part) for part in row], parts), found
         )
 
@@ -145,16 +145,16 @@ class NcclCommunicator:
             raise ValueError(f"all_reduce: expected parts of one shape, got {shape} and others")
         self._begin("all_reduce", (self.num_shards - 1) * sum(part.nbytes for part in parts))
         flat = self._map(_flat, parts)
-        if _gathers(op, dtype):
+        if _has_no_reduction(op, dtype):
             sizes = [parts[0].size] * self.num_shards
-            self._needed(self.num_shards * parts[0].nbytes)
-            wholes = self._links.gather(flat, sizes)
-            came = self._map(lambda whole: fold(split(whole, sizes), op), wholes)
+            self._note_peak(self.num_shards * parts[0].nbytes)
+            wholes = self._links.all_gather(flat, sizes)
+            received = self._map(lambda whole: fold(split(whole, sizes), op), wholes)
         else:
             sent = self._map(_widened, flat)
-            self._needed(2 * sent[0].nbytes if sent[0].itemsize > dtype.itemsize else 0)
-            came = self._map(lambda x: _narrowed(x, dtype), self._links.reduce(sent, op))
-        return [array.reshape(shape) for array in came]
+            self._note_peak(2 * sent[0].nbytes if sent[0].itemsize > dtype.itemsize else 0)
+            received = self._map(lambda x: _narrowed(x, dtype), self._links.all_reduce(sent, op))
+        return [array.reshape(shape) for array in received]
 
     def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
         """Slice q of the reduction for shard q. See `Communicator`."""
@@ -164,15 +164,15 @@ class NcclCommunicator:
         own = [found[shard] for shard in self.local]
         self._begin("reduce_scatter", sum((sum(found) - n) * dtype.itemsize for n in own))
         flat = self._map(_flat, parts)
-        if _gathers(op, dtype):
-            self._needed(max(own) * self.num_shards * dtype.itemsize)
+        if _has_no_reduction(op, dtype):
+            self._note_peak(max(own) * self.num_shards * dtype.itemsize)
             pieces = [split(part, found) for part in flat]
-            rows = self._links.exchange(pieces, [[n] * self.num_shards for n in own])
+            rows = self._links.all_to_all(pieces, [[n] * self.num_shards for n in own])
             return self._map(lambda row: fold(row, op), rows)
         sent = self._map(_widened, flat)
-        self._needed(2 * sent[0].nbytes if sent[0].itemsize > dtype.itemsize else 0)
-        came = self._links.reduce_slices(sent, found, op)
-        return self._map(lambda x: _narrowed(x, dtype), came)
+        self._note_peak(2 * sent[0].nbytes if sent[0].itemsize > dtype.itemsize else 0)
+        received = self._links.reduce_scatter(sent, found, op)
+        return self._map(lambda x: _narrowed(x, dtype), received)
 
     def broadcast(self, array: Array | None, root: int) -> list[Array]:
         """Copies of `array`. See `Communicator`."""
@@ -185,15 +185,15 @@ class NcclCommunicator:
         self._begin("broadcast", 0 if array is None else (self.num_shards - 1) * array.nbytes)
         shape, dtype = self._described(array, root)
         size = int(np.prod(shape, dtype=np.int64))
-        came = self._links.spread(None if array is None else flat, size, dtype, root)
-        return [target.reshape(shape) for target in came]
+        received = self._links.broadcast(None if array is None else flat, size, dtype, root)
+        return [target.reshape(shape) for target in received]
 
     # --- numbers on the host ----------------------------------------------------------------------
 
-    def agree(self, values: np.ndarray, op: Op) -> np.ndarray:
+    def all_reduce_host(self, values: np.ndarray, op: Op) -> np.ndarray:
         """`values` of all processes reduced. See `Communicator`."""
-        check_values("agree", values, op)
-        self._begin("agree", 0)
+        check_values("all_reduce_host", values, op)
+        self._begin("all_reduce_host", 0)
         if self.processes == 1:
             self.check()  # they may count what collectives have made
             return values.copy()
@@ -203,7 +203,7 @@ class NcclCommunicator:
     def fetch(self, arrays: Sequence[Array]) -> list[np.ndarray]:
         """Host copies, waited for together. See `Communicator`."""
         check_parts("fetch", arrays, self.devices, dimensions=None)
-        self._links.ready()
+        self._links.raise_if_broken()
         return self._readback.fetch(arrays, self.wait)
 
     def wait(self, event: Any, device: str) -> None:
@@ -217,7 +217,7 @@ class NcclCommunicator:
         """See `Communicator`."""
         self._graph_tag = fingerprint
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         """See `Communicator`. Within one process nothing is lost but by what `check` raises."""
         if self.processes > 1:
             self._links.finish()
@@ -265,14 +265,14 @@ class NcclCommunicator:
     # --- steps ------------------------------------------------------------------------------------
 
     def _begin(self, name: str, sent: int) -> None:
-        self._links.ready()
+        self._links.raise_if_broken()
         self.calls += 1
         self._links.collective, self._links.number = name, self.calls
         if self.processes > 1:
             self._history = zlib.crc32(f"{name} {self._graph_tag}".encode(), self._history)
         self.bytes_sent += sent
 
-    def _needed(self, temporary: int) -> None:
+    def _note_peak(self, temporary: int) -> None:
         self.peak_bytes = max(self.peak_bytes, temporary)
 
     def _map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
@@ -289,22 +289,22 @@ class NcclCommunicator:
         if self.processes == 1:
             return np.stack(own)
         # of one size in all calls: processes that are not at the same call find out
-        size, room = own[0].size, max(HEADER, self.num_shards + 1)
-        first = np.zeros((len(own), 3 + room), np.int64)
+        size, space = own[0].size, max(HEADER, self.num_shards + 1)
+        first = np.zeros((len(own), 3 + space), np.int64)
         first[:, :3] = self.calls, self._history, NAMES.index(self._links.collective)
-        if size <= room:
+        if size <= space:
             first[:, 3 : 3 + size] = own
-        came = self._gathered_rows(list(first))
-        self._compare(came[:, :3])
-        return came[:, 3 : 3 + size] if size <= room else self._gathered_rows(own)
+        received = self._gathered_rows(list(first))
+        self._compare(received[:, :3])
+        return received[:, 3 : 3 + size] if size <= space else self._gathered_rows(own)
 
     def _gathered_rows(self, rows: Sequence[np.ndarray]) -> np.ndarray:
         sent = []
         for device, row in zip(self.devices, rows, strict=True):
             with on_device(device) as cupy:
                 sent.append(cupy.asarray(row))
-        came = self._links.gather(sent, [rows[0].size] * self.num_shards)
-        return self._readback.fetch(came, self.wait)[0].reshape(self.num_shards, -1)
+        received = self._links.all_gather(sent, [rows[0].size] * self.num_shards)
+        return self._readback.fetch(received, self.wait)[0].reshape(self.num_shards, -1)
 
     def _compare(self, rows: np.ndarray) -> None:
         """All shards are at the same call, after the same ones; a row of three numbers each."""
@@ -354,6 +354,6 @@ def _narrowed(array: Array, dtype: np.dtype) -> Array:
     return array.view(dtype) if dtype == np.bool_ else array.astype(dtype, copy=False)
 
 
-def _gathers(op: Op, dtype: np.dtype) -> bool:
+def _has_no_reduction(op: Op, dtype: np.dtype) -> bool:
     """True where NCCL has no reduction for it: the bits of integers."""
     return op == "or" and dtype.kind != "b"

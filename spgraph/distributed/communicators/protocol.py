@@ -83,7 +83,7 @@ class Communicator(Protocol):
         """
         ...
 
-    def agree(self, values: np.ndarray, op: Op) -> np.ndarray:
+    def all_reduce_host(self, values: np.ndarray, op: Op) -> np.ndarray:
         """`values` of all processes reduced by `op`, on the host: counts that decide over a loop.
 
         `values`, 1-D of int64 or float64, is what this process's shards contribute together.
@@ -104,7 +104,7 @@ class Communicator(Protocol):
         """
         ...
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         """Wait until earlier collectives are done, and raise what they have met. Before that, what
         they made may be wrong where a process is lost: nothing is given to the user before.
         """
@@ -237,7 +237,7 @@ def check_op(name: str, op: str, dtype: np.dtype) -> None:
 
 
 def check_values(name: str, values: np.ndarray, op: str) -> np.ndarray:
-    """`values` if `agree` takes them."""
+    """`values` if `all_reduce_host` takes them."""
     if values.ndim != 1 or values.dtype not in (np.dtype(np.int64), np.dtype(np.float64)):
         raise TypeError(
             f"{name}: values: expected a 1-D NumPy array of int64 or float64, got "

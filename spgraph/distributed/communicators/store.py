@@ -19,8 +19,8 @@ from spgraph.distributed.communicators import frames
 from spgraph.errors import CommunicationError
 
 KEYS = 1 << 12  # that one run may store
-STRANGERS = 64  # connections at a time that have not proved who they are
-NOTICED = 2.0  # seconds in which every process notices that process 0 is gone
+UNAUTHENTICATED = 64  # connections at a time that have not proved who they are
+NOTICE_SECONDS = 2.0  # seconds in which every process notices that process 0 is gone
 
 
 class TcpStore:
@@ -60,15 +60,15 @@ class TcpStore:
         self.lost: str | None = None  # why the run cannot go on
         self._callbacks: list[Callable[[str], Any]] = []
         self._values: dict[bytes, bytes] = {}  # of process 0
-        self._lines: dict[int, socket.socket] = {}  # to the others; in these, to process 0
+        self._connections: dict[int, socket.socket] = {}  # to the others; in these, to process 0
         self._left: set[int] = set()
         # after a loss, at process 0: who knows of it, and whose connection is gone
-        self._heard: set[int] = set()
+        self._acknowledged: set[int] = set()
         self._gone: set[int] = set()
-        self._all_heard = False
-        self._orphan = False  # process 0 is gone
+        self._all_acknowledged = False
+        self._server_lost = False  # process 0 is gone
         self._changed = threading.Condition()
-        self._strangers = threading.BoundedSemaphore(STRANGERS)
+        self._unauthenticated = threading.BoundedSemaphore(UNAUTHENTICATED)
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._closed = False
         if rank == 0:
@@ -77,7 +77,7 @@ class TcpStore:
             self._thread(self._accept)
         else:
             self.address = address
-            self._lines[0] = self._connect(host, int(port))
+            self._connections[0] = self._connect(host, int(port))
             self._thread(self._listen)
 
     @classmethod
@@ -106,12 +106,12 @@ class TcpStore:
         if self.rank == 0:
             self._put(name, value)
         else:
-            self._say(0, frames.SET, struct.pack("!H", len(name)) + name + value)
+            self._send(0, frames.SET, struct.pack("!H", len(name)) + name + value)
 
     def get(self, key: str) -> bytes:
         """The value of `key`, waited for until `timeout`."""
         name = self._name(key)
-        value = self._await(name) if self.rank == 0 else self._asked(frames.GET, name)
+        value = self._wait_for(name) if self.rank == 0 else self._request(frames.GET, name)
         if value is None:
             raise CommunicationError(
                 self.lost
@@ -123,11 +123,11 @@ class TcpStore:
     def peek(self, key: str) -> bytes | None:
         """The value of `key`, None if nobody has stored one by now."""
         name = self._name(key)
-        return self._values.get(name) if self.rank == 0 else self._asked(frames.PEEK, name)
+        return self._values.get(name) if self.rank == 0 else self._request(frames.PEEK, name)
 
-    def _asked(self, kind: int, name: bytes) -> bytes | None:
+    def _request(self, kind: int, name: bytes) -> bytes | None:
         """What process 0 answers."""
-        self._say(0, kind, name)
+        self._send(0, kind, name)
         try:
             return self._answers.get(timeout=self.timeout + 5)
         except queue.Empty:
@@ -152,26 +152,26 @@ class TcpStore:
         with self._changed:
             return bool(self._changed.wait_for(lambda: self.lost, seconds))
 
-    def all_know(self, seconds: float) -> bool:
+    def all_acknowledged(self, seconds: float) -> bool:
         """Wait until every process that is still there knows of the loss, and its callbacks have
         run: True. False after `seconds` without that news. Where process 0 is lost, who tells of
         that, every process has noticed by itself within moments: they are waited for.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._all_heard or self._orphan, seconds)
-        if self._orphan:
-            time.sleep(min(seconds, NOTICED))
-        return self._all_heard or self._orphan
+            self._changed.wait_for(lambda: self._all_acknowledged or self._server_lost, seconds)
+        if self._server_lost:
+            time.sleep(min(seconds, NOTICE_SECONDS))
+        return self._all_acknowledged or self._server_lost
 
     def fail(self, reason: str) -> None:
         """Tell all others that this process cannot go on."""
         self._closed = True
         if self.rank == 0:
-            self._lose(f"process 0: {reason}")
+            self._record_loss(f"process 0: {reason}")
             self._stop_listening()
         else:
             with contextlib.suppress(CommunicationError):
-                self._say(0, frames.FAIL, reason.encode()[:1000])
+                self._send(0, frames.FAIL, reason.encode()[:1000])
 
     def close(self) -> None:
         """Leave in peace. Process 0 stays until the others have left, at most `timeout`."""
@@ -183,13 +183,13 @@ class TcpStore:
                 self._changed.wait_for(
                     lambda: self.lost or len(self._left) == self.processes - 1, self.timeout
                 )
-            for rank in list(self._lines):
+            for rank in list(self._connections):
                 with contextlib.suppress(CommunicationError):
-                    self._say(rank, frames.END, b"")
+                    self._send(rank, frames.END, b"")
             self._stop_listening()
         else:
             with contextlib.suppress(CommunicationError):
-                self._say(0, frames.BYE, b"")
+                self._send(0, frames.BYE, b"")
 
     def __enter__(self) -> Self:
         return self
@@ -210,16 +210,16 @@ class TcpStore:
     def _thread(self, function: Callable[..., None], *arguments: Any) -> None:
         threading.Thread(target=function, args=arguments, daemon=True, name="TcpStore").start()
 
-    def _say(self, rank: int, kind: int, payload: bytes) -> None:
+    def _send(self, rank: int, kind: int, payload: bytes) -> None:
         try:
             with self._changed:
-                frames.send(self._lines[rank], kind, payload)
+                frames.send(self._connections[rank], kind, payload)
         except (OSError, KeyError) as error:
             raise CommunicationError(
                 self.lost or f"TcpStore: process {rank} cannot be reached any more ({error})"
             ) from error
 
-    def _lose(self, reason: str) -> None:
+    def _record_loss(self, reason: str) -> None:
         """Remember the first loss and tell everybody; who has closed goes on to tell the others."""
         with self._changed:
             if self.lost is not None:
@@ -228,96 +228,98 @@ class TcpStore:
             callbacks = [] if self._closed else list(self._callbacks)
             self._changed.notify_all()
         if self.rank == 0:
-            for rank in list(self._lines):
+            for rank in list(self._connections):
                 with contextlib.suppress(CommunicationError):
-                    self._say(rank, frames.LOST, reason.encode()[:1000])
+                    self._send(rank, frames.LOST, reason.encode()[:1000])
         self._answers.put(None)
         for callback in callbacks:
             callback(reason)
         if self.rank == 0:
-            self._knows(0)
+            self._note_acknowledged(0)
         else:
             with contextlib.suppress(CommunicationError):
-                self._say(0, frames.HEARD, b"")
+                self._send(0, frames.ACKNOWLEDGED, b"")
 
-    def _knows(self, rank: int, *, gone: bool = False) -> None:
+    def _note_acknowledged(self, rank: int, *, gone: bool = False) -> None:
         """Process 0: that one knows of the loss, or is gone. Once nobody is left, all are told."""
         with self._changed:
-            (self._gone if gone else self._heard).add(rank)
-            missing = set(range(self.processes)) - self._heard - self._gone - self._left
-            if self.lost is None or missing or self._all_heard:
+            (self._gone if gone else self._acknowledged).add(rank)
+            missing = set(range(self.processes)) - self._acknowledged - self._gone - self._left
+            if self.lost is None or missing or self._all_acknowledged:
                 return
-            self._all_heard = True
+            self._all_acknowledged = True
             self._changed.notify_all()
-        for other in list(self._lines):
+        for other in list(self._connections):
             with contextlib.suppress(CommunicationError):
-                self._say(other, frames.ALL, b"")
+                self._send(other, frames.ALL, b"")
 
-    def _keep_alive(self, line: socket.socket) -> None:
+    def _keep_alive(self, connection: socket.socket) -> None:
         """Have the kernel look after the other host: one that is silent for 20 s is gone."""
-        line.settimeout(None)
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection.settimeout(None)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             if hasattr(socket, option):
-                line.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
     # --- process 0 --------------------------------------------------------------------------------
 
     def _accept(self) -> None:
         while True:
             try:
-                line, _ = self._listener.accept()
+                connection, _ = self._listener.accept()
             except OSError:
                 return  # closed
-            if self._strangers.acquire(blocking=False):
-                self._thread(self._serve, line)
+            if self._unauthenticated.acquire(blocking=False):
+                self._thread(self._serve, connection)
             else:  # who means it comes again
-                line.close()
+                connection.close()
 
-    def _serve(self, line: socket.socket) -> None:
+    def _serve(self, connection: socket.socket) -> None:
         """One process from its greeting to its end. Strangers are shown the door."""
         rank: int | None = None
         try:
             try:
-                rank = frames.greeted(line, self._secret, self.processes)
+                rank = frames.authenticated(connection, self._secret, self.processes)
             finally:
-                self._strangers.release()
+                self._unauthenticated.release()
             with self._changed:
-                if rank in self._lines:
+                if rank in self._connections:
                     rank = None
                 if rank is None:
-                    line.close()
+                    connection.close()
                     return
-                self._lines[rank] = line
-            self._keep_alive(line)
-            self._say(rank, frames.VALUE, b"")
-            self._answer(rank, line)
+                self._connections[rank] = connection
+            self._keep_alive(connection)
+            self._send(rank, frames.VALUE, b"")
+            self._answer(rank, connection)
         except (OSError, ValueError, struct.error, CommunicationError):
             if rank is not None:
-                self._lose(f"process {rank} of {self.processes} was lost: its connection broke")
-                self._knows(rank, gone=True)
-            line.close()
+                self._record_loss(
+                    f"process {rank} of {self.processes} was lost: its connection broke"
+                )
+                self._note_acknowledged(rank, gone=True)
+            connection.close()
 
-    def _answer(self, rank: int, line: socket.socket) -> None:
+    def _answer(self, rank: int, connection: socket.socket) -> None:
         while True:
-            kind, payload = frames.receive(line)
+            kind, payload = frames.receive(connection)
             if kind == frames.SET:
                 self._put(*frames.pair(payload))
             elif kind in (frames.GET, frames.PEEK):
                 wait = kind == frames.GET
-                value = self._await(payload) if wait else self._values.get(payload)
+                value = self._wait_for(payload) if wait else self._values.get(payload)
                 # an absent value and an empty one must differ
-                self._say(rank, frames.VALUE, b"" if value is None else b"+" + value)
+                self._send(rank, frames.VALUE, b"" if value is None else b"+" + value)
             elif kind == frames.FAIL:
-                self._lose(f"process {rank}: {payload.decode(errors='replace')}")
-            elif kind == frames.HEARD:
-                self._knows(rank)
+                self._record_loss(f"process {rank}: {payload.decode(errors='replace')}")
+            elif kind == frames.ACKNOWLEDGED:
+                self._note_acknowledged(rank)
             elif kind == frames.BYE:
                 with self._changed:
                     self._left.add(rank)
                     self._changed.notify_all()
-                self._knows(rank)
+                self._note_acknowledged(rank)
                 return
             else:
                 raise ValueError(f"a frame of the unknown kind {kind}")
@@ -334,7 +336,7 @@ class TcpStore:
             self._values[name] = value
             self._changed.notify_all()
 
-    def _await(self, name: bytes) -> bytes | None:
+    def _wait_for(self, name: bytes) -> bytes | None:
         with self._changed:
             self._changed.wait_for(lambda: self.lost or name in self._values, self.timeout)
             return self._values.get(name)
@@ -346,9 +348,9 @@ class TcpStore:
         while True:
             try:
                 left = max(0.1, deadline - time.monotonic())
-                line = socket.create_connection((host or "127.0.0.1", port), timeout=left)
-                if not line.recv(1, socket.MSG_PEEK):  # too many strangers are there
-                    line.close()
+                connection = socket.create_connection((host or "127.0.0.1", port), timeout=left)
+                if not connection.recv(1, socket.MSG_PEEK):  # too many strangers are there
+                    connection.close()
                     raise ConnectionError("it hung up")
                 break
             except OSError as error:
@@ -361,39 +363,39 @@ class TcpStore:
                 time.sleep(wait)
                 wait = min(2 * wait, 0.5)
         try:
-            frames.greet(line, self._secret, self.rank, self.processes)
-            if frames.receive(line) != (frames.VALUE, b""):
+            frames.authenticate(connection, self._secret, self.rank, self.processes)
+            if frames.receive(connection) != (frames.VALUE, b""):
                 raise ValueError("an unexpected answer")
         except (OSError, ValueError) as error:
-            line.close()
+            connection.close()
             raise CommunicationError(
                 f"TcpStore: {self.address} did not let process {self.rank} of {self.processes} in "
                 f"({error}): the token, the rank or the number of processes is not the same there"
             ) from error
-        self._keep_alive(line)
-        return line
+        self._keep_alive(connection)
+        return connection
 
     def _listen(self) -> None:
         """What process 0 says, until it has ended."""
-        line = self._lines[0]
+        connection = self._connections[0]
         try:
             while True:
-                kind, payload = frames.receive(line)
+                kind, payload = frames.receive(connection)
                 if kind == frames.VALUE:
                     self._answers.put(payload[1:] if payload else None)
                 elif kind == frames.LOST:
-                    self._lose(payload.decode(errors="replace"))
+                    self._record_loss(payload.decode(errors="replace"))
                 elif kind == frames.ALL:
                     with self._changed:
-                        self._all_heard = True
+                        self._all_acknowledged = True
                         self._changed.notify_all()
                 elif kind == frames.END:
                     break
                 else:
                     raise ValueError(f"a frame of the unknown kind {kind}")
         except (OSError, ValueError):
-            self._lose(f"process 0 of {self.processes} was lost: its connection broke")
+            self._record_loss(f"process 0 of {self.processes} was lost: its connection broke")
             with self._changed:
-                self._orphan = True
+                self._server_lost = True
                 self._changed.notify_all()
-        line.close()
+        connection.close()

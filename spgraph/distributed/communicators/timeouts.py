@@ -21,13 +21,13 @@ class Timeouts:
 
     def __init__(self, store: TcpStore | None, timeout: float | None) -> None:
         self._store, self._timeout = store, timeout
-        self._told = self._logged = 0  # the call of which that was said
+        self._published = self._logged = 0  # the call of which that was said
 
-    def look(self, seconds: float, number: int, call: str) -> str | None:
+    def poll(self, seconds: float, number: int, call: str) -> str | None:
         """Once in a while of waiting in a call, for so long: why there is no more waiting."""
         store = self._store
-        if seconds > PUBLISH_AFTER and self._told != number and store is not None:
-            self._told = number
+        if seconds > PUBLISH_AFTER and self._published != number and store is not None:
+            self._published = number
             store.set(f"waits/{store.rank}", struct.pack("!q", number))
         if self._timeout is not None and seconds > self._timeout:
             return f"{self._missing(number)} not come within timeout={self._timeout:g} s"

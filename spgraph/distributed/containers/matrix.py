@@ -58,7 +58,7 @@ class DistributedMatrix(Matrix):
 
         def own(p: int) -> tuple[Array, Array, Array]:
             if partition.ids is not None:
-                return _rows(A, partition.users(p, A.device))
+                return _rows(A, partition.shard_ids(p, A.device))
             rows = partition.slice(p)
             offsets = A._indptr[rows.start : rows.stop + 1]
             first, last = int(offsets[0]), int(offsets[-1])
@@ -161,7 +161,7 @@ class DistributedMatrix(Matrix):
             counts = np.array([shard.nvals for shard in self.shards])
             means = self._placement.map(lambda k, shard: shard._sampled_mean(), self.shards)
             sums = (np.array(means) * counts).sum(keepdims=True)
-            total = self._placement.communicator.agree(sums, "sum")[0]
+            total = self._placement.communicator.all_reduce_host(sums, "sum")[0]
             self._derived["mean"] = float(total / max(self.nvals, 1))
         return self._derived["mean"]
 
@@ -198,26 +198,26 @@ class DistributedMatrix(Matrix):
         if not self._has_arrays:
             return self.T.gather(device).T
         whole = self.replicated()[0]
-        self._placement.communicator.settle()
+        self._placement.communicator.synchronize()
         return whole.to(device)
 
     def replicated(self) -> list[Matrix]:
         """The whole Matrix on the device of every local shard, which those of one device share."""
         placement, n = self._placement, self.nrows
-        partition, say = placement.partition(n), placement.communicator
-        lengths = say.all_gather(placement.map(lambda k, b: np.diff(b._indptr), self.shards))
-        indices = say.all_gather([b._indices for b in self.shards])
+        partition, comm = placement.partition(n), placement.communicator
+        lengths = comm.all_gather(placement.map(lambda k, b: np.diff(b._indptr), self.shards))
+        indices = comm.all_gather([b._indices for b in self.shards])
         values = [b._values for b in self.shards]
         if not self.iso:
-            values = say.all_gather(values)
+            values = comm.all_gather(values)
 
         def whole(k: int) -> Matrix:
             xp = array_module(lengths[k])
             indptr = xp.zeros(n + 1, index_dtype(int(indices[k].size)))
             xp.cumsum(lengths[k], out=indptr[1:])
             made = Matrix(n, self.ncols, indptr, indices[k], values[k], iso=self.iso)
-            if partition.places is not None:
-                arrays = _rows(made, partition.by_id(xp.arange(n, dtype=index_dtype(n))))
+            if partition.internal_ids is not None:
+                arrays = _rows(made, partition.in_user_order(xp.arange(n, dtype=index_dtype(n))))
                 made = Matrix(n, self.ncols, *arrays, iso=self.iso)
             made.symmetric = self.symmetric
             return made
@@ -323,7 +323,7 @@ def _from_all(rows: list[np.ndarray], placement: Placement) -> np.ndarray:
     """A row of integers of every shard, on the host."""
     table = np.zeros((placement.num_shards, rows[0].size), np.int64)
     table[placement.local.start : placement.local.stop] = rows
-    return placement.communicator.agree(table.ravel(), "sum").reshape(table.shape)
+    return placement.communicator.all_reduce_host(table.ravel(), "sum").reshape(table.shape)
 
 
 def _fingerprint(A: Matrix) -> int:

@@ -134,20 +134,20 @@ class Partition:
         return tuple(np.diff(self.offsets).tolist())
 
     @functools.cached_property
-    def places(self) -> np.ndarray | None:
+    def internal_ids(self) -> np.ndarray | None:
         """The inverse of `ids`: places[user's id] is the internal id."""
         if self.ids is None:
             return None
-        places = np.empty_like(self.ids)
-        places[self.ids] = np.arange(self.size, dtype=self.ids.dtype)
-        places.setflags(write=False)
-        return places
+        internal_ids = np.empty_like(self.ids)
+        internal_ids[self.ids] = np.arange(self.size, dtype=self.ids.dtype)
+        internal_ids.setflags(write=False)
+        return internal_ids
 
     def slice(self, p: int) -> slice:
         """The internal ids of shard p."""
         return slice(int(self.offsets[p]), int(self.offsets[p + 1]))
 
-    def users(self, p: int, device: str) -> Array:
+    def shard_ids(self, p: int, device: str) -> Array:
         """The user's ids of shard p, ascending, on `device`."""
         if self.ids is not None:
             return self._table("ids", device)[self.slice(p)]
@@ -159,18 +159,18 @@ class Partition:
         """The user's ids of all vertices in the order of internal ones, on `device`."""
         return self._table("ids", device)
 
-    def by_id(self, array: Array) -> Array:
+    def in_user_order(self, array: Array) -> Array:
         """What stands shard by shard, in the order of the user's ids: itself where both agree."""
         if self.ids is None:
             return array
-        return array[self._table("places", device_of(array))]
+        return array[self._table("internal_ids", device_of(array))]
 
     # --- ids --------------------------------------------------------------------------------------
 
     def to_internal(self, ids: Any) -> Array:
         """The internal ids of an array of the user's, on the device where that is."""
         ids = ids if is_cuda(ids) else np.asarray(ids)
-        return ids if self.ids is None else self._table("places", device_of(ids))[ids]
+        return ids if self.ids is None else self._table("internal_ids", device_of(ids))[ids]
 
     def owner(self, ids: Any) -> Array:
         """The shards that own an array of internal ids, on the device where that is."""

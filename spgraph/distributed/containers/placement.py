@@ -24,7 +24,7 @@ from spgraph.steps import backend
 class Work(threading.local):
     """Whether this thread is at the work of one shard."""
 
-    of_a_shard = False
+    in_shard = False
 
 
 WORK = Work()
@@ -54,12 +54,14 @@ class Placement:
         partition: Partition,
         communicator: Communicator,
         peers: PeerBuffers | None = None,
-        asked: bool = False,
+        exchange_given: bool = False,
     ) -> None:
-        self.main = partition
+        self.graph_partition = partition
         self.communicator = communicator
         self.peers = peers  # memory that GPUs write for each other, where the peer form runs
-        self.asked = asked  # the form of the exchange was asked for: loops stay in shards
+        self.exchange_given = (
+            exchange_given  # the form of the exchange was asked for: loops stay in shards
+        )
         self._users: dict[int, Array] = {}
 
     @property
@@ -85,18 +87,22 @@ class Placement:
 
     def partition(self, size: int) -> Partition:
         """How the positions of a vector of `size` are divided."""
-        return self.main if size == self.main.size else Partition.even(size, self.num_shards)
+        return (
+            self.graph_partition
+            if size == self.graph_partition.size
+            else Partition.even(size, self.num_shards)
+        )
 
-    def users(self, k: int, size: int) -> Array:
+    def shard_ids(self, k: int, size: int) -> Array:
         """The ids that local shard k holds, ascending, on its device; kept for the graph's size."""
-        if size != self.main.size:
+        if size != self.graph_partition.size:
             return self._ids(k, size)
         if k not in self._users:
             self._users[k] = self._ids(k, size)
         return self._users[k]
 
     def _ids(self, k: int, size: int) -> Array:
-        return self.partition(size).users(self.local[k], self.devices[k])
+        return self.partition(size).shard_ids(self.local[k], self.devices[k])
 
     # --- work on all local shards -----------------------------------------------------------------
 
@@ -108,31 +114,31 @@ class Placement:
         """
 
         def run(k: int) -> Any:
-            WORK.of_a_shard = True
+            WORK.in_shard = True
             try:
                 with on_device(self.devices[k]):
                     return function(k, *(given[k] for given in lists))
             finally:
-                WORK.of_a_shard = False
+                WORK.in_shard = False
 
-        if WORK.of_a_shard:  # the others would wait for it forever
+        if WORK.in_shard:  # the others would wait for it forever
             raise RuntimeError("map: the work of one shard asked for work of all shards")
         ks = range(len(self.local))
         if len(set(self.devices)) == 1:
             return [run(k) for k in ks]
         return list(_threads(len(self.local)).map(run, ks))
 
-    def plain(self, k: int) -> ModuleType:
+    def backend(self, k: int) -> ModuleType:
         """The backend of local shard k."""
         return backend(self.devices[k])
 
     def total(self, counts: Sequence[int]) -> int:
         """The sum of a number of every shard, from those of the local ones."""
-        return int(self.communicator.agree(np.array([sum(counts)], np.int64), "sum")[0])
+        return int(self.communicator.all_reduce_host(np.array([sum(counts)], np.int64), "sum")[0])
 
-    def agreed(self, number: int) -> int:
+    def largest(self, number: int) -> int:
         """A number below 2^63 that every process has its own of: the largest of them."""
-        return int(self.communicator.agree(np.array([number], np.int64), "max")[0])
+        return int(self.communicator.all_reduce_host(np.array([number], np.int64), "max")[0])
 
     # --- new containers, as Vector and Matrix make them for a device ------------------------------
 
@@ -153,7 +159,7 @@ class Placement:
 
         def make(k: int, n: int) -> Vector:
             with on_device(self.devices[k]):
-                return Vector(n, self.users(k, size).astype(kind, copy=True))
+                return Vector(n, self.shard_ids(k, size).astype(kind, copy=True))
 
         return self._vector(size, make)
 
@@ -167,9 +173,9 @@ class Placement:
         owner = int(partition.offsets.searchsorted(inside, side="right")) - 1
         value = held_number("value", value, value_dtype(dtype))
         entry = Entry(owner, inside - int(partition.offsets[owner]), value, value_dtype(dtype))
-        return DistributedVector.of_one(size, entry, self)
+        return DistributedVector.single_entry(size, entry, self)
 
-    def shards_of_one(self, size: int, entry: Entry) -> list[Vector]:
+    def shards_of_single_entry(self, size: int, entry: Entry) -> list[Vector]:
         """The shards of the Vector with one entry."""
 
         def make(k: int, n: int) -> Vector:
@@ -182,7 +188,7 @@ class Placement:
 
     def from_coo(self, indices: Any, values: Any = True, **options: Any) -> Vector:
         """The Vector of entries that every process gives, all of them."""
-        return self.take(Vector.from_coo(_host(indices), _host(values), **options))
+        return self.scatter(Vector.from_coo(_host(indices), _host(values), **options))
 
     def _from_columns(self, columns: Any, *, ncols: int) -> Matrix:
         """The iso Matrix with one entry a row, in a column that the Vector names."""
@@ -207,9 +213,9 @@ class Placement:
     def matrix_from_coo(self, rows: Any, columns: Any, values: Any = True, **options: Any) -> Any:
         """The Matrix of entries that every process gives, all of them; see `Matrix.from_coo`."""
         made: Any = Matrix.from_coo(_host(rows), _host(columns), _host(values), **options)
-        return (self.take(made[0]), made[1]) if options.get("compact") else self.take(made)
+        return (self.scatter(made[0]), made[1]) if options.get("compact") else self.scatter(made)
 
-    def take(self, container: Vector | Matrix) -> Any:
+    def scatter(self, container: Vector | Matrix) -> Any:
         """A container of one device, which every process has, spread over the shards."""
         from spgraph.distributed.containers.matrix import DistributedMatrix
         from spgraph.distributed.containers.vector import DistributedVector

@@ -41,7 +41,7 @@ class DistributedVector(Vector):
         self._nvals = None
 
     @classmethod
-    def of_one(cls, size: int, entry: Entry, placement: Placement) -> DistributedVector:
+    def single_entry(cls, size: int, entry: Entry, placement: Placement) -> DistributedVector:
         """The Vector with one entry: it has no shards until somebody looks at them."""
         v = cls.__new__(cls)
         v.size, v.entry, v._placement, v._nvals = size, entry, placement, 1
@@ -73,7 +73,7 @@ class DistributedVector(Vector):
     def __getattr__(self, name: str) -> Any:
         if name == "shards":
             if (entry := self.entry) is not None:
-                self.shards = self._placement.shards_of_one(self.size, entry)
+                self.shards = self._placement.shards_of_single_entry(self.size, entry)
                 self.entry = None  # who has the shards may write them
             else:
                 shards = self._in_flight
@@ -158,9 +158,9 @@ class DistributedVector(Vector):
         def own(k: int, v: Vector) -> Any:
             return array_module(v._values).reshape(v.to_bitmap()._total(function), 1)
 
-        say = self._placement.communicator
-        sums = say.all_reduce(self._placement.map(own, self.shards), "sum")
-        return say.fetch(sums)[0][0]
+        comm = self._placement.communicator
+        sums = comm.all_reduce(self._placement.map(own, self.shards), "sum")
+        return comm.fetch(sums)[0][0]
 
     def _value_range(self) -> tuple[Any, Any]:
         if self.entry is not None:
@@ -171,7 +171,7 @@ class DistributedVector(Vector):
     def gather(self, device: str = "cpu") -> Vector:
         """A plain Vector of all entries on `device`, in every process."""
         whole = replicate(self)[0]
-        self._placement.communicator.settle()
+        self._placement.communicator.synchronize()
         made = whole.to(device)
         return made.dup() if made is whole else made
 
@@ -245,8 +245,8 @@ def extent_of_shards(container: Any) -> tuple[Any, Any]:
         with on_device(placement.devices[k]) as xp:
             return xp.asarray(shard._value_range() if shard.nvals else (), dtype)
 
-    say = placement.communicator
-    return _ends(say.fetch(say.all_gather(placement.map(own, container.shards)))[0])
+    comm = placement.communicator
+    return _ends(comm.fetch(comm.all_gather(placement.map(own, container.shards)))[0])
 
 
 def _ends(found: np.ndarray) -> tuple[Any, Any]:

@@ -35,9 +35,9 @@ def tag_graph(A: Any) -> None:
     """What shards tell each other from now on is about the Matrix A: processes that go on with
     another one notice.
     """
-    say = A.device.communicator
-    if say.processes > 1:
-        say.tag_graph(A.fingerprint)
+    comm = A.device.communicator
+    if comm.processes > 1:
+        comm.tag_graph(A.fingerprint)
 
 
 def replicate(v: Any) -> list[Vector]:
@@ -47,18 +47,18 @@ def replicate(v: Any) -> list[Vector]:
     that share a device share the result, which is read only.
     """
     placement, size = v.device, v.size
-    partition, say = placement.partition(size), placement.communicator
+    partition, comm = placement.partition(size), placement.communicator
     sizes = partition.sizes
     nvals = v.nvals
     if nvals * 32 < size:
         sparse = placement.map(lambda k, shard: lift(shard, placement, k, size), v.shards)
-        ids = say.all_gather([shard._indices for shard in sparse])
-        values = say.all_gather([shard._values for shard in sparse])
+        ids = comm.all_gather([shard._indices for shard in sparse])
+        values = comm.all_gather([shard._values for shard in sparse])
         return placement.map(lambda k, i, x: _sorted(size, i, x, partition), ids, values)
     dense = placement.map(lambda k, shard: shard.to_bitmap(), v.shards)
-    values = say.all_gather([shard._values for shard in dense], sizes=sizes)
+    values = comm.all_gather([shard._values for shard in dense], sizes=sizes)
     if partition.ids is not None:
-        values = placement.map(lambda k, x: partition.by_id(x), values)
+        values = placement.map(lambda k, x: partition.in_user_order(x), values)
     if nvals == size:
         return [Vector(size, x) for x in values]
     packed = placement.map(lambda k, shard: _bits_of(shard), dense)
@@ -68,9 +68,9 @@ def replicate(v: Any) -> list[Vector]:
 
 def replicate_bits(bits: Sequence[Array], placement: Placement, size: int) -> list[Array]:
     """The packed bits of all positions, from those of the shards, on every local shard's device."""
-    partition, say = placement.partition(size), placement.communicator
+    partition, comm = placement.partition(size), placement.communicator
     sizes = partition.sizes
-    gathered = say.all_gather(list(bits), sizes=[words(n) for n in sizes])
+    gathered = comm.all_gather(list(bits), sizes=[words(n) for n in sizes])
     if partition.ids is None and not (partition.offsets[:-1] & 31).any():
         return gathered
 
@@ -79,7 +79,7 @@ def replicate_bits(bits: Sequence[Array], placement: Placement, size: int) -> li
         for n in sizes:
             flags.append(unpack_bits(together[at : at + words(n)], n))
             at += words(n)
-        return pack_bits(partition.by_id(array_module(together).concatenate(flags)))
+        return pack_bits(partition.in_user_order(array_module(together).concatenate(flags)))
 
     return placement.map(joined, gathered)
 
@@ -94,14 +94,14 @@ def reduce_to_owners(
     takes fewer bytes.
     """
     size = found[0].size
-    partition, say = placement.partition(size), placement.communicator
+    partition, comm = placement.partition(size), placement.communicator
     each = found[0].dtype.itemsize
     pairs = placement.total([t.nvals for t in found]) * (each + index_dtype(size).itemsize)
     dense = placement.num_shards * size * (each + 1 / 8)
     if pairs < dense:
         split = placement.map(lambda k, t: entries_by_owner(t, partition), found)
-        ids = say.all_to_all([[i for i, _ in row] for row in split])
-        values = say.all_to_all([[x for _, x in row] for row in split])
+        ids = comm.all_to_all([[i for i, _ in row] for row in split])
+        values = comm.all_to_all([[x for _, x in row] for row in split])
 
         def pieces(k: int, came: list[Array], with_values: list[Array]) -> list[Vector]:
             n = partition.sizes[placement.local[k]]
@@ -113,14 +113,14 @@ def reduce_to_owners(
         received = placement.map(pieces, ids, values)
     else:
         cut = placement.map(lambda k, t: _cut(t.to_bitmap(), partition), found)
-        values = say.all_to_all([[piece._values for piece in row] for row in cut])
+        values = comm.all_to_all([[piece._values for piece in row] for row in cut])
         packed = placement.map(lambda k, row: [_bits_of(piece) for piece in row], cut)
-        bits = say.all_to_all(packed)
+        bits = comm.all_to_all(packed)
         received = [
             [Vector(x.size, x, bits=b) for x, b in zip(*pair, strict=True)]
             for pair in zip(values, bits, strict=True)
         ]
-    return placement.map(lambda k, row: _sum(placement.plain(k), row, monoid), received)
+    return placement.map(lambda k, row: _sum(placement.backend(k), row, monoid), received)
 
 
 def _cut(t: Vector, partition: Partition) -> list[Vector]:
@@ -143,7 +143,7 @@ def send_to_owners(
     ids: for each local shard, from each shard, (indices inside of the shard, ...) in the sender's
     order.
     """
-    partition, say = placement.partition(size), placement.communicator
+    partition, comm = placement.partition(size), placement.communicator
     firsts = partition.offsets[:-1].tolist()
 
     def split(k: int, entry: tuple[Array, ...]) -> list[list[Array]]:
@@ -158,7 +158,7 @@ def send_to_owners(
         return [local, *([array[c] for c in cuts] for array in arrays[1:])]
 
     to_send = placement.map(split, entries)
-    received = [say.all_to_all([row[a] for row in to_send]) for a in range(len(entries[0]))]
+    received = [comm.all_to_all([row[a] for row in to_send]) for a in range(len(entries[0]))]
     return [list(zip(*(array[k] for array in received), strict=True)) for k in range(len(entries))]
 
 

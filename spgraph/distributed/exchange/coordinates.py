@@ -31,7 +31,7 @@ def lift(v: Vector, placement: Placement, k: int, size: int) -> Vector:
     if placement.partition(size).ids is None:
         indices = v._indices.astype(index_dtype(size)) + index_dtype(size).type(own.start)
     else:
-        indices = placement.users(k, size)[v._indices]
+        indices = placement.shard_ids(k, size)[v._indices]
     return Vector(size, v._values, indices=indices)
 
 
@@ -45,7 +45,7 @@ def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
             indptr[own.start + 1 : own.stop + 1] = A._indptr[1:]
             indptr[own.stop + 1 :] = A.nvals
         else:
-            indptr[1:][placement.users(k, nrows)] = A._indptr[1:] - A._indptr[:-1]
+            indptr[1:][placement.shard_ids(k, nrows)] = A._indptr[1:] - A._indptr[:-1]
             indptr = xp.cumsum(indptr, dtype=indptr.dtype)
         A._derived["lifted"] = Matrix(nrows, A.ncols, indptr, A._indices, A._values, iso=A.iso)
     return A._derived["lifted"]
@@ -58,7 +58,7 @@ def lower(t: Vector, placement: Placement, k: int) -> Vector:
 
 def lower_matrix(T: Matrix, placement: Placement, k: int) -> Matrix:
     """What shard k owns of a Matrix of the whole shape that has entries in no other row."""
-    rows = placement.users(k, T.nrows)
+    rows = placement.shard_ids(k, T.nrows)
     xp = array_module(T._indices)
     indptr = xp.zeros(rows.size + 1, T._indptr.dtype)
     indptr[1:] = T._indptr[1:][rows]
@@ -98,7 +98,7 @@ def owned_part(t: Vector, partition: Partition, p: int) -> Vector:
     if partition.ids is None:
         values = t._values[own].copy()
         return Vector(n, values, bits=None if t._bits is None else bits_between(t._bits, own))
-    ids = partition.users(p, t.device)
+    ids = partition.shard_ids(p, t.device)
     if t._bits is None:
         return Vector(n, t._values[ids])
     present = (t._bits[ids >> 5] >> (ids & 31).astype(np.uint32)) & np.uint32(1) != 0

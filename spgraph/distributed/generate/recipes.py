@@ -105,7 +105,7 @@ def _walked(recipe: Recipe, communicator: Communicator, how: Any) -> tuple[Parti
                 own = everywhere[rows].copy()
             else:
                 own = everywhere[xp.asarray(partition.ids[rows])]
-                places = move(partition.places, devices[k])
+                places = move(partition.internal_ids, devices[k])
             del everywhere
             return _placed(recipe, own, labels[devices[k]], places, rows.start, xp)
 

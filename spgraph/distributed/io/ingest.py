@@ -115,16 +115,16 @@ def row_counts(
                     counts.resize(max(top, counts.size + counts.size // 4), refcheck=False)
             np.add.at(counts, rows, 1)
     if size is None:
-        size = int(communicator.agree(np.array([top]), "max")[0])
+        size = int(communicator.all_reduce_host(np.array([top]), "max")[0])
         if size > UNASKED:
-            entries = int(communicator.agree(np.array([entries]), "sum")[0])
+            entries = int(communicator.all_reduce_host(np.array([entries]), "sum")[0])
             if check is not None:
                 check(size, entries)
             return row_counts(pieces, size, communicator)
         counts.resize(size, refcheck=False)
     for first in range(0, size, COUNTS):
         part = slice(first, first + COUNTS)
-        counts[part] = communicator.agree(counts[part], "sum")
+        counts[part] = communicator.all_reduce_host(counts[part], "sum")
     return counts
 
 
@@ -199,7 +199,7 @@ def together(make: Callable[[], list[T]], communicator: Communicator) -> tuple[l
         made = make()
     except Exception as raised:
         error = raised
-    state = communicator.agree(np.array([error is not None, bool(made)], np.int64), "max")
+    state = communicator.all_reduce_host(np.array([error is not None, bool(made)], np.int64), "max")
     if error is not None:
         raise error
     if state[0]:
@@ -217,9 +217,9 @@ def _routed(
     parts: list[tuple[list[Array], list[Array]]] = []
     for (keys, values), device in zip(pieces, communicator.devices, strict=True):
         if partition.ids is not None:
-            assert partition.places is not None
+            assert partition.internal_ids is not None
             keys = (
-                partition.places[(keys >> HIGH).astype(np.int64)].astype(np.uint64) << HIGH
+                partition.internal_ids[(keys >> HIGH).astype(np.int64)].astype(np.uint64) << HIGH
                 | keys & LOW
             )
         if values is None:

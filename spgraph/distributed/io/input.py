@@ -59,21 +59,21 @@ def read(
     >>> sg.bfs(G, 0).level.to_numpy().tolist()
     [0, 1, 2, 3]
     """
-    say = chosen("read", shards, devices, communicator, exchange)
+    comm = chosen("read", shards, devices, communicator, exchange)
     options = {"symmetric": symmetric, "base": base, "dtype": dtype, "compact": compact}
     if not (isinstance(partition, str) and partition in ("biased", "metis")):
-        spread = read_shards(path, say, partition, **options)
+        spread = read_shards(path, comm, partition, **options)
         if spread is not None:
             dtype = None if dtype is None else value_dtype(dtype)
-            G = _made(spread.partition, spread.rows, say, exchange, spread.symmetric, dtype)
+            G = _made(spread.partition, spread.rows, comm, exchange, spread.symmetric, dtype)
             return (G, spread.ids) if compact else G
-    if say.processes > 1 and is_pipe(os.fsdecode(path)):
+    if comm.processes > 1 and is_pipe(os.fsdecode(path)):
         raise ValueError(
-            f"path: expected a file that {say.processes} processes can read, got a pipe: {path}"
+            f"path: expected a file that {comm.processes} processes can read, got a pipe: {path}"
         )
-    (found,), _ = together(lambda: [io.read(path, **options)], say)
+    (found,), _ = together(lambda: [io.read(path, **options)], comm)
     A, ids = found if compact else (found, None)
-    G = distribute(A, shards, partition_by=partition, communicator=say, exchange=exchange)
+    G = distribute(A, shards, partition_by=partition, communicator=comm, exchange=exchange)
     return (G, ids) if compact else G
 
 
@@ -99,15 +99,15 @@ def from_recipe(
     >>> G.gather().isequal(sg.generators.kronecker(8, 4))
     True
     """
-    say = chosen("from_recipe", shards, devices, communicator, exchange)
-    cuts, rows = generate_shards(recipe, say, partition)
-    return _made(cuts, rows, say, exchange, recipe.symmetric or None)
+    comm = chosen("from_recipe", shards, devices, communicator, exchange)
+    cuts, rows = generate_shards(recipe, comm, partition)
+    return _made(cuts, rows, comm, exchange, recipe.symmetric or None)
 
 
 def _made(
     cuts: Partition,
     rows: list[Rows],
-    say: Communicator,
+    comm: Communicator,
     exchange: str,
     symmetric: bool | None,
     dtype: Any = None,
@@ -115,15 +115,15 @@ def _made(
     """The Matrix of these rows; `dtype` is that of the one value of a pattern, bool by default."""
 
     def shard(k: int, own: Rows) -> Matrix:
-        with on_device(say.devices[k]) as xp:
+        with on_device(comm.devices[k]) as xp:
             values = (
                 xp.ones(1, np.bool_ if dtype is None else dtype)
                 if own.values is None
                 else own.values
             )
-        arrays = (move(array, say.devices[k]) for array in (own.indptr, own.indices, values))
+        arrays = (move(array, comm.devices[k]) for array in (own.indptr, own.indices, values))
         return Matrix(own.indptr.size - 1, cuts.size, *arrays, iso=own.values is None)
 
-    placement = placed(cuts, say, exchange)
+    placement = placed(cuts, comm, exchange)
     made = placement.map(shard, rows)
     return DistributedMatrix(cuts.size, cuts.size, made, placement, symmetric=symmetric)

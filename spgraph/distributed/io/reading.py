@@ -95,7 +95,7 @@ def read_shards(
     rows = text.built(pieces, counts, partition, communicator, values, layout.duplicates)
     if layout.undirected and layout.duplicates == "plus" and values is not None:
         kept = np.array([sum(row.indices.size for row in rows)])
-        if int(communicator.agree(kept, "sum")[0]) < counts.sum():
+        if int(communicator.all_reduce_host(kept, "sum")[0]) < counts.sum():
             # sums depend on their order: they are made once, below the diagonal, then mirrored
             twice, pieces = True, lower(text.pieces)
             counts = row_counts(pieces, partition.size, communicator)
@@ -245,7 +245,7 @@ class Text:
         """After one reading: whether the entries are as many as declared, and of which type."""
         if self.layout is None:
             return
-        seen = int(communicator.agree(np.array([self.seen]), "sum")[0])
+        seen = int(communicator.all_reduce_host(np.array([self.seen]), "sum")[0])
         declared = self.layout.count
         if declared is not None and seen != declared:
             raise FormatError(
@@ -254,7 +254,7 @@ class Text:
             )
         if seen == 0 and self.suffix not in (".mtx", ".gr"):
             raise edge_list.no_edge(self.name)
-        reals = bool(communicator.agree(np.array([int(self.reals)]), "max")[0])
+        reals = bool(communicator.all_reduce_host(np.array([int(self.reals)]), "max")[0])
         self.types = self.types[-1:] if reals else self.types[:1]
 
     def _header(self, source: Source) -> Layout | None:

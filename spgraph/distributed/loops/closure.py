@@ -35,7 +35,7 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
     if one := single_device_of(A):
         try:
             return one.scatter(
-                A.device.plain(0).closure(one.whole, one.gather(start), semiring, delta)
+                A.device.backend(0).closure(one.whole, one.gather(start), semiring, delta)
             )
         except ConvergenceError as error:
             error.result = one.scatter(cast(Vector, error.result))
@@ -94,7 +94,7 @@ def _improved(x: Any, found: Any, add: Any) -> tuple[DistributedVector, Distribu
     placement = x.device
 
     def own(k: int, old: Vector, new: Vector) -> tuple[Vector, Vector]:
-        on = placement.plain(k)
+        on = placement.backend(k)
         both = on.ewise(old, new, add.function, True)
         # at the entries of what was found alone, so that few of them cost little
         at = new.to_sparse()._indices
@@ -121,14 +121,14 @@ def dag_edges(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
     was.
     """
     if one := single_device_of(A):
-        return one.scatter_matrix(A.device.plain(0).dag_edges(one.whole, one.gather(x), semiring))
+        return one.scatter_matrix(A.device.backend(0).dag_edges(one.whole, one.gather(x), semiring))
     placement = A.device
     tag_graph(A)
     materialize(A)
 
     def own(k: int, whole: Vector) -> Matrix:
         return lower_matrix(
-            placement.plain(k).dag_edges(A.lifted(k), whole, semiring), placement, k
+            placement.backend(k).dag_edges(A.lifted(k), whole, semiring), placement, k
         )
 
     return DistributedMatrix(A.nrows, A.ncols, placement.map(own, replicate(x)), placement)
@@ -141,13 +141,13 @@ def parents(A: Any, T: Any, x: Any, semiring: TypedSemiring) -> DistributedVecto
     if one := single_device_of(A):
         whole = one.whole
         transposed = None if T is None else whole.T
-        return one.scatter(A.device.plain(0).parents(whole, transposed, one.gather(x), semiring))
+        return one.scatter(A.device.backend(0).parents(whole, transposed, one.gather(x), semiring))
     placement = A.device
     tag_graph(A)
     materialize(A)
 
     def own(k: int, whole: Vector) -> Vector:
-        return placement.plain(k).parents(A.lifted(k), None, whole, semiring)
+        return placement.backend(k).parents(A.lifted(k), None, whole, semiring)
 
     least = monoid.min.resolve(A.index_dtype)
     found = reduce_to_owners(placement.map(own, replicate(x)), least, placement)

@@ -52,7 +52,7 @@ def contract(A: Any, undirected: bool) -> Vector:
     if A.device.devices[0] == "cpu":
         return in_lists(A)
     if one := single_device_of(A):
-        return one.scatter(A.device.plain(0).contract(one.whole, undirected))
+        return one.scatter(A.device.backend(0).contract(one.whole, undirected))
     return in_kernels(A, undirected)
 
 
@@ -87,7 +87,7 @@ class Plan:
                 return on_gpu.Rows(shard, n, first, None, None)
             every = array_module(shard._indptr).arange(n, dtype=kind)
             places = partition.to_internal(every).astype(kind, copy=False)
-            ids = placement.users(k, n).astype(kind, copy=False)
+            ids = placement.shard_ids(k, n).astype(kind, copy=False)
             return on_gpu.Rows(shard, n, first, ids, places)
 
         self.rows = placement.map(own, A.shards)
@@ -112,16 +112,16 @@ class Giant:
                 return 0, 0
             degrees = shard._indptr[1:] - shard._indptr[:-1]
             at = int(degrees.argmax())
-            return int(degrees[at]), int(placement.users(k, n)[at])
+            return int(degrees[at]), int(placement.shard_ids(k, n)[at])
 
         self.degree, hub = max(placement.map(most, A.shards))
         self.start = placement.unit(hub, hub, size=n, dtype=index_dtype(n))
         self.room = room
         self.messages = reachable(placement, on_gpu.pairs_form(rows[0], room).size)
-        self.places = []
+        self.addresses = []
         for device in placement.devices:
             with on_device(device) as xp:
-                self.places.append(xp.asarray([address(array) for array in self.messages]))
+                self.addresses.append(xp.asarray([address(array) for array in self.messages]))
         self.host_counters = host_mapped((len(rows), 1), rows[0].nonempty)[:, 0]
         self.lock = threading.Lock()
         self.round = 0
@@ -172,7 +172,7 @@ def about_the_giant(A: Any, plan: Plan) -> Vector | None:
             placement.peers.meet()
         for k in work:
             with on_device(placement.devices[k]):
-                lists = (giant.messages[k], giant.places[k], giant.room)
+                lists = (giant.messages[k], giant.addresses[k], giant.room)
                 answer = (giant.round, address(giant.host_counters[k:]))
                 found.append(on_gpu.settle(plan.rows[k], seen[k], tables[k], *lists, *answer))
         is_void = giant.wait(placement)
@@ -184,7 +184,7 @@ def by_forests(A: Any, plan: Plan, sampled: bool) -> Vector:
     """The labels, from the components of every shard's rows; if `sampled`, of two edges of each
     vertex first: the graph is symmetric.
     """
-    placement, say = A.device, A.device.communicator
+    placement, comm = A.device, A.device.communicator
     work = range(len(plan.rows))
     while True:
         forests, reports, found = [], [], []
@@ -205,7 +205,7 @@ def by_forests(A: Any, plan: Plan, sampled: bool) -> Vector:
             with on_device(placement.devices[k]):
                 found.append(on_gpu.finish(plan.rows[k], forests[k]))
         # the same in all processes: from messages that all got
-        longest = max(int(report[0]) for report in say.fetch(reports))
+        longest = max(int(report[0]) for report in comm.fetch(reports))
         if longest <= plan.room:
             return labels(A, found)
         # lists that were cut short may have hidden a longer answer
@@ -252,8 +252,8 @@ def in_lists(A: Any) -> Vector:
     placement, n = A.device, A.nrows
 
     def tell(k: int, _: Matrix) -> tuple[Array, tuple[Array, Array]]:
-        label = placement.plain(k).contract(A.lifted(k), False)._values
-        own = placement.users(k, n)
+        label = placement.backend(k).contract(A.lifted(k), False)._values
+        own = placement.shard_ids(k, n)
         told = label != np.arange(n)
         told[label[own]] = True  # the names of what own rows join with vertices of others
         told[own] = False
@@ -264,7 +264,7 @@ def in_lists(A: Any) -> Vector:
     came = send_to_owners([pair for _, pair in told], placement, n)
 
     def hear(k: int, mine: Any, pieces: Any) -> tuple[Array, Array, Array]:
-        label, own = mine[0], placement.users(k, n)
+        label, own = mine[0], placement.shard_ids(k, n)
         known = label[np.concatenate([own[inside] for inside, _ in pieces])]
         names = np.concatenate([roots for _, roots in pieces])
         after = united(placement, k, label, known, names)
@@ -273,12 +273,12 @@ def in_lists(A: Any) -> Vector:
         return after, changed, after[changed]
 
     heard = placement.map(hear, told, came)
-    say = placement.communicator
-    low = say.all_gather([mine[1] for mine in heard])
-    high = say.all_gather([mine[2] for mine in heard])
+    comm = placement.communicator
+    low = comm.all_gather([mine[1] for mine in heard])
+    high = comm.all_gather([mine[2] for mine in heard])
 
     def finish(k: int, mine: Any, u: Array, v: Array) -> Array:
-        return united(placement, k, mine[0], u, v)[placement.users(k, n)]
+        return united(placement, k, mine[0], u, v)[placement.shard_ids(k, n)]
 
     return labels(A, placement.map(finish, heard, low, high))
 
@@ -290,5 +290,5 @@ def united(placement: Placement, k: int, label: Array, u: Array, v: Array) -> Ar
     ends = (np.searchsorted(nodes, u), np.searchsorted(nodes, v))
     links = Matrix.from_coo(*ends, nrows=nodes.size, ncols=nodes.size)
     label = label.copy()
-    label[nodes] = nodes[placement.plain(k).contract(links, False)._values]
+    label[nodes] = nodes[placement.backend(k).contract(links, False)._values]
     return label[label]

@@ -104,7 +104,9 @@ def dependencies(A: Any, T: Any, sources: np.ndarray, level: Any) -> Vector:
     placement, n = A.device, A.nrows
     if one := single_device_of(A):
         taken = None if level is None else one.gather(level)
-        return one.scatter(placement.plain(0).dependencies(one.whole, one.whole.T, sources, taken))
+        return one.scatter(
+            placement.backend(0).dependencies(one.whole, one.whole.T, sources, taken)
+        )
     score = placement.filled(0.0, size=n, dtype=np.float64)
     if level is None and placement.devices[0] != "cpu":
         sources = in_shards(A, T, sources, [shard._values for shard in score.shards])
@@ -217,11 +219,11 @@ def _run(
 
 def _of_all(placement: Placement, parts: list[Any]) -> list[np.ndarray]:
     """What all shards have counted, on the host."""
-    say = placement.communicator
-    if say.processes == 1:
-        return say.fetch(parts)
-    every = say.all_gather(parts, sizes=[parts[0].size] * say.num_shards)
-    return list(say.fetch(every)[0].reshape(say.num_shards, -1))
+    comm = placement.communicator
+    if comm.processes == 1:
+        return comm.fetch(parts)
+    every = comm.all_gather(parts, sizes=[parts[0].size] * comm.num_shards)
+    return list(comm.fetch(every)[0].reshape(comm.num_shards, -1))
 
 
 def _by_peers(placement: Placement, question: str, asked: list[Any]) -> list[Any]:

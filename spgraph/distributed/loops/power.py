@@ -71,13 +71,13 @@ def power(
 
     local = range(len(x.shards))
     if peers is None:
-        steps = [placement.plain(k).power_shard(*arguments(k)) for k in local]
+        steps = [placement.backend(k).power_shard(*arguments(k)) for k in local]
         return _driven(steps, Gathering(placement, n), placement, n)
     partition = placement.partition(n)
     with peers.lock:
         try:
             starts = [shard._values for shard in x.shards]
-            ids = None if partition.ids is None else [placement.users(k, n) for k in local]
+            ids = None if partition.ids is None else [placement.shard_ids(k, n) for k in local]
             places = peer_places(peers, partition.offsets, single, starts, ids)
             peers.meet()
             steps = [power_peers(places[k], *arguments(k)) for k in local]
@@ -98,17 +98,17 @@ class Gathering:
 
     def share(self, given: Sequence[Share]) -> list[Share]:
         """The whole vector, the sums of all shards; None of what is not given."""
-        say = self.placement.communicator
+        comm = self.placement.communicator
         parts, sums = zip(*given, strict=True)
         wholes = totals = [None] * len(given)
         if parts[0] is not None:
-            wholes = say.all_gather(parts, sizes=self.partition.sizes)
+            wholes = comm.all_gather(parts, sizes=self.partition.sizes)
             if self.partition.ids is not None:
                 for k, device in enumerate(self.placement.devices):
                     with on_device(device):  # nothing here waits: threads would cost more
-                        wholes[k] = self.partition.by_id(wholes[k])
+                        wholes[k] = self.partition.in_user_order(wholes[k])
         if sums[0] is not None:
-            totals = say.all_gather(sums, sizes=[SUMS] * say.num_shards)
+            totals = comm.all_gather(sums, sizes=[SUMS] * comm.num_shards)
         return list(zip(wholes, totals, strict=True))
 
     def change(self, given: Sequence[Array]) -> list[float]:

@@ -38,7 +38,7 @@ def search(
         whole = one.whole
         transposed = None if T is None else whole.T
         rest = (semiring, first, direction, max_depth, trace)
-        found = A.device.plain(0).search(whole, transposed, one.gather(start), *rest)
+        found = A.device.backend(0).search(whole, transposed, one.gather(start), *rest)
         scatter = one.scatter
         return scatter(found[0]), None if found[1] is None else scatter(found[1]), found[2]
     if peers.finds(semiring) and A.device.devices[0] != "cpu":

@@ -81,8 +81,8 @@ class SingleDevice:
                     xp.ones(shard.size, bool) if full else unpack_bits(shard._bits, shard.size)
                 )
         with on_device(self.devices[0]):
-            present = pack_bits(partition.by_id(self._joined(flags)))
-            return Vector(size, partition.by_id(self._joined(whole)), bits=present)
+            present = pack_bits(partition.in_user_order(self._joined(flags)))
+            return Vector(size, partition.in_user_order(self._joined(whole)), bits=present)
 
     def scatter(self, v: Vector) -> DistributedVector:
         """A Vector in one piece, in the shards that own its entries."""
@@ -132,8 +132,8 @@ class SingleDevice:
             xp.cumsum(degrees, out=indptr[1:])
             whole = Matrix(n, A.ncols, indptr, indices, values, iso=A.iso)
             if partition.ids is not None:
-                order = partition.by_id(xp.arange(n))
-                whole = self.placement.plain(0).extract_matrix(whole, order, None)
+                order = partition.in_user_order(xp.arange(n))
+                whole = self.placement.backend(0).extract_matrix(whole, order, None)
         whole.symmetric = A.symmetric
         return whole
 
@@ -200,7 +200,12 @@ def device_for(A: Any) -> str | None:
     """
     placement: Placement = A.device
     apart = len(set(placement.devices)) == placement.num_shards > 1
-    if A._transient or placement.asked or placement.communicator.processes > 1 or not apart:
+    if (
+        A._transient
+        or placement.exchange_given
+        or placement.communicator.processes > 1
+        or not apart
+    ):
         return None
     faster = directions.one_device_pays(
         A.nrows, A.nvals, placement.num_shards, placement.peers is not None

@@ -43,7 +43,7 @@ def write(out: Any, t: Any, mask: Mask | None, accum: Function | None, replace: 
     placement = out.device
 
     def own(k: int, into: Vector, shard: Vector) -> None:
-        placement.plain(k).write(into, shard, shard_mask(mask, k), accum, replace)
+        placement.backend(k).write(into, shard, shard_mask(mask, k), accum, replace)
 
     out._nvals = None
     placement.map(own, out.shards, t.shards)
@@ -77,7 +77,7 @@ def write_matrix(
         made = Matrix(
             into.nrows, into.ncols, into._indptr, into._indices, into._values, iso=into.iso
         )
-        placement.plain(k).write_matrix(made, shard, shard_mask(mask, k), accum, replace)
+        placement.backend(k).write_matrix(made, shard, shard_mask(mask, k), accum, replace)
         return made
 
     out._become(_made(out, placement.map(own, out.shards, t.shards)))
@@ -88,12 +88,14 @@ def reduce(u: Any, monoid: TypedMonoid) -> Any:
     placement = u.device
 
     def own(k: int, shard: Any) -> tuple[Any, Any]:
-        total = _sum(placement.plain(k), shard, monoid)
+        total = _sum(placement.backend(k), shard, monoid)
         with on_device(placement.devices[k]) as xp:
             return xp.full(1, total, monoid.dtype), xp.full(1, shard.nvals > 0)
 
-    sums, say = placement.map(own, u.shards), placement.communicator
-    totals, filled = (say.fetch(say.all_gather(list(each)))[0] for each in zip(*sums, strict=True))
+    sums, comm = placement.map(own, u.shards), placement.communicator
+    totals, filled = (
+        comm.fetch(comm.all_gather(list(each)))[0] for each in zip(*sums, strict=True)
+    )
     if not filled.any():
         return monoid.identity
     return _sum(backend("cpu"), Vector(int(filled.sum()), totals[filled]), monoid)
@@ -112,7 +114,7 @@ def _vectors(op: Function, size: int, on_shard: Any, *operands: Any) -> Distribu
     placement = operands[0].device
 
     def own(k: int, *shards: Vector) -> Vector:
-        on = placement.plain(k)
+        on = placement.backend(k)
         if not op.positional:
             return on_shard(on, *shards)
         raised = (lift(shard, placement, k, size) for shard in shards)
@@ -126,7 +128,7 @@ def _matrices(op: Function, on_shard: Any, *operands: Any) -> DistributedMatrix:
     placement, nrows = operands[0].device, operands[0].nrows
 
     def own(k: int, *shards: Matrix) -> Matrix:
-        on = placement.plain(k)
+        on = placement.backend(k)
         if not op.positional:
             return on_shard(on, *shards)
         raised = (lift_matrix(shard, placement, k, nrows) for shard in shards)

@@ -36,7 +36,7 @@ def pull(
     materialize(A, mask)
 
     def own(k: int, whole: Vector) -> Vector:
-        on = placement.plain(k)
+        on = placement.backend(k)
         whole = whole.to_bitmap()
         if not semiring.multiply.positional:
             return on.pull(A.shards[k], whole, semiring, shard_mask(mask, k), flip)
@@ -57,7 +57,7 @@ def push(
     materialize(A, mask)
 
     def all_rows(k: int, shard: Vector) -> Vector:
-        on = placement.plain(k)
+        on = placement.backend(k)
         if not semiring.multiply.positional:
             return on.push(A.shards[k], shard, semiring, None, flip)
         return on.push(A.lifted(k), lift(shard, placement, k, u.size), semiring, None, flip)
@@ -66,7 +66,7 @@ def push(
     if mask is not None:
         # the senders do not know it
         found = placement.map(
-            lambda k, t: _under(placement.plain(k), t, shard_mask(mask, k)), found
+            lambda k, t: _under(placement.backend(k), t, shard_mask(mask, k)), found
         )
     return DistributedVector(A.ncols, found, placement)
 
@@ -80,7 +80,7 @@ def _under(on: Any, t: Vector, mask: Mask | None) -> Vector:
 
 def prepare(A: Any) -> None:
     """Have every shard make now what dense products profit from."""
-    A.device.map(lambda k, shard: A.device.plain(k).prepare(shard), A.shards)
+    A.device.map(lambda k, shard: A.device.backend(k).prepare(shard), A.shards)
 
 
 # --- matrix times matrix: every shard multiplies its rows with the whole of B ---------------------
@@ -103,7 +103,7 @@ def multiply_dense(A: Any, X: Any, semiring: TypedSemiring) -> DistributedMatrix
     materialize(A)
 
     def own(k: int, whole: Matrix) -> Matrix:
-        on = placement.plain(k)
+        on = placement.backend(k)
         if not semiring.multiply.positional:
             return on.multiply_dense(A.shards[k], whole, semiring)
         return lower_matrix(on.multiply_dense(A.lifted(k), whole, semiring), placement, k)
@@ -131,7 +131,7 @@ def _multiplied(
     materialize(A, mask)
 
     def own(k: int, whole: Matrix) -> Matrix:
-        multiply = getattr(placement.plain(k), form)
+        multiply = getattr(placement.backend(k), form)
         if not semiring.multiply.positional:
             return multiply(A.shards[k], whole, semiring, shard_mask(mask, k))
         allowed = lifted_mask(mask, placement, k)

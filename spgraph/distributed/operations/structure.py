@@ -76,7 +76,7 @@ def delivered_vector(
 def coordinates(A: Any, k: int) -> tuple[Array, Array, Array]:
     """(rows, columns, values) of local shard k by the user's ids; an iso Matrix has one value."""
     shard = A.shards[k]
-    rows = A.device.users(k, A.nrows)[shard.row_indices()]
+    rows = A.device.shard_ids(k, A.nrows)[shard.row_indices()]
     return rows, shard._indices, shard._values
 
 
@@ -100,9 +100,9 @@ def kronecker(A: Any, B: Any, op: Function) -> DistributedMatrix:
     materialize(A)
 
     def own(k: int, whole: Matrix) -> tuple[Array, Array, Array]:
-        T = placement.plain(k).kronecker(A.shards[k], whole, op)
+        T = placement.backend(k).kronecker(A.shards[k], whole, op)
         rows = T.row_indices().astype(np.int64)
-        first = placement.users(k, A.nrows).astype(np.int64)[rows // max(B.nrows, 1)]
+        first = placement.shard_ids(k, A.nrows).astype(np.int64)[rows // max(B.nrows, 1)]
         return first * B.nrows + rows % max(B.nrows, 1), T._indices, T._expanded_values()
 
     return delivered(placement.map(own, B.replicated()), shape, placement)
@@ -145,8 +145,8 @@ def extract(u: Any, indices: Any) -> DistributedVector:
         if isinstance(indices, Vector):
             ids = cast(Any, indices).shards[k].to_bitmap()._values
         else:
-            ids = move(indices[move(placement.users(k, size), "cpu")], placement.devices[k])
-        return placement.plain(k).extract(whole, ids)
+            ids = move(indices[move(placement.shard_ids(k, size), "cpu")], placement.devices[k])
+        return placement.backend(k).extract(whole, ids)
 
     return DistributedVector(size, placement.map(own, replicate(u)), placement)
 
@@ -162,7 +162,7 @@ def extract_matrix(A: Any, rows: Any, columns: Any) -> DistributedMatrix:
     def part(k: int, shard: Matrix) -> Matrix:
         to = None if columns is None else move(columns, placement.devices[k])
         local = None if rows is None else move(_inside(A, k, rows[given[k]]), placement.devices[k])
-        return placement.plain(k).extract_matrix(shard, local, to)
+        return placement.backend(k).extract_matrix(shard, local, to)
 
     if rows is None:
         return DistributedMatrix(*shape, placement.map(part, A.shards), placement)
@@ -308,7 +308,7 @@ def _own_rows(T: Matrix, placement: Placement, k: int) -> Matrix:
     """What shard k owns of a Matrix that has entries in other rows, too."""
     if T.nvals == 0:
         return lower_matrix(T, placement, k)
-    return placement.plain(k).extract_matrix(T, placement.users(k, T.nrows), None)
+    return placement.backend(k).extract_matrix(T, placement.shard_ids(k, T.nrows), None)
 
 
 def _changed(w: Any, shards: list[Vector]) -> DistributedVector:

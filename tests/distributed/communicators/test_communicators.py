@@ -34,13 +34,13 @@ from spgraph.errors import CommunicationError
 @pytest.mark.parametrize("case", cases.CASES)
 @pytest.mark.parametrize("shards", [1, 2, 3, 7])
 def test_local(case: Any, shards: int) -> None:
-    with LocalCommunicator(shards) as say:
-        case(say)
+    with LocalCommunicator(shards) as comm:
+        case(comm)
 
 
 def test_the_whole_contract_on_one_process() -> None:
-    with LocalCommunicator(3) as say:
-        cases.contract(say)
+    with LocalCommunicator(3) as comm:
+        cases.contract(comm)
 
 
 @hypothesis.given(
@@ -67,16 +67,16 @@ def test_local_refuses() -> None:
 
 
 def test_known_sizes_must_be_right() -> None:
-    say = LocalCommunicator(2)
+    comm = LocalCommunicator(2)
     parts = [[np.zeros(1), np.zeros(2)], [np.zeros(3), np.zeros(4)]]
-    assert [[x.size for x in row] for row in say.all_to_all(parts, sizes=[[1, 3], [2, 4]])] == [
+    assert [[x.size for x in row] for row in comm.all_to_all(parts, sizes=[[1, 3], [2, 4]])] == [
         [1, 3],
         [2, 4],
     ]
     with pytest.raises(ValueError, match=r"sizes\[0\]\[1\] is 2, but the part has 3"):
-        say.all_to_all(parts, sizes=[[1, 2], [2, 4]])
+        comm.all_to_all(parts, sizes=[[1, 2], [2, 4]])
     with pytest.raises(ValueError, match="a row for each local shard"):
-        say.all_to_all(parts, sizes=[[1, 3]])
+        comm.all_to_all(parts, sizes=[[1, 3]])
 
 
 # --- MPI ------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def test_a_stranger_who_answers_is_not_believed() -> None:
 
 
 def test_crowds_of_strangers_end_and_processes_still_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "GREETING", 0.5)
+    monkeypatch.setattr(frames, "HANDSHAKE_SECONDS", 0.5)
     first = TcpStore("127.0.0.1:0", 0, 2, token="word", timeout=HANG)
     port = int(first.address.rpartition(":")[2])
     before = threading.active_count()
@@ -318,7 +318,7 @@ def test_crowds_of_strangers_end_and_processes_still_come(monkeypatch: pytest.Mo
 def test_a_malformed_frame_ends_the_run_and_is_not_believed(frame: bytes, sender: int) -> None:
     """From a process that is known, so that something is wrong with the run."""
     a, b, c = stores(3)
-    line = a._lines[1] if sender == 0 else b._lines[0]
+    line = a._connections[1] if sender == 0 else b._connections[0]
     line.sendall(frame)
     for store in (b,) if sender == 0 else (a, b, c):
         assert "connection broke" in eventually(lambda store=store: store.lost)
@@ -332,10 +332,14 @@ def test_all_know_of_a_loss_before_anybody_goes_on() -> None:
     with pytest.raises(KeyError), b:
         raise KeyError("of its own")
     eventually(lambda: a.lost and c.lost)
-    assert not a.all_know(0.2) and not b.all_know(0.01) and not c.all_know(0.01)
+    assert (
+        not a.all_acknowledged(0.2)
+        and not b.all_acknowledged(0.01)
+        and not c.all_acknowledged(0.01)
+    )
     gate.set()
     for store in (a, b, c):
-        assert store.all_know(HANG)
+        assert store.all_acknowledged(HANG)
     assert heard and "of its own" in heard[0]
     together(a.close, c.close)
 

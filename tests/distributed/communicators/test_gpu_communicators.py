@@ -31,26 +31,26 @@ def gpus(count: int) -> list[str]:
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_local_on_one_gpu(shards: int) -> None:
-    with LocalCommunicator(shards, ["cuda:0"] * shards) as say:
-        cases.contract(say)
+    with LocalCommunicator(shards, ["cuda:0"] * shards) as comm:
+        cases.contract(comm)
 
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_local_between_gpus(count: int) -> None:
-    with LocalCommunicator(count, gpus(count)) as say:
-        cases.contract(say)
+    with LocalCommunicator(count, gpus(count)) as comm:
+        cases.contract(comm)
 
 
 def test_local_with_two_shards_on_one_of_two_gpus() -> None:
     a, b = gpus(2)
-    with LocalCommunicator(3, [b, a, b]) as say:
-        cases.contract(say)
+    with LocalCommunicator(3, [b, a, b]) as comm:
+        cases.contract(comm)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_nccl_of_one_process(count: int) -> None:
-    with NcclCommunicator.for_devices(gpus(count)[::-1]) as say:
-        cases.contract(say)
+    with NcclCommunicator.for_devices(gpus(count)[::-1]) as comm:
+        cases.contract(comm)
 
 
 def make(kind: str, count: int) -> Communicator:
@@ -66,14 +66,14 @@ def test_collectives_keep_the_order_of_streams(kind: str, count: int) -> None:
     once after it.
     """
     n = 1 << 20
-    with make(kind, count) as say:
+    with make(kind, count) as comm:
         streams = []
-        for device in say.devices:
+        for device in comm.devices:
             with on_device(device) as cupy:
                 streams.append(cupy.cuda.Stream(non_blocking=True))
         for turn in range(5):
             parts: list[Any] = []
-            for shard, (device, stream) in enumerate(zip(say.devices, streams, strict=True)):
+            for shard, (device, stream) in enumerate(zip(comm.devices, streams, strict=True)):
                 with on_device(device) as cupy:
                     stream.use()
                     part = cupy.zeros(n, np.int32)
@@ -83,26 +83,26 @@ def test_collectives_keep_the_order_of_streams(kind: str, count: int) -> None:
                             work = work @ work * 0
                     part += turn + shard
                     parts.append(part)
-            gathered = say.all_gather(parts, sizes=[n] * count)
-            joined = say.all_gather([part[: n - k] for k, part in enumerate(parts)])
-            moved = say.all_to_all([[part] * count for part in parts])
-            summed = say.all_reduce(parts, "sum")
-            for device, part in zip(say.devices, parts, strict=True):
+            gathered = comm.all_gather(parts, sizes=[n] * count)
+            joined = comm.all_gather([part[: n - k] for k, part in enumerate(parts)])
+            moved = comm.all_to_all([[part] * count for part in parts])
+            summed = comm.all_reduce(parts, "sum")
+            for device, part in zip(comm.devices, parts, strict=True):
                 with on_device(device):
                     part.fill(-1)
             total = count * turn + sum(range(count))
             whole = np.repeat(np.arange(count) + turn, n)
-            for found in say.fetch(gathered):
+            for found in comm.fetch(gathered):
                 assert np.array_equal(found, whole)
-            for found in say.fetch(joined):
+            for found in comm.fetch(joined):
                 sizes = [n - k for k in range(count)]
                 assert np.array_equal(found, np.repeat(np.arange(count) + turn, sizes))
             for p in range(count):
-                for found in say.fetch([row[p] for row in moved]):
+                for found in comm.fetch([row[p] for row in moved]):
                     assert (found == turn + p).all()
-            for found in say.fetch(summed):
+            for found in comm.fetch(summed):
                 assert (found == total).all()
-        for device in say.devices:
+        for device in comm.devices:
             with on_device(device) as cupy:
                 cupy.cuda.Stream.null.use()
 

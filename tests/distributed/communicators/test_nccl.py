@@ -43,16 +43,16 @@ def devices(count: int) -> list[str]:
 @pytest.mark.parametrize("shards", [1, 2, 4])
 def test_one_process(shards: int) -> None:
     # from the other end, so that a shard's number is not its device's
-    with NcclCommunicator.for_devices(devices(shards)[::-1]) as say:
-        cases.contract(say)
+    with NcclCommunicator.for_devices(devices(shards)[::-1]) as comm:
+        cases.contract(comm)
     with pytest.raises(CommunicationError, match="it is closed"):
-        say.check()
+        comm.check()
 
 
 @pytest.mark.parametrize("names", [["cuda:0", "cuda:1"], ["cuda:1", "cuda:0", "cuda:1"]])
 def test_copies_between_gpus(names: list[str]) -> None:
-    with LocalCommunicator(len(names), names) as say:
-        cases.contract(say)
+    with LocalCommunicator(len(names), names) as comm:
+        cases.contract(comm)
     with pytest.raises(ValueError, match="a CPU beside GPUs"):
         LocalCommunicator(2, ["cpu", "cuda"])
 
@@ -74,8 +74,8 @@ def processes(
             store = TcpStore(first.address, rank, count, token="word", timeout=timeout)
         try:
             device = f"cuda:{count - 1 - rank}"
-            with NcclCommunicator.for_process(device, store, **more or {}) as say:
-                return function(say)
+            with NcclCommunicator.for_process(device, store, **more or {}) as comm:
+                return function(comm)
         except Exception as error:
             return error
 
@@ -88,11 +88,11 @@ def test_a_process_each() -> None:
 
 
 def test_a_process_that_fails_ends_the_others() -> None:
-    def run(say: NcclCommunicator) -> None:
-        cases.gathers(say)
-        if say.rank == 1:
+    def run(comm: NcclCommunicator) -> None:
+        cases.gathers(comm)
+        if comm.rank == 1:
             raise ZeroDivisionError("of its own")
-        cases.gathers(say)
+        cases.gathers(comm)
 
     errors = processes(3, run)
     assert isinstance(errors[1], ZeroDivisionError)
@@ -107,10 +107,10 @@ def test_a_launched_process_is_ended_when_another_is_lost(monkeypatch: pytest.Mo
     monkeypatch.setenv("SPGRAPH_LAUNCHED", "1")
     monkeypatch.setattr(watchdog, "end_process", ended.append)
 
-    def run(say: NcclCommunicator) -> None:
-        if say.rank == 1:
+    def run(comm: NcclCommunicator) -> None:
+        if comm.rank == 1:
             raise ZeroDivisionError("of its own")
-        cases.agreements(say)
+        cases.agreements(comm)
 
     processes(2, run)
     deadline = time.monotonic() + HANG
@@ -129,14 +129,14 @@ def test_a_process_that_never_comes() -> None:
 def test_a_call_that_fails_names_device_and_collective(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    say = NcclCommunicator.for_devices(devices(3))
-    parts = cases.sent(say, [np.ones(4)] * 3)
+    comm = NcclCommunicator.for_devices(devices(3))
+    parts = cases.sent(comm, [np.ones(4)] * 3)
     calls = {
-        "allGather": ("all_gather", lambda: say.all_gather(parts)),
-        "send": ("all_to_all", lambda: say.all_to_all([[part] * 3 for part in parts])),
-        "allReduce": ("all_reduce", lambda: say.all_reduce(parts, "sum")),
-        "reduce": ("reduce_scatter", lambda: say.reduce_scatter(parts, [1, 3, 0], "sum")),
-        "broadcast": ("broadcast", lambda: say.broadcast(parts[0], 0)),
+        "allGather": ("all_gather", lambda: comm.all_gather(parts)),
+        "send": ("all_to_all", lambda: comm.all_to_all([[part] * 3 for part in parts])),
+        "allReduce": ("all_reduce", lambda: comm.all_reduce(parts, "sum")),
+        "reduce": ("reduce_scatter", lambda: comm.reduce_scatter(parts, [1, 3, 0], "sum")),
+        "broadcast": ("broadcast", lambda: comm.broadcast(parts[0], 0)),
     }
     collective, call = calls[name]
     monkeypatch.setattr(fake_nccl.Comm, "fail", name)
@@ -146,41 +146,41 @@ def test_a_call_that_fails_names_device_and_collective(
     monkeypatch.setattr(fake_nccl.Comm, "fail", None)
     # it does not come to life again, and no group was left open
     with pytest.raises(CommunicationError, match=where):
-        say.all_reduce(parts, "sum")
-    say.close()
+        comm.all_reduce(parts, "sum")
+    comm.close()
     cases.agreements(NcclCommunicator.for_devices(devices(2)))
 
 
 def test_an_error_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    say = NcclCommunicator.for_devices(devices(2))
-    parts = say.all_gather(cases.sent(say, [np.ones(4)] * 2))
+    comm = NcclCommunicator.for_devices(devices(2))
+    parts = comm.all_gather(cases.sent(comm, [np.ones(4)] * 2))
     monkeypatch.setattr(fake_nccl.Event, "status", links.NOT_READY)  # for ever
-    say._links.links[1].comm.failed = True
+    comm._links.links[1].comm.failed = True
     with pytest.raises(CommunicationError, match=r"NCCL: cuda:1, .*all_gather: .*found later"):
-        say.fetch(parts)
+        comm.fetch(parts)
 
 
 def test_a_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    say = NcclCommunicator.for_devices(devices(2))
-    parts = say.all_gather(cases.sent(say, [np.ones(4)] * 2))
+    comm = NcclCommunicator.for_devices(devices(2))
+    parts = comm.all_gather(cases.sent(comm, [np.ones(4)] * 2))
     monkeypatch.setattr(fake_nccl.Event, "status", 700)
     with pytest.raises(CommunicationError, match="NCCL: cuda:0, .*cudaError 700"):
-        say.fetch(parts)
+        comm.fetch(parts)
 
 
 def test_waiting_ends_when_a_process_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """The device never finishes, as where a kernel of NCCL waits for one that is gone."""
     waiting = threading.Event()
 
-    def run(say: NcclCommunicator) -> None:
-        parts = say.all_gather(cases.sent(say, [np.ones(4)] * 2), sizes=[4, 4])
-        if say.rank == 1:
+    def run(comm: NcclCommunicator) -> None:
+        parts = comm.all_gather(cases.sent(comm, [np.ones(4)] * 2), sizes=[4, 4])
+        if comm.rank == 1:
             waiting.wait(HANG)
             time.sleep(0.2)
             raise ZeroDivisionError("of its own")
         monkeypatch.setattr(fake_nccl.Event, "status", links.NOT_READY)
         waiting.set()
-        say.fetch(parts)
+        comm.fetch(parts)
 
     started = time.monotonic()
     error, _ = processes(2, run)
@@ -188,12 +188,12 @@ def test_waiting_ends_when_a_process_is_lost(monkeypatch: pytest.MonkeyPatch) ->
     assert time.monotonic() - started < HANG / 2
 
 
-def sums(say: NcclCommunicator) -> None:
+def sums(comm: NcclCommunicator) -> None:
     """Sums without end, each of which is right."""
-    parts = cases.sent(say, [np.ones(1000)] * say.num_shards)
+    parts = cases.sent(comm, [np.ones(1000)] * comm.num_shards)
     while True:
-        found = say.fetch(say.all_reduce(parts, "sum"))[0]
-        assert (found == say.num_shards).all(), f"process {say.rank} got {found[0]}"
+        found = comm.fetch(comm.all_reduce(parts, "sum"))[0]
+        assert (found == comm.num_shards).all(), f"process {comm.rank} got {found[0]}"
 
 
 def spoiled(found: Any) -> bool:
@@ -209,22 +209,22 @@ def test_nobody_uses_what_a_kernel_leaves_that_was_broken_off(
     broken off their kernels, which end the kernels of all with garbage.
     """
     monkeypatch.setattr(fake_nccl.Comm, "late", True)
-    lose = TcpStore._lose
+    lose = TcpStore._record_loss
 
     def late(self: TcpStore, reason: str) -> None:
         if self.rank == slow:
             time.sleep(1)
         lose(self, reason)
 
-    monkeypatch.setattr(TcpStore, "_lose", late)
+    monkeypatch.setattr(TcpStore, "_record_loss", late)
     left = threading.Event()
 
-    def run(say: NcclCommunicator) -> None:
-        if say.rank < count - 1:
-            return sums(say)
-        parts = cases.sent(say, [np.ones(1000)] * say.num_shards)
+    def run(comm: NcclCommunicator) -> None:
+        if comm.rank < count - 1:
+            return sums(comm)
+        parts = cases.sent(comm, [np.ones(1000)] * comm.num_shards)
         for _ in range(5):
-            say.fetch(say.all_reduce(parts, "sum"))
+            comm.fetch(comm.all_reduce(parts, "sum"))
         left.set()
         raise ZeroDivisionError("of its own")
 
@@ -237,41 +237,41 @@ def test_nobody_uses_what_a_kernel_leaves_that_was_broken_off(
 
 def test_the_state_is_looked_at_after_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """The event has come, the array is garbage, and NCCL knows of an error by then."""
-    say = NcclCommunicator.for_devices(devices(2))
-    parts = say.all_reduce(cases.sent(say, [np.ones(4)] * 2), "sum")
+    comm = NcclCommunicator.for_devices(devices(2))
+    parts = comm.all_reduce(cases.sent(comm, [np.ones(4)] * 2), "sum")
     query = fake_nccl.Event.query
 
     def broken_off(self: fake_nccl.Event) -> int:
-        say._links.links[1].comm.failed = True
+        comm._links.links[1].comm.failed = True
         for part in parts:
             part.view(np.uint8)[...] = fake_nccl.GARBAGE
         return query(self)
 
     monkeypatch.setattr(fake_nccl.Event, "query", broken_off)
     with pytest.raises(CommunicationError, match=r"NCCL: cuda:1, .*all_reduce: .*found later"):
-        say.fetch(parts)
+        comm.fetch(parts)
     assert spoiled(parts[0])
-    for question in (say.check, say.settle, lambda: say.fetch(parts)):
+    for question in (comm.check, comm.synchronize, lambda: comm.fetch(parts)):
         with pytest.raises(CommunicationError, match="found later"):
             question()
 
 
-@pytest.mark.parametrize("call", ["agree", "all_gather", "broadcast"])
+@pytest.mark.parametrize("call", ["all_reduce_host", "all_gather", "broadcast"])
 def test_numbers_of_the_host_are_checked_too(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     """What processes tell each other about sizes decides over memory."""
     calls = {
-        "agree": lambda say: say.agree(np.array([1]), "sum"),
-        "all_gather": lambda say: say.all_gather(cases.sent(say, [np.ones(4)] * 2)),
-        "broadcast": lambda say: say.broadcast(
-            cases.sent(say, [np.ones(4)] * 2)[0] if say.rank == 0 else None, 0
+        "all_reduce_host": lambda comm: comm.all_reduce_host(np.array([1]), "sum"),
+        "all_gather": lambda comm: comm.all_gather(cases.sent(comm, [np.ones(4)] * 2)),
+        "broadcast": lambda comm: comm.broadcast(
+            cases.sent(comm, [np.ones(4)] * 2)[0] if comm.rank == 0 else None, 0
         ),
     }
     monkeypatch.setattr(fake_nccl.Comm, "late", True)
 
-    def run(say: NcclCommunicator) -> None:
-        if say.rank == 1:
+    def run(comm: NcclCommunicator) -> None:
+        if comm.rank == 1:
             raise ZeroDivisionError("of its own")
-        calls[call](say)
+        calls[call](comm)
 
     error, _ = processes(2, run)
     assert isinstance(error, CommunicationError) and "of its own" in str(error), error
@@ -280,13 +280,13 @@ def test_numbers_of_the_host_are_checked_too(monkeypatch: pytest.MonkeyPatch, ca
 def late_processes(count: int, until: Callable[[], Any], **more: Any) -> list[Any]:
     """The last process comes to the second of two sums once `until()` is true."""
 
-    def run(say: NcclCommunicator) -> float:
-        parts = cases.sent(say, [np.ones(4)] * say.num_shards)
-        say.fetch(say.all_reduce(parts, "sum"))
+    def run(comm: NcclCommunicator) -> float:
+        parts = cases.sent(comm, [np.ones(4)] * comm.num_shards)
+        comm.fetch(comm.all_reduce(parts, "sum"))
         deadline = time.monotonic() + HANG
-        while say.rank == count - 1 and not until() and time.monotonic() < deadline:
+        while comm.rank == count - 1 and not until() and time.monotonic() < deadline:
             time.sleep(0.01)
-        return float(say.fetch(say.all_reduce(parts, "sum"))[0][0])
+        return float(comm.fetch(comm.all_reduce(parts, "sum"))[0][0])
 
     return processes(count, run, more=more)
 
@@ -336,31 +336,35 @@ def noted(function: Any, called: threading.Event) -> Any:
 
 
 def test_processes_at_different_calls_find_out() -> None:
-    def run(say: NcclCommunicator) -> None:
-        say.agree(np.array([1]), "sum")
-        if say.rank == 1:
-            say.tag_graph(17)
-        parts = cases.sent(say, [np.ones(4)] * say.num_shards)
-        say.all_reduce(parts, "sum")
-        say.agree(np.array([1]), "sum")
+    def run(comm: NcclCommunicator) -> None:
+        comm.all_reduce_host(np.array([1]), "sum")
+        if comm.rank == 1:
+            comm.tag_graph(17)
+        parts = cases.sent(comm, [np.ones(4)] * comm.num_shards)
+        comm.all_reduce(parts, "sum")
+        comm.all_reduce_host(np.array([1]), "sum")
 
     for error in processes(3, run):
         assert isinstance(error, CommunicationError)
-        words = r"agree, call 3: process [01] is at the same call, but has made other ones before"
+        words = (
+            r"all_reduce_host, call 3: process [01] is at the same call, but has made other ones "
+            "before"
+        )
         assert re.search(words, str(error)), error
 
 
 def test_a_call_more_is_found_out() -> None:
-    def run(say: NcclCommunicator) -> None:
-        if say.rank == 1:
-            say.all_gather(
-                cases.sent(say, [np.ones(0)] * say.num_shards), sizes=[0] * say.num_shards
+    def run(comm: NcclCommunicator) -> None:
+        if comm.rank == 1:
+            comm.all_gather(
+                cases.sent(comm, [np.ones(0)] * comm.num_shards), sizes=[0] * comm.num_shards
             )
-        say.agree(np.arange(40), "sum")
+        comm.all_reduce_host(np.arange(40), "sum")
 
     for error in processes(2, run):
         assert isinstance(error, CommunicationError)
-        words = r"agree, call [12], but process [01] is at agree, call [12]: all processes have to"
+        at = r"all_reduce_host, call [12]"
+        words = rf"{at}, but process [01] is at {at}: all processes have to"
         assert re.search(words, str(error)), error
 
 
@@ -368,10 +372,10 @@ def test_refusals(nccl: Any) -> None:
     for names in ([], ["cpu"], ["cuda:0", "cuda"]):
         with pytest.raises(ValueError, match="expected different GPUs"):
             NcclCommunicator.for_devices(names)
-    say = NcclCommunicator.for_devices(devices(2))
-    parts = cases.sent(say, [np.ones(4)] * 2)
+    comm = NcclCommunicator.for_devices(devices(2))
+    parts = cases.sent(comm, [np.ones(4)] * 2)
     with pytest.raises(ValueError, match="on the shard's device cuda:1, got one on cuda:0"):
-        say.all_gather([parts[0], move(parts[1], "cuda:0")])
+        comm.all_gather([parts[0], move(parts[1], "cuda:0")])
     nccl.available = False
     with pytest.raises(Exception, match="finds no NCCL: pip install"):
         NcclCommunicator.for_devices(devices(2))

@@ -17,7 +17,7 @@ def test_a_vector_of_one_entry_is_as_others() -> None:
 
     assert unit().entry.place < 40 and (unit().dtype, unit().nvals) == (np.int64, 1)
     plain = sg.Vector.unit(17, 3, size=40, dtype=np.int64)
-    assert unit().gather().isequal(plain) and unit().isequal(A.device.take(plain))
+    assert unit().gather().isequal(plain) and unit().isequal(A.device.scatter(plain))
     v, w = unit(), unit()
     sg.assign(v, 9, [0, 17, 39])
     w._become(v)

@@ -32,15 +32,15 @@ def check(P: Partition, size: int, shards: int) -> np.ndarray:
     assert np.sort(inside).tolist() == everyone.tolist()
     owner = np.empty(size, np.int64)
     for p in range(shards):
-        ids = P.users(p, "cpu")
+        ids = P.shard_ids(p, "cpu")
         assert (np.diff(ids) > 0).all() and len(ids) == P.sizes[p]
         assert P.to_internal(ids).tolist() == everyone[P.slice(p)].tolist()
         owner[ids] = p
     assert P.owner(inside).tolist() == owner.tolist()
     if P.ids is not None:
-        assert P.ids.dtype == P.places.dtype == np.int32
+        assert P.ids.dtype == P.internal_ids.dtype == np.int32
         assert (np.diff(owner) < 0).any(), "ranges need no ids"
-        assert not P.ids.flags.writeable and not P.places.flags.writeable
+        assert not P.ids.flags.writeable and not P.internal_ids.flags.writeable
     assert not P.offsets.flags.writeable
     return owner
 

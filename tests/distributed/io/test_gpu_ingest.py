@@ -45,7 +45,7 @@ def test_drawn(options: dict[str, Any], shards: int, monkeypatch: pytest.MonkeyP
         P, rows = recipes.generate_shards(recipe, LocalCommunicator(shards, devices(shards)), how)
         for p, (row, device) in enumerate(zip(rows, devices(shards), strict=True)):
             assert row.indices.device.id == row.indptr.device.id == int(device[5:])
-            own = P.users(p, "cpu")
+            own = P.shard_ids(p, "cpu")
             indptr, indices = A[own].indptr, A[own].indices
             assert row.values is None and row.indices.dtype == row.indptr.dtype == np.int32
             np.testing.assert_array_equal(row.indptr.get(), indptr)

@@ -67,7 +67,7 @@ def test_drawn(options: dict[str, Any]) -> None:
     hows = ["edges", "random", Partition.even(256, 6), np.arange(256) * 7 % 6]
     for (processes, each), how in zip([(1, 6), (2, 3), (3, 2), (6, 1)], hows, strict=True):
         made = cases.together(
-            processes, each, lambda say, how=how: recipes.generate_shards(recipe, say, how)
+            processes, each, lambda comm, how=how: recipes.generate_shards(recipe, comm, how)
         )
         partition = made[0][0]
         assert all(partition == P for P, _ in made)
@@ -103,9 +103,11 @@ def test_kernels_on_the_host(options: dict[str, Any], monkeypatch: pytest.Monkey
     ):
         rows = []
         for p in range(3):
-            own = partition.users(p, "cpu")
+            own = partition.shard_ids(p, "cpu")
             start = partition.slice(p).start
-            rows.append(recipes._placed(recipe, counts[own], labels, partition.places, start, np))
+            rows.append(
+                recipes._placed(recipe, counts[own], labels, partition.internal_ids, start, np)
+            )
         assert cases.joined(partition, rows) == arrays(generators.kronecker(8, 6, **options))
 
 
@@ -158,7 +160,7 @@ TEXTS = {
 def same(path: Path, processes: int, each: int, how: Any = "edges", **options: Any) -> None:
     """The shards are together what one process reads."""
     made = cases.together(
-        processes, each, lambda say: reading.read_shards(path, say, how, **options)
+        processes, each, lambda comm: reading.read_shards(path, comm, how, **options)
     )
     A = read(path, **options)
     for one in made:
@@ -208,7 +210,7 @@ def test_read_compact(tmp_path: Path, name: str) -> None:
             made = cases.together(
                 processes,
                 each,
-                lambda say: reading.read_shards(path, say, symmetric=symmetric, compact=True),  # noqa: B023
+                lambda comm: reading.read_shards(path, comm, symmetric=symmetric, compact=True),  # noqa: B023
             )
             assert all(one.ids.tolist() == ids.tolist() for one in made), made
             rows = [row for one in made for row in one.rows]
@@ -226,7 +228,7 @@ def test_read_as_another_type(tmp_path: Path) -> None:
     G = distributed.read(pattern, 2, dtype="float32")
     assert G.dtype == np.float32 and G.gather().isequal(read(pattern, dtype="float32"))
     path.write_text("0 1 2\n1 2 300\n2 3 4\n")
-    found = cases.together(2, 2, lambda say: reading.read_shards(path, say, dtype="int8"))
+    found = cases.together(2, 2, lambda comm: reading.read_shards(path, comm, dtype="int8"))
     kinds = {type(error).__name__ for error in found}
     assert "FormatError" in kinds and kinds <= {"FormatError", "CommunicationError"}
     assert any("int8 holds, got 300" in str(error) for error in found)
@@ -238,14 +240,14 @@ def test_few_rows_far_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(ingest, "UNASKED", 500)
     path = tmp_path / "g.el"
     path.write_text("0 1\n" * 3 + "1 20000\n" + "2 3\n" * 3)
-    for error in cases.together(3, 2, lambda say: reading.read_shards(path, say)):
+    for error in cases.together(3, 2, lambda comm: reading.read_shards(path, comm)):
         assert isinstance(error, MemoryError) and "of 20,001 rows take 80.0 kB" in str(error)
     same(path, 3, 2, compact=False)
     path.write_text("0 1\n" * 600 + "1 20000\n")  # enough entries, counted once more
     same(path, 3, 2)
     path = tmp_path / "g.gr"
     path.write_text("p sp 20000 1\na 1 2 3\n")
-    for error in cases.together(3, 2, lambda say: reading.read_shards(path, say)):
+    for error in cases.together(3, 2, lambda comm: reading.read_shards(path, comm)):
         assert isinstance(error, MemoryError) and "of 20,000 rows" in str(error)
 
 
@@ -253,7 +255,7 @@ def test_sums_of_shards(tmp_path: Path) -> None:
     """What a sum does not hold is an error in all processes; a symmetric file is symmetric."""
     path = tmp_path / "g.mtx"
     path.write_text(f"{HEAD} integer general\n3 3 2\n1 2 {2**63 - 1}\n1 2 1\n")
-    found = cases.together(2, 2, lambda say: reading.read_shards(path, say))
+    found = cases.together(2, 2, lambda comm: reading.read_shards(path, comm))
     assert {type(error).__name__ for error in found} == {"FormatError", "CommunicationError"}
     assert any(re.search(r"g\.mtx: the values .* sum up to", str(error)) for error in found)
     parts = ["3 1 1e16", "1 3 1.0", "3 1 -1e16", "1 3 0.3", "3 1 0.1", "1 3 1e-3"]
@@ -302,7 +304,7 @@ def test_errors_name_the_line(tmp_path: Path, name: str, bad: str) -> None:
     path.write_text("\n".join(rows))
     with pytest.raises(FormatError, match="line 201: ") as expected:
         read(path)
-    found = cases.together(3, 2, lambda say: reading.read_shards(path, say))
+    found = cases.together(3, 2, lambda comm: reading.read_shards(path, comm))
     kinds = sorted(type(error).__name__ for error in found)
     assert kinds == ["CommunicationError", "CommunicationError", "FormatError"]
     assert str(expected.value) in [str(error) for error in found]
@@ -312,12 +314,12 @@ def test_bad_files(tmp_path: Path) -> None:
     path = tmp_path / "g.gr"
     for declared in (299, 301):
         path.write_text(TEXTS["g.gr"].replace(" 300", f" {declared}"))
-        for error in cases.together(2, 2, lambda say: reading.read_shards(path, say)):
+        for error in cases.together(2, 2, lambda comm: reading.read_shards(path, comm)):
             assert isinstance(error, FormatError)
             assert f"declares {declared} entries, the file has 300" in str(error)
     path = tmp_path / "g.mtx"
     path.write_text(f"{HEAD} pattern general\n3 4 0\n")
-    for error in cases.together(2, 1, lambda say: reading.read_shards(path, say)):
+    for error in cases.together(2, 1, lambda comm: reading.read_shards(path, comm)):
         assert isinstance(error, DimensionMismatch) and "got 3 x 4" in str(error)
     path.write_text(TEXTS["symmetric.mtx"])
     with pytest.raises(ValueError, match="False contradicts it"):

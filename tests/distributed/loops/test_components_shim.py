@@ -49,7 +49,7 @@ def search(
         seen |= S.T @ seen
     shards = []
     for k in range(len(A.shards)):
-        own = seen[A.device.users(k, A.nrows)]
+        own = seen[A.device.shard_ids(k, A.nrows)]
         shards.append(sg.Vector(own.size, np.zeros(own.size, np.int32), bits=pack_bits(own)))
     return DistributedVector(A.nrows, shards, A.device), None, None
 

@@ -62,10 +62,12 @@ def in_shards(
     patch.setattr(device_jit, "BLOCK", 64)
     patch.setattr(steps, "THREADS", 64)
     patch.setattr(host, "_levels_from", lambda A, T, source: level[source])
-    scores = [np.zeros(size) for size in G.device.main.sizes]
+    scores = [np.zeros(size) for size in G.device.graph_partition.sizes]
     left = host.in_shards(G, G.T, np.array(sources), scores)
     found = np.empty(A.nrows)
-    found[slice(None) if G.device.main.ids is None else G.device.main.ids] = np.concatenate(scores)
+    found[slice(None) if G.device.graph_partition.ids is None else G.device.graph_partition.ids] = (
+        np.concatenate(scores)
+    )
     return found, left
 
 

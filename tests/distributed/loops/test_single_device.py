@@ -103,10 +103,10 @@ def test_what_is_asked_before_a_graph_moves(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(single_device, "free_memory", lambda device: 1000)
     monkeypatch.setattr(single_device.directions, "one_device_pays", lambda *counts: True)
     shard = SimpleNamespace(nbytes=60)
-    say = SimpleNamespace(processes=1)
+    comm = SimpleNamespace(processes=1)
     right: dict[str, Any] = {
-        "devices": ("cuda:0", "cuda:1"), "num_shards": 2, "communicator": say, "asked": False,
-        "peers": None,
+        "devices": ("cuda:0", "cuda:1"), "num_shards": 2, "communicator": comm,
+        "exchange_given": False, "peers": None,
     }  # fmt: skip
 
     def device(shards: Any = (shard, shard), transient: bool = False, **changed: Any) -> str | None:
@@ -116,7 +116,7 @@ def test_what_is_asked_before_a_graph_moves(monkeypatch: pytest.MonkeyPatch) -> 
         return single_device.device_for(A)
 
     assert device() == "cuda:0"
-    assert device(asked=True) is None
+    assert device(exchange_given=True) is None
     assert device(transient=True) is None
     assert device(devices=("cuda:0", "cuda:0")) is None
     assert device(devices=("cuda:0",), num_shards=1) is None
