@@ -21,7 +21,7 @@ from spgraph.backends.cuda.search.search_rounds import (
     VERTICES,
     WAITING,
     Shard,
-    looked_at,
+    leading_and_nonempty,
 )
 from spgraph.containers import Vector
 from spgraph.containers.arrays import array_module, device_of, on_device
@@ -111,7 +111,7 @@ class Rounds:
         rows: Sequence[Any] = [None] * len(graph.shards)
         self.findable = A.nrows
         if T is not None:
-            rows, counts = zip(*self.looked_at(graph), strict=True)
+            rows, counts = zip(*self.leading_and_nonempty(graph), strict=True)
             self.findable = placement.total(counts)
         self.host_counters = host_mapped((len(graph.shards), COUNTS), graph.shards[0].indptr)
         self.round = 0
@@ -124,10 +124,10 @@ class Rounds:
         self.words = self.shards[0].words
         self.few = max(FEW, A.nrows // 32)
 
-    def looked_at(self, graph: Any) -> list[Any]:
-        """What `search_rounds.looked_at` gives for every shard."""
+    def leading_and_nonempty(self, graph: Any) -> list[Any]:
+        """What `search_rounds.leading_and_nonempty` gives for every shard."""
         if self.parents:
-            return self.map(lambda k, shard: looked_at(shard), graph.shards)
+            return self.map(lambda k, shard: leading_and_nonempty(shard), graph.shards)
         degrees = self.map(
             lambda k, shard: (shard.indptr[1:] - shard.indptr[:-1]).astype(np.int64), graph.shards
         )
@@ -138,7 +138,7 @@ class Rounds:
             xp = array_module(counts)
             indptr = xp.zeros(counts.size + 1, np.int64)
             xp.cumsum(counts, out=indptr[1:])
-            return looked_at(shard, indptr)
+            return leading_and_nonempty(shard, indptr)
 
         return self.map(own, graph.shards, every)
 

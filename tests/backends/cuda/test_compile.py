@@ -267,7 +267,8 @@ def test_the_cover_is_small() -> None:
     # the loops' own tests compile them for several types
     loops = {"closure", "contract", "dependencies", "power", "search"}
     loops |= {"parents", "dag_edges", "tiles"}
-    stages = {"dependencies_source_parallel", "power_stepwise", "heads", "nonempty", "tiles_build"}
+    stages = {"dependencies_source_parallel", "power_stepwise", "leading_neighbours", "nonempty"}
+    stages |= {"tiles_build"}
     stages |= {"search_peers", "closure_peers", "search_rounds", "closure_rounds", "components"}
     stages |= {"dependencies_arrange", "dependencies_shard"}
     plain = {"drawing", "floyd_warshall", "path_lengths"}  # over fixed types

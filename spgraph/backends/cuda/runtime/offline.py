@@ -86,7 +86,7 @@ def preambles() -> dict[str, str]:
         "ewise": preamble.types(U=single, V=single, N=index)
         + vectors.ewise_preamble(plus, True, True),
         "floyd_warshall": preamble.constants(TILE=32),
-        "heads": preamble.types(O=index, I=index) + preamble.constants(HUBS=True),
+        "leading_neighbours": preamble.types(O=index, I=index) + preamble.constants(HUBS=True),
         "extract": preamble.types(U=single, N=index, J=index),
         "kronecker": entries + others + preamble.types(Z=single) + plus.define_cuda("op"),
         "matrix_apply": entries

@@ -72,15 +72,15 @@ def search(
     seen = xp.empty(words(n), np.uint32)
     T = None if T is None else with_index_types(T, A)
     pulled = A if T is None else T
-    heads = nonempty = jit.NULL
+    leading = nonempty = jit.NULL
     findable = n
     if T is not None:
         nonempty, findable = nonempty_rows(T)
         if first or semiring is None:
-            heads = row_heads(T, A, hubs=semiring is None)
+            leading = leading_neighbours(T, A, hubs=semiring is None)
     arguments = (
         *(n, m, A._indptr, A._indices, A._values, pulled._indptr, pulled._indices, pulled._values),
-        *(heads, nonempty, findable, sources, values, sources.size, level, value, seen),
+        *(leading, nonempty, findable, sources, values, sources.size, level, value, seen),
         *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A._indices.dtype)),
         xp.empty(2 * n, A._indptr.dtype),
     )
@@ -164,19 +164,19 @@ def nonempty_rows(T: Matrix) -> tuple[Any, int]:
     return T._derived["nonempty"], T._derived["nonempty_count"]
 
 
-def row_heads(T: Matrix, A: Matrix, *, hubs: bool) -> Any:
+def leading_neighbours(T: Matrix, A: Matrix, *, hubs: bool) -> Any:
     """The four ids of each row of T to look at first, found once and kept with T: those of largest
     degree in A, or the row's own first four. Nothing for a matrix that lives for one call.
     """
     if T._transient:
         return jit.NULL
-    name = "hubs" if hubs else "heads"
+    name = "hubs" if hubs else "leading"
     if name not in T._derived:
         xp = array_module(T._indices)
         text = preamble.constants(HUBS=hubs)
         text += preamble.types(I=T._indices.dtype, O=T._indptr.dtype)
-        kernel = jit.kernel("heads", "heads", text)
-        heads = xp.empty((T.nrows, 4), T._indices.dtype)
-        jit.sweep(kernel, T.nrows, T.nrows, T._indptr, T._indices, A._indptr, heads)
-        T._derived[name] = heads
+        kernel = jit.kernel("leading_neighbours", "leading_neighbours", text)
+        leading = xp.empty((T.nrows, 4), T._indices.dtype)
+        jit.sweep(kernel, T.nrows, T.nrows, T._indptr, T._indices, A._indptr, leading)
+        T._derived[name] = leading
     return T._derived[name]

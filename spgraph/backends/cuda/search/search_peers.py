@@ -285,7 +285,7 @@ def new_plan(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
     # of kernels/search_peers.cu: two frontiers, or Pull
     small = 2 * (capacity * vertex + 4 * (capacity + capacity // 16))
     shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
-    rows = None if first.t_indptr is None else rows_to_look_at(graph, hubs=not parents)
+    rows = None if first.t_indptr is None else leading_and_nonempty(graph, hubs=not parents)
     findable = graph.size if rows is None else sum(count for _, _, count in rows)
     kernels, grids, given = [], [], []
     for shard in graph.shards:
@@ -296,10 +296,10 @@ def new_plan(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
     for p, shard in enumerate(graph.shards):
         xp = array_module(shard.indptr)
         with jit.device(shard.indptr):
-            heads, nonempty = rows[p][:2] if rows else (None, None)
+            leading, nonempty = rows[p][:2] if rows else (None, None)
             arrays = (
                 *(shard.indptr, shard.indices, shard.t_indptr, shard.t_indices),
-                *(heads if in_order else None, nonempty, shard.ids),
+                *(leading if in_order else None, nonempty, shard.ids),
             )
             fields = [p, *graph.offsets, *begins, *memory]
             fields += [parts[p][name] for name in PLACES]
@@ -373,16 +373,17 @@ def loaded(text: str, device_id: int, shared: int) -> Any:
     return kernel
 
 
-def rows_to_look_at(graph: PeerGraph, hubs: bool) -> list[tuple[Any, Any, int]]:
-    """(heads, one bit a row that has an entry, how many rows have) of each shard's transpose.
+def leading_and_nonempty(graph: PeerGraph, hubs: bool) -> list[tuple[Any, Any, int]]:
+    """(leading neighbours, one bit a row that has an entry, how many rows have) of each shard's
+    transpose.
 
-    The heads are places in the bitmaps: of those four neighbours that have most edges, if `hubs`,
-    else of a row's first; see kernels/heads.cu.
+    Leading neighbours are places in the bitmaps: of those four neighbours that have most edges, if
+    `hubs`, else of a row's first; see kernels/leading_neighbours.cu.
     """
-    name = "hubs" if hubs else "heads"
+    name = "hubs" if hubs else "leading"
     if name in graph.derived:
         return graph.derived[name]
-    made, before = [], graph.derived.get("heads" if hubs else "hubs")
+    made, before = [], graph.derived.get("leading" if hubs else "hubs")
     whole = None
     if hubs:  # all degrees, as an indptr
         degrees = [np.diff(move(shard.indptr, "cpu")) for shard in graph.shards]
@@ -405,15 +406,17 @@ def rows_to_look_at(graph: PeerGraph, hubs: bool) -> list[tuple[Any, Any, int]]:
                 wide = np.dtype(np.int64) if whole[-1] > np.iinfo(offsets).max else offsets
                 indptr, degree = indptr.astype(wide, copy=False), xp.asarray(whole.astype(wide))
             text = preamble.constants(HUBS=hubs) + preamble.types(I=ids, O=indptr.dtype)
-            heads = xp.empty((n, 4), ids)
-            kernel = jit.kernel("heads", "heads", text)
-            jit.sweep(kernel, n, n, indptr, shard.t_indices, degree, heads)
+            leading = xp.empty((n, 4), ids)
+            kernel = jit.kernel("leading_neighbours", "leading_neighbours", text)
+            jit.sweep(kernel, n, n, indptr, shard.t_indices, degree, leading)
             shift = 0
             for q in range(1, len(graph.shards)):  # from ids to places: shards begin at a word
                 more = -int(graph.offsets[q] - graph.offsets[q - 1]) % 32
                 if more:
-                    heads += xp.where(heads >= int(graph.offsets[q]) + shift, more, 0).astype(ids)
+                    leading += xp.where(leading >= int(graph.offsets[q]) + shift, more, 0).astype(
+                        ids
+                    )
                 shift += more
-            made.append((heads, bits, findable))
+            made.append((leading, bits, findable))
     graph.derived[name] = made
     return made

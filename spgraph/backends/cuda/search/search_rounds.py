@@ -70,10 +70,10 @@ class Shard:
             self.offset = self.xp.empty(self.size, rows_of)
             self.counts = self.xp.empty(COUNTS, np.int64)
             self.control = self.xp.zeros(CONTROL, np.int64)
-            heads, nonempty = (None, None) if rows is None else rows
+            leading, nonempty = (None, None) if rows is None else rows
             pointers = (
                 *(arrays.indptr, arrays.indices, arrays.t_indptr, arrays.t_indices),
-                *(heads, nonempty, arrays.ids, self.own, self.queue, self.offset),
+                *(leading, nonempty, arrays.ids, self.own, self.queue, self.offset),
                 *(self.control, self.counts, host_counters),
             )
             fields = [number, self.words, *offsets, self.size.bit_length()]
@@ -223,11 +223,14 @@ def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
     return text + preamble.types(**{k: np.dtype(v) for k, v in zip("IOLQ", kinds, strict=True)})
 
 
-def looked_at(shard: PeerShard, degrees: Array | None = None) -> tuple[tuple[Array, Array], int]:
-    """((the heads of the transpose's rows, one bit a row that has an entry), how many have).
+def leading_and_nonempty(
+    shard: PeerShard, degrees: Array | None = None
+) -> tuple[tuple[Array, Array], int]:
+    """((the leading neighbours of the transpose's rows, one bit a row that has an entry), how many
+    have).
 
-    The heads are the four neighbours that have most edges, if there is an indptr with the `degrees`
-    of all vertices, else a row's first; see kernels/heads.cu.
+    Leading neighbours are the four that have most edges, if there is an indptr with the `degrees`
+    of all vertices, else a row's first; see kernels/leading_neighbours.cu.
     """
     shard = alike(shard)
     assert shard.t_indptr is not None and shard.t_indices is not None
@@ -240,7 +243,7 @@ def looked_at(shard: PeerShard, degrees: Array | None = None) -> tuple[tuple[Arr
         degrees = shard.t_indptr if degrees is None else degrees
         indptr = shard.t_indptr.astype(degrees.dtype, copy=False)
         text += preamble.types(I=shard.t_indices.dtype, O=indptr.dtype)
-        kernel = jit.kernel("heads", "heads", text)
-        heads = xp.empty((n, 4), shard.t_indices.dtype)
-        jit.sweep(kernel, n, n, indptr, shard.t_indices, degrees, heads)
-        return (heads, bits), int(count[0])
+        kernel = jit.kernel("leading_neighbours", "leading_neighbours", text)
+        leading = xp.empty((n, 4), shard.t_indices.dtype)
+        jit.sweep(kernel, n, n, indptr, shard.t_indices, degrees, leading)
+        return (leading, bits), int(count[0])

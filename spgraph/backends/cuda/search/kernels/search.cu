@@ -94,14 +94,14 @@ CALLED void convert(L depth) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     search(i64 n, i64 m, const O* indptr, const I* indices, const A* values, const O* t_indptr,
-           const I* t_indices, const A* t_values, const Heads* heads, const u32* nonempty,
+           const I* t_indices, const A* t_values, const Leading* leading, const u32* nonempty,
            i64 findable, const I* sources, const Z* source_values, i64 number_of_sources, L* level,
            Z* value, u32* seen, u32* bitmaps, I* queues, O* offsets, Control* control,
            u32 count_bits, int direction, i64 max_depth, i64* trace) {
     const i64 words = (n + 31) / 32;
     if (threadIdx.x == 0)
         s = {n,        m,         words,           max_depth, indptr,   indices,    values,
-             t_indptr, t_indices, t_values,        heads,     nonempty, level,      value,
+             t_indptr, t_indices, t_values,        leading,   nonempty, level,      value,
              seen,     bitmaps,   bitmaps + words, queues,    offsets,  queues + n, offsets + n,
              control,  trace,     globaltimer(),   count_bits};
     __syncthreads();

@@ -20,6 +20,7 @@
 // at before the grid takes the row).
 
 #include "peers.cuh"
+#include "leading_neighbours.cuh"
 
 constexpr int WARPS = THREADS / 32;
 constexpr int EACH = 4;     // edges a thread has in flight
@@ -41,11 +42,6 @@ enum Direction { AUTO = 0, PUSH = 1, PULL = 2 };
 
 // A parent, so that the least is the greatest and 0 is none: max_label() less the user's id.
 typedef Bits<L> Key;
-
-// The first in-edges of a row to look at, as positions in the bitmaps, -1 behind the last.
-struct __align__(4 * sizeof(I)) Heads {
-    I id[4];
-};
 
 // What block p sends block q in small levels: one of q's vertices, and its parent.
 struct __align__(2 * sizeof(L)) Message {
@@ -74,9 +70,9 @@ struct Given {
     const I* indices;
     const O* t_indptr; // in-edges
     const I* t_indices;
-    const Heads* heads;
-    const u32* nonempty; // own vertices with in-edges, or null: not known
-    const L* ids;        // users' ids of all vertices, or null: the same
+    const Leading* leading; // neighbours, as positions in the bitmaps
+    const u32* nonempty;    // own vertices with in-edges, or null: not known
+    const L* ids;           // users' ids of all vertices, or null: the same
     // both all zero when a launch begins and when it ends
     u32* known;   // own part: visited; others': visited or sent there, as far as this GPU knows
     u32* reached; // that, and what this level reaches

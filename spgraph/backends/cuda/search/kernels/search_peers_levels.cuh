@@ -168,20 +168,20 @@ struct Finds {
     __device__ __forceinline__ void finish() { bring(count, edges + (u64)(last - first), probes); }
 };
 
-// The heads of v's row; true where the rest of it has to be looked at.
-DEVICE bool look_at_heads(const Borders& borders, I v, const Heads& heads, Finds& finds) {
+// The leading neighbours of v; true where the rest of it has to be looked at.
+DEVICE bool look_at_leading(const Borders& borders, I v, const Leading& leading, Finds& finds) {
     bool here[4], found = false;
     L least = max_label();
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        here[k] = heads.id[k] >= 0 && !(k && here[0]) && test_bit(s.frontier, heads.id[k]);
+        here[k] = leading.id[k] >= 0 && !(k && here[0]) && test_bit(s.frontier, leading.id[k]);
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-        finds.probes += !found && heads.id[k] >= 0;
-        if (!found && here[k]) take(borders.vertex(heads.id[k]), found, least);
+        finds.probes += !found && leading.id[k] >= 0;
+        if (!found && here[k]) take(borders.vertex(leading.id[k]), found, least);
     }
     if (found) finds.add(v, least);
-    return !found && heads.id[3] >= 0;
+    return !found && leading.id[3] >= 0;
 }
 
 // The rows of up to 32 vertices, one a lane that is `active`, from their entry `skip` on.
@@ -217,17 +217,17 @@ DEVICE void look_at_rows(const Borders& borders, bool active, I v, O skip, Finds
     if (found) finds.add(v, least);
 }
 
-// Look for the frontier among the in-edges of the open vertices: first at the heads of rows, then,
-// for 32 that wait at a time, at the rows themselves.
+// Look for the frontier among the in-edges of the open vertices: first at the leading neighbours,
+// then, for 32 vertices that wait at a time, at the rows themselves.
 CALLED void sweep(L depth) {
     const Borders borders;
     const int lane = lane_id();
     // the warps of a block take neighbouring words
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
     const i64 batch = words_at_a_time(s.words);
-    const bool heads = FIRST && s.heads;
-    // for parents the heads are a row's own first entries; else any four
-    const O skip = heads && PARENTS ? 4 : 0;
+    const bool leading = FIRST && s.leading;
+    // for parents these are a row's own first entries; else any four
+    const O skip = leading && PARENTS ? 4 : 0;
     Finds finds(depth);
     I* const waiting = work().pull.waiting[warp_id()];
     for (i64 begin = me * batch; begin < s.words; begin += warps * batch) {
@@ -245,17 +245,17 @@ CALLED void sweep(L depth) {
         __syncwarp();
         int held = 0;
         I coming = Ranked(open, upto, begin, lane, lane < total).vertex;
-        Heads its = heads && lane < total ? s.heads[coming] : Heads{};
+        Leading its = leading && lane < total ? s.leading[coming] : Leading{};
         for (int base = 0; base < total || held; base += 32) {
             if (base < total) {
                 bool waits = base + lane < total;
                 const I v = coming;
-                const Heads row = its;
+                const Leading row = its;
                 const int next = base + 32 + lane; // fetched while this one is looked at
                 if (base + 32 < total)
                     coming = Ranked(open, upto, begin, next, next < total).vertex;
-                if (heads && next < total) its = s.heads[coming];
-                if (heads && waits) waits = look_at_heads(borders, v, row, finds);
+                if (leading && next < total) its = s.leading[coming];
+                if (leading && waits) waits = look_at_leading(borders, v, row, finds);
                 const u32 who = __ballot_sync(FULL_WARP, waits);
                 if (waits) waiting[held + __popc(who & lanes_below())] = v;
                 held += __popc(who);

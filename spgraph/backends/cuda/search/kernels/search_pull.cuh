@@ -115,19 +115,19 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
                 e = s.t_indptr[v];
                 end = s.t_indptr[v + 1];
             }
-            if ((FIRST || !VALUES) && s.heads && active) {
-                const Heads heads = s.heads[v];
+            if ((FIRST || !VALUES) && s.leading && active) {
+                const Leading leading = s.leading[v];
                 bool here[4];
-                here[0] = test_bit(s.frontier, heads.id[0]);
+                here[0] = test_bit(s.frontier, leading.id[0]);
 #pragma unroll
                 for (int k = 1; k < 4; k++)
-                    here[k] = !here[0] && heads.id[k] >= 0 && test_bit(s.frontier, heads.id[k]);
+                    here[k] = !here[0] && leading.id[k] >= 0 && test_bit(s.frontier, leading.id[k]);
 #pragma unroll
                 for (int k = 0; k < 4; k++) {
-                    if (TRACE) probes += !stop && heads.id[k] >= 0;
-                    if (!stop && here[k]) stop = take(heads.id[k], v, e + k, found, sum);
+                    if (TRACE) probes += !stop && leading.id[k] >= 0;
+                    if (!stop && here[k]) stop = take(leading.id[k], v, e + k, found, sum);
                 }
-                // with values the heads are the row's own first entries; else any four
+                // with values these are the row's own first entries; else any four
                 if (end - e <= 4)
                     e = end;
                 else if (VALUES)

@@ -27,7 +27,7 @@ enum Count { VERTICES, EDGES, COVERED, WAITING, COUNTS };
 
 typedef Bits<L> Key; // a parent, so that the least is the greatest and 0 is none
 
-#include "heads.cuh"
+#include "leading_neighbours.cuh"
 
 // A vertex that was reached, or -1; the first of a list has the length of the list instead.
 struct Entry {
@@ -52,7 +52,7 @@ struct Given {
     const I* indices;
     const O* t_indptr; // in-edges
     const I* t_indices;
-    const Heads* heads;
+    const Leading* leading;
     const u32* nonempty; // own vertices with in-edges
     const L* ids;        // users' ids of all vertices, or null: the same
     // the own part of the frontier is one of two: bits, after a pull (zero at other times), or a

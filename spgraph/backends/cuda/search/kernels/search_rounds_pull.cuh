@@ -70,18 +70,18 @@ struct Finds {
     }
 };
 
-// The heads of v's row; true where the rest of it has to be looked at.
-DEVICE bool look_at_heads(const Probe& probe, I v, const Heads& heads, Finds& finds) {
+// The leading neighbours of v; true where the rest of it has to be looked at.
+DEVICE bool look_at_leading(const Probe& probe, I v, const Leading& leading, Finds& finds) {
     bool here[4];
 #pragma unroll
-    for (int k = 0; k < 4; k++) here[k] = !(k && here[0]) && probe.hits(heads.id[k]);
+    for (int k = 0; k < 4; k++) here[k] = !(k && here[0]) && probe.hits(leading.id[k]);
 #pragma unroll
     for (int k = 0; k < 4; k++)
         if (here[k]) {
-            finds.add(v, heads.id[k]);
+            finds.add(v, leading.id[k]);
             return false;
         }
-    return heads.id[3] >= 0;
+    return leading.id[3] >= 0;
 }
 
 // The rows of up to 32 vertices, one a lane that is `active`, from their entry `skip` on. Rows that
@@ -106,8 +106,8 @@ DEVICE void look_at_rows(const Probe& probe, bool active, I v, O skip, Finds& fi
     if (found >= 0) finds.add(v, found);
 }
 
-// Open vertices look for the frontier: first at the heads of rows, then, for 32 that wait at a
-// time, at the rows themselves. A warp takes `batch` words of the own part at a time.
+// Open vertices look for the frontier: first at their leading neighbours, then, for 32 that wait at
+// a time, at the rows themselves. A warp takes `batch` words of the own part at a time.
 extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     pull(const u64* given, L* level, L* parent, u32* known, const u32* frontier, i64 batch, L depth,
          i64 round) {
@@ -117,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     for (i64 w = thread_id(); w < PEERS * g.words; w += thread_count())
         if (frontier[w] && w / g.words != g.me) known[w] |= frontier[w];
     const int lane = lane_id();
-    const O skip = PARENTS ? 4 : 0; // for parents the heads are the row's first; else any four
+    const O skip = PARENTS ? 4 : 0; // for parents these are the row's first entries
     const Probe probe(frontier);
     Finds finds{level, parent, depth, hits[warp_id()]};
     I* const waiting = waits[warp_id()];
@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                 bool active = rank < total;
                 const RankedBit place(open, upto, rank, active);
                 const I v = (I)(32 * (begin + place.word) + place.bit);
-                if (active) active = look_at_heads(probe, v, g.heads[v], finds);
+                if (active) active = look_at_leading(probe, v, g.leading[v], finds);
                 const u32 who = __ballot_sync(FULL_WARP, active);
                 if (active) waiting[held + __popc(who & lanes_below())] = v;
                 held += __popc(who);

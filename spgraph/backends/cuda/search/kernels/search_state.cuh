@@ -11,7 +11,7 @@ constexpr int PIECES = SMALL + SMALL_EDGES / PIECE;
 
 enum Direction { AUTO = 0, PUSH = 1, PULL = 2 };
 
-#include "heads.cuh"
+#include "leading_neighbours.cuh"
 
 struct Control { // zero at launch
     // found vertices in the low bits, their edges in the high bits: by round modulo 3, and for a
@@ -34,7 +34,7 @@ struct Search {
     const O* t_indptr; // in-edges
     const I* t_indices;
     const A* t_values;
-    const Heads* heads; // of the rows of in-edges, or null
+    const Leading* leading; // of the rows of in-edges, or null
     // vertices with in-edges, the others can only be sources; null where nothing pulls
     const u32* nonempty;
     L* level;

@@ -1,5 +1,5 @@
-// The heads of all rows: the first four entries to look at of each, side by side, -1 behind the
-// last.
+// The leading neighbours of all rows: four entries of each that a pull looks at first, side by side,
+// -1 behind the last.
 //
 // A search that pulls looks for any entry of a row that lies in its frontier. The rows of a large
 // graph lie scattered over gigabytes, and each new page costs an address translation; four ids a
@@ -9,16 +9,16 @@
 // first entries).
 
 // entries of a row among which hubs are chosen: enough to find some, never a long row's cost
-constexpr int LOOKED_AT = 64;
+constexpr int CANDIDATES = 64;
 
-extern "C" __global__ void heads(i64 n, const O* indptr, const I* indices, const O* degree_indptr,
-                                 I* out) {
+extern "C" __global__ void leading_neighbours(i64 n, const O* indptr, const I* indices,
+                                              const O* degree_indptr, I* out) {
     for (i64 v = thread_id(); v < n; v += thread_count()) {
         const O begin = indptr[v], end = indptr[v + 1];
         I id[4] = {-1, -1, -1, -1};
 #if HUBS
         O degree[4] = {-1, -1, -1, -1};
-        for (O e = begin; e < end && e < begin + LOOKED_AT; e++) {
+        for (O e = begin; e < end && e < begin + CANDIDATES; e++) {
             I u = indices[e];
             O d = degree_indptr[u + 1] - degree_indptr[u];
 #pragma unroll
