@@ -162,11 +162,11 @@ def about_the_giant(A: Any, plan: Plan) -> Vector | None:
     with giant.lock:
         giant.round += 1
         level: Any = peers.search(A, A.T, giant.start, None, "auto", MOST_LEVELS, False)[0]
-        seen = [shard._bits for shard in level.unchecked]
+        visited = [shard._bits for shard in level.unchecked]
         tables, found = [], []
         for k in work:
             with on_device(placement.devices[k]):
-                arguments = (seen[k], giant.messages[k], giant.room)
+                arguments = (visited[k], giant.messages[k], giant.room)
                 tables.append(on_gpu.outside(plan.rows[k], *arguments))
         with placement.peers.lock:
             placement.peers.meet()
@@ -174,7 +174,7 @@ def about_the_giant(A: Any, plan: Plan) -> Vector | None:
             with on_device(placement.devices[k]):
                 lists = (giant.messages[k], giant.addresses[k], giant.room)
                 answer = (giant.round, address(giant.host_counters[k:]))
-                found.append(on_gpu.settle(plan.rows[k], seen[k], tables[k], *lists, *answer))
+                found.append(on_gpu.settle(plan.rows[k], visited[k], tables[k], *lists, *answer))
         is_void = giant.wait(placement)
     _ = level.shards  # raises where a device was lost
     return None if is_void else labels(A, found)

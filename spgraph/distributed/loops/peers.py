@@ -56,18 +56,18 @@ def search(
 
     def whole(values: Sequence[Any], bits: Sequence[Any]) -> DistributedVector:
         shards = [
-            Vector(own.size, own, bits=seen, nvals=part.reached)
-            for part, own, seen in zip(found, values, bits, strict=True)
+            Vector(own.size, own, bits=visited, nvals=part.num_visited)
+            for part, own, visited in zip(found, values, bits, strict=True)
         ]
         return DistributedVector.in_flight(A.nrows, shards, placement)
 
-    level = whole([part.level for part in found], [part.seen for part in found])
+    level = whole([part.level for part in found], [part.visited for part in found])
     if semiring is None:
         return level, None, rows
     values, dtype = [part.parent for part in found], semiring.dtype
     if values[0].dtype != dtype:
         values = placement.map(lambda k, own: own.astype(dtype), values)
-    return level, whole(values, [part.seen_too for part in found]), rows
+    return level, whole(values, [part.visited_copy for part in found]), rows
 
 
 def starts(start: Any) -> tuple[Sequence[Any], Sequence[Any]]:

@@ -218,14 +218,14 @@ def run(
     )
     levels, given = [], []
     for part in found:
-        n, reached = part.level.size, part.reached()
-        seen = np.unpackbits(move(part.seen, "cpu").view(np.uint8), bitorder="little")
-        assert not seen[n:].any()
-        seen = seen[:n].astype(bool)
-        assert reached == seen.sum()
-        levels.append(np.where(seen, move(part.level, "cpu"), -1))
+        n, reached = part.level.size, part.num_visited()
+        visited = np.unpackbits(move(part.visited, "cpu").view(np.uint8), bitorder="little")
+        assert not visited[n:].any()
+        visited = visited[:n].astype(bool)
+        assert reached == visited.sum()
+        levels.append(np.where(visited, move(part.level, "cpu"), -1))
         if parents:
-            given.append(np.where(seen, move(part.parent, "cpu"), -1))
+            given.append(np.where(visited, move(part.parent, "cpu"), -1))
     return np.concatenate(levels), np.concatenate(given) if parents else None, trace
 
 

@@ -16,7 +16,7 @@ from spgraph.semirings import TypedSemiring
 
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # as in kernels/search.py
-STATE, DEPTH, REACHED, STAGE = 64, 48, 52, 256
+STATE, DEPTH, VISITED, STAGE = 64, 48, 52, 256
 # the values of every A whose values no product looks at
 PLAIN = np.zeros(1, np.uint8)
 
@@ -39,7 +39,7 @@ class Out(NamedTuple):
 
     level: np.ndarray
     value: np.ndarray
-    seen: np.ndarray
+    visited: np.ndarray
 
 
 def search(
@@ -72,7 +72,7 @@ def search(
     out = Out(
         level=np.empty(n, index_dtype(n)),
         value=np.empty(n if semiring else 1, values.dtype),
-        seen=np.zeros(words(n), np.uint32),
+        visited=np.zeros(words(n), np.uint32),
     )
     graph = Graph(
         *(A._indptr, A._indices, entries, pulled._indptr, pulled._indices, back),
@@ -84,7 +84,7 @@ def search(
     way = DIRECTIONS["push" if T is None else direction]
 
     def launch(rows: np.ndarray) -> None:
-        out.seen[:], state[:] = 0, 0
+        out.visited[:], state[:] = 0, 0
         work = (np.zeros((2, words(n)), np.uint32), np.empty((2, n), A._indices.dtype))
         stages = np.empty((threads, STAGE), A._indices.dtype)
         sources = (start._indices, values, findable)
@@ -96,13 +96,13 @@ def search(
     if trace:  # the first run counts the levels, the second records them
         rows = np.zeros((int(state[DEPTH]), 4), np.int64)
         launch(rows)
-    reached = int(state[REACHED])
-    seen = None if reached == n else out.seen
-    levels = Vector(n, out.level, bits=seen, nvals=reached)
+    num_visited = int(state[VISITED])
+    visited = None if num_visited == n else out.visited
+    levels = Vector(n, out.level, bits=visited, nvals=num_visited)
     found = None
     if semiring is not None:
-        bits = None if seen is None else seen.copy()
-        found = Vector(n, out.value, bits=bits, nvals=reached)
+        bits = None if visited is None else visited.copy()
+        found = Vector(n, out.value, bits=bits, nvals=num_visited)
     return levels, found, rows if trace else None
 
 

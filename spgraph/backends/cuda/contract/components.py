@@ -83,22 +83,22 @@ def roots_form(rows: Rows, room: int) -> Form:
 # --- about the giant ------------------------------------------------------------------------------
 
 
-def outside(rows: Rows, seen: Array, message: Array, room: int) -> Array:
-    """Writes the edges of the own vertices that are not in the bitmap `seen` to `message`; the
+def outside(rows: Rows, visited: Array, message: Array, room: int) -> Array:
+    """Writes the edges of the own vertices that are not in the bitmap `visited` to `message`; the
     array of labels that they will have, by user's ids.
     """
     A = rows.matrix
     table = array_module(message).empty(rows.size, rows.label)  # only ends of edges are touched
     message[:HEAD] = 0
     box = pairs_form(rows, room).box(message)
-    arguments = (A._indptr, A._indices, seen, rows.nonempty, table, *box)
+    arguments = (A._indptr, A._indices, visited, rows.nonempty, table, *box)
     rows.run("outside", A.nrows // 32 + 1, *rows.own, *arguments)
     return table
 
 
 def settle(
     rows: Rows,
-    seen: Array,
+    visited: Array,
     table: Array,
     message: Array,
     places: Array,
@@ -114,9 +114,9 @@ def settle(
     label, report = xp.empty(rows.matrix.nrows, rows.label), xp.zeros(REPORT, np.int64)
     box = (places.size, *form.box(message, places))
     # lists are short: a launch for all of the room would take longer than they do
-    rows.run("begin", room // 16, *rows.own, seen, table, *box, report)
+    rows.run("begin", room // 16, *rows.own, visited, table, *box, report)
     rows.run("join", room // 16, table, *box, jit.NULL)
-    arguments = (seen, rows.nonempty, table, label, report, round_, host_counter)
+    arguments = (visited, rows.nonempty, table, label, report, round_, host_counter)
     rows.run("settle", label.size // 4 + 1, *rows.own, *arguments)
     return label
 

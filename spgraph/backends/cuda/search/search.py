@@ -22,7 +22,7 @@ THREADS, STAGE, MORE_PIECES = 1024, 256, 32
 PUSH_STEP, PUSH_STEP_HUBS = 2.0, 4.0
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # 64-bit words of its Control, and where the ones that the host reads lie
-CONTROL, DEPTH, REACHED = 18, 16, 17
+CONTROL, DEPTH, VISITED = 18, 16, 17
 
 
 @jit.on_device
@@ -69,7 +69,7 @@ def search(
     level = xp.empty(n, index_dtype(n))
     value = jit.NULL if semiring is None else xp.empty(n, semiring.dtype)
     values = jit.NULL if semiring is None else start._values.astype(semiring.dtype, copy=False)
-    seen = xp.empty(words(n), np.uint32)
+    visited = xp.empty(words(n), np.uint32)
     T = None if T is None else with_index_types(T, A)
     pulled = A if T is None else T
     leading = nonempty = jit.NULL
@@ -80,7 +80,7 @@ def search(
             leading = leading_neighbours(T, A, hubs=semiring is None)
     arguments = (
         *(n, m, A._indptr, A._indices, A._values, pulled._indptr, pulled._indices, pulled._values),
-        *(leading, nonempty, findable, sources, values, sources.size, level, value, seen),
+        *(leading, nonempty, findable, sources, values, sources.size, level, value, visited),
         *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A._indices.dtype)),
         xp.empty(2 * n, A._indptr.dtype),
     )
@@ -97,17 +97,17 @@ def search(
         rows = xp.zeros((int(launch(jit.NULL)[DEPTH]), 4), np.int64)
     control = launch(rows if trace else jit.NULL)
 
-    def reached() -> int:
+    def num_visited() -> int:
         """How many vertices the search has found; waits for it."""
-        found = int(control[REACHED])
+        found = int(control[VISITED])
         if found < sources.size:
             raise RuntimeError(
                 "search: the blocks of the kernel lost each other; its result is void"
             )
         return found
 
-    levels = Vector(n, level, bits=seen, nvals=reached)
-    found = None if semiring is None else Vector(n, value, bits=seen.copy(), nvals=reached)
+    levels = Vector(n, level, bits=visited, nvals=num_visited)
+    found = None if semiring is None else Vector(n, value, bits=visited.copy(), nvals=num_visited)
     return levels, found, move(rows, "cpu") if trace else None
 
 

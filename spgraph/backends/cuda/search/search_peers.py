@@ -39,7 +39,7 @@ MAIL, MEETING, CONTROL, WORDS_SENT = 1024, 128, 128, 4
 THREADS = 1024
 LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
 PLACES = ("frontier", "other", "messages", "inbox", "parents")
-OWN = ("known", "reached", "best", "queue", "offset", "meeting", "control")
+OWN = ("visited", "visited_next", "best", "queue", "offset", "meeting", "control")
 DEADLINE = 5.0  # seconds that a device waits for another
 
 
@@ -104,18 +104,18 @@ class PeerGraph:
 
 class Found(NamedTuple):
     """One shard's part of a search, on its device: levels and parents of the vertices whose bit is
-    set in `seen`, undefined elsewhere; `seen_too` is the same once more, for who gives levels and
-    parents to different hands.
+    set in `visited`, undefined elsewhere. `visited_copy` has the same bits in memory of its own, so
+    that the levels and the parents may each own a bitmap.
 
-    `reached()` is how many they are; it waits for all devices, and raises CommunicationError if one
-    of them was lost.
+    `num_visited()` is how many they are; it waits for all devices, and raises CommunicationError if
+    one of them was lost.
     """
 
     level: Array
     parent: Array | None
-    seen: Array
-    seen_too: Array | None
-    reached: Callable[[], int]
+    visited: Array
+    visited_copy: Array | None
+    num_visited: Callable[[], int]
 
 
 def search_peers(
@@ -161,16 +161,16 @@ def search_peers(
             found, arguments, results = [], [], []
             for p, shard in enumerate(graph.shards):
                 xp, n = array_module(shard.indptr), plan.vertices[p]
-                parent = seen_too = None
+                parent = visited_copy = None
                 with jit.device(shard.indptr):
                     level, result = xp.empty(n, kind), xp.empty(3, np.int64)
-                    seen = xp.empty(words(n), np.uint32)
+                    visited = xp.empty(words(n), np.uint32)
                     if values is not None:
-                        parent, seen_too = xp.empty(n, kind), xp.empty(words(n), np.uint32)
+                        parent, visited_copy = xp.empty(n, kind), xp.empty(words(n), np.uint32)
                     if again:
                         rows[p] = xp.zeros((max(1, levels), 4), np.int64)
                 results.append(result)
-                made = (level, parent, seen, seen_too)
+                made = (level, parent, visited, visited_copy)
                 arguments.append(
                     (
                         *(plan.given[p], *(jit.NULL if array is None else array for array in made)),
@@ -205,7 +205,7 @@ def told(own: Any, values: Any, ids: np.dtype, kind: np.dtype) -> tuple[Any, Any
 
 
 def read(buffers: Buffers, results: Sequence[Array], deadline: float) -> list[tuple[int, int]]:
-    """(vertices reached, levels) of each shard; waits for all."""
+    """(vertices visited, levels) of each shard; waits for all."""
     host = [move(result, "cpu").tolist() for result in results]
     lost = [state for _, _, state in host if state != 0]
     if lost:
@@ -218,7 +218,7 @@ def read(buffers: Buffers, results: Sequence[Array], deadline: float) -> list[tu
             f"search by peer writes: {name} did not come to a meeting of {len(results)} devices "
             f"within {deadline:g} s; the result is void"
         )
-    return [(reached, depth) for reached, depth, _ in host]
+    return [(visited, depth) for visited, depth, _ in host]
 
 
 def checked(graph: PeerGraph, buffers: Buffers) -> None:
@@ -335,8 +335,8 @@ def layout(
             "parents": 32 * labels * peers * widest,
             "meeting": MEETING,
             "control": CONTROL,
-            "known": 4 * all_words,
-            "reached": 4 * all_words,
+            "visited": 4 * all_words,
+            "visited_next": 4 * all_words,
             "best": 32 * labels * all_words,
             "queue": ids * n,
             "offset": offsets * n,

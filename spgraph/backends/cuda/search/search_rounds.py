@@ -79,7 +79,7 @@ class Shard:
             fields = [number, self.words, *offsets, self.size.bit_length()]
             fields += map(address, pointers)
             self.given = self.xp.asarray(np.array(fields, np.int64))
-            self.reached: Array | None = None
+            self.visited_next: Array | None = None
             self.best = jit.NULL
             self.list = self.xp.empty((1 + AHEAD) * self.entry, self.label)
             self.is_ahead = False  # the kernel that made the queue may have pushed it already
@@ -99,11 +99,11 @@ class Shard:
         with jit.device(self.given):
             self.level = self.xp.empty(self.size, self.label)
             self.parent = self.xp.empty(self.size, self.label) if self.parents else jit.NULL
-            self.known = self.xp.empty(self.num_shards * self.words, np.uint32)
+            self.visited = self.xp.empty(self.num_shards * self.words, np.uint32)
             sources = sources.astype(self.queue.dtype, copy=False)
             given = jit.NULL if values is None else values.astype(self.label, copy=False)
-        self.found = (self.level, self.parent, self.known)
-        self.run("clear", max(self.size, self.known.size), *self.found)
+        self.found = (self.level, self.parent, self.visited)
+        self.run("clear", max(self.size, self.visited.size), *self.found)
         arguments = (sources, given, sources.size, self.list, round_)
         self.run("begin", sources.size, *self.found, *arguments)
         self.is_ahead = True
@@ -113,9 +113,9 @@ class Shard:
         longer.
         """
         first = self.number * self.words
-        seen = self.known[first : first + words(self.size)]
-        made = (self.level, self.parent, seen)
-        del self.level, self.parent, self.known, self.found
+        visited = self.visited[first : first + words(self.size)]
+        made = (self.level, self.parent, visited)
+        del self.level, self.parent, self.visited, self.found
         return made
 
     def pull(self, frontier: Array, depth: int, round_: int) -> None:
@@ -146,7 +146,7 @@ class Shard:
         held = self.list
         made, short = self.room(capacity), vertices <= AHEAD_VERTICES and edges <= AHEAD
         if not (self.is_ahead and short and self.list is held):
-            self.run("push_list", edges, self.known, made, vertices, edges)
+            self.run("push_list", edges, self.visited, made, vertices, edges)
         return made
 
     def settle_list(self, came: Array, depth: int, round_: int) -> None:
@@ -157,16 +157,16 @@ class Shard:
         self.is_ahead = True
 
     def push_bits(self, vertices: int, edges: int) -> Array:
-        """A bitmap of all vertices: what is known, and what the frontier reaches."""
+        """A bitmap of all vertices: what is visited, and what the frontier reaches."""
         with jit.device(self.given):
-            if self.reached is None:
-                self.reached = self.xp.empty_like(self.known)
+            if self.visited_next is None:
+                self.visited_next = self.xp.empty_like(self.visited)
                 if self.parents:
-                    self.best = self.xp.zeros(32 * self.known.size, f"u{self.label.itemsize}")
-            self.xp.copyto(self.reached, self.known)
-        arguments = (self.known, self.reached, self.best, vertices, edges)
+                    self.best = self.xp.zeros(32 * self.visited.size, f"u{self.label.itemsize}")
+            self.xp.copyto(self.visited_next, self.visited)
+        arguments = (self.visited, self.visited_next, self.best, vertices, edges)
         self.run("push_bits", max(vertices, edges), *arguments)
-        return self.reached
+        return self.visited_next
 
     def settle_bits(self, came: Array, depth: int, round_: int) -> None:
         """Own vertices in bitmaps of all vertices, one a shard, or in the own part of their union,
@@ -174,16 +174,16 @@ class Shard:
         """
         parts, stride, first = 1, 0, 0
         if came.size > self.words:
-            parts, stride, first = self.num_shards, self.known.size, self.number * self.words
+            parts, stride, first = self.num_shards, self.visited.size, self.number * self.words
         label = self.label.type(depth)
-        arguments = (self.level, self.known, self.reached, came, parts, stride, first, label)
-        self.run("settle_bits", self.known.size, *arguments, round_)
+        arguments = (self.level, self.visited, self.visited_next, came, parts, stride, first, label)
+        self.run("settle_bits", self.visited.size, *arguments, round_)
         self.is_ahead = False
 
     def compact(self, capacity: int, round_: int) -> None:
         """What push_bits has reached, `capacity` vertices at most, becomes a list, each once."""
-        made = self.room(min(capacity, 32 * self.known.size))
-        arguments = (self.known, self.reached, self.best, made, round_)
+        made = self.room(min(capacity, 32 * self.visited.size))
+        arguments = (self.visited, self.visited_next, self.best, made, round_)
         self.run("compact", self.words, *arguments)
 
     @property

@@ -1,9 +1,9 @@
-# The masked level iteration  q<!seen> = q (+.x) A  until q is empty: one launch for a whole search.
-# Every thread runs `search`; they meet at a barrier between the steps of a level. Levels that are
-# too small to share are thread 0's alone while the others wait.
+# The masked level iteration  q<!visited> = q (+.x) A  until q is empty: one launch for a whole
+# search. Every thread runs `search`; they meet at a barrier between the steps of a level. Levels
+# that are too small to share are thread 0's alone while the others wait.
 #
 # A vertex is settled in one level, by all edges that reach it from the frontier of that level: what
-# a shared level finds is claimed in the bitmap `fresh`, and `seen` changes between levels only.
+# a shared level finds is claimed in the bitmap `fresh`, and `visited` changes between levels only.
 # Push walks the queue of the frontier, pull the rows of in-edges of the vertices that are still
 # open; pull makes bitmaps, push queues, and each is turned into the other when the direction
 # changes.
@@ -15,7 +15,7 @@
 # where the shared counters lie in `state`: each on its own cache line
 COUNT, EDGES, PROBES, TICKET, SKIPPED, FILLED = 0, 8, 16, 24, 32, 40
 # what thread 0 hands over after levels of its own, and in the end
-DEPTH, LEFT, OPEN_EDGES, LEVELS, REACHED = 48, 49, 50, 51, 52
+DEPTH, LEFT, OPEN_EDGES, LEVELS, VISITED = 48, 49, 50, 51, 52
 # the frontier edges below which one thread is faster than two that wait for each other
 ALONE = 4096
 # vertices of a queue, and words of a bitmap, that a thread takes at a time
@@ -96,7 +96,7 @@ def begin(graph, out, sources, source_values, findable, queue, state):
         out.level[v] = 0
         if VALUES:
             out.value[v] = source_values[i]
-        claim(out.seen, v)
+        claim(out.visited, v)
         edges += degree_of(indptr, v)
         if has_bit(graph.nonempty, v):
             covered += 1
@@ -129,7 +129,7 @@ def search(
     frontier, fresh = bitmaps[0], bitmaps[1]
     queue, fresh_queue = queues[0], queues[1]
     stage = stages[thread]
-    words = out.seen.size
+    words = out.visited.size
     first_word, last_word = words * thread // threads, words * (thread + 1) // threads
 
     if thread == 0:
@@ -173,7 +173,7 @@ def search(
         if VALUES and TERMINAL != 1 and not pull and state[FILLED] == 0:
             # threads that combine at the same time start from the identity; once a search
             for v in range(first_word * 32, min(last_word * 32, out.value.size)):
-                if not has_bit(out.seen, np.uint64(v)):
+                if not has_bit(out.visited, np.uint64(v)):
                     out.value[v] = IDENTITY
         if thread == 0:
             state[COUNT], state[EDGES], state[PROBES] = 0, 0, 0
@@ -183,27 +183,27 @@ def search(
         if pull:
             pull_shared(
                 *(sync, graph.indptr, graph.t_indptr, graph.t_indices, graph.t_values),
-                *(graph.nonempty, out.level, out.value, out.seen, depth, frontier, fresh, state),
+                *(graph.nonempty, out.level, out.value, out.visited, depth, frontier, fresh, state),
             )
         else:
             if thread == 0:
                 state[FILLED] = 1
             push_shared(
                 *(thread, threads, sync, False, graph.indptr, graph.indices, graph.values),
-                *(out.level, out.value, out.seen, depth, queue, count, fresh_queue),
+                *(out.level, out.value, out.visited, depth, queue, count, fresh_queue),
                 *(fresh, stage, state),
             )
             barrier(sync, threads)
             if state[SKIPPED] > 0:
                 push_shared(
                     *(thread, threads, sync, True, graph.indptr, graph.indices, graph.values),
-                    *(out.level, out.value, out.seen, depth, queue, count, fresh_queue),
+                    *(out.level, out.value, out.visited, depth, queue, count, fresh_queue),
                     *(fresh, stage, state),
                 )
         barrier(sync, threads)
-        # what was found is seen from now on
+        # what was found is visited from now on
         for w in range(first_word, last_word):
-            out.seen[w] |= fresh[w]
+            out.visited[w] |= fresh[w]
             if not pull:
                 fresh[w] = 0
         if TRACE and thread == 0:
@@ -221,4 +221,4 @@ def search(
         barrier(sync, threads)
     if thread == 0:
         state[DEPTH] = depth
-        state[REACHED] = sources.size + findable - left
+        state[VISITED] = sources.size + findable - left

@@ -3,7 +3,7 @@
 
 @inner
 def pull_shared(
-    sync, indptr, t_indptr, t_indices, t_values, nonempty, level, value, seen, depth, frontier,
+    sync, indptr, t_indptr, t_indices, t_values, nonempty, level, value, visited, depth, frontier,
     fresh, state
 ):  # fmt: skip
     """This thread's part of a level: words of open vertices."""
@@ -13,10 +13,10 @@ def pull_shared(
     while True:
         poll(sync)
         begin = atomic_add(state, TICKET, WORDS)
-        if begin >= seen.size:
+        if begin >= visited.size:
             break
-        for w in range(begin, min(begin + WORDS, seen.size)):
-            open_ = np.uint32(nonempty[w] & ~seen[w])
+        for w in range(begin, min(begin + WORDS, visited.size)):
+            open_ = np.uint32(nonempty[w] & ~visited[w])
             bits = np.uint32(0)
             while open_ != 0:
                 place = lowest_bit(open_)

@@ -5,7 +5,9 @@
 
 
 @inner
-def push_level(sync, indptr, indices, values, level, value, seen, depth, queue, count, fresh_queue):
+def push_level(
+    sync, indptr, indices, values, level, value, visited, depth, queue, count, fresh_queue
+):
     """One level by one thread: (vertices found, their edges). It needs no bitmap of what is fresh:
     `level` tells what this level has found.
     """
@@ -19,8 +21,8 @@ def push_level(sync, indptr, indices, values, level, value, seen, depth, queue, 
             v = np.uint64(indices[e])
             w = v >> np.uint64(5)
             bit = np.uint32(np.uint32(1) << np.uint32(v & np.uint64(31)))
-            if seen[w] & bit == 0:
-                seen[w] |= bit
+            if visited[w] & bit == 0:
+                visited[w] |= bit
                 level[v] = depth
                 if VALUES:
                     value[v] = sum_of_one(product(value, values, u, v, e))
@@ -42,7 +44,7 @@ def push_alone(threads, sync, graph, out, queue, fresh_queue, state, direction, 
     while True:
         depth += 1
         found, found_edges = push_level(
-            *(sync, graph.indptr, graph.indices, graph.values, out.level, out.value, out.seen),
+            *(sync, graph.indptr, graph.indices, graph.values, out.level, out.value, out.visited),
             *(depth, queue, count, fresh_queue),
         )
         if TRACE:
@@ -74,8 +76,8 @@ def hand_on(stage, held, queue, state):
 
 @inner
 def push_shared(
-    thread, threads, sync, heavy, indptr, indices, values, level, value, seen, depth, queue, count,
-    fresh_queue, fresh, stage, state
+    thread, threads, sync, heavy, indptr, indices, values, level, value, visited, depth, queue,
+    count, fresh_queue, fresh, stage, state
 ):  # fmt: skip
     """This thread's part of a level: some vertices of the queue, or its share of the edges of every
     heavy one.
@@ -106,7 +108,7 @@ def push_shared(
                 continue
             for e in range(np.uint64(first), np.uint64(last)):
                 v = np.uint64(indices[e])
-                if has_bit(seen, v):
+                if has_bit(visited, v):
                     continue
                 if VALUES and TERMINAL != 1:
                     # value[v] = add(value[v], z), which other threads may do at the same time

@@ -109,7 +109,7 @@ DEVICE void list_edges(const Box& box, L v, O first, O degree, const I* indices)
 }
 
 // `nonempty`: the own vertices that have edges. A lane takes a word, and the warp what is open in it.
-extern "C" __global__ void outside(OWN, const O* indptr, const I* indices, const u32* seen,
+extern "C" __global__ void outside(OWN, const O* indptr, const I* indices, const u32* visited,
                                    const u32* nonempty, L* table, BOX) {
     TAKE_OWN;
     TAKE_BOX;
@@ -120,13 +120,13 @@ extern "C" __global__ void outside(OWN, const O* indptr, const I* indices, const
     bool led = false;
     for (i64 base = thread_id() - lane_id(); base < all; base += thread_count()) {
         const i64 word = base + lane_id();
-        const u32 reached = word < all ? seen[word] & valid_bits(word, own.count) : 0;
-        const u32 open = word < all ? nonempty[word] & ~reached : 0;
-        const u32 some = __ballot_sync(FULL_WARP, reached != 0);
+        const u32 visited_bits = word < all ? visited[word] & valid_bits(word, own.count) : 0;
+        const u32 open = word < all ? nonempty[word] & ~visited_bits : 0;
+        const u32 some = __ballot_sync(FULL_WARP, visited_bits != 0);
         if (some && !led) { // ids ascend: what this warp sees later is no less
             led = true;
             if (lane_id() == __ffs(some) - 1)
-                atomicMax(&lead, (u64)(own.n - own.id(word * 32 + __ffs(reached) - 1)));
+                atomicMax(&lead, (u64)(own.n - own.id(word * 32 + __ffs(visited_bits) - 1)));
         }
         for (u32 left = __ballot_sync(FULL_WARP, open != 0); left; left &= left - 1) {
             const int lane = __ffs(left) - 1;
@@ -148,7 +148,8 @@ struct Report {
 };
 
 // `report` is zero.
-extern "C" __global__ void begin(OWN, const u32* seen, L* table, i64 parts, BOX, Report* report) {
+extern "C" __global__ void begin(OWN, const u32* visited, L* table, i64 parts, BOX,
+                                 Report* report) {
     TAKE_OWN;
     TAKE_BOX;
     if (thread_id() == 0) {
@@ -164,7 +165,7 @@ extern "C" __global__ void begin(OWN, const u32* seen, L* table, i64 parts, BOX,
             const Pair pair = box.pairs(p)[k];
             table[pair.u] = pair.u;
             table[pair.v] = pair.v;
-            if (own.has(pair.v) && test_bit(seen, own.number(pair.v))) report->is_void = 1;
+            if (own.has(pair.v) && test_bit(visited, own.number(pair.v))) report->is_void = 1;
         }
     }
 }
@@ -202,21 +203,21 @@ struct __align__(EACH * sizeof(L)) Labels {
 };
 
 // `mail` is memory of the host, which learns whether the labels are void, above which is `round`.
-extern "C" __global__ void settle(OWN, const u32* seen, const u32* nonempty, const L* table,
+extern "C" __global__ void settle(OWN, const u32* visited, const u32* nonempty, const L* table,
                                   L* label, const Report* report, i64 round, i64* mail) {
     TAKE_OWN;
     if (thread_id() == 0) *(volatile i64*)mail = round << 1 | report->is_void;
     const L giant = (L)(own.n - report->lead);
     for (i64 base = thread_id() * EACH; base < own.count; base += thread_count() * EACH) {
-        const u32 reached = seen[base >> 5] >> (base & 31);
+        const u32 visited_bits = visited[base >> 5] >> (base & 31);
         const u32 rows = nonempty[base >> 5] >> (base & 31);
         const int here = own.count - base < EACH ? (int)(own.count - base) : EACH;
         Labels found;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const L id = k < here ? own.id(base + k) : 0;
-            const bool in_tree = k < here && (rows & ~reached) >> k & 1;
-            found.each[k] = reached >> k & 1 ? giant : in_tree ? root_of(table, id) : id;
+            const bool in_tree = k < here && (rows & ~visited_bits) >> k & 1;
+            found.each[k] = visited_bits >> k & 1 ? giant : in_tree ? root_of(table, id) : id;
         }
         if (here == EACH)
             *(Labels*)(label + base) = found;

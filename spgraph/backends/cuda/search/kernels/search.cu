@@ -1,10 +1,10 @@
-// The masked level iteration  q<!seen> = q (+.x) A  until q is empty: one cooperative launch for a
-// whole search.
+// The masked level iteration  q<!visited> = q (+.x) A  until q is empty: one cooperative launch for
+// a whole search.
 //
 // A vertex is settled in one level, by all edges that reach it from the frontier of that level:
-// `seen` is frozen while a level runs, and what the level finds is claimed in the bitmap `next`.
-// (Without values there is nothing to combine, and a vertex is seen when it is found.) Every level
-// takes one of three forms:
+// `visited` is frozen while a level runs, and what the level finds is claimed in the bitmap `next`.
+// (Without values there is nothing to combine, and a vertex is visited when it is found.) Every
+// level takes one of three forms:
 //   push   warps take equal shares of the frontier's edges; found vertices are staged in shared
 //          memory, and 128 of them get their queue slots and edge offsets from one 64-bit atomic
 //          add, so that the next level's scanned degrees are there when it starts (Merrill,
@@ -46,7 +46,7 @@ CALLED void start(const I* sources, const Z* source_values, i64 number) {
         const bool ok = i < number;
         const I v = ok ? sources[i] : 0;
         if (ok) {
-            atomicOr(&s.seen[v >> 5], 1u << (v & 31));
+            atomicOr(&s.visited[v >> 5], 1u << (v & 31));
 #if VALUES
             s.value[v] = source_values[i];
 #endif
@@ -58,13 +58,13 @@ CALLED void start(const I* sources, const Z* source_values, i64 number) {
     if (covered) atomicAdd(&s.control->covered, (u64)covered);
 }
 
-// The queue becomes seen, and the bitmap `next` what the coming level needs: the frontier to pull
-// from, or all clear.
+// The queue becomes visited, and the bitmap `next` what the coming level needs: the frontier to
+// pull from, or all clear.
 CALLED void settle(i64 nf, bool pull) {
     for (i64 i = thread_id(); i < nf; i += thread_count()) {
         const I v = s.queue[i];
         const u32 bit = 1u << (v & 31);
-        if (VALUES) atomicOr(&s.seen[v >> 5], bit);
+        if (VALUES) atomicOr(&s.visited[v >> 5], bit);
         if (pull)
             atomicOr(&s.next[v >> 5], bit);
         else
@@ -96,19 +96,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     search(i64 n, i64 m, const O* indptr, const I* indices, const A* values, const O* t_indptr,
            const I* t_indices, const A* t_values, const Leading* leading, const u32* nonempty,
            i64 findable, const I* sources, const Z* source_values, i64 number_of_sources, L* level,
-           Z* value, u32* seen, u32* bitmaps, I* queues, O* offsets, Control* control,
+           Z* value, u32* visited, u32* bitmaps, I* queues, O* offsets, Control* control,
            u32 count_bits, int direction, i64 max_depth, i64* trace) {
     const i64 words = (n + 31) / 32;
     if (threadIdx.x == 0)
         s = {n,        m,         words,           max_depth, indptr,   indices,    values,
              t_indptr, t_indices, t_values,        leading,   nonempty, level,      value,
-             seen,     bitmaps,   bitmaps + words, queues,    offsets,  queues + n, offsets + n,
+             visited,  bitmaps,   bitmaps + words, queues,    offsets,  queues + n, offsets + n,
              control,  trace,     globaltimer(),   count_bits};
     __syncthreads();
 
     const i64 thread = thread_id(), threads = thread_count();
     for (i64 w = thread; w < words; w += threads) {
-        seen[w] = 0;
+        visited[w] = 0;
         bitmaps[w] = 0;
         bitmaps[words + w] = 0;
     }
@@ -196,10 +196,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
     if (VALUES && queued) // the last level's vertices are claimed, but not settled
         for (i64 i = thread; i < nf; i += threads)
-            atomicOr(&seen[s.queue[i] >> 5], 1u << (s.queue[i] & 31));
+            atomicOr(&visited[s.queue[i] >> 5], 1u << (s.queue[i] & 31));
     if (thread == 0) {
         control->depth = depth;
-        control->reached =
+        control->num_visited =
             number_of_sources + findable - (i64)load_relaxed(&control->covered) - left;
     }
 }

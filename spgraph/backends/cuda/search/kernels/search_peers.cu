@@ -74,11 +74,11 @@ struct Given {
     const u32* nonempty;    // own vertices with in-edges, or null: not known
     const L* ids;           // users' ids of all vertices, or null: the same
     // both all zero when a launch begins and when it ends
-    u32* known;   // own part: visited; others': visited or sent there, as far as this GPU knows
-    u32* reached; // that, and what this level reaches
-    Key* best;    // by bit position: parents of what this level reaches; else zero
-    I* queue;     // own frontier
-    O* offset;    // its degrees scanned
+    u32* visited;      // own part: visited; others': those that this GPU has heard of or sent there
+    u32* visited_next; // that, and what this level reaches
+    Key* best;         // by bit position: parents of what this level reaches; else zero
+    I* queue;          // own frontier
+    O* offset;         // its degrees scanned
     Meeting* meeting;
     Control* control;
 };
@@ -172,8 +172,8 @@ DEVICE O degree_of(i64 v) { return s.indptr[v + 1] - s.indptr[v]; }
 DEVICE L max_label() { return (L)(~(u64)0 >> (65 - 8 * sizeof(L))); }
 DEVICE Key key_of(L parent) { return (Key)(max_label() - parent); }
 DEVICE L parent_of(Key key) { return max_label() - (L)key; }
-// What the last level has reached of own word w.
-DEVICE u32 claimed_bits(i64 w) { return s.reached[s.base + w] & ~s.known[s.base + w]; }
+// What the last level has claimed of own word w.
+DEVICE u32 claimed_bits(i64 w) { return s.visited_next[s.base + w] & ~s.visited[s.base + w]; }
 
 #include "nth_bit.cuh"
 
@@ -214,7 +214,7 @@ CALLED void claim_sources() {
         const I v = source_at(i);
         s.level[v] = 0;
         if (PARENTS) s.parent[v] = value_at(i);
-        atomicOr(&s.reached[s.base + (v >> 5)], 1u << (v & 31));
+        atomicOr(&s.visited_next[s.base + (v >> 5)], 1u << (v & 31));
     }
 }
 
@@ -234,10 +234,10 @@ DEVICE void leave(i64* result) {
     if (thread_id() == 0) result[2] = (i64)load_acquire_system(&mail_of(peers.me)->lost);
 }
 
-// result: vertices reached, levels, and 0 or what was lost. `all_sources` are those of all GPUs.
+// result: vertices visited, levels, and 0 or what was lost. `all_sources` are those of all GPUs.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    search_peers(const u64* given, L* level, L* parent, u32* seen, u32* seen_too, i64* result,
-                 const I* sources, const L* values, i64 source, i64 value, i64 number,
+    search_peers(const u64* given, L* level, L* parent, u32* visited, u32* visited_copy,
+                 i64* result, const I* sources, const L* values, i64 source, i64 value, i64 number,
                  i64 all_sources, int direction, i64 max_depth, u64 limit, i64* trace) {
     if (!given) return; // a first launch, so that the next one finds everything loaded
     for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
@@ -350,21 +350,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         open -= mf;
         depth++;
     }
-    u64 reached = 0;
+    u64 num_visited = 0;
     for (i64 at = thread; at < s.word[PEERS]; at += threads) {
         const i64 w = at - s.base;
         if (w >= 0 && w < s.words) {
-            const u32 bits = load_relaxed(&s.known[at]);
-            seen[w] = bits;
-            if (PARENTS) seen_too[w] = bits;
-            reached += __popc(bits);
+            const u32 bits = load_relaxed(&s.visited[at]);
+            visited[w] = bits;
+            if (PARENTS) visited_copy[w] = bits;
+            num_visited += __popc(bits);
         }
-        s.known[at] = s.reached[at] = 0; // as the next launch wants them
+        s.visited[at] = s.visited_next[at] = 0; // as the next launch wants them
     }
     if (threadIdx.x == 0) block_sum[0] = 0;
     __syncthreads();
-    reached = warp_sum(reached);
-    if (lane_id() == 0 && reached) atomicAdd(&block_sum[0], reached);
+    num_visited = warp_sum(num_visited);
+    if (lane_id() == 0 && num_visited) atomicAdd(&block_sum[0], num_visited);
     __syncthreads();
     if (threadIdx.x == 0 && block_sum[0]) atomicAdd((u64*)&result[0], block_sum[0]);
     if (thread == 0) {

@@ -36,14 +36,14 @@ CALLED void bring(u64 vertices, u64 edges, u64 others) {
         atomicAdd(&s.meeting->mine[threadIdx.x], block_sum[threadIdx.x]);
 }
 
-// What is claimed in the own part, with level and parent, becomes known and the next frontier.
+// What is claimed in the own part, with level and parent, becomes visited and the next frontier.
 CALLED void announce() {
     u64 vertices = 0, edges = 0, covered = 0;
     for (i64 w = thread_id(); w < s.words; w += thread_count()) {
         const u32 bits = claimed_bits(w);
         tell(w, bits, told(w));
         if (!bits) continue;
-        s.known[s.base + w] |= bits;
+        s.visited[s.base + w] |= bits;
         vertices += __popc(bits);
         covered += __popc(s.nonempty ? bits & s.nonempty[w] : bits);
         for (u32 rest = bits; rest; rest &= rest - 1)
@@ -233,8 +233,8 @@ CALLED void sweep(L depth) {
     for (i64 begin = me * batch; begin < s.words; begin += warps * batch) {
         const i64 w = begin + lane;
         const bool mine = lane < batch && w < s.words;
-        const u32 seen = mine ? s.known[s.base + w] : 0, rows = mine ? s.nonempty[w] : 0;
-        const u32 before = mine ? told(w) : 0, open = rows & ~seen;
+        const u32 visited = mine ? s.visited[s.base + w] : 0, rows = mine ? s.nonempty[w] : 0;
+        const u32 before = mine ? told(w) : 0, open = rows & ~visited;
         if (!__any_sync(FULL_WARP, open)) { // most words of the last levels
             if (mine) tell(w, 0, before);
             continue;
@@ -272,7 +272,7 @@ CALLED void sweep(L depth) {
         if (mine) {
             const u32 bits = finds.hit[lane];
             tell(w, bits, before);
-            if (bits) s.known[s.base + w] = s.reached[s.base + w] = seen | bits;
+            if (bits) s.visited[s.base + w] = s.visited_next[s.base + w] = visited | bits;
         }
         __syncwarp();
     }
@@ -300,8 +300,8 @@ CALLED void pull_long_rows(i64 rows, L depth) {
 #endif
                 const u32 bit = 1u << (v & 31);
                 if (!(atomicOr(word, bit) & bit)) {
-                    atomicOr(&s.known[s.base + (v >> 5)], bit);
-                    atomicOr(&s.reached[s.base + (v >> 5)], bit);
+                    atomicOr(&s.visited[s.base + (v >> 5)], bit);
+                    atomicOr(&s.visited_next[s.base + (v >> 5)], bit);
                     s.level[v] = depth;
                     edges += (u64)degree_of(v);
                     count++;

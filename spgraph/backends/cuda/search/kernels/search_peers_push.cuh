@@ -1,7 +1,7 @@
 // Levels of the whole grid that push.
 
 // The own part of the frontier, of `all` vertices in all parts, becomes the queue with its scanned
-// degrees. If it is `claimed` it becomes known, and the peers do not hear of it.
+// degrees. If it is `claimed` it becomes visited, and the peers do not hear of it.
 CALLED void convert(bool claimed, i64 all) {
     const int lane = lane_id();
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
@@ -10,7 +10,7 @@ CALLED void convert(bool claimed, i64 all) {
         const i64 w = begin + lane;
         const bool mine = lane < batch && w < s.words;
         const u32 bits = !mine ? 0 : claimed ? claimed_bits(w) : s.frontier[s.base + w];
-        if (claimed && bits) s.known[s.base + w] |= bits;
+        if (claimed && bits) s.visited[s.base + w] |= bits;
         const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
         if (!total) continue;
         u64 edges = 0;
@@ -40,7 +40,7 @@ CALLED void convert(bool claimed, i64 all) {
     if (PEERS == 1 || claimed || all < s.word[PEERS]) return;
     for (i64 w = thread_id(); w < s.word[PEERS]; w += thread_count()) {
         const u32 bits = w >= s.base && w < s.base + s.words ? 0 : s.frontier[w];
-        if (bits) s.reached[w] = s.known[w] |= bits;
+        if (bits) s.visited_next[w] = s.visited[w] |= bits;
     }
 }
 
@@ -49,7 +49,7 @@ CALLED void convert(bool claimed, i64 all) {
 struct Pusher {
     const Borders borders;
     Key key = 0;      // of this lane's row as a parent
-    const bool early; // most edges lead to vertices that are not known
+    const bool early; // most edges lead to vertices that are not visited
     __device__ __forceinline__ Pusher(bool early) : early(early) {}
     __device__ __forceinline__ O load(i64 i, bool here) {
         const I u = here ? s.queue[i] : 0;
@@ -69,7 +69,7 @@ struct Pusher {
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             p[k] = borders.position(p[k]);
-            word[k] = s.known[p[k] >> 5];
+            word[k] = s.visited[p[k] >> 5];
             parent[k] = shuffle(key, owner[k]);
             old[k] = early && open[k] ? load_lagging(&s.best[p[k]]) : 0;
         }
@@ -83,18 +83,18 @@ struct Pusher {
             if (!fresh[k] || parent[k] <= old[k]) continue;
             // nobody waits for what these give back
             atomicMax(&s.best[p[k]], parent[k]);
-            if (!old[k]) atomicOr(&s.reached[p[k] >> 5], 1u << (p[k] & 31));
+            if (!old[k]) atomicOr(&s.visited_next[p[k] >> 5], 1u << (p[k] & 31));
         }
 #else
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             p[k] = borders.position(p[k]);
-            word[k] = load_lagging(&s.reached[p[k] >> 5]);
+            word[k] = load_lagging(&s.visited_next[p[k] >> 5]);
         }
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const u32 bit = 1u << (p[k] & 31);
-            if (open[k] && !(word[k] & bit)) atomicOr(&s.reached[p[k] >> 5], bit);
+            if (open[k] && !(word[k] & bit)) atomicOr(&s.visited_next[p[k] >> 5], bit);
         }
 #endif
     }
@@ -129,10 +129,10 @@ CALLED void send_claims() {
         for (i64 begin = warp * batch; begin < words; begin += warps * batch) {
             const i64 w = begin + lane;
             const bool mine = lane < batch && w < words;
-            const u32 known = mine ? s.known[first + w] : 0;
-            const u32 bits = mine ? load_relaxed(&s.reached[first + w]) & ~known : 0;
+            const u32 visited = mine ? s.visited[first + w] : 0;
+            const u32 bits = mine ? load_relaxed(&s.visited_next[first + w]) & ~visited : 0;
             if (bits) {
-                s.known[first + w] = known | bits;
+                s.visited[first + w] = visited | bits;
                 inbox[w] = bits;
             }
             if (!PARENTS) continue;
@@ -163,21 +163,22 @@ CALLED void settle(L depth) {
     for (i64 begin = warp * batch; begin < s.words; begin += warps * batch) {
         const i64 w = begin + lane;
         const bool mine = lane < batch && w < s.words;
-        const u32 seen = mine ? s.known[s.base + w] : 0, before = mine ? told(w) : 0;
+        const u32 visited = mine ? s.visited[s.base + w] : 0, before = mine ? told(w) : 0;
         u32 part[PEERS], bits = 0;
 #pragma unroll
         for (int q = 0; q < PEERS; q++) {
-            const u32* const place = q == s.me ? s.reached + s.base + w : inbox + q * s.words + w;
+            const u32* const place =
+                q == s.me ? s.visited_next + s.base + w : inbox + q * s.words + w;
             part[q] = mine ? load_relaxed(place) : 0;
         }
 #pragma unroll
         for (int q = 0; q < PEERS; q++) {
             if (q != s.me && part[q]) inbox[q * s.words + w] = 0;
-            bits |= part[q] & ~seen;
+            bits |= part[q] & ~visited;
         }
         if (mine) {
             tell(w, bits, before);
-            if (bits) s.known[s.base + w] = s.reached[s.base + w] = seen | bits;
+            if (bits) s.visited[s.base + w] = s.visited_next[s.base + w] = visited | bits;
         }
         const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
         if (!total) continue;

@@ -57,7 +57,7 @@ DEVICE I small_vertex(const SmallFrontier& list, u32 i) {
 
 // Claim an own vertex for the level of `to`; true for the first that does.
 DEVICE bool small_claim(I v, L parent, L depth) {
-    u32* const word = &s.reached[s.base + (v >> 5)];
+    u32* const word = &s.visited_next[s.base + (v >> 5)];
     const u32 bit = 1u << (v & 31);
 #if PARENTS
     if (atomicMax(&s.best[32 * s.base + v], key_of(parent))) return false;
@@ -125,7 +125,7 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
 #pragma unroll
             for (int k = 0; k < PAIR; k++) {
                 place[k] = borders.position(v[k]);
-                word[k] = found[k] ? load_relaxed(&s.known[place[k] >> 5]) : FULL_WARP;
+                word[k] = found[k] ? load_relaxed(&s.visited[place[k] >> 5]) : FULL_WARP;
                 const int q = borders.owner(v[k]);
                 v[k] -= (I)s.first[q];
                 first[k] = last[k] = 0;
@@ -136,7 +136,7 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
                     last[k] = s.indptr[v[k] + 1];
                 } else if (found[k]) {
                     found[k] = false;
-                    // once for each edge: what is sent may not count, so that it is not yet known
+                    // once for each edge: what is sent may not count, so that it is not yet visited
                     Message* const box = in_memory_of<Message>(q, s.messages);
                     const u32 slot = atomicAdd(&small_sent[q], 1u);
                     box[(i64)(parity * PEERS + s.me) * SMALL_EDGES + slot] = {(L)v[k], id[k]};
@@ -166,7 +166,7 @@ DEVICE void small_receive(SmallFrontier& to, SmallCount& count, L depth, int par
             if (found[0]) {
                 v[0] = (I)load_relaxed(&box[i].vertex);
                 const L id = load_relaxed(&box[i].parent);
-                const u32 word = load_relaxed(&s.known[s.base + (v[0] >> 5)]);
+                const u32 word = load_relaxed(&s.visited[s.base + (v[0] >> 5)]);
                 first[0] = s.indptr[v[0]];
                 last[0] = s.indptr[v[0] + 1];
                 found[0] = !((word >> (v[0] & 31)) & 1u) && small_claim(v[0], id, depth);
@@ -253,7 +253,7 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
             last[0] = s.indptr[v[0] + 1];
             if (from_sources) {
                 s.level[v[0]] = 0;
-                atomicOr(&s.reached[s.base + (v[0] >> 5)], 1u << (v[0] & 31));
+                atomicOr(&s.visited_next[s.base + (v[0] >> 5)], 1u << (v[0] & 31));
 #if PARENTS
                 s.parent[v[0]] = value_at(i);
 #endif
@@ -270,10 +270,10 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
         const SmallCount& size = count[turn];
         const bool big = size.vertices > SMALL || size.edges > SMALL_EDGES;
         const bool last = depth >= max_depth;
-        // what the last level claimed is known from now on, unless it is left to the grid
+        // what the last level claimed is visited from now on, unless it is left to the grid
         for (u32 i = threadIdx.x; (last || !big) && i < size.vertices; i += THREADS) {
             const I v = small_vertex(frontier[side], i);
-            atomicOr(&s.known[s.base + (v >> 5)], 1u << (v & 31));
+            atomicOr(&s.visited[s.base + (v >> 5)], 1u << (v & 31));
         }
         if (last) {
             if (threadIdx.x >= 32) small_parents(frontier[side], size);
@@ -303,13 +303,13 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
         if (handed) { // this level is left to the grid, and what was found is not
             for (u32 i = threadIdx.x; i < count[next].vertices; i += THREADS) {
                 const I v = small_vertex(frontier[side ^ 1], i);
-                atomicAnd(&s.reached[s.base + (v >> 5)], ~(1u << (v & 31)));
+                atomicAnd(&s.visited_next[s.base + (v >> 5)], ~(1u << (v & 31)));
                 if (PARENTS) s.best[32 * s.base + v] = 0;
             }
             queued = !pull_pays(direction, true, edges, left, open) && size.vertices <= SMALL;
             for (u32 i = threadIdx.x; queued == big && i < size.vertices; i += THREADS) {
                 const I v = small_vertex(frontier[side], i);
-                u32* const word = &s.known[s.base + (v >> 5)];
+                u32* const word = &s.visited[s.base + (v >> 5)];
                 const u32 bit = 1u << (v & 31);
                 if (big)
                     atomicOr(word, bit);

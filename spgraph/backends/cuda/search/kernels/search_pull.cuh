@@ -98,8 +98,8 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
     for (i64 begin = me * batch; begin < s.words; begin += warps * batch) {
         const i64 w = begin + lane;
         const bool mine = lane < batch && w < s.words;
-        const u32 seen = mine ? s.seen[w] : 0;
-        const u32 open = mine ? s.nonempty[w] & ~seen : 0;
+        const u32 visited = mine ? s.visited[w] : 0;
+        const u32 open = mine ? s.nonempty[w] & ~visited : 0;
         const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
         hit[lane] = 0;
         __syncwarp();
@@ -173,7 +173,7 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
         if (mine) {
             const u32 bits = hit[lane];
             s.next[w] = bits;
-            if (bits) s.seen[w] = seen | bits;
+            if (bits) s.visited[w] = visited | bits;
         }
         __syncwarp();
     }
@@ -204,7 +204,7 @@ CALLED void pull_long_rows(i64 rows, L depth, u64* packed, u64* all_probes) {
                 }
 #endif
                 if (first) {
-                    atomicOr(&s.seen[v >> 5], 1u << (v & 31));
+                    atomicOr(&s.visited[v >> 5], 1u << (v & 31));
                     s.level[v] = depth;
                     edges += (u64)(s.indptr[v + 1] - s.indptr[v]);
                     count++;

@@ -9,7 +9,7 @@ DEVICE void reach(I (&from)[EACH], I (&v)[EACH], O (&where)[EACH], bool (&open)[
     // each kind of access for all before the first is waited for
     u32 word[EACH];
 #pragma unroll
-    for (int k = 0; k < EACH; k++) word[k] = s.seen[v[k] >> 5];
+    for (int k = 0; k < EACH; k++) word[k] = s.visited[v[k] >> 5];
 #if VALUES
     u32 claimed[EACH];
 #pragma unroll
@@ -37,7 +37,7 @@ DEVICE void reach(I (&from)[EACH], I (&v)[EACH], O (&where)[EACH], bool (&open)[
 #pragma unroll
     for (int k = 0; k < EACH; k++) open[k] = open[k] && !((claimed[k] >> (v[k] & 31)) & 1u);
 #else
-    u32* claims = s.seen;
+    u32* claims = s.visited;
 #endif
 #pragma unroll
     for (int k = 0; k < EACH; k++)

@@ -150,10 +150,10 @@ DEVICE void enqueue(bool active, i64 v) {
     g.offset[place.slot] = (O)place.edge;
 }
 
-// The same for vertices that are new: known from now on.
-DEVICE void claim(bool active, i64 v, u32* known) {
+// The same for vertices that are new: visited from now on.
+DEVICE void claim(bool active, i64 v, u32* visited) {
     enqueue(active, v);
-    if (active) atomicOr(&own_part(known)[v >> 5], 1u << (v & 31));
+    if (active) atomicOr(&own_part(visited)[v >> 5], 1u << (v & 31));
 }
 
 // work(active, v) for the vertices that are bits of own words, `bits(w)`; whole warps.
@@ -171,15 +171,15 @@ DEVICE void for_each_bit(Bits bits, Work work) {
 
 // ---- kernels that begin a search, or change its form -------------------------------------------
 
-// Nothing is known yet: levels and parents are -1, the greatest of all as unsigned numbers.
-extern "C" __global__ void clear(const u64* given, L* level, L* parent, u32* known) {
+// Nothing is visited yet: levels and parents are -1, the greatest of all as unsigned numbers.
+extern "C" __global__ void clear(const u64* given, L* level, L* parent, u32* visited) {
     enter(given);
     const i64 thread = thread_id(), threads = thread_count();
     for (i64 v = thread; v < own_vertices(); v += threads) {
         level[v] = -1;
         if (PARENTS) parent[v] = -1;
     }
-    for (i64 w = thread; w < PEERS * g.words; w += threads) known[w] = 0;
+    for (i64 w = thread; w < PEERS * g.words; w += threads) visited[w] = 0;
     for (i64 w = thread; w < g.words; w += threads) g.own[w] = 0;
     if (thread == 0) *g.control = Control{};
 }
@@ -205,7 +205,7 @@ extern "C" __global__ void mark(const u64* given, i64 vertices) {
 #include "search_rounds_push.cuh"
 
 // The own sources, counted from 0, with their parents.
-extern "C" __global__ void begin(const u64* given, L* level, L* parent, u32* known,
+extern "C" __global__ void begin(const u64* given, L* level, L* parent, u32* visited,
                                  const I* sources, const L* values, i64 number, Entry* list,
                                  i64 round) {
     enter(given);
@@ -218,10 +218,10 @@ extern "C" __global__ void begin(const u64* given, L* level, L* parent, u32* kno
             if (PARENTS) parent[v] = values[base + lane_id()];
             covered += !g.nonempty || test_bit(g.nonempty, v);
         }
-        claim(active, v, known);
+        claim(active, v, visited);
     }
     count(COVERED, covered);
-    if (tell(round)) push_ahead(known, list);
+    if (tell(round)) push_ahead(visited, list);
 }
 
 #include "search_rounds_pull.cuh"

@@ -109,25 +109,25 @@ DEVICE void look_at_rows(const Probe& probe, bool active, I v, O skip, Finds& fi
 // Open vertices look for the frontier: first at their leading neighbours, then, for 32 that wait at
 // a time, at the rows themselves. A warp takes `batch` words of the own part at a time.
 extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
-    pull(const u64* given, L* level, L* parent, u32* known, const u32* frontier, i64 batch, L depth,
-         i64 round) {
+    pull(const u64* given, L* level, L* parent, u32* visited, const u32* frontier, i64 batch,
+         L depth, i64 round) {
     __shared__ u32 hits[WARPS][32];
     __shared__ I waits[WARPS][64];
     enter(given);
     for (i64 w = thread_id(); w < PEERS * g.words; w += thread_count())
-        if (frontier[w] && w / g.words != g.me) known[w] |= frontier[w];
+        if (frontier[w] && w / g.words != g.me) visited[w] |= frontier[w];
     const int lane = lane_id();
     const O skip = PARENTS ? 4 : 0; // for parents these are the row's first entries
     const Probe probe(frontier);
     Finds finds{level, parent, depth, hits[warp_id()]};
     I* const waiting = waits[warp_id()];
-    u32* const mine = own_part(known);
+    u32* const mine = own_part(visited);
     for (i64 begin = warp_number() * batch; begin < g.words;
          begin += (i64)gridDim.x * WARPS * batch) {
         const i64 w = begin + lane;
         const bool here = lane < batch && w < g.words;
-        const u32 seen = here ? mine[w] : 0;
-        const u32 open = here && 32 * w < own_vertices() ? g.nonempty[w] & ~seen : 0;
+        const u32 visited_bits = here ? mine[w] : 0;
+        const u32 open = here && 32 * w < own_vertices() ? g.nonempty[w] & ~visited_bits : 0;
         const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
         finds.begin = begin;
         finds.hit[lane] = 0;
@@ -156,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
         if (here) {
             const u32 bits = finds.hit[lane];
             g.own[w] = bits;
-            if (bits) mine[w] = seen | bits;
+            if (bits) mine[w] = visited_bits | bits;
         }
         __syncwarp();
     }
@@ -166,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
 }
 
 // The rows that `pull` left: all warps look at the rest of each.
-extern "C" __global__ void pull_rows(const u64* given, L* level, L* parent, u32* known,
+extern "C" __global__ void pull_rows(const u64* given, L* level, L* parent, u32* visited,
                                      const u32* frontier, i64 rows, L depth, i64 round) {
     enter(given);
     const i64 warps = (i64)gridDim.x * WARPS;
@@ -186,7 +186,7 @@ extern "C" __global__ void pull_rows(const u64* given, L* level, L* parent, u32*
                 atomicMin((Key*)&parent[v], (Key)user_id(found));
 #endif
                 if (!(atomicOr(word, bit) & bit)) {
-                    atomicOr(&own_part(known)[v >> 5], bit);
+                    atomicOr(&own_part(visited)[v >> 5], bit);
                     level[v] = depth;
                     edges += (u64)degree_of(v);
                     number++;

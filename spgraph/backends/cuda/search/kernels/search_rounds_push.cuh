@@ -3,11 +3,11 @@
 // ---- a list ------------------------------------------------------------------------------------
 
 // What edge e of the own frontier reaches, whose row of the queue is number i and starts at edge
-// `start`: -1 if that is known to be no news.
-DEVICE Entry reached_by(const Borders& borders, const u32* known, i64 i, i64 start, i64 e) {
+// `start`: -1 if that is visited.
+DEVICE Entry target_of(const Borders& borders, const u32* visited, i64 i, i64 start, i64 e) {
     const I u = load_relaxed(&g.queue[i]), v = g.indices[g.indptr[u] + (e - start)];
     Entry entry;
-    entry.vertex = test_bit(known, borders.position(v)) ? -1 : v;
+    entry.vertex = test_bit(visited, borders.position(v)) ? -1 : v;
 #if PARENTS
     entry.parent = user_id(g.first[g.me] + u);
 #endif
@@ -15,20 +15,20 @@ DEVICE Entry reached_by(const Borders& borders, const u32* known, i64 i, i64 sta
 }
 
 // Entry 1 + e of the list is what edge e of the frontier reaches.
-extern "C" __global__ void push_list(const u64* given, const u32* known, Entry* list, i64 vertices,
-                                     i64 edges) {
+extern "C" __global__ void push_list(const u64* given, const u32* visited, Entry* list,
+                                     i64 vertices, i64 edges) {
     enter(given);
     const Borders borders;
     if (thread_id() == 0) list->vertex = (L)edges;
     for (i64 e = thread_id(); e < edges; e += thread_count()) {
         const i64 i = lower_bound(g.offset, vertices, e + 1) - 1; // the last row that starts by e
-        list[1 + e] = reached_by(borders, known, i, g.offset[i], e);
+        list[1 + e] = target_of(borders, visited, i, g.offset[i], e);
     }
 }
 
 // The same by the last block of the kernel that has filled the queue, if that is short: the host
 // may let it be, but a small level costs a launch less.
-CALLED void push_ahead(const u32* known, Entry* list) {
+CALLED void push_ahead(const u32* visited, Entry* list) {
     __shared__ O offset[AHEAD_VERTICES];
     const i64 vertices = told[VERTICES], edges = told[EDGES];
     if (vertices > AHEAD_VERTICES || edges > AHEAD) return;
@@ -38,13 +38,13 @@ CALLED void push_ahead(const u32* known, Entry* list) {
     if (threadIdx.x == 0) list->vertex = (L)edges;
     for (i64 e = threadIdx.x; e < edges; e += THREADS) {
         const i64 i = lower_bound(offset, vertices, e + 1) - 1;
-        list[1 + e] = reached_by(borders, known, i, offset[i], e);
+        list[1 + e] = target_of(borders, visited, i, offset[i], e);
     }
 }
 
 // The own vertices in the lists of all blocks, which lie `stride` entries apart. A vertex is new
-// where its level is, so that all of its parents in this level are seen.
-extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u32* known,
+// where its level is, so that all of its parents in this level are compared.
+extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u32* visited,
                                        const Entry* came, i64 stride, L depth, Entry* ahead,
                                        i64 round) {
     enter(given);
@@ -66,12 +66,12 @@ extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u3
                 if (is_new || found == depth) atomicMin((Key*)&parent[v], (Key)list[1 + i].parent);
 #endif
             } else if (id >= 0) { // nobody has to hear of it again
-                set_bit(known, borders.position((I)id));
+                set_bit(visited, borders.position((I)id));
             }
-            claim(is_new, v, known);
+            claim(is_new, v, visited);
         }
     }
-    if (tell(round)) push_ahead(known, ahead);
+    if (tell(round)) push_ahead(visited, ahead);
 }
 
 // ---- a bitmap ----------------------------------------------------------------------------------
@@ -79,13 +79,13 @@ extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u3
 #include "load_balance.cuh"
 
 struct Pusher {
-    const u32* known;
-    u32* reached; // what is known, and what this level reaches
-    Key* best;    // by bit position: the parents of the latter
+    const u32* visited;
+    u32* visited_next; // that, and what this level reaches
+    Key* best;         // by bit position: the parents of the latter
     const Borders borders;
     Key key = 0; // of this lane's row as a parent
-    __device__ __forceinline__ Pusher(const u32* known, u32* reached, Key* best)
-        : known(known), reached(reached), best(best) {}
+    __device__ __forceinline__ Pusher(const u32* visited, u32* visited_next, Key* best)
+        : visited(visited), visited_next(visited_next), best(best) {}
     __device__ __forceinline__ O load(i64 i, bool here) {
         const I u = here ? g.queue[i] : 0;
         if (PARENTS) key = here ? key_of(user_id(g.first[g.me] + u)) : 0;
@@ -103,7 +103,7 @@ struct Pusher {
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             p[k] = borders.position((I)p[k]);
-            word[k] = known[p[k] >> 5];
+            word[k] = visited[p[k] >> 5];
             parent[k] = shuffle(key, owner[k]);
         }
 #pragma unroll
@@ -113,25 +113,26 @@ struct Pusher {
 #pragma unroll
         for (int k = 0; k < EACH; k++)
             if (parent[k] > old[k] && !atomicMax(&best[p[k]], parent[k])) // the first
-                atomicOr(&reached[p[k] >> 5], 1u << (p[k] & 31));
+                atomicOr(&visited_next[p[k] >> 5], 1u << (p[k] & 31));
 #else
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             p[k] = borders.position((I)p[k]);
-            word[k] = load_lagging(&reached[p[k] >> 5]);
+            word[k] = load_lagging(&visited_next[p[k] >> 5]);
         }
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const u32 bit = 1u << (p[k] & 31);
-            if (open[k] && !(word[k] & bit)) atomicOr(&reached[p[k] >> 5], bit);
+            if (open[k] && !(word[k] & bit)) atomicOr(&visited_next[p[k] >> 5], bit);
         }
 #endif
     }
 };
 
-// What the edges of the frontier reach, in equal shares; `reached` is a copy of `known` before.
+// What the edges of the frontier reach, in equal shares; `visited_next` begins as a copy of
+// `visited`.
 extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
-    push_bits(const u64* given, const u32* known, u32* reached, Key* best, i64 vertices,
+    push_bits(const u64* given, const u32* visited, u32* visited_next, Key* best, i64 vertices,
               i64 edges) {
     __shared__ u32 lanes[WARPS][32];
     enter(given);
@@ -141,19 +142,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     const i64 begin = me * share, end = begin + share < edges ? begin + share : edges;
     if (begin >= end) return;
     i64 window = row_at(g.offset, vertices, begin);
-    Pusher pusher(known, reached, best);
+    Pusher pusher(visited, visited_next, best);
     walk<EACH>(g.offset, vertices, edges, window, begin, end, lanes[warp_id()], pusher);
 }
 
 // The union of `parts` bitmaps that lie `stride` words apart, of which the own words begin at
-// `from`: what is new there is settled. For parts of others' vertices, `reached` is known.
-extern "C" __global__ void settle_bits(const u64* given, L* level, u32* known, const u32* reached,
-                                       const u32* came, i64 parts, i64 stride, i64 from, L depth,
-                                       i64 round) {
+// `from`: what is new there is settled. Others' vertices that this shard has reached are visited.
+extern "C" __global__ void settle_bits(const u64* given, L* level, u32* visited,
+                                       const u32* visited_next, const u32* came, i64 parts,
+                                       i64 stride, i64 from, L depth, i64 round) {
     enter(given);
     for (i64 w = thread_id(); w < PEERS * g.words; w += thread_count())
-        if (w / g.words != g.me) known[w] = reached[w];
-    u32* const mine = own_part(known);
+        if (w / g.words != g.me) visited[w] = visited_next[w];
+    u32* const mine = own_part(visited);
     const auto news = [&](i64 w) {
         u32 bits = 0;
         for (i64 q = 0; q < parts; q++) bits |= came[q * stride + from + w];
@@ -169,13 +170,13 @@ extern "C" __global__ void settle_bits(const u64* given, L* level, u32* known, c
 }
 
 // What push_bits has reached, as a list, each vertex with its best parent; `best` is zero again.
-extern "C" __global__ void compact(const u64* given, const u32* known, const u32* reached,
+extern "C" __global__ void compact(const u64* given, const u32* visited, const u32* visited_next,
                                    Key* best, Entry* list, i64 round) {
     enter(given);
 #if PARENTS
     for (int q = 0; q < PEERS; q++) {
         const i64 first = q * g.words;
-        const auto news = [&](i64 w) { return reached[first + w] & ~known[first + w]; };
+        const auto news = [&](i64 w) { return visited_next[first + w] & ~visited[first + w]; };
         for_each_bit(news, [&](bool active, i64 v) {
             const u32 who = __ballot_sync(FULL_WARP, active);
             u64 slot = 0;

@@ -54,16 +54,16 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
                         SmallCount& count, L depth) {
     constexpr u32 GROUP = 32 / 4 * PAIR; // light vertices of a warp
     const u32 light = (size.vertices + GROUP - 1) / GROUP, tasks = light + size.pieces;
-#if VALUES // what the last level claimed is seen from now on
+#if VALUES // what the last level claimed is visited from now on
     for (u32 i = threadIdx.x; i < size.vertices; i += THREADS) {
         const I v = from.vertex[i];
-        atomicOr(&s.seen[v >> 5], 1u << (v & 31));
+        atomicOr(&s.visited[v >> 5], 1u << (v & 31));
         atomicAnd(&s.next[v >> 5], ~(1u << (v & 31)));
     }
     __syncthreads();
     u32* const claims = s.next;
 #else
-    u32* const claims = s.seen;
+    u32* const claims = s.visited;
 #endif
     const I* const indices = s.indices;
     const O* const indptr = s.indptr;
@@ -102,7 +102,7 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
 #if VALUES
 #pragma unroll
             for (int k = 0; k < PAIR; k++)
-                word[k] = found[k] ? load_relaxed(&s.seen[v[k] >> 5]) : 0;
+                word[k] = found[k] ? load_relaxed(&s.visited[v[k] >> 5]) : 0;
 #pragma unroll
             for (int k = 0; k < PAIR; k++) {
                 found[k] = found[k] && !((word[k] >> (v[k] & 31)) & 1u);
@@ -154,7 +154,7 @@ CALLED void small_levels(const I* sources, const Z* source_values, i64 nf, i64 d
             first[0] = s.indptr[v[0]];
             last[0] = s.indptr[v[0] + 1];
             if (sources) {
-                atomicOr(&s.seen[v[0] >> 5], 1u << (v[0] & 31));
+                atomicOr(&s.visited[v[0] >> 5], 1u << (v[0] & 31));
                 s.level[v[0]] = 0;
 #if VALUES
                 s.value[v[0]] = source_values[i];

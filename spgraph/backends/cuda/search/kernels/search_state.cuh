@@ -23,7 +23,7 @@ struct Control { // zero at launch
     u64 covered;      // sources that have in-edges
     // what block 0 hands over after small levels: vertices, edges, depth, open vertices, open edges
     i64 state[5];
-    i64 depth, reached;
+    i64 depth, num_visited;
 };
 
 struct Search {
@@ -39,7 +39,7 @@ struct Search {
     const u32* nonempty;
     L* level;
     Z* value;
-    u32* seen;
+    u32* visited;
     u32* frontier;
     u32* next;
     I* queue;
