@@ -1,13 +1,12 @@
-"""A drop-in for scipy.sparse.csgraph: the same names, arguments, types and errors.
+"""A drop-in replacement for scipy.sparse.csgraph: the same names, arguments, types and errors.
 
 >>> from spgraph import csgraph
 >>> csgraph.shortest_path([[0, 1, 5], [0, 0, 2], [0, 0, 0]], indices=0)
 array([0., 1., 3.])
 
-What spgraph serves runs on its kernels, on the CPU for SciPy's matrices and NumPy's arrays, on the
-GPU for CuPy's, where the results stay. What it does not serve is SciPy's own: the table
-`delegated.DELEGATED` names it. Compressed rows of the types float64, float32, int32 and int64 are
-read where they lie.
+Graphs of SciPy and NumPy are processed on the CPU, those of CuPy on their GPU, where the results
+stay. Functions that spgraph does not implement are SciPy's own; `delegated.DELEGATED` lists them.
+CSR matrices with values of float64, float32, int32 or int64 are not copied.
 """
 
 from scipy.sparse.csgraph import NegativeCycleError

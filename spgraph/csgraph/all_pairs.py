@@ -1,4 +1,4 @@
-"""Distances between all pairs of vertices: Floyd and Warshall, and along given predecessors."""
+"""Distances between all pairs of vertices: Floyd-Warshall, and along given predecessors."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ def floyd_warshall(
     unweighted: bool = False,
     overwrite: bool = False,
 ) -> Any:
-    """The distances between all pairs of vertices, along edges of lengths of either sign: an N x N
-    array of float64, infinite where no path leads; with `return_predecessors` the pair of it and an
-    int32 array, the vertex before the last on a shortest path, -9999 where there is none.
+    """The distances between all pairs of vertices, along edges of positive or negative length: an
+    N x N array of float64, infinite where there is no path; with `return_predecessors` the pair of
+    it and an N x N array of int32, where [i, j] is the vertex before j on a shortest path from i,
+    -9999 if there is none.
 
-    `csgraph` is a graph as SciPy takes it; in a dense one zeros, NaN and infinity are no edges, and
-    with `overwrite` a dense array of float64 in C order becomes the distances. Of several edges
-    between two vertices the shortest counts, in an undirected graph (`directed=False`) of those of
-    both directions. `unweighted` takes every edge for one of length 1. On a GPU results stay there.
+    `csgraph` is a graph in any form that SciPy accepts; in a dense one zeros, NaN and infinity are
+    not edges, and with `overwrite` a dense array of float64 in C order is overwritten by the
+    distances. Of parallel edges the shortest counts; in an undirected graph (`directed=False`)
+    those of both directions are parallel. With `unweighted` every edge has length 1. On a GPU
+    results stay there.
 
-    Sums are formed in another order than SciPy's and may differ by rounding. Where several shortest
-    paths exist its documentation leaves predecessors open, and they may be others here.
+    Sums are formed in another order than SciPy's and may differ by rounding. If there are several
+    shortest paths, predecessors may differ from SciPy's, whose documentation leaves them open.
 
-    Raises NegativeCycleError where there is a cycle of negative length, ValueError for a graph that
-    is not square.
+    Raises NegativeCycleError for a cycle of negative length, ValueError for a graph that is not
+    square.
 
     Source: Floyd, "Algorithm 97: shortest path" (1962); in blocks: Venkataraman, Sahni,
     Mukhopadhyaya, "A blocked all-pairs shortest-paths algorithm" (2003).
@@ -71,14 +73,14 @@ def construct_dist_matrix(
 ) -> Array:
     """The distances between all pairs of vertices along given paths: an N x N array of float64.
 
-    predecessors[i, j] is the vertex before j on the path from i, -9999 where there is none, as the
-    functions of shortest paths give it: an array of int32, TypeError for another type. Pairs
-    without a path get `null_value`; where a path ends before it has come to i, what there is of it
-    is added up. Lengths are read from `graph` as by `floyd_warshall`, in an undirected one the
-    lesser of both directions.
+    predecessors[i, j] is the vertex before j on the path from i, -9999 if there is none, an N x N
+    array of int32, as functions for shortest paths return it. Pairs without a path get
+    `null_value`; if the predecessors of j end at another vertex than i, the distance is that from
+    there. Lengths are read from `graph` as by `floyd_warshall`; in an undirected graph the lesser
+    of both directions.
 
-    Raises ValueError for shapes that differ, for a graph that is not square and for predecessors
-    that are no vertices or lead around a cycle.
+    Raises TypeError for predecessors of another type, ValueError for shapes that differ, for a
+    graph that is not square, and for predecessors that are not vertices or form a cycle.
 
     >>> import numpy as np
     >>> from spgraph.csgraph import construct_dist_matrix

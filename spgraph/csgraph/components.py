@@ -14,18 +14,18 @@ from spgraph.csgraph.graphs import rows_of, traversals
 def connected_components(
     csgraph: Any, directed: bool = True, connection: str = "weak", return_labels: bool = True
 ) -> Any:
-    """(how many components there are, an int32 array: the number of each vertex's); without
-    `return_labels` the former alone.
+    """The pair of the number of components and an int32 array with the component of each vertex;
+    without `return_labels` the number alone.
 
-    `connection` is "weak", whichever way edges point, or "strong", where each vertex of a component
-    reaches the other along the edges; an undirected graph (`directed=False`) knows only the former.
-    `csgraph` is a graph as SciPy takes it, or on a GPU as CuPy has it; labels lie where it does.
-    Every stored entry is an edge, whatever its value.
+    `connection` is "weak" (edges connect in both directions) or "strong" (every vertex of a
+    component reaches every other along the edges); in an undirected graph (`directed=False`) both
+    are the same. `csgraph` is a graph in any form that SciPy accepts, or CuPy's on a GPU, where the
+    labels stay. Every stored entry is an edge, whatever its value.
 
-    SciPy's documentation leaves open which component has which number. Weak ones are numbered by
-    their least vertices, which gives SciPy's own labels, and so are strong ones on a GPU; on the
-    CPU strong ones are numbered in the order in which a walk in depth completes them. SciPy's own
-    walk never comes back from some graphs that hold an edge twice; this one does.
+    SciPy's documentation leaves the numbering of components open. Weak ones are numbered by their
+    least vertices, as in SciPy, and so are strong ones on a GPU; on the CPU strong ones are
+    numbered in the order in which a depth-first search completes them. SciPy's own search does not
+    terminate for some graphs with parallel edges; this one does.
 
     Raises ValueError for another `connection` and for a graph that is not square.
 
@@ -53,7 +53,9 @@ def connected_components(
 
 
 def _numbered(least: Array) -> tuple[int, Array]:
-    """(how many there are, their numbers by rising least members)."""
+    """(number of components, the component of each vertex), numbered in the order of their least
+    vertices, given the least vertex of each vertex's component.
+    """
     xp = array_module(least)
     if not bool(least.any()):  # one component, or no vertex but the first
         return 1, least.astype(np.int32, copy=False)

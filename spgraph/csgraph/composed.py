@@ -1,6 +1,5 @@
-"""Shortest walks out of the closure over min and plus: what a GPU runs, where one walk at a time
-has all of the device. On the CPU `spgraph.backends.cpu.traversals.traversals` gives each walk one
-thread.
+"""Shortest paths by the closure over min and plus, for graphs on a GPU: one search after the other,
+each on the whole device. On the CPU `spgraph.backends.cpu.traversals` runs one search per thread.
 
 The functions here take the same rows as those and give the same results, on the device of the rows.
 """
@@ -20,20 +19,20 @@ from spgraph.iterations import closure, dag_edges, search
 from spgraph.operations import ewise_add
 from spgraph.semirings import BinaryOp, Semiring, binary, min_plus, min_secondi, monoid
 
-# what a cycle may be below zero by rounding
+# a cycle of a length between -SLACK and 0 is not negative: it may be rounding
 SLACK = 1e-15
 
 
 @functools.cache
 def signed() -> Semiring:
-    """min_plus for lengths of either sign, which the closure over min_plus refuses."""
+    """min_plus for lengths of either sign; the closure over the built-in one refuses negatives."""
     plus = BinaryOp.from_expressions("signed_plus", python="x + y", cuda="x + y")
     return Semiring(monoid.min, plus)
 
 
 def lengths_of(rows: Rows, directed: bool, unweighted: bool) -> Matrix:
-    """The Matrix of lengths; edges of NaN or of infinite length are none, of several edges the
-    shortest counts, in an undirected graph of those of both directions.
+    """The Matrix of lengths. Edges of NaN or infinite length are dropped; of parallel edges the
+    shortest counts, and in an undirected graph those of both directions are parallel.
     """
     with on_device(rows.matrix().device) as xp:
         if unweighted:
@@ -53,8 +52,10 @@ def lengths_of(rows: Rows, directed: bool, unweighted: bool) -> Matrix:
 def shortest(
     A: Matrix, starts: Any, bounds: Any, limit: float, parents: bool, origins: bool, ring: Semiring
 ) -> tuple[Array, Array, Array, bool]:
-    """(distances, parents, origins, whether a cycle of negative length is on the way): row b starts
-    from all of starts[bounds[b]:bounds[b + 1]] at once.
+    """(distances, parents, origins, whether a cycle of negative length is reached): row b is a
+    search from all vertices starts[bounds[b]:bounds[b + 1]] together. Infinity and -9999 stand for
+    vertices that are not reached within `limit`; results not asked for have no columns. `origins`
+    are the nearest starts.
     """
     n, k = A.nrows, len(bounds) - 1
     with on_device(A.device) as xp:
@@ -92,17 +93,17 @@ def _fixed_point(A: Matrix, start: Vector, ring: Semiring) -> tuple[Vector, bool
         return closure(A, start, ring), False
     except ConvergenceError as error:
         x: Any = error.result
-    # rounding alone may keep a cycle of length zero from coming to rest
+    # a cycle of length zero may fail to converge because of rounding alone
     d, xp = _dense(x, np.inf), array_module(A._indices)
     better = d[A.row_indices()] + A._values + SLACK < d[A._indices]
     return x, bool(xp.any(better))
 
 
 def _ends(parent: Array, starts: Array) -> Array:
-    """Which of the `starts` the predecessors of each vertex lead to; NULL where they do not."""
+    """The one of `starts` that the predecessors of each vertex lead to; NULL if none."""
     xp = array_module(parent)
     above = xp.where(parent == NULL, xp.arange(parent.size, dtype=parent.dtype), parent)
-    while True:  # twice as far in each round
+    while True:  # pointer doubling
         further = above[above]
         if not bool((further != above).any()):
             break
@@ -121,7 +122,7 @@ def _dense(v: Any, fill: Any) -> Array:
 
 
 def shortest_over(rows: Rows, directed: bool, unweighted: bool) -> tuple[Matrix, Semiring]:
-    """The Matrix of lengths and the semiring that takes them."""
+    """(the Matrix of lengths, min_plus or, if some are negative, its variant for those)."""
     A = lengths_of(rows, directed, unweighted)
     negative = A.nvals > 0 and bool((A._values < 0).any())
     return A, signed() if negative else min_plus

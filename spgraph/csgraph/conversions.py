@@ -1,4 +1,4 @@
-"""Graphs as dense arrays, masked arrays and compressed rows, from one to another."""
+"""Conversions of graphs between dense arrays, masked arrays and compressed rows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def csgraph_from_dense(
     """The compressed rows of a dense graph, of type float64: a csr_array, for an np.matrix a
     csr_matrix, and for a CuPy array CuPy's csr_matrix.
 
-    `graph` is N x N; entries equal to `null_value` (within 1e-8, as numpy.ma.masked_values has it;
-    None: none), NaN with `nan_null` and infinite ones with `infinity_null` are no edges. Raises
-    ValueError where it is no square.
+    `graph` is N x N. Not edges are entries equal to `null_value` (within 1e-8, as in
+    numpy.ma.masked_values; None: no value), NaN if `nan_null`, and infinite ones if
+    `infinity_null`. Raises ValueError for an array that is not square.
 
     >>> from spgraph.csgraph import csgraph_from_dense
     >>> csgraph_from_dense([[0, 1], [2, 0]]).data
@@ -38,8 +38,8 @@ def csgraph_from_dense(
 
 
 def csgraph_from_masked(graph: Any) -> Any:
-    """The compressed rows of a masked graph, a csr_array of float64; what is masked is no edge.
-    Raises ValueError where it is no square.
+    """The compressed rows of a masked graph, a csr_array of float64; masked entries are not edges.
+    Raises ValueError for an array that is not square.
 
     >>> import numpy as np
     >>> from spgraph.csgraph import csgraph_from_masked
@@ -65,13 +65,13 @@ def csgraph_masked_from_dense(
     infinity_null: bool = True,
     copy: bool = True,
 ) -> Any:
-    """A masked array of a dense graph: entries equal to `null_value` (within 1e-8, as
-    numpy.ma.masked_values compares; None: none), NaN with `nan_null` and infinite ones with
-    `infinity_null` are masked. It shares the memory of `graph` with `copy=False`, where it can; a
-    mask that `graph` has already is not looked at.
+    """A masked array of a dense graph: entries equal to `null_value` (within 1e-8, as in
+    numpy.ma.masked_values; None: no value), NaN if `nan_null`, and infinite ones if
+    `infinity_null` are masked. With `copy=False` it shares the memory of `graph` if possible; an
+    existing mask of `graph` is ignored.
 
-    Raises ValueError where `graph` is no square, TypeError for one on a GPU, for CuPy has no masked
-    arrays.
+    Raises ValueError for an array that is not square, TypeError for one on a GPU: CuPy has no
+    masked arrays.
 
     >>> from spgraph.csgraph import csgraph_masked_from_dense
     >>> csgraph_masked_from_dense([[0, 1], [2, 0]]).mask.tolist()
@@ -102,12 +102,12 @@ def csgraph_masked_from_dense(
 
 
 def csgraph_to_dense(csgraph: Any, null_value: Any = 0) -> Array:
-    """The N x N array of float64 of a sparse graph of rows, columns or lists, on its device;
-    `null_value` where there is no edge.
+    """The N x N array of float64 of a sparse graph in the format csr, csc or lil, on its device,
+    with `null_value` where there is no edge.
 
-    Of several edges between two vertices the least counts, and one of NaN is as long as infinity.
-    An edge of length zero stays what it is. Raises ValueError for other formats, whose conversion
-    would add such edges up, and where `csgraph` is no square.
+    Of parallel edges the least counts; NaN becomes infinity. An edge of length zero is kept. Raises
+    ValueError for other formats, whose conversion would add up parallel edges, and for a graph that
+    is not square.
 
     >>> import numpy as np, scipy.sparse
     >>> from spgraph.csgraph import csgraph_to_dense
@@ -145,10 +145,11 @@ def csgraph_to_dense(csgraph: Any, null_value: Any = 0) -> Array:
 
 
 def csgraph_to_masked(csgraph: Any) -> Any:
-    """The masked array of float64 of a sparse graph of rows, columns or lists: what is no edge, or
-    one of infinite length, is masked. Several edges, errors: as for `csgraph_to_dense`.
+    """The masked array of float64 of a sparse graph in the format csr, csc or lil. Positions
+    without an edge, or with one of infinite length, are masked. Parallel edges and errors: as in
+    `csgraph_to_dense`.
 
-    A graph on a GPU raises TypeError, for CuPy has no masked arrays.
+    A graph on a GPU raises TypeError: CuPy has no masked arrays.
 
     >>> import scipy.sparse
     >>> from spgraph.csgraph import csgraph_to_masked
@@ -163,7 +164,7 @@ def _refuse_gpu(argument: str, graph: Any) -> None:
     if is_gpu(graph):
         raise TypeError(
             f"{argument}: expected a graph on the CPU, for CuPy has no masked arrays; "
-            "take a copy of it with .get()"
+            "copy it with .get()"
         )
 
 

@@ -1,4 +1,4 @@
-"""What stays SciPy's: functions that spgraph has no kernels for. They are called, not copied."""
+"""Functions that spgraph does not implement: calls of SciPy's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spgraph.csgraph.kinds import is_gpu
 
 # name -> SciPy's function
 DELEGATED: dict[str, Callable[..., Any]] = {
-    # walks in depth: one step depends on the one before
+    # depth-first: inherently sequential
     "depth_first_order": scipys.depth_first_order,
     "depth_first_tree": scipys.depth_first_tree,
     # the k shortest paths without loops
@@ -21,14 +21,14 @@ DELEGATED: dict[str, Callable[..., Any]] = {
     "maximum_flow": scipys.maximum_flow,
     "maximum_bipartite_matching": scipys.maximum_bipartite_matching,
     "min_weight_full_bipartite_matching": scipys.min_weight_full_bipartite_matching,
-    # orders of matrices
+    # orderings and rank
     "reverse_cuthill_mckee": scipys.reverse_cuthill_mckee,
     "structural_rank": scipys.structural_rank,
 }
 
 
 def on_the_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
-    """SciPy's function, which says so when it is given a graph that lies on a GPU."""
+    """SciPy's function, with a clear TypeError for a graph on a GPU."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -37,7 +37,7 @@ def on_the_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise TypeError(
                     f"{function.__name__}: expected a graph on the CPU, for the function is "
                     f"SciPy's, got {type(argument).__module__}.{type(argument).__name__}; "
-                    "take a copy of it with .get()"
+                    "copy it with .get()"
                 )
         return function(*args, **kwargs)
 

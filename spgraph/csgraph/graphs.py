@@ -1,6 +1,4 @@
-"""What the functions of `spgraph.csgraph` make of their argument: rows of edges, or lengths of all
-pairs, on the device where it lies.
-"""
+"""Convert the arguments of `spgraph.csgraph`'s functions to compressed rows, on their device."""
 
 from __future__ import annotations
 
@@ -17,18 +15,18 @@ from spgraph.csgraph.kinds import is_gpu, is_pydata, is_sparse
 from spgraph.semirings import binary
 from spgraph.steps import backend
 
-# lengths that are read as they are; others become float64, as SciPy makes of all
+# types of lengths that kernels read; others are converted to float64, as SciPy does with all
 LENGTHS = tuple(map(np.dtype, ("float64", "float32", "int32", "int64")))
-# edges below which SciPy transposes faster in one thread than several do together
+# edges below which SciPy's transpose, by one thread, is faster than ours
 FEW = 1 << 20
-# what stands for no vertex
+# stands for "no vertex"
 NULL = -9999
 
 
 class Rows(NamedTuple):
-    """Edges by the vertex that they leave. They may lie in any order and more than once; the arrays
-    are those of the argument wherever they can be. `kind` makes results: it is the class of
-    compressed rows that goes with the argument.
+    """The out-edges of every vertex as compressed rows, unsorted and with parallel edges allowed;
+    the arrays are those of the argument if possible. `kind` is the class of the results: the
+    compressed rows of the argument's library.
     """
 
     n: int
@@ -42,13 +40,13 @@ class Rows(NamedTuple):
         return is_cuda(self.indices)
 
     def matrix(self) -> Matrix:
-        """The Matrix of the same arrays, which this call alone looks at."""
+        """A Matrix of the same arrays, to be used during this call only."""
         made = Matrix(self.n, self.n, self.indptr, self.indices, self.values)
         made._transient = True
         return made
 
     def ascend(self) -> bool:
-        """Whether the columns of every row ascend, each once."""
+        """Whether the columns of every row are strictly ascending."""
         if self.indices.size < 2:
             return True
         rises = self.indices[1:] > self.indices[:-1]
@@ -57,7 +55,9 @@ class Rows(NamedTuple):
         return bool(rises.all())
 
     def canonical(self, values: Array) -> Matrix:
-        """The Matrix of other values whose rows ascend; of several edges the least counts."""
+        """The Matrix with other values and strictly ascending rows; of parallel edges the least
+        value counts.
+        """
         made = self._replace(values=values).matrix()
         if not self.ascend():
             parts = made.row_indices(), made._indices, values
@@ -70,14 +70,12 @@ class Rows(NamedTuple):
         return self.indptr, self.indices, self.values
 
     def lengths(self) -> Array:
-        """The values as numbers that can be added."""
+        """The values in a type that kernels read."""
         values = self.values
         return values if values.dtype in LENGTHS else values.astype(np.float64)
 
     def transposed(self, values: bool = True) -> Rows:
-        """The same edges by the vertex that they enter, in each row in the order of this one's;
-        with their lengths, or with one value for all.
-        """
+        """The in-edges of every vertex, stably sorted; with their lengths, or one value for all."""
         if not self.on_gpu and self.indices.size < FEW:
             data = self.lengths() if values else np.zeros(self.indices.size, np.int8)
             shape = (self.n, self.n)
@@ -88,26 +86,26 @@ class Rows(NamedTuple):
         return Rows(self.n, T._indptr, T._indices, T._values, self.kind)
 
     def build(self, indptr: Array, indices: Array, values: Array) -> Any:
-        """A result of compressed rows."""
+        """A result of class `kind`."""
         return self.kind((values, indices, indptr), shape=(self.n, self.n))
 
 
 def rows_of(csgraph: Any, directed: bool = True) -> Rows:
-    """The edges of a graph in any form that SciPy takes; ValueError where it is no square."""
+    """The edges of a graph in any form that SciPy accepts; ValueError if it is not square."""
     csr = as_csr(csgraph, directed)
     indptr, indices, values = map(writable, checked("csgraph", csr, *csr.shape))
     if values.dtype.kind == "c":
-        values = values.astype(np.float64)  # with NumPy's warning of what is lost
+        values = values.astype(np.float64)  # with NumPy's warning that imaginary parts are lost
     return Rows(csr.shape[0], indptr, indices, values, type(csr))
 
 
 def as_csr(csgraph: Any, directed: bool = True) -> Any:
-    """Compressed rows: the argument itself, where it is such."""
+    """The graph as compressed rows of SciPy or CuPy; unchanged if it is that already."""
     csgraph = from_pydata(csgraph)
     if is_sparse(csgraph):
         if csgraph.ndim != 2:
             raise ValueError("compressed-sparse graph must be 2-D")
-        # of an undirected graph the columns are as good as the rows
+        # in an undirected graph columns serve as well as rows
         if not directed and csgraph.format == "csc":
             csgraph = csgraph.T
         if csgraph.format != "csr":
@@ -125,9 +123,9 @@ def as_csr(csgraph: Any, directed: bool = True) -> Any:
 
 
 def from_pydata(csgraph: Any) -> Any:
-    """A SciPy array of an array of the package `sparse`; anything else as it is.
+    """An array of the package `sparse` (PyData) as a SciPy array; anything else unchanged.
 
-    What is missing there may be infinite or NaN instead of zero.
+    Its fill value may be 0, infinity or NaN.
     """
     if not is_pydata(csgraph):
         return csgraph
@@ -140,7 +138,7 @@ def from_pydata(csgraph: Any) -> Any:
 
 
 def like(csgraph: Any, result: Any) -> Any:
-    """The result as an array of the package `sparse` where the argument is one."""
+    """The result as an array of the package `sparse` if the argument is one."""
     if not is_pydata(csgraph):
         return result
     made = type(csgraph).from_scipy_sparse(result)
@@ -150,7 +148,7 @@ def like(csgraph: Any, result: Any) -> Any:
 
 
 def traversals(array: Array) -> Any:
-    """The traversals of the backend for where an array lies."""
+    """The module `traversals` of the backend for the array's device."""
     if is_cuda(array):
         from spgraph.backends.cuda.traversals import traversals as on_gpu
 
@@ -161,7 +159,7 @@ def traversals(array: Array) -> Any:
 
 
 def vertices_of(indices: Any, n: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """(vertices as a flat array, the shape that results take for them); None stands for all."""
+    """(`indices` as a 1-D array of vertices >= 0, their original shape); None stands for all."""
     if indices is None:
         return np.arange(n, dtype=np.int32), (n,)
     given = indices.get() if is_gpu(indices) else indices

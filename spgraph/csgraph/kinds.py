@@ -1,4 +1,4 @@
-"""What an argument is, by the library that made it; none of them is imported for the question."""
+"""Which library an argument is of, determined without importing that library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_sparse(csgraph: Any) -> bool:
 
 
 def is_gpu(csgraph: Any) -> bool:
-    """Whether it lies on a GPU."""
+    """Whether it is an array or sparse matrix on a GPU."""
     return hasattr(csgraph, "__cuda_array_interface__") or type(csgraph).__module__.startswith(
         "cupyx."
     )

@@ -1,4 +1,4 @@
-"""Laplacians: degrees on the diagonal, less the edges."""
+"""The Laplacian matrix of a graph."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def laplacian(
     dtype: Any = None,
     symmetrized: bool = False,
 ) -> Any:
-    """L = D - A, where D is the diagonal matrix of the degrees, loops left aside; with `normed`
-    D^(-1/2) L D^(-1/2). With `return_diag` the pair of it and of D's diagonal, or of the square
-    roots by which edges were divided, 1 where there is no edge.
+    """L = D - A, where D is the diagonal matrix of the degrees without self-loops; with `normed`
+    D^(-1/2) L D^(-1/2). With `return_diag` the pair of L and the diagonal of D, or with `normed` of
+    its square root, 1 for vertices without edges.
 
-    Degrees are sums of A's columns, with `use_out_degree` of its rows; `symmetrized` takes A plus
-    its conjugate transpose. `form` is "array": a coo_array (of a sparse matrix a coo_matrix; of one
-    of diagonals such a one) or a dense array like `csgraph`; "lo": a LinearOperator; "function":
-    what multiplies by L. The type is that of `csgraph`, float64 for integers that are `normed`, or
-    `dtype`. With `copy=False` a `csgraph` that is dense or by coordinates becomes the result. On a
-    GPU results stay there.
+    Degrees are the sums of A's columns, with `use_out_degree` of its rows; `symmetrized` uses A
+    plus its conjugate transpose. `form` is "array" for a dense array if `csgraph` is one, else a
+    coo_array (coo_matrix for a sparse matrix; diagonal format for a diagonal one); "lo" for a
+    LinearOperator; "function" for a function that multiplies by L. The type is `dtype`, by default
+    that of `csgraph`, or float64 for `normed` integers. With `copy=False` a `csgraph` that is dense
+    or in coordinate format is overwritten by the result. On a GPU results stay there.
 
     Raises ValueError for a graph that is not square and for another `form`.
 
@@ -111,7 +111,7 @@ def _sparse(
 
 
 def _coordinates(graph: Any) -> tuple[Array, Array, Array, Any]:
-    """(rows, columns, values, the class of such a graph by coordinates)."""
+    """(rows, columns, values, the class of graphs in coordinate format of the same library)."""
     if is_gpu(graph):
         coo = graph.tocoo()
         return coo.row, coo.col, coo.data, type(coo)
@@ -149,7 +149,7 @@ def _dense(
 def _multiplied(
     graph: Any, normed: bool, axis: int, copy: bool, form: str, dtype: Any, symmetrized: bool
 ) -> tuple[Any, Array]:
-    """What multiplies by L without making it."""
+    """(a function or LinearOperator that multiplies by L without storing it, the diagonal)."""
     if form not in ("function", "lo"):
         raise ValueError(f"Invalid form: {form!r}, expected 'array', 'function' or 'lo'")
     if not is_sparse(graph):
@@ -196,5 +196,5 @@ def _sums(graph: Any, axis: int) -> Array:
 
 
 def _along(factors: Array, v: Array) -> Array:
-    """Each row of v times its factor."""
+    """Each row of v multiplied by its factor."""
     return v * (factors if v.ndim == 1 else factors[:, None])

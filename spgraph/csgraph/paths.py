@@ -1,4 +1,4 @@
-"""Shortest paths from some vertices: Dijkstra, Bellman and Ford, Johnson."""
+"""Shortest paths from given vertices: Dijkstra, Bellman-Ford, Johnson."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ def shortest_path(
     overwrite: bool = False,
     indices: Any = None,
 ) -> Any:
-    """The distances between vertices, by one of the functions below.
+    """The distances between vertices, by one of the other functions; see there for the results.
 
     `method` is "D" (`dijkstra`), "BF" (`bellman_ford`), "J" (`johnson`), "FW" (`floyd_warshall`,
-    which takes no `indices`) or "auto": "FW" for a dense graph of which all pairs are asked for,
-    else "J" for one with negative lengths, else "D". Everything else is as there.
+    which takes no `indices`) or "auto": "FW" for all pairs of a graph with at least N * N / 4
+    edges, else "J" for one with negative lengths, else "D". `overwrite` is that of
+    `floyd_warshall`.
 
-    Raises ValueError for another method and for "FW" with `indices`.
+    Raises ValueError for another method and for "FW" with `indices`, and what the method raises.
 
     >>> from spgraph.csgraph import shortest_path
     >>> shortest_path([[0, 1, 5], [0, 0, 2], [0, 0, 0]], indices=0)
@@ -69,25 +70,27 @@ def dijkstra(
 ) -> Any:
     """The distances from the vertices `indices` (None: all) along edges of lengths >= 0.
 
-    An array of float64 of the shape of `indices` and one more axis for the vertices, infinite where
-    no path of at most `limit` leads; with `return_predecessors` the pair of it and an int32 array:
-    the vertex before the last on a shortest path, -9999 where there is none. `min_only` measures
-    from the nearest of the `indices`: one row, and with predecessors a third array, which of them
-    that is.
+    An array of float64 of the shape of `indices` and one more axis for the N vertices, infinite
+    where there is no path of at most `limit`; with `return_predecessors` the pair of it and an
+    array of int32 of the same shape: the vertex before the last on a shortest path, -9999 if there
+    is none. `min_only` measures the distance from the nearest of the `indices`: one row, and with
+    predecessors a third array, the nearest of them.
 
-    `csgraph` is a graph as SciPy takes it, or on a GPU as CuPy has it; results lie where it does.
-    Of several edges between two vertices the shortest counts, in an undirected graph
-    (`directed=False`) of those of both directions; edges of NaN or of infinite length lead nowhere.
-    `unweighted` takes every edge for one of length 1.
+    `csgraph` is a graph in any form that SciPy accepts, or CuPy's on a GPU, where results stay. Of
+    parallel edges the shortest counts; in an undirected graph (`directed=False`) those of both
+    directions are parallel. Edges of NaN or infinite length are ignored. With `unweighted` every
+    edge has length 1.
 
-    Distances are SciPy's to the last bit. Where several shortest paths exist SciPy's documentation
-    leaves predecessors and sources open, and they may be others here. Lengths below zero give a
-    warning, as in SciPy, and on the CPU results that may be wrong, as there; on a GPU they are
-    those of `bellman_ford`.
+    Distances are bitwise those of SciPy. If there are several shortest paths, predecessors and
+    sources may differ from SciPy's, whose documentation leaves them open. Negative lengths give a
+    warning; the results may then be wrong on the CPU, as in SciPy, and are those of `bellman_ford`
+    on a GPU.
 
-    On the CPU each walk from a vertex is one thread's, and several of them run side by side.
+    On the CPU each search is run by one thread, and several searches run at the same time.
 
-    Raises ValueError for a graph that is not square, `indices` outside of it, a negative `limit`.
+    Raises ValueError for a graph that is not square, `indices` out of range, a negative `limit`.
+
+    Source: Dijkstra, "A note on two problems in connexion with graphs" (1959).
 
     >>> from spgraph.csgraph import dijkstra
     >>> dijkstra([[0, 1, 5], [0, 0, 2], [0, 0, 0]], indices=0, return_predecessors=True)
@@ -128,11 +131,14 @@ def bellman_ford(
     """The distances from the vertices `indices` (None: all) along edges of lengths of either sign.
 
     Arguments and results are those of `dijkstra`, without `limit` and `min_only`. Raises
-    NegativeCycleError where one of the `indices` reaches a cycle of negative length, as any edge of
-    negative length is in an undirected graph; ValueError as `dijkstra` does.
+    NegativeCycleError if one of the `indices` reaches a cycle of negative length (in an undirected
+    graph every edge of negative length is one); ValueError as `dijkstra` does.
 
-    Without negative lengths this is `dijkstra`. Otherwise only what got better is looked at again,
-    and a cycle is noticed when predecessors lead around it.
+    Without negative lengths this is `dijkstra`. Otherwise each round relaxes the edges of vertices
+    whose distance the previous round improved; a negative cycle is detected when the predecessors
+    form a cycle.
+
+    Source: Bellman, "On a routing problem" (1958); Ford, "Network flow theory" (1956).
 
     >>> from spgraph.csgraph import bellman_ford
     >>> bellman_ford([[0, 4, 1], [0, 0, 0], [0, -2, 0]], indices=0)
@@ -172,13 +178,14 @@ def johnson(
     return_predecessors: bool = False,
     unweighted: bool = False,
 ) -> Any:
-    """The distances from the vertices `indices` (None: all) along edges of lengths of either sign,
-    for many vertices: one walk of `bellman_ford` makes all lengths non-negative, and then each
-    vertex has a walk of `dijkstra`.
+    """The distances from the vertices `indices` (None: all) along edges of lengths of either sign;
+    for many vertices faster than `bellman_ford`, which it runs once to make all lengths
+    non-negative, before `dijkstra` from every vertex.
 
     Arguments and results are those of `dijkstra`, without `limit` and `min_only`. Raises
-    NegativeCycleError where there is a cycle of negative length anywhere; ValueError as `dijkstra`
-    does.
+    NegativeCycleError for a cycle of negative length anywhere; ValueError as `dijkstra` does.
+
+    Source: Johnson, "Efficient algorithms for shortest paths in sparse networks" (1977).
 
     >>> from spgraph.csgraph import johnson
     >>> johnson([[0, 4, 1], [0, 0, 0], [0, -2, 0]])
@@ -189,16 +196,16 @@ def johnson(
     rows = rows_of(csgraph, directed)
     starts, shape = vertices_of(indices, rows.n)
     bounds = np.arange(starts.size + 1)
-    height = None
+    potential = None
     if not unweighted and _has_negative(rows):
-        height = _heights(rows, directed)
-        rows = _lifted(rows, height)
+        potential = _potentials(rows, directed)
+        rows = _reweighted(rows, potential)
     distance, parent, _ = _shortest(
         rows, directed, unweighted, starts, bounds, np.inf, return_predecessors, False
     )
-    if height is not None:
-        distance += height
-        distance -= height[array_module(height).asarray(starts)][:, None]
+    if potential is not None:
+        distance += potential
+        distance -= potential[array_module(potential).asarray(starts)][:, None]
     shape = (*shape, rows.n)
     found = distance.reshape(shape)
     return (found, parent.reshape(shape)) if return_predecessors else found
@@ -227,7 +234,9 @@ def _shortest(
 
 
 def _arrays(rows: Rows, directed: bool, unweighted: bool) -> tuple[Arrays, Arrays | None]:
-    """The arrays of a walk, and those of the transpose where edges are gone both ways."""
+    """(the arrays of the rows, those of the transpose or None): edges of an undirected graph are
+    followed in both directions.
+    """
     values = UNIT if unweighted else rows.lengths()
     arrays = (rows.indptr, rows.indices, values)
     if directed:
@@ -240,12 +249,14 @@ def _has_negative(rows: Rows) -> bool:
     if rows.values.size == 0 or rows.values.dtype.kind in "bu":
         return False
     least = rows.values.min()
-    # NaN is the least of all, and says nothing of the others
+    # the minimum is NaN if any value is
     return bool(least < 0) or (bool(least != least) and bool((rows.values < 0).any()))
 
 
-def _heights(rows: Rows, directed: bool) -> Array:
-    """For every vertex the least length of a walk that ends there, from anywhere: at most 0."""
+def _potentials(rows: Rows, directed: bool) -> Array:
+    """Johnson's potentials: for every vertex the least length of a path that ends there, from any
+    vertex: at most 0.
+    """
     everywhere, once = np.arange(rows.n, dtype=np.int32), np.array([0, rows.n])
     if rows.on_gpu:
         A, ring = composed.shortest_over(rows, directed, False)
@@ -259,17 +270,15 @@ def _heights(rows: Rows, directed: bool) -> Array:
     return distance[0]
 
 
-def _lifted(rows: Rows, height: Array) -> Rows:
-    """The rows with lengths as seen from the heights of their ends: none is negative, but for what
-    rounding leaves.
-    """
+def _reweighted(rows: Rows, potential: Array) -> Rows:
+    """The rows with lengths w(u, v) + potential[u] - potential[v]: not negative, up to rounding."""
     ends = rows.matrix().row_indices()
-    values = rows.lengths() + height[ends] - height[rows.indices]
+    values = rows.lengths() + potential[ends] - potential[rows.indices]
     return rows._replace(values=values)
 
 
 def _fastest(csgraph: Any, indices: Any) -> str:
-    """The method for what the graph is like."""
+    """The method that 'auto' selects."""
     if is_sparse(csgraph):
         n, count = csgraph.shape[0], csgraph.nnz
         edges = csgraph.data if csgraph.format in ("csr", "csc", "coo") else csgraph.tocoo().data

@@ -12,16 +12,16 @@ from spgraph.csgraph.graphs import Rows, like, rows_of, traversals
 
 
 def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
-    """The edges of least total weight that connect what the graph connects: compressed rows of
-    float64 that hold the chosen entries of `csgraph`, on its device.
+    """The minimum spanning tree of each component: compressed rows of float64 with the chosen
+    entries of `csgraph`, on its device.
 
-    `csgraph` is a graph as SciPy takes it, or on a GPU as CuPy has it; an edge connects whichever
-    way it points, and of several the least counts. An entry of value zero may connect, but leaves
-    no entry behind, as in SciPy. NaN counts as more than all numbers.
+    `csgraph` is a graph in any form that SciPy accepts, or CuPy's on a GPU. The direction of edges
+    is ignored, and of parallel edges the least counts. An entry of value zero may be chosen, but is
+    not stored in the result, as in SciPy. NaN is greater than all numbers.
 
-    Of entries of equal weight the first in the rows of `csgraph` is preferred. That makes the tree
-    unique, and the same as SciPy's, whose documentation leaves it open. `overwrite` allows to spoil
-    the values of `csgraph`; they are left as they are all the same.
+    Of entries of equal weight the first in the rows of `csgraph` is preferred. This makes the tree
+    unique, and equal to SciPy's, whose documentation leaves it open. `overwrite` is accepted, but
+    `csgraph` is never changed.
 
     Raises ValueError for a graph that is not square.
 
@@ -48,7 +48,7 @@ def _in_one_thread(rows: Rows) -> Any:
 
 
 def ranked(rows: Rows) -> Any:
-    """The tree by spgraph's algorithm, which takes no NaN: it gets places in order of weight."""
+    """The tree by spgraph's algorithm over the ranks of the weights, because it refuses NaN."""
     xp = array_module(rows.indices)
     values = rows.lengths()
     order = xp.argsort(values, kind="stable")

@@ -19,20 +19,19 @@ from spgraph.semirings import binary
 def breadth_first_order(
     csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True
 ) -> Any:
-    """The vertices that `i_start` reaches, by rising numbers of edges, and for every vertex the one
-    before it in a breadth-first tree, -9999 for the start and for what is not reached: two arrays
-    of int32, without `return_predecessors` the first alone.
+    """The vertices reachable from `i_start` in breadth-first order, and the predecessor of every
+    vertex in the breadth-first tree, -9999 for the start and for vertices that are not reached: two
+    arrays of int32; without `return_predecessors` the first alone.
 
-    `csgraph` is a graph as SciPy takes it, or on a GPU as CuPy has it; results lie where it does.
-    Every stored entry is an edge, whatever its value. In an undirected graph (`directed=False`) an
-    edge may be gone both ways.
+    `csgraph` is a graph in any form that SciPy accepts, or CuPy's on a GPU, where results stay.
+    Every stored entry is an edge, whatever its value. In an undirected graph (`directed=False`)
+    edges are followed in both directions.
 
-    SciPy's documentation says that such an order is not unique. On the CPU both results are those
-    of SciPy's own queue, entry by entry; on a GPU vertices of one level come by rising ids, and the
-    vertex before is that of least id.
+    The order is not unique. On the CPU both results equal SciPy's; on a GPU the vertices of a level
+    are in ascending order, and the predecessor is the one of least id.
 
-    Raises ValueError for a graph that is not square and for a start outside of it (OverflowError
-    for a negative one, as in SciPy), TypeError for a start that is no number.
+    Raises ValueError for a graph that is not square and for a start out of range (OverflowError for
+    a negative one, as in SciPy), TypeError for a start that is not a number.
 
     >>> from spgraph.csgraph import breadth_first_order
     >>> breadth_first_order([[0, 1, 1], [0, 0, 1], [0, 0, 0]], 0)
@@ -45,11 +44,11 @@ def breadth_first_order(
 
 
 def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any:
-    """The tree of a breadth-first search from `i_start`: compressed rows that hold the edge from
-    each vertex to those that it reaches first, with their values.
+    """The tree of a breadth-first search from `i_start`: compressed rows of float64 with the edges
+    from each vertex to its children.
 
-    Arguments, orders and errors: as for `breadth_first_order`; edges and results: as for
-    `reconstruct_path`.
+    Arguments, order and errors are those of `breadth_first_order`, the values of edges and the type
+    of the result those of `reconstruct_path`.
 
     >>> from spgraph.csgraph import breadth_first_tree
     >>> breadth_first_tree([[0, 1, 1], [0, 0, 1], [0, 0, 0]], 0).toarray()
@@ -63,15 +62,16 @@ def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any
 
 
 def reconstruct_path(csgraph: Any, predecessors: Any, directed: bool = True) -> Any:
-    """The tree that `predecessors` name: compressed rows of float64 with an entry from the
-    predecessor of each vertex to the vertex, a csr_matrix for a sparse matrix and else a csr_array,
-    on a GPU CuPy's csr_matrix.
+    """The tree given by `predecessors`: compressed rows of float64 with an entry from the
+    predecessor of each vertex to the vertex; a csr_matrix for a sparse matrix, else a csr_array; on
+    a GPU CuPy's csr_matrix.
 
-    `predecessors` is an array of N integers, below zero where there is none. The value is that of
-    the edge in `csgraph`, several edges being added up, and 0 where there is none; in an undirected
-    graph (`directed=False`) the lesser of both directions, where 0 counts as infinite.
+    `predecessors` is an array of N integers, negative for vertices without one. The value of an
+    entry is that of the edge in `csgraph`: the sum of parallel edges, 0 if there is no edge; in an
+    undirected graph (`directed=False`) the lesser of both directions, where 0 counts as infinite.
 
-    Raises ValueError for a graph that is not square, IndexError for a predecessor outside of it.
+    Raises ValueError for a graph that is not square, TypeError for predecessors that are not a 1-D
+    array of integers, IndexError for a wrong number of them or one that is out of range.
 
     >>> import numpy as np
     >>> from spgraph.csgraph import reconstruct_path
@@ -100,7 +100,9 @@ def _order(rows: Rows, start: int, directed: bool) -> tuple[Array, Array]:
 
 
 def by_levels(rows: Rows, start: int, directed: bool) -> tuple[Array, Array]:
-    """The vertices reached by levels, each level by ids, and the least vertex before each."""
+    """(order, predecessors) by spgraph's BFS: vertices sorted by level and id, with the least
+    possible predecessors.
+    """
     A = pattern(rows, directed)
     found = bfs(A, start)
     assert found.parent is not None
@@ -116,7 +118,7 @@ def by_levels(rows: Rows, start: int, directed: bool) -> tuple[Array, Array]:
 
 
 def pattern(rows: Rows, directed: bool) -> Matrix:
-    """Where there are edges, whichever way they may be gone."""
+    """The pattern of the edges, of an undirected graph in both directions."""
     A = rows.canonical(rows.lengths()).pattern()
     return A if directed else ewise_add(A, A.T, binary.pair).pattern()
 
@@ -139,7 +141,7 @@ def _tree(rows: Rows, parent: Array, directed: bool, kind: Any) -> Any:
 
 
 def _values_at(rows: Rows, i: Array, j: Array) -> Array:
-    """The entries (i, j), several of them added up, 0 where there is none."""
+    """The values of the entries (i, j): the sum of parallel edges, 0 if there is none."""
     xp = array_module(rows.indices)
     if not rows.ascend():
         arrays = rows.values.copy(), rows.indices.copy(), rows.indptr.copy()
@@ -150,7 +152,7 @@ def _values_at(rows: Rows, i: Array, j: Array) -> Array:
         return xp.zeros(i.size)
     low, high = rows.indptr[i].astype(np.int64), rows.indptr[i + 1].astype(np.int64)
     end, last = high.copy(), rows.indices.size - 1
-    # all at once: the first column of row i that is not below j
+    # a binary search in all rows at once: the first column of row i that is not below j
     for _ in range(int((high - low).max()).bit_length() if i.size else 0):
         middle = (low + high) >> 1
         below = (rows.indices[xp.minimum(middle, last)] < j) & (low < high)
@@ -162,7 +164,7 @@ def _values_at(rows: Rows, i: Array, j: Array) -> Array:
 
 
 def _kind(csgraph: Any, rows: Rows) -> Any:
-    """The class of a tree: that of SciPy's matrices for such a matrix only."""
+    """The class of a tree: a csr_matrix only for a sparse matrix."""
     if rows.on_gpu or is_sparse(from_pydata(csgraph)):
         return rows.kind
     return scipy.sparse.csr_array
@@ -171,7 +173,7 @@ def _kind(csgraph: Any, rows: Rows) -> Any:
 def _start(i_start: Any, n: int) -> int:
     if not isinstance(i_start, int | float | np.number):
         raise TypeError(f"i_start: an integer is required, got {type(i_start).__name__}")
-    start = int(i_start)  # a fraction is cut off, as SciPy does
+    start = int(i_start)  # truncated, as in SciPy
     if start < 0:
         raise OverflowError(f"i_start: can't convert negative value to unsigned int, got {start}")
     if start >= n:

@@ -1,7 +1,7 @@
-"""Walks that start anew from many vertices: those of spgraph.csgraph, on the CPU.
+"""The traversals of spgraph.csgraph on the CPU: sequential searches, several of them in parallel.
 
-Graphs come as three arrays, `indptr, indices, values`; their rows may hold an edge more than once,
-in any order. Where edges may be gone both ways, the rows of the transpose come beside them.
+Graphs are three arrays, `indptr, indices, values`; rows may be unsorted and may have parallel
+edges. For edges that are followed in both directions, the rows of the transpose are passed, too.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import numpy as np
 
 from spgraph.backends.cpu.runtime import jit, pool
 
-# an array of values that all edges read the first of, and one that each reads its own of
+# masks of the index into `values`: with ONE all edges read values[0], with EACH edge e reads
+# values[e]
 ONE, EACH = np.uint64(0), np.uint64(2**64 - 1)
-# entries of a side of a block of distances: three of them lie in the nearest caches
+# side of a tile of distances: three tiles fit into a core's cache
 BLOCK = 64
-# what stands for no vertex
+# stands for "no vertex"
 NULL = -9999
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -29,11 +30,11 @@ def dijkstra(
     parents: bool,
     origins: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(distances, parents, origins) of Dijkstra's walks: row b starts from all of
-    starts[bounds[b]:bounds[b + 1]] at once. Infinity and -9999 stand where nothing leads within
-    `limit`; what is not asked for has no rows.
+    """(distances, parents, origins) by Dijkstra's algorithm: row b is a search from all vertices
+    starts[bounds[b]:bounds[b + 1]] together, and `origins` are the nearest of them. Vertices not
+    reached within `limit` have infinity and -9999; results not asked for have no columns.
 
-    `rows` with one value have that length for all edges. A walk is one thread's.
+    If `rows` have one value, it is the length of all edges. Each search is run by one thread.
     """
     n, k = rows[0].size - 1, bounds.size - 1
     threads = min(k, pool.threads_for(k * (n + rows[1].size))) or 1
@@ -55,8 +56,8 @@ def dijkstra(
 def bellman_ford(
     rows: Rows, back: Rows | None, starts: np.ndarray, bounds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(distances, parents, failed) of Bellman's and Ford's walks, for lengths of either sign, as
-    for `shortest`. Where failed[b] is true, a cycle of negative length is on the way.
+    """(distances, parents, failed) by the Bellman-Ford algorithm, for lengths of either sign;
+    arguments as for `dijkstra`. failed[b] is true if search b reaches a cycle of negative length.
     """
     n, k = rows[0].size - 1, bounds.size - 1
     threads = min(k, pool.threads_for(k * (n + rows[1].size))) or 1
@@ -77,8 +78,8 @@ def bellman_ford(
 
 
 def breadth_first_order(rows: Rows, back: Rows | None, start: int) -> tuple[np.ndarray, np.ndarray]:
-    """(the vertices that `start` reaches, in the order of a queue; for each vertex the one that put
-    it there, or -9999). By one thread.
+    """(the vertices reachable from `start` in breadth-first order, the predecessor of each vertex
+    or -9999). By one thread.
     """
     n = rows[0].size - 1
     order, parent = np.empty(n, np.int32), np.full(n, NULL, np.int32)
@@ -91,8 +92,8 @@ def breadth_first_order(rows: Rows, back: Rows | None, start: int) -> tuple[np.n
 
 
 def strong_components(rows: Rows) -> tuple[int, np.ndarray]:
-    """(how many strong components there are, the number of each vertex's, as they are completed).
-    By one thread.
+    """(number of strong components, the component of each vertex), numbered in the order in which
+    the search completes them. By one thread.
     """
     n = rows[0].size - 1
     label, root = np.zeros(n, np.int32), np.empty(n, np.uint8)
@@ -111,8 +112,8 @@ def strong_components(rows: Rows) -> tuple[int, np.ndarray]:
 
 
 def spanning_forest(rows: Rows) -> np.ndarray:
-    """Which edges are in the spanning forest of least weight; of equal weights the first counts as
-    less, NaN as more than all. By one thread.
+    """Whether each edge is in the minimum spanning forest. Of equal weights the first edge is
+    preferred; NaN is greater than all numbers. By one thread.
     """
     n, m = rows[0].size - 1, rows[1].size
     kept = np.zeros(m, np.uint8)
@@ -137,8 +138,8 @@ def spanning_forest(rows: Rows) -> np.ndarray:
 def path_lengths(
     graph: np.ndarray, parents: np.ndarray, missing: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(distances along `parents` between all vertices, whether these lead astray): see
-    kernels/path_lengths.py.
+    """(N x N distances along `parents`, an array of one flag: whether some parents form a cycle or
+    are not vertices); `missing` for pairs without a path.
     """
     n = graph.shape[0]
     distance, failed = np.empty((n, n)), np.zeros(1, np.uint8)
@@ -152,7 +153,9 @@ def path_lengths(
 
 
 def floyd_warshall(distance: np.ndarray, parents: np.ndarray | None) -> None:
-    """Lengths of edges become distances, in place; `parents`, where they are given, follow."""
+    """Replace the lengths of edges in `distance` by distances, in place, and update `parents` if
+    given.
+    """
     n = distance.shape[0]
     flat = np.empty(0, np.int32) if parents is None else parents.reshape(-1)
     threads = min(pool.threads_for(n * n * n), max(1, n // BLOCK))

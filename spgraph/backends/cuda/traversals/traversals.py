@@ -1,6 +1,5 @@
-"""Distances between all vertices: those of spgraph.csgraph, on a GPU.
-
-Its walks from single vertices are closures there.
+"""Distances between all vertices for spgraph.csgraph on a GPU, where its searches from single
+vertices are closures.
 """
 
 from __future__ import annotations

@@ -1,28 +1,28 @@
-# Shortest paths from many starts by Bellman's and Ford's rounds: a search is one thread's, several
-# are shared by the threads.
+# The Bellman-Ford algorithm from many starts: each search is run by one thread, and the threads
+# divide the searches among them.
 #
-# Edges lie in two sets of rows, `indptr, indices, values` and, where an edge may be gone both ways
-# (`both`), the rows of the transpose. Rows need be neither sorted nor free of repetitions: what is
-# repeated is a parallel edge. `values[e & keep]` is the length of edge e: keep is 0 where all have
-# one length. Search b starts from starts[bounds[b]:bounds[b + 1]], from each of them at distance 0.
+# Edges are given as rows `indptr, indices, values` and, if they are followed in both directions
+# (`both`), also as the rows of the transpose. Rows may be unsorted and have parallel edges.
+# values[e & keep] is the length of edge e; keep is 0 if all have the same length. Search b starts
+# from all vertices starts[bounds[b]:bounds[b + 1]], at distance 0.
 #
 # No preamble but the header.
 
-# what a cycle may be below zero by rounding
+# a cycle of a length between -SLACK and 0 is not negative: it may be rounding
 SLACK = 1e-15
 
 
 @inner
-def improve(u, indptr, indices, values, keep, reached, parent, last, marked, queue, count):
-    """Relax the edges of one row of u; vertices that get better join the queue, each once. `last`
-    is the edge by which a vertex was reached.
+def relax_row(u, indptr, indices, values, keep, dist, parent, last, marked, queue, count):
+    """Relax the edges of one row of u; vertices that improve are appended to the queue, each once.
+    last[v] is the length of the edge from parent[v] to v. Returns the new size of the queue.
     """
-    x = reached[u]
+    x = dist[u]
     for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
         v = np.uint64(indices[e])
         z = x + values[e & keep]
-        if z < reached[v]:
-            reached[v] = z
+        if z < dist[v]:
+            dist[v] = z
             parent[v] = u
             last[v] = values[e & keep]
             if marked[v] == 0:
@@ -30,13 +30,13 @@ def improve(u, indptr, indices, values, keep, reached, parent, last, marked, que
                 queue[count] = v
                 count += 1
             if v == u:
-                x = reached[u]
+                x = dist[u]
     return count
 
 
 @inner
-def closes(parent, last, colour):
-    """Whether parents lead around a cycle of negative length."""
+def has_negative_cycle(parent, last, colour):
+    """Whether the parents contain a cycle of negative length."""
     n = parent.size
     colour[:] = 0
     for s in range(n):
@@ -55,11 +55,11 @@ def closes(parent, last, colour):
 
 
 @inner
-def unstable(indptr, indices, values, keep, reached):
-    """Whether an edge still makes a vertex better, by more than rounding."""
-    for i in range(np.uint64(reached.size)):
+def improvable(indptr, indices, values, keep, dist):
+    """Whether relaxing some edge would still improve a vertex, by more than rounding."""
+    for i in range(np.uint64(dist.size)):
         for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-            if reached[i] + values[e & keep] + SLACK < reached[np.uint64(indices[e])]:
+            if dist[i] + values[e & keep] + SLACK < dist[np.uint64(indices[e])]:
                 return True
     return False
 
@@ -69,11 +69,12 @@ def bellman_ford(
     thread, threads, sync, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices,
     t_values, keep, both, distance, parents, failed, lasts, queues, marks, colours
 ):  # fmt: skip
-    """Bellman's and Ford's walks, for lengths of either sign: rounds over what got better in the
-    round before. failed[b] = 1 where a walk leads into a cycle of negative length.
+    """The Bellman-Ford algorithm, for lengths of either sign: each round relaxes the edges of the
+    vertices that the round before improved. failed[b] = 1 if search b reaches a cycle of negative
+    length.
 
-    Parents lead around a cycle if there is one such, after some rounds: that is looked at ever more
-    rarely. Rounding may hide it; then the vertices do not rest within as many rounds as there are.
+    After some rounds such a cycle appears among the parents, which are checked after 16, 32, 64,
+    ... rounds. Rounding may hide it; then vertices still improve after n rounds.
     """
     queue, fresh = queues[thread, 0], queues[thread, 1]
     last, marked, colour = lasts[thread], marks[thread], colours[thread]
@@ -83,13 +84,13 @@ def bellman_ford(
         b = atomic_add(ticket, 0, 1)
         if b >= bounds.size - 1:
             break
-        reached, parent = distance[b], parents[b]
+        dist, parent = distance[b], parents[b]
         marked[:] = 0
         count = np.int64(0)
         for k in range(bounds[b], bounds[b + 1]):
             s = np.uint64(starts[k])
             if marked[s] == 0:
-                reached[s] = 0.0
+                dist[s] = 0.0
                 marked[s] = 1
                 queue[count] = s
                 count += 1
@@ -101,12 +102,12 @@ def bellman_ford(
                     poll(sync)
                 u = np.uint64(queue[i])
                 marked[u] = 0
-                found = improve(
-                    u, indptr, indices, values, keep, reached, parent, last, marked, fresh, found
+                found = relax_row(
+                    u, indptr, indices, values, keep, dist, parent, last, marked, fresh, found
                 )
                 if both:
-                    found = improve(
-                        *(u, t_indptr, t_indices, t_values, keep, reached, parent, last),
+                    found = relax_row(
+                        *(u, t_indptr, t_indices, t_values, keep, dist, parent, last),
                         *(marked, fresh, found),
                     )
             queue, fresh = fresh, queue
@@ -114,12 +115,12 @@ def bellman_ford(
             rounds += 1
             if rounds == look or rounds > n:
                 look *= 2
-                if closes(parent, last, colour):
+                if has_negative_cycle(parent, last, colour):
                     failed[b] = 1
                     break
             if rounds > n:
-                if unstable(indptr, indices, values, keep, reached) or (
-                    both and unstable(t_indptr, t_indices, t_values, keep, reached)
+                if improvable(indptr, indices, values, keep, dist) or (
+                    both and improvable(t_indptr, t_indices, t_values, keep, dist)
                 ):
                     failed[b] = 1
                 break

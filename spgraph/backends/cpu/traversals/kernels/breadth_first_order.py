@@ -1,14 +1,13 @@
-# A breadth-first search by one thread, in the order of a queue.
+# Breadth-first order with a queue, by one thread.
 #
-# Edges lie in two sets of rows, `indptr, indices, values` and, where an edge may be gone both ways
-# (`both`), the rows of the transpose. Rows need be neither sorted nor free of repetitions: what is
-# repeated is a parallel edge.
+# Edges are given as rows `indptr, indices` and, if they are followed in both directions (`both`),
+# also as the rows of the transpose. Rows may be unsorted and have parallel edges.
 #
 # No preamble but the header.
 
 from spgraph.backends.cpu.device.prefetching import prefetch
 
-# the rest of a queue whose rows are fetched ahead
+# distances in the queue at which row pointers and then rows are prefetched
 FAR_AHEAD, AHEAD = 12, 5
 
 
@@ -16,8 +15,8 @@ FAR_AHEAD, AHEAD = 12, 5
 def breadth_first_order(
     thread, threads, sync, start, indptr, indices, t_indptr, t_indices, both, order, parent, counts
 ):
-    """The vertices in the order of a queue, each with the one that put it there; counts[0] of them.
-    `parent` is -1 all over; the start is its own.
+    """The counts[0] vertices reachable from `start`, in `order`, and their predecessors in
+    `parent`, which the caller fills with -9999; the start is its own predecessor.
     """
     order[0] = start
     parent[start] = start

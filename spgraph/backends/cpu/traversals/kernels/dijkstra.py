@@ -1,24 +1,24 @@
-# Dijkstra's shortest paths from many starts: a search is one thread's, several are shared by the
-# threads.
+# Dijkstra's algorithm from many starts: each search is run by one thread, and the threads divide
+# the searches among them.
 #
-# Edges lie in two sets of rows, `indptr, indices, values` and, where an edge may be gone both ways
-# (`both`), the rows of the transpose. Rows need be neither sorted nor free of repetitions: what is
-# repeated is a parallel edge. `values[e & keep]` is the length of edge e: keep is 0 where all have
-# one length. Search b starts from starts[bounds[b]:bounds[b + 1]], from each of them at distance 0.
+# Edges are given as rows `indptr, indices, values` and, if they are followed in both directions
+# (`both`), also as the rows of the transpose. Rows may be unsorted and have parallel edges.
+# values[e & keep] is the length of edge e; keep is 0 if all have the same length. Search b starts
+# from all vertices starts[bounds[b]:bounds[b + 1]], at distance 0.
 #
 # No preamble but the header.
 
 from spgraph.backends.cpu.device.prefetching import prefetch
 
-# what `place` says of a vertex that is not in the heap; of others, one more than where it is
-UNSEEN, SETTLED = 0, -1
+# place[v] is 1 + the position of v in the heap, or one of these
+UNVISITED, SETTLED = 0, -1
 # children of a node of the heap
 ARITY = 4
 
 
 @inner
-def rise(keys, heap, place, hole, key, v):
-    """Put v with its key where it belongs, from `hole` upwards."""
+def sift_up(keys, heap, place, hole, key, v):
+    """Insert v with its key into the heap, moving it up from the free position `hole`."""
     while hole > np.uint64(0):
         above = (hole - np.uint64(1)) // np.uint64(ARITY)
         if keys[above] <= key:
@@ -33,8 +33,8 @@ def rise(keys, heap, place, hole, key, v):
 
 
 @inner
-def sink(keys, heap, place, count):
-    """Put the last of `count` + 1 entries where it belongs, from the top downwards."""
+def sift_down(keys, heap, place, count):
+    """Remove the top of a heap of `count` + 1 entries: the last one replaces it and moves down."""
     key, v = keys[count], np.uint64(heap[count])
     hole = np.uint64(0)
     while True:
@@ -57,40 +57,44 @@ def sink(keys, heap, place, count):
 
 
 @inner
-def offer(
-    u, x, indptr, indices, values, keep, limit, reached, parent, root, wants, roots, keys, heap,
-    place, count
+def relax_row(
+    u, x, indptr, indices, values, keep, limit, dist, parent, root, with_parents, with_origins,
+    keys, heap, place, count
 ):  # fmt: skip
-    """Relax the edges of one row of u, which is settled at x: how many the heap holds then."""
+    """Relax the edges of one row of u, which is settled at distance x; returns the new size of the
+    heap.
+    """
     for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
         v = np.uint64(indices[e])
         z = x + values[e & keep]
-        if z < reached[v] and z <= limit:
+        if z < dist[v] and z <= limit:
             at = place[v]
             if at == SETTLED:
                 continue
-            reached[v] = z
+            dist[v] = z
             hole = np.uint64(at - 1)
-            if at == UNSEEN:
+            if at == UNVISITED:
                 hole = count
                 count += np.uint64(1)
-            if wants:
+            if with_parents:
                 parent[v] = u
-            if roots:
+            if with_origins:
                 root[v] = root[u]
-            rise(keys, heap, place, hole, z, v)
+            sift_up(keys, heap, place, hole, z, v)
     return count
 
 
 @kernel
 def dijkstra(
     thread, threads, sync, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices,
-    t_values, keep, both, limit, distance, parents, origins, wants, roots, all_keys, heaps, places
+    t_values, keep, both, limit, distance, parents, origins, with_parents, with_origins, all_keys,
+    heaps, places
 ):  # fmt: skip
-    """Dijkstra's walks: `distance[b]` holds infinity and `parents[b]`, `origins[b]` their sentinel
-    where a walk does not lead. Lengths are not negative, or are taken as if they were not.
+    """Dijkstra's algorithm. The caller fills distance[b] with infinity, and parents[b] and
+    origins[b] with the value for "no vertex". For negative lengths results may be wrong.
 
-    What is settled lies at the far end of the heap's array: it is at once what a walk has touched.
+    Settled vertices are stored at the end of the heap's array, so that only their `place` has to be
+    reset for the next search.
     """
     keys, heap, place = all_keys[thread], heaps[thread], places[thread]
     n = np.uint64(place.size)
@@ -101,19 +105,19 @@ def dijkstra(
         if b >= bounds.size - 1:
             break
         for k in range(far, n):
-            place[np.uint64(heap[k])] = UNSEEN
+            place[np.uint64(heap[k])] = UNVISITED
         far = n
-        reached = distance[b]
-        parent, root = parents[b if wants else 0], origins[b if roots else 0]
+        dist = distance[b]
+        parent, root = parents[b if with_parents else 0], origins[b if with_origins else 0]
         count = np.uint64(0)
         for k in range(bounds[b], bounds[b + 1]):
             s = np.uint64(starts[k])
-            if place[s] == UNSEEN:
+            if place[s] == UNVISITED:
                 far -= np.uint64(1)
                 heap[far] = s
                 place[s] = SETTLED
-                reached[s] = 0.0
-                if roots:
+                dist[s] = 0.0
+                if with_origins:
                     root[s] = s
         first, k = far, n
         while True:
@@ -125,24 +129,24 @@ def dijkstra(
                 place[u] = SETTLED
                 count -= np.uint64(1)
                 if count > np.uint64(0):
-                    sink(keys, heap, place, count)
+                    sift_down(keys, heap, place, count)
                 far -= np.uint64(1)
                 heap[far] = u
             else:
                 break
             if far & np.uint64(1023) == 0:
                 poll(sync)
-            if count > np.uint64(0):  # probably the next
+            if count > np.uint64(0):  # the top of the heap is probably the next vertex
                 row = np.uint64(indptr[np.uint64(heap[0])])
                 prefetch(indices, row)
                 prefetch(values, row & keep)
-            x = reached[u]
-            count = offer(
-                *(u, x, indptr, indices, values, keep, limit, reached, parent, root),
-                *(wants, roots, keys, heap, place, count),
+            x = dist[u]
+            count = relax_row(
+                *(u, x, indptr, indices, values, keep, limit, dist, parent, root),
+                *(with_parents, with_origins, keys, heap, place, count),
             )
             if both:
-                count = offer(
-                    *(u, x, t_indptr, t_indices, t_values, keep, limit, reached, parent, root),
-                    *(wants, roots, keys, heap, place, count),
+                count = relax_row(
+                    *(u, x, t_indptr, t_indices, t_values, keep, limit, dist, parent, root),
+                    *(with_parents, with_origins, keys, heap, place, count),
                 )

@@ -1,17 +1,17 @@
-# Floyd's and Warshall's distances between all vertices, in blocks that stay in a core's cache: one
-# launch. The vertices of a block become stations on the way: first between themselves, then on the
-# ways from or to a vertex of the block, then on all others. The tiles of the second and of the
-# third step are shared by the threads.
+# The blocked Floyd-Warshall algorithm, with tiles that stay in a core's cache: one launch. Paths
+# through the vertices of one block after the other are considered: first within the diagonal tile,
+# then in the tiles of its row and column, then in all others. The threads divide the tiles of the
+# second and the third step among them.
 #
-# `distance`, n x n and flat, holds lengths and becomes distances; `parents`, where it is wanted,
-# the vertex before the last. No preamble but the header.
+# `distance`, n x n and flat, holds lengths, which are replaced by distances; `parents`, if wanted,
+# the vertex before the last on a shortest path. No preamble but the header.
 
 
 @inner
-def tile(distance, parents, wants, rows, columns, stations, n, size):
-    """One tile: the ways of `rows` to `columns` over `stations`, each a block by its number."""
+def tile(distance, parents, with_parents, rows, columns, via, n, size):
+    """Update one tile: paths from block `rows` to block `columns` through block `via`."""
     n, size = np.uint64(n), np.uint64(size)
-    top, left, first = np.uint64(rows) * size, np.uint64(columns) * size, np.uint64(stations) * size
+    top, left, first = np.uint64(rows) * size, np.uint64(columns) * size, np.uint64(via) * size
     bottom, last = min(top + size, n), min(first + size, n)
     width = min(left + size, n) - left
     for k in range(first, last):
@@ -21,8 +21,8 @@ def tile(distance, parents, wants, rows, columns, stations, n, size):
             if x == np.inf:
                 continue
             own = i * n + left
-            if wants:
-                # a look without a store runs eight at a time, and mostly nothing gets better
+            if with_parents:
+                # a comparison without a store is vectorised, and usually nothing improves
                 better = np.int64(0)
                 for j in range(width):
                     better += np.int64(x + distance[beyond + j] < distance[own + j])
@@ -41,10 +41,12 @@ def tile(distance, parents, wants, rows, columns, stations, n, size):
 
 
 @inner
-def apart(distance, rows, columns, stations, n, size):
-    """`tile` without parents where the stations are on neither side, four of them at a time."""
+def outer_tile(distance, rows, columns, via, n, size):
+    """`tile` without parents, for `via` different from `rows` and `columns`: four intermediate
+    vertices at a time.
+    """
     n, size = np.uint64(n), np.uint64(size)
-    top, left, first = np.uint64(rows) * size, np.uint64(columns) * size, np.uint64(stations) * size
+    top, left, first = np.uint64(rows) * size, np.uint64(columns) * size, np.uint64(via) * size
     bottom, last = min(top + size, n), min(first + size, n)
     width = min(left + size, n) - left
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
@@ -52,7 +54,7 @@ def apart(distance, rows, columns, stations, n, size):
         own = i * n + left
         k = first
         while k < last:
-            # the last may stand in for those that there are not
+            # behind the end the last vertex is repeated, which changes nothing
             k1, k2, k3 = (
                 min(k + one, last - one),
                 min(k + two, last - one),
@@ -76,27 +78,27 @@ def apart(distance, rows, columns, stations, n, size):
 
 
 @kernel
-def floyd_warshall(thread, threads, sync, distance, parents, wants, n, size):
+def floyd_warshall(thread, threads, sync, distance, parents, with_parents, n, size):
     blocks = (n + size - 1) // size
     for b in range(blocks):
         if thread == 0:
-            tile(distance, parents, wants, b, b, b, n, size)
+            tile(distance, parents, with_parents, b, b, b, n, size)
         barrier(sync, threads)
         # the other blocks of row b, then those of column b
         for item in range(thread, 2 * blocks, threads):
             poll(sync)
             other = item % blocks
             if other != b and item < blocks:
-                tile(distance, parents, wants, b, other, b, n, size)
+                tile(distance, parents, with_parents, b, other, b, n, size)
             elif other != b:
-                tile(distance, parents, wants, other, b, b, n, size)
+                tile(distance, parents, with_parents, other, b, b, n, size)
         barrier(sync, threads)
         for item in range(thread, blocks * blocks, threads):
             poll(sync)
             row, column = item // blocks, item % blocks
             if row != b and column != b:
-                if wants:
-                    tile(distance, parents, wants, row, column, b, n, size)
+                if with_parents:
+                    tile(distance, parents, with_parents, row, column, b, n, size)
                 else:
-                    apart(distance, row, column, b, n, size)
+                    outer_tile(distance, row, column, b, n, size)
         barrier(sync, threads)

@@ -5,17 +5,18 @@
 def path_lengths(
     thread, threads, sync, graph, parents, n, missing, distance, chains, stamps, failed
 ):
-    """distance[i, j]: the sum of the edges along parents[i] from j back to i, or to where they end;
-    `missing` where there is none. failed[0] = 1 where they lead around a cycle or out of the graph.
+    """distance[i, j]: the length of the path from i to j that parents[i] describe, or from where it
+    begins if that is not i; `missing` if j has no parent. failed[0] = 1 if some parents form a
+    cycle or are not vertices.
 
-    All arrays are flat. A chain is followed to a vertex whose sum is known, and summed up on the
-    way back.
+    All arrays are flat. The parents of j are followed back to a vertex of known distance, and the
+    lengths are added up on the way back to j.
     """
     chain, stamp = chains[thread], stamps[thread]
     size = np.uint64(n)
     for i in range(np.uint64(thread), size, np.uint64(threads)):
         row = i * size
-        mark = np.int32(2 * i + np.uint64(2))  # known in this row; one less: in the chain
+        mark = np.int32(2 * i + np.uint64(2))  # known in this row; mark - 1: in the chain
         poll(sync)
         for j in range(size):
             v, count = j, 0

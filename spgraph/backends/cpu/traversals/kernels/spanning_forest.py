@@ -1,15 +1,16 @@
-# The spanning forest of least weight, by one thread. No preamble but the header.
+# The minimum spanning forest by Boruvka's algorithm (1926), by one thread. No preamble but the
+# header.
 
 
 @kernel
 def spanning_forest(
     thread, threads, sync, indptr, indices, values, keep, kept, heads, tails, edges, best, root
 ):
-    """kept[e] = 1 for the edges of the spanning forest of least weight; of equal weights the first
-    counts as less, and NaN as more than all.
+    """kept[e] = 1 for the edges of the minimum spanning forest; of equal weights the first edge is
+    preferred, and NaN is greater than all numbers.
 
-    Boruvka's rounds: every tree takes its least edge, which joins it to another. Then the edges
-    inside of trees go, and the others follow their ends to the roots.
+    In each round every tree selects its least edge to another tree. Then edges within a tree are
+    dropped, and the ends of the others are replaced by the roots of their trees.
     """
     n = root.size
     count = np.int64(0)
@@ -38,7 +39,7 @@ def spanning_forest(
             if b >= 0:
                 kept[edges[b]] = 1
                 other = heads[b] + tails[b] - c
-                # two that are nearest to each other: the lesser is the root
+                # of two trees that select the same edge the one of the lesser root stays a root
                 if best[other] != b or c > other:
                     root[c] = other
         for c in range(n):

@@ -1,14 +1,16 @@
-# Strong components by one thread, in linear time. No preamble but the header.
+# Strong components by one thread, in linear time; no preamble but the header. Source: Pearce,
+# "A space-efficient algorithm for finding strongly connected components" (2016), after Tarjan.
 
 
 @kernel
 def strong_components(thread, threads, sync, indptr, indices, label, root, at, path, counts):
-    """The strong component of every vertex, numbered as they are completed, counts[0] of them:
-    Tarjan's walk as Pearce has it.
+    """The strong component of every vertex in `label`, numbered in the order of completion;
+    counts[0] is the number of components.
 
-    label[v] is 0 before v is seen, then the least place on the walk that v is known to reach, and
-    from n downwards the number of a component that is complete: more than any place still in use.
-    `path` holds the walk from the left, and from the right what is seen but not yet complete.
+    label[v] is 0 before v is visited, then the least preorder index that v is known to reach, and
+    finally the number of its component, counted down from n, which is greater than all indices in
+    use. `path` holds the depth-first path from the left, and from the right the stack of vertices
+    that are visited but whose component is not complete.
     """
     n = label.size
     index, number, held = np.int64(1), np.int64(n), np.int64(n)
