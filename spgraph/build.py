@@ -28,9 +28,9 @@ from spgraph.operations.reductions import reduce_segments
 from spgraph.semirings import BinaryOp, Monoid
 from spgraph.steps import fitted
 
-# row pointers that take more bytes than this, and so many times those of the entries, are not made
-# unasked
-LARGE, MUCH = 1 << 30, 64
+# row pointers of more than LARGE bytes and more than RATIO times the bytes of the entries are an
+# error unless `compact` is given
+LARGE, RATIO = 1 << 30, 64
 
 
 def build_vector(
@@ -139,7 +139,7 @@ def build_matrix(
 
 
 def check_compact(name: str, compact: Any) -> None:
-    """ValueError for what is no answer to whether the vertices are to be numbered anew."""
+    """Raise ValueError unless `compact` is True, False or None."""
     if compact is not None and not isinstance(compact, bool):
         raise ValueError(f"{name}: compact: expected True, False or None, got {compact!r}")
 
@@ -147,13 +147,13 @@ def check_compact(name: str, compact: Any) -> None:
 def check_row_pointers(
     name: str, nrows: int, nvals: int, entries: int, compact: bool | None, *, square: bool
 ) -> None:
-    """MemoryError where the row pointers of a Matrix would be large, and large beside the `entries`
-    bytes of the ids and values it is made from: a few ids far apart, or a number that is no id.
+    """Raise MemoryError if the row pointers of a Matrix would be large in absolute terms and beside
+    the `entries` bytes of its ids and values: then ids are far apart, or one of them is wrong.
     """
     nbytes = (nrows + 1) * index_dtype(nvals).itemsize
-    if compact is not None or nbytes <= LARGE or nbytes <= MUCH * entries:
+    if compact is not None or nbytes <= LARGE or nbytes <= RATIO * entries:
         return
-    remedy = "compact=False makes them all the same"
+    remedy = "compact=False allocates them nevertheless"
     if square:
         remedy = (
             "compact=True numbers the vertices that have entries 0, 1, ... and returns their ids "
@@ -166,8 +166,8 @@ def check_row_pointers(
 
 
 def relabelled(rows: Array, columns: Array) -> tuple[Array, Array, Array]:
-    """(ids, rows, columns): the ids that occur, int64 and ascending, and the place among them of
-    each row and column.
+    """(ids, rows, columns): the distinct ids, int64 and ascending, and rows and columns renumbered
+    as positions in `ids`.
     """
     xp = array_module(rows)
     both = xp.concatenate([rows.astype(np.int64), columns.astype(np.int64)])
@@ -199,7 +199,7 @@ def _ids(name: str, ids: Any, device: str | None) -> Array:
 
 
 def _extent(name: str, of: str, ids: Array, extent: int | None) -> int:
-    """The number of positions: as given, or the least that holds every id."""
+    """The number of positions: `extent`, checked, or for None the largest id plus 1."""
     largest = int(ids.max()) if ids.size else -1
     if largest >= 2**63 - 1:
         raise IndexOutOfBound(f"{of}: expected indices below 2**63 - 1, got {largest}")
@@ -212,7 +212,7 @@ def _extent(name: str, of: str, ids: Array, extent: int | None) -> int:
 
 
 def _values(values: Any, ids: Array, dtype: Any) -> Array:
-    """`values` as an array of ids.size values of a GraphBLAS type beside `ids`."""
+    """`values` as an array of ids.size values of a GraphBLAS type, on the device of `ids`."""
     xp = array_module(ids)
     values = move(values if is_cuda(values) else np.asarray(values), device_of(ids))
     if dtype is None:
@@ -232,8 +232,8 @@ def _values(values: Any, ids: Array, dtype: Any) -> Array:
 def _group(
     keys: Array, values: Array, dup_op: Any, scalar: bool, name: str, show: Any
 ) -> tuple[Array, Array, Array | None]:
-    """(sorted keys, values, where each group of equal keys starts or None when all differ), values
-    one per group.
+    """(sorted keys, one value per group of equal keys, the start of each group); starts are None if
+    all keys differ.
     """
     xp = array_module(keys)
     if keys.size and not bool((keys[1:] > keys[:-1]).all()):
@@ -251,17 +251,20 @@ def _group(
         where = int(keys[1:][keys[1:] == keys[:-1]][0])
         raise ValueError(
             f"{name}: position {show(where)} is given more than once; "
-            "say how to combine the values, for example dup_op=spgraph.semirings.binary.plus"
+            "give an operator that combines the values, such as "
+            "dup_op=spgraph.semirings.binary.plus"
         )
     return keys, _combined(values, starts, dup_op), starts
 
 
 def _combined(values: Array, starts: Array, dup_op: Any) -> Array:
-    """The values of each group combined, of the values' type: what it does not take is refused."""
+    """One value per group, in the type of `values`; DomainMismatch or OverflowError for a result
+    that this type cannot take.
+    """
     kind, made = values.dtype, checks.binary("from_coo", "dup_op", dup_op)
     result = checks.typed("from_coo", made, kind, kind).result
     checks.storable("from_coo: dup_op", result, kind)
-    if storing(result, kind) == "in range":  # a user's operator, of which integers are wide
+    if storing(result, kind) == "in range":  # integers of a user's operator have 64 bits
         z = reduce_segments(values.astype(result), starts, dup_op)
         return fitted("from_coo: dup_op", Vector(z.size, z), kind)._values
     return reduce_segments(values, starts, dup_op)

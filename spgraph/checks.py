@@ -1,4 +1,4 @@
-"""What operations ask of their arguments; every message starts with the operation called."""
+"""Checks of the arguments of operations; every message starts with the name of the operation."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ def matrix(name: str, A: Any, argument: str = "A") -> Matrix:
 
 
 def operand(name: str, argument: str, u: Any) -> Vector | Matrix:
-    """A Vector as it is, anything else as a Matrix."""
+    """A Vector unchanged, anything else converted to a Matrix."""
     if isinstance(u, Vector | Matrix):
         return u
     if not is_container(u) and np.ndim(u) < 2:
         raise DomainMismatch(
-            f"{name}: {argument}: expected a Vector, a Matrix or what Matrix can be made from, "
+            f"{name}: {argument}: expected a Vector, a Matrix or what converts to a Matrix, "
             f"got {type(u).__name__}; Vector.from_dense and Vector.from_coo make a Vector"
         )
     return matrix(name, u, argument)
 
 
 def is_container(value: Any) -> bool:
-    """Whether it is a Vector, a Matrix, or a sparse matrix or graph of another library."""
+    """Whether it is a Vector, a Matrix, or a sparse matrix or graph of another library (SciPy,
+    CuPy, NetworkX).
+    """
     foreign = hasattr(value, "tocsr") or hasattr(value, "adj")
     return isinstance(value, Vector | Matrix) or foreign
 
@@ -49,7 +51,7 @@ def vector(name: str, argument: str, v: Any) -> Vector:
 
 
 def same_device(name: str, **containers: Any) -> str:
-    """The device that all containers given (None aside) are on."""
+    """The common device of all containers but None; BackendMismatch if they differ."""
     first, device = "", ""
     for argument, container in containers.items():
         if container is None:
@@ -91,8 +93,8 @@ def output(
     replace: bool,
     out: Any,
 ) -> None:
-    """The keyword arguments that all operations share, for a result of `shape`: a Vector or a
-    Matrix.
+    """Check the keyword arguments that all operations share, for a result of `shape`: a Vector for
+    one dimension, a Matrix for two.
     """
     kind: type[Vector | Matrix] = Vector if len(shape) == 1 else Matrix
     if out is None and accum is not None:
@@ -127,7 +129,7 @@ def output(
 
 
 class _On:
-    """Stands for a result that does not exist yet."""
+    """A result that does not exist yet, of which `same_device` needs the device only."""
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -142,7 +144,7 @@ def semiring(name: str, ring: Any) -> Semiring:
 
 
 def binary(name: str, argument: str, op: Any) -> BinaryOp:
-    """The BinaryOp of a BinaryOp or Monoid."""
+    """A BinaryOp unchanged, or that of a Monoid; DomainMismatch for anything else."""
     if isinstance(op, Monoid):
         return op.op
     if not isinstance(op, BinaryOp):
@@ -154,7 +156,7 @@ def binary(name: str, argument: str, op: Any) -> BinaryOp:
 
 
 def typed(name: str, op: Any, *types: Any, **index: Any) -> Any:
-    """The operator, monoid or semiring over these types."""
+    """The operator, monoid or semiring resolved for these types, or DomainMismatch."""
     try:
         return op.resolve(*types, **index)
     except DomainMismatch as error:
@@ -164,8 +166,8 @@ def typed(name: str, op: Any, *types: Any, **index: Any) -> Any:
 def accumulator(
     name: str, accum: Any, out: Vector | Matrix | None, dtype: np.dtype
 ) -> Function | None:
-    """`accum` between out's type and the result's. DomainMismatch where out's does not take what is
-    to be written.
+    """`accum` resolved for entries of `out` and of a result of type `dtype`; None without one.
+    DomainMismatch if a container of out's type cannot take its results.
     """
     if out is None:
         return None
@@ -184,7 +186,7 @@ def accumulator(
 
 
 def storable(name: str, values: np.dtype, target: np.dtype) -> None:
-    """DomainMismatch unless a container of `target` takes some values of the other type."""
+    """Raise DomainMismatch if values of the type `values` may never be written into `target`."""
     if storing(values, target) == "never":
         raise DomainMismatch(
             f"{name}: expected values of a type that may be written into {target} (NumPy's "
@@ -199,9 +201,9 @@ def direction(name: str, value: Any) -> None:
 
 
 def index_array(name: str, indices: Any, size: int, device: Any, argument: str) -> Array:
-    """`indices`, a slice, a 1-D array of integers or a full Vector of them, as an array on
-    `device`, all in [0, size). For distributed containers they are on the CPU, and a distributed
-    Vector stays one.
+    """`indices` (a slice, a 1-D array of integers, or a full Vector of them) as an array on
+    `device`, all checked to be in [0, size). For distributed containers the array is on the CPU,
+    and a distributed Vector is returned unchanged.
     """
     if isinstance(indices, Vector):
         return _index_vector(name, indices, size, device, argument)
@@ -258,12 +260,12 @@ def _index_vector(name: str, ids: Vector, size: int, device: Any, argument: str)
 
 
 def position(name: str, argument: str, index: Any, size: int) -> int:
-    """A single index, counted from the end where it is negative."""
+    """A single index as an int >= 0; a negative one counts from the end."""
     if not -size <= index < size:
         raise IndexOutOfBound(f"{name}: {argument}: expected an index below {size}, got {index}")
     return int(index) % size
 
 
 def is_index(value: Any) -> bool:
-    """Whether it is one integer, rather than several or none."""
+    """Whether it is an integer, but no bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)

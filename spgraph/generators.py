@@ -20,7 +20,7 @@ from spgraph.containers.arrays import (
 )
 from spgraph.random_edges import LARGEST, UNIT, WORD, Recipe, generate_edges, numbers, state_of
 
-EDGES, LABELS = 1, 2  # what random numbers are for
+EDGES, LABELS = 1, 2  # purposes of random numbers: independent streams of one seed
 
 
 def kronecker(
@@ -40,16 +40,16 @@ def kronecker(
 ) -> Matrix:
     """The R-MAT or Kronecker graph of Graph500: an iso pattern Matrix of 2**scale vertices.
 
-    edge_factor * 2**scale edges are drawn. Each one chooses, once for every bit of its ends, a
+    edge_factor * 2**scale edges are generated. For every bit of its ends, each edge chooses a
     quadrant of the matrix: upper left, upper right, lower left or lower right with probability a,
     b, c, d (None: what is left to 1). Then a random permutation relabels the vertices (`permute`).
-    `symmetric` stores each edge both ways; without it the graph is directed as drawn. Edges drawn
-    twice are stored once, and loops are dropped unless `self_loops`, so that there are fewer
-    entries than edges drawn.
+    `symmetric` stores each edge in both directions; without it the graph is directed. Duplicate
+    edges are stored once, and self-loops are dropped unless `self_loops`, so that there are fewer
+    entries than generated edges.
 
     Parameters:
         scale: the graph has 2**scale vertices.
-        edge_factor: edges drawn per vertex.
+        edge_factor: edges generated per vertex.
         a: the probability of the upper left quadrant.
         b: that of the upper right.
         c: that of the lower left.
@@ -57,29 +57,30 @@ def kronecker(
         noise: the probabilities change from level to level by a factor of 1 - noise to 1 + noise.
         seed: which random graph.
         permute: relabel the vertices at random.
-        symmetric: store each edge both ways.
+        symmetric: store each edge in both directions.
         self_loops: keep edges from a vertex to itself.
         device: where the graph is made: "cpu", "cuda" or "cuda:N".
 
     The defaults are Graph500's. GTgraph's R-MAT is permute=False, symmetric=False, noise=0.05:
     after each level every probability is multiplied by a random factor from 1 - noise to
-    1 + noise, and the four are scaled to the sum 1. Unlike this function, GTgraph draws again
-    where it drew a loop, keeps edges drawn twice, and its noise never lowers b.
+    1 + noise, and the four are scaled to the sum 1. Unlike this function, GTgraph generates another
+    edge instead of a self-loop, keeps duplicates, and its noise never lowers b.
 
-    The graph depends on `seed` and the arguments before it, never on `device` ('cpu', 'cuda',
-    'cuda:1'). Raises ValueError for a scale outside of 0..30 (ids and their number have to fit 31
-    bits), for probabilities that do not sum to 1, noise outside of [0, 0.25], an edge factor that
-    is negative or not finite, a seed outside of 0..2**64 - 1.
+    The graph depends on `seed` and the arguments before it, never on `device`. Raises ValueError
+    for a scale outside of 0..30 (ids and their number must fit 31 bits), for probabilities that do
+    not sum to 1, noise outside of [0, 0.25], an edge factor that is negative or not finite, a seed
+    outside of 0..2**64 - 1.
 
-    Chakrabarti, Zhan, Faloutsos, "R-MAT: a recursive model for graph mining", SDM 2004; Murphy,
-    Wheeler, Barrett, Ang, "Introducing the Graph 500", 2010; Bader, Madduri, "GTgraph", 2006.
+    Source: Chakrabarti, Zhan, Faloutsos, "R-MAT: a recursive model for graph mining", SDM 2004;
+    Murphy, Wheeler, Barrett, Ang, "Introducing the Graph 500", 2010; Bader, Madduri, "GTgraph",
+    2006.
 
     >>> import spgraph as sg
     >>> A = sg.generators.kronecker(10, edge_factor=8)
     >>> A.shape, A.symmetric, A.nvals < 2 * 8 * 1024
     ((1024, 1024), True, True)
     """
-    return _drawn(
+    return _generated(
         kronecker_recipe(
             scale,
             edge_factor,
@@ -111,7 +112,9 @@ def kronecker_recipe(
     symmetric: bool = True,
     self_loops: bool = False,
 ) -> Recipe:
-    """What determines the graph that `kronecker` makes of the same arguments."""
+    """The Recipe of the graph that `kronecker` makes from the same arguments, for
+    `spgraph.distributed`; raises as `kronecker` does.
+    """
     scale = _integer("scale", scale, 0, 30)
     a, b, c, d = _probabilities(a, b, c, d)
     if not 0 <= noise <= 0.25:
@@ -137,21 +140,23 @@ def uniform_random(
     self_loops: bool = False,
     device: str = "cpu",
 ) -> Matrix:
-    """A graph of n vertices and edge_factor * n edges with uniform, independent ends: iso pattern.
+    """A graph of n vertices and edge_factor * n edges with uniform, independent ends: an iso
+    pattern Matrix.
 
-    As in `kronecker`, edges drawn twice are stored once, loops are dropped unless `self_loops`,
-    `symmetric` stores each edge both ways, and the graph is the same on every device. Raises
-    ValueError for n outside of 0..2**31 - 1 and for a bad edge factor or seed.
+    As in `kronecker`, duplicate edges are stored once, self-loops are dropped unless `self_loops`,
+    `symmetric` stores each edge in both directions, and the graph is the same on every device.
+    Raises ValueError for n outside of 0..2**31 - 1, an edge factor that is negative or not finite,
+    a seed outside of 0..2**64 - 1.
 
     Parameters:
         n: the number of vertices.
-        edge_factor: edges drawn per vertex.
+        edge_factor: edges generated per vertex.
         seed: which random graph.
-        symmetric: store each edge both ways.
+        symmetric: store each edge in both directions.
         self_loops: keep edges from a vertex to itself.
         device: where the graph is made: "cpu", "cuda" or "cuda:N".
 
-    Erdos, Renyi, "On random graphs", 1959: the model G(n, m), here drawn with replacement.
+    Source: Erdos, Renyi, "On random graphs", 1959: the model G(n, m), here with replacement.
 
     >>> import spgraph as sg
     >>> sg.generators.uniform_random(1000, 4).symmetric
@@ -160,18 +165,20 @@ def uniform_random(
     n = _integer("n", n, 0, LARGEST)
     count = _edge_count(edge_factor, n)
     state = _state(seed, EDGES)
-    return _drawn(Recipe("uniform", (n,), n, count, state, None, symmetric, self_loops), device)
+    return _generated(Recipe("uniform", (n,), n, count, state, None, symmetric, self_loops), device)
 
 
 def grid(
     rows: int, columns: int, *, remove: float = 0.0, seed: int = 1, device: str = "cpu"
 ) -> Matrix:
-    """The rows x columns grid, each vertex joined to its up to four neighbours: iso, symmetric.
+    """The rows x columns grid, where every vertex has up to four neighbours: an iso, symmetric
+    pattern Matrix.
 
-    Vertex r * columns + c stands in row r and column c. `remove` is the probability with which
-    each undirected edge is left out, independently of the others; 0.1 to 0.4 makes something like
-    a road network. The graph is the same on every device. Raises ValueError for negative extents,
-    more than 2**31 - 1 vertices, `remove` outside of [0, 1), a bad seed.
+    The vertex in row r and column c has the id r * columns + c. `remove` is the probability with
+    which each undirected edge is omitted, independently of the others; with 0.1 to 0.4 the graph
+    resembles a road network. The graph is the same on every device. Raises ValueError for negative
+    extents, more than 2**31 - 1 vertices, `remove` outside of [0, 1), a seed outside of
+    0..2**64 - 1.
 
     Parameters:
         rows: the number of rows.
@@ -198,7 +205,7 @@ def grid(
     with on_device(check_device(device)) as xp:
         vertex = xp.arange(n, dtype=np.uint64)
         threshold = np.uint64(int(remove * 2.0**64))
-        # number 2 v belongs to the edge from v to the right, 2 v + 1 to the one downwards
+        # random number 2 v decides on the edge from v to the right, 2 v + 1 on the one downwards
         right = numbers(state, vertex * np.uint64(2)) >= threshold
         right &= vertex % np.uint64(max(columns, 1)) != np.uint64(max(columns, 1) - 1)
         down = numbers(state, vertex * np.uint64(2) + np.uint64(1)) >= threshold
@@ -216,17 +223,18 @@ def grid(
 
 
 def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
-    """n points uniform in the unit square, joined where at most `radius` apart: iso, symmetric.
+    """A graph of n points, uniform in the unit square, with an edge between any two at a distance
+    of at most `radius`: an iso, symmetric pattern Matrix on the CPU.
 
-    Made on the CPU. Raises ValueError for n outside of 0..2**31 - 1, a radius that is negative or
-    not finite, a bad seed.
+    Raises ValueError for n outside of 0..2**31 - 1, a radius that is negative or not finite, a seed
+    outside of 0..2**64 - 1.
 
     Parameters:
         n: the number of points.
         radius: points at most this far apart are joined.
         seed: which random graph.
 
-    Gilbert, "Random plane networks", 1961.
+    Source: Gilbert, "Random plane networks", 1961.
 
     >>> import spgraph as sg
     >>> sg.generators.random_geometric(100, 2.0).nvals
@@ -288,13 +296,13 @@ def _state(seed: int, purpose: int) -> int:
 # --- edges and arrays to a Matrix -----------------------------------------------------------------
 
 
-def _drawn(recipe: Recipe, device: str) -> Matrix:
+def _generated(recipe: Recipe, device: str) -> Matrix:
     """The Matrix of all edges of a recipe."""
     kind, parameters, n, count, state, permutation, symmetric, self_loops = recipe
     size = 2 * count if symmetric else count
     if device == "cpu":
         memory.require(
-            8 * size + 24 * n, f"{n:,} vertices and {count:,} edges as they are drawn: that"
+            8 * size + 24 * n, f"{n:,} vertices and {count:,} edges, duplicates included: that"
         )
     with on_device(check_device(device)) as xp:
         labels = None
@@ -331,7 +339,7 @@ def _from_keys(keys: Array, n: int, symmetric: bool) -> Matrix:
 
 
 def _sort(keys: Array) -> None:
-    """Sorts in place; on a CPU in parts, side by side, which timsort then merges."""
+    """Sorts in place; on a CPU several threads sort one part each, which timsort then merges."""
     if is_cuda(keys) or keys.size < 1 << 16:
         keys.sort()
         return

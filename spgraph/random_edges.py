@@ -1,9 +1,9 @@
-"""Counted random numbers and the edges they draw: the same on the CPU and on a GPU.
+"""Random edges from a counter-based generator: the same on the CPU and on a GPU.
 
-Random number k of a state is a 64-bit mix of both; the state of edge e is number e of the state
-that the seed and the purpose give. All of it is computed and compared in integers, so that neither
-chunks, nor threads, nor devices change a graph. NumPy and CuPy share `mix` and `numbers`; an edge,
-a loop over the bits of its ends, is written twice: for NumPy, and as a CUDA device function.
+Random number k of a state is a 64-bit hash of both; the state of edge e is random number e of the
+state that follows from seed and purpose. Everything is computed in integers, so that the graph does
+not depend on chunks, threads or devices. NumPy and CuPy share `mix` and `numbers`; an edge, a loop
+over the bits of its ends, is written twice: for NumPy, and as a CUDA device function.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ MIX2 = 0x94D049BB133111EB
 WORD = 2**64 - 1
 
 NOISE = 64  # the noise of level k is random number NOISE + k of an edge
-UNIT = 1 << 28  # what four perturbed probabilities sum to
+UNIT = 1 << 28  # the sum of four perturbed probabilities, as integers
 
-LOOP = 0x7FFFFFFF7FFFFFFF  # a dropped edge: its own mirror image, and sorted behind all others
+LOOP = 0x7FFFFFFF7FFFFFFF  # a dropped edge: equal to its transpose, and sorted behind all others
 LARGEST = 2**31 - 1  # vertices: row << 32 | column is less than LOOP
-CHUNK = 1 << 17  # edges at once on the CPU: the working arrays of a core stay in its cache
+CHUNK = 1 << 17  # edges generated at once by a thread: its arrays stay in the core's cache
 
 
 def mix(x: Any) -> Any:
-    """A bijection of 64-bit words, splitmix64's finaliser: of a uint64 array or an integer."""
+    """A bijection of 64-bit words, splitmix64's finalizer, of a uint64 array or of an int."""
     if isinstance(x, int):
         x = (x ^ x >> 30) * MIX1 & WORD
         x = (x ^ x >> 27) * MIX2 & WORD
@@ -43,28 +43,28 @@ def mix(x: Any) -> Any:
 
 
 def state_of(seed: int, purpose: int) -> int:
-    """The state whose random numbers serve one purpose under `seed`."""
+    """The state of the random numbers of one purpose under `seed`."""
     return mix(mix((seed + GOLDEN) & WORD) + purpose * GOLDEN & WORD)
 
 
 def numbers(state: Any, k: Any) -> Any:
-    """Random number k of `state`: 64 bits; one is a uint64 array, the other an integer."""
+    """Random number k of `state`, of 64 bits; one of them is a uint64 array, the other an int."""
     if isinstance(k, int):
         return mix(state + np.uint64((k + 1) * GOLDEN & WORD))
     return mix((k + np.uint64(1)) * np.uint64(GOLDEN) + np.uint64(state))
 
 
 class Recipe(NamedTuple):
-    """All that determines a random graph: its edges can be drawn anywhere, in any parts.
+    """Everything that determines a random graph: any part of its edges can be generated anywhere.
 
-    `kind` is 'rmat', 'noisy' or 'uniform', `parameters` are what its function takes. `state` is
-    that of the edges, `labels` that of the permutation of the vertices, None without one.
+    `kind` is 'rmat', 'noisy' or 'uniform', `parameters` are the arguments of its function. `state`
+    is that of the edges, `labels` that of the permutation of the vertices, None without one.
     """
 
     kind: str
     parameters: tuple[int, ...]
     vertices: int
-    edges: int  # drawn; fewer are left
+    edges: int  # generated, duplicates and self-loops included
     state: int
     labels: int | None
     symmetric: bool
@@ -82,11 +82,11 @@ def generate_edges(
 ) -> None:
     """Writes edge start + e as row << 32 | column into keys[e], on the device of `keys`.
 
-    `kind` and `parameters` are those of a Recipe. Vertices are relabelled by `labels`; loops become
-    LOOP unless `self_loops`.
+    `kind` and `parameters` are those of a Recipe. Vertices are relabelled by `labels`; self-loops
+    become LOOP unless `self_loops`.
     """
     if is_cuda(keys):
-        _draw_cuda(keys, kind, parameters, state, labels, self_loops, start)
+        _generate_cuda(keys, kind, parameters, state, labels, self_loops, start)
         return
     functions: dict[str, Callable[..., Array]] = {
         "rmat": _rmat_edges,
@@ -126,7 +126,9 @@ def _rmat_edges(state: int, e: Array, scale: int, ta: int, tab: int, tabc: int) 
 def _noisy_edges(
     state: int, e: Array, scale: int, a: int, b: int, c: int, d: int, strength: int
 ) -> Array:
-    """The same, a, b, c, d in units of 2**-28, perturbed after each level by strength / 2**24."""
+    """The edges numbered `e`; a, b, c, d in units of 2**-28, perturbed after each level by up to
+    strength / 2**24.
+    """
     edge = numbers(state, e)
     u, v = np.zeros(e.size, np.int64), np.zeros(e.size, np.int64)
     w = [np.full(e.size, p, np.int64) for p in (a, b, c, d)]
@@ -146,7 +148,7 @@ def _noisy_edges(
 
 
 def _uniform_edges(state: int, e: Array, n: int) -> Array:
-    """The same with both ends uniform among n vertices."""
+    """The edges numbered `e`, with both ends uniform among n vertices."""
     edge = numbers(state, e)
     return _below(numbers(edge, 0), n) << 32 | _below(numbers(edge, 1), n)
 
@@ -224,7 +226,7 @@ CUDA_PARAMETERS = {
 }
 
 
-def _draw_cuda(
+def _generate_cuda(
     keys: Array,
     kind: str,
     parameters: tuple[int, ...],
@@ -240,10 +242,10 @@ def _draw_cuda(
         + ", ".join(f"{type} {name}" for type, name in arguments),
         "int64 key",
         f"""
-        long long drawn = {kind}_edge(state, start + i, {", ".join(name for _, name in arguments)});
-        long long u = drawn >> 32, v = drawn & 0xffffffffll;
-        if (relabel) drawn = labels[u] << 32 | labels[v];
-        key = u == v && !self_loops ? {LOOP}ll : drawn;
+        long long pair = {kind}_edge(state, start + i, {", ".join(name for _, name in arguments)});
+        long long u = pair >> 32, v = pair & 0xffffffffll;
+        if (relabel) pair = labels[u] << 32 | labels[v];
+        key = u == v && !self_loops ? {LOOP}ll : pair;
         """,
         f"spgraph_{kind}_edges",
         preamble=CUDA_TEXT,

@@ -1,7 +1,8 @@
-"""What a number becomes beside a container: as an operand, in a comparison, in a write.
+"""The types of scalars that are combined with a container: as an operand, in a comparison, in a
+write.
 
-Python's numbers are weak, as in NumPy 2 (NEP 50, 2021): they take the container's type. NumPy's
-keep their own.
+Python's numbers are weakly typed, as in NumPy 2 (NEP 50, 2021): they take the container's type.
+NumPy's scalars keep their own.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, binary, indexunary
 
 INT64 = np.dtype(np.int64)
-# c < x says the same of x as x > c
+# c < x is x > c
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 COMPARISONS = {f"{kind}{test}": test for test in MIRRORED for kind in ("", "is")}
-# how select's operators on positions compare them with their thunk
+# the comparison that each of select's operators on positions makes with its thunk
 POSITIONS = {
     "tril": "le",
     "triu": "ge",
@@ -36,7 +37,7 @@ POSITIONS = {
 
 
 def weak_type(number: bool | int | float, beside: np.dtype) -> np.dtype:
-    """The type of a Python number beside values of a type: np.result_type of both."""
+    """The type of a Python number combined with values of type `beside`: np.result_type of both."""
     if beside.kind == "f" or isinstance(number, bool):
         return beside
     if isinstance(number, float):
@@ -45,9 +46,9 @@ def weak_type(number: bool | int | float, beside: np.dtype) -> np.dtype:
 
 
 def operand(name: str, argument: str, value: Any, beside: np.dtype) -> Any:
-    """The NumPy scalar that computes beside values of a type.
+    """`value` as a NumPy scalar, to compute with values of type `beside`.
 
-    OverflowError for an int that the type it takes does not hold.
+    DomainMismatch for anything but a scalar, OverflowError for an int out of range of its type.
     """
     if not is_weak(value):
         return _strong(name, argument, value)
@@ -56,8 +57,8 @@ def operand(name: str, argument: str, value: Any, beside: np.dtype) -> Any:
 
 
 def stored(name: str, argument: str, value: Any, dtype: np.dtype, *, combined: bool = False) -> Any:
-    """The NumPy scalar of type `dtype` that is written into a container of it; `combined` with its
-    entries by an accumulator a NumPy scalar keeps its type.
+    """`value` as a NumPy scalar to write into a container of type `dtype`: of that type, but if it
+    is `combined` with entries by an accumulator, a NumPy scalar keeps its own.
 
     bool takes 0 and 1, integers take integers in their range, floats take every number.
     DomainMismatch for a number of another kind, OverflowError for one out of range.
@@ -75,13 +76,13 @@ def stored(name: str, argument: str, value: Any, dtype: np.dtype, *, combined: b
     elif isinstance(value, float) and dtype.kind != "f":
         raise DomainMismatch(
             f"{name}: {argument}: expected {_whole(dtype)} to write into {dtype}, got {value!r}; "
-            "int(...) converts it, .astype(float) makes a container that holds it"
+            "int(...) converts it, .astype(float) makes a container that takes it"
         )
-    return _made(name, argument, value, dtype, ".astype('{0}') makes room for it")
+    return _made(name, argument, value, dtype, ".astype('{0}') makes a container that takes it")
 
 
 def is_weak(value: Any) -> bool:
-    """Whether it is a number of Python's (NumPy's float64 is a float, too)."""
+    """Whether it is a Python number, not a NumPy scalar (np.float64 is a subclass of float)."""
     return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
 
 
@@ -96,7 +97,9 @@ def _strong(name: str, argument: str, value: Any) -> Any:
 
 
 def _made(name: str, argument: str, value: Any, kind: np.dtype, remedy: str) -> Any:
-    """The number as `kind`, or OverflowError; `remedy` names a type that holds it, and it."""
+    """The number as type `kind`, or OverflowError with `remedy`, formatted with the name of a type
+    that can represent it and the number.
+    """
     try:
         if kind.kind != "b" or value in (0, 1):
             return kind.type(value)
@@ -122,11 +125,11 @@ def _whole(dtype: np.dtype) -> str:
 def comparison(
     name: str, op: BinaryOp, side: str, value: Any, dtype: np.dtype
 ) -> tuple[Function, Any] | None:
-    """(function of x and a scalar, that scalar) for x of type `dtype` compared with `value` on one
-    side; None where op is no comparison.
+    """(function of x and a scalar, that scalar), which compares x of type `dtype` with `value`, the
+    operand on `side` ('left' or 'right'); None if op is not a comparison.
 
-    Exact for every number, in the type's range or not: there is one of the type that tells the same
-    x apart, by this test or its neighbour.
+    Exact for every number, in the type's range or not: a number between two values of the type is
+    replaced by one of them, and the test adapted, for example x < 2.5 by x < 3 for integers.
     """
     if op.name not in COMPARISONS or not op.built_in:
         return None
@@ -138,7 +141,7 @@ def _comparison(op: str, side: str, number: Any, dtype: np.dtype) -> tuple[Funct
     test = COMPARISONS[op]
     found, scalar = compared(MIRRORED[test] if side == "left" else test, number, dtype)
     function = getattr(binary, found).resolve(dtype, dtype)
-    if test != op:  # iseq and its kin give 1 or 0 in the type of their operands
+    if test != op:  # iseq, islt, ... give 1 or 0 in the type of their operands
         weak = is_weak(number)
         common = weak_type(number, dtype) if weak else np.promote_types(dtype, number.dtype)
         function = function.returning(common)
@@ -146,10 +149,11 @@ def _comparison(op: str, side: str, number: Any, dtype: np.dtype) -> tuple[Funct
 
 
 def threshold(name: str, op: IndexUnaryOp, value: Any, dtype: np.dtype) -> tuple[IndexUnaryOp, Any]:
-    """(the operator to take, its thunk as a NumPy scalar) for values of type `dtype`.
+    """(operator, thunk as a NumPy scalar) equivalent to `op` with thunk `value`, for values of type
+    `dtype`.
 
-    Values and positions compare exactly with every number. In an operator of the user's an int is
-    one of 64 bits, because it may be a position.
+    Built-in operators compare values and positions exactly with every number. For a user-defined
+    one an int becomes int64, because it may be a position.
     """
     number = _number(name, "thunk", value)
     if not op.built_in:
@@ -172,9 +176,9 @@ def _value_threshold(test: str, number: Any, dtype: np.dtype) -> tuple[IndexUnar
 
 
 def compared(test: str, value: Any, dtype: np.dtype) -> tuple[str, Any]:
-    """(test, scalar of type `dtype`) that is true of the same x of that type as `x test value`.
+    """(test, scalar of type `dtype`), equivalent to `x test value` for all x of that type.
 
-    A Python float beside floats takes their type, as NumPy has it: 0.1 equals np.float32(0.1).
+    A Python float compared with floats takes their type, as in NumPy: 0.1 equals np.float32(0.1).
 
     >>> import numpy as np
     >>> compared("gt", 300, np.dtype("int8")), compared("lt", 2.5, np.dtype("int8"))
@@ -189,7 +193,7 @@ def compared(test: str, value: Any, dtype: np.dtype) -> tuple[str, Any]:
     if inside:
         return test, dtype.type(found)
     if test in ("eq", "ne") or value != value:
-        true = test == "ne"  # of NaN, too
+        true = test == "ne"  # for NaN, too
     else:
         true = (found > greatest) == (test in ("lt", "le"))
     return "ge" if true else "lt", dtype.type(least)
@@ -202,8 +206,8 @@ def _limits(dtype: np.dtype) -> tuple[int, int]:
 
 
 def _whole_number(test: str, value: Any, least: int, greatest: int) -> tuple[int, bool]:
-    """(the integer that tells integers apart as `value` does, whether it is one of a range); of NaN
-    one beyond the range.
+    """(an integer equivalent to `value` in `x test value` for integers x, whether it is in the
+    range from `least` to `greatest`); out of range for NaN, and if no integer is equivalent.
     """
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, float) and not math.isfinite(number):
@@ -233,8 +237,8 @@ def _compared_reals(test: str, value: Any, dtype: np.dtype) -> tuple[str, Any]:
 
 
 def _place(test: str, value: Any) -> np.int64:
-    """The 64-bit integer that compares with rows and columns, and their differences, as `value`
-    does; these reach neither end of its range.
+    """An int64 equivalent to `value` in comparisons with rows, columns and their differences, none
+    of which is the least or the greatest int64.
     """
     least, greatest = -(2**63), 2**63 - 1
     found, inside = _whole_number(test, value, least, greatest)
@@ -244,5 +248,5 @@ def _place(test: str, value: Any) -> np.int64:
 
 
 def _number(name: str, argument: str, value: Any) -> Any:
-    """A Python number as it is, anything else as a NumPy scalar."""
+    """A Python number unchanged, anything else as a NumPy scalar."""
     return value if is_weak(value) else _strong(name, argument, value)

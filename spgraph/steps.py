@@ -1,4 +1,4 @@
-"""The steps that all operations share: the backend of a device, push or pull, and the last step."""
+"""The steps that all operations share: choosing backend and direction, and the masked write."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from spgraph.semirings import Function, TypedSemiring
 
 
 def is_distributed(container: Vector | Matrix) -> bool:
-    """Whether its entries are spread over several shards, so that it has no arrays to look at."""
+    """Whether its entries are divided among shards, so that it has no arrays of its own."""
     return not isinstance(container.device, str)
 
 
 def backend(device: Any) -> ModuleType:
-    """The module that computes on `device`: a name, or the Placement of distributed containers."""
+    """The backend, a module, for `device`: a name, or the Placement of distributed containers."""
     if not isinstance(device, str):
         from spgraph import distributed
 
@@ -44,7 +44,9 @@ def push_or_pull(
     mask: Mask | None,
     over_transpose: str,
 ) -> str:
-    """'push' or 'pull'; `over_transpose` is the one that needs the transpose of A."""
+    """'push' or 'pull', as `direction` says or, for 'auto', by estimated cost. `over_transpose` is
+    the direction that needs the transpose of A; `rows` is the size of the result.
+    """
     checks.direction(name, direction)
     if direction != "auto":
         return direction
@@ -67,10 +69,10 @@ def finish(
     *,
     masked: bool = False,
 ) -> Any:
-    """Accumulate the Vector or Matrix t, what operation `name` computed, into `out` and write under
-    the mask.
+    """The result of operation `name`: t, which it computed, accumulated into `out` and written
+    under the mask; a new container if `out` is None. Vectors or Matrices.
 
-    `masked` says that t holds nothing outside of the mask already.
+    `masked`: t has no entries outside of the mask.
     """
     if out is None:
         if mask is None or masked:
@@ -85,9 +87,9 @@ def finish(
 def write(
     name: str, out: Any, t: Any, mask: Mask | None, accum: Function | None, replace: bool
 ) -> None:
-    """out<mask, replace> = out accum t (t where there is no accum).
+    """out<mask, replace> = out accum t, or t without an accum.
 
-    OverflowError, and nothing is written, where an integer does not fit in a narrower type of out.
+    OverflowError, and nothing is written, if an integer is out of range of out's type.
     """
     kind = out.dtype
     if t.dtype is not kind or (accum is not None and accum.result is not kind):
@@ -97,8 +99,8 @@ def write(
 
 
 def fitted(name: str, t: Any, dtype: np.dtype, mask: Mask | None = None) -> Any:
-    """t with values of type `dtype`. What the mask does not allow is not checked, and may become
-    anything.
+    """t converted to type `dtype`, after a check as in `check_stored`. Entries that the mask does
+    not allow are not checked, and their values become unspecified.
     """
     if t.dtype == dtype:
         return t
@@ -107,8 +109,8 @@ def fitted(name: str, t: Any, dtype: np.dtype, mask: Mask | None = None) -> Any:
 
 
 def check_stored(name: str, t: Any, dtype: np.dtype, mask: Mask | None = None) -> None:
-    """DomainMismatch or OverflowError unless a container of `dtype` takes the entries of t that the
-    mask allows.
+    """Raise DomainMismatch or OverflowError if the entries of t that the mask allows cannot be
+    written into a container of `dtype`.
     """
     checks.storable(name, t.dtype, dtype)
     if storing(t.dtype, dtype) == "in range":
@@ -116,19 +118,19 @@ def check_stored(name: str, t: Any, dtype: np.dtype, mask: Mask | None = None) -
 
 
 def _check_range(name: str, out: Any, t: Any, mask: Mask | None, accum: Function | None) -> None:
-    """OverflowError where an integer that `write` is to write is out of range of out's type."""
+    """Raise OverflowError if `write` would write an integer out of range of out's type."""
     if accum is not None and storing(accum.result, out.dtype) == "in range":
         on = backend(t.device)
         ewise = on.ewise if isinstance(t, Vector) else on.ewise_matrix
         _require(name, ewise(out, t, accum, False), out.dtype, mask)
     if storing(t.dtype, out.dtype) == "in range":
-        # with an accumulator, only what meets no entry is written as it is
+        # with an accumulator, t is written unchanged only where `out` has no entry
         _require(name, t, out.dtype, mask, None if accum is None else ~out.S)
 
 
 def _require(name: str, t: Any, dtype: np.dtype, *masks: Mask | None) -> None:
-    """OverflowError unless the entries of t that all the masks allow are in range of `dtype`."""
-    if all_in_range(t, dtype):  # most are, and then no mask is looked at
+    """Raise OverflowError if an entry of t that all masks allow is out of range of `dtype`."""
+    if all_in_range(t, dtype):  # the common case, without the cost of applying masks
         return
     for mask in masks:
         if mask is not None:
@@ -144,8 +146,8 @@ def _require(name: str, t: Any, dtype: np.dtype, *masks: Mask | None) -> None:
 
 
 def all_in_range(t: Any, dtype: np.dtype) -> bool:
-    """Whether all entries, integers, are in range of an integer type. Of shards it is a question to
-    every process, so that all of them decide alike.
+    """Whether all entries, integers, are in range of the integer type `dtype`. For shards this is a
+    collective operation, so that all processes get the same answer.
     """
     if not is_distributed(t):
         return in_range(t, dtype)
