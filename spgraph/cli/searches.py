@@ -13,17 +13,12 @@ from spgraph.cli.kinds import Parts
 from spgraph.cli.output import Graph
 from spgraph.distributed import DistributedMatrix
 from spgraph.iterations import Level, search
-from spgraph.semirings import any_pair, min_secondi
+from spgraph.semirings import any_pair
 
 
-def bfs_levels(
-    A: sg.Matrix, *, source: int, parents: bool, direction: str, max_depth: int | None
-) -> Sequence[Level]:
+def bfs_levels(A: sg.Matrix, **parameters: Any) -> Sequence[Level]:
     """The levels of `sg.bfs`."""
-    start = sg.Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
-    ring = min_secondi if parents else any_pair
-    found = search(A, start, ring, direction=direction, max_depth=max_depth, trace=True)
-    return found.trace or []
+    return sg.bfs(A, **parameters, trace=True).trace
 
 
 def reachable_levels(A: sg.Matrix, *, sources: list[int]) -> Sequence[Level]:
