@@ -13,14 +13,26 @@ from ..semirings import any_pair, min_secondi
 
 
 class BFS(NamedTuple):
-    """The result of `bfs`; vertices that are not reached have no entry in either."""
+    """The result of `bfs`; vertices that are not reached have no entry in either.
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
+    >>> sg.bfs(A, 0).level.to_numpy().tolist()
+    [0, 1, 2]
+    """
 
     level: Vector
     parent: Vector | None
 
 
 class TracedBFS(NamedTuple):
-    """The result of `bfs` with a trace, which has a `Level` for each level."""
+    """The result of `bfs` with a trace, which has a `Level` for each level.
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
+    >>> [row.frontier for row in sg.bfs(A, 0, trace=True).trace]
+    [1, 1, 1]
+    """
 
     level: Vector
     parent: Vector | None

@@ -11,7 +11,13 @@ from ..semirings import plus_first, plus_times
 
 
 class HITS(NamedTuple):
-    """The result of `hits`: two full Vectors of float64, each of sum 1 (0 without edges)."""
+    """The result of `hits`: two full Vectors of float64, each of sum 1 (0 without edges).
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 0, 1], [2, 3, 3], nrows=4, ncols=4)
+    >>> sg.hits(A).hub.to_numpy().round(3).tolist()
+    [0.618, 0.382, 0.0, 0.0]
+    """
 
     hub: Vector
     authority: Vector

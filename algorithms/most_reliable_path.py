@@ -13,7 +13,13 @@ from .vertices import square, vertex
 
 
 class MostReliablePath(NamedTuple):
-    """The result of `most_reliable_path`; vertices that are not reached have no entry in either."""
+    """The result of `most_reliable_path`; vertices that are not reached have no entry in either.
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 1], [1, 2], [0.5, 0.5], nrows=3, ncols=3)
+    >>> sg.most_reliable_path(A, 0).reliability.to_numpy().tolist()
+    [1.0, 0.5, 0.25]
+    """
 
     reliability: Vector
     parent: Vector | None

@@ -24,7 +24,13 @@ from ..semirings import plus_first, plus_times
 
 
 class SALSA(NamedTuple):
-    """The result of `salsa`: two full Vectors of float64, each of sum 1 (0 without edges)."""
+    """The result of `salsa`: two full Vectors of float64, each of sum 1 (0 without edges).
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 0, 1], [2, 3, 3], nrows=4, ncols=4)
+    >>> sg.salsa(A).hub.to_numpy().round(3).tolist()
+    [0.667, 0.333, 0.0, 0.0]
+    """
 
     hub: Vector
     authority: Vector

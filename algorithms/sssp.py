@@ -17,7 +17,13 @@ from .vertices import square, vertex
 
 
 class SSSP(NamedTuple):
-    """The result of `sssp`; vertices that are not reached have no entry in either."""
+    """The result of `sssp`; vertices that are not reached have no entry in either.
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 1], [1, 2], [4, 3], nrows=3, ncols=3)
+    >>> sg.sssp(A, 0).distance.to_numpy().tolist()
+    [0, 4, 7]
+    """
 
     distance: Vector
     parent: Vector | None

@@ -11,7 +11,13 @@ from .vertices import square, vertex
 
 
 class WidestPath(NamedTuple):
-    """The result of `widest_path`; vertices that are not reached have no entry in either."""
+    """The result of `widest_path`; vertices that are not reached have no entry in either.
+
+    >>> import spgraph as sg
+    >>> A = sg.Matrix.from_coo([0, 1], [1, 2], [4, 3], nrows=3, ncols=3)
+    >>> sg.widest_path(A, 0).width.to_numpy().tolist()[1:]
+    [4, 3]
+    """
 
     width: Vector
     parent: Vector | None

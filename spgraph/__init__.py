@@ -7,31 +7,39 @@ made of it.
 [0, 1, 2]
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from spgraph import algorithms, errors, generators, operations, semirings
+from spgraph import algorithms, errors, generators, iterations, operations, semirings
 from spgraph.algorithms import *  # noqa: F403
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.io import load, read, save, write
 from spgraph.operations import *  # noqa: F403
 
+if TYPE_CHECKING:
+    from spgraph import csgraph, distributed, plot, validation
+
 __version__ = "0.1.0"
+
+# loaded when they are first asked for: most who compute never do
+_LATE = ("csgraph", "distributed", "plot", "validation")
 
 __all__ = [
     "Mask",
     "Matrix",
     "Vector",
     "algorithms",
-    "csgraph",  # noqa: F405 (see __getattr__)
-    "distributed",  # noqa: F405
+    "csgraph",
+    "distributed",
     "errors",
     "generators",
+    "iterations",
     "load",
     "operations",
-    "plot",  # noqa: F405
+    "plot",
     "read",
     "save",
     "semirings",
+    "validation",
     "write",
 ]
 __all__ += algorithms.__all__
@@ -39,7 +47,7 @@ __all__ += operations.__all__
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("csgraph", "distributed", "plot"):  # which most who compute never load
+    if name in _LATE:
         import importlib
 
         return importlib.import_module(f"spgraph.{name}")
@@ -47,4 +55,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

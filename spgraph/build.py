@@ -22,7 +22,7 @@ from spgraph.containers.arrays import (
 )
 from spgraph.containers.casting import converted_exactly, storing
 from spgraph.containers.display import size_of
-from spgraph.containers.vector import value_dtype
+from spgraph.containers.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.operations.reductions import reduce_segments
 from spgraph.semirings import BinaryOp, Monoid

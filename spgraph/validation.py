@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spgraph.containers import Matrix, Vector
-from spgraph.containers.matrix import as_matrix
+from spgraph.containers import Matrix, Vector, as_matrix
 from spgraph.errors import DimensionMismatch, IndexOutOfBound
 
 # edges checked at a time: bounds the memory of the pass to some hundred megabytes

@@ -1,7 +1,8 @@
-"""What users import, and from where."""
+"""What users import, and from where; the names that are public, and what is said of each."""
 
 from __future__ import annotations
 
+import doctest
 import inspect
 
 import pytest
@@ -28,3 +29,52 @@ def test_select_is_the_operation() -> None:
     with pytest.warns(DeprecationWarning, match="indexunary"):
         from spgraph.semirings import select
     assert select is semirings.indexunary
+
+
+MODULES = """algorithms csgraph distributed errors generators iterations operations plot semirings
+    validation"""
+FUNCTIONS = """apply assign bfs betweenness_centrality closeness_centrality clustering
+    connected_components core_number diag eigenvector_centrality ewise_add ewise_mult ewise_union
+    extract greedy_color hits katz_centrality kronecker label_propagation load
+    maximal_independent_set minimum_spanning_tree most_reliable_path multi_source_bfs mxm mxv
+    pagerank reachable read reduce reduce_columnwise reduce_rowwise salsa save select sssp transpose
+    triangle_count vxm widest_path write"""
+CLASSES = """BFS HITS Mask Matrix MostReliablePath SALSA SSSP TracedBFS Vector WidestPath"""
+BOTH = """S V astype copy device dtype dup empty from_coo from_dense indices isclose isequal nbytes
+    nvals shape to to_coo values"""
+MATRIX = """T distribute expanded_values from_cupyx from_networkx from_scipy has_transpose
+    index_dtype indptr is_symmetric iso ncols nrows pattern prepare row_degrees row_indices
+    symmetric to_cupyx to_dense to_scipy"""
+VECTOR = """arange bits filled size storage to_bitmap to_cupy to_numpy to_sparse unit"""
+
+
+def public(owner: object) -> set[str]:
+    return {name for name in dir(owner) if not name.startswith("_")}
+
+
+def test_the_public_names() -> None:
+    assert public(sg) == {*MODULES.split(), *FUNCTIONS.split(), *CLASSES.split()}
+    assert public(sg.Matrix) == {*BOTH.split(), *MATRIX.split()}
+    assert public(sg.Vector) == {*BOTH.split(), *VECTOR.split()}
+    assert public(sg.Vector.arange(3).S) == {"complement", "parent", "structure"}
+
+
+@pytest.mark.parametrize("name", MODULES.split())
+def test_a_module_says_what_it_holds(name: str) -> None:
+    assert inspect.ismodule(getattr(sg, name)) and inspect.getdoc(getattr(sg, name))
+
+
+DOCUMENTED = {f"sg.{name}": getattr(sg, name) for name in [*FUNCTIONS.split(), *CLASSES.split()]}
+for owner, names in ((sg.Matrix, BOTH + " " + MATRIX), (sg.Vector, BOTH + " " + VECTOR)):
+    named = {f"{owner.__name__}.{name}": getattr(owner, name) for name in names.split()}
+    DOCUMENTED |= named
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_a_public_name_has_an_example(name: str) -> None:
+    """Those in docstrings of functions are run as tests where they stand; attributes' are not."""
+    text = inspect.getdoc(DOCUMENTED[name]) or ""
+    example = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
+    assert text.partition("\n")[0] and example.examples
+    if inspect.ismemberdescriptor(DOCUMENTED[name]):
+        assert doctest.DocTestRunner(verbose=False).run(example).failed == 0

@@ -1,7 +1,8 @@
 """Matrix, Vector and Mask: where the arrays live."""
 
+from spgraph.containers.argument import MatrixLike, as_matrix
 from spgraph.containers.mask import Mask
-from spgraph.containers.matrix import Matrix, as_matrix
+from spgraph.containers.matrix import Matrix
 from spgraph.containers.vector import Vector
 
-__all__ = ["Mask", "Matrix", "Vector", "as_matrix"]
+__all__ = ["Mask", "Matrix", "MatrixLike", "Vector", "as_matrix"]

@@ -13,6 +13,7 @@ from spgraph.containers.arrays import (
     array_module,
     check_device,
     index_dtype,
+    is_cuda,
     move,
     on_device,
     read_only,
@@ -32,7 +33,13 @@ class VectorConversions:
     __slots__ = ()
 
     def to_coo(self: Any) -> tuple[Array, Array]:
-        """(indices, values): copies on the vector's device, indices ascending."""
+        """(indices, values): copies on the vector's device, indices ascending.
+
+        >>> import spgraph as sg
+        >>> v = sg.Vector.from_coo([4, 1], [2.5, 1.0], size=6)
+        >>> [part.tolist() for part in v.to_coo()]
+        [[1, 4], [1.0, 2.5]]
+        """
         v: Vector = self.to_sparse()
         return v._indices.copy(), v._values.copy()  # type: ignore[union-attr]
 
@@ -42,12 +49,20 @@ class VectorConversions:
         Its type is the Vector's where that holds `fill`, else promoted as NumPy promotes: integers
         of 64 bits beside NaN become float64, exact up to 2**53. Raises ValueError when a position
         is empty and no `fill` was given: a silent 0 would look like data.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_coo([1], [5], size=3).to_numpy(fill=-1).tolist()
+        [-1, 5, -1]
         """
         return move(self._dense(fill), "cpu")
 
     def to_cupy(self: Any, fill: Any = None) -> Array:
         """As `to_numpy`, a CuPy array on the vector's device (or on the current one for a CPU
         vector).
+
+        >>> import spgraph as sg
+        >>> sg.Vector.arange(2).to_cupy().tolist()  # doctest: +SKIP
+        [0, 1]
         """
         return move(
             self._dense(fill), self.device if self.device != "cpu" else check_device("cuda")
@@ -189,6 +204,12 @@ class MatrixConversions:
         `weight` names the edge attribute that becomes the value (1 where an edge lacks it; parallel
         edges are summed); None makes a pattern matrix. An undirected graph gives a symmetric
         matrix.
+
+        >>> import spgraph as sg
+        >>> import networkx
+        >>> A = sg.Matrix.from_networkx(networkx.path_graph(3))
+        >>> A.to_dense().tolist(), A.symmetric
+        ([[0, 1, 0], [1, 0, 1], [0, 1, 0]], True)
         """
         import networkx
 
@@ -200,12 +221,62 @@ class MatrixConversions:
         A = cls.from_scipy(S, symmetric=True if not G.is_directed() else None, copy=False)
         return A if weight is not None else A.pattern()
 
+    def expanded_values(self: Any) -> Array:
+        """The values, one per entry: a view as `values` is; a new array where the matrix is iso.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0, 1], [1, 0], 7).expanded_values().tolist()
+        [7, 7]
+        """
+        return self._expanded_values() if self.iso else self.values
+
+    def _expanded_values(self: Any) -> Array:
+        return (
+            array_module(self._indices).full(self.nvals, self._values[0])
+            if self.iso
+            else self._values
+        )
+
+    def row_indices(self: Any) -> Array:
+        """The row of every entry, of the type of `indices`.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
+        >>> A.row_indices().tolist()
+        [0, 0, 2]
+        """
+        kind = self._indices.dtype
+        if not is_cuda(self._indices):
+            return np.repeat(np.arange(self.nrows, dtype=kind), np.diff(self._indptr))
+        # cupy.repeat takes no array of counts: a mark where a row begins, and a running sum
+        xp = array_module(self._indices)
+        marks = xp.zeros(self.nvals, np.dtype(f"u{kind.itemsize}"))
+        starts = self._indptr[1:-1]
+        xp.add.at(marks, starts[starts < self.nvals], marks.dtype.type(1))
+        return xp.cumsum(marks, dtype=marks.dtype).view(kind)
+
+    def to_coo(self: Any) -> tuple[Array, Array, Array]:
+        """(rows, columns, values): copies on the matrix's device, row by row, columns ascending.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
+        >>> [part.tolist() for part in A.to_coo()]
+        [[0, 0, 2], [0, 1, 1], [1, 2, 5]]
+        """
+        values = self._expanded_values()
+        return self.row_indices(), self._indices.copy(), values if self.iso else values.copy()
+
     def to_scipy(self: Any, *, copy: bool = True) -> Any:
         """A scipy.sparse.csr_array of the same entries.
 
         Its arrays are copies. `copy=False` shares those of a Matrix on the CPU where the types
         allow it: who changes them changes the Matrix, and what that has derived and kept goes
         wrong.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
+        >>> A.to_scipy().sum(axis=1).tolist()
+        [3, 0, 5]
         """
         import scipy.sparse
 
@@ -219,6 +290,10 @@ class MatrixConversions:
 
         Its arrays are copies; `copy=False` shares those of a Matrix on CUDA where the types allow
         it, as with `to_scipy`.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0], [1]).to_cupyx().shape  # doctest: +SKIP
+        (1, 2)
         """
         A = self.to(self.device if self.device != "cpu" else "cuda")
         import cupyx.scipy.sparse

@@ -1,7 +1,11 @@
 """How a container shows itself: one line of facts and the first entries, as text and as HTML."""
 
+from __future__ import annotations
+
 from html import escape
 from typing import Any
+
+from spgraph.containers.arrays import array_module, unpack_bits
 
 ROWS = 8
 
@@ -49,3 +53,62 @@ def html(title: str, facts: list[str], head: list[tuple[Any, ...]], total: int) 
         f"<span style='color:#666'>{escape(' · '.join(facts))}</span>"
         f"<table>{rows}{more}</table></div>"
     )
+
+
+class Display:
+    """What a Vector and a Matrix, whose base this is, show of themselves."""
+
+    __slots__ = ()
+
+    def __repr__(self: Any) -> str:
+        return text(*self._describe())
+
+    def _repr_html_(self: Any) -> str:
+        return html(*self._describe())
+
+
+class VectorDisplay(Display):
+    """What a Vector shows of itself."""
+
+    __slots__ = ()
+
+    def _describe(self: Any) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+        facts = [str(self.dtype), self.storage, self.device, size_of(self.nbytes)]
+        head = self._head(ROWS)
+        return f"Vector {self.size}, {self.nvals} entries", facts, head, self.nvals
+
+    def _head(self: Any, count: int) -> list[tuple[Any, ...]]:
+        """The first entries, found without unpacking more of a bitmap than they need."""
+        if self._indices is not None:
+            indices = self._indices[:count]
+            values = self._values[:count]
+        elif self._bits is None:
+            values = self._values[:count]
+            indices = array_module(values).arange(values.size)
+        else:
+            xp = array_module(self._values)
+            nonzero = xp.flatnonzero(self._bits)[:count]
+            flags = xp.zeros(32 * nonzero.size, bool)
+            if nonzero.size:
+                flags = unpack_bits(self._bits[nonzero], 32 * nonzero.size)
+            local = xp.flatnonzero(flags)[:count]
+            indices = nonzero[local // 32] * 32 + local % 32
+            values = self._values[indices]
+        return list(zip(indices.tolist(), values.tolist(), strict=True))
+
+
+class MatrixDisplay(Display):
+    """What a Matrix shows of itself."""
+
+    __slots__ = ()
+
+    def _describe(self: Any) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+        facts = [str(self.dtype) + (" iso" if self.iso else ""), "CSR"]
+        facts += ["symmetric"] if self.symmetric else []
+        facts += [self.device, size_of(self.nbytes)]
+        count = min(ROWS, self.nvals)
+        xp = array_module(self._indices)
+        rows = xp.searchsorted(self._indptr[1:], xp.arange(count), side="right").tolist()
+        values = (self._values[:1].repeat(count) if self.iso else self._values[:count]).tolist()
+        head = list(zip(rows, self._indices[:count].tolist(), values, strict=True))
+        return f"Matrix {self.nrows}x{self.ncols}, {self.nvals} entries", facts, head, self.nvals

@@ -9,32 +9,36 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers import display
 from spgraph.containers.arrays import (
     Array,
-    array_module,
     check_device,
-    check_extent,
     count_bits,
     device_of,
     index_dtype,
-    is_cuda,
     move,
-    on_device,
     pack_bits,
     read_only,
     writable,
 )
+from spgraph.containers.comparison import MatrixComparison
+from spgraph.containers.construction import MatrixConstruction
 from spgraph.containers.conversions import MatrixConversions
+from spgraph.containers.display import MatrixDisplay
 from spgraph.containers.mask import Mask
 from spgraph.containers.sugar import MatrixSugar
 from spgraph.containers.values import MatrixValues, converted, value_dtype
-from spgraph.containers.vector import Vector
 from spgraph.containers.views import MatrixViews
-from spgraph.errors import BackendMismatch, DomainMismatch
 
 
-class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
+class Matrix(
+    MatrixViews,
+    MatrixConstruction,
+    MatrixValues,
+    MatrixConversions,
+    MatrixComparison,
+    MatrixSugar,
+    MatrixDisplay,
+):
     """A sparse matrix; as a graph, A[i, j] is the edge i -> j.
 
     The arrays are canonical CSR: the columns of row i are indices[indptr[i]:indptr[i + 1]],
@@ -53,20 +57,42 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
     (3, True, False)
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_derived",
-        "_indices",
-        "_indptr",
-        "_source",
-        "_transient",
-        "_values",
-        "_view",
-        "iso",
-        "ncols",
-        "nrows",
-        "symmetric",
-    )
+    __slots__ = {
+        "__weakref__": "",
+        "_derived": "",
+        "_indices": "",
+        "_indptr": "",
+        "_source": "",
+        "_transient": "",
+        "_values": "",
+        "_view": "",
+        "iso": """Whether one value stands for all entries.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0, 1], [1, 0], 7).iso
+        True
+        """,
+        "ncols": """How many columns.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_dense([[1, 2, 0]]).ncols
+        3
+        """,
+        "nrows": """How many rows.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_dense([[1, 2, 0]]).nrows
+        1
+        """,
+        "symmetric": """Whether the Matrix equals its transpose, as far as is known: None where
+        nobody has asked; `is_symmetric()` finds out.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1], [1, 0])
+        >>> A.symmetric, A.is_symmetric(), A.symmetric
+        (None, True, True)
+        """,
+    }
 
     def __init__(
         self,
@@ -91,114 +117,124 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         self._transient = False
         self._begin()
 
-    # --- construction -----------------------------------------------------------------------------
-
-    @classmethod
-    def empty(
-        cls, nrows: int, ncols: int, dtype: Any = np.float64, *, device: Any = "cpu"
-    ) -> Matrix:
-        """A matrix without entries."""
-        if not isinstance(device, str):  # spread over several devices
-            return device.empty_matrix(nrows, ncols, dtype)
-        nrows, ncols = check_extent("nrows", nrows), check_extent("ncols", ncols)
-        kind = index_dtype(max(nrows, ncols))
-        with on_device(check_device(device)) as xp:
-            parts = (
-                xp.zeros(nrows + 1, np.int32),
-                xp.empty(0, kind),
-                xp.empty(0, value_dtype(dtype)),
-            )
-        return cls(nrows, ncols, *parts)
-
-    @classmethod
-    def _from_columns(cls, columns: Vector, *, ncols: int) -> Matrix:
-        """The iso Matrix of value True with one entry a row: that of row i in column columns[i] of
-        a full Vector of integers, which are not checked.
-
-        >>> import spgraph as sg
-        >>> list(sg.Matrix._from_columns(sg.Vector.from_dense([2, 0]), ncols=3))
-        [(0, 2, True), (1, 0, True)]
-        """
-        if not isinstance(columns.device, str):
-            return columns.device._from_columns(columns, ncols=ncols)
-        n, ncols = columns.size, check_extent("ncols", ncols)
-        with on_device(columns.device) as xp:
-            indptr = xp.arange(n + 1, dtype=index_dtype(n))
-            indices = columns._values.astype(index_dtype(max(n, ncols)))
-            return cls(n, ncols, indptr, indices, xp.ones(1, bool), iso=True)
-
-    def pattern(self, dtype: Any = bool) -> Matrix:
-        """The iso Matrix of value True, or 1 of another `dtype`, at the same entries; shares the
-        index arrays.
-        """
-        xp = array_module(self._indices)
-        A = Matrix(
-            self.nrows,
-            self.ncols,
-            self._indptr,
-            self._indices,
-            xp.ones(1, value_dtype(dtype)),
-            iso=True,
-            # where the values alone made it asymmetric, the pattern is not
-            symmetric=self.symmetric or None,
-        )
-        return A
-
     # --- what it is -------------------------------------------------------------------------------
 
     @property
     def indptr(self) -> Array:
-        """Where each row begins among the entries, and how many there are: nrows + 1 offsets."""
+        """Where each row begins among the entries, and how many there are: nrows + 1 offsets.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
+        >>> A.indptr.tolist()
+        [0, 2, 2, 3]
+        """
         return read_only(self._indptr)
 
     @property
     def indices(self) -> Array:
-        """The column of every entry."""
+        """The column of every entry.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
+        >>> A.indices.tolist()
+        [0, 1, 1]
+        """
         return read_only(self._indices)
 
     @property
     def values(self) -> Array:
-        """The value of every entry; of an iso matrix the one of all."""
+        """The value of every entry; of an iso matrix the one of all.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
+        >>> A.values.tolist(), A.pattern().values.tolist()
+        ([1, 2, 5], [True])
+        """
         return read_only(self._values)
 
     @property
     def shape(self) -> tuple[int, int]:
+        """(nrows, ncols).
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_dense([[1, 2, 0]]).shape
+        (1, 3)
+        """
         return (self.nrows, self.ncols)
 
     @property
     def nvals(self) -> int:
-        """How many entries are stored."""
+        """How many entries are stored.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0, 0, 2], [0, 1, 1]).nvals
+        3
+        """
         return int(self._with_arrays._indices.size)
 
     @property
     def dtype(self) -> np.dtype:
+        """The type of the values.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0], [1]).dtype, sg.Matrix.from_coo([0], [1], 2.5).dtype
+        (dtype('bool'), dtype('float64'))
+        """
         return self._with_arrays._values.dtype
 
     @property
     def index_dtype(self) -> np.dtype:
-        """The type of the ids of columns, and so of the vertices of a graph."""
+        """The type of the ids of columns, and so of the vertices of a graph.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.empty(3, 3).index_dtype
+        dtype('int32')
+        """
         return self._indices.dtype if self._has_arrays else index_dtype(max(self.shape))
 
     @property
     def device(self) -> Any:
-        """'cpu', or 'cuda:0' and so on; of a distributed one its Placement."""
+        """'cpu', or 'cuda:0' and so on; of a distributed one its Placement.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.empty(3, 3)
+        >>> A.device, sg.Vector.empty(3, device=A.device).device
+        ('cpu', 'cpu')
+        """
         return device_of(self._with_arrays._indices)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the three CSR arrays; what is cached beside them (the transpose) is not
         counted.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
+        >>> A.nbytes == A.indptr.nbytes + A.indices.nbytes + A.values.nbytes
+        True
         """
         return self._indptr.nbytes + self._indices.nbytes + self._values.nbytes
 
     @property
     def S(self) -> Mask:
-        """The mask of the stored entries."""
+        """The mask of the stored entries.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1, 2], [1, 2, 0])
+        >>> sg.mxm(A, A, mask=A.S).nvals, sg.mxm(A, A, mask=~A.S).nvals
+        (0, 3)
+        """
         return Mask(self, structure=True)
 
     @property
     def V(self) -> Mask:
-        """The mask of the stored entries that are true."""
+        """The mask of the stored entries that are true.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
+        >>> A[(A > 1).V].to_coo()[2].tolist()
+        [2, 5]
+        """
         return Mask(self, structure=False)
 
     # --- what is derived once and kept ------------------------------------------------------------
@@ -206,6 +242,10 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
     def is_symmetric(self) -> bool:
         """Whether A equals its transpose, entries and values; tested once (by making the
         transpose), then known.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0, 1], [1, 0]).is_symmetric()
+        True
         """
         if self.symmetric is None:
             T = self.T
@@ -231,38 +271,17 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
 
     # --- the way out ------------------------------------------------------------------------------
 
-    def expanded_values(self) -> Array:
-        """The values, one per entry: a view as `values` is; a new array where the matrix is iso."""
-        return self._expanded_values() if self.iso else self.values
-
-    def _expanded_values(self) -> Array:
-        return (
-            array_module(self._indices).full(self.nvals, self._values[0])
-            if self.iso
-            else self._values
-        )
-
-    def row_indices(self) -> Array:
-        """The row of every entry, of the type of `indices`."""
-        kind = self._indices.dtype
-        if not is_cuda(self._indices):
-            return np.repeat(np.arange(self.nrows, dtype=kind), np.diff(self._indptr))
-        # cupy.repeat takes no array of counts: a mark where a row begins, and a running sum
-        xp = array_module(self._indices)
-        marks = xp.zeros(self.nvals, np.dtype(f"u{kind.itemsize}"))
-        starts = self._indptr[1:-1]
-        xp.add.at(marks, starts[starts < self.nvals], marks.dtype.type(1))
-        return xp.cumsum(marks, dtype=marks.dtype).view(kind)
-
-    def to_coo(self) -> tuple[Array, Array, Array]:
-        """(rows, columns, values): copies on the matrix's device, row by row, columns ascending."""
-        values = self._expanded_values()
-        return self.row_indices(), self._indices.copy(), values if self.iso else values.copy()
-
     def to(self, device: Any) -> Matrix:
         """The same matrix on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.
 
         A Placement, the `device` of a distributed container, spreads it as that one is.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0], [1])
+        >>> A.to("cpu") is A
+        True
+        >>> A.to("cuda").device  # doctest: +SKIP
+        'cuda:0'
         """
         if not isinstance(device, str):
             return device.scatter(self)
@@ -273,7 +292,15 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=self.symmetric)
 
     def dup(self, dtype: Any = None) -> Matrix:
-        """A copy that shares nothing, with values of type `dtype` (see `astype`) if given."""
+        """A copy that shares nothing, with values of type `dtype` (see `astype`) if given.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
+        >>> B = A.dup("float32")
+        >>> B[0, 0] = 9
+        >>> B.dtype, int(A[0, 0])
+        (dtype('float32'), 1)
+        """
         values = converted(self._values, self.dtype if dtype is None else value_dtype(dtype))
         arrays = self._indptr.copy(), self._indices.copy(), values
         # values that differed may be equal in another type
@@ -295,41 +322,6 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
         self.symmetric, self._transient = other.symmetric, False
         self._source, self._view, self._derived = None, None, {}
 
-    # --- comparison -------------------------------------------------------------------------------
-
-    def isequal(self, other: Matrix, *, check_dtype: bool = False) -> bool:
-        """Same shape, same positions, equal values; NaN equals NaN. An iso matrix may equal one
-        that is not.
-        """
-        return self._matches(other, check_dtype, lambda xp, x, y: (x == y) | ((x != x) & (y != y)))
-
-    def isclose(self, other: Matrix, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
-        """Same shape, same positions, values within `atol + rtol * abs(other)`; NaN equals NaN."""
-        return self._matches(
-            other,
-            False,
-            lambda xp, x, y: xp.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True),
-        )
-
-    def _matches(self, other: Matrix, check_dtype: bool, same: Any) -> bool:
-        if not isinstance(other, Matrix):
-            raise DomainMismatch(f"other: expected a Matrix, got {type(other).__name__}")
-        if self.device != other.device:
-            raise BackendMismatch(
-                f"other is on {other.device}, the Matrix on {self.device}; move one with .to()"
-            )
-        if (
-            self.shape != other.shape
-            or self.nvals != other.nvals
-            or (check_dtype and self.dtype != other.dtype)
-        ):
-            return False
-        if not (self._indptr == other._indptr).all() or not (self._indices == other._indices).all():
-            return False
-        # iso values broadcast
-        values = same(array_module(self._indices), self._values, other._values)
-        return self.nvals == 0 or bool(values.all())
-
     # --- for Python -------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[tuple[int, int, Any]]:
@@ -349,43 +341,3 @@ class Matrix(MatrixViews, MatrixValues, MatrixConversions, MatrixSugar):
 
     def __bool__(self) -> bool:
         raise TypeError("a Matrix has no truth value; compare .nvals")
-
-    def __repr__(self) -> str:
-        return display.text(*self._describe())
-
-    def _repr_html_(self) -> str:
-        return display.html(*self._describe())
-
-    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
-        facts = [str(self.dtype) + (" iso" if self.iso else ""), "CSR"]
-        facts += ["symmetric"] if self.symmetric else []
-        facts += [self.device, display.size_of(self.nbytes)]
-        count = min(display.ROWS, self.nvals)
-        xp = array_module(self._indices)
-        rows = xp.searchsorted(self._indptr[1:], xp.arange(count), side="right").tolist()
-        values = (self._values[:1].repeat(count) if self.iso else self._values[:count]).tolist()
-        head = list(zip(rows, self._indices[:count].tolist(), values, strict=True))
-        return f"Matrix {self.nrows}x{self.ncols}, {self.nvals} entries", facts, head, self.nvals
-
-
-def as_matrix(A: Any, name: str = "A") -> Matrix:
-    """`A` itself if it is a Matrix, else the Matrix it stands for; DomainMismatch if it stands for
-    none.
-    """
-    if isinstance(A, Matrix):
-        return A
-    if hasattr(A, "tocsr"):
-        made = Matrix.from_scipy(A, copy=False)  # for this call alone
-    elif hasattr(A, "adj") and hasattr(A, "is_directed"):
-        made = Matrix.from_networkx(A)
-    elif isinstance(A, np.ndarray | list) or hasattr(A, "__cuda_array_interface__"):
-        made = Matrix.from_dense(A)
-    elif hasattr(A, "__dlpack__") and not isinstance(A, Vector):
-        made = Matrix.from_dense(np.from_dlpack(A))
-    else:
-        raise DomainMismatch(
-            f"{name}: expected a Matrix, a SciPy or CuPy sparse matrix, a NetworkX graph "
-            f"or a 2-D array, got {type(A).__name__}"
-        )
-    made._transient = True
-    return made

@@ -264,6 +264,11 @@ class MatrixSugar(Sugar):
         On a GPU a large matrix whose columns differ much in size gets a second form that gathers
         from shared memory (about its entries' bytes again, and the time of a few products);
         elsewhere there is nothing to make. pagerank and its kin do this by themselves.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0], [1])
+        >>> A.prepare() is A
+        True
         """
         from spgraph.steps import backend
 

@@ -7,31 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers import display
 from spgraph.containers.arrays import (
-    INT64_MAX,
     Array,
     array_module,
     check_device,
-    check_extent,
     count_bits,
     device_of,
     index_dtype,
     move,
-    on_device,
     pack_bits,
     read_only,
     unpack_bits,
 )
-from spgraph.containers.casting import held_number
+from spgraph.containers.comparison import VectorComparison
+from spgraph.containers.construction import VectorConstruction
 from spgraph.containers.conversions import VectorConversions
+from spgraph.containers.display import VectorDisplay
 from spgraph.containers.mask import Mask
 from spgraph.containers.sugar import VectorSugar
 from spgraph.containers.values import VectorValues, converted, value_dtype
-from spgraph.errors import BackendMismatch, DomainMismatch, IndexOutOfBound
 
 
-class Vector(VectorValues, VectorConversions, VectorSugar):
+class Vector(
+    VectorConstruction,
+    VectorValues,
+    VectorConversions,
+    VectorComparison,
+    VectorSugar,
+    VectorDisplay,
+):
     """A vector of `size` positions, some of which hold an entry.
 
     The storage follows the density and decides whether products push or pull:
@@ -50,7 +54,18 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
     (2, 'bitmap', [0.0, 1.0, 0.0, 0.0, 2.5, 0.0])
     """
 
-    __slots__ = ("_bits", "_indices", "_nvals", "_values", "size")
+    __slots__ = {
+        "_bits": "",
+        "_indices": "",
+        "_nvals": "",
+        "_values": "",
+        "size": """How many positions.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_coo([1], [5], size=3).size
+        3
+        """,
+    }
 
     def __init__(
         self,
@@ -69,125 +84,88 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         # function given
         self._nvals = nvals if bits is not None else int(values.size)
 
-    # --- construction -----------------------------------------------------------------------------
-
-    @classmethod
-    def empty(cls, size: int, dtype: Any = np.float64, *, device: Any = "cpu") -> Vector:
-        """A vector of `size` positions without entries."""
-        if not isinstance(device, str):  # spread over several devices
-            return device.empty(size, dtype)
-        size = check_extent("size", size)
-        with on_device(check_device(device)) as xp:
-            values, indices = xp.empty(0, value_dtype(dtype)), xp.empty(0, index_dtype(size))
-        return cls(size, values, indices=indices)
-
-    @classmethod
-    def unit(cls, index: int, value: Any, *, size: int, dtype: Any, device: Any = "cpu") -> Vector:
-        """A vector of `size` positions with one entry: `value` at `index`."""
-        if not isinstance(device, str):
-            return device.unit(index, value, size=size, dtype=dtype)
-        check_position(index, size)
-        if size > INT64_MAX:
-            check_extent("size", size)
-        kind, dtype = index_dtype(size), value_dtype(dtype)
-        with on_device(check_device(device)) as xp:
-            if value == index and kind == dtype:  # one fill instead of two
-                pair = xp.full(2, index, kind)
-                return cls(size, pair[1:], indices=pair[:1])
-            value = held_number("value", value, dtype)
-            return cls(size, xp.full(1, value, dtype), indices=xp.full(1, index, kind))
-
-    @classmethod
-    def filled(cls, value: Any, *, size: int, dtype: Any = None, device: Any = "cpu") -> Vector:
-        """The full vector of `size` positions that all hold `value`; of its type by default.
-
-        >>> import spgraph as sg
-        >>> sg.Vector.filled(0.5, size=3).to_numpy().tolist()
-        [0.5, 0.5, 0.5]
-        """
-        if not isinstance(device, str):
-            return device.filled(value, size=size, dtype=dtype)
-        size = check_extent("size", size)
-        kind = value_dtype(np.asarray(value).dtype if dtype is None else dtype)
-        with on_device(check_device(device)) as xp:
-            return cls(size, xp.full(size, held_number("value", value, kind), kind))
-
-    @classmethod
-    def arange(cls, size: int, *, dtype: Any = None, device: Any = "cpu") -> Vector:
-        """The full vector with value i at position i; of the type of its indices by default.
-
-        >>> import spgraph as sg
-        >>> sg.Vector.arange(3).to_numpy().tolist()
-        [0, 1, 2]
-        """
-        if not isinstance(device, str):
-            return device.arange(size, dtype=dtype)
-        size = check_extent("size", size)
-        kind = index_dtype(size) if dtype is None else value_dtype(dtype)
-        with on_device(check_device(device)) as xp:
-            held_number("size - 1", max(size - 1, 0), kind)
-            return cls(size, xp.arange(size, dtype=kind))
-
-    @classmethod
-    def from_dense(cls, array: Array, *, missing: Any = None) -> Vector:
-        """The vector of a 1-D NumPy or CuPy array: every position holds an entry, except where
-        array == missing.
-
-        The array is copied; NaN as `missing` means the positions that are NaN.
-
-        >>> import spgraph as sg
-        >>> sg.Vector.from_dense([3, 0, 4], missing=0).nvals
-        2
-        """
-        array = array if hasattr(array, "__cuda_array_interface__") else np.asarray(array)
-        if array.ndim != 1:
-            raise DomainMismatch(f"array: expected 1 dimension, got {array.ndim}")
-        values = array.astype(value_dtype(array.dtype), copy=True)
-        if missing is None:
-            return cls(values.size, values)
-        present = values == values if missing != missing else values != missing
-        return cls(values.size, values, bits=pack_bits(present))._conform()
-
     # --- what it is -------------------------------------------------------------------------------
 
     @property
     def values(self) -> Array:
-        """The values, one an entry or one a position, as the storage says."""
+        """The values, one an entry or one a position, as the storage says.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_coo([1], [5], size=100).values.tolist()
+        [5]
+        """
         return read_only(self._values)
 
     @property
     def indices(self) -> Array | None:
-        """The positions that hold an entry, ascending; None unless the storage is sparse."""
+        """The positions that hold an entry, ascending; None unless the storage is sparse.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_coo([1], [5], size=100).indices.tolist()
+        [1]
+        """
         return None if self._indices is None else read_only(self._indices)
 
     @property
     def bits(self) -> Array | None:
-        """One bit a position, set where it holds an entry; None unless the storage is bitmap."""
+        """One bit a position, set where it holds an entry; None unless the storage is bitmap.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_coo([1, 3], [5, 0], size=6).bits.tolist()
+        [10]
+        """
         return None if self._bits is None else read_only(self._bits)
 
     @property
     def shape(self) -> tuple[int]:
+        """(size,).
+
+        >>> import spgraph as sg
+        >>> sg.Vector.empty(3).shape
+        (3,)
+        """
         return (self.size,)
 
     @property
     def dtype(self) -> np.dtype:
+        """The type of the values.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_dense([1.0, 2.0]).dtype
+        dtype('float64')
+        """
         return self._values.dtype
 
     @property
     def device(self) -> Any:
-        """'cpu', or 'cuda:0' and so on; of a distributed one its Placement."""
+        """'cpu', or 'cuda:0' and so on; of a distributed one its Placement.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.empty(3).device
+        'cpu'
+        """
         return device_of(self._values)
 
     @property
     def storage(self) -> str:
-        """'sparse', 'bitmap' or 'full'."""
+        """'sparse', 'bitmap' or 'full'.
+
+        >>> import spgraph as sg
+        >>> [sg.Vector.from_coo([1], [5], size=size).storage for size in (100, 3)]
+        ['sparse', 'bitmap']
+        """
         if self._indices is not None:
             return "sparse"
         return "full" if self._bits is None else "bitmap"
 
     @property
     def nvals(self) -> int:
-        """How many positions hold an entry."""
+        """How many positions hold an entry.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_coo([1, 3], [5, 0], size=6).nvals
+        2
+        """
         found = self._nvals  # read once: another thread may be fetching it
         if found is None:
             assert self._bits is not None
@@ -205,23 +183,45 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """Bytes of all arrays.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_dense([1.0, 2.0]).nbytes
+        16
+        """
         return sum(a.nbytes for a in (self._values, self._indices, self._bits) if a is not None)
 
     @property
     def S(self) -> Mask:
-        """The mask of the stored entries."""
+        """The mask of the stored entries.
+
+        >>> import spgraph as sg
+        >>> v = sg.Vector.from_coo([1, 3], [5, 0], size=4)
+        >>> sg.assign(sg.Vector.empty(4, int), 1, mask=~v.S).to_coo()[0].tolist()
+        [0, 2]
+        """
         return Mask(self, structure=True)
 
     @property
     def V(self) -> Mask:
-        """The mask of the stored entries that are true."""
+        """The mask of the stored entries that are true.
+
+        >>> import spgraph as sg
+        >>> v = sg.Vector.from_coo([1, 3], [5, 0], size=4)
+        >>> v[v.V].to_coo()[0].tolist()
+        [1]
+        """
         return Mask(self, structure=False)
 
     # --- storage ----------------------------------------------------------------------------------
 
     def to_sparse(self) -> Vector:
-        """The same entries as sorted indices and values; itself if it is sparse."""
+        """The same entries as sorted indices and values; itself if it is sparse.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_dense([3, 4]).to_sparse().storage
+        'sparse'
+        """
         if self._indices is not None:
             return self
         self._fetch_nvals()  # the arrays of an operation that may have failed
@@ -240,6 +240,10 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
     def to_bitmap(self) -> Vector:
         """The same entries by position: bitmap, or full where every position holds one; itself if
         it is neither sparse.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_coo([1], [5], size=100).to_bitmap().storage
+        'bitmap'
         """
         if self._indices is None:
             return self
@@ -271,6 +275,13 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         """The same entries on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.
 
         A Placement, the `device` of a distributed container, spreads it as that one is.
+
+        >>> import spgraph as sg
+        >>> v = sg.Vector.arange(3)
+        >>> v.to("cpu") is v
+        True
+        >>> v.to("cuda").device  # doctest: +SKIP
+        'cuda:0'
         """
         if not isinstance(device, str):
             return device.scatter(self)
@@ -284,7 +295,15 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         return Vector(self.size, move(self._values, device), nvals=self._nvals, **parts)
 
     def dup(self, dtype: Any = None) -> Vector:
-        """A copy that shares nothing, with values of type `dtype` (see `astype`) if given."""
+        """A copy that shares nothing, with values of type `dtype` (see `astype`) if given.
+
+        >>> import spgraph as sg
+        >>> v = sg.Vector.arange(2)
+        >>> w = v.dup("float32")
+        >>> w[0] = 9
+        >>> w.dtype, v.to_numpy().tolist()
+        (dtype('float32'), [0, 1])
+        """
         parts = {
             k: None if a is None else a.copy()
             for k, a in (("indices", self._indices), ("bits", self._bits))
@@ -304,39 +323,6 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         )
         self._nvals = other._nvals
 
-    # --- comparison -------------------------------------------------------------------------------
-
-    def isequal(self, other: Vector, *, check_dtype: bool = False) -> bool:
-        """Same size, same positions, equal values; NaN equals NaN. The storages may differ."""
-        return self._matches(
-            other, check_dtype, lambda xp, x, y: bool(((x == y) | ((x != x) & (y != y))).all())
-        )
-
-    def isclose(self, other: Vector, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
-        """Same size, same positions, values within `atol + rtol * abs(other)`; NaN equals NaN."""
-        return self._matches(
-            other,
-            False,
-            lambda xp, x, y: bool(xp.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True).all()),
-        )
-
-    def _matches(self, other: Vector, check_dtype: bool, same: Any) -> bool:
-        if not isinstance(other, Vector):
-            raise DomainMismatch(f"other: expected a Vector, got {type(other).__name__}")
-        if self.device != other.device:
-            raise BackendMismatch(
-                f"other is on {other.device}, the Vector on {self.device}; move one with .to()"
-            )
-        if (
-            self.size != other.size
-            or self.nvals != other.nvals
-            or (check_dtype and self.dtype != other.dtype)
-        ):
-            return False
-        a, b = self.to_sparse(), other.to_sparse()
-        xp = array_module(a._values)
-        return bool(xp.array_equal(a._indices, b._indices)) and same(xp, a._values, b._values)
-
     # --- for Python -------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
@@ -355,49 +341,8 @@ class Vector(VectorValues, VectorConversions, VectorSugar):
         ]
         self.__init__(**state | {name: state[name].copy() for name in frozen})  # type: ignore[misc]
 
-    # --- for people -------------------------------------------------------------------------------
-
     def __len__(self) -> int:
         return self.size
 
     def __bool__(self) -> bool:
         raise TypeError("a Vector has no truth value; compare .nvals, or reduce it")
-
-    def __repr__(self) -> str:
-        return display.text(*self._describe())
-
-    def _repr_html_(self) -> str:
-        return display.html(*self._describe())
-
-    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
-        facts = [str(self.dtype), self.storage, self.device, display.size_of(self.nbytes)]
-        head = self._head(display.ROWS)
-        return f"Vector {self.size}, {self.nvals} entries", facts, head, self.nvals
-
-    def _head(self, count: int) -> list[tuple[Any, ...]]:
-        """The first entries, found without unpacking more of a bitmap than they need."""
-        if self._indices is not None:
-            indices = self._indices[:count]
-            values = self._values[:count]
-        elif self._bits is None:
-            values = self._values[:count]
-            indices = array_module(values).arange(values.size)
-        else:
-            xp = array_module(self._values)
-            nonzero = xp.flatnonzero(self._bits)[:count]
-            flags = xp.zeros(32 * nonzero.size, bool)
-            if nonzero.size:
-                flags = unpack_bits(self._bits[nonzero], 32 * nonzero.size)
-            local = xp.flatnonzero(flags)[:count]
-            indices = nonzero[local // 32] * 32 + local % 32
-            values = self._values[indices]
-        return list(zip(indices.tolist(), values.tolist(), strict=True))
-
-
-def check_position(index: int, size: int) -> None:
-    """IndexOutOfBound unless a vector of `size` has that position."""
-    if not 0 <= index < size:
-        raise IndexOutOfBound(f"index: expected 0 <= index < {size}, got {index}")
-
-
-__all__ = ["Vector", "value_dtype"]

@@ -68,6 +68,11 @@ class MatrixViews:
         """The transpose, as a view: its arrays are made when they are first needed, and kept as
         long as the Matrix or the view is. The transpose of a view is the Matrix itself; one known
         to be symmetric is its own. Writing to a Matrix leaves its views as they are.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
+        >>> A.T.to_coo()[0].tolist(), A.T.T is A
+        ([1, 2], True)
         """
         if self.symmetric:
             return self
@@ -82,7 +87,14 @@ class MatrixViews:
 
     @property
     def has_transpose(self: Any) -> bool:
-        """Whether the arrays of `T` are there."""
+        """Whether the arrays of `T` are there.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
+        >>> before, rows = A.has_transpose, A.T.indptr
+        >>> before, A.has_transpose
+        (False, True)
+        """
         if self.symmetric or self._source is not None:
             return True
         return "arrays" in self._derived.get("T", ())

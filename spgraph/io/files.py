@@ -8,10 +8,9 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from spgraph.build import check_compact
-from spgraph.containers import Matrix, Vector
+from spgraph.containers import Matrix, Vector, as_matrix
 from spgraph.containers.casting import converted_exactly
-from spgraph.containers.matrix import as_matrix
-from spgraph.containers.vector import value_dtype
+from spgraph.containers.values import value_dtype
 from spgraph.errors import FormatError
 from spgraph.io import dimacs, edge_list, matrix_market, npz
 from spgraph.io.coordinates import Coordinates, check_digits, compacted_matrix, symmetrised

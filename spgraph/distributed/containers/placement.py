@@ -15,7 +15,8 @@ from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import Array, check_extent, index_dtype, on_device
 from spgraph.containers.casting import held_number
-from spgraph.containers.vector import check_position, value_dtype
+from spgraph.containers.construction import check_position
+from spgraph.containers.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.steps import backend

@@ -10,7 +10,7 @@ import numpy as np
 from spgraph import io
 from spgraph.containers import Matrix
 from spgraph.containers.arrays import move, on_device
-from spgraph.containers.vector import value_dtype
+from spgraph.containers.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition

@@ -12,7 +12,7 @@ import numpy as np
 from spgraph.build import check_row_pointers
 from spgraph.containers.arrays import index_dtype, move
 from spgraph.containers.casting import converted_exactly
-from spgraph.containers.vector import value_dtype
+from spgraph.containers.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition, partition_by_counts
 from spgraph.distributed.io.ingest import (

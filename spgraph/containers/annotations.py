@@ -1,0 +1,42 @@
+"""What public functions take, as types: for editors and type checkers alone.
+
+An array of a container is NumPy's or CuPy's, which share no static type (`arrays.Array`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from spgraph.containers.vector import Vector
+    from spgraph.distributed import Placement
+
+Scalar: TypeAlias = bool | int | float | np.generic
+# what a reduction gives
+Number: TypeAlias = np.bool_ | np.integer[Any] | np.floating[Any]
+DType: TypeAlias = npt.DTypeLike
+# 'cpu', 'cuda', 'cuda:1'; or the `device` of a distributed container
+Device: TypeAlias = "str | Placement"
+Indices: TypeAlias = "slice | Sequence[int] | npt.NDArray[Any] | Vector"
+
+
+class SparseArray(Protocol):
+    """A sparse array or matrix of SciPy or CuPy."""
+
+    def tocsr(self) -> Any:
+        """The same entries in compressed rows."""
+
+
+class Graph(Protocol):
+    """A graph of NetworkX."""
+
+    @property
+    def adj(self) -> Any:
+        """The neighbours of each node."""
+
+    def is_directed(self) -> bool:
+        """Whether edges have a direction."""

@@ -1,0 +1,115 @@
+"""Whether two containers hold the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spgraph.containers.arrays import array_module
+from spgraph.errors import BackendMismatch, DomainMismatch
+
+if TYPE_CHECKING:
+    from spgraph.containers.matrix import Matrix
+    from spgraph.containers.vector import Vector
+
+
+class VectorComparison:
+    """How a Vector, whose base this is, compares with another."""
+
+    __slots__ = ()
+
+    def isequal(self: Any, other: Vector, *, check_dtype: bool = False) -> bool:
+        """Same size, same positions, equal values; NaN equals NaN. The storages may differ.
+
+        >>> import spgraph as sg
+        >>> v = sg.Vector.from_dense([1, 2])
+        >>> v.isequal(sg.Vector.from_dense([1.0, 2.0])), v.isequal(sg.Vector.from_dense([1, 3]))
+        (True, False)
+        """
+        return self._matches(
+            other, check_dtype, lambda xp, x, y: bool(((x == y) | ((x != x) & (y != y))).all())
+        )
+
+    def isclose(self: Any, other: Vector, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
+        """Same size, same positions, values within `atol + rtol * abs(other)`; NaN equals NaN.
+
+        >>> import spgraph as sg
+        >>> v = sg.Vector.from_dense([1.0, 2.0])
+        >>> v.isclose(sg.Vector.from_dense([1.0, 2.0 + 1e-9]))
+        True
+        """
+        return self._matches(
+            other,
+            False,
+            lambda xp, x, y: bool(xp.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True).all()),
+        )
+
+    def _matches(self: Any, other: Vector, check_dtype: bool, same: Any) -> bool:
+        from spgraph.containers.vector import Vector
+
+        if not isinstance(other, Vector):
+            raise DomainMismatch(f"other: expected a Vector, got {type(other).__name__}")
+        if self.device != other.device:
+            raise BackendMismatch(
+                f"other is on {other.device}, the Vector on {self.device}; move one with .to()"
+            )
+        if (
+            self.size != other.size
+            or self.nvals != other.nvals
+            or (check_dtype and self.dtype != other.dtype)
+        ):
+            return False
+        a, b = self.to_sparse(), other.to_sparse()
+        xp = array_module(a._values)
+        return bool(xp.array_equal(a._indices, b._indices)) and same(xp, a._values, b._values)
+
+
+class MatrixComparison:
+    """How a Matrix, whose base this is, compares with another."""
+
+    __slots__ = ()
+
+    def isequal(self: Any, other: Matrix, *, check_dtype: bool = False) -> bool:
+        """Same shape, same positions, equal values; NaN equals NaN. An iso matrix may equal one
+        that is not.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_dense([[1, 2]])
+        >>> A.isequal(A.dup(float)), A.isequal(A.dup(float), check_dtype=True)
+        (True, False)
+        """
+        return self._matches(other, check_dtype, lambda xp, x, y: (x == y) | ((x != x) & (y != y)))
+
+    def isclose(self: Any, other: Matrix, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
+        """Same shape, same positions, values within `atol + rtol * abs(other)`; NaN equals NaN.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_dense([[1.0, 2.0]])
+        >>> A.isclose(sg.Matrix.from_dense([[1.0, 2.1]]), rtol=0.1)
+        True
+        """
+        return self._matches(
+            other,
+            False,
+            lambda xp, x, y: xp.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True),
+        )
+
+    def _matches(self: Any, other: Matrix, check_dtype: bool, same: Any) -> bool:
+        from spgraph.containers.matrix import Matrix
+
+        if not isinstance(other, Matrix):
+            raise DomainMismatch(f"other: expected a Matrix, got {type(other).__name__}")
+        if self.device != other.device:
+            raise BackendMismatch(
+                f"other is on {other.device}, the Matrix on {self.device}; move one with .to()"
+            )
+        if (
+            self.shape != other.shape
+            or self.nvals != other.nvals
+            or (check_dtype and self.dtype != other.dtype)
+        ):
+            return False
+        if not (self._indptr == other._indptr).all() or not (self._indices == other._indices).all():
+            return False
+        # iso values broadcast
+        values = same(array_module(self._indices), self._values, other._values)
+        return self.nvals == 0 or bool(values.all())

@@ -1,0 +1,198 @@
+"""Vectors and matrices that are not read from anything: empty, of one value, of given arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spgraph.containers.arrays import (
+    INT64_MAX,
+    Array,
+    array_module,
+    check_device,
+    check_extent,
+    index_dtype,
+    on_device,
+    pack_bits,
+)
+from spgraph.containers.casting import held_number
+from spgraph.containers.values import value_dtype
+from spgraph.errors import DomainMismatch, IndexOutOfBound
+
+if TYPE_CHECKING:
+    from spgraph.containers.matrix import Matrix
+    from spgraph.containers.vector import Vector
+
+
+class VectorConstruction:
+    """The constructors of a Vector, whose base this is, but for those of sugar.py."""
+
+    __slots__ = ()
+
+    @classmethod
+    def empty(cls: Any, size: int, dtype: Any = np.float64, *, device: Any = "cpu") -> Vector:
+        """A vector of `size` positions without entries.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.empty(3).nvals
+        0
+        """
+        if not isinstance(device, str):  # spread over several devices
+            return device.empty(size, dtype)
+        size = check_extent("size", size)
+        with on_device(check_device(device)) as xp:
+            values, indices = xp.empty(0, value_dtype(dtype)), xp.empty(0, index_dtype(size))
+        return cls(size, values, indices=indices)
+
+    @classmethod
+    def unit(
+        cls: Any, index: int, value: Any, *, size: int, dtype: Any, device: Any = "cpu"
+    ) -> Vector:
+        """A vector of `size` positions with one entry: `value` at `index`.
+
+        >>> import spgraph as sg
+        >>> list(sg.Vector.unit(2, 0.5, size=4, dtype=float))
+        [(2, 0.5)]
+        """
+        if not isinstance(device, str):
+            return device.unit(index, value, size=size, dtype=dtype)
+        check_position(index, size)
+        if size > INT64_MAX:
+            check_extent("size", size)
+        kind, dtype = index_dtype(size), value_dtype(dtype)
+        with on_device(check_device(device)) as xp:
+            if value == index and kind == dtype:  # one fill instead of two
+                pair = xp.full(2, index, kind)
+                return cls(size, pair[1:], indices=pair[:1])
+            value = held_number("value", value, dtype)
+            return cls(size, xp.full(1, value, dtype), indices=xp.full(1, index, kind))
+
+    @classmethod
+    def filled(
+        cls: Any, value: Any, *, size: int, dtype: Any = None, device: Any = "cpu"
+    ) -> Vector:
+        """The full vector of `size` positions that all hold `value`; of its type by default.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.filled(0.5, size=3).to_numpy().tolist()
+        [0.5, 0.5, 0.5]
+        """
+        if not isinstance(device, str):
+            return device.filled(value, size=size, dtype=dtype)
+        size = check_extent("size", size)
+        kind = value_dtype(np.asarray(value).dtype if dtype is None else dtype)
+        with on_device(check_device(device)) as xp:
+            return cls(size, xp.full(size, held_number("value", value, kind), kind))
+
+    @classmethod
+    def arange(cls: Any, size: int, *, dtype: Any = None, device: Any = "cpu") -> Vector:
+        """The full vector with value i at position i; of the type of its indices by default.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.arange(3).to_numpy().tolist()
+        [0, 1, 2]
+        """
+        if not isinstance(device, str):
+            return device.arange(size, dtype=dtype)
+        size = check_extent("size", size)
+        kind = index_dtype(size) if dtype is None else value_dtype(dtype)
+        with on_device(check_device(device)) as xp:
+            held_number("size - 1", max(size - 1, 0), kind)
+            return cls(size, xp.arange(size, dtype=kind))
+
+    @classmethod
+    def from_dense(cls: Any, array: Array, *, missing: Any = None) -> Vector:
+        """The vector of a 1-D NumPy or CuPy array: every position holds an entry, except where
+        array == missing.
+
+        The array is copied; NaN as `missing` means the positions that are NaN.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_dense([3, 0, 4], missing=0).nvals
+        2
+        """
+        array = array if hasattr(array, "__cuda_array_interface__") else np.asarray(array)
+        if array.ndim != 1:
+            raise DomainMismatch(f"array: expected 1 dimension, got {array.ndim}")
+        values = array.astype(value_dtype(array.dtype), copy=True)
+        if missing is None:
+            return cls(values.size, values)
+        present = values == values if missing != missing else values != missing
+        return cls(values.size, values, bits=pack_bits(present))._conform()
+
+
+class MatrixConstruction:
+    """The constructors of a Matrix, whose base this is, but for those of conversions.py and
+    sugar.py.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def empty(
+        cls: Any, nrows: int, ncols: int, dtype: Any = np.float64, *, device: Any = "cpu"
+    ) -> Matrix:
+        """A matrix without entries.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.empty(2, 3).shape
+        (2, 3)
+        """
+        if not isinstance(device, str):  # spread over several devices
+            return device.empty_matrix(nrows, ncols, dtype)
+        nrows, ncols = check_extent("nrows", nrows), check_extent("ncols", ncols)
+        kind = index_dtype(max(nrows, ncols))
+        with on_device(check_device(device)) as xp:
+            parts = (
+                xp.zeros(nrows + 1, np.int32),
+                xp.empty(0, kind),
+                xp.empty(0, value_dtype(dtype)),
+            )
+        return cls(nrows, ncols, *parts)
+
+    @classmethod
+    def _from_columns(cls: Any, columns: Vector, *, ncols: int) -> Matrix:
+        """The iso Matrix of value True with one entry a row: that of row i in column columns[i] of
+        a full Vector of integers, which are not checked.
+
+        >>> import spgraph as sg
+        >>> list(sg.Matrix._from_columns(sg.Vector.from_dense([2, 0]), ncols=3))
+        [(0, 2, True), (1, 0, True)]
+        """
+        if not isinstance(columns.device, str):
+            return columns.device._from_columns(columns, ncols=ncols)
+        n, ncols = columns.size, check_extent("ncols", ncols)
+        with on_device(columns.device) as xp:
+            indptr = xp.arange(n + 1, dtype=index_dtype(n))
+            indices = columns._values.astype(index_dtype(max(n, ncols)))
+            return cls(n, ncols, indptr, indices, xp.ones(1, bool), iso=True)
+
+    def pattern(self: Any, dtype: Any = bool) -> Matrix:
+        """The iso Matrix of value True, or 1 of another `dtype`, at the same entries; shares the
+        index arrays.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
+        >>> A.pattern().dtype, A.pattern("int64").values.tolist()
+        (dtype('bool'), [1])
+        """
+        from spgraph.containers.matrix import Matrix
+
+        xp = array_module(self._indices)
+        return Matrix(
+            self.nrows,
+            self.ncols,
+            self._indptr,
+            self._indices,
+            xp.ones(1, value_dtype(dtype)),
+            iso=True,
+            # where the values alone made it asymmetric, the pattern is not
+            symmetric=self.symmetric or None,
+        )
+
+
+def check_position(index: int, size: int) -> None:
+    """IndexOutOfBound unless a vector of `size` has that position."""
+    if not 0 <= index < size:
+        raise IndexOutOfBound(f"index: expected 0 <= index < {size}, got {index}")
