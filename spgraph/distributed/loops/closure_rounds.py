@@ -208,7 +208,7 @@ class Rounds:
         counts = self.counts()
         if (counts[:, FLAGS] & LOST).any():
             raise RuntimeError(
-                "closure: the blocks of a kernel lost each other; its result is void"
+                "closure: a barrier between a kernel's blocks timed out; its result is void"
             )
         self.undercut = self.undercut or bool((counts[:, FLAGS] & WAS_UNDERCUT).any())
         self.relaxations += int(counts[:, LOOKED].sum())

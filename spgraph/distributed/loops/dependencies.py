@@ -13,9 +13,9 @@ import numpy as np
 
 from spgraph.backends.cuda.dependencies.dependencies_plan import Plan
 from spgraph.backends.cuda.dependencies.dependencies_shard import (
-    Room,
+    Workspace,
     dependencies_shard,
-    room_words,
+    workspace_words,
 )
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.backends.cuda.search.search_peers import address
@@ -135,7 +135,7 @@ def in_shards(A: Any, T: Any, sources: np.ndarray, scores: Sequence[Any]) -> np.
 
     A source takes a search, one read-back, and in each direction one exchange a level, two where
     edges are pushed along. GPUs that write into each other's memory then only meet: kernels write
-    values where they are read, into rooms of 36 bytes a vertex of the whole that stay with A.
+    values where they are read, into workspaces of 36 bytes a vertex of the whole that stay with A.
     Otherwise lists of values go through the communicator.
     """
     placement, n = A.device, A.nrows
@@ -144,14 +144,14 @@ def in_shards(A: Any, T: Any, sources: np.ndarray, scores: Sequence[Any]) -> np.
     reports = _on_each(placement, lambda k, xp: xp.zeros(max(1, sources.size), np.uint8))
     answers = _by_communicator if placement.peers is None else _by_peers
     with contextlib.nullcontext() if placement.peers is None else PeerBuffers.lock:
-        rooms = _rooms(A, graph.offsets)
+        workspaces = _workspaces(A, graph.offsets)
         for j, (source, place) in enumerate(zip(sources.tolist(), inside.tolist(), strict=True)):
             level = _levels_from(A, T, source)
             if placement.peers is not None:  # nobody reads the last source's values any more
                 placement.peers.meet()
             steps = [
                 dependencies_shard(
-                    *(edges, graph.offsets, p, rooms[k], level.unchecked[k], place, scores[k]),
+                    *(edges, graph.offsets, p, workspaces[k], level.unchecked[k], place, scores[k]),
                     reports[k][j : j + 1],
                 )
                 for k, (p, edges) in enumerate(zip(placement.local, graph.shards, strict=True))
@@ -172,23 +172,23 @@ def _on_each(placement: Placement, make: Callable[[int, Any], Any]) -> list[Any]
     return made
 
 
-def _rooms(A: Any, offsets: Sequence[int]) -> list[Room]:
-    """The rooms of the local shards; those that others write to are kept with A."""
-    placement, words = A.device, room_words(A.nrows)
+def _workspaces(A: Any, offsets: Sequence[int]) -> list[Workspace]:
+    """The workspaces of the local shards; those that others write to are kept with A."""
+    placement, words = A.device, workspace_words(A.nrows)
     shared = placement.peers is not None
     if shared:
         if "dependencies" not in A._derived:
             A._derived["dependencies"] = PeerBuffers(placement.peers.devices)
         places = A._derived["dependencies"].reserve(words, [8 * words] * placement.num_shards)
 
-    def room(k: int, xp: Any) -> Room:
+    def workspace(k: int, xp: Any) -> Workspace:
         firsts = xp.asarray(offsets, np.int64)
         if shared:
-            return Room(places[k], xp.asarray(places, np.int64), True, firsts)
+            return Workspace(places[k], xp.asarray(places, np.int64), True, firsts)
         held = xp.empty(words)
-        return Room(address(held), xp.full(1, address(held), np.int64), False, firsts, held)
+        return Workspace(address(held), xp.full(1, address(held), np.int64), False, firsts, held)
 
-    return _on_each(placement, room)
+    return _on_each(placement, workspace)
 
 
 def _run(

@@ -270,7 +270,7 @@ def test_the_cover_is_small() -> None:
     stages = {"dependencies_source_parallel", "power_stepwise", "leading_neighbours", "nonempty"}
     stages |= {"tiles_build"}
     stages |= {"search_peers", "closure_peers", "search_rounds", "closure_rounds", "components"}
-    stages |= {"dependencies_arrange", "dependencies_shard"}
+    stages |= {"dependencies_order", "dependencies_shard"}
     plain = {"drawing", "floyd_warshall", "path_lengths"}  # over fixed types
     assert {case["stem"] for case in CASES} | loops | stages | plain >= set(stems())
     assert len(CASES) + len(TYPES) + len(stems()) <= 200

@@ -78,7 +78,9 @@ def run(
     )
     state = control.tolist()
     if state[0] >> 32:
-        raise RuntimeError("closure: the blocks of the kernel lost each other; its result is void")
+        raise RuntimeError(
+            "closure: a barrier between the kernel's blocks timed out; its result is void"
+        )
     result = Vector(n, x, bits=bits, nvals=state[REACHED])
     if state[UNSETTLED]:
         raise ConvergenceError(

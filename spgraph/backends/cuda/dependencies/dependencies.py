@@ -1,5 +1,5 @@
-"""Brandes' dependencies on a GPU: a block a source, all blocks on one source after the other, or in
-launches for every step.
+"""Brandes' dependencies on a GPU: source-parallel (each block takes a source), level-parallel (all
+blocks work on one source after the other), or stepwise (launches for every step of a level).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.dependencies.dependencies_plan import RUNG, Plan
+from spgraph.backends.cuda.dependencies.dependencies_plan import RANGE_WORDS, Plan
 from spgraph.backends.cuda.dependencies.dependencies_shard import (
-    Room,
+    Workspace,
     address,
     dependencies_shard,
-    room_words,
+    workspace_words,
 )
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import search
@@ -24,31 +24,31 @@ from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype, move, unpack_bits
 
-# threads of a block that works with all others, and of one of many that work by themselves
+# threads of a block, where all work on one source, and where each takes a source of its own
 THREADS, SOURCE_THREADS = 1024, 256
 # as in kernels/dependencies*: 64-bit words of a Control, where overflow lies in it
 CONTROL, OVERFLOW = 5, 4
-# the entries from which launches for every step of a level pay
+# the entries from which the stepwise form pays
 LARGE = 1 << 28
-# a block by itself walks so many edges in the time that all blocks need for a small source
+# edges that one block visits in the time that all blocks together need for a small source
 SOURCE_EDGES = 20_000
-# bytes that blocks may take to work on sources of their own
+# bytes that the source-parallel form may take
 WORKSPACE = 4 << 30
 
 
 @jit.on_device
 def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None) -> Vector:
     """The sum over the sources of Brandes' dependency on every vertex, full and float64; T is A's
-    transpose. A source's on itself is left out.
+    transpose. A source's dependency on itself is left out.
 
     `level` None: of the shortest paths by number of edges. A `level` says that there is one source,
     that A is acyclic, that all of its edges count and lead to higher levels.
 
     Many sources in a small graph take one launch, in which each block works on sources of its own.
     Otherwise each source takes a search and one launch more; or, in a graph of LARGE entries with
-    few levels, a read-back and two or three launches a level and direction, each of them in the
-    form that suits it. Where numbers of paths leave float64, sources are done again with exponents:
-    one read-back tells, or two.
+    few levels, a read-back and two or three launches a level and direction, push or pull as the
+    level's counts suggest. Where numbers of paths leave float64, sources are done again with
+    exponents: that takes one read-back to find out, or two.
     """
     score = array_module(A._indptr).zeros(A.nrows)
     if level is None and source_parallel_pays(A, sources.size):
@@ -96,7 +96,7 @@ def source_parallel_pays(A: Matrix, sources: int) -> bool:
 def _source_parallel(
     A: Matrix, T: Matrix, sources: np.ndarray, score: Any, extended: bool
 ) -> np.ndarray:
-    """Add to `score`; gives the sources whose paths are too many."""
+    """Add to `score`; the sources whose numbers of paths leave float64, which add nothing."""
     overflow = array_module(score).zeros(sources.size, np.uint8)
     _launch_source_parallel(A, T, sources, None, score, overflow, extended)
     return sources[move(overflow, "cpu") > 0]
@@ -119,7 +119,7 @@ def _launch_source_parallel(
     few = sources.size <= jit.multiprocessors(jit.current_device())
     threads = THREADS if few else SOURCE_THREADS
     number = 0 if score is None else 16 if extended else 8
-    each = (n + 2) * (3 * kind.itemsize + 8 * RUNG + 4 * number)
+    each = (n + 2) * (3 * kind.itemsize + 8 * RANGE_WORDS + 4 * number)
     blocks = min(sources.size, jit.occupancy(kernel, threads), max(1, WORKSPACE // each))
     kernel(
         (blocks,),
@@ -134,23 +134,25 @@ def _launch_source_parallel(
 
 
 def _stepwise(A: Matrix, T: Matrix, sources: np.ndarray, score: Any) -> np.ndarray:
-    """Add to `score`; gives the sources whose paths are too many, and from the first one on that
-    has many levels all.
+    """Add to `score`; the sources whose numbers of paths leave float64, and all sources from the
+    first one on that has too many levels for this form.
     """
     xp, n = array_module(A._indptr), A.nrows
-    held = xp.empty(room_words(n))
+    held = xp.empty(workspace_words(n))
     place = address(held)
-    room = Room(place, xp.full(1, place, np.int64), True, xp.zeros(1, np.int64))
+    workspace = Workspace(place, xp.full(1, place, np.int64), True, xp.zeros(1, np.int64))
     reports = xp.zeros(sources.size, np.uint8)
     shard, done = PeerShard(*_edges(A, T)), sources.size
     for j, source in enumerate(sources.tolist()):
         level = _levels_from(A, T, source)
-        steps = dependencies_shard(shard, (0, n), 0, room, level, source, score, reports[j : j + 1])
+        steps = dependencies_shard(
+            shard, (0, n), 0, workspace, level, source, score, reports[j : j + 1]
+        )
         plan = Plan.of([move(next(steps)[1], "cpu")], n, True)
         if isinstance(plan, int):
             done = j
             break
-        with contextlib.suppress(StopIteration):  # one shard has nobody to ask
+        with contextlib.suppress(StopIteration):  # a single shard needs no answer
             steps.send(plan)
             while True:
                 next(steps)
@@ -162,7 +164,7 @@ def _stepwise(A: Matrix, T: Matrix, sources: np.ndarray, score: Any) -> np.ndarr
 def _level_parallel(
     A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None, score: Any, extended: bool
 ) -> np.ndarray:
-    """Add to `score`; gives the sources whose paths are too many."""
+    """Add to `score`; the sources whose numbers of paths leave float64, which add nothing."""
     if sources.size == 0:
         return sources
     xp, n = array_module(A._indptr), A.nrows
@@ -170,25 +172,25 @@ def _level_parallel(
     kernel = jit.kernel("dependencies", "dependencies", text, cooperative=True)
     blocks = jit.occupancy(kernel, THREADS)
     edges, numbers = _edges(A, T), _numbers(xp, n, extended)
-    order, offset, rungs = _order(A, 1)
+    order, offset, ranges = _order(A, 1)
     t_offset = offset if T is A else xp.empty_like(offset)
     counts, sums = xp.empty(n, np.int64), xp.empty(2 * blocks, np.int64)
     control = xp.zeros((sources.size, CONTROL), np.int64)
     for own, source in zip(control, sources.tolist(), strict=True):
         found = _levels_from(A, T, source) if level is None else _copied(level)
-        seen = jit.NULL if found._bits is None else found._bits
+        visited = jit.NULL if found._bits is None else found._bits
         kernel(
             (blocks,),
             (THREADS,),
             (
-                *(n, *edges, np.int32(level is not None), seen, found._values, order, offset),
-                *(t_offset, rungs, counts, sums, *numbers, own, score),
+                *(n, *edges, np.int32(level is not None), visited, found._values, order, offset),
+                *(t_offset, ranges, counts, sums, *numbers, own, score),
             ),
         )
     state = move(control, "cpu")
     if (state[:, 0] >> 32).any():
         raise RuntimeError(
-            "dependencies: the blocks of the kernel lost each other; its result is void"
+            "dependencies: a barrier between the kernel's blocks timed out; its result is void"
         )
     return sources[state[:, OVERFLOW] > 0]
 
@@ -212,15 +214,15 @@ def _edges(A: Matrix, T: Matrix) -> tuple[Any, ...]:
 
 
 def _order(A: Matrix, blocks: int) -> tuple[Any, Any, Any]:
-    """Room for the vertices by level, the edges before each, and where levels begin."""
+    """Space for the vertices by level, running sums of their degrees, and level ranges."""
     xp, n = array_module(A._indptr), A.nrows
     order = xp.empty((blocks, n), A._indices.dtype)
     offset = xp.empty((blocks, n + 1), A._indptr.dtype)
-    return order, offset, xp.empty((blocks, n + 2, RUNG), np.int64)
+    return order, offset, xp.empty((blocks, n + 2, RANGE_WORDS), np.int64)
 
 
 def _numbers(xp: Any, n: int, extended: bool) -> tuple[Any, Any]:
-    """Room for two rows of paths, and of shares."""
+    """Space for two rows of numbers of paths, and of shares."""
     words = 4 * n if extended else 2 * n
     return xp.empty(words), xp.empty(words)
 

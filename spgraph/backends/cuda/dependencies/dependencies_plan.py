@@ -1,4 +1,6 @@
-"""How shards go about the levels of a source of dependencies: functions of a few counts."""
+"""What the shards of a graph do for each level of a source of dependencies: push or pull, and in
+which form. All shards come to the same plan, from the counts of all.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +9,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-# of what a shard counts: words before the rungs, the one among them that says how many levels it
-# has, and the words of a rung, as in kernels/dependencies_steps.cuh
-HEAD, LEVELS_AT, RUNG = 8, 2, 3
-# a step of push in steps of pull: it tests a level, and adds to memory
+# what a shard counts, as in kernels/dependencies_order.cuh: the words before its level ranges, the
+# one among them that is the number of levels, and the words of a LevelRange
+HEAD, LEVELS_AT, RANGE_WORDS = 8, 2, 3
+# costs, in edges of a pull: of an edge of a push, which is a test and an atomic more; of a vertex
+# whose sums of all devices are added up; of a synchronisation of all devices, where they write into
+# shared workspaces, and where they send lists
 PUSH_STEP = 3
-# what it costs to add up sums of other devices, a vertex, and to meet: through shared rooms, and by
-# lists
 SUM_STEP, MEETING, MEETING_LISTS = 7, 1 << 20, 1 << 23
 # bytes of values that stay in the cache, and edges that a part of a row should have
 CACHED, LONG_PART = 1 << 24, 16
-# edges a vertex from which marks of those that a pull looks for pay, and how rare these are
+# a pull along more than MARKED_EDGES edges a vertex, of which less than one in RARE vertices has a
+# value, tests marks of these first
 MARKED_EDGES, RARE = 4, 16
-# edges of a level, of each shard, that one launch pulls along and settles; and vertices beside that
-# level, for each of its edges, whose values then stay with their owners
+# edges of a level, of each shard, up to which one launch does both the pull and what follows; and
+# the vertices of the neighbouring level, for each of these edges, beyond which their values are
+# read where their owners keep them instead of being sent
 SMALL_EDGES, UNREAD = 1 << 14, 8
 
 
@@ -28,43 +32,44 @@ class Step(NamedTuple):
     """What is done for one level; the same in all shards."""
 
     depth: int
-    back: int  # 1: backward, sums come along out-edges from the level behind; 0: along in-edges
-    pushed: bool  # sums are pushed, from the vertices of the level beside
-    pulled: bool  # sums are pulled; neither: nothing comes
-    small: bool  # one launch pulls and settles
-    marked: bool  # the pull looks for so few vertices that marks of them pay
-    phases: int  # parts that the pull cuts rows into, so that what it looks up stays in the cache
-    read: bool  # the pull reads values where their owners keep them
-    awaited: bool  # other shards look at the values of this level,
-    given: bool  # which go to them
+    back: int  # 1: backward, sums come along out-edges from the next level; 0: along in-edges
+    pushed: bool  # sums are pushed, from the vertices of the neighbouring level
+    pulled: bool  # sums are pulled; neither: they are zero
+    small: bool  # one launch pulls and computes the values
+    marked: bool  # the pull tests marks of the few vertices that have values
+    phases: int  # parts that the pull cuts rows into, so that the values it reads stay in the cache
+    read: bool  # the pull reads values in the workspaces of their owners
+    awaited: bool  # other shards need the values of this level
+    published: bool  # the values of this level are sent to them
     sizes: list[int]  # how many vertices of the level each shard owns
 
 
 class Plan(NamedTuple):
-    """How all shards go about the levels of a source."""
+    """What all shards do for the levels of a source."""
 
     levels: int
-    # of each shard and level: how many of its vertices, out-edges and in-edges lie before
-    rungs: np.ndarray
+    # of each shard and level: how many of its vertices, out-edges and in-edges lie before it
+    ranges: np.ndarray
     steps: list[Step]
 
     @classmethod
     def of(cls, counts: Sequence[np.ndarray], n: int, shared: bool) -> Plan | int:
-        """From what all shards have counted of n vertices; `shared` says that they write into each
-        other's rooms. If they have counted too few levels: how many there are.
+        """The plan for n vertices, from the counts of all shards; `shared` says that they write
+        into each other's workspaces. The number of levels, where the counts are of fewer.
         """
         shards, levels = len(counts), max(int(own[LEVELS_AT]) for own in counts)
-        if HEAD + RUNG * (levels + 1) > counts[0].size:
+        if HEAD + RANGE_WORDS * (levels + 1) > counts[0].size:
             return levels
-        rungs = np.empty((shards, levels + 1, RUNG), np.int64)
-        for own, told in zip(rungs, counts, strict=True):
-            deepest = int(told[LEVELS_AT])
-            own[: deepest + 1] = told[HEAD : HEAD + RUNG * (deepest + 1)].reshape(-1, RUNG)
+        ranges = np.empty((shards, levels + 1, RANGE_WORDS), np.int64)
+        for own, counted in zip(ranges, counts, strict=True):
+            deepest = int(counted[LEVELS_AT])
+            words = counted[HEAD : HEAD + RANGE_WORDS * (deepest + 1)]
+            own[: deepest + 1] = words.reshape(-1, RANGE_WORDS)
             own[deepest + 1 :] = own[deepest]
-        parts = np.diff(rungs, axis=1)
+        parts = np.diff(ranges, axis=1)
         totals, sizes = parts.sum(axis=0), parts[:, :, 0].T.tolist()
         steps = _steps(totals, sizes, 0, n, shared) + _steps(totals[::-1], sizes, 1, n, shared)
-        return cls(levels, rungs, steps)
+        return cls(levels, ranges, steps)
 
     @property
     def looks_at_levels(self) -> bool:
@@ -75,8 +80,8 @@ class Plan(NamedTuple):
 def _steps(
     totals: np.ndarray, sizes: list[list[int]], back: int, n: int, shared: bool
 ) -> list[Step]:
-    """The steps of one direction. `totals` are vertices, out-edges and in-edges of the levels in
-    the order of the steps: to the first nothing comes, and the source's is no step.
+    """The steps of one direction. `totals` are the vertices, out-edges and in-edges of the levels,
+    in the order of the steps. Nothing comes to the first of them; the source's level is no step.
     """
     levels, shards = len(totals), len(sizes[0])
     # along which edges a push goes and a pull comes
@@ -107,13 +112,13 @@ def _steps(
         return min(-(-8 * n // CACHED), edges[i] // (LONG_PART * many[i]))
 
     def awaited(i: int) -> bool:
-        # in lists of paths those that are too many are noticed: they always travel
+        # numbers of paths that leave float64 are noticed in their lists: these are always sent
         return pulled(i + 1) or not (shared or back)
 
     def step(i: int) -> Step:
         d = levels - 1 - i if back else i
         how = pulled(i), small(i), marked(i), phases(i), read(i)
-        given = awaited(i) and not read(i + 1)
-        return Step(d, back, pushed[i], *how, awaited(i), given, sizes[d])
+        published = awaited(i) and not read(i + 1)
+        return Step(d, back, pushed[i], *how, awaited(i), published, sizes[d])
 
     return [step(i) for i in range(1 - back, end)]

@@ -1,25 +1,26 @@
-"""Brandes' dependencies of a graph in shards: what one shard does for a source, in step with the
-others.
+"""Brandes' dependencies of a graph in shards: the steps of one shard for one source, between which
+the shards exchange levels, sums and values.
 
-Beside the search a source takes, on every device, 32 bytes of zeros a vertex of the whole, its own
-vertices sorted by level, one read-back; and in each direction, for every level, one to three
-launches and a meeting of all, two where edges are pushed along. The value of a vertex crosses to
-each other device once in each direction at most, and its sum once to its owner after a push.
+Beside the search a source costs, on every device: a fill of 32 bytes a vertex of the whole graph, a
+sort of its own vertices by level, one read-back; and in each direction, for every level, one to
+three launches and a synchronisation of all devices, two of these after a push. The value of a
+vertex is sent to each other device once in each direction at most, and its sum once to its owner
+after a push.
 
 Milliseconds a source, for two sources each, about 10^9 entries, on H200s:
 
 | | kronecker(25, 16) | kronecker(24, 32) |
 | --- | --- | --- |
-| two, through shared rooms | 9.6, 7.9 | 7.5 to 8.4, 5.3 to 5.6 |
+| two, through shared workspaces | 9.6, 7.9 | 7.5 to 8.4, 5.3 to 5.6 |
 | two, by lists through NCCL | 12.4, 10.7 | 10.7, 8.0 |
-| one, in such steps | 14.2, 10.1 | 11.5, 6.3 |
+| one, stepwise | 14.2, 10.1 | 11.5, 6.3 |
 | one, in one launch | 20.1, 10.6 | 13.9, 7.0 |
 
-Of the 9.6, 0.6 are the search, 0.7 the order, 3.3 and 1.8 two pulls along 352 and 168 million
-entries on each device; to settle a level of 12.8 million vertices takes 0.4, or 0.8 where sums have
-to be fetched. Where levels are many the host sets the pace, with some 100 microseconds for a level,
-forward and back: 30 to 45 ms for the 293 of a grid of 200 x 200, which one device does in one
-launch in 2.6.
+Of the 9.6, 0.6 are the search, 0.7 the sort, 3.3 and 1.8 two pulls along 352 and 168 million
+entries on each device; the values of a level of 12.8 million vertices take 0.4, or 0.8 where sums
+have to be fetched from other devices. Where levels are many the host is the limit, with some 100
+microseconds for a level, forward and back: 30 to 45 ms for the 293 of a grid of 200 x 200, which
+one device does in one launch in 2.6.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spgraph.backends.cuda.dependencies.dependencies_plan import HEAD, RUNG, Plan, Step
+from spgraph.backends.cuda.dependencies.dependencies_plan import HEAD, RANGE_WORDS, Plan, Step
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search_peers import PeerShard, address
 from spgraph.containers import Vector
@@ -39,29 +40,29 @@ from spgraph.containers.arrays import array_module, words
 
 THREADS = 1024  # of a block of the cooperative kernel
 # as in kernels/dependencies_shard.cu
-BACK, COLLECT, GIVE, READ = 1, 2, 4, 8
+BACK, COLLECT, PUBLISH, READ = 1, 2, 4, 8
 # edges that a thread takes, where there are too few for all threads
 EDGES = 4
-# levels that are counted at first, and those whose rungs are read back at once
+# levels that are counted at first, and those whose level ranges are read back at once
 LEVELS, FEW = 1 << 14, 64
-SHALLOW = 255  # levels that a byte tells from each other, and from none
+SHALLOW = 255  # levels that fit a byte, neighbour the value that says that there is none
 
-# what a shard asks of the others, what it is told
+# what a shard asks of the others, and the answer
 Steps = Generator[tuple[str, Any], Any, None]
 
 
-class Room(NamedTuple):
-    """Where what a shard knows of the vertices of all shards lies, as kernels take it."""
+class Workspace(NamedTuple):
+    """Where a shard keeps values of the vertices of all shards, as kernels take it."""
 
-    own: int  # the address of `room_words` words
-    all: Any  # those of all rooms that the shard writes to, its own among them; on the device
-    shared: bool  # whether these are the rooms of all shards
+    own: int  # the address of `workspace_words` words
+    all: Any  # the addresses of all that the shard writes to, its own too; on the device
+    shared: bool  # whether these are the workspaces of all shards
     firsts: Any  # the first vertex of each shard, on the device
-    held: Any = None  # the array that the room is
+    held: Any = None  # the array that holds the workspace
 
 
-def room_words(n: int) -> int:
-    """The 64-bit words of a room: four rows for n vertices, a word, levels of 32 bits."""
+def workspace_words(n: int) -> int:
+    """The 64-bit words of a workspace: four rows for n vertices, a word, levels of 32 bits."""
     return 4 * n + 1 + (n + 1) // 2
 
 
@@ -69,7 +70,7 @@ def dependencies_shard(
     edges: PeerShard,
     offsets: Sequence[int],
     number: int,
-    room: Room,
+    workspace: Workspace,
     level: Vector,
     source: int,
     score: Any,
@@ -81,37 +82,37 @@ def dependencies_shard(
     Shard p owns the vertices from offsets[p] to offsets[p + 1]; this one is `number`. `level` are
     the levels that a search has found for its vertices, which it may write to.
 
-    A generator that asks for what it takes of the others, and whose driver makes the shard's device
-    the current one:
+    A generator that yields what it needs of the others. Its driver makes the shard's device the
+    current one, and answers:
 
-    - ("plan", words): is sent the Plan of those of all shards, or how many levels there are; then
-      all have come here.
-    - ("levels", (list, sizes)), ("order", ...), ("values", ...): what it has of its own vertices,
-      and how many of these each shard has; is sent the lists of all shards, one after the other.
-    - ("sums", (list, sizes)): terms for the vertices of all shards, of which each one owns so many;
-      is sent the sums for its own.
+    - ("plan", words), by the Plan made of the words of all shards, or by the number of levels where
+      too few were counted; by then all shards have asked.
+    - ("levels", (list, sizes)), ("order", ...), ("values", ...), a list for its own vertices and
+      the size of each shard's: by the lists of all shards, one after the other.
+    - ("sums", (list, sizes)), terms for the vertices of all shards, so many for each: by the sums
+      for its own vertices.
 
-    Where rooms are shared there are no lists: what was written to others' rooms has to be there
-    when the generator goes on.
+    Where workspaces are shared there are no lists: when the generator goes on, everything that
+    others wrote to this shard's workspace has to be there.
     """
-    shard = _Shard(edges, offsets, number, room, level.to_bitmap(), score)
-    told = yield "plan", shard.arrange(source, LEVELS)
-    if isinstance(told, int):
-        if told > LEVELS:
-            shard.arrange(source, told)
-        told = yield "plan", shard.counts(told)
-    plan: Plan = told
+    shard = _Shard(edges, offsets, number, workspace, level.to_bitmap(), score)
+    answer = yield "plan", shard.order_by_level(source, LEVELS)
+    if isinstance(answer, int):
+        if answer > LEVELS:
+            shard.order_by_level(source, answer)
+        answer = yield "plan", shard.counts(answer)
+    plan: Plan = answer
     shard.follow(plan)
     if plan.looks_at_levels:
-        shard.take_levels((yield "levels", shard.give_levels()))
-    if not room.shared:
+        shard.take_levels((yield "levels", shard.publish_levels()))
+    if not workspace.shared:
         shard.take_order((yield "order", shard.own_order()))
     for step in plan.steps:
-        came = None
+        received = None
         if step.pushed:
             shard.push(step)
-            came = yield "sums", shard.pack(step)
-        values = shard.settle(step, came, report)
+            received = yield "sums", shard.pack(step)
+        values = shard.settle(step, received, report)
         if step.awaited:
             shard.take_values(step, (yield "values", values))
 
@@ -122,25 +123,25 @@ class _Shard:
     plan: Plan
     text: str  # the preamble of the kernels
     kernels: dict[str, Any]
-    rungs: list[list[int]]  # of this shard
+    ranges: list[list[int]]  # of this shard
     levels: int  # where the levels of all vertices lie
-    ids: Any  # the vertices of all shards by level, where rooms are not shared
+    ids: Any  # the vertices of all shards by level, where workspaces are not shared
 
     def __init__(
         self,
         edges: PeerShard,
         offsets: Sequence[int],
         number: int,
-        room: Room,
+        workspace: Workspace,
         level: Vector,
         score: Any,
     ) -> None:
         self.xp = xp = array_module(edges.indptr)
-        self.edges, self.offsets, self.number, self.room = edges, offsets, number, room
+        self.edges, self.offsets, self.number, self.workspace = edges, offsets, number, workspace
         self.first, self.n = int(offsets[number]), int(offsets[-1])
         self.own = int(offsets[number + 1]) - self.first
         self.level, self.score = level, score
-        self.parts = np.int32(room.all.size)
+        self.shards = np.int32(workspace.all.size)  # whose workspaces this one writes to
         assert edges.t_indptr is not None
         self.order = xp.empty(self.own, edges.indices.dtype)
         self.offset = xp.empty(self.own + 1, edges.indptr.dtype)
@@ -149,15 +150,15 @@ class _Shard:
 
     # --- before the first level -------------------------------------------------------------------
 
-    def arrange(self, source: int, most: int) -> Any:
-        """Clear the room, put the shard's vertices in the order of their levels; what `Plan` reads
-        of up to FEW of them. Of more than `most` levels it only says how many there are.
+    def order_by_level(self, source: int, most: int) -> Any:
+        """Clear the workspace and sort the shard's vertices by level; what `Plan` reads, of up to
+        FEW levels. Where there are more than `most` it says how many, and nothing is sorted.
         """
         xp, edges, level = self.xp, self.edges, self.level
         text = order_program(*self._types(), level._values.dtype.str)
-        kernel = jit.kernel("dependencies_arrange", "arrange_block", text, cooperative=True)
+        kernel = jit.kernel("dependencies_order", "order_shard", text, cooperative=True)
         blocks = jit.occupancy(kernel, THREADS)
-        self.words = xp.zeros(HEAD + RUNG * (max(most, FEW) + 1), np.int64)
+        self.words = xp.zeros(HEAD + RANGE_WORDS * (max(most, FEW) + 1), np.int64)
         kernel(
             (blocks,),
             (THREADS,),
@@ -166,48 +167,48 @@ class _Shard:
                 *(jit.NULL if level._bits is None else level._bits, level._values, most),
                 *(self.order, self.offset, self.t_offset, self.words[HEAD:]),
                 *(xp.empty(most, np.int64), xp.empty(2 * blocks, np.int64)),
-                *(self.room.own, self.words),
+                *(self.workspace.own, self.words),
             ),
         )
         return self.counts(FEW)
 
     def counts(self, levels: int) -> Any:
-        """What `Plan` reads."""
-        return self.words[: HEAD + RUNG * (levels + 1)]
+        """What `Plan` reads, of so many levels."""
+        return self.words[: HEAD + RANGE_WORDS * (levels + 1)]
 
     def follow(self, plan: Plan) -> None:
-        """Get ready for the steps."""
-        self.plan, self.rungs = plan, plan.rungs[self.number].tolist()
+        """Prepare the steps of a plan."""
+        self.plan, self.ranges = plan, plan.ranges[self.number].tolist()
         self.kind = np.dtype(np.uint8 if plan.levels <= SHALLOW else np.int32)
-        self.levels = self.room.own + 8 * (4 * self.n + 1)
+        self.levels = self.workspace.own + 8 * (4 * self.n + 1)
         self.kernels = {}
         self.text = program(*self._types(), self.kind.str, self.level._values.dtype.str)
 
     def _types(self) -> tuple[str, str]:
         return self.edges.indices.dtype.str, self.edges.indptr.dtype.str
 
-    def give_levels(self) -> Any:
-        """The shard's part of what a push looks at."""
-        out = None if self.room.shared else self.xp.empty(self.own, self.kind)
+    def publish_levels(self) -> Any:
+        """The levels of the shard's own vertices: a list, or written to all workspaces."""
+        out = None if self.workspace.shared else self.xp.empty(self.own, self.kind)
         self._sweep(
-            *("give_levels", self.own, self.own, self.first, self.level._values),
-            *(self.parts, self.room.all, 8 * (4 * self.n + 1)),
+            *("publish_levels", self.own, self.own, self.first, self.level._values),
+            *(self.shards, self.workspace.all, 8 * (4 * self.n + 1)),
             jit.NULL if out is None else out,
         )
         return None if out is None else (out, [b - a for a, b in itertools.pairwise(self.offsets)])
 
     def take_levels(self, whole: Any) -> None:
-        """What a push looks at."""
-        if not self.room.shared:
+        """The levels of all vertices, which pushes test, where they came as a list."""
+        if not self.workspace.shared:
             self.whole, self.levels = whole, address(whole)
 
     def own_order(self) -> tuple[Any, list[int]]:
-        """The shard's vertices by level, and how many each shard has."""
-        return self.order[: self.rungs[-1][0]], self.plan.rungs[:, -1, 0].tolist()
+        """The shard's own vertices by level, and how many each shard has."""
+        return self.order[: self.ranges[-1][0]], self.plan.ranges[:, -1, 0].tolist()
 
     def take_order(self, every: Any) -> None:
-        """The vertices of all shards: level by level, and of each shard after shard."""
-        starts = self.plan.rungs[:, :, 0]
+        """Join the vertices of all shards: level by level, and in each level shard after shard."""
+        starts = self.plan.ranges[:, :, 0]
         sizes = np.diff(starts, axis=1)
         self.begins = np.concatenate([[0], np.cumsum(sizes.sum(axis=0))]).tolist()
         targets = np.concatenate([[0], np.cumsum(sizes.T)])[:-1]
@@ -218,19 +219,26 @@ class _Shard:
             self.xp.asarray(np.ascontiguousarray(table, np.int64).ravel())
             for table in (firsts, lists, starts, targets)
         ]
-        parts = np.int32(len(firsts))
+        shards = np.int32(len(firsts))
         self._sweep(
-            "join_orders", every.size, every.size, every, parts, self.plan.levels, *tables, self.ids
+            "join_orders",
+            every.size,
+            every.size,
+            every,
+            shards,
+            self.plan.levels,
+            *tables,
+            self.ids,
         )
 
     # --- a level ----------------------------------------------------------------------------------
 
     def row(self, number: int) -> int:
-        """Where a row of the shard's room lies."""
-        return self.room.own + 8 * self.n * number
+        """Where a row of the shard's workspace lies."""
+        return self.workspace.own + 8 * self.n * number
 
     def sums(self, step: Step) -> int:
-        """The row where the sums of a level come together."""
+        """The row in which the sums of a level are added up."""
         return self.row((step.depth ^ step.back) & 1)
 
     def values(self, depth: int, back: int) -> int:
@@ -238,25 +246,27 @@ class _Shard:
         return self.row(2 * back + (depth & 1))
 
     def pull(self, step: Step) -> None:
-        """The sums of the shard's vertices of a level, along their edges."""
-        d, back, beside = step.depth, step.back, step.depth + (1 if step.back else -1)
-        x, sums = self.values(beside, back), self.sums(step) + 8 * self.first
+        """Add up the sums of the shard's vertices of a level along their own edges."""
+        d, back, neighbour = step.depth, step.back, step.depth + (1 if step.back else -1)
+        x, sums = self.values(neighbour, back), self.sums(step) + 8 * self.first
         if step.marked:
             marks = self.xp.empty(words(self.n), np.uint32)
-            self._sweep("mark_level", marks.size, self.n, self.levels, beside, marks)
-            self._walk("pull_marked", d, back, x, sums, marks)
+            self._sweep("mark_level", marks.size, self.n, self.levels, neighbour, marks)
+            self._along("pull_marked", d, back, x, sums, marks)
         elif step.phases > 1:
-            self._walk_phases(step, x, sums)
+            self._along_phases(step, x, sums)
         else:
-            self._walk("pull_level", d, back, x, sums)
+            self._along("pull_level", d, back, x, sums)
 
     def push(self, step: Step) -> None:
-        """The same for vertices of all shards along edges of the shard's in the level beside."""
-        d, back, beside = step.depth, step.back, step.depth + (1 if step.back else -1)
-        x = self.values(beside, back) + 8 * self.first
-        self._walk("push_level", beside, 1 - back, x, self.sums(step), self.levels, d)
+        """Add to the sums of all shards' vertices of a level, along the edges of the shard's own
+        vertices of the neighbouring level.
+        """
+        d, back, neighbour = step.depth, step.back, step.depth + (1 if step.back else -1)
+        x = self.values(neighbour, back) + 8 * self.first
+        self._along("push_level", neighbour, 1 - back, x, self.sums(step), self.levels, d)
 
-    def _walk(self, name: str, depth: int, out: int, *arguments: Any) -> None:
+    def _along(self, name: str, depth: int, out: int, *arguments: Any) -> None:
         """Run a kernel over the out-edges or in-edges of the shard's vertices of a level."""
         first, last, begin, end = self._range(depth, out)
         if begin == end:
@@ -270,63 +280,63 @@ class _Shard:
             (first, last, begin, end, indptr, indices, self.order, offset, *arguments),
         )
 
-    def _walk_phases(self, step: Step, x: int, sums: int) -> None:
+    def _along_phases(self, step: Step, x: int, sums: int) -> None:
         first, last, begin, end = self._range(step.depth, step.back)
         indptr, indices, offset = self._side(step.back)
         rows, phases = last - first, np.int32(step.phases)
         part = self.xp.empty(rows + 1, offset.dtype)
         self._sweep("cut_rows", rows, rows, offset[first:], begin, phases, part)
         kernel = self.kernel("pull_phases")
-        parts, order = (end - begin) // step.phases, self.order[first:]
+        edges, order = (end - begin) // step.phases, self.order[first:]
         kernel(
             (jit.occupancy(kernel, jit.BLOCK),),
             (jit.BLOCK,),
-            (rows, parts, indptr, indices, order, part, phases, x, sums),
+            (rows, edges, indptr, indices, order, part, phases, x, sums),
         )
 
     def _range(self, depth: int, out: int) -> tuple[int, int, int, int]:
-        """The places of the shard's vertices of a level, and the numbers of their edges."""
-        a, b, side = self.rungs[depth], self.rungs[depth + 1], 1 if out else 2
+        """The range of the shard's vertices of a level in the order, and that of their edges."""
+        a, b, side = self.ranges[depth], self.ranges[depth + 1], 1 if out else 2
         return a[0], b[0], a[side], b[side]
 
     def _side(self, out: int) -> tuple[Any, Any, Any]:
-        """Rows, columns, and the edges before each place of the order: of out-edges or in-edges."""
+        """Rows, columns, and running sums of the degrees: of out-edges, or of in-edges."""
         edges = self.edges
         if out:
             return edges.indptr, edges.indices, self.offset
         return edges.t_indptr, edges.t_indices, self.t_offset
 
-    def settle(self, step: Step, came: Any, report: Any) -> Any:
-        """What the shard's vertices of a level are worth, in all rooms that are shared, or as a
-        list; from sums that are there, or that come by a pull. With the last level also whether
-        there were too many paths.
+    def settle(self, step: Step, received: Any, report: Any) -> Any:
+        """The values of the shard's vertices of a level, from their sums, which a pull adds up
+        first where the step has one: written to all workspaces that are shared, or a list. The last
+        level writes `report`, too.
         """
-        room, last = self.room, step.back and step.depth == 1
+        workspace, last = self.workspace, step.back and step.depth == 1
         if step.pulled and not step.small:
             self.pull(step)
         first, end, *edges = self._range(step.depth, step.back)
-        how = step.back * BACK + step.given * GIVE + step.read * READ
-        how += (step.pushed and room.shared) * COLLECT
-        listed = step.awaited and not room.shared
+        how = step.back * BACK + step.published * PUBLISH + step.read * READ
+        how += (step.pushed and workspace.shared) * COLLECT
+        listed = step.awaited and not workspace.shared
         out = self.xp.empty(end - first) if listed else None
         if end > first or last:
             arguments = (
                 *(first, end, self.order, self.first, self.n, step.depth, np.int32(how)),
-                *(self.parts, room.all, room.own, jit.NULL if out is None else out, self.score),
-                report if last else jit.NULL,
+                *(self.shards, workspace.all, workspace.own, jit.NULL if out is None else out),
+                *(self.score, report if last else jit.NULL),
             )
             if step.small:
-                many, (indptr, indices, _) = edges[1] - edges[0], self._side(step.back)
+                many, rows = edges[1] - edges[0], self._side(step.back)[:2]
                 threads = max(many, 4 * (end - first))
-                self._sweep("small_level", threads, *arguments, many, indptr, indices, room.firsts)
+                self._sweep("small_level", threads, *arguments, many, *rows, workspace.firsts)
             else:
-                came = jit.NULL if came is None else came
-                self._sweep("settle_block", end - first, *arguments, came)
+                received = jit.NULL if received is None else received
+                self._sweep("settle_shard", end - first, *arguments, received)
         return None if out is None else (out, step.sizes)
 
     def pack(self, step: Step) -> Any:
         """The shard's sums of the vertices of a level of all shards, as a list."""
-        if self.room.shared:
+        if self.workspace.shared:
             return None
         ids = self.ids[self.begins[step.depth] : self.begins[step.depth + 1]]
         out = self.xp.empty(ids.size)
@@ -334,8 +344,8 @@ class _Shard:
         return out, step.sizes
 
     def take_values(self, step: Step, every: Any) -> None:
-        """What the vertices of a level of all shards are worth."""
-        if self.room.shared:
+        """The values of the vertices of a level of all shards, where they came as a list."""
+        if self.workspace.shared:
             return
         ids = self.ids[self.begins[step.depth] : self.begins[step.depth + 1]]
         flag = jit.NULL if step.back else self.row(4)
@@ -353,7 +363,7 @@ class _Shard:
 
 @functools.cache
 def order_program(ids: str, offsets: str, levels: str) -> str:
-    """The preamble of dependencies_arrange.cu, for the types of I, O and L."""
+    """The preamble of dependencies_order.cu, for the types of I, O and L."""
     types = preamble.types(I=np.dtype(ids), O=np.dtype(offsets), L=np.dtype(levels))
     return types + preamble.constants(EXTENDED=False)
 

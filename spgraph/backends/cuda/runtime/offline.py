@@ -80,7 +80,7 @@ def preambles() -> dict[str, str]:
         "contract": preamble.types(I=index, O=index, L=index),
         "dependencies": dependencies_program("<i4", "<i4", "<i4", False),
         "dependencies_source_parallel": dependencies_program("<i4", "<i4", "<i4", False),
-        "dependencies_arrange": order_program("<i4", "<i4", "<i4"),
+        "dependencies_order": order_program("<i4", "<i4", "<i4"),
         "dependencies_shard": shard_program("<i4", "<i4", "|u1", "<i4"),
         "drawing": drawing.preamble("noisy"),
         "ewise": preamble.types(U=single, V=single, N=index)

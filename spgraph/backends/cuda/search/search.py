@@ -102,7 +102,7 @@ def search(
         found = int(control[VISITED])
         if found < sources.size:
             raise RuntimeError(
-                "search: the blocks of the kernel lost each other; its result is void"
+                "search: a barrier between the kernel's blocks timed out; its result is void"
             )
         return found
 

@@ -6,10 +6,10 @@ ALONE = 4096
 
 
 @inner
-def arrange(
-    thread, threads, sync, indptr, t_indptr, level, levels, counts, order, rungs, paths
+def order_by_level(
+    thread, threads, sync, indptr, t_indptr, level, levels, counts, order, ranges, paths
 ):  # fmt: skip
-    """`order` and `rungs` of vertices whose levels are known (-1: none); those of level 0 have one
+    """`order` and `ranges` of vertices whose levels are known (-1: none); those of level 0 have one
     path each.
     """
     n = level.size
@@ -26,16 +26,16 @@ def arrange(
         counts[thread, d, IN] += np.int64(t_indptr[v + one]) - np.int64(t_indptr[v])
     barrier(sync, threads)
     if thread == 0:
-        rungs[0, START], rungs[0, OUT], rungs[0, IN] = 0, 0, 0
+        ranges[0, START], ranges[0, OUT], ranges[0, IN] = 0, 0, 0
         for d in range(levels):
             for k in range(3):
-                rungs[d + 1, k] = rungs[d, k]
+                ranges[d + 1, k] = ranges[d, k]
             for t in range(threads):
                 here = counts[t, d, START]
-                counts[t, d, START] = rungs[d + 1, START]  # where the thread's own begin
-                rungs[d + 1, START] += here
-                rungs[d + 1, OUT] += counts[t, d, OUT]
-                rungs[d + 1, IN] += counts[t, d, IN]
+                counts[t, d, START] = ranges[d + 1, START]  # where the thread's own begin
+                ranges[d + 1, START] += here
+                ranges[d + 1, OUT] += counts[t, d, OUT]
+                ranges[d + 1, IN] += counts[t, d, IN]
     barrier(sync, threads)
     for v in range(first, last):
         d = level[v]
@@ -46,31 +46,33 @@ def arrange(
 
 
 @inner
-def small(threads, rungs, d, acyclic):
+def small(threads, ranges, d, acyclic):
     """Whether the edges between level d and the one before, and its rows, are one thread's work."""
-    out_edges = rungs[d, OUT] - rungs[d - 1, OUT]
-    in_edges = rungs[d + 1, IN] - rungs[d, IN]
+    out_edges = ranges[d, OUT] - ranges[d - 1, OUT]
+    in_edges = ranges[d + 1, IN] - ranges[d, IN]
     # pulling forward and pulling back look at different ends
     edges = max(out_edges, in_edges) if acyclic or EXTENDED else min(out_edges, in_edges)
-    rows = rungs[d + 1, START] - rungs[d - 1, START]
+    rows = ranges[d + 1, START] - ranges[d - 1, START]
     return threads == 1 or edges + rows < ALONE
 
 
 @kernel
 def dependencies(
     thread, threads, sync, indptr, indices, t_indptr, t_indices, level, levels, acyclic, counts,
-    order, rungs, tickets, paths, exponents, share, share_exponents, score, overflow
+    order, ranges, tickets, paths, exponents, share, share_exponents, score, overflow
 ):  # fmt: skip
-    arrange(thread, threads, sync, indptr, t_indptr, level, levels, counts, order, rungs, paths)
+    order_by_level(
+        thread, threads, sync, indptr, t_indptr, level, levels, counts, order, ranges, paths
+    )
     waits = False  # whether thread 0 has done levels alone, which the others have not waited for
     for d in range(1, levels):
-        alone = small(threads, rungs, d, acyclic)
+        alone = small(threads, ranges, d, acyclic)
         if waits and not alone:
             barrier(sync, threads)
         who, team = (0, 1) if alone else (thread, threads)
         if thread == 0 or not alone:
             count_paths(
-                *(who, team, sync, indptr, indices, t_indptr, t_indices, level, order, rungs, d),
+                *(who, team, sync, indptr, indices, t_indptr, t_indices, level, order, ranges, d),
                 *(acyclic, tickets, paths, exponents),
             )
         if not alone:
@@ -81,7 +83,7 @@ def dependencies(
     waits = False
     most = 0.0
     for d in range(levels - 1, 0, -1):
-        alone = small(threads, rungs, min(d + 1, levels - 1), acyclic)
+        alone = small(threads, ranges, min(d + 1, levels - 1), acyclic)
         if waits and not alone:
             barrier(sync, threads)
         who, team = (0, 1) if alone else (thread, threads)
@@ -97,7 +99,7 @@ def dependencies(
                     t_indices,
                     level,
                     order,
-                    rungs,
+                    ranges,
                     d,
                     levels,
                     acyclic,

@@ -56,7 +56,7 @@ def count_edges(indptr, order, first, last):
 
 @inner
 def find(
-    sync, indptr, indices, t_indptr, t_indices, symmetric, source, level, order, rungs, paths,
+    sync, indptr, indices, t_indptr, t_indices, symmetric, source, level, order, ranges, paths,
     exponents, tickets
 ):  # fmt: skip
     """All levels from a source by one thread, and the paths to them; how many levels there are."""
@@ -69,22 +69,22 @@ def find(
     order[0] = source
     if PATHS:
         paths[0, source] = 1.0
-    rungs[0, START], rungs[0, OUT], rungs[0, IN] = 0, 0, 0
+    ranges[0, START], ranges[0, OUT], ranges[0, IN] = 0, 0, 0
     first, last, depth, pulled = np.int64(0), np.int64(1), 0, False
     while first < last:
         out_edges = count_edges(indptr, order, first, last)
         in_edges = out_edges if symmetric else count_edges(t_indptr, order, first, last)
-        rungs[depth + 1, START] = last
-        rungs[depth + 1, OUT] = rungs[depth, OUT] + out_edges
-        rungs[depth + 1, IN] = rungs[depth, IN] + in_edges
+        ranges[depth + 1, START] = last
+        ranges[depth + 1, OUT] = ranges[depth, OUT] + out_edges
+        ranges[depth + 1, IN] = ranges[depth, IN] + in_edges
         if PATHS and depth > 0 and (pulled or EXTENDED):
             count_paths(
-                *(0, 1, sync, indptr, indices, t_indptr, t_indices, level, order, rungs, depth),
+                *(0, 1, sync, indptr, indices, t_indptr, t_indices, level, order, ranges, depth),
                 *(False, tickets, paths, exponents),
             )
         depth += 1
         # out-edges of open vertices are their in-edges only in a symmetric graph
-        open_edges = m - rungs[depth, OUT] if symmetric else m
+        open_edges = m - ranges[depth, OUT] if symmetric else m
         pulled = pull_pays(float(out_edges), float(n - last), float(open_edges), float(m))
         if pulled:
             found = find_by_pull(sync, t_indptr, t_indices, level, order, last, depth)
@@ -100,26 +100,26 @@ def find(
 @kernel
 def source_parallel(
     thread, threads, sync, indptr, indices, t_indptr, t_indices, symmetric, sources, all_level,
-    all_order, all_rungs, all_paths, all_exponents, all_share, all_share_exponents, score, overflow
+    all_order, all_ranges, all_paths, all_exponents, all_share, all_share_exponents, score, overflow
 ):  # fmt: skip
-    level, order, rungs = all_level[thread], all_order[thread], all_rungs[thread]
+    level, order, ranges = all_level[thread], all_order[thread], all_ranges[thread]
     paths, exponents = all_paths[thread], all_exponents[thread]
     share, share_exponents = all_share[thread], all_share_exponents[thread]
-    tickets = rungs[0]  # nobody takes one
+    tickets = ranges[0]  # nobody takes one
     n = level.size
     for begin in range(0, sources.size, threads):
         k = begin + thread
         if k < sources.size:
             levels = find(
                 *(sync, indptr, indices, t_indptr, t_indices, symmetric, sources[k]),
-                *(level, order, rungs, paths, exponents, tickets),
+                *(level, order, ranges, paths, exponents, tickets),
             )
             for v in range(n):
                 share[0, v], share[1, v] = 0.0, 0.0
             most = 0.0
             for d in range(levels - 1, 0, -1):
                 here = carry_shares(
-                    *(0, 1, sync, indptr, indices, t_indptr, t_indices, level, order, rungs, d),
+                    *(0, 1, sync, indptr, indices, t_indptr, t_indices, level, order, ranges, d),
                     *(levels, False, tickets, paths, exponents, share, share_exponents),
                 )
                 most = max(most, here)
@@ -139,9 +139,9 @@ def source_parallel(
 @kernel
 def levels(
     thread, threads, sync, indptr, indices, t_indptr, t_indices, symmetric, sources, ticket,
-    all_order, all_rungs, found, none
+    all_order, all_ranges, found, none
 ):  # fmt: skip
-    order, rungs = all_order[thread], all_rungs[thread]
+    order, ranges = all_order[thread], all_ranges[thread]
     while True:
         poll(sync)
         k = atomic_add(ticket, 0, 1)
@@ -149,5 +149,5 @@ def levels(
             break
         find(
             *(sync, indptr, indices, t_indptr, t_indices, symmetric, sources[k]),
-            *(found[k], order, rungs, none, none, ticket),
+            *(found[k], order, ranges, none, none, ticket),
         )

@@ -28,7 +28,7 @@ ROWS = 64
 MANY_ROWS = 4096
 # more paths are too many for float64: their reciprocals and sums have to have room, too
 MOST = 2.0**1000
-# columns of `rungs`: where a level begins in `order`, the out-edges and in-edges of those before
+# columns of `ranges`: where a level begins in `order`, the out-edges and in-edges of those before
 START, OUT, IN = 0, 1, 2
 
 # ---- numbers with an exponent -----------------------------------------------------------------
@@ -188,13 +188,13 @@ def pushes(near_edges, far_edges, acyclic):
 
 @inner
 def count_paths(
-    thread, threads, sync, indptr, indices, t_indptr, t_indices, level, order, rungs, d, acyclic,
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, level, order, ranges, d, acyclic,
     tickets, paths, exponents
 ):  # fmt: skip
     """The paths of level d."""
-    before, first, last = rungs[d - 1, START], rungs[d, START], rungs[d + 1, START]
+    before, first, last = ranges[d - 1, START], ranges[d, START], ranges[d + 1, START]
     here, there = (0, 0) if acyclic else ((d - 1) & 1, d & 1)
-    out_edges, in_edges = rungs[d, OUT] - rungs[d - 1, OUT], rungs[d + 1, IN] - rungs[d, IN]
+    out_edges, in_edges = ranges[d, OUT] - ranges[d - 1, OUT], ranges[d + 1, IN] - ranges[d, IN]
     if pushes(out_edges, in_edges, acyclic):
         scatter(
             *(thread, threads, sync, indptr, indices, t_indptr, level, order, before, first, d),
@@ -209,14 +209,14 @@ def count_paths(
 
 @inner
 def carry_shares(
-    thread, threads, sync, indptr, indices, t_indptr, t_indices, level, order, rungs, d, levels,
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, level, order, ranges, d, levels,
     acyclic, tickets, paths, exponents, share, share_exponents
 ):  # fmt: skip
     """The shares and dependencies of level d; the most paths that lead there."""
-    first, last, behind = rungs[d, START], rungs[d + 1, START], rungs[min(d + 2, levels), START]
+    first, last, behind = ranges[d, START], ranges[d + 1, START], ranges[min(d + 2, levels), START]
     here, there = (0, 0) if acyclic else (d & 1, (d + 1) & 1)
-    out_edges = rungs[d + 1, OUT] - rungs[d, OUT]
-    in_edges = rungs[min(d + 2, levels), IN] - rungs[d + 1, IN]
+    out_edges = ranges[d + 1, OUT] - ranges[d, OUT]
+    in_edges = ranges[min(d + 2, levels), IN] - ranges[d + 1, IN]
     own = (paths[here], exponents[here], share[here], share_exponents[here], paths[1 - here])
     if d < levels - 1:
         if not pushes(in_edges, out_edges, acyclic):

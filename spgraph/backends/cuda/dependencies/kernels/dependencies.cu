@@ -1,42 +1,45 @@
-// What every vertex is worth to the shortest paths from a source (Brandes 2001): level by level the
-// number of paths that lead to a vertex, then, back again, what it carries of those that lead on.
+// Brandes' dependencies of a source on all vertices (Brandes 2001), one cooperative launch: level by
+// level forward the number of shortest paths to every vertex, then level by level backward the
+// dependencies.
 //
 //   paths[v] = the sum of paths[u] over the edges u -> v from the level before
-//   share[u] = 1 / paths[u] + sum,  sum = that of share[v] over the edges u -> v to the level behind
-//   dependency[u] = paths[u] * sum
+//   sum[u] = the sum of share[v] over the edges u -> v to the next level
+//   dependency[u] = paths[u] * sum[u]
+//   share[u] = 1 / paths[u] + sum[u], which is (1 + dependency[u]) / paths[u]
 //
-// An edge that is pulled along costs one look and no test of a level: `paths` and `share` have two
-// rows, for even and for odd levels, and hold zero where a vertex has got no value yet. An in-edge
-// of level d comes from level d - 1, or from d and behind, which have no value in the row of d - 1
-// yet; an out-edge of level d leads to d + 1, or to d and before, where it is the same. What a row
-// of `paths` leaves free, at the vertices of the other levels, takes the sums, then dependencies.
-// Where the level that lies nearer has far fewer edges than the one that wants to be pulled, they
-// are pushed along instead, with a test and an atomic: most edges of most graphs are never looked at.
+// An edge of a pull costs one load and no test of a level: `paths` and `share` have two rows, for even
+// and for odd levels, and hold zero where a vertex has got no value yet. An in-edge of level d comes
+// from level d - 1, or from d or a higher level, which has no value in the row of d - 1 yet; an
+// out-edge of level d leads to d + 1, or to d or a lower level, which has none in the row of d + 1. At
+// the vertices of the other levels a row of `paths` is free: it holds the sums there, then the
+// dependencies. Where the level that values come from has far fewer edges than the level that they go
+// to, they are pushed along its edges instead, with a test and an atomic: most edges of most graphs
+// are never looked at.
 //
-// Here all blocks work on one source, whose levels are known; levels too small for a grid barrier
-// are block 0's. In dependencies_source_parallel.cu every block takes sources for itself.
+// Here all blocks work on one source, whose levels are given; levels too small for a grid barrier are
+// done by block 0 alone. In dependencies_source_parallel.cu every block takes sources of its own.
 //
-// `acyclic`: all edges count, and lead from a level to any one behind; then one row is enough, and
-// pushing is not worth its while. EXTENDED: numbers of paths beyond what float64 holds have an
-// exponent of their own.
+// `acyclic`: all edges count, and lead from a level to any higher one; then one row is enough, and
+// pushing does not pay. EXTENDED: numbers of paths beyond what float64 holds have an exponent of
+// their own.
 //
 // Preamble: types I (ids), O (offsets), L (levels); EXTENDED.
 
 #ifndef SMALL_EDGES
-#define SMALL_EDGES 4096 // edges of a level that is block 0's, and its vertices
+#define SMALL_EDGES 4096 // edges, and vertices, of a level that block 0 does alone
 #endif
 #include "dependencies_steps.cuh"
 #include "dependencies_order.cuh"
 
-DEVICE bool small(i64 edges, Rung begin, Rung end) {
+DEVICE bool small(i64 edges, LevelRange begin, LevelRange end) {
     return edges <= SMALL_EDGES && end.start - begin.start <= SMALL_EDGES;
 }
 
-// Level by level forward, from `depth` on, by one block while levels are small; where it stopped.
+// Forward from level `depth` on, by one block, while levels are small; the level where it stopped.
 CALLED i64 small_forward(Team team, i64 depth, i64 levels, GridBarrier* barrier) {
-    Rung a = s.rungs[depth - 1], b = s.rungs[depth], c = s.rungs[depth + 1];
+    LevelRange a = s.ranges[depth - 1], b = s.ranges[depth], c = s.ranges[depth + 1];
     while (small(edges_forward(a, b, c), b, c)) {
-        const Rung next = s.rungs[depth + 2 < levels ? depth + 2 : levels];
+        const LevelRange next = s.ranges[depth + 2 < levels ? depth + 2 : levels];
         count_paths<false>(team, depth, a, b, c);
         __syncthreads();
         if (threadIdx.x == 0) store_relaxed(&barrier->heartbeat, (u64)depth);
@@ -48,11 +51,11 @@ CALLED i64 small_forward(Team team, i64 depth, i64 levels, GridBarrier* barrier)
     return depth;
 }
 
-// The same back, from `depth` down to level 1.
+// Backward from level `depth` down to level 1, likewise.
 CALLED i64 small_back(Team team, i64 depth, GridBarrier* barrier) {
-    Rung a = s.rungs[depth], b = s.rungs[depth + 1], c = s.rungs[depth + 2];
+    LevelRange a = s.ranges[depth], b = s.ranges[depth + 1], c = s.ranges[depth + 2];
     while (small(edges_back(a, b, c), a, b)) {
-        const Rung next = s.rungs[depth - 1];
+        const LevelRange next = s.ranges[depth - 1];
         if (!carry_shares<false>(team, depth, a, b, c)) {
             __syncthreads();
             settle_level(team, depth, a, b);
@@ -69,25 +72,25 @@ CALLED i64 small_back(Team team, i64 depth, GridBarrier* barrier) {
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
     dependencies(i64 n, const O* indptr, const I* indices, const O* t_indptr, const I* t_indices,
-                 int acyclic, const u32* seen, L* level, I* order, O* offset, O* t_offset,
-                 Rung* rungs, u64* count, u64* sums, N* paths, N* share, Control* control,
+                 int acyclic, const u32* visited, L* level, I* order, O* offset, O* t_offset,
+                 LevelRange* ranges, u64* count, u64* sums, N* paths, N* share, Control* control,
                  double* score) {
     if (threadIdx.x == 0)
         s = {n,        indptr, indices, t_indptr, t_indices,          level,       order, offset,
-             t_offset, rungs,  paths,   share,    &control->overflow, acyclic != 0};
+             t_offset, ranges, paths,   share,    &control->overflow, acyclic != 0};
     for (i64 i = thread_id(); i < 2 * n; i += thread_count()) {
         paths[i] = N();
         share[i] = N();
         if (i < n) count[i] = 0;
     }
     if (!grid_barrier(&control->barrier, gridDim.x)) return;
-    if (!arrange(seen, count, n, sums, control)) return;
+    if (!order_by_level(visited, count, n, sums, control)) return;
 
     const Team grid = {(i64)warp_id() * gridDim.x + blockIdx.x, (i64)gridDim.x * warps_of_block()};
     const Team block = {warp_id(), warps_of_block()};
     const i64 levels = load_relaxed(&control->levels);
     for (i64 d = 1; d < levels;) {
-        const Rung a = rungs[d - 1], b = rungs[d], c = rungs[d + 1];
+        const LevelRange a = ranges[d - 1], b = ranges[d], c = ranges[d + 1];
         if (small(edges_forward(a, b, c), b, c)) {
             if (blockIdx.x == 0) {
                 const i64 to = small_forward(block, d, levels, &control->barrier);
@@ -101,12 +104,12 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
         if (!grid_barrier(&control->barrier, gridDim.x)) return;
         d++;
     }
-    if (levels > 1) { // nothing lies behind the last level
-        settle_level(grid, levels - 1, rungs[levels - 1], rungs[levels]);
+    if (levels > 1) { // the last level has no next one
+        settle_level(grid, levels - 1, ranges[levels - 1], ranges[levels]);
         if (!grid_barrier(&control->barrier, gridDim.x)) return;
     }
     for (i64 d = levels - 2; d > 0;) {
-        const Rung a = rungs[d], b = rungs[d + 1], c = rungs[d + 2];
+        const LevelRange a = ranges[d], b = ranges[d + 1], c = ranges[d + 2];
         if (small(edges_back(a, b, c), a, b)) {
             if (blockIdx.x == 0) {
                 const i64 to = small_back(block, d, &control->barrier);

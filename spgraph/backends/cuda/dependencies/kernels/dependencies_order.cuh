@@ -1,21 +1,22 @@
-// The vertices by level, where the levels are known. Part of dependencies.cu.
+// The vertices sorted by level, a counting sort by all blocks, with the running sums of their degrees.
+// Part of dependencies.cu and dependencies_order.cu.
 
 constexpr int COUNTED = 2048; // levels that blocks count in shared memory first
 
 struct Control { // zero at launch
     GridBarrier barrier;
     i64 levels;   // how many there are
-    i64 depth;    // where block 0 has come to by itself
-    u64 overflow; // not zero: some vertex has more paths than float64 can tell
+    i64 depth;    // the level that block 0 stopped at
+    u64 overflow; // not zero: the number of paths to some vertex leaves float64
 };
 
-__shared__ u32 counted[COUNTED]; // of this block's vertices by level; then where the next one goes
+__shared__ u32 counted[COUNTED]; // this block's vertices by level; then the place of the next one
 __shared__ u64 warp_edges[2][32];
 
-// What a block takes of `count` things: neighbours, whole warps of them.
+// How many of `count` things a block takes, one after the other: a multiple of 32.
 DEVICE i64 block_share(i64 count) { return ((count + gridDim.x - 1) / gridDim.x + 31) / 32 * 32; }
 
-// For each level among those of a warp, once: act(level, the lanes that have it), in all lanes.
+// act(level, the lanes that have it), in all lanes, once for each level among those of a warp's lanes.
 template <class Act>
 DEVICE void by_level(i64 level, Act act) {
     for (u32 left = __ballot_sync(FULL_WARP, level >= 0); left;) {
@@ -26,9 +27,9 @@ DEVICE void by_level(i64 level, Act act) {
     }
 }
 
-// How many of the block's vertices lie in each level, the vertices without one marked; in `count`,
-// of `most` levels, how many of all; and how many levels there are.
-CALLED void count_levels(const u32* seen, u64* count, i64 most, Control* control) {
+// Count the vertices of each level, up to `most` of them: the block's own in `counted`, all in
+// `count`; and find how many levels there are. Vertices without a level get level -1.
+CALLED void count_levels(const u32* visited, u64* count, i64 most, Control* control) {
     const i64 share = block_share(s.n), begin = blockIdx.x * share;
     const i64 end = begin + share < s.n ? begin + share : s.n;
     i64 deepest = -1;
@@ -38,7 +39,7 @@ CALLED void count_levels(const u32* seen, u64* count, i64 most, Control* control
         const i64 v = base + lane_id();
         i64 level = -1;
         if (v < end) {
-            if (!seen || test_bit(seen, v))
+            if (!visited || test_bit(visited, v))
                 level = s.level[v];
             else
                 s.level[v] = -1;
@@ -79,13 +80,13 @@ CALLED void scan_levels(const u64* count, i64 levels) {
             if (w < warp_id()) before += sums[w];
             all += sums[w];
         }
-        if (d <= levels) s.rungs[d].start = begin + (i64)(before + through - here);
+        if (d <= levels) s.ranges[d].start = begin + (i64)(before + through - here);
         begin += (i64)all;
         __syncthreads();
     }
 }
 
-// The vertices in the order of their levels, with their degrees; one path to those of level 0.
+// Write the vertices in the order of their levels, with their degrees; one path to those of level 0.
 CALLED void sort_levels(u64* count) {
     const i64 share = block_share(s.n), begin = blockIdx.x * share;
     const i64 end = begin + share < s.n ? begin + share : s.n;
@@ -105,7 +106,7 @@ CALLED void sort_levels(u64* count) {
             first = shuffle(first, 0);
             if (level == d) {
                 const u32 below = same & ((1u << lane_id()) - 1u);
-                place = s.rungs[d].start + (i64)first + __popc(below);
+                place = s.ranges[d].start + (i64)first + __popc(below);
             }
         });
         if (level < 0) continue;
@@ -116,7 +117,7 @@ CALLED void sort_levels(u64* count) {
     }
 }
 
-// What this warp takes of `count` places, and the sum of its degrees there; the block's in `sums`.
+// The places of `count` in the order that this warp takes.
 struct Places {
     i64 begin, end;
     __device__ __forceinline__ Places(i64 count) {
@@ -128,6 +129,7 @@ struct Places {
     }
 };
 
+// The sums of the degrees at each warp's places, and at each block's, in `sums`.
 CALLED void sum_degrees(i64 count, u64* sums) {
     const Places mine(count);
     u64 out = 0, in = 0;
@@ -155,7 +157,7 @@ CALLED void sum_degrees(i64 count, u64* sums) {
     }
 }
 
-// Degrees become the sums of those before, and one more the sum of all.
+// Degrees become their running sums, from zero; one more element is the sum of all.
 CALLED void add_degrees(i64 count, const u64* sums) {
     const Places mine(count);
     for (int side = 0; side < (s.t_offset == s.offset ? 1 : 2); side++) {
@@ -183,10 +185,10 @@ CALLED void add_degrees(i64 count, const u64* sums) {
     }
 }
 
-// All of the above, by all blocks; false where they lost each other, or where there are more than
+// All of the above, by all blocks; false where a barrier timed out, or where there are more than
 // `most` levels.
-DEVICE bool arrange(const u32* seen, u64* count, i64 most, u64* sums, Control* control) {
-    count_levels(seen, count, most, control);
+DEVICE bool order_by_level(const u32* visited, u64* count, i64 most, u64* sums, Control* control) {
+    count_levels(visited, count, most, control);
     if (!grid_barrier(&control->barrier, gridDim.x)) return false;
     const i64 levels = load_relaxed(&control->levels);
     if (levels > most) return false;
@@ -194,15 +196,15 @@ DEVICE bool arrange(const u32* seen, u64* count, i64 most, u64* sums, Control* c
     if (!grid_barrier(&control->barrier, gridDim.x)) return false;
     sort_levels(count);
     if (!grid_barrier(&control->barrier, gridDim.x)) return false;
-    const i64 reached = s.rungs[levels].start;
+    const i64 reached = s.ranges[levels].start;
     sum_degrees(reached, sums);
     if (!grid_barrier(&control->barrier, gridDim.x)) return false;
     add_degrees(reached, sums);
     if (!grid_barrier(&control->barrier, gridDim.x)) return false;
     for (i64 d = thread_id(); d <= levels; d += thread_count()) {
-        Rung& rung = s.rungs[d];
-        rung.out = (i64)s.offset[rung.start];
-        rung.in = (i64)s.t_offset[rung.start];
+        LevelRange& range = s.ranges[d];
+        range.out = (i64)s.offset[range.start];
+        range.in = (i64)s.t_offset[range.start];
     }
     return grid_barrier(&control->barrier, gridDim.x);
 }

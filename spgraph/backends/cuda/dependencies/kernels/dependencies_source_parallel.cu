@@ -1,5 +1,6 @@
-// Dependencies as in dependencies.cu, for many sources in a small graph: every block takes sources for
-// itself, finds the levels and the paths that lead to them, and goes back. Blocks wait for no other.
+// Dependencies as in dependencies.cu, of many sources in a small graph: every block takes sources of
+// its own, finds their levels and numbers of paths by a search, then the dependencies. Blocks never
+// wait for each other.
 //
 // Preamble: as there.
 
@@ -7,7 +8,7 @@
 
 __shared__ u64 found[2]; // vertices and their edges, as queue_allocate packs them; in-edges
 
-// The vertices that lanes have found enter `order`.
+// Append the vertices that lanes have found to `order`.
 CALLED void append(bool first, I v, u32 count_bits) {
     const O degree = first ? s.indptr[v + 1] - s.indptr[v] : 0;
     const Place place = queue_allocate(first, (u64)degree, &found[0], count_bits);
@@ -20,11 +21,12 @@ CALLED void append(bool first, I v, u32 count_bits) {
     if (lane_id() == 0 && in) atomicAdd(&found[1], (u64)in);
 }
 
-// The vertices of level `depth`, and the paths that lead to them, by the edges of the level before.
+// A step of the search: the vertices of level `depth`, and the paths that lead to them, along the
+// out-edges of the level before.
 struct Finder {
     const O* offset;
     const I* order;
-    const double* x; // null where nobody wants paths
+    const double* x; // null where paths are not counted
     double* paths;
     L depth;
     u32 count_bits;
@@ -38,29 +40,29 @@ struct Finder {
     __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
                                          const bool (&open)[EACH]) {
         I v[EACH];
-        L seen[EACH];
+        L level[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++) v[k] = open[k] ? s.indices[entry[k]] : -1;
 #pragma unroll
-        for (int k = 0; k < EACH; k++) seen[k] = v[k] >= 0 ? load_relaxed(&s.level[v[k]]) : 0;
+        for (int k = 0; k < EACH; k++) level[k] = v[k] >= 0 ? load_relaxed(&s.level[v[k]]) : 0;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             bool first = false;
-            if (v[k] >= 0 && seen[k] < 0) {
+            if (v[k] >= 0 && level[k] < 0) {
                 typedef Bits<L> B;
-                seen[k] = from_bits<L>(
+                level[k] = from_bits<L>(
                     atomicCAS((B*)&s.level[v[k]], to_bits<L>((L)-1), to_bits<L>(depth)));
-                first = seen[k] < 0;
+                first = level[k] < 0;
             }
             const double term = x ? shuffle(mine, owner[k]) : 0.0;
-            if (x && v[k] >= 0 && (first || seen[k] == depth)) atomicAdd(paths + v[k], term);
+            if (x && v[k] >= 0 && (first || level[k] == depth)) atomicAdd(paths + v[k], term);
             append(first, v[k], count_bits);
         }
     }
 };
 
-// All levels from a source by one block, with paths unless they are EXTENDED or nobody wants them;
-// how many there are.
+// All levels from a source, by one block; how many there are. Paths are counted on the way, unless they
+// are EXTENDED or not asked for.
 CALLED i64 find(Team team, i64 source, u32 count_bits) {
     const bool symmetric = s.t_indptr == s.indptr;
     for (i64 v = threadIdx.x; v < s.n; v += blockDim.x) {
@@ -74,14 +76,14 @@ CALLED i64 find(Team team, i64 source, u32 count_bits) {
         const i64 in = s.t_indptr[source + 1] - s.t_indptr[source];
         s.order[0] = (I)source;
         s.offset[0] = 0;
-        s.rungs[0] = {0, 0, 0};
-        s.rungs[1] = {1, out, in};
+        s.ranges[0] = {0, 0, 0};
+        s.ranges[1] = {1, out, in};
         found[0] = ((u64)out << count_bits) + 1;
         found[1] = (u64)in;
     }
     __syncthreads();
     i64 depth = 0;
-    for (Rung a = s.rungs[0], b = s.rungs[1]; b.start > a.start;) {
+    for (LevelRange a = s.ranges[0], b = s.ranges[1]; b.start > a.start;) {
         depth++;
         Finder worker = {s.offset, s.order, nullptr, nullptr, (L)depth, count_bits, 0.0};
 #if !EXTENDED
@@ -93,10 +95,10 @@ CALLED i64 find(Team team, i64 source, u32 count_bits) {
         share_edges(team, a.start, b.start, a.out, b.out, worker);
         __syncthreads();
         const i64 out = (i64)queue_edges(found[0], count_bits);
-        const Rung c = {(i64)queue_count(found[0], count_bits), out,
-                        symmetric ? out : (i64)found[1]};
+        const LevelRange c = {(i64)queue_count(found[0], count_bits), out,
+                              symmetric ? out : (i64)found[1]};
         __syncthreads();
-        if (threadIdx.x == 0) s.rungs[depth + 1] = c;
+        if (threadIdx.x == 0) s.ranges[depth + 1] = c;
         a = b;
         b = c;
     }
@@ -104,12 +106,13 @@ CALLED i64 find(Team team, i64 source, u32 count_bits) {
     return depth;
 }
 
-// Where `score` is null, no more than levels are wanted: there is a row of `level` for each source, and
-// no `paths`. Otherwise there is one for each block.
+// Where `score` is null only levels are computed: there is a row of `level` for each source, and no
+// `paths`. Otherwise there is a row for each block.
 extern "C" __global__ void __launch_bounds__(1024)
     source_parallel(i64 n, const O* indptr, const I* indices, const O* t_indptr, const I* t_indices,
                     const i64* sources, i64 number_of_sources, u32 count_bits, L* level, I* order,
-                    O* offset, Rung* rungs, N* paths, N* share, u8* overflow, double* score) {
+                    O* offset, LevelRange* ranges, N* paths, N* share, u8* overflow,
+                    double* score) {
     const i64 b = blockIdx.x;
     const Team team = {warp_id(), warps_of_block()};
     __shared__ u64 over;
@@ -125,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(1024)
                  order + b * n,
                  offsets,
                  t_indptr == indptr ? offsets : nullptr,
-                 rungs + b * (n + 2),
+                 ranges + b * (n + 2),
                  paths ? paths + b * 2 * n : nullptr,
                  share + b * 2 * n,
                  &over,
@@ -137,17 +140,17 @@ extern "C" __global__ void __launch_bounds__(1024)
         if (!score) continue;
 #if EXTENDED
         for (i64 d = 1; d < levels; d++) {
-            count_paths<false>(team, d, s.rungs[d - 1], s.rungs[d], s.rungs[d + 1]);
+            count_paths<false>(team, d, s.ranges[d - 1], s.ranges[d], s.ranges[d + 1]);
             __syncthreads();
         }
 #endif
         for (i64 i = threadIdx.x; i < 2 * n; i += blockDim.x) s.share[i] = N();
         __syncthreads();
         for (i64 d = levels - 1; d > 0; d--) {
-            const Rung x = s.rungs[d], y = s.rungs[d + 1];
+            const LevelRange x = s.ranges[d], y = s.ranges[d + 1];
             bool settled = false;
             if (d + 1 < levels) {
-                settled = carry_shares<false>(team, d, x, y, s.rungs[d + 2]);
+                settled = carry_shares<false>(team, d, x, y, s.ranges[d + 2]);
                 __syncthreads();
             }
             if (!settled) {
