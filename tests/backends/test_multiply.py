@@ -355,7 +355,7 @@ def test_float_sums_do_not_depend_on_the_number_of_threads(
 
 def test_pair_is_known_over_all_types() -> None:
     """On a GPU its products are counted, not summed."""
-    from spgraph.backends.cuda.products.factors import is_pair
+    from spgraph.backends.cuda.products.operands import is_pair
 
     for add in ("plus", "min", "any", "lor", "bor"):
         ring = getattr(semirings, f"{add}_pair")

@@ -16,7 +16,7 @@ from pairwise import pairwise
 
 from spgraph.backends import cpu, cuda
 from spgraph.backends.cuda.entrywise import masked_write, matrices, vectors
-from spgraph.backends.cuda.products import factors, multiply
+from spgraph.backends.cuda.products import multiply, operands
 from spgraph.backends.cuda.runtime import offline, preamble
 from spgraph.backends.cuda.runtime.sources import source, stems
 from spgraph.containers import Mask, Matrix, Vector
@@ -176,7 +176,7 @@ def preamble_of(case: dict[str, Any]) -> str:
     total = resolved(lambda: add.resolve(dtype)) or monoid.max.resolve(dtype)
     types = preamble.types
     if case["stem"] in FACTORS:
-        return factors_preamble(case["stem"], dtype, index, offset, ring, one, two)
+        return product_preamble(case["stem"], dtype, index, offset, ring, one, two)
     first = types(O=offset, I=index, U=dtype, Q=index, N=offset)
     second = types(P=index, J=offset, V=other)
     match case["stem"]:
@@ -235,7 +235,7 @@ def preamble_of(case: dict[str, Any]) -> str:
     raise AssertionError(case["stem"])
 
 
-def factors_preamble(
+def product_preamble(
     stem: str,
     dtype: np.dtype,
     index: np.dtype,
@@ -257,7 +257,7 @@ def factors_preamble(
             summed, chosen = None if one and two else ring, mask if one else None
             return multiply.rows_preamble(A, B, summed, chosen, offset, one and two)
         case "one_value":
-            return factors.value_preamble(A, B, ring.multiply)
+            return operands.value_preamble(A, B, ring.multiply)
         case "row_flops":
             return preamble.types(O=offset, I=index, P=index)
     raise AssertionError(stem)

@@ -23,7 +23,7 @@ from spgraph.backends.cuda.power.power_stepwise import (
     stepwise,
     to_host,
 )
-from spgraph.backends.cuda.products.classes import row_classes
+from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.products.tiles import address
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
@@ -155,12 +155,12 @@ def _hop(M: Matrix, scale: Vector | None, gathered: np.dtype, buffers: int, held
         held.append(array)
         return address(array) if array.size else 0
 
-    classes, empty = row_classes(M), _empty_rows(M)
-    pieces = int(classes.piece_row.size)
+    bins, empty = row_bins(M), _empty_rows(M)
+    pieces = int(bins.piece_row.size)
     mask, scales = by_vertex(1.0 if scale is None else scale, xp)
-    words = [at(M._indptr), at(M._indices), at(M._values), at(classes.rows)]
-    words += [classes.split, pieces, classes.wide, classes.narrow, classes.single]
-    words += [at(classes.piece_row), at(classes.piece_first)]
+    words = [at(M._indptr), at(M._indices), at(M._values), at(bins.rows)]
+    words += [bins.split, pieces, bins.wide, bins.narrow, bins.single]
+    words += [at(bins.piece_row), at(bins.piece_first)]
     words += [at(xp.empty(pieces, bool)), at(xp.empty(pieces)), at(empty), int(empty.size)]
     return [*words, mask, at(scales), at(xp.empty(buffers * M.nrows, gathered))]
 

@@ -1,5 +1,5 @@
-"""Matrix times matrix: row by row (Gustavson), as masked dot products, or by a matrix that has all
-of its entries.
+"""Matrix times matrix: row by row (Gustavson 1978), as masked dot products, or by a matrix that has
+all of its entries.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.products.classes import row_classes
-from spgraph.backends.cuda.products.factors import (
+from spgraph.backends.cuda.products.operands import (
     BYTE,
     is_pair,
     keep,
@@ -18,6 +17,7 @@ from spgraph.backends.cuda.products.factors import (
     operands,
     row_flops,
 )
+from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix
 from spgraph.containers.arrays import INT32_MAX, array_module, index_dtype, move, words
@@ -25,16 +25,17 @@ from spgraph.semirings import TypedSemiring
 
 INT64 = np.dtype(np.int64)
 
-# Rows in tables, in classes of growing size: threads a row, slots of its table (0: as many as
-# TABLE bytes hold), the most products. What exceeds all of them is made in global memory.
-CLASSES = ((32, 64, 1 << 11), (32, 256, 1 << 11), (128, 1024, 1 << 15), (256, 4096, 1 << 17))
+# Bins of rows that get a hash table, ascending: threads a row, slots of its table (0: as many as
+# TABLE bytes hold), the most products. Rows beyond the last bin get dense accumulators.
+BINS = ((32, 64, 1 << 11), (32, 256, 1 << 11), (128, 1024, 1 << 15), (256, 4096, 1 << 17))
 LARGEST = (512, 0, 1 << 19)
 TABLE = 1 << 16
-# as in kernels/multiply_wide.cuh; bytes of a chunk of rows there: what stays in the cache, or more
-# where that would leave a chunk without WORK products, but never beyond LIMIT
+# as in kernels/multiply_rows_dense.cuh: columns of a group. Bytes of a chunk of rows there: CACHED,
+# or more where a chunk would otherwise have fewer than WORK products, up to LIMIT
 GROUP, CACHED, LIMIT, WORK = 1024, 1 << 25, 1 << 30, 1 << 22
-# masked dot products: columns kept as bits, slots of the table beside; the most that a warp streams
-# and the longest row it keeps (as in kernels/multiply_dots.cu); what a task streams
+# masked dot products, as in kernels/multiply_dots.cu: columns kept as bits, slots of the hash table
+# for others; the most entries that one warp reads, and the longest row it keeps; the entries that a
+# task of a block reads
 WINDOW, SLOTS, WARP_WORK, WARP_ROW, TASK_WORK = 1 << 17, 1 << 12, 1 << 13, 128, 1 << 18
 
 
@@ -56,12 +57,12 @@ def multiply_flops(A: Matrix, B: Matrix) -> int:
 def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | None) -> Matrix:
     """The matrix of the sums over k of A[i, k] * B[k, j], for the (i, j) that the mask allows.
 
-    Every product is looked at twice: first to count the entries of a row, then to sum them. Rows of
-    up to some thousand entries are made in hash tables in shared memory, others as all of their
-    columns in global memory, so many rows at a time that it takes 32 MiB, or up to 1 GiB where
-    those rows have few products; never fewer than one row. Sums are atomic and unordered: those of
-    floats may differ in the last bits from run to run, all others do not. Launches: some 30, up to
-    10 more for each such chunk; up to seven are read back.
+    Every product is made twice: first to count the entries of a row, then to sum them. Rows of up
+    to some thousand entries are summed in hash tables in shared memory, others in dense
+    accumulators in global memory, so many rows at a time that these take 32 MiB, or up to 1 GiB
+    where the rows have few products; never fewer than one row. Sums are atomic and unordered: those
+    of floats may differ in the last bits from run to run, all others do not. Launches: some 30, up
+    to 10 more for each such chunk of rows; up to seven read-backs.
     """
     xp = array_module(A._indptr)
     flops = row_flops(A, B)
@@ -119,26 +120,27 @@ def _make_rows(
     result: tuple[Any, ...],
     semiring: TypedSemiring | None,
 ) -> None:
-    """Run the program `text` over all rows: those with a bound in tables that have twice as many
-    slots. `result`: counts, and where the entries go.
+    """Run the program `text` over all rows, bin by bin: a row of at most bounds[i] entries gets a
+    hash table of twice as many slots, or a dense accumulator. `result`: counts, and where the
+    entries go.
     """
     xp = array_module(A._indptr)
     slot = index_dtype(max(A.nrows, B.ncols)).itemsize
     slot += 0 if semiring is None else semiring.dtype.itemsize
     largest = 1 << (TABLE // slot).bit_length() - 1
-    classes = (*CLASSES, (LARGEST[0], largest, LARGEST[2]))
-    level = xp.searchsorted(xp.asarray([0, *(slots // 2 for _, slots, _ in classes)]), bounds)
-    products = xp.searchsorted(xp.asarray([most for _, _, most in classes]), flops) + 1
+    bins = (*BINS, (LARGEST[0], largest, LARGEST[2]))
+    level = xp.searchsorted(xp.asarray([0, *(slots // 2 for _, slots, _ in bins)]), bounds)
+    products = xp.searchsorted(xp.asarray([most for _, _, most in bins]), flops) + 1
     level = xp.where(bounds > 0, xp.maximum(level, products), 0).astype(np.int8)
     rows = xp.argsort(level, kind="stable").astype(np.int64, copy=False)
-    steps = xp.arange(len(classes) + 1, dtype=np.int8)
+    steps = xp.arange(len(bins) + 1, dtype=np.int8)
     ends = move(xp.searchsorted(level[rows], steps, side="right"), "cpu").tolist()
     by_warp, by_block = (
         jit.kernel("multiply_rows", name, text) for name in ("multiply_rows_warp", "multiply_rows")
     )
-    # the largest first: what is left over at the end of a launch is short
-    for k in range(len(classes), 0, -1):
-        threads, slots, _ = classes[k - 1]
+    # the largest rows first: the tail of the last launch is then short
+    for k in range(len(bins), 0, -1):
+        threads, slots, _ = bins[k - 1]
         own = rows[ends[k - 1] : ends[k]]
         if own.size == 0:
             continue
@@ -153,16 +155,16 @@ def _make_rows(
         kernel(grid, (threads * each,), (*given, *table, *result), shared_mem=shared)
     wide = rows[ends[-1] :]
     if wide.size:
-        _make_wide(text, A, B, given, wide, flops[wide], result, semiring)
+        _make_dense(text, A, B, given, wide, flops[wide], result, semiring)
 
 
 def _allow(kernel: Any, shared: int) -> None:
-    """Let `kernel` have so many bytes of shared memory; 48 KiB need no leave."""
+    """Allow `kernel` so many bytes of shared memory; up to 48 KiB are always allowed."""
     if shared > 48 << 10:
         kernel.max_dynamic_shared_size_bytes = shared
 
 
-def _make_wide(
+def _make_dense(
     text: str,
     A: Matrix,
     B: Matrix,
@@ -172,7 +174,7 @@ def _make_wide(
     result: tuple[Any, ...],
     semiring: TypedSemiring | None,
 ) -> None:
-    """The same for `rows` as all of their columns, a chunk of rows at a time."""
+    """The same for `rows` in dense accumulators, a chunk of rows at a time."""
     xp = array_module(rows)
     counts, *places = result
     names = ("list", "scatter", "tally", "gather")
@@ -199,8 +201,8 @@ def _make_wide(
         of = slice(start, start + slots)
         own, entries = rows[of], int(before[start : start + slots + 1][-1] - before[start])
         slot_of, products = xp.empty(entries, np.int32), xp.empty(entries, np.int64)
-        heads = (own, firsts[of], own.size, entries, slot_of, products)
-        jit.sweep(listing, entries, A._indptr, A._indices, B._indptr, *heads)
+        lists = (own, firsts[of], own.size, entries, slot_of, products)
+        jit.sweep(listing, entries, A._indptr, A._indices, B._indptr, *lists)
         through = xp.cumsum(products)
         # a warp takes at least 128 products
         threads = min(resident, -(-int(flops[of].sum()) // 128) * 32)
@@ -222,12 +224,12 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     """The matrix of the sums over k of A[i, k] * BT[j, k], for the (i, j) that the mask, which is
     no complement, selects and where at least one k is in both rows.
 
-    The cost is the lengths of the rows of BT that the mask's entries name. Row i of A is put where
-    a column is found in one step, cheapest for columns below 2^17. To count triangles as the sum
-    of L @ L.T under L's structure, L being the lower triangle, number the vertices by descending
-    degree: no row of L is then longer than the square root of twice its entries, and its columns
-    are the small ids. Sums of floats are in a fixed order. Launches: some 40, most of them CuPy's;
-    five are read back.
+    The cost is the sum of the lengths of the rows of BT that the mask's entries name. Row i of A is
+    stored in shared memory, as bits and in a hash table, so that a column is found in one step;
+    cheapest for columns below 2^17. To count triangles as the sum of L @ L.T under L's structure, L
+    being the lower triangle, number the vertices by descending degree: no row of L is then longer
+    than the square root of twice its entries, and its columns are the small ids. Sums of floats are
+    in a fixed order. Launches: some 40, most of them CuPy's; five read-backs.
     """
     xp = array_module(A._indptr)
     M = mask.parent
@@ -299,22 +301,22 @@ def _make_dots(
 
 @jit.on_device
 def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
-    """The matrix of the sums over k of A[i, k] * X[k, c], where X has all of its entries: rows of A
-    without entries give none, the others full rows.
+    """The matrix of the sums over k of A[i, k] * X[k, c], where X has all of its entries: empty
+    rows of A give empty rows, the others full ones.
 
     Sums are in a fixed order, whatever the number of columns. Launches: the product, one more where
     a row of A has over 1024 entries, and six of CuPy's; nothing is read back, except for the
-    classes of A's rows when they are first asked for.
+    row bins of A when they are first asked for.
     """
     xp = array_module(A._indptr)
     wide = X.ncols
-    classes = row_classes(A)
+    bins = row_bins(A)
     full = xp.cumsum(A._indptr[1:] > A._indptr[:-1], dtype=np.int64) * wide
-    nvals = classes.nonempty * wide
+    nvals = bins.nonempty * wide
     indptr = xp.zeros(A.nrows + 1, np.int32 if nvals <= INT32_MAX else np.int64)
     indptr[1:] = full
     columns = xp.arange(wide, dtype=index_dtype(max(A.nrows, wide)))
-    indices = xp.tile(columns, classes.nonempty)
+    indices = xp.tile(columns, bins.nonempty)
     constant = one_value(A, X, semiring)
     if constant is not None:
         return Matrix(A.nrows, wide, indptr, indices, constant, iso=True)
@@ -323,24 +325,24 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
         lanes = min(32, 1 << (wide - 1).bit_length())
         each = 1 if wide <= 32 else 2 if wide <= 64 else 4
         tiles = -(-wide // (lanes * each))
-        text = dense_preamble(A, X, semiring, classes.rows.dtype, indptr.dtype, lanes, each)
+        text = dense_preamble(A, X, semiring, bins.rows.dtype, indptr.dtype, lanes, each)
         kernel, gather = (
             jit.kernel("multiply_dense", name, text)
             for name in ("multiply_dense", "multiply_dense_split")
         )
-        pieces = classes.piece_row.size
-        others = classes.nonempty - classes.split
+        pieces = bins.piece_row.size
+        others = bins.nonempty - bins.split
         partial = xp.empty(pieces * wide, semiring.dtype)
         jit.launch(
             kernel,
             lanes * tiles * (pieces + others),
             *(A._indptr, A._indices, A._values, keep(A), X._values, keep(X), wide, tiles),
-            *(classes.rows, classes.split, pieces, others, classes.piece_row, classes.piece_first),
+            *(bins.rows, bins.split, pieces, others, bins.piece_row, bins.piece_first),
             *(indptr, partial, z),
         )
-        if classes.split:
-            lists = (classes.rows, classes.split, wide, classes.piece_first, indptr, partial, z)
-            jit.launch(gather, classes.split * wide, *lists)
+        if bins.split:
+            lists = (bins.rows, bins.split, wide, bins.piece_first, indptr, partial, z)
+            jit.launch(gather, bins.split * wide, *lists)
     return Matrix(A.nrows, wide, indptr, indices, z)
 
 

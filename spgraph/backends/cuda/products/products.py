@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph.backends.cuda.entrywise.masks import NOT_INVERTED, mask_words, settle
 from spgraph.backends.cuda.products import tiles
-from spgraph.backends.cuda.products.classes import row_classes
+from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype, words
@@ -26,7 +26,7 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     xp = array_module(A._indptr)
     full, masked = u._bits is None, mask is not None
     cut = A._derived.get("shared_tiles") if full and not masked and tiles.takes(semiring) else None
-    nonempty = row_classes(A).nonempty if cut is None else cut.nonempty
+    nonempty = row_bins(A).nonempty if cut is None else cut.nonempty
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=masked, FULL=full)
     text += preamble.types(
         O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, U=u.dtype, R=index_dtype(A.nrows)
@@ -67,28 +67,28 @@ def gather(
     if cut is not None:
         tiles.product(A, cut, u, text, z)
         return
-    classes = row_classes(A)
-    xp, pieces = array_module(z), classes.piece_row.size
+    bins = row_bins(A)
+    xp, pieces = array_module(z), bins.piece_row.size
     product, join = jit.kernel("pull", "pull", text), jit.kernel("pull", "pull_split", text)
     settled = hits = partial = jit.NULL
     if pieces:
-        settled, hits = xp.zeros(classes.split, np.uint32), xp.empty(pieces, bool)
+        settled, hits = xp.zeros(bins.split, np.uint32), xp.empty(pieces, bool)
         partial = xp.empty(pieces, z.dtype)
-    warps = pieces + classes.wide + -(-classes.narrow // 4) + -(-classes.single // 32)
+    warps = pieces + bins.wide + -(-bins.narrow // 4) + -(-bins.single // 32)
     u_bits = jit.NULL if u._bits is None else u._bits
     if warps:
         jit.launch(
             product,
             32 * warps,
             *(A._indptr, A._indices, A._values, u_bits, u._values, bits, invert),
-            *(classes.rows, classes.split, pieces, classes.wide, classes.narrow, classes.single),
-            *(classes.piece_row, classes.piece_first, settled, hits, partial, z_bits, z),
+            *(bins.rows, bins.split, pieces, bins.wide, bins.narrow, bins.single),
+            *(bins.piece_row, bins.piece_first, settled, hits, partial, z_bits, z),
         )
-    if classes.split:
+    if bins.split:
         jit.launch(
             join,
-            32 * classes.split,
-            *(classes.rows, classes.split, classes.piece_first, hits, partial, z_bits, z),
+            32 * bins.split,
+            *(bins.rows, bins.split, bins.piece_first, hits, partial, z_bits, z),
         )
 
 

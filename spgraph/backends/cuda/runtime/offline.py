@@ -15,7 +15,7 @@ from spgraph.backends.cuda.dependencies.dependencies_shard import program as sha
 from spgraph.backends.cuda.entrywise import masked_write, matrices, vectors
 from spgraph.backends.cuda.generate import drawing
 from spgraph.backends.cuda.power.power import program as power_preamble
-from spgraph.backends.cuda.products import factors, multiply
+from spgraph.backends.cuda.products import multiply, operands
 from spgraph.backends.cuda.runtime import preamble
 from spgraph.backends.cuda.runtime.sources import OPTIONS, source, stems
 from spgraph.backends.cuda.search.search import program
@@ -109,7 +109,7 @@ def preambles() -> dict[str, str]:
         "multiply_dots": multiply.dots_preamble(matrix, matrix, ring, matrix.V),
         "multiply_rows": multiply.rows_preamble(matrix, matrix, ring, matrix.V, index, count=False),
         "nonempty": preamble.types(O=index),
-        "one_value": factors.value_preamble(matrix, matrix, ring.multiply),
+        "one_value": operands.value_preamble(matrix, matrix, ring.multiply),
         "masks": preamble.types(U=single, N=index) + preamble.constants(STRUCTURE=False),
         "parents": dag_edges_preamble(matrix, distances),
         "power": power_preamble(

@@ -1,9 +1,8 @@
 // Rows that gather: the sum over the entries of a row that meet an entry of u. Preamble: types O I
 // A U Z R (row ids), the semiring, ISO, FLIP, MASKED, FULL.
 //
-// Rows are sorted by class once per matrix (row_classes in classes.py), and every warp has about
-// the same to do: a piece of a split row, a wide row, four narrow rows (8 lanes each) or 32 single
-// ones (a lane each). A warp reads 32 neighbouring entries at a time, not four a lane: the columns
+// Rows are binned by length once per matrix (row_bins.py), and every warp has about the same to do: a
+// piece of a split row, a wide row, four narrow rows (8 lanes each) or 32 single ones (a lane each). A warp reads 32 neighbouring entries at a time, not four a lane: the columns
 // of a long row lie close together, so the gathers of neighbouring lanes share cache lines, and it
 // is the number of those that bounds the kernel.
 
@@ -89,17 +88,17 @@ DEVICE bool allowed(const u32* mask, u32 invert, i64 i) {
     return !MASKED || ((mask[i >> 5] ^ invert) >> (i & 31)) & 1;
 }
 
-// The rows of a matrix that have entries, by class: `split` rows of more than PIECE entries, then
+// The rows of a matrix that have entries, bin by bin: `split` rows of more than PIECE entries, then
 // wide, narrow and single ones. Piece p belongs to rows[piece_row[p]], whose first piece is
 // piece_first[piece_row[p]].
-struct Classes {
+struct RowBins {
     const R* rows;
     i64 split, pieces, wide, narrow, single;
     const int* piece_row;
     const i64* piece_first;
 };
 
-DEVICE i64 task_count(const Classes& c) {
+DEVICE i64 task_count(const RowBins& c) {
     return c.pieces + c.wide + (c.narrow + 3) / 4 + (c.single + 31) / 32;
 }
 
@@ -107,7 +106,7 @@ DEVICE i64 task_count(const Classes& c) {
 // split (and for others, without a hit); the sum of piece p goes to partial[p], hits[p].
 // settled[s]: nothing more changes the sum of rows[s].
 template <class Store>
-DEVICE void gather(i64 task, const Classes& c, const O* indptr, const I* indices, const A* a,
+DEVICE void gather(i64 task, const RowBins& c, const O* indptr, const I* indices, const A* a,
                    const u32* u_bits, const U* u, const u32* mask, u32 invert, u32* settled,
                    bool* hits, Z* partial, Store store) {
     const int lane = lane_id();

@@ -21,7 +21,7 @@ struct Hop {
     const O* indptr;
     const I* indices;
     const A* a;
-    Classes classes;
+    RowBins bins;
     bool* hits;      // of the pieces of split rows,
     double* partial; // and their sums
     const R* empty;  // rows without entries
@@ -45,7 +45,7 @@ struct Row {
 DEVICE Row sum_rows(const Hop& hop, i64 task, i64 gathers, const U* u) {
     Row row = {-1, 0};
     if (task < gathers) {
-        gather(task, hop.classes, hop.indptr, hop.indices, hop.a, nullptr, u, nullptr, 0, nullptr,
+        gather(task, hop.bins, hop.indptr, hop.indices, hop.a, nullptr, u, nullptr, 0, nullptr,
                hop.hits, hop.partial, [&](const Sum& sum, i64 i) {
                    if (sum.hit) row = {i, sum.value};
                });
@@ -58,18 +58,18 @@ DEVICE Row sum_rows(const Hop& hop, i64 task, i64 gathers, const U* u) {
 
 // The row that was summed in pieces as number s, in lane 0.
 DEVICE Row join_pieces(const Hop& hop, i64 s) {
-    const i64* first = hop.classes.piece_first;
+    const i64* first = hop.bins.piece_first;
     double sum = 0;
 #pragma unroll 1
     for (i64 p = first[s] + lane_id(); p < first[s + 1]; p += 32) sum += hop.partial[p];
     sum = warp_sum(sum);
-    return {lane_id() == 0 ? (i64)hop.classes.rows[s] : -1, sum};
+    return {lane_id() == 0 ? (i64)hop.bins.rows[s] : -1, sum};
 }
 
 // done(i, sum) for every row i; false if the blocks lost each other.
 template <class Done>
 DEVICE bool for_rows(const Hop& hop, const U* u, GridBarrier* meeting, Done done) {
-    const i64 gathers = task_count(hop.classes), split = hop.classes.split;
+    const i64 gathers = task_count(hop.bins), split = hop.bins.split;
     for (int pass = 0; pass < (split > 0 ? 2 : 1); pass++) {
         if (pass == 1 && !grid_barrier(meeting, gridDim.x)) return false;
         const i64 tasks = pass == 1 ? split : gathers + (hop.empties + 31) / 32;

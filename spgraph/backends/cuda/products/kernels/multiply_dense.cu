@@ -3,9 +3,9 @@
 // (values of X), R (offsets of the result), S (row ids), the semiring; WIDTH (a power of 2), EACH.
 //
 // WIDTH neighbouring lanes take one row of A, or a piece of a long one, for WIDTH * EACH
-// neighbouring columns: every entry of A makes them read as many neighbours of X. Rows come sorted
-// by class (row_classes in products.py), so neighbours have about the same to do. Sums are in the
-// order of the row, for any number of columns.
+// neighbouring columns: for every entry of A they read as many neighbouring values of X. Rows come
+// in bins of about the same length (row_bins.py), so that neighbouring lanes have about the same to
+// do. Sums are in the order of the row, for any number of columns.
 
 constexpr int PIECE = 1024; // entries
 

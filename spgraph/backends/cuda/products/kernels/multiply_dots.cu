@@ -12,11 +12,11 @@
     const O *a_indptr, const I *a_indices, const A *a, i64 a_keep, const P *b_indptr,              \
         const J *b_indices, const B *b, i64 b_keep, const Q *m_indptr, const N *m_indices,         \
         const M *m, i64 m_keep
-#define GIVEN                                                                                      \
+#define OPERAND_VALUES                                                                             \
     {a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr, m_indices, m, m_keep}
 
 // The operands; one value for all entries is read by keeping none of the bits of a position.
-struct Given {
+struct Operands {
     const O* a_indptr;
     const I* a_indices;
     const A* a;
@@ -93,7 +93,7 @@ struct Sum {
 };
 
 #if VALUES
-DEVICE void take(const Given& g, Sum& sum, i64 i, i64 j, K k, i64 p, i64 q) {
+DEVICE void take(const Operands& g, Sum& sum, i64 i, i64 j, K k, i64 p, i64 q) {
     if constexpr (STOPS)
         if (sum.hits && is_terminal(sum.value)) return;
     Z value = multiply(g.a[p & g.a_keep], g.b[q & g.b_keep], i, k, k, j);
@@ -105,7 +105,7 @@ DEVICE void take(const Given& g, Sum& sum, i64 i, i64 j, K k, i64 p, i64 q) {
 // What the entries from, from + step, ... of row j of B's transpose meet, BATCH of them; WHOLE: all
 // are before `stop`.
 template <bool BITMAP, bool WHOLE>
-DEVICE void meet(const Given& g, const Row& row, Sum& sum, i64 i, i64 j, i64 from, i64 stop,
+DEVICE void meet(const Operands& g, const Row& row, Sum& sum, i64 i, i64 j, i64 from, i64 stop,
                  int step) {
     K k[BATCH];
 #pragma unroll
@@ -199,8 +199,8 @@ DEVICE Sum merge(Sum sum, int width) {
 // them are looked up at a time, then groups of `width` lanes take one each. WIDTH: `width`, if it is
 // known.
 template <bool BITMAP, int WIDTH>
-DEVICE void dots(const Given& g, const Row& row, i64 i, i64 first, i64 last, int stride, int width,
-                 bool* hits, Z* z) {
+DEVICE void dots(const Operands& g, const Row& row, i64 i, i64 first, i64 last, int stride,
+                 int width, bool* hits, Z* z) {
     if (WIDTH) width = WIDTH;
     const int lane = lane_id(), groups = 32 / width, offset = lane & (width - 1);
     const u32 group = width == 32 ? FULL_WARP : ((1u << width) - 1) << (lane & ~(width - 1));
@@ -259,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(256)
                   i64 tasks, const i64* work, i64* ticket, bool* hits, Z* z) {
     extern __shared__ i64 memory[];
     __shared__ i64 next;
-    const Given g = GIVEN;
+    const Operands g = OPERAND_VALUES;
     // WINDOW / 32 words and the empty one, rounded up to 8 bytes
     constexpr u32 WORDS = WINDOW / 32 + 2, RANKS = PAIR ? 0 : WORDS, PLACES = PAIR ? 0 : SLOTS;
     u32* bits = (u32*)memory;
@@ -316,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(256)
     constexpr int BITS = 9, LONGEST = 1 << (BITS - 2);
     __shared__ K keys[8][1 << BITS];
     __shared__ u32 places[PAIR ? 1 : 8][PAIR ? 1 : 1 << BITS];
-    const Given g = GIVEN;
+    const Operands g = OPERAND_VALUES;
     if (thread_id() >> 5 >= count) return;
     const int warp = threadIdx.x >> 5;
     u32* own = places[PAIR ? 0 : warp];

@@ -3,21 +3,22 @@
 // Q N M (of the mask), R K Z (of the result); COUNT, VALUES, MASKED, STRUCTURE; with VALUES the
 // semiring.
 //
-// One text makes two programs. With COUNT it finds how many entries each row of Z has, from an upper
-// bound: the number of its products. Without, it makes the rows, in place. Rows of few products live
-// in a hash table in shared memory (multiply_tables.cuh), the others as all of their columns in
-// global memory, many rows and all blocks at a time (multiply_wide.cuh).
+// One text makes two programs: with COUNT it counts the entries of each row of Z, without it writes
+// the rows. Rows of few products are summed in a hash table in shared memory
+// (multiply_rows_hash.cuh), the others in dense accumulators in global memory, many rows and all
+// blocks at a time (multiply_rows_dense.cuh).
 
 #define OPERANDS                                                                                   \
     const O *a_indptr, const I *a_indices, const A *a, i64 a_keep, const P *b_indptr,              \
         const J *b_indices, const B *b, i64 b_keep, const Q *m_indptr, const N *m_indices,         \
         const M *m, i64 m_keep, bool complement
-#define GIVEN                                                                                      \
+#define OPERAND_VALUES                                                                             \
     {a_indptr, a_indices, a,         a_keep, b_indptr, b_indices, b,                               \
      b_keep,   m_indptr,  m_indices, m,      m_keep,   complement}
 
-// The operands; one value for all entries is read by keeping none of the bits of a position.
-struct Given {
+// The operands and the mask. The value of entry p is a[p & a_keep]: a_keep is -1, or 0 where one value
+// stands for all entries.
+struct Operands {
     const O* a_indptr;
     const I* a_indices;
     const A* a;
@@ -33,8 +34,9 @@ struct Given {
     bool complement;
 };
 
-// Whether the mask lets row i have column j; asked once for an entry or two, not for each product.
-DEVICE bool allowed(const Given& g, i64 i, i64 j) {
+// Whether the mask allows an entry in row i, column j; asked once or twice an entry, not for each
+// product.
+DEVICE bool allowed(const Operands& g, i64 i, i64 j) {
     if constexpr (!MASKED) return true;
     i64 start = g.m_indptr[i], count = (i64)g.m_indptr[i + 1] - start;
     i64 at = lower_bound(g.m_indices + start, count, j);
@@ -45,7 +47,7 @@ DEVICE bool allowed(const Given& g, i64 i, i64 j) {
 
 #if VALUES
 // Entry p of A, in row i, times entry q of B, in column j.
-DEVICE Z product(const Given& g, i64 i, i64 p, i64 q, i64 j) {
+DEVICE Z product(const Operands& g, i64 i, i64 p, i64 q, i64 j) {
     i64 k = g.a_indices[p];
     return multiply(g.a[p & g.a_keep], g.b[q & g.b_keep], i, k, k, j);
 }
@@ -53,5 +55,5 @@ DEVICE Z product(const Given& g, i64 i, i64 p, i64 q, i64 j) {
 DEVICE Z nothing() { return ADD_KIND == ADD_ANY ? (Z)0 : identity(); }
 #endif
 
-#include "multiply_tables.cuh"
-#include "multiply_wide.cuh"
+#include "multiply_rows_hash.cuh"
+#include "multiply_rows_dense.cuh"

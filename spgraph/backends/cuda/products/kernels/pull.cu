@@ -16,8 +16,8 @@ extern "C" __global__ void __launch_bounds__(256)
          const u32* mask, u32 invert, const R* rows, i64 split, i64 pieces, i64 wide, i64 narrow,
          i64 single, const int* piece_row, const i64* piece_first, u32* settled, bool* hits,
          Z* partial, u32* z_bits, Z* z) {
-    const Classes classes = {rows, split, pieces, wide, narrow, single, piece_row, piece_first};
-    gather(thread_id() >> 5, classes, indptr, indices, a, u_bits, u, mask, invert, settled, hits,
+    const RowBins bins = {rows, split, pieces, wide, narrow, single, piece_row, piece_first};
+    gather(thread_id() >> 5, bins, indptr, indices, a, u_bits, u, mask, invert, settled, hits,
            partial, [&](const Sum& sum, i64 i) { store(sum, i, z_bits, z); });
 }
 

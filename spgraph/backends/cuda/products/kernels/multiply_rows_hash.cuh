@@ -1,8 +1,8 @@
 // Rows in hash tables in shared memory: a warp or a block a row.
 //
-// A table has at least twice the slots that the row has entries, or may have while they are counted.
-// Columns take slots by compare and swap, products are added by atomics; then the entries move to
-// the front and are sorted (Batcher 1968).
+// A table has at least twice as many slots as the row has entries, or, while these are counted, as it
+// may have. Columns take slots by compare and swap, products are added by atomics; then the entries
+// are moved to the front and sorted by column (Batcher 1968).
 
 constexpr K EMPTY = (K) ~((Bits<K>)1 << (8 * sizeof(K) - 1)); // the largest: no column
 
@@ -39,7 +39,7 @@ DEVICE u32 scan_group(u32 value, u32& total) {
 
 // One group's part of shared memory.
 struct Table {
-    i64* shift;  // for each thread: what added to a product's number gives its entry of B
+    i64* shift;  // for each thread: a product's number plus this is the number of its entry of B
     K* keys;     // for each slot: a column, or EMPTY
     Z* sums;     // for each slot, with VALUES
     u32* before; // for each thread: the products before those of its entry of A
@@ -54,21 +54,21 @@ DEVICE Table table_at(i64* memory, u32 capacity, u32 size) {
     return Table{memory, keys, sums, (u32*)(sums + (VALUES ? capacity : 0))};
 }
 
-// The slot of column j among 1 << bits, taken for it if it had none; `fresh` says so. None (~0)
-// where the mask lets it have none.
-DEVICE u32 slot_of(const Given& g, K* keys, u32 bits, i64 i, K j, bool& fresh) {
+// The slot of column j among 1 << bits, inserted if it is new, which `fresh` says; ~0 where the mask
+// does not allow the column.
+DEVICE u32 slot_of(const Operands& g, K* keys, u32 bits, i64 i, K j, bool& fresh) {
     const u32 last = (1u << bits) - 1;
     u32 at = ((u32)j ^ (u32)((u64)j >> 32)) * 2654435769u >> (32 - bits);
     for (bool asked = false;; at = (at + 1) & last) {
-        K seen = *(volatile K*)(keys + at);
-        if (seen == EMPTY) {
+        K held = *(volatile K*)(keys + at);
+        if (held == EMPTY) {
             if (MASKED && !asked && !allowed(g, i, j)) return ~0u;
             asked = true;
-            seen = (K)atomicCAS((Bits<K>*)keys + at, (Bits<K>)EMPTY, (Bits<K>)j);
-            fresh = seen == EMPTY;
+            held = (K)atomicCAS((Bits<K>*)keys + at, (Bits<K>)EMPTY, (Bits<K>)j);
+            fresh = held == EMPTY;
             if (fresh) return at;
         }
-        if (seen == j) return at;
+        if (held == j) return at;
     }
 }
 
@@ -96,7 +96,7 @@ DEVICE void sort_table(const Table& t, u32 n, u32 rank, u32 size) {
 
 // Row i by one group: counts[i] with COUNT, else its entries. `bound`: not fewer than those.
 template <bool BLOCK>
-DEVICE void table_row(const Given& g, const Table& t, i64 i, u32 bound, i64* counts,
+DEVICE void table_row(const Operands& g, const Table& t, i64 i, u32 bound, i64* counts,
                       const R* z_indptr, K* z_indices, Z* z) {
     constexpr int BATCH = BLOCK ? 4 : 2;
     const u32 size = BLOCK ? blockDim.x : 32, rank = BLOCK ? threadIdx.x : lane_id();
@@ -194,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(512)
     multiply_rows(OPERANDS, const i64* rows, i64 count, u32 capacity, const i64* bounds,
                   i64* counts, const R* z_indptr, K* z_indices, Z* z) {
     extern __shared__ i64 memory[];
-    const Given g = GIVEN;
+    const Operands g = OPERAND_VALUES;
     i64 i = rows[blockIdx.x];
     table_row<true>(g, table_at(memory, capacity, blockDim.x), i, (u32)bounds[i], counts, z_indptr,
                     z_indices, z);
@@ -205,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(256)
     multiply_rows_warp(OPERANDS, const i64* rows, i64 count, u32 capacity, const i64* bounds,
                        i64* counts, const R* z_indptr, K* z_indices, Z* z) {
     extern __shared__ i64 memory[];
-    const Given g = GIVEN;
+    const Operands g = OPERAND_VALUES;
     if (thread_id() >> 5 >= count) return;
     i64* own = memory + (threadIdx.x >> 5) * table_words(capacity, 32);
     i64 i = rows[thread_id() >> 5];

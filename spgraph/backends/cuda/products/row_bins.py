@@ -1,4 +1,6 @@
-"""The rows of a matrix sorted by how many entries they have: what a gather gives to its warps."""
+"""The rows of a matrix binned by their number of entries, so that warps get tasks of about the same
+size.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,14 @@ from spgraph.containers.arrays import array_module, index_dtype
 PIECE, NARROW, SINGLE = 1024, 32, 4
 
 
-class RowClasses(NamedTuple):
-    """The rows that have entries, by class."""
+class RowBins(NamedTuple):
+    """The rows that have entries, bin by bin, and how many each bin has."""
 
-    rows: Any  # split, wide, narrow and single ones, each class ascending
-    split: int
-    wide: int
-    narrow: int
-    single: int
+    rows: Any  # those of the bins one after the other, each bin ascending
+    split: int  # more than PIECE entries: cut into pieces
+    wide: int  # up to PIECE
+    narrow: int  # up to NARROW
+    single: int  # up to SINGLE
     piece_row: Any  # for each piece, its place among the split rows
     piece_first: Any  # for each split row, its first piece; and the number of pieces
 
@@ -30,15 +32,15 @@ class RowClasses(NamedTuple):
         return self.split + self.wide + self.narrow + self.single
 
 
-def row_classes(A: Matrix) -> RowClasses:
-    """The classes of A's rows, found once and kept with A."""
-    if "row_classes" not in A._derived:
-        A._derived["row_classes"] = classify(A._indptr[1:] - A._indptr[:-1])
-    return A._derived["row_classes"]
+def row_bins(A: Matrix) -> RowBins:
+    """The bins of A's rows, found once and kept with A."""
+    if "row_bins" not in A._derived:
+        A._derived["row_bins"] = bin_rows(A._indptr[1:] - A._indptr[:-1])
+    return A._derived["row_bins"]
 
 
-def classify(degrees: Any) -> RowClasses:
-    """The classes of rows of these lengths: about 20 launches, 5 read back."""
+def bin_rows(degrees: Any) -> RowBins:
+    """The bins of rows of these lengths. About 20 launches, five read-backs."""
     xp = array_module(degrees)
     parts = [xp.flatnonzero(degrees > PIECE)]
     for low, high in ((NARROW, PIECE), (SINGLE, NARROW), (0, SINGLE)):
@@ -51,4 +53,4 @@ def classify(degrees: Any) -> RowClasses:
         places = xp.arange(int(piece_first[-1]))
         piece_row = xp.searchsorted(piece_first[1:], places, side="right").astype(np.int32)
     split, wide, narrow, single = (int(part.size) for part in parts)
-    return RowClasses(rows, split, wide, narrow, single, piece_row, piece_first)
+    return RowBins(rows, split, wide, narrow, single, piece_row, piece_first)

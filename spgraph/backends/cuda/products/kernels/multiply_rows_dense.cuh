@@ -1,11 +1,11 @@
-// Rows as all of their columns in global memory: a bit a column and, with VALUES, a sum. A chunk of
-// rows is worked on at a time, slot s of it standing for row rows[s]; a slot's columns begin at
-// s * STRIDE of `bits` and `sums`. Bits are zero and sums nothing() before and after.
+// Rows in dense accumulators in global memory: for every column a bit and, with VALUES, a sum. A chunk
+// of rows is worked on at a time; slot s has the accumulator of row rows[s], whose columns begin at
+// s * stride of `bits` and `sums`. Bits are zero and sums nothing() before and after.
 
-constexpr int GROUP = 1024; // columns that a warp looks at together; a slot has whole groups
+constexpr int GROUP = 1024; // columns that a warp reads together; a slot has whole groups
 
-// The entries of A in the rows of a chunk, as one list: the products of each, and the slot that
-// they go to. firsts[s] = the entries before those of slot s.
+// The entries of A in the rows of a chunk, as one list: how many products each has, and the slot that
+// they go to. firsts[s] = the entries of the slots before s.
 extern "C" __global__ void __launch_bounds__(256)
     multiply_list(const O* a_indptr, const I* a_indices, const P* b_indptr, const i64* rows,
                   const i64* firsts, i64 slots, i64 entries, int* slot_of, i64* products) {
@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(256)
     multiply_scatter(OPERANDS, const i64* rows, const i64* firsts, i64 entries, const int* slot_of,
                      const i64* through, i64 stride, u32* bits, Z* sums) {
     constexpr int BATCH = 4;
-    const Given g = GIVEN;
+    const Operands g = OPERAND_VALUES;
     const int lane = lane_id();
     const i64 warps = thread_count() >> 5, total = through[entries - 1];
     i64 share = ((total + warps - 1) / warps + 31) & ~31ll;

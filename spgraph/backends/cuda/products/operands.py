@@ -17,12 +17,12 @@ BYTE = np.dtype(np.uint8)
 
 
 def keep(A: Matrix) -> int:
-    """Values are read at p & keep: an iso matrix keeps none of p's bits."""
+    """The value of entry p is values[p & keep]: keep is 0 for an iso matrix, else -1."""
     return 0 if A.iso else -1
 
 
 def operands(A: Matrix, B: Matrix, mask: Mask | None) -> tuple[Any, ...]:
-    """The arrays of both and of the mask, and whether that is a complement."""
+    """The arrays of both operands and of the mask, and whether the mask is a complement."""
     parts: list[Any] = []
     for given in (A, B):
         parts += (given._indptr, given._indices, given._values, keep(given))
@@ -34,8 +34,8 @@ def operands(A: Matrix, B: Matrix, mask: Mask | None) -> tuple[Any, ...]:
 
 
 def operand_types(A: Matrix, B: Matrix, mask: Mask | None, values: bool) -> str:
-    """The types O I A, P J B and Q N M of those arrays; without `values` nobody reads A's and B's,
-    and one program serves all.
+    """The types O I A, P J B and Q N M of those arrays. Without `values` those of A and B are not
+    read, and count as bytes, so that one program serves all types.
     """
     M = A if mask is None else mask.parent
     assert isinstance(M, Matrix)
@@ -46,7 +46,7 @@ def operand_types(A: Matrix, B: Matrix, mask: Mask | None, values: bool) -> str:
 
 
 def row_flops(A: Matrix, B: Matrix) -> Any:
-    """How many products each row of A times B sums. A fill and a launch."""
+    """How many products each row of A times B sums up. A fill and a launch."""
     flops = array_module(A._indptr).zeros(A.nrows, np.int64)
     if A.nvals:
         text = preamble.types(O=A._indptr.dtype, I=A._indices.dtype, P=B._indptr.dtype)
