@@ -42,7 +42,9 @@ RANK = {part: rank for rank, row in enumerate(ROWS) for part in row}
 # What leads upwards, inside functions only: methods of containers, and the way from a device to the
 # module that computes there, which for shards is made of everything above. Annotations name the
 # device of those, for type checkers alone.
-UPWARDS = {"containers/annotations.py", "containers/sugar.py", "steps.py"}
+UPWARDS = {f"containers/{name}.py" for name in ("annotations", "arithmetic", "sugar")} | {
+    "steps.py"
+}
 
 # Libraries that belong to some parts only.
 ONLY_IN = {

@@ -6,7 +6,7 @@ An array of a container is NumPy's or CuPy's, which share no static type (`array
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,11 @@ Number: TypeAlias = np.bool_ | np.integer[Any] | np.floating[Any]
 DType: TypeAlias = npt.DTypeLike
 # 'cpu', 'cuda', 'cuda:1'; or the `device` of a distributed container
 Device: TypeAlias = "str | Placement"
-Indices: TypeAlias = "slice | Sequence[int] | npt.NDArray[Any] | Vector"
+Direction: TypeAlias = Literal["auto", "push", "pull"]
+Position: TypeAlias = int | np.integer[Any]
+# what may stand between brackets, where a tuple has a meaning of its own
+Several: TypeAlias = "slice | list[int] | npt.NDArray[Any] | Vector"
+Indices: TypeAlias = "slice | Sequence[int] | Sequence[np.integer[Any]] | npt.NDArray[Any] | Vector"
 
 
 class SparseArray(Protocol):

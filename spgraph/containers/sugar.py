@@ -1,14 +1,26 @@
-"""The methods of containers that lead to operations: operators, indexing, building from lists.
+"""The methods of containers that lead to operations: indexing, building from lists, sharding.
 
-The one file of this folder that imports upwards, inside functions.
+With arithmetic.py the files of this folder that import upwards, inside functions.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from spgraph.containers.annotations import (
+    Device,
+    DType,
+    Indices,
+    Number,
+    Position,
+    Scalar,
+    Several,
+    SparseArray,
+)
+from spgraph.containers.arithmetic import MatrixArithmetic, VectorArithmetic
 from spgraph.containers.arrays import Array, is_cuda
 from spgraph.containers.mask import Mask
 from spgraph.errors import DomainMismatch
@@ -16,86 +28,11 @@ from spgraph.errors import DomainMismatch
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
     from spgraph.containers.vector import Vector
+    from spgraph.distributed import Communicator, DistributedMatrix
+    from spgraph.semirings import BinaryOp, Monoid
 
 
-class Sugar:
-    """What Vector and Matrix share.
-
-    `u + v` is a union, with what there is where one has no entry; `u - v` a union with 0; `u * v`,
-    `u / v` and all comparisons are intersections, entry by entry as NumPy's are. With a scalar they
-    look at stored entries only: `A < 1` has no entry where A has none. `@` is the product over
-    plus_times. `==` compares entries, so that containers have no hash; `isequal` gives one bool.
-    """
-
-    __slots__ = ()
-    __array_ufunc__ = None  # NumPy leaves `array @ v` to us
-    __hash__ = None  # type: ignore[assignment]
-
-    def __add__(self, other: Any) -> Any:
-        return _combine("plus", self, other, union=True)
-
-    def __radd__(self, other: Any) -> Any:
-        return _combine("plus", self, other, left=True)
-
-    def __sub__(self, other: Any) -> Any:
-        return _combine("minus", self, other, union=True)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _combine("minus", self, other, left=True)
-
-    def __mul__(self, other: Any) -> Any:
-        return _combine("times", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _combine("times", self, other, left=True)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _combine("truediv", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _combine("truediv", self, other, left=True)
-
-    def __pow__(self, other: Any) -> Any:
-        return _combine("pow", self, other)
-
-    def __and__(self, other: Any) -> Any:
-        return _combine("land", self, other)
-
-    def __or__(self, other: Any) -> Any:
-        return _combine("lor", self, other, union=True)
-
-    def __lt__(self, other: Any) -> Any:
-        return _combine("lt", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _combine("le", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _combine("gt", self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _combine("ge", self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return _combine("eq", self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return _combine("ne", self, other)
-
-    def __neg__(self) -> Any:
-        return _unary("ainv", self)
-
-    def __abs__(self) -> Any:
-        return _unary("abs", self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return _product(self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return _product(other, self)
-
-
-class VectorSugar(Sugar):
+class VectorSugar(VectorArithmetic):
     """What leads from a Vector to operations."""
 
     __slots__ = ()
@@ -103,13 +40,13 @@ class VectorSugar(Sugar):
     @classmethod
     def from_coo(
         cls,
-        indices: Array,
-        values: Any = True,
+        indices: Sequence[int] | Array,
+        values: Scalar | Sequence[Scalar] | Array = True,
         *,
         size: int | None = None,
-        dtype: Any = None,
-        dup_op: Any = None,
-        device: Any = None,
+        dtype: DType | None = None,
+        dup_op: BinaryOp | Monoid | None = None,
+        device: Device | None = None,
     ) -> Vector:
         """The Vector with values[k] at indices[k]; a scalar `values` stands at all of them.
 
@@ -128,7 +65,13 @@ class VectorSugar(Sugar):
 
         return build_vector(indices, values, size=size, dtype=dtype, dup_op=dup_op, device=device)
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: Position) -> Number | None: ...
+
+    @overload
+    def __getitem__(self, key: Mask | Indices) -> Vector: ...
+
+    def __getitem__(self: Any, key: Mask | Indices | Position) -> Any:
         """v[3] is the entry (None where there is none), v[[0, 2]] and v[1:3] are Vectors of those
         positions, v[mask] is v under the mask.
         """
@@ -137,10 +80,10 @@ class VectorSugar(Sugar):
         if isinstance(key, Mask):
             return _masked(self, key)
         if _is_index(key):
-            return _scalar(operations.extract(self, [_from_end(key, self.size)]))  # type: ignore[attr-defined]
+            return _scalar(operations.extract(self, [_from_end(key, self.size)]))
         return operations.extract(self, key)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self: Any, key: Mask | Indices | Position, value: Scalar | Vector) -> None:
         """v[3] = x, v[[0, 2]] = w, v[1:3] = x, v[mask] = x, through `assign`."""
         from spgraph import operations
 
@@ -148,26 +91,60 @@ class VectorSugar(Sugar):
         operations.assign(self, value, **at)
 
 
-class MatrixSugar(Sugar):
+class MatrixSugar(MatrixArithmetic):
     """What leads from a Matrix to operations."""
 
     __slots__ = ()
 
+    @overload
     @classmethod
     def from_coo(
         cls,
-        rows: Array,
-        columns: Array,
-        values: Any = True,
+        rows: Sequence[int] | Array,
+        columns: Sequence[int] | Array,
+        values: Scalar | Sequence[Scalar] | Array = ...,
+        *,
+        nrows: int | None = ...,
+        ncols: int | None = ...,
+        dtype: DType | None = ...,
+        dup_op: BinaryOp | Monoid | None = ...,
+        symmetric: bool | None = ...,
+        device: Device | None = ...,
+        compact: Literal[False] | None = ...,
+    ) -> Matrix: ...
+
+    @overload
+    @classmethod
+    def from_coo(
+        cls,
+        rows: Sequence[int] | Array,
+        columns: Sequence[int] | Array,
+        values: Scalar | Sequence[Scalar] | Array = ...,
+        *,
+        nrows: int | None = ...,
+        ncols: int | None = ...,
+        dtype: DType | None = ...,
+        dup_op: BinaryOp | Monoid | None = ...,
+        symmetric: bool | None = ...,
+        device: Device | None = ...,
+        compact: Literal[True],
+    ) -> tuple[Matrix, Array]: ...
+
+    @classmethod
+    def from_coo(
+        cls,
+        rows: Sequence[int] | Array,
+        columns: Sequence[int] | Array,
+        values: Scalar | Sequence[Scalar] | Array = True,
         *,
         nrows: int | None = None,
         ncols: int | None = None,
-        dtype: Any = None,
-        dup_op: Any = None,
+        dtype: DType | None = None,
+        dup_op: BinaryOp | Monoid | None = None,
         symmetric: bool | None = None,
-        device: Any = None,
+        device: Device | None = None,
         compact: bool | None = None,
-    ) -> Any:
+    ) -> Matrix | tuple[Matrix, Array]:
         """The Matrix with values[k] at (rows[k], columns[k]); a scalar `values` makes an iso
         Matrix.
 
@@ -219,11 +196,11 @@ class MatrixSugar(Sugar):
         self,
         shards: int,
         *,
-        devices: Any = None,
-        partition: Any = "edges",
-        communicator: Any = None,
-        exchange: str = "auto",
-    ) -> Any:
+        devices: str | Sequence[str] | None = None,
+        partition: str | Sequence[int] | Array = "edges",
+        communicator: Communicator | None = None,
+        exchange: Literal["auto", "nccl", "peer"] = "auto",
+    ) -> DistributedMatrix:
         """The same Matrix in `shards` shards of rows, which every operation and algorithm takes as
         it takes this one: a DistributedMatrix. Results come in shards, too; `.gather()` brings one
         home.
@@ -275,7 +252,18 @@ class MatrixSugar(Sugar):
         backend(self.device).prepare(self)  # type: ignore[attr-defined]
         return self  # type: ignore[return-value]
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: tuple[Position, Position]) -> Number | None: ...
+
+    @overload
+    def __getitem__(
+        self, key: Position | tuple[Position, Several] | tuple[Several, Position]
+    ) -> Vector: ...
+
+    @overload
+    def __getitem__(self, key: Mask | Several | tuple[Several, Several]) -> Matrix: ...
+
+    def __getitem__(self: Any, key: Any) -> Any:
         """A[i, j] is the entry (None where there is none), A[i] and A[i, :] row i and A[:, j]
         column j as Vectors, A[rows, columns] the Matrix of all their pairs, A[mask] A under the
         mask.
@@ -295,7 +283,11 @@ class MatrixSugar(Sugar):
             return _scalar(operations.extract(row, [_from_end(columns, row.size)]))
         return operations.extract(self, rows, columns)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(
+        self: Any,
+        key: Mask | Position | Several | tuple[Position | Several, Position | Several],
+        value: Scalar | Vector | Matrix | SparseArray | np.ndarray,
+    ) -> None:
         """A[i, j] = x, A[i] = v, A[:, j] = v, A[rows, columns] = B, A[mask] = x, through
         `assign`.
         """
@@ -312,56 +304,6 @@ def transposed(A: Matrix) -> Matrix:
     from spgraph.steps import backend
 
     return backend(A.device).transpose(A)
-
-
-def _combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = False) -> Any:
-    """The operator `name` between two containers, or a container and a scalar on its `left` or
-    right.
-    """
-    from spgraph import operations
-    from spgraph.semirings import binary
-
-    op = getattr(binary, name)
-    if isinstance(y, Sugar) or hasattr(y, "tocsr"):
-        if name == "minus":
-            return operations.ewise_union(x, y, op)
-        return (operations.ewise_add if union else operations.ewise_mult)(x, y, op)
-    array = isinstance(y, np.ndarray) or is_cuda(y)
-    if isinstance(y, bool | int | float | np.generic) or (array and y.ndim == 0):
-        return operations.apply(x, op, **{"left" if left else "right": y})
-    if array or isinstance(y, list | tuple):  # without an error `v == array` would be False
-        raise DomainMismatch(
-            f"{name}: expected a Vector, a Matrix or a scalar, got {type(y).__name__}; "
-            "Vector.from_dense and Matrix.from_dense take arrays"
-        )
-    return NotImplemented
-
-
-def _unary(name: str, x: Any) -> Any:
-    from spgraph import operations
-    from spgraph.semirings import unary
-
-    return operations.apply(x, getattr(unary, name))
-
-
-def _product(x: Any, y: Any) -> Any:
-    """x @ y over plus_times, by the kinds of both."""
-    from spgraph import operations
-    from spgraph.containers.vector import Vector
-    from spgraph.semirings import plus_times
-
-    for side in (x, y):
-        if not isinstance(side, Sugar) and not hasattr(side, "tocsr"):
-            raise DomainMismatch(
-                f"@: expected a Matrix or a Vector, got {type(side).__name__}; "
-                "Vector.from_dense and Matrix.from_dense take arrays"
-            )
-    if not isinstance(x, Vector):
-        return (operations.mxv if isinstance(y, Vector) else operations.mxm)(x, y)
-    if not isinstance(y, Vector):
-        return operations.vxm(x, y)
-    typed = plus_times.resolve(x.dtype, y.dtype)
-    return operations.reduce(operations.ewise_mult(x, y), dtype=typed.dtype)
 
 
 def _masked(u: Any, mask: Mask) -> Any:

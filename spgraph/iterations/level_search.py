@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spgraph import checks
-from spgraph.containers import Matrix, Vector
+from spgraph.containers import Matrix, MatrixLike, Vector
+from spgraph.containers.annotations import Direction
 from spgraph.containers.arrays import index_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
 from spgraph.operations import assign, vxm
@@ -36,11 +37,11 @@ class Search(NamedTuple):
 
 
 def search(
-    A: Any,
+    A: MatrixLike,
     start: Vector,
     semiring: Semiring,
     *,
-    direction: str = "auto",
+    direction: Direction = "auto",
     max_depth: int | None = None,
     trace: bool = False,
 ) -> Search:
@@ -89,11 +90,11 @@ def search(
 
 
 def composed(
-    A: Any,
+    A: MatrixLike,
     start: Vector,
     semiring: Semiring,
     *,
-    direction: str = "auto",
+    direction: Direction = "auto",
     max_depth: int | None = None,
 ) -> Search:
     """`search` out of operations: what it means, and what a loop of one's own costs. Its value is
@@ -121,7 +122,9 @@ class _Plan(NamedTuple):
     first: bool  # whether the first product of a row of in-edges is the sum
 
 
-def _checked(A: Any, start: Vector, semiring: Semiring, direction: str) -> tuple[Matrix, _Plan]:
+def _checked(
+    A: MatrixLike, start: Vector, semiring: Semiring, direction: Direction
+) -> tuple[Matrix, _Plan]:
     A, start = checks.matrix("search", A), checks.vector("search", "start", start)
     if A.nrows != A.ncols:
         raise DimensionMismatch(f"search: A: expected a square matrix, got {A.nrows} x {A.ncols}")

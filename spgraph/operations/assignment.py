@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from spgraph import checks, scalars
-from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers import Mask, Matrix, MatrixLike, Vector
+from spgraph.containers.annotations import Indices, Position, Scalar
 from spgraph.containers.arrays import (
     Array,
     array_module,
@@ -19,16 +20,42 @@ from spgraph.semirings import BinaryOp, Function, Monoid, binary
 from spgraph.steps import backend, fitted, is_distributed, write
 
 
+@overload
 def assign(
-    w: Any,
-    value: Any,
-    indices: Any = None,
-    columns: Any = None,
+    w: Vector,
+    value: Scalar | Vector,
+    indices: Indices | Position | None = ...,
+    columns: None = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+) -> Vector: ...
+
+
+@overload
+def assign(
+    w: Matrix,
+    value: Scalar | Vector | MatrixLike,
+    indices: Indices | Position | None = ...,
+    columns: Indices | Position | None = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+) -> Matrix: ...
+
+
+def assign(
+    w: Vector | Matrix,
+    value: Scalar | Vector | MatrixLike,
+    indices: Indices | Position | None = None,
+    columns: Indices | Position | None = None,
     *,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
-) -> Any:
+) -> Vector | Matrix:
     """w with `value` written at `indices`: w<mask, replace>(indices) = value, or accum= value; of a
     Matrix, at all pairs of `indices` (rows) and `columns`.
 
@@ -69,21 +96,20 @@ def assign(
         checks.same_device("assign", w=w, value=value)
         where = "w.size" if ids is None else "the number of indices"
         checks.same_size("assign", "value.size", value.size, where, count)
-        dtype = value.dtype
+        given: Any = value
     else:
-        value = scalars.stored("assign", "value", value, w.dtype, combined=accum is not None)
-        dtype = value.dtype
-    function = checks.accumulator("assign", accum, w, dtype)
+        given = scalars.stored("assign", "value", value, w.dtype, combined=accum is not None)
+    function = checks.accumulator("assign", accum, w, given.dtype)
     if is_distributed(w):
-        return backend(w.device).assign(w, value, ids, mask, accum, replace)
+        return backend(w.device).assign(w, given, ids, mask, accum, replace)
     if ids is None:
-        t = value.dup() if isinstance(value, Vector) else _constant(w, value, mask)
+        t = given.dup() if isinstance(given, Vector) else _constant(w, given, mask)
         write("assign", w, t, mask, function, replace)
         return w
-    t, combined = _placed(w, value, ids, accum, function)
+    t, combined = _placed(w, given, ids, accum, function)
     if function is None or combined:
         t = fitted("assign", t, w.dtype, mask)
-    if function is not None or not isinstance(value, Vector) or value.nvals == count:
+    if function is not None or not isinstance(given, Vector) or given.nvals == count:
         if function is None or combined:
             # positions outside of `indices` keep their entries: a union that prefers t
             function = binary.second.resolve(w.dtype, w.dtype)

@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from spgraph import checks, scalars
-from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers import Mask, Matrix, MatrixLike, Vector
+from spgraph.containers.annotations import Scalar
 from spgraph.containers.arrays import index_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
 from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, Monoid, UnaryOp, binary
 from spgraph.steps import backend, check_stored, finish
 
 
+@overload
 def ewise_add(
-    u: Any,
-    v: Any,
+    u: Vector,
+    v: Vector,
+    op: BinaryOp | Monoid = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Vector | None = ...,
+) -> Vector: ...
+
+
+@overload
+def ewise_add(
+    u: MatrixLike,
+    v: MatrixLike,
+    op: BinaryOp | Monoid = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Matrix | None = ...,
+) -> Matrix: ...
+
+
+def ewise_add(
+    u: Vector | MatrixLike,
+    v: Vector | MatrixLike,
     op: BinaryOp | Monoid = binary.plus,
     *,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
-    out: Any = None,
-) -> Any:
+    out: Vector | Matrix | None = None,
+) -> Vector | Matrix:
     """The union of two Vectors or two Matrices: op(u[i], v[i]) where both hold an entry, else the
     one there is.
 
@@ -40,18 +67,48 @@ def ewise_add(
     return _ewise("ewise_add", u, v, op, True, None, None, mask, accum, replace, out)
 
 
+@overload
 def ewise_union(
-    u: Any,
-    v: Any,
+    u: Vector,
+    v: Vector,
+    op: BinaryOp | Monoid = ...,
+    *,
+    left: Scalar = ...,
+    right: Scalar = ...,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Vector | None = ...,
+) -> Vector: ...
+
+
+@overload
+def ewise_union(
+    u: MatrixLike,
+    v: MatrixLike,
+    op: BinaryOp | Monoid = ...,
+    *,
+    left: Scalar = ...,
+    right: Scalar = ...,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Matrix | None = ...,
+) -> Matrix: ...
+
+
+def ewise_union(
+    u: Vector | MatrixLike,
+    v: Vector | MatrixLike,
     op: BinaryOp | Monoid = binary.plus,
     *,
-    left: Any = 0,
-    right: Any = 0,
+    left: Scalar = 0,
+    right: Scalar = 0,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
-    out: Any = None,
-) -> Any:
+    out: Vector | Matrix | None = None,
+) -> Vector | Matrix:
     """The union of two Vectors or two Matrices in which a scalar stands for an entry that one of
     them lacks: op(u[i], v[i]), op(u[i], right) or op(left, v[i]).
 
@@ -67,16 +124,42 @@ def ewise_union(
     return _ewise("ewise_union", u, v, op, True, left, right, mask, accum, replace, out)
 
 
+@overload
 def ewise_mult(
-    u: Any,
-    v: Any,
+    u: Vector,
+    v: Vector,
+    op: BinaryOp | Monoid = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Vector | None = ...,
+) -> Vector: ...
+
+
+@overload
+def ewise_mult(
+    u: MatrixLike,
+    v: MatrixLike,
+    op: BinaryOp | Monoid = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Matrix | None = ...,
+) -> Matrix: ...
+
+
+def ewise_mult(
+    u: Vector | MatrixLike,
+    v: Vector | MatrixLike,
     op: BinaryOp | Monoid = binary.times,
     *,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
-    out: Any = None,
-) -> Any:
+    out: Vector | Matrix | None = None,
+) -> Vector | Matrix:
     """The intersection of two Vectors or two Matrices: op(u[i], v[i]) where both hold an entry.
 
     >>> import spgraph as sg
@@ -90,17 +173,17 @@ def ewise_mult(
 
 def _ewise(
     name: str,
-    u: Any,
-    v: Any,
+    u: Vector | MatrixLike,
+    v: Vector | MatrixLike,
     op: BinaryOp | Monoid,
     union: bool,
-    left: Any,
-    right: Any,
+    left: Scalar | None,
+    right: Scalar | None,
     mask: Mask | None,
     accum: BinaryOp | Monoid | None,
     replace: bool,
-    out: Any,
-) -> Any:
+    out: Vector | Matrix | None,
+) -> Vector | Matrix:
     u, v = checks.operand(name, "u", u), checks.operand(name, "v", v)
     if isinstance(u, Vector) != isinstance(v, Vector):
         raise DimensionMismatch(
@@ -110,10 +193,10 @@ def _ewise(
     checks.same_shape(name, "v", v, "u", u.shape)
     checks.output(name, u.shape, device, mask, accum, replace, out)
     x, y = u.dtype, v.dtype
+    fills: tuple[Any, Any] = None, None
     if left is not None:
-        left = scalars.operand(name, "left", left, x)
-        right = scalars.operand(name, "right", right, y)
-        x, y = np.promote_types(x, left.dtype), np.promote_types(y, right.dtype)
+        fills = scalars.operand(name, "left", left, x), scalars.operand(name, "right", right, y)
+        x, y = (np.promote_types(*types) for types in ((x, fills[0].dtype), (y, fills[1].dtype)))
     operator = checks.binary(name, "op", op)
     typed = checks.typed(name, operator, x, y, index=index_dtype(max(u.shape)))
     function = checks.accumulator(name, accum, out, typed.result)
@@ -123,21 +206,49 @@ def _ewise(
                 check_stored(name, one, typed.result, ~other.S)
     on = backend(device)
     ewise = on.ewise if isinstance(u, Vector) else on.ewise_matrix
-    t = ewise(u, v, typed, union, left, right)
+    t = ewise(u, v, typed, union, *fills)
     return finish(name, t, mask, function, replace, out)
 
 
+@overload
 def apply(
-    u: Any,
+    u: Vector,
     op: UnaryOp | BinaryOp | Monoid | IndexUnaryOp,
     *,
-    left: Any = None,
-    right: Any = None,
+    left: Scalar | None = ...,
+    right: Scalar | None = ...,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Vector | None = ...,
+) -> Vector: ...
+
+
+@overload
+def apply(
+    u: MatrixLike,
+    op: UnaryOp | BinaryOp | Monoid | IndexUnaryOp,
+    *,
+    left: Scalar | None = ...,
+    right: Scalar | None = ...,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Matrix | None = ...,
+) -> Matrix: ...
+
+
+def apply(
+    u: Vector | MatrixLike,
+    op: UnaryOp | BinaryOp | Monoid | IndexUnaryOp,
+    *,
+    left: Scalar | None = None,
+    right: Scalar | None = None,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
-    out: Any = None,
-) -> Any:
+    out: Vector | Matrix | None = None,
+) -> Vector | Matrix:
     """An operator applied to every entry of a Vector or Matrix.
 
     A UnaryOp gives op(x). A BinaryOp or Monoid needs one operand, `left` or `right`: op(left, x) or
@@ -161,7 +272,12 @@ def apply(
     return finish("apply", call(u, typed, kind, operand), mask, function, replace, out)
 
 
-def _operator(u: Vector | Matrix, op: Any, left: Any, right: Any) -> tuple[Function, str, Any]:
+def _operator(
+    u: Vector | Matrix,
+    op: UnaryOp | BinaryOp | Monoid | IndexUnaryOp,
+    left: Scalar | None,
+    right: Scalar | None,
+) -> tuple[Function, str, Any]:
     """(typed operator, how `apply` calls it, the scalar that it is called with)."""
     if isinstance(op, UnaryOp):
         if left is not None or right is not None:
@@ -188,16 +304,42 @@ def _operator(u: Vector | Matrix, op: Any, left: Any, right: Any) -> tuple[Funct
     return checks.typed("apply", function, *types, index=index_dtype(max(u.shape))), side, operand
 
 
+@overload
 def select(
-    u: Any,
+    u: Vector,
     op: IndexUnaryOp,
-    thunk: Any = 0,
+    thunk: Scalar = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Vector | None = ...,
+) -> Vector: ...
+
+
+@overload
+def select(
+    u: MatrixLike,
+    op: IndexUnaryOp,
+    thunk: Scalar = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Matrix | None = ...,
+) -> Matrix: ...
+
+
+def select(
+    u: Vector | MatrixLike,
+    op: IndexUnaryOp,
+    thunk: Scalar = 0,
     *,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
-    out: Any = None,
-) -> Any:
+    out: Vector | Matrix | None = None,
+) -> Vector | Matrix:
     """The entries of a Vector or Matrix for which op(x, i, j, thunk) is true (j is 0 for a Vector);
     values and type are u's.
 

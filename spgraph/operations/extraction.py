@@ -2,28 +2,81 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from spgraph import checks
-from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers import Mask, Matrix, MatrixLike, Vector
+from spgraph.containers.annotations import Indices, Position
 from spgraph.containers.arrays import Array, array_module, index_dtype
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Monoid
 from spgraph.steps import backend, finish, is_distributed
 
 
+@overload
 def extract(
-    u: Any,
-    indices: Any = None,
-    columns: Any = None,
+    u: Vector,
+    indices: Indices | None = ...,
+    columns: None = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Vector | None = ...,
+) -> Vector: ...
+
+
+@overload
+def extract(
+    u: MatrixLike,
+    indices: Position,
+    columns: Indices | None = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Vector | None = ...,
+) -> Vector: ...
+
+
+@overload
+def extract(
+    u: MatrixLike,
+    indices: Indices | None,
+    columns: Position,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Vector | None = ...,
+) -> Vector: ...
+
+
+@overload
+def extract(
+    u: MatrixLike,
+    indices: Indices | None = ...,
+    columns: Indices | None = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Matrix | None = ...,
+) -> Matrix: ...
+
+
+def extract(
+    u: Vector | MatrixLike,
+    indices: Indices | Position | None = None,
+    columns: Indices | Position | None = None,
     *,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
-    out: Any = None,
-) -> Any:
+    out: Vector | Matrix | None = None,
+) -> Vector | Matrix:
     """The part of u at `indices`: the Vector t[k] = u[indices[k]], or the Matrix
     T[k, l] = u[indices[k], columns[l]].
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spgraph import checks
 from spgraph import direction as directions
-from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers import Mask, Matrix, MatrixLike, Vector
+from spgraph.containers.annotations import Direction
 from spgraph.semirings import BinaryOp, Monoid, Semiring, TypedSemiring, plus_times
 from spgraph.steps import backend, finish, push_or_pull
 
 
 def mxv(
-    A: Any,
+    A: MatrixLike,
     u: Vector,
     semiring: Semiring = plus_times,
     *,
@@ -20,7 +19,7 @@ def mxv(
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
     out: Vector | None = None,
-    direction: str = "auto",
+    direction: Direction = "auto",
 ) -> Vector:
     """The product A u over a semiring: t[i] = the sum over k of A[i, k] * u[k].
 
@@ -56,7 +55,7 @@ def mxv_typed(
     accum: BinaryOp | Monoid | None,
     replace: bool,
     out: Vector | None,
-    direction: str = "auto",
+    direction: Direction = "auto",
 ) -> Vector:
     """A u for the operation `name`, which has checked its operands and chosen the types."""
     device = A.device
@@ -71,14 +70,14 @@ def mxv_typed(
 
 def vxm(
     u: Vector,
-    A: Any,
+    A: MatrixLike,
     semiring: Semiring = plus_times,
     *,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
     out: Vector | None = None,
-    direction: str = "auto",
+    direction: Direction = "auto",
 ) -> Vector:
     """The product u A over a semiring: t[j] = the sum over k of u[k] * A[k, j].
 
@@ -110,7 +109,7 @@ def vxm_typed(
     accum: BinaryOp | Monoid | None,
     replace: bool,
     out: Vector | None,
-    direction: str = "auto",
+    direction: Direction = "auto",
 ) -> Vector:
     """u A for the operation `name`, which has checked its operands and chosen the types."""
     device = A.device
@@ -124,8 +123,8 @@ def vxm_typed(
 
 
 def mxm(
-    A: Any,
-    B: Any,
+    A: MatrixLike,
+    B: MatrixLike,
     semiring: Semiring = plus_times,
     *,
     mask: Mask | None = None,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from spgraph import checks
-from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers import Mask, Matrix, MatrixLike, Vector
+from spgraph.containers.annotations import Direction, DType, Number
 from spgraph.containers.arrays import Array, array_module, device_of
 from spgraph.operations.products import mxv_typed, vxm_typed
 from spgraph.semirings import BinaryOp, Monoid, TypedMonoid, TypedSemiring, binary
@@ -19,7 +20,9 @@ CHUNK = 1 << 20
 BOOL = np.dtype(bool)
 
 
-def reduce(u: Any, monoid: Monoid = monoids.plus, *, dtype: Any = None) -> Any:
+def reduce(
+    u: Vector | MatrixLike, monoid: Monoid = monoids.plus, *, dtype: DType | None = None
+) -> Number:
     """The sum of all entries of a Vector or Matrix over a monoid: a NumPy scalar.
 
     Its type is u's, but plus and times count as `numpy.sum` does, bool and signed integers in
@@ -64,10 +67,10 @@ def sum_of_equals(value: Array, count: int, monoid: TypedMonoid) -> Any:
 
 
 def reduce_rowwise(
-    A: Any,
+    A: MatrixLike,
     monoid: Monoid = monoids.plus,
     *,
-    dtype: Any = None,
+    dtype: DType | None = None,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
@@ -92,10 +95,10 @@ def reduce_rowwise(
 
 
 def reduce_columnwise(
-    A: Any,
+    A: MatrixLike,
     monoid: Monoid = monoids.plus,
     *,
-    dtype: Any = None,
+    dtype: DType | None = None,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
@@ -112,7 +115,7 @@ def reduce_columnwise(
     checks.output("reduce_columnwise", (A.ncols,), A.device, mask, accum, replace, out)
     # t = 1 +.second A, pushed unless the transpose is there already
     ring = _entries("reduce_columnwise", A, monoid, dtype, binary.second)
-    way = "pull" if A.has_transpose else "push"
+    way: Direction = "pull" if A.has_transpose else "push"
     given: dict[str, Any] = {"mask": mask, "accum": accum, "replace": replace, "out": out}
     return vxm_typed("reduce_columnwise", _ones(A, A.nrows), A, ring, direction=way, **given)
 
@@ -124,7 +127,7 @@ def reduce_segments(values: Array, starts: Array, op: BinaryOp | Monoid) -> Arra
     return backend(device_of(values)).reduce_segments(values, starts, function, values.dtype)
 
 
-def _typed(name: str, monoid: Any, entries: np.dtype, dtype: Any) -> TypedMonoid:
+def _typed(name: str, monoid: Monoid, entries: np.dtype, dtype: DType | None) -> TypedMonoid:
     """The monoid in the type that it reduces `entries` in."""
     if not isinstance(monoid, Monoid):
         raise checks.DomainMismatch(
@@ -136,7 +139,9 @@ def _typed(name: str, monoid: Any, entries: np.dtype, dtype: Any) -> TypedMonoid
         raise checks.DomainMismatch(f"{name}: {error}") from None
 
 
-def _entries(name: str, A: Matrix, monoid: Any, dtype: Any, op: BinaryOp) -> TypedSemiring:
+def _entries(
+    name: str, A: Matrix, monoid: Monoid, dtype: DType | None, op: BinaryOp
+) -> TypedSemiring:
     """The semiring over A and a Vector of bool whose products are the entries of A; `op`, first or
     second, says on which side A is.
     """

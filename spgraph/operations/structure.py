@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 
 from spgraph import checks
-from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.arrays import INT64_MAX, array_module, index_dtype
 from spgraph.containers.sugar import transposed
 from spgraph.errors import DomainMismatch
@@ -16,7 +16,7 @@ from spgraph.steps import backend, finish, is_distributed
 
 
 def transpose(
-    A: Any,
+    A: MatrixLike,
     *,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
@@ -40,8 +40,8 @@ def transpose(
 
 
 def kronecker(
-    A: Any,
-    B: Any,
+    A: MatrixLike,
+    B: MatrixLike,
     op: BinaryOp | Monoid = binary.times,
     *,
     mask: Mask | None = None,
@@ -76,15 +76,39 @@ def kronecker(
     return finish("kronecker", backend(device).kronecker(A, B, typed), mask, function, replace, out)
 
 
+@overload
 def diag(
-    u: Any,
+    u: Vector,
+    k: int = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Matrix | None = ...,
+) -> Matrix: ...
+
+
+@overload
+def diag(
+    u: MatrixLike,
+    k: int = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Vector | None = ...,
+) -> Vector: ...
+
+
+def diag(
+    u: Vector | MatrixLike,
     k: int = 0,
     *,
     mask: Mask | None = None,
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
-    out: Any = None,
-) -> Any:
+    out: Vector | Matrix | None = None,
+) -> Vector | Matrix:
     """The square Matrix with a Vector's entries on its k-th diagonal, or the Vector of the k-th
     diagonal of a Matrix.
 

@@ -1,0 +1,172 @@
+"""The operators of containers, `A @ x` and `u + v`, which call operations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, overload
+
+import numpy as np
+
+from spgraph.containers.annotations import Number, Scalar, SparseArray
+from spgraph.containers.arrays import is_cuda
+from spgraph.errors import DomainMismatch
+
+if TYPE_CHECKING:
+    from spgraph.containers.matrix import Matrix
+    from spgraph.containers.vector import Vector
+
+
+class Arithmetic:
+    """What Vector and Matrix share.
+
+    `u + v` is a union, with what there is where one has no entry; `u - v` a union with 0; `u * v`,
+    `u / v` and all comparisons are intersections, entry by entry as NumPy's are. With a scalar they
+    look at stored entries only: `A < 1` has no entry where A has none. `@` is the product over
+    plus_times. `==` compares entries, so that containers have no hash; `isequal` gives one bool.
+    """
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy leaves `array @ v` to us
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("plus", self, other, union=True)
+
+    def __radd__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("plus", self, other, left=True)
+
+    def __sub__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("minus", self, other, union=True)
+
+    def __rsub__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("minus", self, other, left=True)
+
+    def __mul__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("times", self, other)
+
+    def __rmul__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("times", self, other, left=True)
+
+    def __truediv__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("truediv", self, other)
+
+    def __rtruediv__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("truediv", self, other, left=True)
+
+    def __pow__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("pow", self, other)
+
+    def __and__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("land", self, other)
+
+    def __or__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("lor", self, other, union=True)
+
+    def __lt__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("lt", self, other)
+
+    def __le__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("le", self, other)
+
+    def __gt__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("gt", self, other)
+
+    def __ge__(self, other: Self | Scalar | SparseArray) -> Self:
+        return _combine("ge", self, other)
+
+    def __eq__(self, other: Self | Scalar | SparseArray) -> Self:  # type: ignore[override]
+        return _combine("eq", self, other)
+
+    def __ne__(self, other: Self | Scalar | SparseArray) -> Self:  # type: ignore[override]
+        return _combine("ne", self, other)
+
+    def __neg__(self) -> Self:
+        return _unary("ainv", self)
+
+    def __abs__(self) -> Self:
+        return _unary("abs", self)
+
+
+class VectorArithmetic(Arithmetic):
+    """The products of a Vector."""
+
+    __slots__ = ()
+
+    @overload
+    def __matmul__(self, other: Vector) -> Number: ...
+
+    @overload
+    def __matmul__(self, other: Matrix | SparseArray) -> Vector: ...
+
+    def __matmul__(self, other: Vector | Matrix | SparseArray) -> Number | Vector:
+        return _product(self, other)
+
+    def __rmatmul__(self, other: SparseArray) -> Vector:
+        return _product(other, self)
+
+
+class MatrixArithmetic(Arithmetic):
+    """The products of a Matrix."""
+
+    __slots__ = ()
+
+    @overload
+    def __matmul__(self, other: Vector) -> Vector: ...
+
+    @overload
+    def __matmul__(self, other: Matrix | SparseArray) -> Matrix: ...
+
+    def __matmul__(self, other: Vector | Matrix | SparseArray) -> Vector | Matrix:
+        return _product(self, other)
+
+    def __rmatmul__(self, other: SparseArray) -> Matrix:
+        return _product(other, self)
+
+
+def _combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = False) -> Any:
+    """The operator `name` between two containers, or a container and a scalar on its `left` or
+    right.
+    """
+    from spgraph import operations
+    from spgraph.semirings import binary
+
+    op = getattr(binary, name)
+    if isinstance(y, Arithmetic) or hasattr(y, "tocsr"):
+        if name == "minus":
+            return operations.ewise_union(x, y, op)
+        return (operations.ewise_add if union else operations.ewise_mult)(x, y, op)
+    array = isinstance(y, np.ndarray) or is_cuda(y)
+    if isinstance(y, bool | int | float | np.generic) or (array and y.ndim == 0):
+        return operations.apply(x, op, **{"left" if left else "right": y})
+    if array or isinstance(y, list | tuple):  # without an error `v == array` would be False
+        raise DomainMismatch(
+            f"{name}: expected a Vector, a Matrix or a scalar, got {type(y).__name__}; "
+            "Vector.from_dense and Matrix.from_dense take arrays"
+        )
+    return NotImplemented
+
+
+def _unary(name: str, x: Any) -> Any:
+    from spgraph import operations
+    from spgraph.semirings import unary
+
+    return operations.apply(x, getattr(unary, name))
+
+
+def _product(x: Any, y: Any) -> Any:
+    """x @ y over plus_times, by the kinds of both."""
+    from spgraph import operations
+    from spgraph.containers.vector import Vector
+    from spgraph.semirings import plus_times
+
+    for side in (x, y):
+        if not isinstance(side, Arithmetic) and not hasattr(side, "tocsr"):
+            raise DomainMismatch(
+                f"@: expected a Matrix or a Vector, got {type(side).__name__}; "
+                "Vector.from_dense and Matrix.from_dense take arrays"
+            )
+    if not isinstance(x, Vector):
+        return (operations.mxv if isinstance(y, Vector) else operations.mxm)(x, y)
+    if not isinstance(y, Vector):
+        return operations.vxm(x, y)
+    typed = plus_times.resolve(x.dtype, y.dtype)
+    return operations.reduce(operations.ewise_mult(x, y), dtype=typed.dtype)
