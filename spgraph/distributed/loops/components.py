@@ -221,12 +221,12 @@ def tell_all(
     told, answers = [], []
     for k, rows in enumerate(plan.rows):
         with on_device(placement.devices[k]):
-            told.append(on_gpu.tell(rows, forests[k], plan.room))
+            told.append(on_gpu.send_roots(rows, forests[k], plan.room))
     came = gathered(placement, told)
     for k, rows in enumerate(plan.rows):
         with on_device(placement.devices[k]):
             me = placement.local[k]
-            answers.append(on_gpu.hear(rows, forests[k], me, came[k], plan.room))
+            answers.append(on_gpu.receive_roots(rows, forests[k], me, came[k], plan.room))
     links = gathered(placement, answers)
     for k, rows in enumerate(plan.rows):
         with on_device(placement.devices[k]):

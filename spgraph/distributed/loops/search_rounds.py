@@ -230,7 +230,7 @@ class Rounds:
             for shard in self.shards:
                 shard.compact(most, self.round)  # all have room for what the longest takes
             room = int(self.counts()[:, VERTICES].max())
-            return self.settle_lists([shard.room(room) for shard in self.shards], depth)
+            return self.settle_lists([shard.list_of(room) for shard in self.shards], depth)
         size = self.communicator.num_shards * self.words
         if 4 * size * self.communicator.num_shards <= FOLD:
             came = self.communicator.all_gather(marked, sizes=[size] * self.communicator.num_shards)

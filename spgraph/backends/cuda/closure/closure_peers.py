@@ -16,7 +16,7 @@ from spgraph.backends.cuda.closure.closure import program as closure_program
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search_peers import (
     DEADLINE,
-    MAIL,
+    INBOX_BYTES,
     MEETING,
     MOST_PEERS,
     Buffers,
@@ -252,7 +252,7 @@ def layout(
     inbox = 2 * peers * capacity if peers > 1 else 0
     for own in sizes:
         parts = {
-            "mail": MAIL,
+            "inbox": INBOX_BYTES,
             "ids": inbox * ids,
             "values": inbox * values,
             "whole": n * values,

@@ -53,44 +53,44 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """What messages are made of: `bits` 64-bit words of bits, `room` pairs of labels."""
+    """What messages are made of: `bits` 64-bit words of bits, `capacity` pairs of labels."""
 
     bits: int
-    room: int
+    capacity: int
     label: np.dtype
 
     @property
     def size(self) -> int:
         """In 64-bit words."""
-        return HEAD + self.bits + self.room * (2 * self.label.itemsize // 8)
+        return HEAD + self.bits + self.capacity * (2 * self.label.itemsize // 8)
 
     def box(self, messages: Array, places: Array | None = None) -> tuple[Any, ...]:
         """As kernels take messages, which lie one after the other or at these addresses."""
         where = jit.NULL if places is None else places
-        return messages, where, self.size, self.bits, self.room
+        return messages, where, self.size, self.bits, self.capacity
 
 
-def pairs_form(rows: Rows, room: int) -> Form:
-    """What `outside` says, and `hear`."""
-    return Form(0, room, rows.label)
+def pairs_form(rows: Rows, capacity: int) -> Form:
+    """Of the messages of `outside` and `receive_roots`."""
+    return Form(0, capacity, rows.label)
 
 
-def roots_form(rows: Rows, room: int) -> Form:
-    """What `tell` says."""
-    return Form((words(rows.size) + 1) // 2, room, rows.label)
+def roots_form(rows: Rows, capacity: int) -> Form:
+    """Of the messages of `send_roots`."""
+    return Form((words(rows.size) + 1) // 2, capacity, rows.label)
 
 
 # --- about the giant ------------------------------------------------------------------------------
 
 
-def outside(rows: Rows, visited: Array, message: Array, room: int) -> Array:
+def outside(rows: Rows, visited: Array, message: Array, capacity: int) -> Array:
     """Writes the edges of the own vertices that are not in the bitmap `visited` to `message`; the
     array of labels that they will have, by user's ids.
     """
     A = rows.matrix
     table = array_module(message).empty(rows.size, rows.label)  # only ends of edges are touched
     message[:HEAD] = 0
-    box = pairs_form(rows, room).box(message)
+    box = pairs_form(rows, capacity).box(message)
     arguments = (A._indptr, A._indices, visited, rows.nonempty, table, *box)
     rows.run("outside", A.nrows // 32 + 1, *rows.own, *arguments)
     return table
@@ -102,7 +102,7 @@ def settle(
     table: Array,
     message: Array,
     places: Array,
-    room: int,
+    capacity: int,
     round_: int,
     host_counter: int,
 ) -> Array:
@@ -110,12 +110,12 @@ def settle(
     `places`. The host-mapped word at the address `host_counter` becomes twice the number of
     the round, and 1 more if the labels are void.
     """
-    xp, form = array_module(table), pairs_form(rows, room)
+    xp, form = array_module(table), pairs_form(rows, capacity)
     label, report = xp.empty(rows.matrix.nrows, rows.label), xp.zeros(REPORT, np.int64)
     box = (places.size, *form.box(message, places))
-    # lists are short: a launch for all of the room would take longer than they do
-    rows.run("begin", room // 16, *rows.own, visited, table, *box, report)
-    rows.run("join", room // 16, table, *box, jit.NULL)
+    # lists are short: a launch for all of the capacity would take longer than they do
+    rows.run("begin", capacity // 16, *rows.own, visited, table, *box, report)
+    rows.run("join", capacity // 16, table, *box, jit.NULL)
     arguments = (visited, rows.nonempty, table, label, report, round_, host_counter)
     rows.run("settle", label.size // 4 + 1, *rows.own, *arguments)
     return label
@@ -124,40 +124,40 @@ def settle(
 # --- any graph ------------------------------------------------------------------------------------
 
 
-def tell(rows: Rows, forest: Forest, room: int) -> Array:
+def send_roots(rows: Rows, forest: Forest, capacity: int) -> Array:
     """The message of what owners of others' vertices do not know; the forest is that of the own
     rows, beside empty rows of others.
     """
-    form, xp = roots_form(rows, room), array_module(forest.label)
+    form, xp = roots_form(rows, capacity), array_module(forest.label)
     message, named = xp.empty(form.size, np.int64), xp.zeros(words(rows.size), np.uint32)
     message[:HEAD] = 0
     box = form.box(message)
-    rows.run("tell", rows.size, *rows.own, forest.label, forest.giant, named, *box)
+    rows.run("send_roots", rows.size, *rows.own, forest.label, forest.giant, named, *box)
     return message
 
 
-def hear(rows: Rows, forest: Forest, me: int, came: Array, room: int) -> Array:
+def receive_roots(rows: Rows, forest: Forest, me: int, came: Array, capacity: int) -> Array:
     """The answer of shard `me` to the messages of all; what it says is in the forest."""
-    form, answer = roots_form(rows, room), pairs_form(rows, room)
+    form, answer = roots_form(rows, capacity), pairs_form(rows, capacity)
     links = array_module(came).zeros(answer.size, np.int64)
     box = (came.size // form.size, *form.box(came))
-    work = max(rows.matrix.nrows, room)
-    rows.run("hear", work, *rows.own, me, forest.label, *box, links, room)
+    work = max(rows.matrix.nrows, capacity)
+    rows.run("receive_roots", work, *rows.own, me, forest.label, *box, links, capacity)
     return links
 
 
-def join(rows: Rows, forest: Forest, answers: Array, report: Array, room: int) -> None:
+def join(rows: Rows, forest: Forest, answers: Array, report: Array, capacity: int) -> None:
     """All answers go to the forest. `report` rises to the length of the longest list there was."""
-    form = pairs_form(rows, room)
+    form = pairs_form(rows, capacity)
     box = (answers.size // form.size, *form.box(answers))
-    rows.run("join", room, forest.label, *box, report)
+    rows.run("join", capacity, forest.label, *box, report)
 
 
-def follow(rows: Rows, forest: Forest, came: Array, room: int) -> None:
+def follow(rows: Rows, forest: Forest, came: Array, capacity: int) -> None:
     """The other edges of a symmetric graph after an exchange of a sample, but for the rows of one
     giant, the same at all shards.
     """
-    form = roots_form(rows, room)
+    form = roots_form(rows, capacity)
     box = (came.size // form.size, *form.box(came))
     rows.run("agree", 1, forest.label, *box, forest.giant)
     forest.compress(vote=False)

@@ -35,10 +35,10 @@ from spgraph.semirings.translate import cuda_function
 
 # as in kernels/search_peers.cu and peers.cuh
 MOST_PEERS = 8
-MAIL, MEETING, CONTROL, WORDS_SENT = 1024, 128, 128, 4
+INBOX_BYTES, MEETING, CONTROL, WORDS_SENT = 1024, 128, 128, 4
 THREADS = 1024
 LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
-PLACES = ("frontier", "other", "messages", "inbox", "parents")
+PLACES = ("frontier", "other", "messages", "received", "parents")
 OWN = ("visited", "visited_next", "best", "queue", "offset", "meeting", "control")
 DEADLINE = 5.0  # seconds that a device waits for another
 
@@ -327,11 +327,11 @@ def layout(
     peers, widest, result = len(sizes), max(map(words, sizes)), []
     for n in sizes:
         parts = {
-            "mail": MAIL,
+            "inbox": INBOX_BYTES,
             "messages": 2 * peers * 8 * capacity * 2 * labels,
             "frontier": 4 * all_words,
             "other": 4 * all_words,
-            "inbox": 4 * peers * widest,
+            "received": 4 * peers * widest,
             "parents": 32 * labels * peers * widest,
             "meeting": MEETING,
             "control": CONTROL,

@@ -144,7 +144,7 @@ class Shard:
         communicator, with room for `capacity` entries.
         """
         held = self.list
-        made, short = self.room(capacity), vertices <= AHEAD_VERTICES and edges <= AHEAD
+        made, short = self.list_of(capacity), vertices <= AHEAD_VERTICES and edges <= AHEAD
         if not (self.is_ahead and short and self.list is held):
             self.run("push_list", edges, self.visited, made, vertices, edges)
         return made
@@ -182,7 +182,7 @@ class Shard:
 
     def compact(self, capacity: int, round_: int) -> None:
         """What push_bits has reached, `capacity` vertices at most, becomes a list, each once."""
-        made = self.room(min(capacity, 32 * self.visited.size))
+        made = self.list_of(min(capacity, 32 * self.visited.size))
         arguments = (self.visited, self.visited_next, self.best, made, round_)
         self.run("compact", self.words, *arguments)
 
@@ -191,7 +191,7 @@ class Shard:
         """Numbers in an entry of a list."""
         return 1 + self.parents
 
-    def room(self, capacity: int) -> Array:
+    def list_of(self, capacity: int) -> Array:
         """The list with room for so many entries beside its length; as it is if it has that."""
         size = (1 + capacity) * self.entry
         if self.list.size < size:

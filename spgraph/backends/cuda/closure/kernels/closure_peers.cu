@@ -100,7 +100,7 @@ DEVICE bool is_bulk() { return (i64)s.queued >= CUT_EDGES && (i64)s.queued * CUT
 
 // The result of a launch that did not come to its end.
 DEVICE void leave(i64* result) {
-    if (thread_id() == 0) result[4] = (i64)load_acquire_system(&mail_of(peers.me)->lost);
+    if (thread_id() == 0) result[4] = (i64)load_acquire_system(&inbox_of(peers.me)->lost);
 }
 
 #define RECORD(KIND, VERTICES, EDGES)                                                              \

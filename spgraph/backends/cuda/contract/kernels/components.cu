@@ -1,6 +1,6 @@
-// Components of a graph whose rows are spread over blocks: what a block does between two exchanges,
-// in which the messages of all go to all. Vertices are named by the user's ids; a block numbers its
-// own from 0, in the order of these.
+// Components of a graph in shards: what a shard does between two exchanges, in which the messages
+// of all go to all. Vertices are named by the user's ids; a shard numbers its own from 0, in the
+// order of these.
 //
 // A symmetric graph, when a search has found what is about one vertex, the giant component:
 //   outside  a list of the edges of own vertices that it has not reached
@@ -8,16 +8,18 @@
 //   join     they are united
 //   settle   the label of every own vertex: the giant's, or that of its tree
 // Any graph, when contract.cu has found the components of the own rows:
-//   tell     what the owners do not know: for each vertex of others that own rows join with more,
-//            its root; a bit is enough where that is the giant of the own rows
-//   hear     what others have told of own vertices is united with what is known; roots that come to
-//            lead elsewhere, and names that are no roots here, go to all
-//   join     these are united
-//   agree    between two such exchanges: which rows need not be read any more
-//   finish   the label of every own vertex
+//   send_roots     what the owners do not know: for each vertex of other shards that own rows join
+//                  to another one, its root; a bit is enough where that is the giant of the own
+//                  rows
+//   receive_roots  what the others have sent about own vertices is united with the own trees; roots
+//                  that come to lead elsewhere, and ids named as roots that are none here, go to
+//                  all
+//   join           these are united
+//   agree          between two such exchanges: which rows need not be read any more
+//   finish         the label of every own vertex
 //
-// A list has room for a number of pairs. `count` goes on beyond it, and who sees that at the end
-// knows that the result is void.
+// A list has a capacity, in pairs. `count` goes on beyond it: the result is then void, and the host
+// starts again with longer lists.
 //
 // Preamble: types I (ids), O (offsets), L (labels).
 
@@ -35,16 +37,17 @@ DEVICE i64 max_of(i64 x, i64 y) { return x > y ? x : y; }
 
 struct Message {
     u64 count; // of the pairs
-    i64 lead;  // of `outside`: how far the least that was reached is from the end; of `tell`: the
-               // root of which the bits tell, -1 for none; of `hear`: the longest list it got
+    // of `outside`: n less the least vertex visited; of `send_roots`: the root that the bits stand
+    // for, -1 for none; of `receive_roots`: the longest list it got
+    i64 lead;
 };
 
-// The messages of some blocks, each with bits, then pairs: one after the other, or where `places`
+// The messages of some shards, each with bits, then pairs: one after the other, or where `places`
 // says, in the memory of peers.
 struct Box {
     Message* messages;
     const u64* places;
-    i64 stride, bits, room; // of each: 64-bit words in all, those of bits; pairs
+    i64 stride, bits, capacity; // of each: 64-bit words in all, those of bits; pairs
     MEMBER Message* message(i64 p) const {
         return places ? (Message*)places[p] : (Message*)((u64*)messages + p * stride);
     }
@@ -52,12 +55,12 @@ struct Box {
     MEMBER Pair* pairs(i64 p) const { return (Pair*)((u64*)(message(p) + 1) + bits); }
     MEMBER i64 length(i64 p) const {
         const u64 count = message(p)->count;
-        return count < (u64)room ? (i64)count : room;
+        return count < (u64)capacity ? (i64)count : capacity;
     }
     // to the own message
     MEMBER void add(L u, L v) const {
         const u64 place = atomicAdd(&messages->count, 1ull);
-        if (place < (u64)room) ((Pair*)((u64*)(messages + 1) + bits))[place] = {u, v};
+        if (place < (u64)capacity) ((Pair*)((u64*)(messages + 1) + bits))[place] = {u, v};
     }
     // the same for each lane that wants to; all 32 call
     MEMBER void add_all(bool wanted, L u, L v) const {
@@ -66,16 +69,16 @@ struct Box {
         u64 place = 0;
         if (lane_id() == 0) place = atomicAdd(&messages->count, (u64)__popc(wanting));
         place = shuffle(place, 0) + __popc(wanting & ((1u << lane_id()) - 1));
-        if (wanted && place < (u64)room) ((Pair*)((u64*)(messages + 1) + bits))[place] = {u, v};
+        if (wanted && place < (u64)capacity) ((Pair*)((u64*)(messages + 1) + bits))[place] = {u, v};
     }
 };
 
-// The vertices of this block, of all n.
+// The vertices of this shard, of all n.
 struct Own {
     i64 n, first, count;   // from which place on inside, and how many
     const L *ids, *places; // the ids of own vertices, the places of all; null: a range of ids
     MEMBER L id(i64 i) const { return ids ? ids[i] : (L)(first + i); }
-    // the number of v; outside of 0 .. count - 1 if another block has it
+    // the number of v; outside of 0 .. count - 1 if another shard has it
     MEMBER i64 number(L v) const { return (i64)(places ? places[v] : v) - first; }
     MEMBER bool has(L v) const {
         const i64 i = number(v);
@@ -86,9 +89,9 @@ struct Own {
 #define OWN i64 n, i64 first_own, i64 count_own, const L *ids, const L *places
 #define TAKE_OWN                                                                                   \
     const Own own { n, first_own, count_own, ids, places }
-#define BOX Message *messages, const u64 *box_places, i64 stride, i64 bits, i64 room
+#define BOX Message *messages, const u64 *box_places, i64 stride, i64 bits, i64 capacity
 #define TAKE_BOX                                                                                   \
-    const Box box { messages, box_places, stride, bits, room }
+    const Box box { messages, box_places, stride, bits, capacity }
 
 // ---- about the giant ----------------------------------------------------------------------------
 
@@ -98,7 +101,7 @@ DEVICE void list_edges(const Box& box, L v, O first, O degree, const I* indices)
     const O upto = warp_scan(degree), before = upto - degree, total = shuffle(upto, 31);
     for (O begin = 0; begin < total; begin += 32) {
         const u64 count = lane_id() == 0 ? load_relaxed(&box.messages->count) : 0;
-        if (shuffle(count, 0) > (u64)box.room) return;
+        if (shuffle(count, 0) > (u64)box.capacity) return;
         const O x = begin + lane_id();
         const int owner = warp_search(before, x);
         const O e = shuffle((O)(first - before), owner) + x;
@@ -108,7 +111,8 @@ DEVICE void list_edges(const Box& box, L v, O first, O degree, const I* indices)
     }
 }
 
-// `nonempty`: the own vertices that have edges. A lane takes a word, and the warp what is open in it.
+// `nonempty`: the own vertices that have edges. A lane takes a word, and the warp what is open in
+// it.
 extern "C" __global__ void outside(OWN, const O* indptr, const I* indices, const u32* visited,
                                    const u32* nonempty, L* table, BOX) {
     TAKE_OWN;
@@ -155,7 +159,7 @@ extern "C" __global__ void begin(OWN, const u32* visited, L* table, i64 parts, B
     if (thread_id() == 0) {
         for (i64 p = 0; p < parts; p++) {
             const Message message = *box.message(p);
-            if (message.count > (u64)box.room) report->is_void = 1;
+            if (message.count > (u64)box.capacity) report->is_void = 1;
             report->lead = max_of(report->lead, message.lead);
         }
     }
@@ -170,7 +174,7 @@ extern "C" __global__ void begin(OWN, const u32* visited, L* table, i64 parts, B
     }
 }
 
-// `report`, unless null, rises to the greatest number in the heads of messages.
+// `report`, unless null, rises to the greatest `count` or `lead` of the messages.
 extern "C" __global__ void join(L* label, i64 parts, BOX, i64* report) {
     TAKE_BOX;
     if (report && thread_id() == 0)
@@ -202,11 +206,11 @@ struct __align__(EACH * sizeof(L)) Labels {
     L each[EACH];
 };
 
-// `mail` is memory of the host, which learns whether the labels are void, above which is `round`.
+// `host_counter` is a word of the host's memory: whether the labels are void, above that the round.
 extern "C" __global__ void settle(OWN, const u32* visited, const u32* nonempty, const L* table,
-                                  L* label, const Report* report, i64 round, i64* mail) {
+                                  L* label, const Report* report, i64 round, i64* host_counter) {
     TAKE_OWN;
-    if (thread_id() == 0) *(volatile i64*)mail = round << 1 | report->is_void;
+    if (thread_id() == 0) *(volatile i64*)host_counter = round << 1 | report->is_void;
     const L giant = (L)(own.n - report->lead);
     for (i64 base = thread_id() * EACH; base < own.count; base += thread_count() * EACH) {
         const u32 visited_bits = visited[base >> 5] >> (base & 31);
@@ -228,9 +232,10 @@ extern "C" __global__ void settle(OWN, const u32* visited, const u32* nonempty, 
 
 // ---- any graph ----------------------------------------------------------------------------------
 
-// The roots of own vertices that belong to others are told by themselves, as names: the owner may
-// know them by another root. `named` has a bit for each.
-extern "C" __global__ void tell(OWN, const L* label, const i64* giant, u32* named, BOX) {
+// The root of a tree that holds own vertices may belong to another shard, which may have put it
+// under a root of its own: such a root is sent once, as a pair of itself. `named` has a bit for
+// each.
+extern "C" __global__ void send_roots(OWN, const L* label, const i64* giant, u32* named, BOX) {
     TAKE_OWN;
     TAKE_BOX;
     const i64 all = (own.n + 31) / 32, warps = thread_count() >> 5;
@@ -257,13 +262,14 @@ extern "C" __global__ void tell(OWN, const L* label, const i64* giant, u32* name
     }
 }
 
-// `answer` gets links between roots: those that are hooked here, and names of roots that are none
-// here. It is enough that the owner of a name says so: who knows it by another root has told that.
-extern "C" __global__ void hear(OWN, i64 me, L* label, i64 parts, BOX, Message* answer,
-                                i64 answer_room) {
+// `answer` gets links between roots: those that are hooked here, and for each vertex that another
+// shard named as a root and that is none here, its root here. Only the owner of such a vertex
+// answers: any other shard where it is no root has sent that itself.
+extern "C" __global__ void receive_roots(OWN, i64 me, L* label, i64 parts, BOX, Message* answer,
+                                         i64 answer_capacity) {
     TAKE_OWN;
     TAKE_BOX;
-    const Box links{answer, nullptr, 0, 0, answer_room};
+    const Box links{answer, nullptr, 0, 0, answer_capacity};
     const auto hooked = [&](L x, L y) { links.add(x, y); };
     if (thread_id() == 0) {
         i64 longest = 0;
@@ -277,14 +283,14 @@ extern "C" __global__ void hear(OWN, i64 me, L* label, i64 parts, BOX, Message* 
             L last = -1; // the root that was united with the giant's last
             for (i64 i = thread_id() - lane_id(); i < own.count; i += thread_count()) {
                 const L v = i + lane_id() < own.count ? own.id(i + lane_id()) : 0;
-                const bool told = i + lane_id() < own.count && test_bit(box.flags(p), v);
-                const u32 some = __ballot_sync(FULL_WARP, told);
+                const bool is_member = i + lane_id() < own.count && test_bit(box.flags(p), v);
+                const u32 some = __ballot_sync(FULL_WARP, is_member);
                 if (!some) continue;
                 // most of them have one root, which one lane is enough for
-                const L root = told ? load_lagging(label + v) : 0;
+                const L root = is_member ? load_lagging(label + v) : 0;
                 const int leader = __ffs(some) - 1;
                 const L common = shuffle(root, leader);
-                if (told && root != last && (root != common || lane_id() == leader))
+                if (is_member && root != last && (root != common || lane_id() == leader))
                     union_trees(label, v, (L)lead, hooked);
                 last = common;
             }
@@ -303,8 +309,8 @@ extern "C" __global__ void hear(OWN, i64 me, L* label, i64 parts, BOX, Message* 
     }
 }
 
-// The tree whose rows need not be read: that of the first giant that anybody told of. By now own
-// vertices that are in it have its root at all blocks.
+// The tree whose rows need not be read: that of the first giant that any shard has sent. By now own
+// vertices that are in it have its root at all shards.
 extern "C" __global__ void agree(const L* label, i64 parts, BOX, i64* giant) {
     TAKE_BOX;
     if (thread_id()) return;

@@ -1,18 +1,19 @@
-// Hook and compress: the components of a graph in a few launches. `label` is a forest: label[v] <= v
-// leads to a smaller vertex of the same component, a root to itself; in the end every vertex leads
-// straight to the smallest.
+// Hook and compress: the components of a graph in a few launches. `label` is a forest: label[v] <=
+// v leads to a smaller vertex of the same component, a root to itself; in the end every vertex
+// leads straight to the smallest.
 //
 //   start      every vertex under its least neighbour, where that is smaller
 //   hook       one more edge of every vertex
-//   compress   every vertex under its root; then a vote: which root do most edges lead to, the giant?
+//   compress   every vertex under its root; then a vote: which root do most edges lead to, the
+//              giant?
 //   mark       directed graphs only: a bitmap of the vertices under the giant
 //   rest       the other edges; those inside of the giant have nothing to say
 //   rest_long  what `rest` has left of long rows
 //   compress   again
 //
-// In an undirected graph the edges of the giant's vertices are not even read: the one that leads out
-// stands at its other end, too. Threads see old labels now and then; an old label is an ancestor all
-// the same, and only compare and swap makes a root lead elsewhere.
+// In an undirected graph the edges of the giant's vertices are not even read: the one that leads
+// out stands at its other end, too. Threads see old labels now and then; an old label is an
+// ancestor all the same, and only compare and swap makes a root lead elsewhere.
 //
 // Preamble: types I (ids), O (offsets), L (labels).
 

@@ -20,10 +20,10 @@ DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 constexpr int WORDS_SENT = 4;
 static_assert(PEERS * WORDS_SENT <= 32, "a lane for each word of each peer");
 
-struct Mail { // at the start of each GPU's memory for its peers; zero at first
+struct Inbox { // at the start of each GPU's memory for its peers; zero at first
     // by sender and parity of the round: the value above, the round in the low 16 bits
     u64 word[PEERS][2][WORDS_SENT];
-    u64 lost; // 1 + the block whose GPU did not come, or LAUNCH_LOST: everyone leaves
+    u64 lost; // 1 + the shard whose GPU did not come, or LAUNCH_LOST: everyone leaves
 };
 
 struct Meeting { // of the blocks of one GPU; zero at first
@@ -31,7 +31,7 @@ struct Meeting { // of the blocks of one GPU; zero at first
     u32 go;               // the outcome in the low two bits, changes with each meeting
     u64 heartbeat;        // block 0 changes it while it works alone
     u64 round;            // of the peers: goes on from launch to launch
-    u64 mine[WORDS_SENT]; // brought to a meeting that adds up
+    u64 mine[WORDS_SENT]; // what this GPU adds to the sums of the next meet_all
     u32 turn;             // the top bit flips when all blocks have come to a meeting of their own
 };
 
@@ -39,10 +39,10 @@ enum Outcome { MET = 0, DETOUR = 1, LOST = 2 };
 
 struct Peers {
     int me;
-    u64 memory[PEERS]; // where peers write; Mail at its start
+    u64 memory[PEERS]; // where peers write; Inbox at its start
     Meeting* meeting;
     u64 limit;             // nanoseconds that a wait may last
-    u64 total[WORDS_SENT]; // the sums of the last meeting that adds up
+    u64 total[WORDS_SENT]; // the sums of the last meet_all
 };
 
 __shared__ Peers peers;
@@ -52,7 +52,7 @@ template <class T>
 DEVICE T* in_memory_of(int q, i64 offset) {
     return reinterpret_cast<T*>(peers.memory[q] + (u64)offset);
 }
-DEVICE Mail* mail_of(int q) { return in_memory_of<Mail>(q, 0); }
+DEVICE Inbox* inbox_of(int q) { return in_memory_of<Inbox>(q, 0); }
 
 // A wait that may not last forever. All lanes of a warp call `expired`, now and then.
 struct Patience {
@@ -66,33 +66,34 @@ struct Patience {
     }
 };
 
-// Tell everyone, once, that block `lost` did not come. A warp calls.
+// Let everyone know, once, that the GPU of shard `lost` did not come. A warp calls.
 static __device__ __noinline__ void give_up(u64 lost) {
-    if (lane_id() < PEERS) store_relaxed_system(&mail_of(lane_id())->lost, lost + 1);
+    if (lane_id() < PEERS) store_relaxed_system(&inbox_of(lane_id())->lost, lost + 1);
     __syncwarp();
 }
 
-// Warp 0 of block 0: lane 4 q + k brings word k (48 bits) for block q and gets block q's for this
-// one. What the block wrote before the __syncthreads that precedes is there for q afterwards.
-static __device__ __noinline__ bool exchange(u64 bring, u64& got) {
+// Warp 0 of block 0: lane 4 q + k sends word k (48 bits) to GPU q and gets the word that GPU q
+// sends to this one. What the block wrote before the __syncthreads that precedes is there for q
+// afterwards.
+static __device__ __noinline__ bool exchange(u64 sent, u64& got) {
     const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
     const bool peer = q < PEERS && q != peers.me;
-    got = q == peers.me ? bring : 0;
+    got = q == peers.me ? sent : 0;
     const u64 round = shuffle(load_relaxed(&peers.meeting->round), 0) + 1, mark = round & 0xffff;
     fence_system();
-    if (peer) store_relaxed_system(&mail_of(q)->word[peers.me][round & 1][k], bring << 16 | mark);
-    Mail* const mail = mail_of(peers.me);
+    if (peer) store_relaxed_system(&inbox_of(q)->word[peers.me][round & 1][k], sent << 16 | mark);
+    Inbox* const inbox = inbox_of(peers.me);
     Patience patience(peers.limit);
     for (u32 spins = 1; PEERS > 1; spins++) {
-        const u64 word = peer ? load_acquire_system(&mail->word[q][round & 1][k]) : mark;
+        const u64 word = peer ? load_acquire_system(&inbox->word[q][round & 1][k]) : mark;
         const u32 late = __ballot_sync(FULL_WARP, (word & 0xffff) != mark);
         if (!late) {
             if (peer) got = word >> 16;
             break;
         }
         if (spins & 63) continue;
-        const bool known = shuffle(load_acquire_system(&mail->lost), 0) != 0;
-        if (known) return false;
+        const bool lost = shuffle(load_acquire_system(&inbox->lost), 0) != 0;
+        if (lost) return false;
         if (patience.expired(0)) {
             give_up((__ffs(late) - 1) / WORDS_SENT);
             return false;
@@ -116,7 +117,7 @@ DEVICE bool all_arrived() {
     Patience patience(peers.limit);
     for (u32 spins = 1; shuffle(load_acquire(&peers.meeting->arrived), 0) != gridDim.x; spins++) {
         if (spins & 255) continue;
-        if (shuffle(load_acquire_system(&mail_of(peers.me)->lost), 0)) return false;
+        if (shuffle(load_acquire_system(&inbox_of(peers.me)->lost), 0)) return false;
         if (!patience.expired(0)) continue;
         give_up(peers.me);
         return false;
@@ -125,16 +126,16 @@ DEVICE bool all_arrived() {
 }
 
 // All blocks of this GPU meet, and if `across` those of all its peers too: warp 0 of block 0 then
-// calls `talk`, which exchanges with the peers or says that one is lost, and what it stores is there
-// for all. If *detour is not zero, this GPU's blocks meet only each other, whatever the peers do:
-// DETOUR. LOST: the kernel must end.
+// calls `talk`, which exchanges with the peers or says that one is lost, and what it stores is
+// there for all. If *detour is not zero, this GPU's blocks meet only each other, whatever the peers
+// do: DETOUR. LOST: the kernel must end.
 template <class Talk>
 DEVICE int meet_and(Talk talk, bool across, const u64* detour = nullptr) {
     __syncthreads();
     if (threadIdx.x < 32) {
         const int lane = threadIdx.x;
         Meeting* const meeting = peers.meeting;
-        u64* const lost = &mail_of(peers.me)->lost;
+        u64* const lost = &inbox_of(peers.me)->lost;
         const u32 old = shuffle(load_relaxed(&meeting->go), 0);
         if (lane == 0) {
             if (across)
@@ -198,7 +199,7 @@ static __device__ __noinline__ int meet_local() {
              spins++) {
             if (spins & 255) continue;
             __nanosleep(100);
-            if (shuffle(load_acquire_system(&mail_of(peers.me)->lost), 0)) outcome = LOST;
+            if (shuffle(load_acquire_system(&inbox_of(peers.me)->lost), 0)) outcome = LOST;
             if (outcome == MET && patience.expired(shuffle(load_relaxed(&meeting->heartbeat), 0))) {
                 give_up(peers.me);
                 outcome = LOST;
@@ -212,15 +213,15 @@ static __device__ __noinline__ int meet_local() {
 }
 
 // All blocks of all GPUs meet, and `peers.total` gets the sums over the GPUs of `meeting->mine`,
-// which is zero again: MET or LOST. Each block hears from the peers itself, which comes earlier than
-// from its block 0.
+// which is zero again: MET or LOST. Each block reads what the peers have sent itself, which is
+// earlier than to wait for its block 0.
 static __device__ __noinline__ int meet_all() {
     __syncthreads();
     if (threadIdx.x < 32) {
         const int lane = threadIdx.x, q = lane / WORDS_SENT, k = lane % WORDS_SENT;
         const bool peer = q < PEERS; // this GPU's own word comes the same way
         Meeting* const meeting = peers.meeting;
-        Mail* const mail = mail_of(peers.me);
+        Inbox* const inbox = inbox_of(peers.me);
         const u64 round = shuffle(load_relaxed(&meeting->round), 0) + 1, mark = round & 0xffff;
         if (lane == 0) {
             fence_system();
@@ -229,7 +230,7 @@ static __device__ __noinline__ int meet_all() {
         int outcome = MET;
         if (blockIdx.x == 0 && !all_arrived()) outcome = LOST;
         if (blockIdx.x == 0 && outcome == MET) {
-            const u64 bring = load_relaxed(&meeting->mine[k]);
+            const u64 sent = load_relaxed(&meeting->mine[k]);
             __syncwarp();
             if (lane < WORDS_SENT) store_relaxed(&meeting->mine[lane], (u64)0);
             if (lane == 0) {
@@ -239,17 +240,17 @@ static __device__ __noinline__ int meet_all() {
             __syncwarp();
             fence_system();
             if (peer)
-                store_relaxed_system(&mail_of(q)->word[peers.me][round & 1][k], bring << 16 | mark);
+                store_relaxed_system(&inbox_of(q)->word[peers.me][round & 1][k], sent << 16 | mark);
         }
         u64 got = 0;
         Patience patience(blockIdx.x ? 2 * peers.limit : peers.limit);
         for (u32 spins = 1; outcome == MET; spins++) {
-            const u64 word = peer ? load_acquire_system(&mail->word[q][round & 1][k]) : mark;
+            const u64 word = peer ? load_acquire_system(&inbox->word[q][round & 1][k]) : mark;
             const u32 late = __ballot_sync(FULL_WARP, (word & 0xffff) != mark);
             got = word >> 16;
             if (!late) break;
             if (spins & 63) continue;
-            if (shuffle(load_acquire_system(&mail->lost), 0)) outcome = LOST;
+            if (shuffle(load_acquire_system(&inbox->lost), 0)) outcome = LOST;
             if (outcome == MET && patience.expired(0)) {
                 give_up((__ffs(late) - 1) / WORDS_SENT);
                 outcome = LOST;

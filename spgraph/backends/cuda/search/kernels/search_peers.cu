@@ -51,8 +51,8 @@ struct __align__(2 * sizeof(L)) Message {
 struct Control {   // of one GPU
     u64 packed;    // length and edges of the queue
     u64 long_rows; // rows that a pull leaves to the grid
-    // what block 0 hands over after small levels; done may be LOST. If `queued` the frontier of this
-    // GPU is known and the queue, else it is claimed and no more
+    // what block 0 hands over after small levels; done may be LOST. If `queued` the frontier of
+    // this GPU is known and the queue, else it is claimed and no more
     i64 depth, left, open, vertices, edges, done, queued;
 };
 
@@ -61,7 +61,7 @@ struct Given {
     i64 me;
     i64 first[PEERS + 1], word[PEERS + 1]; // where blocks begin: their vertices, their words
     u64 memory[PEERS];                     // that all peers write to; where in it things lie:
-    i64 frontiers[2], messages, inbox, parents;
+    i64 frontiers[2], messages, received, parents;
     i64 m, findable, symmetric; // of the whole graph: edges, vertices with in-edges
     i64 warps; // of the smallest grid: what words each takes at a time is the same on all GPUs
     i64 count_bits;
@@ -189,8 +189,8 @@ CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {
 
 // The word of the own part of the next frontier, for everyone. Two levels ago it had a value that
 // everyone has too: where that is the same there is nothing to write.
-DEVICE u32 told(i64 w) { return s.next[s.base + w]; }
-DEVICE void tell(i64 w, u32 bits, u32 before) {
+DEVICE u32 published(i64 w) { return s.next[s.base + w]; }
+DEVICE void publish(i64 w, u32 bits, u32 before) {
     if (before == bits) return;
 #pragma unroll
     for (int q = 0; q < PEERS; q++)
@@ -231,7 +231,7 @@ DEVICE void swap_frontiers() {
 
 // The result of a launch that did not come to its end.
 DEVICE void leave(i64* result) {
-    if (thread_id() == 0) result[2] = (i64)load_acquire_system(&mail_of(peers.me)->lost);
+    if (thread_id() == 0) result[2] = (i64)load_acquire_system(&inbox_of(peers.me)->lost);
 }
 
 // result: vertices visited, levels, and 0 or what was lost. `all_sources` are those of all GPUs.
@@ -268,7 +268,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const i64 thread = thread_id(), threads = thread_count();
     if (thread < 3) result[thread] = thread == 2 ? -1 : 0;
     __syncthreads();
-    if (load_acquire_system(&mail_of(peers.me)->lost)) return leave(result);
+    if (load_acquire_system(&inbox_of(peers.me)->lost)) return leave(result);
     Control* const control = s.control;
 
     i64 depth = 0, nf = all_sources, mf = 0, left = s.findable, open = s.m;
@@ -336,7 +336,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             const i64 rows = (i64)load_relaxed(&control->long_rows);
             pull_long_rows(rows, (L)(depth + 1));
             if (meet_local() == LOST) return leave(result);
-            tell_long_rows(rows);
+            publish_long_rows(rows);
             if (meet_all() == LOST) return leave(result);
             found += (i64)peers.total[0];
             edges += (i64)peers.total[1];
@@ -370,6 +370,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (thread == 0) {
         control->packed = control->long_rows = 0;
         result[1] = depth;
-        result[2] = (i64)load_acquire_system(&mail_of(peers.me)->lost);
+        result[2] = (i64)load_acquire_system(&inbox_of(peers.me)->lost);
     }
 }

@@ -19,8 +19,9 @@ struct Ranked {
     }
 };
 
-// Adds this thread's counts to what its GPU brings to the next meeting, with one atomic a block.
-CALLED void bring(u64 vertices, u64 edges, u64 others) {
+// Adds this thread's counts to what its GPU adds to the sums of the next meet_all, with one atomic
+// a block.
+CALLED void reduce_counts(u64 vertices, u64 edges, u64 others) {
     if (threadIdx.x < WORDS_SENT) block_sum[threadIdx.x] = 0;
     __syncthreads();
     vertices = warp_sum(vertices);
@@ -41,7 +42,7 @@ CALLED void announce() {
     u64 vertices = 0, edges = 0, covered = 0;
     for (i64 w = thread_id(); w < s.words; w += thread_count()) {
         const u32 bits = claimed_bits(w);
-        tell(w, bits, told(w));
+        publish(w, bits, published(w));
         if (!bits) continue;
         s.visited[s.base + w] |= bits;
         vertices += __popc(bits);
@@ -49,7 +50,7 @@ CALLED void announce() {
         for (u32 rest = bits; rest; rest &= rest - 1)
             edges += (u64)degree_of(32 * w + __ffs(rest) - 1);
     }
-    bring(vertices, edges, covered);
+    reduce_counts(vertices, edges, covered);
 }
 
 // ---- pull --------------------------------------------------------------------------------------
@@ -165,7 +166,9 @@ struct Finds {
         last = s.indptr[v + 1];
         count++;
     }
-    __device__ __forceinline__ void finish() { bring(count, edges + (u64)(last - first), probes); }
+    __device__ __forceinline__ void finish() {
+        reduce_counts(count, edges + (u64)(last - first), probes);
+    }
 };
 
 // The leading neighbours of v; true where the rest of it has to be looked at.
@@ -234,9 +237,9 @@ CALLED void sweep(L depth) {
         const i64 w = begin + lane;
         const bool mine = lane < batch && w < s.words;
         const u32 visited = mine ? s.visited[s.base + w] : 0, rows = mine ? s.nonempty[w] : 0;
-        const u32 before = mine ? told(w) : 0, open = rows & ~visited;
+        const u32 before = mine ? published(w) : 0, open = rows & ~visited;
         if (!__any_sync(FULL_WARP, open)) { // most words of the last levels
-            if (mine) tell(w, 0, before);
+            if (mine) publish(w, 0, before);
             continue;
         }
         const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
@@ -271,7 +274,7 @@ CALLED void sweep(L depth) {
         __syncwarp();
         if (mine) {
             const u32 bits = finds.hit[lane];
-            tell(w, bits, before);
+            publish(w, bits, before);
             if (bits) s.visited[s.base + w] = s.visited_next[s.base + w] = visited | bits;
         }
         __syncwarp();
@@ -310,11 +313,11 @@ CALLED void pull_long_rows(i64 rows, L depth) {
             if (any && FIRST) break; // what this warp would see later lies further back in the row
         }
     }
-    bring(count, edges, probes);
+    reduce_counts(count, edges, probes);
 }
 
 // The words in which those rows lie, for the peers, after all blocks have met.
-CALLED void tell_long_rows(i64 rows) {
+CALLED void publish_long_rows(i64 rows) {
     for (i64 r = thread_id(); r < rows; r += thread_count()) {
         const i64 w = s.base + (s.queue[r] >> 5);
         const u32 bits = load_relaxed(&s.next[w]);

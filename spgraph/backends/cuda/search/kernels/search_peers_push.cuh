@@ -123,7 +123,7 @@ CALLED void send_claims() {
         const int q = (int)(s.me + k) % PEERS; // not all to the same one
         const i64 first = s.word[q], words = s.word[q + 1] - first;
         const i64 batch = words_at_a_time(words);
-        u32* const inbox = in_memory_of<u32>(q, s.inbox) + s.me * words;
+        u32* const received = in_memory_of<u32>(q, s.received) + s.me * words;
         Key* const parents = in_memory_of<Key>(q, s.parents) + 32 * s.me * words;
         Key* const best = s.best + 32 * first;
         for (i64 begin = warp * batch; begin < words; begin += warps * batch) {
@@ -133,7 +133,7 @@ CALLED void send_claims() {
             const u32 bits = mine ? load_relaxed(&s.visited_next[first + w]) & ~visited : 0;
             if (bits) {
                 s.visited[first + w] = visited | bits;
-                inbox[w] = bits;
+                received[w] = bits;
             }
             if (!PARENTS) continue;
             // side by side from where the first word's would be: stores of a few bytes each would
@@ -155,7 +155,7 @@ CALLED void settle(L depth) {
     const int lane = lane_id();
     const i64 warps = (i64)gridDim.x * WARPS, warp = (i64)blockIdx.x * WARPS + warp_id();
     const i64 batch = words_at_a_time(s.words);
-    u32* const inbox = in_memory_of<u32>((int)s.me, s.inbox);
+    u32* const received = in_memory_of<u32>((int)s.me, s.received);
     const Key* const parents = in_memory_of<Key>((int)s.me, s.parents);
     Key* const best = s.best + 32 * s.base;
     u64 edges = 0;
@@ -163,21 +163,21 @@ CALLED void settle(L depth) {
     for (i64 begin = warp * batch; begin < s.words; begin += warps * batch) {
         const i64 w = begin + lane;
         const bool mine = lane < batch && w < s.words;
-        const u32 visited = mine ? s.visited[s.base + w] : 0, before = mine ? told(w) : 0;
+        const u32 visited = mine ? s.visited[s.base + w] : 0, before = mine ? published(w) : 0;
         u32 part[PEERS], bits = 0;
 #pragma unroll
         for (int q = 0; q < PEERS; q++) {
             const u32* const place =
-                q == s.me ? s.visited_next + s.base + w : inbox + q * s.words + w;
+                q == s.me ? s.visited_next + s.base + w : received + q * s.words + w;
             part[q] = mine ? load_relaxed(place) : 0;
         }
 #pragma unroll
         for (int q = 0; q < PEERS; q++) {
-            if (q != s.me && part[q]) inbox[q * s.words + w] = 0;
+            if (q != s.me && part[q]) received[q * s.words + w] = 0;
             bits |= part[q] & ~visited;
         }
         if (mine) {
-            tell(w, bits, before);
+            publish(w, bits, before);
             if (bits) s.visited[s.base + w] = s.visited_next[s.base + w] = visited | bits;
         }
         const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
@@ -215,5 +215,5 @@ CALLED void settle(L depth) {
             count++;
         }
     }
-    bring(count, edges, 0);
+    reduce_counts(count, edges, 0);
 }

@@ -224,9 +224,9 @@ DEVICE void small_queue(const SmallFrontier& list, const SmallCount& size) {
     if (threadIdx.x == 0) s.control->packed = (size.edges << s.count_bits) + size.vertices;
 }
 
-// Block 0 runs levels until they outgrow one of the GPUs, and leaves the last frontier as the queue,
-// or claimed. The first frontier is this GPU's sources if `from_sources`, or the queue, which is
-// counted already.
+// Block 0 runs levels until they outgrow one of the GPUs, and leaves the last frontier as the
+// queue, or claimed. The first frontier is this GPU's sources if `from_sources`, or the queue,
+// which is counted already.
 CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left, i64 open,
                          i64 max_depth, int direction) {
     SmallFrontier* frontier = work().small;

@@ -69,7 +69,7 @@ CALLED bool scan_row(i64 v, i64 e, i64 end, bool& found, Z& sum, u32& probes) {
 }
 
 // Adds this thread's counts to `packed` with one atomic a block.
-CALLED void publish(u32 count, u64 edges, u32 probes, u64* packed, u64* all_probes) {
+CALLED void reduce_counts(u32 count, u64 edges, u32 probes, u64* packed, u64* all_probes) {
     if (threadIdx.x < 3) block_sum[threadIdx.x] = 0;
     __syncthreads();
     count = warp_sum(count);
@@ -177,7 +177,7 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
         }
         __syncwarp();
     }
-    publish(count, edges, probes, packed, all_probes);
+    reduce_counts(count, edges, probes, packed, all_probes);
 }
 
 // The rows that pull_level left to the grid, after all blocks have met.
@@ -214,5 +214,5 @@ CALLED void pull_long_rows(i64 rows, L depth, u64* packed, u64* all_probes) {
                 break; // what this warp would see later lies further back in the row
         }
     }
-    publish(count, edges, probes, packed, all_probes);
+    reduce_counts(count, edges, probes, packed, all_probes);
 }

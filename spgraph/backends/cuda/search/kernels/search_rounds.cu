@@ -61,11 +61,12 @@ struct Given {
     I* queue;
     O* offset;
     Control* control;
-    u64 *counts, *mail; // of the last kernel that counted; for the host, with its round
+    u64* counts;        // of the last kernel that counted
+    u64* host_counters; // the same in the host's memory, each above 16 bits of the round
 };
 
 __shared__ Given g;
-__shared__ u64 sums[COUNTS], told[COUNTS];
+__shared__ u64 sums[COUNTS], published[COUNTS];
 __shared__ bool is_last;
 
 DEVICE int warp_id() { return threadIdx.x >> 5; }
@@ -97,7 +98,7 @@ struct Borders {
     }
 };
 
-// Every kernel begins with `enter`, and one that counts ends with `tell`.
+// Every kernel begins with `enter`, and one that counts ends with `publish_counts`.
 DEVICE void enter(const u64* given) {
     for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
         reinterpret_cast<u64*>(&g)[i] = given[i];
@@ -112,8 +113,8 @@ DEVICE void count(Count which, u64 value) {
 }
 
 // Sums of all blocks and what they put into the queue go to the host; a list gets its length. True
-// in the last block to come, where they are in `told`.
-CALLED bool tell(i64 round, Entry* list = nullptr) {
+// in the last block to come, where they are in `published`.
+CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
     Control* const c = g.control;
     __syncthreads();
     if (threadIdx.x < COUNTS && sums[threadIdx.x])
@@ -131,9 +132,9 @@ CALLED bool tell(i64 round, Entry* list = nullptr) {
             if (k == VERTICES) value += queue_count(packed, (u32)g.count_bits);
             if (k == EDGES) value += queue_edges(packed, (u32)g.count_bits);
             if (list && k == VERTICES) list->vertex = (L)value;
-            g.counts[k] = told[k] = value;
+            g.counts[k] = published[k] = value;
             // every word has the round: they need no order among themselves
-            *(volatile u64*)&g.mail[k] = value << 16 | (u64)(round & 0xffff);
+            *(volatile u64*)&g.host_counters[k] = value << 16 | (u64)(round & 0xffff);
         }
         *c = Control{};
     }
@@ -193,7 +194,7 @@ extern "C" __global__ void convert(const u64* given, i64 round) {
         return bits;
     };
     for_each_bit(taken, [](bool active, i64 v) { enqueue(active, v); });
-    tell(round);
+    publish_counts(round);
 }
 
 extern "C" __global__ void mark(const u64* given, i64 vertices) {
@@ -221,7 +222,7 @@ extern "C" __global__ void begin(const u64* given, L* level, L* parent, u32* vis
         claim(active, v, visited);
     }
     count(COVERED, covered);
-    if (tell(round)) push_ahead(visited, list);
+    if (publish_counts(round)) push_ahead(visited, list);
 }
 
 #include "search_rounds_pull.cuh"

@@ -162,7 +162,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     }
     count(VERTICES, finds.number);
     count(EDGES, finds.edges + (u64)(finds.last - finds.first));
-    tell(round);
+    publish_counts(round);
 }
 
 // The rows that `pull` left: all warps look at the rest of each.
@@ -197,5 +197,5 @@ extern "C" __global__ void pull_rows(const u64* given, L* level, L* parent, u32*
     }
     count(VERTICES, number);
     count(EDGES, edges);
-    tell(round);
+    publish_counts(round);
 }

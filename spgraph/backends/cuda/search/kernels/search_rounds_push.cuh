@@ -30,7 +30,7 @@ extern "C" __global__ void push_list(const u64* given, const u32* visited, Entry
 // may let it be, but a small level costs a launch less.
 CALLED void push_ahead(const u32* visited, Entry* list) {
     __shared__ O offset[AHEAD_VERTICES];
-    const i64 vertices = told[VERTICES], edges = told[EDGES];
+    const i64 vertices = published[VERTICES], edges = published[EDGES];
     if (vertices > AHEAD_VERTICES || edges > AHEAD) return;
     const Borders borders;
     for (i64 i = threadIdx.x; i < vertices; i += THREADS) offset[i] = load_relaxed(&g.offset[i]);
@@ -71,7 +71,7 @@ extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u3
             claim(is_new, v, visited);
         }
     }
-    if (tell(round)) push_ahead(visited, ahead);
+    if (publish_counts(round)) push_ahead(visited, ahead);
 }
 
 // ---- a bitmap ----------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ extern "C" __global__ void settle_bits(const u64* given, L* level, u32* visited,
         if (active) level[v] = depth;
         enqueue(active, v);
     });
-    tell(round);
+    publish_counts(round);
 }
 
 // What push_bits has reached, as a list, each vertex with its best parent; `best` is zero again.
@@ -189,5 +189,5 @@ extern "C" __global__ void compact(const u64* given, const u32* visited, const u
         });
     }
 #endif
-    tell(round, list);
+    publish_counts(round, list);
 }
