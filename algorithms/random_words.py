@@ -36,7 +36,7 @@ def random_words(name: str, seed: Any, n: int, device: Any) -> Vector:
 def fresh_seed(device: Any) -> int:
     """A seed that nobody foresees, the same in all processes that the device stands for."""
     seed = secrets.randbits(63)
-    return seed if isinstance(device, str) else device.agreed(seed)
+    return seed if isinstance(device, str) else device.largest(seed)
 
 
 def _mixed(x: Any) -> Any:
