@@ -55,7 +55,7 @@ def katz_centrality(
     number = not isinstance(beta, Vector) and np.ndim(beta) == 0
     restart = float(beta) if number else full("katz_centrality", "beta", beta, A)
     # x <- alpha x A + beta
-    step = Step((Hop(A),), factor=alpha, jump=1.0, restart=restart, weighted=weighted)
+    step = Step((Hop(A),), factor=alpha, teleport=1.0, restart=restart, weighted=weighted)
     start = Vector.filled(0.0, size=A.nrows, device=A.device)
     each = None if tol is None else tol * max(A.nrows, 1)
     found = power(start, step, tol=each, max_iter=max_iter)

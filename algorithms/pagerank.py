@@ -73,8 +73,8 @@ def pagerank(
     step = Step(
         (Hop(A, inverse(out_strength(A, weighted))),),
         factor=damping,
-        jump=1 - damping,
-        leak=damping,
+        teleport=1 - damping,
+        dangling=damping,
         restart=restart,
         weighted=weighted,
     )

@@ -37,20 +37,20 @@ class Hop(NamedTuple):
 class Step:
     """What one iteration does: with y = x after all `hops` (one or two),
 
-        x <- factor * y + keep * x + (jump + leak * lost) * restart
+        x <- factor * y + keep * x + (teleport + dangling * mass) * restart
 
-    where lost is the sum of x over the vertices whose scale in the first hop is zero: what the hops
+    where mass is the sum of x over the vertices whose scale in the first hop is zero: what the hops
     do not carry on. `weighted` takes the entries' values, else each entry counts 1.
 
-    PageRank is factor d over one hop of scale 1 / out-degree, that jumps with 1 - d and leaks d;
-    Katz is factor alpha that jumps with beta; the eigenvector's is y + x, HITS a hop along A and
+    PageRank is factor d over one hop of scale 1 / out-degree, with teleport 1 - d and dangling d;
+    Katz is factor alpha with teleport beta; the eigenvector's is y + x, HITS a hop along A and
     one back, SALSA the same with the degrees as scales."""
 
     hops: tuple[Hop, ...]
     factor: float = 1.0
     keep: float = 0.0
-    jump: float = 0.0
-    leak: float = 0.0
+    teleport: float = 0.0
+    dangling: float = 0.0
     restart: Vector | float = 1.0
     weighted: bool = False
 
@@ -108,7 +108,7 @@ def power(
         tuple(hop.A.T for hop in step.hops),
         tuple(hop.scale for hop in step.hops),
         ring,
-        (step.factor, step.keep, step.jump, step.leak),
+        (step.factor, step.keep, step.teleport, step.dangling),
         step.restart,
         norm,
         tol,
@@ -134,14 +134,14 @@ def composed(
     ring = plus_times if step.weighted else plus_first
     # which entries of x no hop carries on, and what each vertex gets back of what they hold
     first = step.hops[0].scale
-    lost = _full(x, 0.0) if first is None else apply(first, binary.eq, right=0.0)
+    is_dangling = _full(x, 0.0) if first is None else apply(first, binary.eq, right=0.0)
     restart = step.restart if isinstance(step.restart, Vector) else _full(x, step.restart)
     iterations, change = 0, 0.0 if x.size == 0 else math.inf
     while iterations < max_iter:
         y = x
         for hop in step.hops:
             y = vxm(y if hop.scale is None else ewise_mult(y, hop.scale), hop.A, ring)
-        shift = step.jump + step.leak * float(reduce(ewise_mult(x, lost)))
+        shift = step.teleport + step.dangling * float(reduce(ewise_mult(x, is_dangling)))
         z = ewise_add(_times(y, step.factor), _times(x, step.keep))
         z = ewise_add(z, _times(restart, shift))
         size = _norm(z, norm)

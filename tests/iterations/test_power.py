@@ -32,8 +32,12 @@ def dense(x: np.ndarray, step: Step, norm: Any, count: int) -> np.ndarray:
             D = D if step.weighted else (D != 0).astype(float)
             y = (y if hop.scale is None else y * of(hop.scale)) @ D
         first = step.hops[0].scale
-        lost = 0.0 if first is None else x[of(first) == 0].sum()
-        x = step.factor * y + step.keep * x + (step.jump + step.leak * lost) * of(step.restart)
+        mass = 0.0 if first is None else x[of(first) == 0].sum()
+        x = (
+            step.factor * y
+            + step.keep * x
+            + (step.teleport + step.dangling * mass) * of(step.restart)
+        )
         sizes = {None: 1.0, 1: abs(x).sum(), 2: np.sqrt((x * x).sum()), "max": abs(x).max()}
         x = x / (sizes[norm] or 1.0)
     return x
@@ -48,20 +52,25 @@ def steps(A: sg.Matrix, where: str, weighted: bool) -> dict[str, Step]:
     some, other, restart = (full(rng.random(n), where) for _ in range(3))
     return {
         "plain": Step((Hop(A),), factor=0.125, weighted=weighted),
-        "shifted": Step((Hop(A),), keep=0.5, jump=0.25, weighted=weighted),
+        "shifted": Step((Hop(A),), keep=0.5, teleport=0.25, weighted=weighted),
         "leaking": Step(
-            (Hop(A, share),), factor=0.85, jump=0.15, leak=0.85, restart=1 / n, weighted=weighted
+            (Hop(A, share),),
+            factor=0.85,
+            teleport=0.15,
+            dangling=0.85,
+            restart=1 / n,
+            weighted=weighted,
         ),
         "restarted": Step(
-            (Hop(A, some),), factor=0.1, jump=0.5, restart=restart, weighted=weighted
+            (Hop(A, some),), factor=0.1, teleport=0.5, restart=restart, weighted=weighted
         ),
         "there and back": Step((Hop(A), Hop(A.T)), factor=0.01, weighted=weighted),
         "two scales": Step(
             (Hop(A, share), Hop(A.T, other)),
             factor=0.5,
             keep=0.25,
-            jump=0.125,
-            leak=0.5,
+            teleport=0.125,
+            dangling=0.5,
             restart=restart,
             weighted=weighted,
         ),

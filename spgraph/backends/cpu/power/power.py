@@ -33,9 +33,9 @@ def power(
     """(the last iterate, (iterations, last change)) of x <- f(x) from x, a full Vector of float64.
 
     Each of the one or two `matrices` is pulled by rows: x becomes M (x * scale). Then, with
-    `constants` = (factor, keep, jump, leak), the iterate is factor times that + keep x + (jump +
-    leak times the sum of x where the first scale is zero) restart, divided by its norm. `single`
-    gathers x * scale in single precision. `tol` None runs all of `max_iter`.
+    `constants` = (factor, keep, teleport, dangling), the iterate is factor times that + keep x +
+    (teleport + dangling times the sum of x where the first scale is zero) restart, divided by its
+    norm. `single` gathers x * scale in single precision. `tol` None runs all of `max_iter`.
     """
     n = x.size
     text = preamble.constants(ISO=_ignores_values(matrices[0], semiring))
@@ -75,12 +75,12 @@ def power_shard(
     """`power` of the vertices of one shard, as a generator that asks for what it takes of others.
 
     It yields ("share", (its part of a vector, its part of the three sums over vertices: change,
-    lost, norm)) and is sent (the whole vector, the sums of all shards in their order), None for
-    what is None; ("change", the sums of all shards) and is sent the first of them, added up. It
-    returns what `power` does. `single` changes nothing here: what shards exchange stays in double
-    precision.
+    dangling mass, norm)) and is sent (the whole vector, the sums of all shards in their order),
+    None for what is None; ("change", the sums of all shards) and is sent the first of them, added
+    up. It returns what `power` does. `single` changes nothing here: what shards exchange stays in
+    double precision.
     """
-    factor, keep, jump, leak = constants
+    factor, keep, teleport, dangling = constants
     value = x._values.copy()
     scale = [1.0 if v is None else v._values for v in scales]
     again = restart._values if isinstance(restart, Vector) else restart
@@ -97,8 +97,8 @@ def power_shard(
             if k:
                 whole, _ = yield "share", (y * scale[k], None)
             y = pull(M, Vector(M.ncols, whole), semiring, None, False).to_numpy(fill=0.0)
-        lost = totals[1::SUMS].sum()
-        z = factor * y + keep * value + (jump + leak * lost) * again
+        mass = totals[1::SUMS].sum()
+        z = factor * y + keep * value + (teleport + dangling * mass) * again
         if norm is not None:
             sizes = z * z if norm == 2 else np.abs(z)
             part = sizes.max(initial=0.0) if norm == "max" else sizes.sum()

@@ -1,9 +1,10 @@
 """The power iteration: on small graphs one cooperative launch for all of it, on large ones launches
 for every step.
 
-A cooperative grid has one block a multiprocessor, which is what a barrier is cheap for and too few
-threads to gather with: on an H200 it takes 7.5 ps an entry of a Kronecker graph, plain launches
-6.7, and with tiles (tiles.py) 2.1. Launches of their own cost 50 us of the host's time a step."""
+A cooperative grid has one block a multiprocessor. That makes a barrier cheap, but is too few
+threads for products: on an H200 these take 7.5 ps an entry of a Kronecker graph, in launches of
+their own 6.7, and with tiles (tiles.py) 2.1. Launches cost 50 us of the host's time a step.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +55,14 @@ def power(
     """(the last iterate, (iterations, last change)) of x <- f(x) from x, a full Vector of float64.
 
     Each of the one or two `matrices` is pulled by rows: x becomes M (x * scale). Then, with
-    `constants` = (factor, keep, jump, leak), the iterate is factor times that + keep x + (jump +
-    leak times the sum of x where the first scale is zero) restart, divided by its norm. `single`
-    gathers x * scale in single precision. `tol` None runs all of `max_iter`, and nothing is read
-    back; the second result is then None. Sums are taken in an order that depends on the graph and
-    the kind of device alone.
+    `constants` = (factor, keep, teleport, dangling), the iterate is factor times that + keep x +
+    (teleport + dangling times the sum of x where the first scale is zero) restart, divided by its
+    norm. `single` gathers x * scale in single precision. `tol` None runs all of `max_iter`, and
+    nothing is read back; the second result is then None. Sums are taken in an order that depends on
+    the graph and the kind of device alone.
 
     Matrices of fewer than LARGE entries: one launch, a few fills, and one copy to the device for
-    each matrix. An iterate of NaN says that the blocks of the kernel lost each other. Larger ones:
+    each matrix. An iterate of NaN says that a barrier of the kernel timed out. Larger ones:
     in every step 1 to 5 launches a hop, 1 between hops that have a scale, 1 more, another with a
     norm, and with a `tol` a change that is read back while the next product runs.
     """
@@ -75,7 +76,7 @@ def power(
         except StopIteration as end:
             return end.value
         if question == "share":
-            answer = given  # one shard is the whole
+            answer = given  # a single shard
         elif question == "report":
             reading = to_host(given)
         else:
@@ -94,12 +95,13 @@ def power_shard(
     max_iter: int,
     single: bool,
 ) -> Steps:
-    """`power` of the vertices of one shard, as a generator that asks for what it takes of others.
+    """`power` for the vertices of one shard, as a generator that yields what it needs of the
+    others.
 
     It yields ("share", (its part of a vector, its part of the three sums over vertices: change,
-    lost, norm)) and is sent (the whole vector, the sums of all shards in their order), None for
-    what is None; ("change", the sums of all shards) and is sent the first of them, added up. It
-    returns what `power` does. Whoever drives it makes the shard's device the current one.
+    dangling mass, norm)), to be sent (the whole vector, the sums of all shards in their order),
+    with None for None; and ("change", the sums of all shards), to be sent the total change. It
+    returns what `power` does. Its driver makes the shard's device the current one.
     """
     settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
     return stepwise(x, matrices, scales, settings)
@@ -133,7 +135,7 @@ def _cooperative(
 
 
 def _alike(matrices: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
-    """The same matrices, their index arrays of the same types: a kernel knows one of each."""
+    """The same matrices with index arrays of the same types: a kernel has one type of each."""
     offsets = np.result_type(*(M._indptr.dtype for M in matrices))
     ids = np.result_type(*(M._indices.dtype for M in matrices))
     return tuple(
@@ -148,7 +150,7 @@ def _alike(matrices: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
 
 
 def _hop(M: Matrix, scale: Vector | None, gathered: np.dtype, buffers: int, held: list) -> list:
-    """The words of the struct Hop; the arrays that it points to are put into `held`, too."""
+    """The words of the struct Hop; the arrays that it points to are appended to `held`."""
     xp = array_module(M._indptr)
 
     def at(array: Any) -> int:

@@ -1,11 +1,10 @@
-"""The power iteration with launches for every step, of a device that is alone or of one of several
-shards.
+"""The power iteration with launches for every step, on one device or for one of several shards.
 
 A step with one hop and no norm is the product and one launch, which reads and writes 36 bytes a
-vertex (with single precision 4 of them are what hops gather) at about 3.5 TB/s on an H200, and
-sends what hops gather to every peer at about 330 GB/s. Its last block adds up the sums. With a
-`tol` the host waits for the devices in every step: so that they do not have to wait for the host
-then, the next product begins before it is known whether there is a next step.
+vertex (4 of them, in single precision, are for the next hop) at about 3.5 TB/s on an H200, and
+writes what the next hop gathers to every peer at about 330 GB/s. Its last block adds up the sums.
+With a `tol` the host waits for the devices in every step; so that they do not wait for the host in
+turn, the next product begins before it is known whether there is a next step.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ BLOCKS = 4
 # bytes: where things begin in memory that peers write
 ALIGN = 256
 
-# what a shard offers or asks, what it is told, what it finds
+# what a shard publishes or asks, the answer, the result
 Steps = Generator[tuple[str, Any], Any, tuple[Vector, Any]]
 
 
 class Buffers(Protocol):
-    """What an iteration asks of `peers.PeerBuffers`."""
+    """The part of `peers.PeerBuffers` that an iteration uses."""
 
     devices: tuple[int, ...]
 
@@ -49,9 +48,10 @@ class Buffers(Protocol):
 class Places(NamedTuple):
     """Where the kernels of a shard write what all shards read, on one device or on all `peers`.
 
-    `values` and `sums` have one or two sides, which take turns: who is ahead must not write what
-    others still read. A side is the addresses to write to, and what can be read there on this
-    device afterwards. `ids`, if any, are the positions of the shard's vertices in the whole.
+    `values` and `sums` have one or two sides, which take turns, so that a shard that is ahead does
+    not overwrite what others still read. A side is the addresses to write to, and the array to read
+    on this device afterwards. `ids`, if any, are the positions of the shard's vertices in the
+    whole.
     """
 
     peers: int
@@ -61,10 +61,10 @@ class Places(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What all steps have in common."""
+    """The parameters of `power` that are the same in all steps."""
 
     semiring: TypedSemiring
-    gathered: np.dtype  # of what hops gather
+    gathered: np.dtype  # the type of the values that hops gather
     constants: tuple[float, float, float, float]
     restart: Vector | float
     norm: int
@@ -115,15 +115,16 @@ def stepwise(
     early: bool = False,
     places: Places | None = None,
 ) -> Steps:
-    """The iteration of one shard: it yields and is sent what `power_shard` says.
+    """The iteration of one shard, a generator as `power_shard` describes it.
 
-    `early` yields ("report", the sums of all shards), too, some time before it asks for the change:
-    it starts the next product in between, unless the last changes promise that there is none.
+    With `early` it also yields ("report", the sums of all shards) some time before it asks for the
+    change, and starts the next product in between, unless the last changes suggest that there is
+    none.
     """
     xp, n, norm = array_module(x._values), x.size, np.int32(settings.norm)
     text = preamble.types(U=settings.gathered)
-    give, step, divide = (
-        jit.kernel("power_stepwise", f"power_{name}", text) for name in ("give", "step", "divide")
+    scale, step, divide = (
+        jit.kernel("power_stepwise", f"power_{name}", text) for name in ("scale", "step", "divide")
     )
     most = BLOCKS * jit.multiprocessors(jit.current_device())
     grid = max(1, min(-(-n // jit.BLOCK), most))
@@ -136,9 +137,9 @@ def stepwise(
     spread = [by_vertex(1.0 if scale is None else scale, xp) for scale in scales]
     cut = [_tiles(M, settings.max_iter) for M in matrices]
     texts = [program_of(M, settings) for M in matrices]
-    factors = tuple(map(np.float64, settings.constants))
+    constants = tuple(map(np.float64, settings.constants))
     restarts = by_vertex(settings.restart, xp)
-    # what each hop gathers; on a device of its own a shard copies no more than it must
+    # the values that each hop gathers; the only shard of a process copies only what it has to
     sources = [value, *products[:-1]]
     exact = places is None and settings.gathered == value.dtype
     as_it_is = [exact and scale is None for scale in scales]
@@ -147,17 +148,17 @@ def stepwise(
     where = places.ids, int(places.ids.itemsize > 4)
 
     def out(k: int) -> tuple[tuple[Any, ...], Any]:
-        """Where a launch writes what hop k gathers, and where it lies then."""
+        """The arguments that say where a launch writes what hop k gathers, and the array there."""
         to, part = (jit.NULL, sources[k]) if as_it_is[k] else next(turns)
         return (places.peers, to, *where), part
 
     def added() -> tuple[tuple[Any, ...], Any]:
-        """Where a launch writes the sums, and where they lie then."""
+        """The arguments that say where a launch writes the sums, and the array there."""
         to, own = next(turns_of_sums)
         return (parts, arrived, to), own
 
     (to, part), (to_sums, own) = out(0), added()
-    jit.launch(give, threads, n, value, *spread[0], *to, *to_sums)
+    jit.launch(scale, threads, n, value, *spread[0], *to, *to_sums)
     whole, totals = yield "share", (part, own)
     shards = totals.size // SUMS
     report: tuple[int, float] | None = None
@@ -168,7 +169,7 @@ def stepwise(
             if k:
                 to, part = out(k)
                 if not as_it_is[k]:
-                    jit.launch(give, threads, n, sources[k], *spread[k], *to, *[jit.NULL] * 3)
+                    jit.launch(scale, threads, n, sources[k], *spread[k], *to, *[jit.NULL] * 3)
                 whole, _ = yield "share", (part, None)
             if k or not ahead:
                 gather(M, cut[k], Vector(M.ncols, whole), texts[k], products[k])
@@ -176,7 +177,7 @@ def stepwise(
         jit.launch(
             step,
             threads,
-            *(n, products[-1], *factors, *restarts, *spread[0], norm),
+            *(n, products[-1], *constants, *restarts, *spread[0], norm),
             *(shards, totals, value, z, *to, *to_sums),
         )
         if norm:
@@ -194,7 +195,7 @@ def stepwise(
         if ahead:
             gather(matrices[0], cut[0], Vector(matrices[0].ncols, whole), texts[0], products[0])
         changed = yield "change", totals
-        # if changes go on to shrink as they did
+        # the next change, if changes shrink as they did from the last one to this
         expected = np.inf if report is None else changed * changed / report[1]
         report = iteration, changed
         if changed <= settings.tol:
@@ -203,7 +204,7 @@ def stepwise(
 
 
 def _own_places(n: int, gathered: np.dtype, xp: Any) -> Places:
-    """One side is enough where a stream keeps the order."""
+    """The places of a single shard. One side is enough: its stream keeps the order."""
     values, sums = xp.empty(n, gathered), xp.empty(SUMS)
     to = xp.asarray(np.array([[address(values)], [address(sums)]], np.int64))
     return Places(1, [(to[0], values)], [(to[1], sums)], jit.NULL)
@@ -229,8 +230,8 @@ def power_peers(
     max_iter: int,
     single: bool,
 ) -> Steps:
-    """As `power_shard`, of a shard whose kernels write to all devices: what it offers is what it is
-    to be sent, as soon as the devices have met.
+    """As `power_shard`, for a shard whose kernels write to all devices: the answer is what it
+    yielded, once all devices have synchronised.
     """
     settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
     return stepwise(x, matrices, scales, settings, True, places)
@@ -246,8 +247,8 @@ def peer_places(
     """The places of all shards in the memory of every device; `starts` are arrays on these. Shard p
     owns the vertices from offsets[p] to offsets[p + 1] of the whole, or those that ids[p] names.
 
-    They are the caller's while he holds the lock of the buffers. The devices have to meet before
-    any of them writes there, since one may still be at work on what was there before.
+    They are valid while the caller holds the lock of the buffers. The devices have to synchronise
+    before any of them writes there, since another may still use what was there before.
     """
     peers, kind = len(buffers.devices), np.dtype(np.float32 if single else np.float64)
     n, each = int(offsets[-1]), 8 * SUMS
@@ -275,7 +276,7 @@ def view(address: int, size: int, dtype: np.dtype, owner: Any) -> Any:
 
 
 def to_host(array: Any) -> Callable[[], np.ndarray]:
-    """The copy of a small array to the host, on its way: the call waits for it."""
+    """Start the copy of a small array to the host; a call of the result waits for it."""
     if not is_cuda(array):
         return lambda: array
     cupy = import_cupy()

@@ -3,9 +3,9 @@
 #
 # A hop gathers: y[i] = the sum of A[i, k] * u[k] over row i, u being the values of x times a scale.
 # An iteration is one hop or two, then
-#     z = factor * y + keep * x + (jump + leak * lost) * restart,    x = z / norm(z)
-# where lost is the sum of the x whose scale is zero. Without a norm all of this happens as a row is
-# summed, so that an iteration meets once; u has two buffers for that.
+#     z = factor * y + keep * x + (teleport + dangling * mass) * restart,    x = z / norm(z)
+# where mass, the dangling mass, is the sum of the x whose scale is zero. Without a norm all of this
+# happens as a row is summed, so that an iteration meets once; u has two buffers for that.
 #
 # Sums over vertices are taken chunk by chunk, and the chunks depend on the matrix alone: the result
 # is the same for any number of threads. Preamble: multiply, ISO.
@@ -14,7 +14,7 @@ NORM_NONE, NORM_ONE, NORM_TWO, NORM_MAX = 0, 1, 2, 3
 # rows and entries of a chunk
 CHUNK = 32768
 # what is summed over vertices
-CHANGE, LOST, SIZE, SUMS = 0, 1, 2, 3
+CHANGE, DANGLING, SIZE, SUMS = 0, 1, 2, 3
 
 
 @inner
@@ -86,7 +86,8 @@ def sum_row(indptr, indices, a, u, i):
 @kernel
 def power(
     thread, threads, sync, ticket, hops, norm, indptr, indices, a, scale_mask, scale, indptr2,
-    indices2, a2, scale2_mask, scale2, x, z, u, u2, sums, factor, keep, jump, leak, restart_mask,
+    indices2, a2, scale2_mask, scale2, x, z, u, u2, sums, factor, keep, teleport, dangling,
+    restart_mask,
     restart, tol, max_iter, report,
 ):  # fmt: skip
     n = x.size
@@ -94,23 +95,23 @@ def power(
     first_chunks = chunks_of(indptr, n)
     taken = 0  # tickets of the steps before: each thread draws one too many of each
     for chunk in range(thread, chunks, threads):
-        lost = 0.0
+        mass = 0.0
         for i in range(
             chunk_start(indptr2, n, chunk, chunks),
             chunk_start(indptr2, n, chunk + 1, chunks),
         ):
             u[0, i] = x[i] * scale[i & scale_mask]
-            lost += x[i] if scale[i & scale_mask] == 0.0 else 0.0
-        sums[1, LOST, chunk] = lost
+            mass += x[i] if scale[i & scale_mask] == 0.0 else 0.0
+        sums[1, DANGLING, chunk] = mass
     barrier(sync, threads)
     for iteration in range(max_iter):
         now = sums[iteration & 1]
         source = u[iteration & 1]
         target = u[1 - (iteration & 1)]
         gathered = u2 if hops == 2 else source
-        shift = jump
-        if leak != 0.0:
-            shift += leak * total(sums[1 - (iteration & 1)], LOST, chunks)
+        shift = teleport
+        if dangling != 0.0:
+            shift += dangling * total(sums[1 - (iteration & 1)], DANGLING, chunks)
         if hops == 2:
             while True:
                 poll(sync)
@@ -129,7 +130,7 @@ def power(
             chunk = atomic_add(ticket, 0, 1) - taken
             if chunk >= chunks:
                 break
-            change = lost = size = 0.0
+            change = mass = size = 0.0
             for i in range(
                 chunk_start(indptr2, n, chunk, chunks),
                 chunk_start(indptr2, n, chunk + 1, chunks),
@@ -157,7 +158,7 @@ def power(
                 if norm == NORM_NONE:
                     by = scale[i & scale_mask]
                     change += abs(new - x[i])
-                    lost += new if by == 0.0 else 0.0
+                    mass += new if by == 0.0 else 0.0
                     x[i] = new
                     target[i] = new * by
                 else:
@@ -169,7 +170,7 @@ def power(
                     else:
                         size = max(size, abs(new))
             now[CHANGE, chunk] = change
-            now[LOST, chunk] = lost
+            now[DANGLING, chunk] = mass
             now[SIZE, chunk] = size
         taken += chunks + threads
         barrier(sync, threads)
@@ -179,7 +180,7 @@ def power(
                 size = math.sqrt(size)
             size = size if size > 0.0 else 1.0  # nothing is left: zeros stay
             for chunk in range(thread, chunks, threads):
-                change = lost = 0.0
+                change = mass = 0.0
                 for i in range(
                     chunk_start(indptr2, n, chunk, chunks),
                     chunk_start(indptr2, n, chunk + 1, chunks),
@@ -187,11 +188,11 @@ def power(
                     new = z[i] / size
                     by = scale[i & scale_mask]
                     change += abs(new - x[i])
-                    lost += new if by == 0.0 else 0.0
+                    mass += new if by == 0.0 else 0.0
                     x[i] = new
                     target[i] = new * by
                 now[CHANGE, chunk] = change
-                now[LOST, chunk] = lost
+                now[DANGLING, chunk] = mass
             barrier(sync, threads)
         change = total(now, CHANGE, chunks)
         if thread == 0:

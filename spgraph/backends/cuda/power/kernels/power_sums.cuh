@@ -1,9 +1,9 @@
-// What both forms of the power iteration, power.cu and power_stepwise.cu, sum over the vertices: block
-// by block, in one order, so that the sums are the same whenever the grid is.
+// The sums over all vertices that both forms of the power iteration, power.cu and power_stepwise.cu,
+// need. They are added block by block in a fixed order: equal grids give equal sums.
 
 constexpr int NORM_NONE = 0, NORM_TWO = 2, NORM_MAX = 3;
-// how much the iterate changed, what of it no hop carries on, its norm
-constexpr int CHANGE = 0, LOST = 1, SIZE = 2, SUMS = 3;
+// the change of the iterate, its dangling mass (over vertices whose scale is zero), its norm
+constexpr int CHANGE = 0, DANGLING = 1, SIZE = 2, SUMS = 3;
 
 DEVICE double join(int which, int norm, double x, double y) {
     return norm == NORM_MAX && which == SIZE ? (y > x ? y : x) : x + y;
@@ -15,8 +15,8 @@ DEVICE double join_warp(int which, int norm, double x) {
     return x;
 }
 
-// What a value adds to the norm, and the norm that sums to `size`; 1 where nothing is left, so that
-// zeros stay.
+// The term of a value in the norm, and the norm from the sum of the terms; 1 for zeros, which so remain
+// zeros.
 DEVICE double size_of(int norm, double value) {
     return norm == NORM_TWO ? value * value : fabs(value);
 }
@@ -25,7 +25,7 @@ DEVICE double norm_of(int norm, double size) {
     return root > 0 ? root : 1;
 }
 
-// The block's part of the sums, to `sums`; a block has a warp for each of them.
+// Write the block's part of the sums to `sums`; a block has a warp for each of them.
 DEVICE void store_sums(const double (&mine)[SUMS], int norm, double* sums) {
     __shared__ double warps[SUMS][32];
     const int lane = lane_id(), warp = threadIdx.x >> 5;
@@ -41,7 +41,7 @@ DEVICE void store_sums(const double (&mine)[SUMS], int norm, double* sums) {
     }
 }
 
-// Sum number `which` of the parts of all blocks, in every lane of the warp that calls.
+// Sum number `which` over the parts of all blocks, in every lane of the calling warp.
 DEVICE double sum_parts(const double* sums, i64 blocks, int which, int norm) {
     double sum = 0;
 #pragma unroll 1
