@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from spgraph.backends.cuda.exchange.peer_graph import MOST_PEERS
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
-from spgraph.backends.cuda.search.search_peers import MOST_PEERS
 from spgraph.containers import Matrix
 from spgraph.containers.arrays import check_device, import_cupy
 from spgraph.distributed.communicators import (

@@ -65,7 +65,7 @@ def test_caches_of_operators_are_bounded() -> None:
     assert len(bounded) > 20
     # the preambles of searches over peers hold no operator; a warning is a text of ours
     assert sorted(unbounded) == [
-        "spgraph.backends.cuda.search.search_peers.loaded",
+        "spgraph.backends.cuda.search.search_peers_plan.loaded",
         "spgraph.cache_folder.warn",
     ]
 

@@ -18,7 +18,7 @@ from spgraph.backends.cuda.dependencies.dependencies_shard import (
     workspace_words,
 )
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
-from spgraph.backends.cuda.search.search_peers import address
+from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Vector
 from spgraph.containers.arrays import array_module, on_device
 from spgraph.distributed.containers.placement import Placement

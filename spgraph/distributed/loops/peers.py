@@ -13,7 +13,8 @@ from spgraph.backends.cuda.closure.closure_peers import (
     ClosureShard,
     closure_peers,
 )
-from spgraph.backends.cuda.search.search_peers import PeerGraph, PeerShard, search_peers
+from spgraph.backends.cuda.exchange.peer_graph import PeerGraph, PeerShard
+from spgraph.backends.cuda.search.search_peers import search_peers
 from spgraph.containers import Matrix, Vector
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.errors import ConvergenceError

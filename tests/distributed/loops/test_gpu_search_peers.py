@@ -10,8 +10,8 @@ import pytest
 
 import spgraph as sg
 import tests.distributed.loops.test_search_peers_shim as host
+from spgraph.backends.cuda.exchange.peer_graph import PeerGraph
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
-from spgraph.backends.cuda.search.search_peers import PeerGraph
 from spgraph.errors import BackendUnavailable, CommunicationError
 
 pytestmark = pytest.mark.gpu

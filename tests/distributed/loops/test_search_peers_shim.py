@@ -16,9 +16,9 @@ import pytest
 import scipy.sparse
 
 import spgraph as sg
+from spgraph.backends.cuda.exchange.peer_graph import PeerGraph, PeerShard
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.cuda.search import search_peers
-from spgraph.backends.cuda.search.search_peers import PeerGraph, PeerShard
+from spgraph.backends.cuda.search import search_peers, search_peers_plan
 from spgraph.containers.arrays import move
 from spgraph.errors import CommunicationError
 
@@ -70,10 +70,10 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_host_shim.install(monkeypatch)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
     # few and small, so that graphs of a few hundred vertices see every form of a level
-    monkeypatch.setattr(search_peers, "THREADS", 64)
-    monkeypatch.setattr(search_peers, "LONG_ROW", 128)
-    monkeypatch.setattr(search_peers, "small_frontier", lambda ids, offsets: 32)
-    search_peers.loaded.cache_clear()
+    monkeypatch.setattr(search_peers_plan, "THREADS", 64)
+    monkeypatch.setattr(search_peers_plan, "LONG_ROW", 128)
+    monkeypatch.setattr(search_peers_plan, "small_frontier", lambda ids, offsets: 32)
+    search_peers_plan.loaded.cache_clear()
 
 
 def breadth_first(

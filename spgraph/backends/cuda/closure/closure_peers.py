@@ -13,15 +13,15 @@ import numpy as np
 
 from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes, width_of
 from spgraph.backends.cuda.closure.closure import program as closure_program
-from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.search.search_peers import (
+from spgraph.backends.cuda.exchange.peer_graph import (
     DEADLINE,
     INBOX_BYTES,
-    MEETING,
+    MEETING_BYTES,
     MOST_PEERS,
     Buffers,
-    address,
 )
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers.arrays import Array, array_module, move, words
 from spgraph.errors import CommunicationError, ConvergenceError
 from spgraph.semirings import TypedSemiring
@@ -256,7 +256,7 @@ def layout(
             "ids": inbox * ids,
             "values": inbox * values,
             "whole": n * values,
-            "meeting": MEETING,
+            "meeting": MEETING_BYTES,
             "control": CONTROL,
             "bits": 4 * words(n),
             "claims": 8 * words(n),

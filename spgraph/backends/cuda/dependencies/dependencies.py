@@ -13,13 +13,13 @@ import numpy as np
 from spgraph.backends.cuda.dependencies.dependencies_plan import RANGE_WORDS, Plan
 from spgraph.backends.cuda.dependencies.dependencies_shard import (
     Workspace,
-    address,
     dependencies_shard,
     workspace_words,
 )
+from spgraph.backends.cuda.exchange.peer_graph import PeerShard
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.runtime.jit import address
 from spgraph.backends.cuda.search.search import search
-from spgraph.backends.cuda.search.search_peers import PeerShard
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype, move, unpack_bits

@@ -33,8 +33,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spgraph.backends.cuda.dependencies.dependencies_plan import HEAD, RANGE_WORDS, Plan, Step
+from spgraph.backends.cuda.exchange.peer_graph import PeerShard
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.search.search_peers import PeerShard, address
+from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Vector
 from spgraph.containers.arrays import array_module, words
 

@@ -25,8 +25,8 @@ from spgraph.backends.cuda.power.power_stepwise import (
     to_host,
 )
 from spgraph.backends.cuda.products.row_bins import row_bins
-from spgraph.backends.cuda.products.tiles import address
 from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, index_dtype, move
 from spgraph.semirings import TypedSemiring

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from spgraph.backends.cuda.products.products import gather
-from spgraph.backends.cuda.products.tiles import Tiles, address, prepare
+from spgraph.backends.cuda.products.tiles import Tiles, prepare
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import array_module, import_cupy, index_dtype, is_cuda
 from spgraph.semirings import TypedSemiring

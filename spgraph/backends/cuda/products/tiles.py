@@ -223,7 +223,7 @@ def _make(A: Matrix) -> Tiles | None:
     first[1:] = through[:split]
     pieces = int(first[-1])
     kept = _fill(A, code, order, first, split, dealt, blocks, slots, count, ranges, span)
-    words = [blocks, count, width, slots, ranges, span, *map(address, kept)]
+    words = [blocks, count, width, slots, ranges, span, *map(jit.address, kept)]
     nonempty = int((degrees > 0).sum())
     rest = _rest(A, code, order[rows:nonempty], ranked[rows:nonempty], count, width)
     return Tiles(
@@ -318,9 +318,3 @@ def _build_text(A: Matrix) -> str:
     return text + preamble.types(
         O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, R=np.dtype(np.int32)
     )
-
-
-def address(array: Any) -> int:
-    """Where an array lies, in the memory of its device."""
-    facts = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
-    return int(facts["data"][0])

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from spgraph.backends.cuda.exchange.peer_graph import PeerShard
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.search.search_peers import PeerShard, address
+from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers.arrays import Array, array_module, index_dtype, words
 
 # as in kernels/search_rounds.cu

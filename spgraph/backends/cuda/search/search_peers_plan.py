@@ -1,0 +1,226 @@
+"""What the peer form of breadth-first search makes once for a graph: kernels, the memory that GPUs
+share and where things lie in it, and which rows a pull looks at.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spgraph import direction as directions
+from spgraph.backends.cuda.exchange.peer_graph import (
+    INBOX_BYTES,
+    MEETING_BYTES,
+    MOST_PEERS,
+    Buffers,
+    PeerGraph,
+)
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.search.search import PUSH_STEP, PUSH_STEP_HUBS, small_frontier
+from spgraph.containers.arrays import Array, array_module, index_dtype, move, words
+from spgraph.semirings.translate import cuda_function
+
+# as in kernels/search_peers.cu
+CONTROL_BYTES = 128
+THREADS = 1024
+LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
+PLACES = ("frontier", "other", "messages", "received", "parents")
+OWN = ("visited", "visited_next", "best", "queue", "offset", "meeting", "control")
+
+
+class Plan(NamedTuple):
+    """What every search of a graph with the same buffers needs."""
+
+    layout: object
+    sizes: list[int]  # bytes of each device's buffer
+    memory: list[int]  # their addresses
+    kernels: list[Any]
+    grids: list[int]
+    threads: int  # of a block
+    shared: int
+    vertices: list[int]  # of each shard
+    given: list[Array]  # of each shard: what the kernel calls Given
+
+
+def planned(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
+    """The plan for levels, or for `parents` too; made once, with all that is to be compiled, loaded
+    or allocated for it.
+    """
+    plan = graph.derived.get(("plan", parents))
+    if plan is None or buffers.reserve(plan.layout, plan.sizes) != plan.memory:
+        plan = graph.derived["plan", parents] = new_plan(graph, buffers, parents)
+    return plan
+
+
+def new_plan(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
+    checked(graph, buffers)
+    first, peers = graph.shards[0], len(graph.shards)
+    sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
+    begins = np.concatenate([[0], np.cumsum([words(n) for n in sizes])])
+    kinds = (first.indices.dtype, first.indptr.dtype, index_dtype(graph.size))
+    capacity = small_frontier(*kinds[:2])
+    padded = any(int(graph.offsets[p]) != 32 * int(begins[p]) for p in range(peers))
+    in_order = not parents or graph.ordered
+    shape = (peers, THREADS, parents, in_order, padded, capacity, LONG_ROW)
+    text = program(shape, tuple(kind.str for kind in kinds))
+    parts = layout(sizes, int(begins[-1]), kinds, capacity)
+    key, needed = (tuple(sizes), kinds, capacity), [part["end"] for part in parts]
+    memory = buffers.reserve(key, needed)
+    vertex = kinds[0].itemsize + 2 * kinds[1].itemsize
+    # of kernels/search_peers.cu: two frontiers, or Pull
+    small = 2 * (capacity * vertex + 4 * (capacity + capacity // 16))
+    shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
+    rows = None if first.t_indptr is None else leading_and_nonempty(graph, hubs=not parents)
+    findable = graph.size if rows is None else sum(count for _, _, count in rows)
+    kernels, grids, given = [], [], []
+    for shard in graph.shards:
+        with jit.device(shard.indptr):
+            kernel = loaded(text, jit.current_device(), shared)
+            kernels.append(kernel)
+            grids.append(jit.occupancy(kernel, THREADS, shared))
+    for p, shard in enumerate(graph.shards):
+        xp = array_module(shard.indptr)
+        with jit.device(shard.indptr):
+            leading, nonempty = rows[p][:2] if rows else (None, None)
+            arrays = (
+                *(shard.indptr, shard.indices, shard.t_indptr, shard.t_indices),
+                *(leading if in_order else None, nonempty, shard.ids),
+            )
+            fields = [p, *graph.offsets, *begins, *memory]
+            fields += [parts[p][name] for name in PLACES]
+            symmetric = graph.symmetric or shard.t_indices is shard.indices
+            fields += [graph.edges, findable, symmetric, min(grids) * (THREADS // 32)]
+            in_edges = 0 if shard.t_indices is None else shard.t_indices.size
+            fields += [sizes[p].bit_length(), in_edges, *map(jit.address, arrays)]
+            fields += [memory[p] + parts[p][name] for name in OWN]
+            given.append(xp.asarray(np.array([int(field) for field in fields], np.int64)))
+    return Plan(key, needed, memory, kernels, grids, THREADS, shared, sizes, given)
+
+
+def layout(
+    sizes: Sequence[int], all_words: int, kinds: tuple[np.dtype, ...], capacity: int
+) -> list[dict[str, int]]:
+    """Where things lie in each shard's memory; what peers write is at the same place in all."""
+    ids, offsets, labels = (kind.itemsize for kind in kinds)
+    peers, widest, result = len(sizes), max(map(words, sizes)), []
+    for n in sizes:
+        parts = {
+            "inbox": INBOX_BYTES,
+            "messages": 2 * peers * 8 * capacity * 2 * labels,
+            "frontier": 4 * all_words,
+            "other": 4 * all_words,
+            "received": 4 * peers * widest,
+            "parents": 32 * labels * peers * widest,
+            "meeting": MEETING_BYTES,
+            "control": CONTROL_BYTES,
+            "visited": 4 * all_words,
+            "visited_next": 4 * all_words,
+            "best": 32 * labels * all_words,
+            "queue": ids * n,
+            "offset": offsets * n,
+        }
+        ends = np.cumsum([-(-size // 256) * 256 for size in parts.values()])
+        places = dict(zip(parts, [0, *ends[:-1].tolist()], strict=True))
+        result.append(places | {"end": int(ends[-1])})
+    return result
+
+
+def checked(graph: PeerGraph, buffers: Buffers) -> None:
+    """Raise where no search can run."""
+    peers = len(graph.shards)
+    if not 1 <= peers <= MOST_PEERS:
+        raise ValueError(f"search: exchange='peer': expected 1 to {MOST_PEERS} shards, got {peers}")
+    if len(buffers.devices) != peers:
+        raise ValueError(
+            f"search: exchange='peer': expected a device for each of {peers} shards, "
+            f"got {len(buffers.devices)} devices"
+        )
+    padded = graph.size + 32 * peers
+    if padded > np.iinfo(graph.shards[0].indices.dtype).max:
+        raise ValueError(
+            f"search: exchange='peer': expected column ids of 64 bits for {graph.size} vertices"
+        )
+    for shard in graph.shards:
+        if shard.indptr.size.bit_length() + shard.indices.size.bit_length() > 64:
+            raise ValueError(
+                "search: exchange='peer': expected at most 64 bits for a vertex and an edge of a "
+                f"shard, got {shard.indptr.size - 1} vertices, {shard.indices.size} edges"
+            )
+
+
+@functools.cache
+def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
+    """The preamble of kernels/search_peers.cu."""
+    names = ("PEERS", "THREADS", "PARENTS", "FIRST", "PADDED", "SMALL", "LONG_ROW")
+    text = preamble.constants(**dict(zip(names, shape, strict=True)))
+    text += preamble.types(**{k: np.dtype(v) for k, v in zip("IOL", kinds, strict=True)})
+    double = np.dtype(np.float64)
+    text += cuda_function(directions.pull_pays, "pull_rule", (double,) * 4, np.dtype(bool))
+    step = PUSH_STEP if shape[names.index("PARENTS")] else PUSH_STEP_HUBS
+    arguments = f"mf, (left) / {step}, (open) / {step}, m"
+    return text + f"#define PULL_PAYS(mf, left, open, m) pull_rule({arguments})\n"
+
+
+@functools.cache
+def loaded(text: str, device_id: int, shared: int) -> Any:
+    """The kernel on the current device, run once for nothing: a grid must not wait for peers that
+    a driver first has to load, which it may do only when the device is idle.
+    """
+    kernel = jit.kernel("search_peers", "search_peers", text, cooperative=True)
+    kernel.max_dynamic_shared_size_bytes = shared
+    null, none = jit.NULL, np.int64(0)
+    arguments = (*(null,) * 8, *(none,) * 4, np.int32(0), none, np.uint64(0), null)
+    kernel((1,), (THREADS,), arguments, shared_mem=shared)
+    return kernel
+
+
+def leading_and_nonempty(graph: PeerGraph, hubs: bool) -> list[tuple[Any, Any, int]]:
+    """(leading neighbours, one bit a row that has an entry, how many rows have) of each shard's
+    transpose.
+
+    Leading neighbours are places in the bitmaps: of those four neighbours that have most edges, if
+    `hubs`, else of a row's first; see kernels/leading_neighbours.cu.
+    """
+    name = "hubs" if hubs else "leading"
+    if name in graph.derived:
+        return graph.derived[name]
+    made, before = [], graph.derived.get("leading" if hubs else "hubs")
+    whole = None
+    if hubs:  # all degrees, as an indptr
+        degrees = [np.diff(move(shard.indptr, "cpu")) for shard in graph.shards]
+        whole = np.concatenate([[0], np.cumsum(np.concatenate(degrees), dtype=np.int64)])
+    for p, shard in enumerate(graph.shards):
+        xp = array_module(shard.indptr)
+        with jit.device(shard.indptr):
+            n = int(graph.offsets[p + 1] - graph.offsets[p])
+            assert shard.t_indptr is not None and shard.t_indices is not None
+            ids, offsets = shard.t_indices.dtype, shard.t_indptr.dtype
+            if before:
+                bits, findable = before[p][1:]
+            else:
+                bits, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.int64)
+                kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=offsets))
+                jit.sweep(kernel, 32 * bits.size, n, shard.t_indptr, bits, count)
+                findable = int(count[0])
+            indptr, degree = shard.t_indptr, shard.t_indptr
+            if whole is not None:
+                wide = np.dtype(np.int64) if whole[-1] > np.iinfo(offsets).max else offsets
+                indptr, degree = indptr.astype(wide, copy=False), xp.asarray(whole.astype(wide))
+            text = preamble.constants(HUBS=hubs) + preamble.types(I=ids, O=indptr.dtype)
+            leading = xp.empty((n, 4), ids)
+            kernel = jit.kernel("leading_neighbours", "leading_neighbours", text)
+            jit.sweep(kernel, n, n, indptr, shard.t_indices, degree, leading)
+            shift = 0
+            for q in range(1, len(graph.shards)):  # from ids to places: shards begin at a word
+                more = -int(graph.offsets[q] - graph.offsets[q - 1]) % 32
+                if more:
+                    leading += xp.where(leading >= int(graph.offsets[q]) + shift, more, 0).astype(
+                        ids
+                    )
+                shift += more
+            made.append((leading, bits, findable))
+    graph.derived[name] = made
+    return made
