@@ -277,8 +277,8 @@ def test_shards_of_shards_and_indices_in_shards() -> None:
 class Lost(distributed.LocalCommunicator):
     """Two shards whose collectives end, and then turn out to have been broken off."""
 
-    def settle(self) -> None:
-        raise errors.CommunicationError("settle: process 1 was lost")
+    def synchronize(self) -> None:
+        raise errors.CommunicationError("synchronize: process 1 was lost")
 
 
 def test_nothing_is_handed_out_before_the_communicator_was_asked() -> None:

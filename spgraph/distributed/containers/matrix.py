@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class DistributedMatrix(Matrix):
         return self._with_arrays.shards[0].index_dtype
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Placement:
         """The Placement."""
         return self._placement
 
@@ -130,6 +130,11 @@ class DistributedMatrix(Matrix):
         """Local shard k as a Matrix of the whole shape, without entries in the rows of others."""
         return lift_matrix(self.shards[k], self._placement, k, self.nrows)
 
+    @property
+    def T(self) -> DistributedMatrix:
+        """The transpose, as a view; see `Matrix.T`."""
+        return cast(DistributedMatrix, super().T)
+
     # --- what is derived once and kept ------------------------------------------------------------
 
     def _new_view(self) -> Any:
@@ -144,7 +149,7 @@ class DistributedMatrix(Matrix):
             self._decide(T, self._matches(T, False, lambda xp, x, y: x == y))
         return bool(self.symmetric)
 
-    def row_degrees(self) -> Vector:
+    def row_degrees(self) -> DistributedVector:
         there = self._with_arrays
         if there is not self:  # a view: its rows are columns of what it is the transpose of
             return _column_counts(there)
@@ -165,7 +170,7 @@ class DistributedMatrix(Matrix):
             self._derived["mean"] = float(total / max(self.nvals, 1))
         return self._derived["mean"]
 
-    def _where(self, function: Callable[..., Any], *vectors: Any) -> Matrix:
+    def _where(self, function: Callable[..., Any], *vectors: Any) -> DistributedMatrix:
         check_sides(self, vectors)
         whole = [replicate(v) for v in vectors]
 
@@ -181,13 +186,13 @@ class DistributedMatrix(Matrix):
 
     # --- the same entries -------------------------------------------------------------------------
 
-    def pattern(self, dtype: Any = bool) -> Matrix:
+    def pattern(self, dtype: Any = bool) -> DistributedMatrix:
         return self._with(lambda k, shard: shard.pattern(dtype), self.symmetric or None)
 
-    def astype(self, dtype: Any) -> Matrix:
+    def astype(self, dtype: Any) -> DistributedMatrix:
         return self._with(lambda k, shard: shard.astype(dtype), self.symmetric or None)
 
-    def dup(self, dtype: Any = None) -> Matrix:
+    def dup(self, dtype: Any = None) -> DistributedMatrix:
         symmetric = self.symmetric if dtype is None else self.symmetric or None
         return self._with(lambda k, shard: shard.dup(dtype), symmetric)
 
@@ -223,7 +228,7 @@ class DistributedMatrix(Matrix):
             return made
 
         firsts = [placement.devices.index(device) for device in placement.devices]
-        made = placement.map(lambda k: whole(k) if firsts[k] == k else None)
+        made: list[Any] = placement.map(lambda k: whole(k) if firsts[k] == k else None)
         return [made[first] for first in firsts]
 
     def to(self, device: Any) -> Matrix:
@@ -236,7 +241,7 @@ class DistributedMatrix(Matrix):
         self.__init__(other.nrows, other.ncols, other.shards, other.device)  # type: ignore[misc]
         self.symmetric = other.symmetric
 
-    def _with(self, function: Callable[..., Matrix], symmetric: bool | None) -> Matrix:
+    def _with(self, function: Callable[..., Matrix], symmetric: bool | None) -> DistributedMatrix:
         shards = self._placement.map(function, self.shards)
         return DistributedMatrix(
             self.nrows, self.ncols, shards, self._placement, symmetric=symmetric

@@ -1,4 +1,4 @@
-"""Placement: where the shards of distributed containers live, and which are of this process."""
+"""Placement: on which devices the shards of distributed containers are, and in which process."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.containers import Matrix, Vector
+from spgraph.containers.annotations import DType, Scalar
 from spgraph.containers.arrays import Array, check_extent, index_dtype, on_device
 from spgraph.containers.casting import held_number
 from spgraph.containers.construction import check_position
@@ -21,9 +22,16 @@ from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.steps import backend
 
+if TYPE_CHECKING:
+    from spgraph.distributed.containers.matrix import DistributedMatrix
+    from spgraph.distributed.containers.vector import DistributedVector
+
+
+R = TypeVar("R")
+
 
 class Work(threading.local):
-    """Whether this thread is at the work of one shard."""
+    """Whether this thread runs a function for one shard."""
 
     in_shard = False
 
@@ -32,11 +40,11 @@ WORK = Work()
 
 
 class Entry(NamedTuple):
-    """The one entry of a Vector: of which shard, where in it."""
+    """The only entry of a Vector."""
 
-    owner: int
-    place: int
-    value: Any
+    owner: int  # the shard
+    place: int  # the position in it
+    value: Scalar
     dtype: np.dtype
 
 
@@ -44,10 +52,10 @@ class Placement:
     """The `device` of distributed containers: a partition of the vertices, and a communicator
     between the shards.
 
-    Containers of one Placement fit together: positions of vectors of one size, and rows of matrices
-    of one height, are divided alike, by the partition of the graph where the size is the graph's,
-    else into equal ranges. Every process goes through the same operations in the same order; what
-    it holds are the shards `local`.
+    Containers of one Placement may be operands of one operation, because they are divided alike:
+    vectors of one size and the rows of matrices of one height by the partition of the graph, if
+    that is their size, else into equal ranges. Every process calls the same operations in the same
+    order and holds the shards `local`.
     """
 
     def __init__(
@@ -59,15 +67,14 @@ class Placement:
     ) -> None:
         self.graph_partition = partition
         self.communicator = communicator
-        self.peers = peers  # memory that GPUs write for each other, where the peer form runs
-        self.exchange_given = (
-            exchange_given  # the form of the exchange was asked for: loops stay in shards
-        )
-        self._users: dict[int, Array] = {}
+        self.peers = peers  # memory that all GPUs write, where they reach each other's
+        # the user named the exchange: then loops never fall back to a single device
+        self.exchange_given = exchange_given
+        self._shard_ids: dict[int, Array] = {}  # of the graph's size
 
     @property
     def num_shards(self) -> int:
-        """How many shards there are, in all processes."""
+        """The number of shards in all processes."""
         return self.communicator.num_shards
 
     @property
@@ -84,7 +91,7 @@ class Placement:
         kinds = sorted({device.partition(":")[0] for device in self.devices})
         return f"{self.num_shards} shards on {'+'.join(kinds)}"
 
-    # --- who holds what ---------------------------------------------------------------------------
+    # --- which shard owns what --------------------------------------------------------------------
 
     def partition(self, size: int) -> Partition:
         """How the positions of a vector of `size` are divided."""
@@ -95,26 +102,26 @@ class Placement:
         )
 
     def shard_ids(self, k: int, size: int) -> Array:
-        """The ids that local shard k holds, ascending, on its device; kept for the graph's size."""
+        """The user's ids that local shard k owns, ascending, on its device."""
         if size != self.graph_partition.size:
             return self._ids(k, size)
-        if k not in self._users:
-            self._users[k] = self._ids(k, size)
-        return self._users[k]
+        if k not in self._shard_ids:
+            self._shard_ids[k] = self._ids(k, size)
+        return self._shard_ids[k]
 
     def _ids(self, k: int, size: int) -> Array:
         return self.partition(size).shard_ids(self.local[k], self.devices[k])
 
     # --- work on all local shards -----------------------------------------------------------------
 
-    def map(self, function: Callable[..., Any], *lists: Sequence[Any]) -> list[Any]:
-        """[function(k, a[k], b[k], ...) for each local shard k].
+    def map(self, function: Callable[..., R], *lists: Sequence[Any]) -> list[R]:
+        """[function(k, a[k], b[k], ...) for each local shard k], each on the device of its shard.
 
-        Several GPUs get a thread each: a function that waits for its device would keep the others
-        from beginning. On the CPU, kernels have all threads already.
+        Several GPUs get a thread each: where a function waits for its device, the others go on. On
+        the CPU the shards take turns: each kernel uses all threads already.
         """
 
-        def run(k: int) -> Any:
+        def run(k: int) -> R:
             WORK.in_shard = True
             try:
                 with on_device(self.devices[k]):
@@ -122,8 +129,8 @@ class Placement:
             finally:
                 WORK.in_shard = False
 
-        if WORK.in_shard:  # the others would wait for it forever
-            raise RuntimeError("map: the work of one shard asked for work of all shards")
+        if WORK.in_shard:  # it would wait for other shards that wait for it
+            raise RuntimeError("map: the function for one shard called map for all shards")
         ks = range(len(self.local))
         if len(set(self.devices)) == 1:
             return [run(k) for k in ks]
@@ -134,26 +141,26 @@ class Placement:
         return backend(self.devices[k])
 
     def total(self, counts: Sequence[int]) -> int:
-        """The sum of a number of every shard, from those of the local ones."""
+        """The sum over all shards of all processes; `counts` are those of the local shards."""
         return int(self.communicator.all_reduce_host(np.array([sum(counts)], np.int64), "sum")[0])
 
     def largest(self, number: int) -> int:
-        """A number below 2^63 that every process has its own of: the largest of them."""
+        """The largest `number` (below 2^63) of all processes, each of which gives its own."""
         return int(self.communicator.all_reduce_host(np.array([number], np.int64), "max")[0])
 
     # --- new containers, as Vector and Matrix make them for a device ------------------------------
 
-    def empty(self, size: int, dtype: Any = np.float64) -> Vector:
+    def empty(self, size: int, dtype: DType = np.float64) -> DistributedVector:
         """A Vector without entries."""
         return self._vector(size, lambda k, n: Vector.empty(n, dtype, device=self.devices[k]))
 
-    def filled(self, value: Any, *, size: int, dtype: Any = None) -> Vector:
+    def filled(self, value: Scalar, *, size: int, dtype: DType | None = None) -> DistributedVector:
         """The full Vector of one value."""
         return self._vector(
             size, lambda k, n: Vector.filled(value, size=n, dtype=dtype, device=self.devices[k])
         )
 
-    def arange(self, size: int, *, dtype: Any = None) -> Vector:
+    def arange(self, size: int, *, dtype: DType | None = None) -> DistributedVector:
         """The full Vector with value i at position i."""
         kind = index_dtype(size) if dtype is None else value_dtype(dtype)
         held_number("size - 1", max(size - 1, 0), kind)
@@ -164,7 +171,7 @@ class Placement:
 
         return self._vector(size, make)
 
-    def unit(self, index: int, value: Any, *, size: int, dtype: Any) -> Vector:
+    def unit(self, index: int, value: Scalar, *, size: int, dtype: DType) -> DistributedVector:
         """The Vector with one entry."""
         from spgraph.distributed.containers.vector import DistributedVector
 
@@ -172,12 +179,13 @@ class Placement:
         partition = self.partition(size)
         inside = int(partition.to_internal(index))
         owner = int(partition.offsets.searchsorted(inside, side="right")) - 1
-        value = held_number("value", value, value_dtype(dtype))
-        entry = Entry(owner, inside - int(partition.offsets[owner]), value, value_dtype(dtype))
+        kind = value_dtype(dtype)
+        held = held_number("value", value, kind)
+        entry = Entry(owner, inside - int(partition.offsets[owner]), held, kind)
         return DistributedVector.single_entry(size, entry, self)
 
     def shards_of_single_entry(self, size: int, entry: Entry) -> list[Vector]:
-        """The shards of the Vector with one entry."""
+        """The local shards of the Vector with only this entry."""
 
         def make(k: int, n: int) -> Vector:
             _, place, value, dtype = entry
@@ -187,12 +195,17 @@ class Placement:
 
         return self._shards(size, make)
 
-    def from_coo(self, indices: Any, values: Any = True, **options: Any) -> Vector:
-        """The Vector of entries that every process gives, all of them."""
+    def from_coo(
+        self,
+        indices: Sequence[int] | Array,
+        values: Scalar | Sequence[Scalar] | Array = True,
+        **options: Any,
+    ) -> DistributedVector:
+        """The Vector of these entries; every process gives all of them. See `Vector.from_coo`."""
         return self.scatter(Vector.from_coo(_host(indices), _host(values), **options))
 
-    def _from_columns(self, columns: Any, *, ncols: int) -> Matrix:
-        """The iso Matrix with one entry a row, in a column that the Vector names."""
+    def _from_columns(self, columns: DistributedVector, *, ncols: int) -> DistributedMatrix:
+        """The iso Matrix with one entry in each row i, in column columns[i]."""
         from spgraph.distributed.containers.matrix import DistributedMatrix
 
         def own(k: int, shard: Vector) -> Matrix:
@@ -200,7 +213,7 @@ class Placement:
 
         return DistributedMatrix(columns.size, ncols, self.map(own, columns.shards), self)
 
-    def empty_matrix(self, nrows: int, ncols: int, dtype: Any = np.float64) -> Matrix:
+    def empty_matrix(self, nrows: int, ncols: int, dtype: DType = np.float64) -> DistributedMatrix:
         """A Matrix without entries."""
         from spgraph.distributed.containers.matrix import DistributedMatrix
 
@@ -211,13 +224,24 @@ class Placement:
         ]
         return DistributedMatrix(nrows, ncols, shards, self)
 
-    def matrix_from_coo(self, rows: Any, columns: Any, values: Any = True, **options: Any) -> Any:
-        """The Matrix of entries that every process gives, all of them; see `Matrix.from_coo`."""
+    def matrix_from_coo(
+        self,
+        rows: Sequence[int] | Array,
+        columns: Sequence[int] | Array,
+        values: Scalar | Sequence[Scalar] | Array = True,
+        **options: Any,
+    ) -> DistributedMatrix | tuple[DistributedMatrix, Array]:
+        """The Matrix of these entries; every process gives all of them. See `Matrix.from_coo`."""
         made: Any = Matrix.from_coo(_host(rows), _host(columns), _host(values), **options)
         return (self.scatter(made[0]), made[1]) if options.get("compact") else self.scatter(made)
 
-    def scatter(self, container: Vector | Matrix) -> Any:
-        """A container of one device, which every process has, spread over the shards."""
+    @overload
+    def scatter(self, container: Vector) -> DistributedVector: ...
+    @overload
+    def scatter(self, container: Matrix) -> DistributedMatrix: ...
+
+    def scatter(self, container: Vector | Matrix) -> DistributedVector | DistributedMatrix:
+        """A container of one device, which every process has, divided among the shards."""
         from spgraph.distributed.containers.matrix import DistributedMatrix
         from spgraph.distributed.containers.vector import DistributedVector
 
@@ -225,7 +249,7 @@ class Placement:
             return DistributedVector.spread(container, self)
         return DistributedMatrix.spread(container, self)
 
-    def _vector(self, size: int, make: Callable[[int, int], Vector]) -> Vector:
+    def _vector(self, size: int, make: Callable[[int, int], Vector]) -> DistributedVector:
         size = check_extent("size", size)
         from spgraph.distributed.containers.vector import DistributedVector
 
@@ -243,4 +267,7 @@ def _threads(count: int) -> ThreadPoolExecutor:
 
 
 def _host(array: Any) -> Any:
-    return array.get() if hasattr(array, "__cuda_array_interface__") else array
+    """A CuPy array as a NumPy one; anything else as it is."""
+    if hasattr(array, "__cuda_array_interface__"):
+        return array.get()
+    return array

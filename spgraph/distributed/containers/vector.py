@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -101,7 +101,7 @@ class DistributedVector(Vector):
         return self.unchecked[0].dtype if entry is None else entry.dtype
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Placement:
         """The Placement."""
         return self._placement
 
@@ -131,21 +131,21 @@ class DistributedVector(Vector):
 
     # --- the same entries -------------------------------------------------------------------------
 
-    def to_sparse(self) -> Vector:
+    def to_sparse(self) -> DistributedVector:
         return self._with(lambda k, v: _apart(v, v.to_sparse()))
 
-    def to_bitmap(self) -> Vector:
+    def to_bitmap(self) -> DistributedVector:
         return self._with(lambda k, v: _apart(v, v.to_bitmap()))
 
-    def _conform(self) -> Vector:
+    def _conform(self) -> DistributedVector:
         return self._with(lambda k, v: _apart(v, v._conform()))
 
-    def dup(self, dtype: Any = None) -> Vector:
+    def dup(self, dtype: Any = None) -> DistributedVector:
         return self._with(lambda k, v: v.dup(dtype))
 
     copy = dup
 
-    def _with_values(self, function: Callable[..., Any], *others: Any) -> Vector:
+    def _with_values(self, function: Callable[..., Any], *others: Any) -> DistributedVector:
         check_others(self, others)
         return self._with(
             lambda k, v, *more: v._with_values(function, *more), *(other.shards for other in others)
@@ -185,7 +185,7 @@ class DistributedVector(Vector):
         self.size, self.shards, self._placement = other.size, other.shards, other.device
         self.entry, self._nvals, self._in_flight = None, other._nvals, None
 
-    def _with(self, function: Callable[..., Vector], *lists: Any) -> Vector:
+    def _with(self, function: Callable[..., Vector], *lists: Sequence[Vector]) -> DistributedVector:
         placement = self._placement
         return DistributedVector(self.size, placement.map(function, self.shards, *lists), placement)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -18,18 +18,26 @@ from spgraph.distributed.exchange.collectives import (
 )
 from spgraph.distributed.exchange.coordinates import lower_matrix
 from spgraph.distributed.loops import closure_rounds, peers
-from spgraph.distributed.loops.closure_rounds import beyond
+from spgraph.distributed.loops.closure_rounds import Scalar, next_limit
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.distributed.operations.elements import ewise, reduce, select
 from spgraph.distributed.operations.products import push
 from spgraph.errors import ConvergenceError
-from spgraph.semirings import TypedSemiring, binary, indexunary, monoid
+from spgraph.semirings import TypedMonoid, TypedSemiring, binary, indexunary, monoid
 
 
-def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
-    """The least fixed point: on one GPU where that is faster, else on several in the peer form
-    where it can run, or in rounds of kernels of its own; else what got better and lies below the
-    limit is pushed, and the limit rises by `delta` when nothing does.
+def closure(
+    A: DistributedMatrix,
+    start: DistributedVector,
+    semiring: TypedSemiring,
+    delta: float | int | None,
+) -> DistributedVector:
+    """As `closure` of a backend: the least fixed point of x = start + x A over the semiring.
+
+    It runs on one GPU alone where that is faster, else on several: in one launch where they write
+    into each other's memory, or in rounds with an exchange after each. On CPUs it is made of
+    products: improved values before the limit of the bucket are pushed; when there are none, the
+    limit moves by `delta`.
     """
     tag_graph(A)
     if one := single_device_of(A):
@@ -47,16 +55,17 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
     x = start.dup(semiring.dtype)
     waiting = x.dup()
     sign = 0 if delta is None or x.dtype == np.bool_ else {"min": 1, "max": -1}[add.name]
-    limit: Any = None
+    limit: Scalar | None = None
     steps = 0
     while waiting.nvals:
         near, far = waiting, None
         if sign:
+            assert delta is not None
             near, far = _split(waiting, limit, sign)
             if near.nvals == 0:
                 ends = monoid.min if sign > 0 else monoid.max
                 best = reduce(waiting, ends.resolve(x.dtype))
-                limit = beyond(best, delta, sign, x.dtype)
+                limit = next_limit(best, delta, sign, x.dtype)
                 steps = 0
                 if limit == best:  # the last number of the type: nothing is left to order
                     sign = 0
@@ -78,8 +87,10 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
     return x
 
 
-def _split(v: Any, limit: Any, sign: int) -> tuple[Any, Any]:
-    """(the entries before the limit, those that are not)."""
+def _split(
+    v: DistributedVector, limit: Scalar | None, sign: int
+) -> tuple[DistributedVector, DistributedVector]:
+    """(the entries of v that are better than the limit, the others)."""
     if limit is None:
         return v.device.empty(v.size, v.dtype), v
     ops = (indexunary.valuelt, indexunary.valuege)
@@ -89,7 +100,9 @@ def _split(v: Any, limit: Any, sign: int) -> tuple[Any, Any]:
     return near, far
 
 
-def _improved(x: Any, found: Any, add: Any) -> tuple[DistributedVector, DistributedVector]:
+def _improved(
+    x: DistributedVector, found: DistributedVector, add: TypedMonoid
+) -> tuple[DistributedVector, DistributedVector]:
     """(x + found, its entries that differ from x's)."""
     placement = x.device
 
@@ -116,9 +129,11 @@ def _improved(x: Any, found: Any, add: Any) -> tuple[DistributedVector, Distribu
     )
 
 
-def dag_edges(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
-    """Every shard looks at its rows, beside the whole of x; or all are looked at where the closure
-    was.
+def dag_edges(
+    A: DistributedMatrix, x: DistributedVector, semiring: TypedSemiring
+) -> DistributedMatrix:
+    """As `dag_edges` of a backend: each shard selects from its rows, with the whole of x gathered;
+    or the single device does, if the closure ran there.
     """
     if one := single_device_of(A):
         return one.scatter_matrix(A.device.backend(0).dag_edges(one.whole, one.gather(x), semiring))
@@ -134,9 +149,14 @@ def dag_edges(A: Any, x: Any, semiring: TypedSemiring) -> DistributedMatrix:
     return DistributedMatrix(A.nrows, A.ncols, placement.map(own, replicate(x)), placement)
 
 
-def parents(A: Any, T: Any, x: Any, semiring: TypedSemiring) -> DistributedVector:
-    """The least that each shard finds among its rows, and the least of these; at home where the
-    closure was.
+def parents(
+    A: DistributedMatrix,
+    T: DistributedMatrix | None,
+    x: DistributedVector,
+    semiring: TypedSemiring,
+) -> DistributedVector:
+    """As `parents` of a backend: each shard finds the least parents among its rows, and the owner
+    of a vertex takes the least of all shards; or the single device does, if the closure ran there.
     """
     if one := single_device_of(A):
         whole = one.whole

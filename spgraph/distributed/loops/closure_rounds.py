@@ -1,14 +1,18 @@
-"""The closure in rounds that the host drives: one thread launches the kernels of all shards of this
-process, and the communicator carries what improves to the shards that own it. The form for GPUs of
-several processes, or of one where they do not write each other's memory.
+"""The closure in rounds that the host drives: in each round one thread launches the kernels of all
+shards of this process, then the communicator sends improved values to the owners of their vertices.
+For GPUs of several processes, and for GPUs of one process that cannot write into each other's
+memory.
 
-A round is one launch on each GPU, some 15 microseconds each, the wait for its counts, and, if
-anything is to be sent, one exchange of pairs (id, value), each vertex of others once, 12 bytes with
-ids of 32 and values of 64 bits: at least 120 microseconds, most of them the host's. A cut ends with
-all values at all shards once, 8 bytes a vertex. Each shard keeps a value, a pair, and 5 bits for
-each vertex of all. On two H200s, distances over weights from 1 to 64: 32 rounds and 11.9 ms on
-kron25_16 (one GPU 12.3, peers 8.9; composed of operations it took 271), 29 and 9.2 ms on
-rmat_n24_32 (9.8, 7.2; 394), at 1.2 relaxations an edge.
+A round is one launch on each GPU, some 15 microseconds each, the wait for its counts, and, if there
+is anything to send, one all-to-all of pairs (id, value), one for each improved vertex of another
+shard, 12 bytes with ids of 32 and values of 64 bits: at least 120 microseconds, most of them the
+host's. While a large bucket is pushed, products beyond a push-pull threshold are not followed; at
+its end all values are gathered by all shards once, 8 bytes a vertex, and the vertices beyond it
+pull. Each shard keeps a value, a pair, and 5 bits for each vertex of the whole graph.
+
+On two H200s, distances over weights from 1 to 64: 32 rounds and 11.9 ms on kron25_16 (one GPU 12.3,
+peers 8.9; composed of operations it took 271), 29 and 9.2 ms on rmat_n24_32 (9.8, 7.2; 394), at 1.2
+relaxations an edge.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from spgraph.backends.cuda.closure.closure_peers import ClosureGraph
 from spgraph.backends.cuda.closure.closure_rounds import (
     BEGIN,
     BEST,
@@ -40,25 +45,36 @@ from spgraph.backends.cuda.closure.closure_rounds import (
     counts_of,
 )
 from spgraph.containers import Vector
-from spgraph.containers.arrays import on_device
+from spgraph.containers.arrays import Array, on_device
+from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.host_counters import counts_of_round, host_mapped
 from spgraph.distributed.loops import peers
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
 
-CROWD = 1 << 19  # edges in a shard's queue from which on it hears of others before it goes on
-# a cut begins at a queue of so many edges and this part of all; so often at most
-CUT_EDGES, CUT_SHARE, CUTS = 1 << 21, 20, 3
-THIN = 1 << 23  # after the bulk: edges of a round below which buckets grow wider
+Scalar = Any  # a NumPy scalar of the semiring's type: NumPy's types of numbers share no order
+
+# a shard goes on alone while its queue has fewer edges; then it exchanges before the next step
+SATURATED_EDGES = 1 << 19
+# a push-pull threshold is set where the queues have so many edges, and this part (1 / 20) of all
+# edges; so often in one closure
+THRESHOLD_EDGES, THRESHOLD_SHARE, MAX_THRESHOLDS = 1 << 21, 20, 3
+# after the largest bucket, buckets become wider where a round has fewer edges for each shard
+WIDENING_EDGES = 1 << 23
 
 
-def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> DistributedVector:
-    """As `closure` of a backend. A round costs one launch on each GPU, the wait for its counts and
-    one exchange if there is anything to send; one exchange more for the counts of several
-    processes. The first closure of a graph over a semiring prepares it.
+def closure(
+    A: DistributedMatrix,
+    start: DistributedVector,
+    semiring: TypedSemiring,
+    delta: float | int | None,
+) -> DistributedVector:
+    """As `closure` of a backend. A round costs one launch on each GPU, one wait for the counts of
+    all shards and, if there is anything to send, one exchange; with several processes the counts
+    are another exchange. The first closure of a graph over a semiring prepares it.
     """
-    found = closed(A, start, semiring, delta)
+    found = run_closure(A, start, semiring, delta)
     parts = [Vector(values.size, values, bits=bits) for values, bits in found.parts]
     x = DistributedVector(A.nrows, parts, A.device)
     if not found.settled:
@@ -70,11 +86,16 @@ def closure(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Distribu
     return x
 
 
-def closed(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Rounds:
-    """The rounds that a closure took: its parts, and how many edges were looked at."""
+def run_closure(
+    A: DistributedMatrix,
+    start: DistributedVector,
+    semiring: TypedSemiring,
+    delta: float | int | None,
+) -> Rounds:
+    """The Rounds after a closure: `parts` are the values, `relaxations` the edges that it read."""
     placement = A.device
-    sign = 0 if delta is None or semiring.dtype == np.bool_ else sign_of(semiring)
-    rounds = prepared(A, semiring, sign)
+    sign = 0 if delta is None or semiring.dtype == np.bool_ else order_of(semiring)
+    rounds = rounds_of(A, semiring, sign)
     first = []
     for device, shard in zip(placement.devices, start.shards, strict=True):
         with on_device(device):
@@ -85,16 +106,16 @@ def closed(A: Any, start: Any, semiring: TypedSemiring, delta: Any) -> Rounds:
     return rounds
 
 
-def sign_of(semiring: TypedSemiring) -> int:
-    """1 if less is better, -1 if more is."""
+def order_of(semiring: TypedSemiring) -> int:
+    """1 where less is better, -1 where more is."""
     return {"min": 1, "max": -1}[semiring.add.name]
 
 
-def prepared(A: Any, semiring: TypedSemiring, sign: int) -> Rounds:
-    """What closures of A over a semiring need; kept with A until another semiring comes, as it
-    takes much memory.
+def rounds_of(A: DistributedMatrix, semiring: TypedSemiring, sign: int) -> Rounds:
+    """The Rounds of closures of A over a semiring; kept with A, only those of the last semiring, as
+    they take much memory.
     """
-    graph = peers.weighted(A)
+    graph = peers.closure_graph(A)
     kept = graph.derived.get("rounds")
     if kept is None or (kept.semiring, kept.sign) != (semiring, sign):
         graph.derived.pop("rounds", None)
@@ -103,9 +124,11 @@ def prepared(A: Any, semiring: TypedSemiring, sign: int) -> Rounds:
 
 
 class Rounds:
-    """The shards of a graph in this process, and how they come to a closure together."""
+    """The local shards of a graph with their values, and the loop over the rounds of a closure."""
 
-    def __init__(self, A: Any, graph: Any, semiring: TypedSemiring, sign: int) -> None:
+    def __init__(
+        self, A: DistributedMatrix, graph: ClosureGraph, semiring: TypedSemiring, sign: int
+    ) -> None:
         placement = A.device
         self.lock = threading.Lock()
         self.communicator, self.offsets = placement.communicator, graph.offsets
@@ -125,17 +148,17 @@ class Rounds:
 
     # --- the iteration ----------------------------------------------------------------------------
 
-    def run(self, start: Sequence[tuple[Any, Any]], delta: Any) -> None:
-        """The closure from `start`, vertices and values of each local shard."""
+    def run(self, start: Sequence[tuple[Array, Array]], delta: float | int | None) -> None:
+        """The closure from `start`, (vertices, values) of each local shard."""
         for shard, (sources, values) in zip(self.shards, start, strict=True):
             shard.begin(sources, values)
         none = self.identity
-        self.limit = self.before = self.cut = self.floor = none
-        self.came: list[Any] = [None] * len(self.shards)
-        self.relaxations = self.launches = self.cuts = 0
+        self.limit = self.before = self.threshold = self.floor = none
+        self.received: list[Array | None] = [None] * len(self.shards)
+        self.relaxations = self.launches = self.thresholds = 0
         self.settled, self.undercut, self.bulk = True, False, False
         self.before = self.best(self.launch(BEGIN))
-        self.limit = self.behind(self.before, delta)
+        self.limit = self.limit_after(self.before, delta)
         counts: np.ndarray | None = self.launch(SOURCES)
         while counts is not None:
             edges, rounds = self.relaxations - int(counts[:, LOOKED].sum()), self.launches - 1
@@ -143,68 +166,77 @@ class Rounds:
             if not self.sign or not self.settled:
                 break
             edges, rounds = self.relaxations - edges, self.launches - rounds
-            if self.bulk and edges < THIN * self.communicator.num_shards * rounds:
+            assert delta is not None
+            if self.bulk and edges < WIDENING_EDGES * self.communicator.num_shards * rounds:
                 delta *= 2
             counts = self.advance(delta)
         self.parts = [shard.take() for shard in self.shards]
 
-    def settle(self, counts: np.ndarray, delta: Any) -> None:
-        """Rounds until no vertex is near, after one that has told `counts`."""
+    def settle(self, counts: np.ndarray, delta: float | int | None) -> None:
+        """Rounds until no vertex of the bucket waits, after one that has given `counts`."""
         for _ in range(self.vertices + 1):
             if not counts[:, QUEUED].any() and not counts[:, HEEDED].any():
                 return
             edges = int(counts[:, EDGES].sum())
-            large = edges >= CUT_EDGES and edges * CUT_SHARE >= self.edges
+            large = edges >= THRESHOLD_EDGES and edges * THRESHOLD_SHARE >= self.edges
             self.bulk = self.bulk or large
-            if large and self.sign and self.pulls and not self.is_cutting and self.cuts < CUTS:
-                self.cut, self.floor = self.behind(self.limit, delta), self.before
-                self.cuts += 1
+            able = self.sign and self.pulls and self.thresholds < MAX_THRESHOLDS
+            if large and able and not self.has_threshold:
+                self.threshold, self.floor = self.limit_after(self.limit, delta), self.before
+                self.thresholds += 1
             counts = self.launch(0)
         self.settled = False
 
-    def advance(self, delta: Any) -> np.ndarray | None:
-        """The counts of the first round of the next bucket that is not empty; None if all is
-        settled.
+    def advance(self, delta: float | int | None) -> np.ndarray | None:
+        """The counts of the first round of the next bucket that is not empty; None if all vertices
+        are settled.
         """
         while True:
             action = BUCKETS
-            if self.is_cutting and not self.better(self.limit, self.cut):
+            if self.has_threshold and not self.better(self.limit, self.threshold):
                 action |= PULLS
                 self.gather()
-            following = self.behind(self.limit, delta)
-            if self.is_cutting and not action & PULLS and self.better(self.cut, following):
-                following = self.cut
+            following = self.limit_after(self.limit, delta)
+            if self.has_threshold and not action & PULLS and self.better(self.threshold, following):
+                following = self.threshold
             counts = self.launch(action, following)
             if action & PULLS:
-                self.cut = self.identity
+                self.threshold = self.identity
             if counts[:, FOUND].any():
                 self.before, self.limit = self.limit, following
                 return counts
-            # nothing within one width: the next limit starts from the best that is left
+            # the bucket is empty: the next one begins at the best value that is left
             best = self.best(counts)
-            if best == self.identity and not self.is_cutting:
+            if best == self.identity and not self.has_threshold:
                 return None
-            all_cut = self.is_cutting and not self.better(best, self.cut)
-            self.before, self.limit = self.limit, self.cut if all_cut else best
+            all_beyond = self.has_threshold and not self.better(best, self.threshold)
+            self.before, self.limit = self.limit, self.threshold if all_beyond else best
 
     def gather(self) -> None:
-        """The values of all vertices come to all shards."""
-        if any(came is not None for came in self.came):
+        """Gather the values of all vertices on the devices of all shards."""
+        if any(received is not None for received in self.received):
             self.launch(0)
         sizes = np.diff(self.offsets).tolist()
-        every = self.communicator.all_gather([shard.part for shard in self.shards], sizes=sizes)
-        for k, (shard, x) in enumerate(zip(self.shards, every, strict=True)):
-            shared = any(x is other for other in every[:k])
+        gathered = self.communicator.all_gather([shard.part for shard in self.shards], sizes=sizes)
+        for k, (shard, x) in enumerate(zip(self.shards, gathered, strict=True)):
+            shared = any(x is other for other in gathered[:k])
             shard.x = x.copy() if shared else x
 
-    def launch(self, action: int, following: Any = None) -> np.ndarray:
-        """The counts of a round, a row for each of all shards; what was sent in it is under way."""
+    def launch(self, action: int, following: Scalar | None = None) -> np.ndarray:
+        """Run one round; its counts, a row for each of all shards. The pairs that it sends are in
+        `received` for the next round.
+        """
         self.round += 1
         self.launches += 1
         action |= UNDERCUT if self.undercut else 0
-        limits = (self.limit, self.limit if following is None else following, self.cut, self.floor)
-        for shard, came in zip(self.shards, self.came, strict=True):
-            shard.launch(action, limits, CROWD, came, self.round)
+        limits = (
+            self.limit,
+            self.limit if following is None else following,
+            self.threshold,
+            self.floor,
+        )
+        for shard, received in zip(self.shards, self.received, strict=True):
+            shard.launch(action, limits, SATURATED_EDGES, received, self.round)
         counts = self.counts()
         if (counts[:, FLAGS] & LOST).any():
             raise RuntimeError(
@@ -212,16 +244,18 @@ class Rounds:
             )
         self.undercut = self.undercut or bool((counts[:, FLAGS] & WAS_UNDERCUT).any())
         self.relaxations += int(counts[:, LOOKED].sum())
-        self.came = self.exchanged(counts[:, SENT:])
+        self.received = self.exchange_pairs(counts[:, SENT:])
         return counts
 
-    def exchanged(self, sent: np.ndarray) -> list[Any]:
-        """What came to each local shard, where sent[p, q] pairs go from shard p to shard q."""
+    def exchange_pairs(self, sent: np.ndarray) -> list[Array | None]:
+        """The pairs that each local shard receives, None for no pair; sent[p, q] is how many go
+        from shard p to shard q.
+        """
         if not sent.any():
             return [None] * len(self.shards)
         parts = [b.sent(sent[b.number].tolist(), self.offsets) for b in self.shards]
         sizes = [(b.pair * sent[:, b.number]).tolist() for b in self.shards]
-        came = []
+        received: list[Array | None] = []
         for shard, row in zip(
             self.shards, self.communicator.all_to_all(parts, sizes=sizes), strict=True
         ):
@@ -229,8 +263,8 @@ class Rounds:
             if len(pieces) > 1:
                 with on_device(self.device_of(shard)) as xp:
                     pieces = [xp.concatenate(pieces)]
-            came.append(pieces[0] if pieces else None)
-        return came
+            received.append(pieces[0] if pieces else None)
+        return received
 
     def device_of(self, shard: Shard) -> str:
         return self.communicator.devices[shard.number - self.communicator.local.start]
@@ -238,37 +272,40 @@ class Rounds:
     # --- values -----------------------------------------------------------------------------------
 
     @property
-    def is_cutting(self) -> bool:
-        """Whether products that reach `cut` are not followed."""
-        return bool(self.cut != self.identity)
+    def has_threshold(self) -> bool:
+        """Whether there is a threshold, beyond which products are not followed."""
+        return bool(self.threshold != self.identity)
 
-    def better(self, a: Any, b: Any) -> bool:
+    def better(self, a: Scalar, b: Scalar) -> bool:
         return bool(a < b if self.sign > 0 else a > b)
 
-    def best(self, counts: np.ndarray) -> Any:
-        """The best value that all shards tell of."""
+    def best(self, counts: np.ndarray) -> Scalar:
+        """The best value that waits on any shard, from the counts of a round."""
         if not self.sign:
             return self.identity
-        told = counts.astype(np.uint64)
-        bits = told[:, BEST] | told[:, BEST_HIGH] << np.uint64(32)
+        counted = counts.astype(np.uint64)
+        bits = counted[:, BEST] | counted[:, BEST_HIGH] << np.uint64(32)
         values = bits.astype(f"u{self.dtype.itemsize}").view(self.dtype)
         return values.min() if self.sign > 0 else values.max()
 
-    def behind(self, value: Any, delta: Any) -> Any:
-        """The limit one width behind a value."""
+    def limit_after(self, value: Scalar, delta: float | int | None) -> Scalar:
+        """The end of a bucket that begins at `value`: one width beyond it."""
         if not self.sign or value == self.identity:
             return self.identity
-        return beyond(value, delta, self.sign, self.dtype)
+        assert delta is not None
+        return next_limit(value, delta, self.sign, self.dtype)
 
     # --- counts -----------------------------------------------------------------------------------
 
     def counts(self) -> np.ndarray:
-        """What the kernels of this round have counted, a row for each of all shards."""
+        """The counts of this round, a row for each of all shards."""
         return counts_of_round(self.host_counters, self.round, self.shards, self.communicator)
 
 
-def beyond(best: Any, delta: Any, sign: int, dtype: np.dtype) -> Any:
-    """The limit a `delta` behind the best value, and at least the next number."""
+def next_limit(best: Scalar, delta: float | int, sign: int, dtype: np.dtype) -> Scalar:
+    """The end of a bucket that begins at `best`: `delta` beyond it, or the next number of the type
+    where `delta` is less than that.
+    """
     if dtype.kind == "f":
         limit = dtype.type(best + sign * dtype.type(min(delta, float(np.finfo(dtype).max))))
         return np.nextafter(best, dtype.type(sign * np.inf)) if limit == best else limit

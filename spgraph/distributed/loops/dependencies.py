@@ -139,7 +139,7 @@ def in_shards(A: Any, T: Any, sources: np.ndarray, scores: Sequence[Any]) -> np.
     Otherwise lists of values go through the communicator.
     """
     placement, n = A.device, A.nrows
-    graph = peers.graph(A, T)
+    graph = peers.peer_graph(A, T)
     inside = placement.partition(n).to_internal(sources)
     reports = _on_each(placement, lambda k, xp: xp.zeros(max(1, sources.size), np.uint8))
     answers = _by_communicator if placement.peers is None else _by_peers

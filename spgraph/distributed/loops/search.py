@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
 from spgraph import direction as directions
 from spgraph.containers import Vector
 from spgraph.containers.arrays import array_module, index_dtype
+from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
 from spgraph.distributed.loops import peers, search_rounds
@@ -20,18 +20,20 @@ from spgraph.semirings import TypedSemiring, any_pair
 
 
 def search(
-    A: Any,
-    T: Any,
-    start: Any,
+    A: DistributedMatrix,
+    T: DistributedMatrix | None,
+    start: DistributedVector,
     semiring: TypedSemiring | None,
     first: bool,
     direction: str,
     max_depth: int,
     trace: bool,
-) -> tuple[Vector, Vector | None, Any]:
-    """The masked level iteration: on one GPU where that is faster, else on several in the peer form
-    where it can run, or in rounds of kernels of its own; else a level is a product under the mask
-    of what is open.
+) -> tuple[DistributedVector, DistributedVector | None, np.ndarray | None]:
+    """As `search` of a backend: q<not visited> = q (add.multiply) A, level by level.
+
+    It runs on one GPU alone where that is faster; else, for the semirings that the kernels know, on
+    several GPUs: in one launch where they write into each other's memory, or in rounds with an
+    exchange after each level. Otherwise a level is a product under the mask of the unvisited.
     """
     tag_graph(A)
     if one := single_device_of(A):
@@ -41,7 +43,7 @@ def search(
         found = A.device.backend(0).search(whole, transposed, one.gather(start), *rest)
         scatter = one.scatter
         return scatter(found[0]), None if found[1] is None else scatter(found[1]), found[2]
-    if peers.finds(semiring) and A.device.devices[0] != "cpu":
+    if peers.supports(semiring) and A.device.devices[0] != "cpu":
         form = search_rounds if A.device.peers is None else peers
         return form.search(A, T, start, semiring, direction, max_depth, trace)
     typed = any_pair.resolve(start.dtype, A.dtype) if semiring is None else semiring
@@ -57,27 +59,32 @@ def search(
             write(value, q, q.S, None, False)
         if depth == max_depth:
             break
-        way = direction
-        if way == "auto":
-            open_ = n - level.nvals
-            way = directions.choose(q.nvals, n, A.nvals, n, open_, first)
-        way = "push" if T is None else way
+        chosen = direction
+        if chosen == "auto":
+            open_edges = n - level.nvals
+            chosen = directions.choose(q.nvals, n, A.nvals, n, open_edges, first)
+        chosen = "push" if T is None else chosen
         frontier, edges = q.nvals, 0 if degrees is None else _edges(q, degrees)
-        seen = ~level.S
-        q = push(A, q, typed, seen, False) if way == "push" else pull(T, q, typed, seen, True)
+        not_visited = ~level.S
+        q = (
+            push(A, q, typed, not_visited, False)
+            if chosen == "push"
+            else pull(T, q, typed, not_visited, True)
+        )
         if q.nvals:
             spent = int(1e9 * (time.perf_counter() - began))
-            rows.append((1 if way == "push" else 2, frontier, edges, spent))
+            rows.append((1 if chosen == "push" else 2, frontier, edges, spent))
         depth += 1
     return level, value, np.array(rows, np.int64).reshape(-1, 4) if trace else None
 
 
-def _constant(q: Any, value: Any, dtype: np.dtype) -> DistributedVector:
+def _constant(q: DistributedVector, value: int, dtype: np.dtype) -> DistributedVector:
+    """`value` at the entries of q."""
     return q._with_values(lambda x: array_module(x).full(x.size, value, dtype))
 
 
-def _edges(q: Any, degrees: Any) -> int:
-    """The out-edges of the entries of q."""
+def _edges(q: DistributedVector, degrees: DistributedVector) -> int:
+    """The number of out-edges of the entries of q; `degrees` are those of all vertices."""
 
     def own(k: int, shard: Vector, counts: Vector) -> int:
         return int(counts._values[shard.to_sparse()._indices].sum(dtype=np.int64))

@@ -1,6 +1,6 @@
-"""Search in rounds that the host drives: one thread launches the kernels of all shards of this
-process, and the communicator carries frontiers between them. The form for GPUs of several
-processes, or of one where they do not write each other's memory.
+"""Search in rounds that the host drives: in each level one thread launches the kernels of all
+shards of this process, then the communicator exchanges the frontier. For GPUs of several processes,
+and for GPUs of one process that cannot write into each other's memory.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import itertools
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from spgraph import direction as directions
+from spgraph.backends.cuda.exchange.peer_graph import PeerGraph, PeerShard
 from spgraph.backends.cuda.search.search_rounds import (
     COUNTS,
     COVERED,
@@ -24,37 +24,39 @@ from spgraph.backends.cuda.search.search_rounds import (
     leading_and_nonempty,
 )
 from spgraph.containers import Vector
-from spgraph.containers.arrays import array_module, device_of, on_device
+from spgraph.containers.arrays import Array, array_module, device_of, on_device
+from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.host_counters import counts_of_round, host_mapped
 from spgraph.distributed.loops import peers
 from spgraph.semirings import TypedSemiring
 
 PUSH, PULL = 1, 2  # in the trace
-# what a step of push costs, in probes of a pull: with parents; and with levels only, where a pull
-# looks at the hubs among the neighbours first
+# what an edge of a push costs, in edges of a pull: with parents; and with levels only, where a pull
+# reads the hubs among the in-neighbours first
 PUSH_STEP, PUSH_STEP_HUBS = 2.0, 4.0
-STAY = 65536  # frontier edges that turning a bitmap into a queue is worth
-FEW = 4096  # edges of a shard's frontier that always travel as a list
-FOLD = 1 << 25  # bytes of bitmaps that each shard may get to spare one of two exchanges
+CONVERT_EDGES = 65536  # a bitmap is made a queue for a push if that saves so many edges
+LIST_EDGES = 4096  # up to so many edges of a shard's frontier, found vertices travel as a list
+# up to so many bytes for each shard, bitmaps are gathered in one exchange; a reduce-scatter is two
+GATHER_BYTES = 1 << 25
 
 
 def search(
-    A: Any,
-    T: Any,
-    start: Any,
+    A: DistributedMatrix,
+    T: DistributedMatrix | None,
+    start: DistributedVector,
     semiring: TypedSemiring | None,
     direction: str,
     max_depth: int,
     trace: bool,
-) -> tuple[Vector, Vector | None, Any]:
+) -> tuple[DistributedVector, DistributedVector | None, np.ndarray | None]:
     """As `search` of a backend: levels, or the least parents too.
 
-    A level costs one exchange and the wait for its counts, of one process; one exchange more for
-    the counts of several. The first search of a graph prepares it.
+    A level costs one exchange of vertices and one wait for the counts of all shards; with several
+    processes the counts are a second exchange. The first search of a graph prepares it.
     """
     placement = A.device
-    rounds = prepared(A, T, semiring is not None)
+    rounds = rounds_of(A, T, semiring is not None)
     direction = "push" if T is None else direction
     first = []
     for device, shard in zip(placement.devices, start.shards, strict=True):
@@ -64,13 +66,13 @@ def search(
     with rounds.lock:
         try:
             rows = rounds.run(first, direction, max_depth)
-        except BaseException:  # what shards keep is as an unfinished level left it
-            A._derived.pop(name_of(T, semiring is not None), None)
+        except BaseException:  # the state that shards keep is that of an unfinished level
+            A._derived.pop(derived_key(T, semiring is not None), None)
             raise
         found = [shard.take() for shard in rounds.shards]
         reached = rounds.total[list(placement.local)].tolist()
 
-    def vector(which: int, dtype: Any = None) -> DistributedVector:
+    def vector(which: int, dtype: np.dtype | None = None) -> DistributedVector:
         parts = []
         for part, nvals in zip(found, reached, strict=True):
             values = part[which]
@@ -86,70 +88,71 @@ def search(
     return vector(0), value, np.array(rows, np.int64).reshape(-1, 4) if trace else None
 
 
-def name_of(T: Any, parents: bool) -> str:
-    """Under which name a Matrix keeps what its searches need."""
+def derived_key(T: DistributedMatrix | None, parents: bool) -> str:
+    """The name under which a Matrix keeps the Rounds of its searches."""
     return f"rounds of {'parents' if parents else 'levels'}{'' if T is None else ', both ways'}"
 
 
-def prepared(A: Any, T: Any, parents: bool) -> Rounds:
-    """What searches of A need; kept with A."""
-    name = name_of(T, parents)
+def rounds_of(A: DistributedMatrix, T: DistributedMatrix | None, parents: bool) -> Rounds:
+    """The Rounds of searches over A; made once, and kept with A."""
+    name = derived_key(T, parents)
     if name not in A._derived:
         A._derived[name] = Rounds(A, T, parents)
     return A._derived[name]
 
 
 class Rounds:
-    """The shards of a graph in this process, and how they search together."""
+    """The local shards of a graph with the state of a search, and the loop over its levels."""
 
-    def __init__(self, A: Any, T: Any, parents: bool) -> None:
+    def __init__(self, A: DistributedMatrix, T: DistributedMatrix | None, parents: bool) -> None:
         placement = A.device
         self.lock = threading.Lock()
         self.communicator, self.map, self.parents = placement.communicator, placement.map, parents
-        graph = peers.graph(A, T)
+        graph = peers.peer_graph(A, T)
         self.edges, self.symmetric = A.nvals, graph.symmetric
-        rows: Sequence[Any] = [None] * len(graph.shards)
+        rows: Sequence[tuple[Array, Array] | None] = [None] * len(graph.shards)
         self.findable = A.nrows
         if T is not None:
             rows, counts = zip(*self.leading_and_nonempty(graph), strict=True)
             self.findable = placement.total(counts)
         self.host_counters = host_mapped((len(graph.shards), COUNTS), graph.shards[0].indptr)
         self.round = 0
-        self.shards = placement.map(
+        self.shards: list[Shard] = placement.map(
             lambda k, arrays: Shard(
                 graph.offsets, placement.local[k], arrays, rows[k], parents, self.host_counters[k]
             ),
             graph.shards,
         )
         self.words = self.shards[0].words
-        self.few = max(FEW, A.nrows // 32)
+        self.list_edges = max(LIST_EDGES, A.nrows // 32)
 
-    def leading_and_nonempty(self, graph: Any) -> list[Any]:
-        """What `search_rounds.leading_and_nonempty` gives for every shard."""
+    def leading_and_nonempty(self, graph: PeerGraph) -> list[tuple[tuple[Array, Array], int]]:
+        """The result of the backend's `leading_and_nonempty` for each local shard."""
         if self.parents:
             return self.map(lambda k, shard: leading_and_nonempty(shard), graph.shards)
         degrees = self.map(
             lambda k, shard: (shard.indptr[1:] - shard.indptr[:-1]).astype(np.int64), graph.shards
         )
         sizes = [end - begin for begin, end in itertools.pairwise(graph.offsets)]
-        every = self.communicator.all_gather(degrees, sizes=sizes)
+        of_all = self.communicator.all_gather(degrees, sizes=sizes)
 
-        def own(k: int, shard: Any, counts: Any) -> Any:
+        def own(k: int, shard: PeerShard, counts: Array) -> tuple[tuple[Array, Array], int]:
             xp = array_module(counts)
             indptr = xp.zeros(counts.size + 1, np.int64)
             xp.cumsum(counts, out=indptr[1:])
             return leading_and_nonempty(shard, indptr)
 
-        return self.map(own, graph.shards, every)
+        return self.map(own, graph.shards, of_all)
 
     # --- the iteration ----------------------------------------------------------------------------
 
     def run(
-        self, start: Sequence[tuple[Any, Any]], direction: str, max_depth: int
+        self, start: Sequence[tuple[Array, Array]], direction: str, max_depth: int
     ) -> list[tuple[int, int, int, int]]:
-        """The rows of the trace of a search from `start`, vertices and values of each local shard.
+        """Search from `start`, (vertices, values) of each local shard; the rows of the trace.
 
-        What was found is in the shards, and how many vertices of each of all shards in `total`.
+        The shards keep the levels and parents; `total` is how many vertices each of all shards has
+        found.
         """
         began = time.perf_counter()
         self.next_round()
@@ -157,20 +160,20 @@ class Rounds:
             shard.begin(sources, values if self.parents else None, self.round)
         counts = self.counts()
         self.total = counts[:, VERTICES].copy()
-        left, open_ = self.findable - int(counts[:, COVERED].sum()), self.edges
+        left, open_edges = self.findable - int(counts[:, COVERED].sum()), self.edges
         depth, way, frontier, rows = 0, PUSH, None, []
         while depth < max_depth and left > 0:
             vertices, edges = int(counts[:, VERTICES].sum()), int(counts[:, EDGES].sum())
             if not vertices or not edges:
                 break
-            open_ -= edges
-            last, way = way, self.choose(direction, way, edges, left, open_)
+            open_edges -= edges
+            last, way = way, self.choose(direction, way, edges, left, open_edges)
             depth += 1
             if way == PULL:
                 if frontier is None:
                     for shard in self.shards:
                         shard.mark(int(counts[shard.number, VERTICES]))
-                    frontier = self.gather_own()
+                    frontier = self.gather_frontier()
                 counts, frontier = self.pull(frontier, depth)
             else:
                 counts, frontier = self.push(counts, depth, queued=last == PUSH), None
@@ -183,77 +186,85 @@ class Rounds:
                 began = now
         return rows
 
-    def choose(self, direction: str, last: int, edges: int, left: int, open_: int) -> int:
-        """PUSH or PULL, from counts that every process has."""
+    def choose(self, direction: str, last: int, edges: int, left: int, open_edges: int) -> int:
+        """PUSH or PULL for the next level: every process decides from the same counts."""
         if direction != "auto":
             return PULL if direction == "pull" else PUSH
         step = PUSH_STEP if self.parents else PUSH_STEP_HUBS
-        edges += 0 if last == PUSH else STAY
-        # out-edges of open vertices are their in-edges only in a symmetric graph
-        back = open_ if self.symmetric else self.edges
+        edges += 0 if last == PUSH else CONVERT_EDGES
+        # the out-edges of unvisited vertices are their in-edges only in a symmetric graph
+        back = open_edges if self.symmetric else self.edges
         pays = directions.pull_pays(edges, left / step, back / step, self.edges)
         return PULL if pays else PUSH
 
-    def pull(self, frontier: list[Any], depth: int) -> tuple[np.ndarray, list[Any]]:
-        """(counts, the next frontier at all shards)."""
+    def pull(self, frontier: list[Array], depth: int) -> tuple[np.ndarray, list[Array]]:
+        """(counts of a level that unvisited vertices pull, the next frontier as `gather_frontier`
+        gives it).
+        """
         self.next_round()
         for shard, whole in zip(self.shards, frontier, strict=True):
             shard.pull(whole, depth, self.round)
-        following = self.gather_own()  # most often one pull is followed by another
+        following = self.gather_frontier()  # most often the next level is a pull, too
         counts = self.counts()
         if counts[:, WAITING].any():
             self.next_round()
             for shard, whole in zip(self.shards, frontier, strict=True):
                 shard.pull_rows(whole, int(counts[shard.number, WAITING]), depth, self.round)
-            following = self.gather_own()
+            following = self.gather_frontier()
             counts = counts + self.counts()
         return counts, following
 
     def push(self, counts: np.ndarray, depth: int, queued: bool) -> np.ndarray:
-        """The counts after a level from the frontier that `counts` tell of, which is in the queues
-        of its shards if `queued`.
+        """The counts of a level that the frontier pushes. `counts` are those of the frontier, which
+        the shards hold as queues if `queued`, else as bitmaps.
         """
         if not queued:
             self.next_round()
             for shard in self.shards:
                 shard.convert(self.round)
-        own = counts[:, : EDGES + 1].tolist()
+        own = counts[:, [VERTICES, EDGES]].tolist()
         most = int(counts[:, EDGES].max())
-        if most <= self.few:
-            room = 1 << (most - 1).bit_length()
-            return self.settle_lists(
-                [b.push_list(*own[b.number], room) for b in self.shards], depth
-            )
+        if most <= self.list_edges:
+            capacity = 1 << (most - 1).bit_length()
+            lists = []
+            for shard in self.shards:
+                vertices, edges = own[shard.number]
+                lists.append(shard.push_list(vertices, edges, capacity))
+            return self.settle_lists(lists, depth)
         marked = [shard.push_bits(*own[shard.number]) for shard in self.shards]
         self.next_round()
         if self.parents:
             for shard in self.shards:
-                shard.compact(most, self.round)  # all have room for what the longest takes
-            room = int(self.counts()[:, VERTICES].max())
-            return self.settle_lists([shard.list_of(room) for shard in self.shards], depth)
+                shard.compact(most, self.round)  # lists of all shards are as long as the longest
+            capacity = int(self.counts()[:, VERTICES].max())
+            return self.settle_lists([shard.list_of(capacity) for shard in self.shards], depth)
         size = self.communicator.num_shards * self.words
-        if 4 * size * self.communicator.num_shards <= FOLD:
-            came = self.communicator.all_gather(marked, sizes=[size] * self.communicator.num_shards)
+        if 4 * size * self.communicator.num_shards <= GATHER_BYTES:
+            received = self.communicator.all_gather(
+                marked, sizes=[size] * self.communicator.num_shards
+            )
         else:
-            came = self.communicator.reduce_scatter(
+            received = self.communicator.reduce_scatter(
                 marked, [self.words] * self.communicator.num_shards, "or"
             )
-        for shard, bits in zip(self.shards, came, strict=True):
+        for shard, bits in zip(self.shards, received, strict=True):
             shard.settle_bits(bits, depth, self.round)
         return self.counts()
 
-    def settle_lists(self, lists: list[Any], depth: int) -> np.ndarray:
-        """The counts after all shards have taken what is theirs from everyone's lists."""
+    def settle_lists(self, lists: list[Array], depth: int) -> np.ndarray:
+        """Gather the lists of found vertices, of equal length, from all shards; each shard visits
+        those that it owns. The counts.
+        """
         self.next_round()
-        came = self.communicator.all_gather(
+        received = self.communicator.all_gather(
             lists, sizes=[lists[0].size] * self.communicator.num_shards
         )
-        for shard, every in zip(self.shards, came, strict=True):
-            shard.settle_list(every, depth, self.round)
+        for shard, lists_of_all in zip(self.shards, received, strict=True):
+            shard.settle_list(lists_of_all, depth, self.round)
         return self.counts()
 
-    def gather_own(self) -> list[Any]:
-        """The bitmap of the whole frontier at every local shard."""
+    def gather_frontier(self) -> list[Array]:
+        """The bitmap of the whole frontier, on the device of each local shard."""
         sizes = [self.words] * self.communicator.num_shards
         return self.communicator.all_gather([shard.own for shard in self.shards], sizes=sizes)
 
@@ -263,5 +274,5 @@ class Rounds:
         self.round += 1
 
     def counts(self) -> np.ndarray:
-        """What the kernels of this round have counted, a row for each of all shards."""
+        """The counts of this round, a row for each of all shards."""
         return counts_of_round(self.host_counters, self.round, self.shards, self.communicator)

@@ -31,7 +31,7 @@ from spgraph.distributed.exchange.coordinates import lift, owned_part
 logger = logging.getLogger("spgraph.distributed")
 
 # entries of a start that go through the host: two waits for a device, no copies between two
-FEW = 4096
+SMALL = 4096
 # the whole graph takes at most this part of the room on its device: its transpose and what loops
 # need come on top
 SHARE = 8
@@ -58,7 +58,7 @@ class SingleDevice:
             value, dtype = v.entry.value, v.entry.dtype
             return Vector.unit(at, value, size=size, dtype=dtype, device=self.devices[0])
         if all(shard._indices is not None for shard in v.shards):
-            if sum(shard._indices.size for shard in v.shards) <= FEW:
+            if sum(shard._indices.size for shard in v.shards) <= SMALL:
                 return self._gather_small(v)
             lifted = []
             for k, shard in enumerate(v.shards):

@@ -97,8 +97,8 @@ def test_semirings(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("crowd", [0, 40])
 def test_crowds_and_cuts(crowd: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closure_rounds, "CROWD", crowd)
-    monkeypatch.setattr(closure_rounds, "CUT_EDGES", 1)
+    monkeypatch.setattr(closure_rounds, "SATURATED_EDGES", crowd)
+    monkeypatch.setattr(closure_rounds, "THRESHOLD_EDGES", 1)
     gathered: list[Any] = []
     gather = closure_rounds.Rounds.gather
 
@@ -113,7 +113,7 @@ def test_crowds_and_cuts(crowd: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_shard_and_empty_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closure_rounds, "CUT_EDGES", 1)
+    monkeypatch.setattr(closure_rounds, "THRESHOLD_EDGES", 1)
     for cuts in ((), (0.0, 0.4), (0.4, 0.4)):
         check(monkeypatch, "skewed both", "distance, zeros", cuts, deltas=(2,))
 

@@ -34,12 +34,12 @@ def spread(A: Matrix, devices: list[str], how: str) -> Any:
 
 
 @pytest.mark.parametrize("how", ["edges", "random"])
-@pytest.mark.parametrize("crowd", [40, closure_rounds.CROWD])
+@pytest.mark.parametrize("crowd", [40, closure_rounds.SATURATED_EDGES])
 def test_closures(
     devices: list[str], how: str, crowd: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(closure_rounds, "CROWD", crowd)
-    monkeypatch.setattr(closure_rounds, "CUT_EDGES", 1)
+    monkeypatch.setattr(closure_rounds, "SATURATED_EDGES", crowd)
+    monkeypatch.setattr(closure_rounds, "THRESHOLD_EDGES", 1)
     for name in ("skewed both", "sparse directed", "grid", "many sources"):
         for case in ("distance, zeros", "width, float32", "narrowness", "reached"):
             made, kind = graph(name, CASES[case]), CASES[case]

@@ -54,7 +54,7 @@ def check(A: sg.Matrix, G: Any, sources: list[int], directions: tuple[str, ...])
 def test_small_graphs(
     name: str, partition: str, devices: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_rounds, "FEW", 16)
+    monkeypatch.setattr(search_rounds, "LIST_EDGES", 16)
     S, _, sources = graphs.graph(name)
     A = sg.Matrix.from_scipy(S)
     G = spread(A, devices, partition)
@@ -74,15 +74,15 @@ def test_large_graphs(name: str, devices: list[str]) -> None:
 
 
 def test_union_by_two_exchanges(devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_rounds, "FOLD", 0)
-    monkeypatch.setattr(search_rounds, "FEW", 16)
+    monkeypatch.setattr(search_rounds, "GATHER_BYTES", 0)
+    monkeypatch.setattr(search_rounds, "LIST_EDGES", 16)
     A = sg.generators.kronecker(12, 16, seed=1)
     check(A, spread(A, devices, "edges"), [int(np.diff(A.indptr).argmax())], ("push",))
 
 
 def test_a_push_after_pulls(devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The frontier becomes a queue again: a dense part, and a path that leaves it."""
-    monkeypatch.setattr(search_rounds, "FEW", 16)
+    monkeypatch.setattr(search_rounds, "LIST_EDGES", 16)
     kron, path = sg.generators.kronecker(12, 32, seed=1), 60
     rows, columns, _ = kron.to_coo()
     hub, n = int(np.diff(kron.indptr).argmax()), kron.nrows

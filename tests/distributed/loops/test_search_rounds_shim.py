@@ -32,8 +32,8 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_rounds, "LONG_ROW", 128)
     monkeypatch.setattr(search_rounds, "AHEAD_VERTICES", 4)
     monkeypatch.setattr(search_rounds, "AHEAD", 6)
-    monkeypatch.setattr(rounds, "FEW", 16)
-    monkeypatch.setattr(rounds, "STAY", 0)
+    monkeypatch.setattr(rounds, "LIST_EDGES", 16)
+    monkeypatch.setattr(rounds, "CONVERT_EDGES", 0)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
 
 
@@ -127,7 +127,7 @@ def test_without_a_transpose(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_union_by_two_exchanges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "FOLD", 0)
+    monkeypatch.setattr(rounds, "GATHER_BYTES", 0)
     for name in ("skewed", "dense directed"):
         check(monkeypatch, name, (0.3, 0.71), directions=("push",))
 

@@ -37,7 +37,7 @@ def on_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_searches_and_closures(
     how: str, few: int, on_one_device: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(single_device, "FEW", few)
+    monkeypatch.setattr(single_device, "SMALL", few)
     A = cases.graph()
     G = A.distribute(3, partition=PARTITIONS[how])
     many = sg.Vector.from_coo([3, 40, 7], [0, 2, 1], size=A.nrows)

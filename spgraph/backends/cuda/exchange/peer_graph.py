@@ -5,6 +5,7 @@ it ask of that memory.
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +21,9 @@ class Buffers(Protocol):
     """What loops ask of `peers.PeerBuffers`."""
 
     devices: tuple[int, ...]
-    lock: Any
+
+    @property
+    def lock(self) -> threading.RLock: ...
 
     def reserve(self, layout: object, sizes: Sequence[int]) -> list[int]: ...
     def forget(self) -> None: ...
