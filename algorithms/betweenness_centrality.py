@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..containers import Matrix, Vector
+from ..containers import Matrix, MatrixLike, Vector
+from ..containers.annotations import Vertices
 from ..errors import DomainMismatch, NegativeWeight
 from ..iterations import closure, dag_edges, dependencies, dependencies_along, search
 from ..operations import apply, assign, ewise_add, reduce, reduce_columnwise
@@ -17,9 +16,9 @@ from .vertices import square, vertices
 
 
 def betweenness_centrality(
-    A: Any,
+    A: MatrixLike,
     *,
-    sources: Any = None,
+    sources: Vertices | None = None,
     k: int | None = None,
     seed: int | None = None,
     normalized: bool = False,
@@ -94,7 +93,7 @@ def _weighted(A: Matrix, sources: np.ndarray) -> Vector:
     return score
 
 
-def _may_absorb(least: Any, distance: Vector) -> bool:
+def _may_absorb(least: float, distance: Vector) -> bool:
     """Whether adding the least weight may leave some distance as it is. A half of it that changes
     the greatest is at least what two floats there are apart, and no less than that anywhere else.
     """
@@ -124,7 +123,7 @@ def _acyclic(T: Matrix, distance: Vector, source: int) -> Matrix:
     return ewise_add(rising, level._where(lambda a, x, y: x + 1 == y, e), binary.lor)
 
 
-def _positive(A: Matrix) -> Any:
+def _positive(A: Matrix) -> float:
     """The least weight, which is positive."""
     least = A._value_range()[0]
     if A.nvals == 0 or least > 0:
@@ -137,7 +136,7 @@ def _positive(A: Matrix) -> Any:
     )
 
 
-def _sources(A: Matrix, sources: Any, k: int | None, seed: int | None) -> np.ndarray:
+def _sources(A: Matrix, sources: Vertices | None, k: int | None, seed: int | None) -> np.ndarray:
     n = A.nrows
     if k is None:
         if seed is not None:

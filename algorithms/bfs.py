@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
-from ..containers import Vector, as_matrix
+from ..containers import MatrixLike, Vector, as_matrix
+from ..containers.annotations import Position
 from ..errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from ..iterations import Level, search
 from ..semirings import any_pair, min_secondi
@@ -41,8 +42,8 @@ class TracedBFS(NamedTuple):
 
 @overload
 def bfs(
-    A: Any,
-    source: int,
+    A: MatrixLike,
+    source: Position,
     *,
     parents: bool = True,
     direction: Literal["auto", "push", "pull"] = "auto",
@@ -53,8 +54,8 @@ def bfs(
 
 @overload
 def bfs(
-    A: Any,
-    source: int,
+    A: MatrixLike,
+    source: Position,
     *,
     parents: bool = True,
     direction: Literal["auto", "push", "pull"] = "auto",
@@ -64,8 +65,8 @@ def bfs(
 
 
 def bfs(
-    A: Any,
-    source: int,
+    A: MatrixLike,
+    source: Position,
     *,
     parents: bool = True,
     direction: Literal["auto", "push", "pull"] = "auto",

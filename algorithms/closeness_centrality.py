@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
+from ..containers.annotations import Vertices
 from ..iterations import level_sums
 from .vertices import square, vertices
 
 
-def closeness_centrality(A: Any, *, sources: Any = None, wf_improved: bool = True) -> Vector:
+def closeness_centrality(
+    A: MatrixLike, *, sources: Vertices | None = None, wf_improved: bool = True
+) -> Vector:
     """How near every vertex is to all that reach it: a Vector of float64 on A's device.
 
     Where r vertices reach v, v itself among them, and their distances to v, in edges, sum to d,

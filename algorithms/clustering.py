@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
 from ..operations import assign, ewise_mult, mxm, reduce_rowwise
 from ..semirings import BinaryOp, plus_pair
 from .triangle_count import undirected
 
 
-def clustering(A: Any) -> Vector:
+def clustering(A: MatrixLike) -> Vector:
     """The clustering coefficient of every vertex: the share of the pairs of its neighbours that
     have an edge between them. A full Vector of float64, 0 where there are fewer than two
     neighbours.

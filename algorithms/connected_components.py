@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from ..containers import Matrix, Vector, as_matrix
+from ..containers import Matrix, MatrixLike, Vector, as_matrix
+from ..containers.annotations import Device
 from ..containers.arrays import INT32_MAX
 from ..errors import DimensionMismatch
 from ..iterations import contract, search
@@ -15,7 +16,9 @@ from ..semirings import any_pair, binary, indexunary, min_second, monoid
 from .random_words import random_words
 
 
-def connected_components(A: Any, *, connection: Literal["weak", "strong"] = "weak") -> Vector:
+def connected_components(
+    A: MatrixLike, *, connection: Literal["weak", "strong"] = "weak"
+) -> Vector:
     """The component of every vertex, named by its smallest vertex: a full Vector of A.nrows signed
     integers on A's device.
 
@@ -116,7 +119,7 @@ def forward_backward(A: Matrix) -> Vector:
     return _named_by_least(component)
 
 
-def _random_keys(n: int, low: int, device: Any) -> Vector:
+def _random_keys(n: int, low: int, device: Device) -> Vector:
     """A random number for each vertex, whose bits `low` are the vertex."""
     words = random_words("connected_components", 1, n, device)
     high = apply(words, binary.floordiv, right=np.uint64(2 * (low + 1))).astype(np.int64)

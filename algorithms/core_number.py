@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
 from ..operations import assign, mxv, reduce, select
 from ..semirings import binary, indexunary, monoid, plus_first
 from .triangle_count import undirected
 
 
-def core_number(A: Any) -> Vector:
+def core_number(A: MatrixLike) -> Vector:
     """The core number of every vertex: the largest k such that the vertex belongs to a subgraph in
     which every vertex has at least k neighbours. A full Vector of A.nrows signed integers.
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
 from ..iterations.power_iteration import Hop, Step, graph, limits, power, settled
 
 
 def eigenvector_centrality(
-    A: Any, *, tol: float | None = 1e-6, max_iter: int = 100, weighted: bool = False
+    A: MatrixLike, *, tol: float | None = 1e-6, max_iter: int = 100, weighted: bool = False
 ) -> Vector:
     """The eigenvector centrality of every vertex: a full Vector of float64 on A's device, of 2-norm
     1.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 
-from ..containers import Matrix, Vector
+from ..containers import Matrix, MatrixLike, Vector
 from ..operations import apply, assign, ewise_add, ewise_mult, mxv, select
 from ..semirings import UnaryOp, binary, bor_second, indexunary, plus_first, unary
 from .random_words import random_words
@@ -18,7 +17,7 @@ from .triangle_count import undirected
 COLORS = 64
 
 
-def greedy_color(A: Any, *, seed: int | None = None) -> Vector:
+def greedy_color(A: MatrixLike, *, seed: int | None = None) -> Vector:
     """A colour for every vertex, another one than its neighbours have: a full Vector of A.nrows
     signed integers from 0, at most the largest degree.
 
@@ -63,7 +62,7 @@ def greedy_color(A: Any, *, seed: int | None = None) -> Vector:
     return color
 
 
-def _before(A: Matrix, seed: Any) -> Matrix:
+def _before(A: Matrix, seed: int | None) -> Matrix:
     """The edges from each vertex to those before it: by falling logarithm of the degree, at random
     among equals.
     """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
 from ..iterations.power_iteration import Hop, Step, full, graph, limits, power, scaled, settled
 from ..operations import vxm
 from ..semirings import plus_first, plus_times
@@ -23,7 +23,9 @@ class HITS(NamedTuple):
     authority: Vector
 
 
-def hits(A: Any, *, tol: float | None = 1e-8, max_iter: int = 100, weighted: bool = False) -> HITS:
+def hits(
+    A: MatrixLike, *, tol: float | None = 1e-8, max_iter: int = 100, weighted: bool = False
+) -> HITS:
     """How good every vertex is as a hub and as an authority: `HITS(hub, authority)`, full Vectors
     of float64 on A's device, of sum 1 each.
 

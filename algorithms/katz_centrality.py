@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
 from ..iterations.power_iteration import Hop, Step, full, graph, limits, power, scaled, settled
 
 
 def katz_centrality(
-    A: Any,
+    A: MatrixLike,
     *,
     alpha: float = 0.1,
-    beta: Any = 1.0,
+    beta: float | Vector | Sequence[float] | np.ndarray = 1.0,
     tol: float | None = 1e-6,
     max_iter: int = 1000,
     weighted: bool = False,
@@ -52,8 +53,11 @@ def katz_centrality(
     limits("katz_centrality", tol, max_iter)
     if not 0 <= alpha < float("inf"):
         raise ValueError(f"katz_centrality: alpha: expected a finite number >= 0, got {alpha!r}")
-    number = not isinstance(beta, Vector) and np.ndim(beta) == 0
-    restart = float(beta) if number else full("katz_centrality", "beta", beta, A)
+    restart: float | Vector
+    if isinstance(beta, int | float) or (not isinstance(beta, Vector) and np.ndim(beta) == 0):
+        restart = float(cast(float, beta))
+    else:
+        restart = full("katz_centrality", "beta", beta, A)
     # x <- alpha x A + beta
     step = Step((Hop(A),), factor=alpha, teleport=1.0, restart=restart, weighted=weighted)
     start = Vector.filled(0.0, size=A.nrows, device=A.device)

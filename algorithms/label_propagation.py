@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
-from ..containers import Matrix, Vector
+from ..containers import Matrix, MatrixLike, Vector
+from ..containers.arrays import Array
 from ..errors import ConvergenceError
 from ..iterations.power_iteration import limits
 from ..operations import (
@@ -26,7 +26,7 @@ from .greedy_color import greedy_color
 from .triangle_count import undirected
 
 
-def label_propagation(A: Any, *, max_iter: int = 100, seed: int | None = None) -> Vector:
+def label_propagation(A: MatrixLike, *, max_iter: int = 100, seed: int | None = None) -> Vector:
     """The community of every vertex: a full Vector of A.nrows labels, each the number of a vertex.
     No other label is more frequent among a vertex's neighbours than its own.
 
@@ -81,7 +81,7 @@ def label_propagation(A: Any, *, max_iter: int = 100, seed: int | None = None) -
     )
 
 
-def _classes(color: Vector) -> list[Any]:
+def _classes(color: Vector) -> list[Array]:
     """The vertices of each colour."""
     colors = range(int(reduce(color, monoid.max)) + 1) if color.size else ()
     return [select(color, indexunary.valueeq, c).to_coo()[0] for c in colors]

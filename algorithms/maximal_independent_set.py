@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
 from ..operations import apply, assign, ewise_union, mxv, select
 from ..semirings import any_pair, binary, indexunary, max_second, unary
 from .random_words import random_words
 from .triangle_count import undirected
 
 
-def maximal_independent_set(A: Any, *, seed: int | None = None) -> Vector:
+def maximal_independent_set(A: MatrixLike, *, seed: int | None = None) -> Vector:
     """A set of vertices, no two of them neighbours, to which none can be added: a full Vector of
     A.nrows truth values. `numpy.flatnonzero(s.to_numpy())` are the members, and `s.V` is a mask.
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
-from ..containers import Matrix, Vector
+from ..containers import Matrix, MatrixLike, Vector
 from ..iterations import contract
 from ..operations import apply, assign, ewise_add, extract, reduce_rowwise, select
 from ..semirings import IndexUnaryOp, binary, indexunary, monoid
 from .vertices import square
 
 
-def minimum_spanning_tree(A: Any) -> Matrix:
+def minimum_spanning_tree(A: MatrixLike) -> Matrix:
     """The edges of least total weight that connect what A connects: a Matrix of A's shape and type
     that holds the chosen entries of A, one fewer than a component has vertices.
 

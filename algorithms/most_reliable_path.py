@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
+from ..containers.annotations import Position
 from ..iterations import closure, dag_edges, search
 from ..semirings import max_times, min_secondi
 from .vertices import square, vertex
@@ -26,7 +27,7 @@ class MostReliablePath(NamedTuple):
 
 
 def most_reliable_path(
-    A: Any, source: int, *, parents: bool = True, delta: float | None = None
+    A: MatrixLike, source: Position, *, parents: bool = True, delta: float | None = None
 ) -> MostReliablePath:
     """Most reliable paths from one vertex: `MostReliablePath(reliability, parent)`.
 

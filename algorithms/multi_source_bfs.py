@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..containers import Matrix
+from ..containers import Matrix, MatrixLike
+from ..containers.annotations import Vertices
 from ..iterations import levels
 from .vertices import square, vertices
 
 
-def multi_source_bfs(A: Any, sources: Any) -> Matrix:
+def multi_source_bfs(A: MatrixLike, sources: Vertices) -> Matrix:
     """The levels of breadth-first searches from several vertices: a k x n Matrix on A's device.
 
     L[i, v] is the number of edges on a shortest path from sources[i] to v; there is no entry where

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from ..containers import Vector
+import numpy as np
+
+from ..containers import Matrix, MatrixLike, Vector
 from ..iterations.power_iteration import (
     Hop,
     Step,
@@ -23,12 +25,12 @@ SINGLE = 1e-6
 
 
 def pagerank(
-    A: Any,
+    A: MatrixLike,
     *,
     damping: float = 0.85,
     tol: float | None = 1e-6,
     max_iter: int = 100,
-    personalization: Any = None,
+    personalization: Vector | Sequence[float] | np.ndarray | None = None,
     weighted: bool = False,
 ) -> Vector:
     """The PageRank of every vertex: a full Vector of float64 on A's device, of sum 1.
@@ -84,7 +86,7 @@ def pagerank(
     return settled("pagerank", found, tol, scaled(found.value, 1))
 
 
-def _distribution(personalization: Any, A: Any) -> Vector:
+def _distribution(personalization: Vector | Sequence[float] | np.ndarray, A: Matrix) -> Vector:
     v = full("pagerank", "personalization", personalization, A)
     low, high = v._value_range() if v.size else (0.0, 1.0)
     if not (low >= 0 and 0 < high < float("inf")):

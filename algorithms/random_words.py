@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
 
 import numpy as np
 
 from ..containers import Vector
+from ..containers.annotations import Device
+from ..containers.arrays import Array
 from ..errors import DomainMismatch
 
 WORD = 2**64 - 1
 STEP = 0x9E3779B97F4A7C15
 
 
-def random_words(name: str, seed: Any, n: int, device: Any) -> Vector:
+def random_words(name: str, seed: int | None, n: int, device: Device) -> Vector:
     """A random number of 64 bits for each of n vertices, no two equal; None draws a seed.
 
     Word v is the mix, a bijection, of the v-th number that the seed counts to.
@@ -33,13 +34,13 @@ def random_words(name: str, seed: Any, n: int, device: Any) -> Vector:
     return count._with_values(lambda v: _mixed(v * np.uint64(STEP) + first))
 
 
-def fresh_seed(device: Any) -> int:
+def fresh_seed(device: Device) -> int:
     """A seed that nobody foresees, the same in all processes that the device stands for."""
     seed = secrets.randbits(63)
     return seed if isinstance(device, str) else device.largest(seed)
 
 
-def _mixed(x: Any) -> Any:
+def _mixed(x: Array) -> Array:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
+from ..containers.annotations import Vertices
 from ..iterations import search
 from ..operations import assign
 from ..semirings import any_pair
 from .vertices import square, vertices
 
 
-def reachable(A: Any, sources: Any) -> Vector:
+def reachable(A: MatrixLike, sources: Vertices) -> Vector:
     """The vertices that can be reached from any of `sources`: True at each, no entry elsewhere.
 
     A Vector of A.nrows truth values on A's device; a source is reached from itself. `A` is a square

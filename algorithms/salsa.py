@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
 from ..iterations.power_iteration import (
     Hop,
     Step,
@@ -37,7 +37,7 @@ class SALSA(NamedTuple):
 
 
 def salsa(
-    A: Any, *, tol: float | None = 1e-8, max_iter: int = 100, weighted: bool = False
+    A: MatrixLike, *, tol: float | None = 1e-8, max_iter: int = 100, weighted: bool = False
 ) -> SALSA:
     """How good every vertex is as a hub and as an authority to a random walker: `SALSA(hub,
     authority)`, full Vectors of float64 on A's device, of sum 1 each.

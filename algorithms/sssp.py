@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
+from ..containers.annotations import Position
 from ..iterations import closure, dag_edges, search
 from ..iterations import parents as carriers
 from ..iterations.fixed_point import counted
@@ -29,7 +30,9 @@ class SSSP(NamedTuple):
     parent: Vector | None
 
 
-def sssp(A: Any, source: int, *, parents: bool = True, delta: float | None = None) -> SSSP:
+def sssp(
+    A: MatrixLike, source: Position, *, parents: bool = True, delta: float | None = None
+) -> SSSP:
     """Shortest paths from one vertex: `SSSP(distance, parent)`.
 
     `distance[v]` is the least sum of weights along a path from `source` to v; `parent[v]` precedes

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
-from ..containers import Matrix
+from ..containers import Matrix, MatrixLike
 from ..operations import apply, ewise_add, mxm, reduce, select
 from ..semirings import IndexUnaryOp, binary, indexunary, plus_pair
 from .vertices import square
 
 
-def triangle_count(A: Any) -> int:
+def triangle_count(A: MatrixLike) -> int:
     """How many triangles the graph has: sets of three vertices with an edge between each two.
 
     `A` is a square Matrix or what `Matrix` can be made from, and means an undirected graph: i and j
@@ -36,7 +35,7 @@ def triangle_count(A: Any) -> int:
     return int(reduce(mxm(L, L.T, plus_pair, mask=L.S)))
 
 
-def undirected(name: str, A: Any) -> Matrix:
+def undirected(name: str, A: MatrixLike) -> Matrix:
     """The pattern of A's edges both ways, without loops."""
     A = square(name, A)
     pattern = A.pattern()

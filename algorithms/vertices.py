@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..containers import Matrix, as_matrix
+from ..containers import Matrix, MatrixLike, as_matrix
+from ..containers.annotations import Position, Vertices
 from ..errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 
 
-def square(name: str, A: Any) -> Matrix:
+def square(name: str, A: MatrixLike) -> Matrix:
     """A as a square Matrix."""
     A = as_matrix(A)
     if A.nrows != A.ncols:
@@ -18,7 +17,7 @@ def square(name: str, A: Any) -> Matrix:
     return A
 
 
-def vertex(name: str, A: Matrix, source: Any, argument: str = "source") -> int:
+def vertex(name: str, A: Matrix, source: Position, argument: str = "source") -> int:
     """A vertex of A as an int."""
     if isinstance(source, bool) or not isinstance(source, int | np.integer):
         raise DomainMismatch(f"{name}: {argument}: expected an integer, got {source!r}")
@@ -27,7 +26,7 @@ def vertex(name: str, A: Matrix, source: Any, argument: str = "source") -> int:
     return int(source)
 
 
-def vertices(name: str, A: Matrix, sources: Any) -> np.ndarray:
+def vertices(name: str, A: Matrix, sources: Vertices) -> np.ndarray:
     """One vertex, or several in a 1-D array or sequence: ascending, each once."""
     if isinstance(sources, int | np.integer) and not isinstance(sources, bool):
         return np.array([vertex(name, A, sources, "sources")])

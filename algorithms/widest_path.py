@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..containers import Vector
+from ..containers import MatrixLike, Vector
+from ..containers.annotations import Position
 from ..iterations import closure, dag_edges, search
 from ..semirings import max_min, min_secondi, monoid
 from .vertices import square, vertex
@@ -24,7 +25,7 @@ class WidestPath(NamedTuple):
 
 
 def widest_path(
-    A: Any, source: int, *, parents: bool = True, delta: float | None = None
+    A: MatrixLike, source: Position, *, parents: bool = True, delta: float | None = None
 ) -> WidestPath:
     """Widest (bottleneck) paths from one vertex: `WidestPath(width, parent)`.
 

@@ -23,6 +23,8 @@ DType: TypeAlias = npt.DTypeLike
 Device: TypeAlias = "str | Placement"
 Direction: TypeAlias = Literal["auto", "push", "pull"]
 Position: TypeAlias = int | np.integer[Any]
+# one vertex, or several
+Vertices: TypeAlias = int | np.integer[Any] | Sequence[int] | npt.NDArray[Any]
 # what may stand between brackets, where a tuple has a meaning of its own
 Several: TypeAlias = "slice | list[int] | npt.NDArray[Any] | Vector"
 Indices: TypeAlias = "slice | Sequence[int] | Sequence[np.integer[Any]] | npt.NDArray[Any] | Vector"
@@ -44,3 +46,6 @@ class Graph(Protocol):
 
     def is_directed(self) -> bool:
         """Whether edges have a direction."""
+
+    def __len__(self) -> int:
+        """How many nodes there are."""

@@ -15,24 +15,25 @@ from spgraph.errors import DomainMismatch
 MatrixLike: TypeAlias = Matrix | SparseArray | Graph | np.ndarray | Sequence[Sequence[float]]
 
 
-def as_matrix(A: Any, name: str = "A") -> Matrix:
+def as_matrix(A: MatrixLike, name: str = "A") -> Matrix:
     """`A` itself if it is a Matrix, else the Matrix it stands for; DomainMismatch if it stands for
     none.
     """
     if isinstance(A, Matrix):
         return A
-    if hasattr(A, "tocsr"):
-        made = Matrix.from_scipy(A, copy=False)  # for this call alone
-    elif hasattr(A, "adj") and hasattr(A, "is_directed"):
-        made = Matrix.from_networkx(A)
-    elif isinstance(A, np.ndarray | list) or hasattr(A, "__cuda_array_interface__"):
-        made = Matrix.from_dense(A)
-    elif hasattr(A, "__dlpack__") and not isinstance(A, Vector):
-        made = Matrix.from_dense(np.from_dlpack(A))
+    given: Any = A
+    if hasattr(given, "tocsr"):
+        made = Matrix.from_scipy(given, copy=False)  # for this call alone
+    elif hasattr(given, "adj") and hasattr(given, "is_directed"):
+        made = Matrix.from_networkx(given)
+    elif isinstance(given, np.ndarray | list) or hasattr(given, "__cuda_array_interface__"):
+        made = Matrix.from_dense(given)
+    elif hasattr(given, "__dlpack__") and not isinstance(given, Vector):
+        made = Matrix.from_dense(np.from_dlpack(given))
     else:
         raise DomainMismatch(
             f"{name}: expected a Matrix, a SciPy or CuPy sparse matrix, a NetworkX graph "
-            f"or a 2-D array, got {type(A).__name__}"
+            f"or a 2-D array, got {type(given).__name__}"
         )
     made._transient = True
     return made

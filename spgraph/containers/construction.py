@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spgraph.containers.annotations import Device, DType, Position, Scalar
 from spgraph.containers.arrays import (
     INT64_MAX,
     Array,
@@ -31,7 +32,7 @@ class VectorConstruction:
     __slots__ = ()
 
     @classmethod
-    def empty(cls: Any, size: int, dtype: Any = np.float64, *, device: Any = "cpu") -> Vector:
+    def empty(cls: Any, size: int, dtype: DType = np.float64, *, device: Device = "cpu") -> Vector:
         """A vector of `size` positions without entries.
 
         >>> import spgraph as sg
@@ -47,7 +48,7 @@ class VectorConstruction:
 
     @classmethod
     def unit(
-        cls: Any, index: int, value: Any, *, size: int, dtype: Any, device: Any = "cpu"
+        cls: Any, index: Position, value: Scalar, *, size: int, dtype: DType, device: Device = "cpu"
     ) -> Vector:
         """A vector of `size` positions with one entry: `value` at `index`.
 
@@ -56,7 +57,7 @@ class VectorConstruction:
         [(2, 0.5)]
         """
         if not isinstance(device, str):
-            return device.unit(index, value, size=size, dtype=dtype)
+            return device.unit(int(index), value, size=size, dtype=dtype)
         check_position(index, size)
         if size > INT64_MAX:
             check_extent("size", size)
@@ -70,7 +71,7 @@ class VectorConstruction:
 
     @classmethod
     def filled(
-        cls: Any, value: Any, *, size: int, dtype: Any = None, device: Any = "cpu"
+        cls: Any, value: Scalar, *, size: int, dtype: DType | None = None, device: Device = "cpu"
     ) -> Vector:
         """The full vector of `size` positions that all hold `value`; of its type by default.
 
@@ -86,7 +87,9 @@ class VectorConstruction:
             return cls(size, xp.full(size, held_number("value", value, kind), kind))
 
     @classmethod
-    def arange(cls: Any, size: int, *, dtype: Any = None, device: Any = "cpu") -> Vector:
+    def arange(
+        cls: Any, size: int, *, dtype: DType | None = None, device: Device = "cpu"
+    ) -> Vector:
         """The full vector with value i at position i; of the type of its indices by default.
 
         >>> import spgraph as sg
@@ -102,7 +105,7 @@ class VectorConstruction:
             return cls(size, xp.arange(size, dtype=kind))
 
     @classmethod
-    def from_dense(cls: Any, array: Array, *, missing: Any = None) -> Vector:
+    def from_dense(cls: Any, array: Array, *, missing: Scalar | None = None) -> Vector:
         """The vector of a 1-D NumPy or CuPy array: every position holds an entry, except where
         array == missing.
 
@@ -131,7 +134,7 @@ class MatrixConstruction:
 
     @classmethod
     def empty(
-        cls: Any, nrows: int, ncols: int, dtype: Any = np.float64, *, device: Any = "cpu"
+        cls: Any, nrows: int, ncols: int, dtype: DType = np.float64, *, device: Device = "cpu"
     ) -> Matrix:
         """A matrix without entries.
 
@@ -168,7 +171,7 @@ class MatrixConstruction:
             indices = columns._values.astype(index_dtype(max(n, ncols)))
             return cls(n, ncols, indptr, indices, xp.ones(1, bool), iso=True)
 
-    def pattern(self: Any, dtype: Any = bool) -> Matrix:
+    def pattern(self: Any, dtype: DType = bool) -> Matrix:
         """The iso Matrix of value True, or 1 of another `dtype`, at the same entries; shares the
         index arrays.
 
@@ -192,7 +195,7 @@ class MatrixConstruction:
         )
 
 
-def check_position(index: int, size: int) -> None:
+def check_position(index: Position, size: int) -> None:
     """IndexOutOfBound unless a vector of `size` has that position."""
     if not 0 <= index < size:
         raise IndexOutOfBound(f"index: expected 0 <= index < {size}, got {index}")

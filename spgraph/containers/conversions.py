@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spgraph.containers.annotations import DType, Graph, Scalar, SparseArray
 from spgraph.containers.arrays import (
     Array,
     array_module,
@@ -43,7 +44,7 @@ class VectorConversions:
         v: Vector = self.to_sparse()
         return v._indices.copy(), v._values.copy()  # type: ignore[union-attr]
 
-    def to_numpy(self: Any, fill: Any = None) -> np.ndarray:
+    def to_numpy(self: Any, fill: Scalar | None = None) -> np.ndarray:
         """A new NumPy array of length `size`, with `fill` where there is no entry.
 
         Its type is the Vector's where that holds `fill`, else promoted as NumPy promotes: integers
@@ -56,7 +57,7 @@ class VectorConversions:
         """
         return move(self._dense(fill), "cpu")
 
-    def to_cupy(self: Any, fill: Any = None) -> Array:
+    def to_cupy(self: Any, fill: Scalar | None = None) -> Array:
         """As `to_numpy`, a CuPy array on the vector's device (or on the current one for a CPU
         vector).
 
@@ -68,7 +69,7 @@ class VectorConversions:
             self._dense(fill), self.device if self.device != "cpu" else check_device("cuda")
         )
 
-    def _dense(self: Any, fill: Any) -> Array:
+    def _dense(self: Any, fill: Scalar | None) -> Array:
         xp = array_module(self._values)
         if self.nvals == self.size:
             return self.to_bitmap()._values.copy()
@@ -82,7 +83,7 @@ class VectorConversions:
         dense[v._indices] = v._values
         return dense
 
-    def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self: Any, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         if self.device != "cpu":
             where = f"on {self.device}" if isinstance(self.device, str) else "distributed"
             raise TypeError(
@@ -106,7 +107,7 @@ class VectorConversions:
         return self._values.__dlpack_device__()
 
 
-def dtype_beside(dtype: np.dtype, fill: Any) -> np.dtype:
+def dtype_beside(dtype: np.dtype, fill: Scalar) -> np.dtype:
     """The type of an array of values of `dtype` and of the number `fill`."""
     least = np.min_scalar_type(fill)
     if least.kind not in "biuf" or np.ndim(fill):
@@ -124,7 +125,9 @@ class MatrixConversions:
     __slots__ = ()
 
     @classmethod
-    def from_scipy(cls: Any, S: Any, *, symmetric: bool | None = None, copy: bool = True) -> Matrix:
+    def from_scipy(
+        cls: Any, S: SparseArray, *, symmetric: bool | None = None, copy: bool = True
+    ) -> Matrix:
         """The Matrix of a SciPy sparse array or matrix of any format; its explicit zeros are
         entries, duplicate entries are summed, as SciPy means them.
 
@@ -171,7 +174,7 @@ class MatrixConversions:
     from_cupyx = from_scipy
 
     @classmethod
-    def from_dense(cls: Any, array: Array, *, missing: Any = 0) -> Matrix:
+    def from_dense(cls: Any, array: Array, *, missing: Scalar | None = 0) -> Matrix:
         """The entries of a 2-D NumPy or CuPy array that differ from `missing` (None: all of them).
 
         >>> import spgraph as sg
@@ -196,7 +199,7 @@ class MatrixConversions:
 
     @classmethod
     def from_networkx(
-        cls: Any, G: Any, *, nodelist: Any = None, weight: str | None = "weight"
+        cls: Any, G: Graph, *, nodelist: Sequence[Any] | None = None, weight: str | None = "weight"
     ) -> Matrix:
         """The adjacency matrix of a NetworkX graph, rows in the order of `nodelist` (None: G's
         own).
@@ -302,7 +305,7 @@ class MatrixConversions:
         values = values if values.dtype.kind in "bf" else values.astype(np.float64)
         return cupyx.scipy.sparse.csr_matrix((values, indices, indptr), shape=A.shape)
 
-    def to_dense(self: Any, fill: Any = 0) -> Array:
+    def to_dense(self: Any, fill: Scalar = 0) -> Array:
         """A new array of nrows x ncols, with `fill` where there is no entry: of NumPy, for a Matrix
         on CUDA of CuPy on its device.
 
@@ -325,7 +328,7 @@ class MatrixConversions:
             dense[self.row_indices(), self._indices] = self._values
         return dense
 
-    def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self: Any, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
             f"a Matrix of {self.nrows} x {self.ncols} is no array: "
             ".to_dense(fill=0) makes one, and .to_scipy() a sparse one"

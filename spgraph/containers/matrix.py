@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from spgraph.containers.annotations import Device, DType
 from spgraph.containers.arrays import (
     Array,
     check_device,
@@ -271,7 +272,7 @@ class Matrix(
 
     # --- the way out ------------------------------------------------------------------------------
 
-    def to(self, device: Any) -> Matrix:
+    def to(self, device: Device) -> Matrix:
         """The same matrix on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.
 
         A Placement, the `device` of a distributed container, spreads it as that one is.
@@ -291,7 +292,7 @@ class Matrix(
         arrays = (move(a, device) for a in (self._indptr, self._indices, self._values))
         return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=self.symmetric)
 
-    def dup(self, dtype: Any = None) -> Matrix:
+    def dup(self, dtype: DType | None = None) -> Matrix:
         """A copy that shares nothing, with values of type `dtype` (see `astype`) if given.
 
         >>> import spgraph as sg

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spgraph.containers.annotations import DType
 from spgraph.containers.arrays import (
     Array,
     array_module,
@@ -32,7 +33,7 @@ class VectorValues:
 
     __slots__ = ()
 
-    def astype(self: Any, dtype: Any) -> Vector:
+    def astype(self: Any, dtype: DType) -> Vector:
         """A copy with values of type `dtype`, converted as NumPy's `astype` does: without a check.
 
         Floats lose their fraction where `dtype` is one of integers, and integers that it does not
@@ -96,7 +97,7 @@ class VectorValues:
         with on_device(self.device):
             return (self._values if function is None else function(read_only(self._values))).sum()
 
-    def _value_range(self: Any) -> tuple[Any, Any]:
+    def _value_range(self: Any) -> tuple[float, float]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
         where there is none.
 
@@ -112,7 +113,7 @@ class MatrixValues:
 
     __slots__ = ()
 
-    def astype(self: Any, dtype: Any) -> Matrix:
+    def astype(self: Any, dtype: DType) -> Matrix:
         """The Matrix of the same entries with values of type `dtype`, converted without a check, as
         those of `Vector.astype`; shares the index arrays.
 
@@ -149,7 +150,7 @@ class MatrixValues:
             counts = array_module(ids).bincount(ids, minlength=self.nrows)
         return Vector(self.nrows, counts.astype(index_dtype(self.ncols), copy=False))
 
-    def _value_range(self: Any) -> tuple[Any, Any]:
+    def _value_range(self: Any) -> tuple[float, float]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
         where there is none. Kept.
         """
@@ -234,7 +235,7 @@ def check_sides(A: Any, vectors: tuple[Any, ...]) -> None:
             )
 
 
-def extent_of(values: Array) -> tuple[Any, Any]:
+def extent_of(values: Array) -> tuple[float, float]:
     """(least, greatest) of an array as Python numbers; (0, 0) of an empty one."""
     if values.size == 0:
         return 0, 0
@@ -251,7 +252,7 @@ def converted(values: Array, dtype: np.dtype) -> Array:
         return values.astype(dtype, copy=True)
 
 
-def value_dtype(dtype: Any) -> np.dtype:
+def value_dtype(dtype: DType) -> np.dtype:
     """The NumPy type of a GraphBLAS domain; DomainMismatch for any other."""
     kind = np.dtype(dtype)
     if kind.kind not in "biuf" or kind.itemsize > 8 or kind == np.float16:

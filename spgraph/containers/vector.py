@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from spgraph.containers.annotations import Device, DType
 from spgraph.containers.arrays import (
     Array,
     array_module,
@@ -271,7 +272,7 @@ class Vector(
 
     # --- copies -----------------------------------------------------------------------------------
 
-    def to(self, device: Any) -> Vector:
+    def to(self, device: Device) -> Vector:
         """The same entries on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.
 
         A Placement, the `device` of a distributed container, spreads it as that one is.
@@ -294,7 +295,7 @@ class Vector(
         }
         return Vector(self.size, move(self._values, device), nvals=self._nvals, **parts)
 
-    def dup(self, dtype: Any = None) -> Vector:
+    def dup(self, dtype: DType | None = None) -> Vector:
         """A copy that shares nothing, with values of type `dtype` (see `astype`) if given.
 
         >>> import spgraph as sg

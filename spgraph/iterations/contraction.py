@@ -4,17 +4,15 @@ rest.
 
 from __future__ import annotations
 
-from typing import Any
-
 from spgraph import checks
-from spgraph.containers import Matrix, Vector
+from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.errors import DimensionMismatch
 from spgraph.operations import assign, ewise_add, extract, mxv, vxm
 from spgraph.semirings import binary, min_first, min_second
 from spgraph.steps import backend
 
 
-def contract(A: Any) -> Vector:
+def contract(A: MatrixLike) -> Vector:
     """The smallest vertex of every vertex's component: a full Vector of A.nrows signed integers.
 
     Two vertices are in one component if edges join them, whichever way each edge points. `A` is a
@@ -42,7 +40,7 @@ def contract(A: Any) -> Vector:
     return backend(A.device).contract(A, bool(A.symmetric))
 
 
-def composed(A: Any) -> Vector:
+def composed(A: MatrixLike) -> Vector:
     """`contract` out of operations: what it means, and what a loop of one's own costs.
 
     Source: Zhang, Azad, Hu, "FastSV: a distributed-memory connected component algorithm with fast
@@ -63,7 +61,7 @@ def composed(A: Any) -> Vector:
             return label
 
 
-def _checked(A: Any) -> Matrix:
+def _checked(A: MatrixLike) -> Matrix:
     A = checks.matrix("contract", A)
     if A.nrows != A.ncols:
         raise DimensionMismatch(f"contract: A: expected a square matrix, got {A.nrows} x {A.ncols}")

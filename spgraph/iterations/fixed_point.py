@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spgraph import checks
-from spgraph.containers import Matrix, Vector
+from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.direction import bucket_width
 from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
 from spgraph.iterations.level_search import search
@@ -34,7 +34,9 @@ from spgraph.steps import backend, check_stored, is_distributed
 INT64 = np.dtype(np.int64)
 
 
-def closure(A: Any, start: Vector, semiring: Semiring, *, delta: float | None = None) -> Vector:
+def closure(
+    A: MatrixLike, start: Vector, semiring: Semiring, *, delta: float | None = None
+) -> Vector:
     """The least fixed point of x = start (+) x (+.x) A: the best value that a walk from an entry of
     `start` brings to each vertex.
 
@@ -88,7 +90,7 @@ class Counted(NamedTuple):
         return self.value._with_values(lambda d: d >> self.bits)
 
 
-def counted(A: Any, start: Vector, *, delta: float | None = None) -> Counted | None:
+def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Counted | None:
     """The closure over min_plus that counts the edges of its walks as it goes, for integers; None
     where distances leave no room for them in 64 bits.
 
@@ -131,7 +133,7 @@ def plus_and_one(bits: int) -> BinaryOp:
     )
 
 
-def composed(A: Any, start: Vector, semiring: Semiring) -> Vector:
+def composed(A: MatrixLike, start: Vector, semiring: Semiring) -> Vector:
     """`closure` out of operations: what it means, and what a loop of one's own costs."""
     A, plan = _checked(A, start, semiring, None)
     x = Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
@@ -148,7 +150,7 @@ def composed(A: Any, start: Vector, semiring: Semiring) -> Vector:
     )
 
 
-def dag_edges(A: Any, x: Vector, semiring: Semiring) -> Matrix:
+def dag_edges(A: MatrixLike, x: Vector, semiring: Semiring) -> Matrix:
     """The edges of the shortest-path DAG of x: the pattern of all entries (i, j) of A with
     x[i] * A[i, j] == x[j].
 
@@ -174,7 +176,7 @@ def dag_edges(A: Any, x: Vector, semiring: Semiring) -> Matrix:
     return found
 
 
-def parents(A: Any, x: Vector, semiring: Semiring) -> Vector:
+def parents(A: MatrixLike, x: Vector, semiring: Semiring) -> Vector:
     """For every vertex the least other one that carries the value of x to it: the least u != v with
     x[u] * A[u, v] == x[v].
 
@@ -223,7 +225,7 @@ class _Plan(NamedTuple):
 
 
 def _checked(
-    A: Any, start: Vector, semiring: Semiring, delta: float | None
+    A: MatrixLike, start: Vector, semiring: Semiring, delta: float | None
 ) -> tuple[Matrix, _Plan]:
     A, start = _operands("closure", A, "start", start)
     ring = checks.semiring("closure", semiring)
@@ -247,7 +249,7 @@ def _checked(
     return A, _Plan(ring, typed, delta, typed.dtype)
 
 
-def _operands(name: str, A: Any, argument: str, x: Vector) -> tuple[Matrix, Vector]:
+def _operands(name: str, A: MatrixLike, argument: str, x: Vector) -> tuple[Matrix, Vector]:
     A, x = checks.matrix(name, A), checks.vector(name, argument, x)
     if A.nrows != A.ncols:
         raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")
@@ -257,7 +259,7 @@ def _operands(name: str, A: Any, argument: str, x: Vector) -> tuple[Matrix, Vect
 
 
 def _carried(
-    name: str, A: Any, x: Vector, semiring: Semiring
+    name: str, A: MatrixLike, x: Vector, semiring: Semiring
 ) -> tuple[Matrix, Vector, TypedSemiring]:
     """Operands of which x has values of the semiring's own type."""
     A, x = _operands(name, A, "x", x)
@@ -296,7 +298,7 @@ def _check_delta(delta: float | None, ring: Semiring) -> None:
         )
 
 
-def _check_values(A: Matrix, first: tuple[Any, Any], ring: Semiring) -> None:
+def _check_values(A: Matrix, first: tuple[float, float], ring: Semiring) -> None:
     """That going on along an edge makes no value better; `first` is the extent of start."""
     low, high = A._value_range()
     if low != low:
@@ -337,12 +339,12 @@ def _default_delta(A: Matrix, ring: Semiring, typed: TypedSemiring) -> float:
     return width if typed.dtype.kind == "f" else max(width, 1.0)
 
 
-def _longest(A: Matrix, first: tuple[Any, Any]) -> int:
+def _longest(A: Matrix, first: tuple[float, float]) -> int:
     """What no sum along a path exceeds, nor that of one edge more: a way back, or a loop."""
     return max(int(first[1]), 0) + A.nrows * int(A._value_range()[1])
 
 
-def _widened(A: Matrix, first: tuple[Any, Any], plan: _Plan) -> _Plan:
+def _widened(A: Matrix, first: tuple[float, float], plan: _Plan) -> _Plan:
     """The plan in a type that holds all sums of integers; or, where none does, with sums that stay
     at the greatest integer, which does not improve anything.
     """

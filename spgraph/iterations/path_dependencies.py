@@ -4,13 +4,12 @@ every vertex carries of the shortest paths.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from spgraph import checks
-from spgraph.containers import Matrix, Vector
+from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.arrays import index_dtype, move
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.iterations.level_search import search
@@ -22,7 +21,7 @@ from spgraph.steps import backend, is_distributed
 BATCH = 1 << 26
 
 
-def dependencies(A: Any, sources: Any) -> Vector:
+def dependencies(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Vector:
     """The sum over the sources of their dependency on every vertex: a full Vector of float64.
 
     The dependency of s on v is the sum, over all vertices t, of the share of the shortest paths
@@ -53,7 +52,7 @@ def dependencies(A: Any, sources: Any) -> Vector:
     return backend(A.device).dependencies(A, A.T, first, None)
 
 
-def dependencies_along(A: Any, level: Vector) -> Vector:
+def dependencies_along(A: MatrixLike, level: Vector) -> Vector:
     """The same of one source where every path of A is a shortest one: a full Vector of float64.
 
     The vertex of level 0 is the source; every edge of A leads from a vertex to one of a higher
@@ -78,7 +77,7 @@ def dependencies_along(A: Any, level: Vector) -> Vector:
     return backend(A.device).dependencies(A, A.T, np.zeros(1, np.int64), level)
 
 
-def levels(A: Any, sources: Any) -> Matrix:
+def levels(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Matrix:
     """The levels of a search from each of the sources: a Matrix on A's device, a row of A.nrows
     signed integers for each source, without an entry where there is no path.
 
@@ -97,7 +96,7 @@ def levels(A: Any, sources: Any) -> Matrix:
     return Matrix.from_dense(backend(A.device).levels(A, A.T, first), missing=-1)
 
 
-def level_sums(A: Any, sources: Any) -> tuple[np.ndarray, np.ndarray]:
+def level_sums(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(how many vertices a search from each of the sources reaches, itself among them; the sum of
     their levels): two NumPy arrays of int64, an element for each source.
 
@@ -124,13 +123,13 @@ def level_sums(A: Any, sources: Any) -> tuple[np.ndarray, np.ndarray]:
     return reached, total
 
 
-def composed_levels(A: Any, sources: Any) -> Matrix:
+def composed_levels(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Matrix:
     """`levels` out of a search from each source."""
     A, first = _checked("levels", A, sources)
     return _stacked(_level_of_each(A, first), first.size, A)
 
 
-def _stacked(rows: Iterator[Vector], count: int, A: Any) -> Matrix:
+def _stacked(rows: Iterator[Vector], count: int, A: Matrix) -> Matrix:
     """The Matrix of the next `count` rows, by halves: to write one row alone copies all others."""
     found = Matrix.empty(count, A.nrows, index_dtype(A.nrows), device=A.device)
     half = count // 2
@@ -148,7 +147,7 @@ def _level_of_each(A: Matrix, sources: np.ndarray) -> Iterator[Vector]:
         yield search(A, start, any_pair).level
 
 
-def composed(A: Any, sources: Any) -> Vector:
+def composed(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Vector:
     """`dependencies` out of operations: what it means, and what a loop of one's own costs. Float64
     has to hold the numbers of paths.
     """
@@ -173,7 +172,9 @@ def composed(A: Any, sources: Any) -> Vector:
     return score
 
 
-def _checked(name: str, A: Any, sources: Any) -> tuple[Matrix, np.ndarray]:
+def _checked(
+    name: str, A: MatrixLike, sources: Sequence[int] | np.ndarray
+) -> tuple[Matrix, np.ndarray]:
     A = checks.matrix(name, A)
     if A.nrows != A.ncols:
         raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")

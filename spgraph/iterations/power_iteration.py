@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from spgraph import checks
-from spgraph.containers import Matrix, Vector
+from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
 from spgraph.operations import apply, ewise_add, ewise_mult, mxv, reduce, vxm
 from spgraph.semirings import (
@@ -23,6 +24,7 @@ from spgraph.semirings import (
 )
 from spgraph.steps import backend
 
+Result = TypeVar("Result")
 FLOAT64 = np.dtype(np.float64)
 
 
@@ -68,7 +70,7 @@ def power(
     x: Vector,
     step: Step,
     *,
-    norm: Any = None,
+    norm: Literal[1, 2, "max"] | None = None,
     tol: float | None = 1e-6,
     max_iter: int = 100,
     single: bool = False,
@@ -125,7 +127,7 @@ def composed(
     x: Vector,
     step: Step,
     *,
-    norm: Any = None,
+    norm: Literal[1, 2, "max"] | None = None,
     tol: float | None = 1e-6,
     max_iter: int = 100,
 ) -> Power:
@@ -162,7 +164,7 @@ def _full(x: Vector, value: float) -> Vector:
     return Vector.filled(value, size=x.size, dtype=FLOAT64, device=x.device)
 
 
-def _norm(z: Vector, norm: Any) -> float:
+def _norm(z: Vector, norm: Literal[1, 2, "max"] | None) -> float:
     """What z is divided by."""
     if norm is None:
         return 1.0
@@ -171,7 +173,9 @@ def _norm(z: Vector, norm: Any) -> float:
     return float(reduce(apply(z, unary.abs), monoid.max if norm == "max" else monoid.plus))
 
 
-def _checked(x: Vector, step: Step, norm: Any, tol: float | None, max_iter: int) -> TypedSemiring:
+def _checked(
+    x: Vector, step: Step, norm: Literal[1, 2, "max"] | None, tol: float | None, max_iter: int
+) -> TypedSemiring:
     """The semiring of the hops over a matrix's values and float64."""
     checks.vector("power", "x", x)
     if x.dtype != FLOAT64 or x.storage != "full":
@@ -223,7 +227,7 @@ def limits(name: str, tol: float | None, max_iter: int) -> None:
         raise ValueError(f"{name}: max_iter: expected an integer >= 0, got {max_iter!r}")
 
 
-def graph(name: str, A: Any, weighted: bool) -> Matrix:
+def graph(name: str, A: MatrixLike, weighted: bool) -> Matrix:
     """A as a square Matrix; with `weighted` its values have to be finite and not negative."""
     A = checks.matrix(name, A)
     square(name, A)
@@ -257,7 +261,7 @@ def scaled(v: Vector, norm: int) -> Vector:
     return v._with_values(lambda x: x / (size + (size == 0)))
 
 
-def full(name: str, argument: str, v: Any, A: Matrix) -> Vector:
+def full(name: str, argument: str, v: Vector | Sequence[float] | np.ndarray, A: Matrix) -> Vector:
     """`v`, a Vector or a 1-D array with a number for each vertex of A, as a full Vector of float64;
     positions without an entry are 0.
     """
@@ -270,7 +274,7 @@ def full(name: str, argument: str, v: Any, A: Matrix) -> Vector:
     return ewise_add(v, Vector.filled(0.0, size=A.nrows, device=A.device))
 
 
-def settled(name: str, found: Power, tol: float | None, result: Any) -> Any:
+def settled(name: str, found: Power, tol: float | None, result: Result) -> Result:
     """`result`, or ConvergenceError with it if `found` ended before it came to rest."""
     if not found.converged:
         raise ConvergenceError(

@@ -31,6 +31,19 @@ def extract(
 @overload
 def extract(
     u: MatrixLike,
+    indices: Indices | None = ...,
+    columns: Indices | None = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Matrix | None = ...,
+) -> Matrix: ...
+
+
+@overload
+def extract(
+    u: MatrixLike,
     indices: Position,
     columns: Indices | None = ...,
     *,
@@ -52,19 +65,6 @@ def extract(
     replace: bool = ...,
     out: Vector | None = ...,
 ) -> Vector: ...
-
-
-@overload
-def extract(
-    u: MatrixLike,
-    indices: Indices | None = ...,
-    columns: Indices | None = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Matrix | None = ...,
-) -> Matrix: ...
 
 
 def extract(
