@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,45 @@ def kernel(stem: str, name: str, preamble: str, cooperative: bool = False) -> Ho
 def library(stem: str, preamble: str) -> ctypes.CDLL:
     """The kernels of one program, compiled."""
     return compiled(stem, source(stem, preamble))
+
+
+def with_thresholds(
+    monkeypatch: pytest.MonkeyPatch, stems: Collection[str], names: Sequence[str], **chosen: int
+) -> None:
+    """Let the kernels of `stems` decide by other thresholds than they are shipped with: macros that
+    their texts define unless they are defined. They become variables, so that one program serves
+    all values; those that are not chosen have the shipped one.
+    """
+
+    def made(stem: str, name: str, preamble: str, *, cooperative: bool = False) -> HostKernel:
+        if stem not in stems:
+            return kernel(stem, name, preamble, cooperative)
+        text = variables(stem, tuple(names)) + preamble
+        for each, shipped in shipped_values(stem, text, tuple(names)).items():
+            place = ctypes.c_int.in_dll(library(stem, text), f"variable_{each}")
+            place.value = chosen.get(each, shipped)
+        return kernel(stem, name, text, cooperative)
+
+    monkeypatch.setattr(jit, "kernel", made)
+
+
+@functools.cache
+def variables(stem: str, names: tuple[str, ...]) -> str:
+    """Definitions of macros as variables, in front of the preamble of a program."""
+    text, lines = source(stem, ""), ""
+    for name in names:
+        found = re.search(rf"#ifndef {name}\b.*\n#define {name} (.*?)(?: //.*)?\n", text)
+        assert found, f"{stem} has no threshold {name}"
+        lines += f'extern "C" {{ int variable_{name} = {found[1]}; }}\n'
+        lines += f"#define {name} variable_{name}\n"
+    return lines
+
+
+@functools.cache
+def shipped_values(stem: str, preamble: str, names: tuple[str, ...]) -> dict[str, int]:
+    """The thresholds of a program before anybody has chosen others."""
+    made = library(stem, preamble)
+    return {name: ctypes.c_int.in_dll(made, f"variable_{name}").value for name in names}
 
 
 def compiled(name: str, text: str) -> ctypes.CDLL:

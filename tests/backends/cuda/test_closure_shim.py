@@ -32,6 +32,7 @@ from spgraph.semirings import BinaryOp, Monoid, Semiring, binary, min_plus, mono
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
 # thresholds with which small graphs take every path of the kernel
+THRESHOLDS = ("LOCAL_EDGES", "CUT_EDGES", "STEPS")
 PATHS = {
     "as shipped": {},
     "pushed": {"LOCAL_EDGES": 0},
@@ -52,7 +53,7 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "current_device", lambda: 0)
     monkeypatch.setattr(host(), "TRANSPOSE_FROM", 0)
     monkeypatch.setattr(host(), "THREADS", 64)  # a step of 2 x 1024 fibers takes 0.1 s
-    host()._kernel.cache_clear()
+    take(monkeypatch, "as shipped")
 
 
 def host() -> Any:
@@ -61,13 +62,7 @@ def host() -> Any:
 
 def take(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """Let the kernel decide by other thresholds."""
-    before = "".join(f"#define {name} {value}\n" for name, value in PATHS[path].items())
-
-    def kernel(stem: str, name: str, preamble: str, *, cooperative: bool = False) -> Any:
-        text = before + preamble if stem == "closure" else preamble
-        return cuda_host_shim.kernel(stem, name, text, cooperative)
-
-    monkeypatch.setattr(jit, "kernel", kernel)
+    cuda_host_shim.with_thresholds(monkeypatch, ["closure"], THRESHOLDS, **PATHS[path])
     host()._kernel.cache_clear()
 
 

@@ -27,6 +27,7 @@ from tests.distributed.loops.test_search_peers_shim import HostBuffers
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
 # thresholds with which small graphs take every path of the kernel
+THRESHOLDS = ("LOCAL_EDGES", "CUT_EDGES", "STEPS", "CROWD", "ALONE")
 PATHS = {
     "as shipped": {},
     "in step": {"CROWD": 0, "LOCAL_EDGES": 0},
@@ -45,17 +46,12 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_host_shim.install(monkeypatch)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
     monkeypatch.setattr(closure_peers, "THREADS", 64)
-    closure_peers.loaded.cache_clear()
+    take(monkeypatch, "as shipped")
 
 
 def take(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """Let the kernel decide by other thresholds."""
-    before = "".join(f"#define {name} {value}\n" for name, value in PATHS[path].items())
-
-    def kernel(stem: str, name: str, preamble: str, *, cooperative: bool = False) -> Any:
-        return cuda_host_shim.kernel(stem, name, before + preamble, cooperative)
-
-    monkeypatch.setattr(jit, "kernel", kernel)
+    cuda_host_shim.with_thresholds(monkeypatch, ["closure_peers"], THRESHOLDS, **PATHS[path])
     closure_peers.loaded.cache_clear()
 
 
