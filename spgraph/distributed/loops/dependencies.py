@@ -1,13 +1,13 @@
-"""Dependencies of sources on vertices, level by level: on GPUs by kernels of their own, else out of
-operations.
+"""Brandes' dependencies of sources on vertices, over shards: on GPUs by kernels, level by level;
+otherwise made of operations.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from spgraph.backends.cuda.dependencies.dependencies_shard import (
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Vector
-from spgraph.containers.arrays import array_module, on_device
+from spgraph.containers.arrays import Array, array_module, on_device
+from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
+from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
 from spgraph.distributed.loops import peers
 from spgraph.distributed.loops.search import search
@@ -37,13 +39,17 @@ from spgraph.semirings import (
     plus_second,
 )
 
-# numbers of paths up to here and their inverses are exact enough in float64
+# numbers of paths up to this one have inverses in float64
 MOST = 1e290
+
+R = TypeVar("R")
+# what one shard does for a source (`dependencies_shard`): yields (request, data), is sent an answer
+Steps = Generator[tuple[str, Any], Any, None]
 
 
 class Numbers(NamedTuple):
-    """How numbers of paths are kept: as they are, or as logarithms, where float64 does not hold
-    them.
+    """How numbers of paths are stored: as they are, or as logarithms where they overflow float64.
+    The semirings and operators compute with what is stored.
     """
 
     forward: Semiring
@@ -52,8 +58,8 @@ class Numbers(NamedTuple):
     one: float
     times: BinaryOp
     over: BinaryOp
-    more: Callable[[Any], Any]  # 1 + d, of an array d
-    plain: Callable[[Any], Any]  # the number itself, of an array d
+    one_more: Callable[[Array], Array]  # 1 + d, for an array d, in stored form
+    plain: Callable[[Array], Array]  # the numbers themselves
 
 
 @functools.cache
@@ -66,7 +72,7 @@ def plain_numbers() -> Numbers:
         one=1.0,
         times=binary.times,
         over=binary.truediv,
-        more=lambda d: d + 1.0,
+        one_more=lambda d: d + 1.0,
         plain=np.positive,  # a copy
     )
 
@@ -87,41 +93,49 @@ def logarithms() -> Numbers:
         one=0.0,
         times=binary.plus,
         over=binary.minus,
-        more=lambda d: np.logaddexp(0.0, d),
+        one_more=lambda d: np.logaddexp(0.0, d),
         plain=np.exp,
     )
 
 
-def dependencies(A: Any, T: Any, sources: np.ndarray, level: Any) -> Vector:
-    """As `dependencies` of a backend: of every one of `sources`, or with a `level`, of its only
-    vertex of level 0 along the edges of A.
+def dependencies(
+    A: DistributedMatrix,
+    T: DistributedMatrix | None,
+    sources: np.ndarray,
+    level: DistributedVector | None,
+) -> DistributedVector:
+    """As `dependencies` of a backend: the sum for all `sources`; or with a `level`, that of the
+    only vertex of level 0, along the edges of A.
 
-    On GPUs kernels of their own do it, shards in step with each other, or at home where rounds are
-    what costs; on the CPU, with a `level` (betweenness of weighted graphs), and for sources whose
-    numbers of paths leave float64 it is made of operations, which takes ten times as long.
+    On GPUs kernels compute it, on all shards in step or on a single GPU where that is faster. On
+    the CPU, with a `level` (betweenness of weighted graphs), and for sources whose numbers of paths
+    overflow float64 it is made of operations, which takes ten times as long.
     """
     tag_graph(A)
     placement, n = A.device, A.nrows
     if one := single_device_of(A):
-        taken = None if level is None else one.gather(level)
+        whole_level = None if level is None else one.gather(level)
         return one.scatter(
-            placement.backend(0).dependencies(one.whole, one.whole.T, sources, taken)
+            placement.backend(0).dependencies(one.whole, one.whole.T, sources, whole_level)
         )
     score = placement.filled(0.0, size=n, dtype=np.float64)
     if level is None and placement.devices[0] != "cpu":
         sources = in_shards(A, T, sources, [shard._values for shard in score.shards])
     for source in sources.tolist():
-        steps = level
-        if level is None:
-            steps = _levels_from(A, T, source)
-        found = _of_source(A, steps, level is None, plain_numbers())
+        adjacent = level is None
+        levels = _levels_from(A, T, source) if level is None else level
+        found = _of_source(A, levels, adjacent, plain_numbers())
         if found is None:
-            found = _of_source(A, steps, level is None, logarithms())
+            found = _of_source(A, levels, adjacent, logarithms())
+        assert found is not None  # logarithms do not overflow
         assign(score, found, accum=binary.plus)
     return score
 
 
-def _levels_from(A: Any, T: Any, source: int) -> Any:
+def _levels_from(
+    A: DistributedMatrix, T: DistributedMatrix | None, source: int
+) -> DistributedVector:
+    """The level of each vertex in a search from `source`."""
     start = A.device.unit(source, True, size=A.nrows, dtype=np.bool_)
     return search(A, T, start, None, True, "auto", A.nrows, False)[0]
 
@@ -129,14 +143,17 @@ def _levels_from(A: Any, T: Any, source: int) -> Any:
 # --- shards in step -------------------------------------------------------------------------------
 
 
-def in_shards(A: Any, T: Any, sources: np.ndarray, scores: Sequence[Any]) -> np.ndarray:
-    """Add to `scores`, arrays of the local shards; the sources whose numbers of paths leave
-    float64, of which nothing is added.
+def in_shards(
+    A: DistributedMatrix, T: DistributedMatrix | None, sources: np.ndarray, scores: Sequence[Array]
+) -> np.ndarray:
+    """Add the dependencies to `scores`, arrays of the local shards. Returned are the sources whose
+    numbers of paths overflow float64, for which nothing is added.
 
-    A source takes a search, one read-back, and in each direction one exchange a level, two where
-    edges are pushed along. GPUs that write into each other's memory then only meet: kernels write
-    values where they are read, into workspaces of 36 bytes a vertex of the whole that stay with A.
-    Otherwise lists of values go through the communicator.
+    A source takes a search, one copy to the host, and for each level in each direction one
+    exchange, two where values are pushed along edges. GPUs that write into each other's memory only
+    synchronise for that: kernels write values into the workspaces of all GPUs, of 36 bytes a vertex
+    of the whole graph, which are kept with A. Otherwise lists of values go through the
+    communicator.
     """
     placement, n = A.device, A.nrows
     graph = peers.peer_graph(A, T)
@@ -147,9 +164,9 @@ def in_shards(A: Any, T: Any, sources: np.ndarray, scores: Sequence[Any]) -> np.
         workspaces = _workspaces(A, graph.offsets)
         for j, (source, place) in enumerate(zip(sources.tolist(), inside.tolist(), strict=True)):
             level = _levels_from(A, T, source)
-            if placement.peers is not None:  # nobody reads the last source's values any more
+            if placement.peers is not None:  # the values of the source before have been read
                 placement.peers.meet()
-            steps = [
+            steps: list[Steps] = [
                 dependencies_shard(
                     *(edges, graph.offsets, p, workspaces[k], level.unchecked[k], place, scores[k]),
                     reports[k][j : j + 1],
@@ -159,12 +176,12 @@ def in_shards(A: Any, T: Any, sources: np.ndarray, scores: Sequence[Any]) -> np.
             _run(placement, n, steps, answers)
         lost = placement.communicator.fetch(reports)[0][: sources.size]
         if sources.size:
-            _ = level.shards  # raises where a device was lost: in one search, and all after it
+            _ = level.shards  # raises if a device was lost, in this search or an earlier one
     return sources[lost > 0]
 
 
-def _on_each(placement: Placement, make: Callable[[int, Any], Any]) -> list[Any]:
-    """make(k, the library of arrays) for each local shard, on its device."""
+def _on_each(placement: Placement, make: Callable[[int, Any], R]) -> list[R]:
+    """make(k, NumPy or CuPy) for each local shard k, on its device."""
     made = []
     for k, device in enumerate(placement.devices):
         with on_device(device) as xp:
@@ -172,11 +189,11 @@ def _on_each(placement: Placement, make: Callable[[int, Any], Any]) -> list[Any]
     return made
 
 
-def _workspaces(A: Any, offsets: Sequence[int]) -> list[Workspace]:
-    """The workspaces of the local shards; those that others write to are kept with A."""
+def _workspaces(A: DistributedMatrix, offsets: Sequence[int]) -> list[Workspace]:
+    """The workspaces of the local shards; those that other devices write to are kept with A."""
     placement, words = A.device, workspace_words(A.nrows)
     shared = placement.peers is not None
-    if shared:
+    if placement.peers is not None:
         if "dependencies" not in A._derived:
             A._derived["dependencies"] = PeerBuffers(placement.peers.devices)
         places = A._derived["dependencies"].reserve(words, [8 * words] * placement.num_shards)
@@ -194,49 +211,51 @@ def _workspaces(A: Any, offsets: Sequence[int]) -> list[Workspace]:
 def _run(
     placement: Placement,
     n: int,
-    steps: Sequence[Any],
+    steps: Sequence[Steps],
     answer: Callable[[Placement, str, list[Any]], list[Any]],
 ) -> None:
-    """Let the shards of n vertices go on from question to question, until they are done."""
+    """Run the steps of all local shards together until they end: when all have yielded a request,
+    always the same one, `answer` makes their answers. The graph has n vertices.
+    """
     answers: list[Any] = [None] * len(steps)
     while True:
-        questions, done = [], False
-        for step, device, told in zip(steps, placement.devices, answers, strict=True):
+        requests, done = [], False
+        for step, device, given in zip(steps, placement.devices, answers, strict=True):
             with on_device(device):
                 try:
-                    questions.append(step.send(told))
+                    requests.append(step.send(given))
                 except StopIteration:
                     done = True
         if done:
             return
-        question, asked = questions[0][0], [given for _, given in questions]
-        if question == "plan":
-            plan = Plan.of(_of_all(placement, asked), n, placement.peers is not None)
-            answers = [plan] * len(asked)
+        request, data = requests[0][0], [part for _, part in requests]
+        if request == "plan":
+            plan = Plan.of(_of_all(placement, data), n, placement.peers is not None)
+            answers = [plan] * len(data)
         else:
-            answers = answer(placement, question, asked)
+            answers = answer(placement, request, data)
 
 
-def _of_all(placement: Placement, parts: list[Any]) -> list[np.ndarray]:
-    """What all shards have counted, on the host."""
+def _of_all(placement: Placement, parts: list[Array]) -> list[np.ndarray]:
+    """The counts of all shards, on the host; `parts` are those of the local shards."""
     comm = placement.communicator
     if comm.processes == 1:
         return comm.fetch(parts)
-    every = comm.all_gather(parts, sizes=[parts[0].size] * comm.num_shards)
-    return list(comm.fetch(every)[0].reshape(comm.num_shards, -1))
+    gathered = comm.all_gather(parts, sizes=[parts[0].size] * comm.num_shards)
+    return list(comm.fetch(gathered)[0].reshape(comm.num_shards, -1))
 
 
-def _by_peers(placement: Placement, question: str, asked: list[Any]) -> list[Any]:
-    """Values are where they are read once all devices have met."""
+def _by_peers(placement: Placement, request: str, data: list[Any]) -> list[Any]:
+    """No answers: kernels have written into the memory of all devices, which only synchronise."""
     assert placement.peers is not None
     placement.peers.meet()
-    return [None] * len(asked)
+    return [None] * len(data)
 
 
-def _by_communicator(placement: Placement, question: str, asked: list[Any]) -> list[Any]:
-    """Lists go from shard to shard."""
-    parts, sizes = [part for part, _ in asked], asked[0][1]
-    if question == "sums":
+def _by_communicator(placement: Placement, request: str, data: list[Any]) -> list[Array]:
+    """For "sums" each shard's slice of the sum of all lists, else all lists joined."""
+    parts, sizes = [part for part, _ in data], data[0][1]
+    if request == "sums":
         return placement.communicator.reduce_scatter(parts, sizes, "sum")
     return placement.communicator.all_gather(parts, sizes=sizes)
 
@@ -244,9 +263,12 @@ def _by_communicator(placement: Placement, question: str, asked: list[Any]) -> l
 # --- out of operations ----------------------------------------------------------------------------
 
 
-def _of_source(A: Any, level: Any, adjacent: bool, numbers: Numbers) -> Any:
-    """The dependency of one source; None if its numbers of paths do not fit `numbers`. `adjacent`:
-    of A's edges only those count that lead to the next level, else all of them lead on."""
+def _of_source(
+    A: DistributedMatrix, level: DistributedVector, adjacent: bool, numbers: Numbers
+) -> Vector | None:
+    """The dependencies of one source; None if its numbers of paths overflow `numbers`. `adjacent`
+    says that only A's edges to the next level are on shortest paths; else all edges of A are.
+    """
     n, device = A.nrows, A.device
     deepest = level._value_range()[1]
     levels = [select(level, indexunary.valueeq, depth) for depth in range(deepest + 1)]
@@ -268,10 +290,11 @@ def _of_source(A: Any, level: Any, adjacent: bool, numbers: Numbers) -> Any:
         carried = ewise_mult(mxv(A, share, numbers.backward, mask=p.S), p, numbers.times)
         d = ewise_add(_constant(p, numbers.zero), carried, binary.second)
         assign(score, d._with_values(numbers.plain), mask=d.S)
-        near = ewise_mult(d._with_values(numbers.more), p, numbers.over)
+        near = ewise_mult(d._with_values(numbers.one_more), p, numbers.over)
         share = near if adjacent else ewise_add(share, near, binary.second)
     return score
 
 
-def _constant(v: Any, value: float) -> Any:
+def _constant(v: Vector, value: float) -> Vector:
+    """`value` at the entries of v."""
     return v._with_values(lambda x: array_module(x).full(x.size, value))

@@ -1,4 +1,4 @@
-"""The power iteration: every shard iterates over its own vertices, in step with the others.
+"""The power iteration over shards: each iterates over its own vertices, in step with the others.
 
 On two H200s, microseconds of an iteration of PageRank, and of them from the end of a product to the
 beginning of the next:
@@ -15,7 +15,7 @@ the others alone, packed, would cost as much in unpacking as it saves between tw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
@@ -28,38 +28,41 @@ from spgraph.backends.cuda.power.power_stepwise import (
 )
 from spgraph.containers import Vector
 from spgraph.containers.arrays import Array, on_device
+from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
 from spgraph.semirings import TypedSemiring
 
-# of a shard: its part of a vector, or the whole one, and its sums, or those of all
+# (a part of a vector, partial sums) of one shard; or (the whole vector, the sums of all shards)
 Share = tuple[Array | None, Array | None]
+# the iteration of one shard (`power_shard` of a backend): yields (request, data), is sent an answer
+Steps = Generator[tuple[str, Any], Any, tuple[Vector, Array]]
 
 
 def power(
-    x: Any,
-    matrices: tuple[Any, ...],
-    scales: tuple[Any, ...],
+    x: DistributedVector,
+    matrices: tuple[DistributedMatrix, ...],
+    scales: tuple[DistributedVector | None, ...],
     semiring: TypedSemiring,
     constants: tuple[float, float, float, float],
-    restart: Any,
-    norm: Any,
+    restart: DistributedVector | float,
+    norm: int | str | None,
     tol: float | None,
     max_iter: int,
     single: bool,
-) -> tuple[Vector, Any]:
-    """As `power` of a backend. In every iteration each shard's part of what a hop gathers goes to
-    all shards, and three sums of vertices are shared; with a `tol` one of them is read.
+) -> tuple[DistributedVector, Array]:
+    """As `power` of a backend. In each iteration the parts of the vector that a hop multiplies are
+    all-gathered, and so are three sums over vertices; with a `tol` the host reads one of them.
 
-    GPUs that reach each other's memory write both there, by the kernels that make them, and meet
-    once in an iteration, twice with a norm, once more for a second hop.
+    GPUs that write into each other's memory do so in the kernels that compute the values, and
+    synchronise once in an iteration, twice with a norm, once more for a second hop.
     """
     tag_graph(matrices[0])
     placement, n, peers = x.device, x.size, x.device.peers
 
-    def of_shard(v: Any, k: int) -> Any:
-        return v.shards[k].to_bitmap() if isinstance(v, Vector) else v  # type: ignore[attr-defined]
+    def of_shard(v: DistributedVector | float | None, k: int) -> Vector | float | None:
+        return v.shards[k].to_bitmap() if isinstance(v, DistributedVector) else v
 
     def arguments(k: int) -> tuple[Any, ...]:
         return (
@@ -78,26 +81,26 @@ def power(
         try:
             starts = [shard._values for shard in x.shards]
             ids = None if partition.ids is None else [placement.shard_ids(k, n) for k in local]
-            places = peer_places(peers, partition.offsets, single, starts, ids)
+            places = peer_places(peers, partition.offsets.tolist(), single, starts, ids)
             peers.meet()
             steps = [power_peers(places[k], *arguments(k)) for k in local]
             found = _driven(steps, Meeting(peers, placement), placement, n)
             peers.hand_over()
             return found
-        except BaseException:  # some may write what others no longer wait for
+        except BaseException:  # some devices may still write into this memory
             peers.forget()
             raise
 
 
 class Gathering:
-    """What shards tell each other goes through the communicator."""
+    """Shards exchange through the communicator."""
 
     def __init__(self, placement: Placement, n: int) -> None:
         self.placement = placement
         self.partition = placement.partition(n)
 
     def share(self, given: Sequence[Share]) -> list[Share]:
-        """The whole vector, the sums of all shards; None of what is not given."""
+        """All-gather the parts of the vector and the sums, each of them unless it is None."""
         comm = self.placement.communicator
         parts, sums = zip(*given, strict=True)
         wholes = totals = [None] * len(given)
@@ -105,54 +108,57 @@ class Gathering:
             wholes = comm.all_gather(parts, sizes=self.partition.sizes)
             if self.partition.ids is not None:
                 for k, device in enumerate(self.placement.devices):
-                    with on_device(device):  # nothing here waits: threads would cost more
+                    with on_device(device):  # nothing here waits for a device
                         wholes[k] = self.partition.in_user_order(wholes[k])
         if sums[0] is not None:
             totals = comm.all_gather(sums, sizes=[SUMS] * comm.num_shards)
         return list(zip(wholes, totals, strict=True))
 
     def change(self, given: Sequence[Array]) -> list[float]:
-        """That of all shards: every shard has the same sums."""
+        """The change of the iterate, for each local shard; every shard has the sums of all."""
         return [change(sums) for sums in self.placement.communicator.fetch(given)]
 
 
 class Meeting:
-    """What shards tell each other is in the memory of all devices as soon as they have met."""
+    """Shards have written into the memory of all devices, and only synchronise."""
 
     def __init__(self, peers: PeerBuffers, placement: Placement) -> None:
         self.peers = peers
         self.placement = placement
 
     def share(self, given: list[Share]) -> list[Share]:
-        """What was given."""
+        """`given`, which the kernels have made complete in the memory of each device."""
         self.peers.meet()
         return given
 
     def report(self, given: Sequence[Array]) -> list[None]:
-        """Start to fetch the sums from the first device: all have the same."""
+        """Start to copy the sums from the first device to the host; all devices have the same."""
         with on_device(self.placement.devices[0]):
             self.reading = to_host(given[0])
         return [None] * len(given)
 
     def change(self, given: Sequence[Array]) -> list[float]:
-        """That of all shards, from the last report."""
+        """The change of the iterate, for each local shard, from the last report."""
         return [change(self.reading())] * len(given)
 
 
 def _driven(
-    steps: Sequence[Any], between: Gathering | Meeting, placement: Placement, n: int
-) -> tuple[Vector, Any]:
-    """What the shards find, each of which goes on as soon as all have asked the same."""
+    steps: Sequence[Steps], between: Gathering | Meeting, placement: Placement, n: int
+) -> tuple[DistributedVector, Array]:
+    """Run the iterations of all local shards in step: when all have yielded a request, always the
+    same one, `between` answers it. The iterate, and (iterations, last change) as the first shard's
+    array.
+    """
     answers: Sequence[Any] = [None] * len(steps)
     while True:
-        questions, found = [], []
+        requests, found = [], []
         for k, step in enumerate(steps):
             with on_device(placement.devices[k]):
                 try:
-                    questions.append(step.send(answers[k]))
+                    requests.append(step.send(answers[k]))
                 except StopIteration as end:
                     found.append(end.value)
         if found:
             shards = [value for value, _ in found]
             return DistributedVector(n, shards, placement), found[0][1]
-        answers = getattr(between, questions[0][0])([given for _, given in questions])
+        answers = getattr(between, requests[0][0])([given for _, given in requests])

@@ -1,12 +1,12 @@
-"""Loops at home: on the first of several GPUs, where rounds between them cost more than a loop's
-edges. The graph goes there once, a start each time, and what was found comes back to the shards.
+"""The single-device fallback: loops run on the first of several GPUs where rounds between GPUs
+cost more than the edges. The graph is gathered there once, each start Vector when it is needed, and
+results are scattered to the shards.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -30,17 +30,20 @@ from spgraph.distributed.exchange.coordinates import lift, owned_part
 
 logger = logging.getLogger("spgraph.distributed")
 
-# entries of a start that go through the host: two waits for a device, no copies between two
+# up to so many entries of a start go through the host: that waits for each device once, but needs
+# no copies between devices
 SMALL = 4096
-# the whole graph takes at most this part of the room on its device: its transpose and what loops
-# need come on top
+# the whole graph may take at most 1 / 8 of the free memory of the device, because its transpose and
+# the workspace of loops come on top
 SHARE = 8
 
 
 class SingleDevice:
-    """A Matrix in one piece beside its shards, and how Vectors come there and back."""
+    """The `whole` of a distributed Matrix on the first device, and how Vectors are gathered there
+    and scattered back.
+    """
 
-    def __init__(self, A: Any, whole: Matrix | None = None) -> None:
+    def __init__(self, A: DistributedMatrix, whole: Matrix | None = None) -> None:
         self.placement: Placement = A.device
         self.devices = self.placement.devices
         self._events = []
@@ -49,8 +52,8 @@ class SingleDevice:
                 self._events.append(cupy.cuda.Event(disable_timing=True))
         self.whole = self._gathered(A) if whole is None else whole
 
-    def gather(self, v: Any) -> Vector:
-        """A distributed Vector in one piece: sparse where its shards are, else by position."""
+    def gather(self, v: DistributedVector) -> Vector:
+        """The whole of v on the first device: sparse if all its shards are, else a bitmap."""
         partition, size = self.placement.partition(v.size), v.size
         if v.entry is not None:
             at = int(partition.offsets[v.entry.owner]) + v.entry.place
@@ -58,7 +61,7 @@ class SingleDevice:
             value, dtype = v.entry.value, v.entry.dtype
             return Vector.unit(at, value, size=size, dtype=dtype, device=self.devices[0])
         if all(shard._indices is not None for shard in v.shards):
-            if sum(shard._indices.size for shard in v.shards) <= SMALL:
+            if sum(shard._values.size for shard in v.shards) <= SMALL:
                 return self._gather_small(v)
             lifted = []
             for k, shard in enumerate(v.shards):
@@ -85,9 +88,9 @@ class SingleDevice:
             return Vector(size, partition.in_user_order(self._joined(whole)), bits=present)
 
     def scatter(self, v: Vector) -> DistributedVector:
-        """A Vector in one piece, in the shards that own its entries."""
+        """v, a Vector of the first device, divided among the shards that own its entries."""
         partition = self.placement.partition(v.size)
-        nvals = v.nvals  # where a loop has failed, this says so
+        nvals = v.nvals  # raises if the loop has failed
         aligned = partition.ids is None and not (partition.offsets[:-1] & 31).any()
         with on_device(self.devices[0]):
             v = v.to_bitmap()
@@ -111,13 +114,13 @@ class SingleDevice:
         return made
 
     def scatter_matrix(self, M: Matrix) -> DistributedMatrix:
-        """A Matrix in one piece, in shards of rows; loops over it are at home, too."""
+        """M, a Matrix of the first device, in shards of rows; loops over it run there, too."""
         made = DistributedMatrix.spread(M, self.placement)
         made._derived["single_device"] = SingleDevice(made, M)
         return made
 
-    def _gathered(self, A: Any) -> Matrix:
-        """All of A on the device of the first shard."""
+    def _gathered(self, A: DistributedMatrix) -> Matrix:
+        """The whole of A on the first device."""
         partition, n = self.placement.partition(A.nrows), A.nrows
         lengths = []
         for shard, device in zip(A.shards, self.devices, strict=True):
@@ -137,12 +140,12 @@ class SingleDevice:
         whole.symmetric = A.symmetric
         return whole
 
-    def _gather_small(self, v: Any) -> Vector:
-        """Few entries, which go through the host."""
+    def _gather_small(self, v: DistributedVector) -> Vector:
+        """As `gather`, of few entries, through the host."""
         partition = self.placement.partition(v.size)
         ids, values = [], []
         for first, shard in zip(partition.offsets.tolist(), v.shards, strict=False):
-            if shard._indices.size:
+            if shard._values.size:
                 ids.append(move(shard._indices, "cpu").astype(index_dtype(v.size)) + first)
                 values.append(move(shard._values, "cpu"))
         inside = np.concatenate(ids or [np.empty(0, np.int32)]).astype(index_dtype(v.size))
@@ -154,7 +157,7 @@ class SingleDevice:
         return Vector(v.size, move(given, self.devices[0]), indices=move(inside, self.devices[0]))
 
     def _joined(self, arrays: Sequence[Array]) -> Array:
-        """The arrays of all shards, one after the other, on the first device."""
+        """The arrays of all shards joined, on the first device."""
         self._order_streams()
         with on_device(self.devices[0]) as xp:
             joined = xp.concatenate([move(array, self.devices[0]) for array in arrays])
@@ -162,8 +165,9 @@ class SingleDevice:
         return joined
 
     def _order_streams(self) -> None:
-        """Every GPU's current stream waits for the others', so that a copy between two finds what
-        was written, and nobody frees or overwrites it too early. The host does not wait.
+        """Every GPU's current stream waits for those of the others, so that a copy between two GPUs
+        reads what was written before, and its source is not freed or overwritten until it is done.
+        The host does not wait.
         """
         streams = []
         for event, device in zip(self._events, self.devices, strict=False):
@@ -176,9 +180,9 @@ class SingleDevice:
                     stream.wait_event(event)
 
 
-def single_device_of(A: Any) -> SingleDevice | None:
-    """Where loops over A run in one piece; None where the shards are faster, or have been asked
-    for. Kept with A: the first one says so to the logger "spgraph.distributed".
+def single_device_of(A: DistributedMatrix) -> SingleDevice | None:
+    """The single-device fallback of A; None where loops over the shards are faster, or the user
+    named the exchange. Decided once and kept with A; then logged to "spgraph.distributed".
     """
     if "single_device" not in A._derived:
         device = device_for(A)
@@ -192,13 +196,13 @@ def single_device_of(A: Any) -> SingleDevice | None:
     return A._derived["single_device"]
 
 
-def device_for(A: Any) -> str | None:
-    """The device that loops over A had better run on alone, if there is one.
+def device_for(A: DistributedMatrix) -> str | None:
+    """The device on which loops over A should run alone; None: on all shards.
 
-    Of GPUs that one process drives, one shard each. A Matrix that is looked at once is not worth
-    the way.
+    There is one only where one process drives all GPUs, each with one shard. For a Matrix that is
+    used once (`_transient`) gathering does not pay.
     """
-    placement: Placement = A.device
+    placement = A.device
     apart = len(set(placement.devices)) == placement.num_shards > 1
     if (
         A._transient
@@ -218,7 +222,7 @@ def device_for(A: Any) -> str | None:
 
 
 def free_memory(device: str) -> int:
-    """How many bytes may still be had on a GPU, of this process's pool and beside it."""
+    """How many bytes this process can still allocate on a GPU: free ones, and those of its pool."""
     with on_device(device):
         pool = import_cupy().get_default_memory_pool()
         free = import_cupy().cuda.runtime.memGetInfo()[0] + pool.free_bytes()

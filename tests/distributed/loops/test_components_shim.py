@@ -33,7 +33,7 @@ def on_the_shim() -> Any:
         patch.setattr(jit, "current_device", lambda: 0)
         cuda_host_shim.install(patch)
         patch.setattr(peers, "search", search)
-        patch.setattr(components, "reachable", reachable)
+        patch.setattr(components, "peer_memory", reachable)
         yield
 
 
@@ -73,7 +73,7 @@ def planned(G: Any) -> components.Plan:
     """The plan; the giant is looked for in any case."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(directions, "all_are_near", lambda *counts: True)
-        return components.planned(G)
+        return components.plan_of(G)
 
 
 def check(A: sg.Matrix, found: Any) -> None:
@@ -94,7 +94,7 @@ def test_forests(both: bool) -> None:
         if A.nvals:
             G = spread(A, 2 + both, relabelled=both)
             for sampled in {False, both}:
-                check(A, components.by_forests(G, components.planned(G), sampled))
+                check(A, components.by_forests(G, components.plan_of(G), sampled))
 
 
 @settings(max_examples=40, deadline=None)
@@ -116,7 +116,7 @@ def test_random_graphs(
     for sampled in {False, both}:
         check(A, components.by_forests(G, plan, sampled))
     if both:
-        found = components.about_the_giant(G, plan)
+        found = components.by_giant(G, plan)
         assert plan.giant
         start: Any = plan.giant.start
         hub = int(start.gather().to_coo()[0][0])
@@ -144,15 +144,15 @@ def test_what_the_giant_leaves(relabelled: bool, monkeypatch: pytest.MonkeyPatch
     for more in (apart, np.stack([k + 4, k + 4], 1), apart[:0]):
         A = hubs(n, 100, 9, more)
         G = spread(A, 3, relabelled)
-        check(A, components.about_the_giant(G, planned(G)))
+        check(A, components.by_giant(G, planned(G)))
         monkeypatch.setattr(components, "by_forests", None)
-        check(A, components.in_kernels(G, True))
+        check(A, components.on_gpus(G, True))
 
 
 @pytest.mark.parametrize("relabelled", [False, True])
 def test_when_the_giant_does_not_do(relabelled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A path of hubs that is too long, several giants, none at all."""
-    monkeypatch.setattr(components, "ROOM", 100)
+    monkeypatch.setattr(components, "LEAST_CAPACITY", 100)
     n = 1500
     pairs = np.arange(1, n - 1, 3)
     for A in (
@@ -162,15 +162,15 @@ def test_when_the_giant_does_not_do(relabelled: bool, monkeypatch: pytest.Monkey
     ):
         G = spread(A, 3, relabelled)
         plan = planned(G)
-        check(A, components.in_kernels(G, True))
+        check(A, components.on_gpus(G, True))
         assert not plan.giant, "the next call does not try"
-        check(A, components.in_kernels(G, True))
+        check(A, components.on_gpus(G, True))
 
 
 def test_without_edges() -> None:
     for n in (0, 5):
         A = sg.Matrix.empty(n, n)
-        check(A, components.in_kernels(spread(A, 3), True))
+        check(A, components.on_gpus(spread(A, 3), True))
 
 
 def test_two_giants_and_a_hidden_edge() -> None:
@@ -181,20 +181,20 @@ def test_two_giants_and_a_hidden_edge() -> None:
     pairs = [np.stack([k, k % 2], 1), np.stack([k, k % 2 + 2], 1), hidden]
     A = both_ways(n, np.concatenate(pairs))
     G: Any = A.distribute(2, partition=np.arange(n) % 2)
-    check(A, components.by_forests(G, components.planned(G), True))
+    check(A, components.by_forests(G, components.plan_of(G), True))
 
 
 def test_lists_grow() -> None:
     A = graphs.matrix("triples", both=True, shuffle=1)
     G = spread(A, 3)
-    plan = components.planned(G)
+    plan = components.plan_of(G)
     assert not plan.giant, "far too few edges"
-    plan.room = 4
+    plan.capacity = 4
     check(A, components.by_forests(G, plan, True))
-    assert 500 < plan.room <= 4096
-    grown = plan.room
+    assert 500 < plan.capacity <= 4096
+    grown = plan.capacity
     check(A, components.by_forests(G, plan, True))
-    assert plan.room == grown
+    assert plan.capacity == grown
 
 
 def test_which_way() -> None:
@@ -211,5 +211,5 @@ def test_index_types() -> None:
     wide = (A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values)
     B = sg.Matrix(*A.shape, *wide, iso=A.iso, symmetric=True)
     G = spread(B, 2)
-    check(A, components.about_the_giant(G, planned(G)))
-    check(A, components.by_forests(G, components.planned(G), True))
+    check(A, components.by_giant(G, planned(G)))
+    check(A, components.by_forests(G, components.plan_of(G), True))

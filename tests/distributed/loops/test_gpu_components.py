@@ -33,9 +33,9 @@ def test_labels(shards: int, exchange: str, how: str) -> None:
     for name, A in graphs().items():
         expected = sg.connected_components(A)
         G: Any = spread(A, shards, exchange, how)
-        plan = components.planned(G)
+        plan = components.plan_of(G)
         for _ in range(3):  # lists have grown, or the giant was given up, after the first
-            found: Any = components.in_kernels(G, bool(A.symmetric))
+            found: Any = components.on_gpus(G, bool(A.symmetric))
             assert found.gather().isequal(expected), name
             for sampled in {False, bool(A.symmetric)}:
                 found = components.by_forests(G, plan, sampled)
