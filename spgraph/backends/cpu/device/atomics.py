@@ -1,6 +1,6 @@
-"""What a CPU kernel needs beyond plain Numba: atomic operations on array elements, and a clock.
+"""Atomic operations on array elements for CPU kernels, a bit scan, and a clock.
 
-Numba has no CPU atomics; these are a few LLVM instructions each. All orderings are sequentially
+Numba has no atomics for CPUs; each of these is a few LLVM instructions. All are sequentially
 consistent except the load, which acquires, and the store, which releases.
 """
 
@@ -16,8 +16,8 @@ _I64 = types.intp
 
 
 def _element(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """Pointer to array[index], and the integer type as wide as an element (atomics are defined on
-    integers).
+    """(pointer to array[index], the integer type of an element's width), because atomics operate on
+    integers.
     """
     view = context.make_array(array_type)(context, builder, array)
     pointer = cgutils.get_item_pointer(
@@ -42,7 +42,7 @@ def _from_bits(context: Any, builder: Any, numba_type: Any, bits: Any) -> Any:
 
 @intrinsic
 def atomic_load(typing_context, array, index):  # type: ignore[no-untyped-def]
-    """array[index], read once, not moved by the compiler, and ordered before what follows."""
+    """array[index], read atomically, with acquire ordering."""
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         pointer, integer = _element(context, builder, array, arguments[0], arguments[1])
@@ -54,7 +54,7 @@ def atomic_load(typing_context, array, index):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def atomic_store(typing_context, array, index, value):  # type: ignore[no-untyped-def]
-    """array[index] = value, ordered after what precedes."""
+    """array[index] = value, atomically, with release ordering."""
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         pointer, integer = _element(context, builder, array, arguments[0], arguments[1])
@@ -84,9 +84,7 @@ atomic_or = _read_modify_write("or", "array[index] |= value for integers; gives 
 
 @intrinsic
 def compare_exchange(typing_context, array, index, expected, desired):  # type: ignore[no-untyped-def]
-    """If array[index] has the bits of `expected`, write `desired`; True if it was written. Any
-    element type.
-    """
+    """If array[index] has the bits of `expected`, write `desired` and return True; for any type."""
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         pointer, integer = _element(context, builder, array, arguments[0], arguments[1])
@@ -100,7 +98,7 @@ def compare_exchange(typing_context, array, index, expected, desired):  # type: 
 
 @intrinsic
 def lowest_bit(typing_context, bits):  # type: ignore[no-untyped-def]
-    """The place of the lowest bit that is set in an integer that is not 0."""
+    """The position of the lowest set bit of an integer that is not 0."""
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.cttz(arguments[0], cgutils.true_bit)
@@ -110,7 +108,7 @@ def lowest_bit(typing_context, bits):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def nanoseconds(typing_context):  # type: ignore[no-untyped-def]
-    """A monotonic clock."""
+    """The time in nanoseconds of a monotonic clock."""
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return nanoseconds_now(builder)
@@ -119,10 +117,10 @@ def nanoseconds(typing_context):  # type: ignore[no-untyped-def]
 
 
 def nanoseconds_now(builder: Any) -> Any:
-    """What `nanoseconds` gives, as LLVM's value."""
+    """The LLVM value of `nanoseconds`."""
     ir = cgutils.ir
     integer = ir.IntType(64)
-    if sys.platform == "win32":  # milliseconds; what Windows offers in one call
+    if sys.platform == "win32":  # in milliseconds
         function = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(integer, []), "GetTickCount64"
         )

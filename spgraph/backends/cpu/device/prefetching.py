@@ -1,7 +1,7 @@
-"""What CPU kernels ask of the memory ahead of time.
+"""Software prefetching for CPU kernels.
 
-A loop over rows that lie anywhere cannot run ahead by itself: where it ends is known only once the
-bounds of the row have come from memory.
+In a loop over rows in arbitrary order the processor cannot prefetch by itself: where a row ends is
+known only when its bounds have been loaded.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 
 @intrinsic
 def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
-    """Start to fetch the cache line of array[index]; any index will do, nothing is read."""
+    """Start to fetch the cache line of array[index]; any index is safe, nothing is read."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         ir = cgutils.ir
@@ -26,19 +26,19 @@ def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
-        # to be read, and kept in all caches; data
+        # for reading, into all cache levels, data
         builder.call(function, [pointer, number(0), number(3), number(1)])
         return context.get_dummy_value()
 
     return types.none(array, index), codegen
 
 
-# not cached by itself: kernels hold it compiled, and the package's folder may be read-only
+# without a cache file: it is compiled as part of kernels
 @njit(nogil=True, error_model="numpy", _nrt=False)
 def fetch_rows(
     p: int, ids: np.ndarray, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, keep: int
 ) -> None:
-    """Start to fetch the rows that come up soon in a loop over ids[p], which is now at p."""
+    """Start to fetch rows that a loop over ids, now at position p, will need soon."""
     last = np.uint64(ids.size - 1)
     prefetch(indptr, np.uint64(ids[min(p + np.uint64(16), last)]))
     start = np.uint64(indptr[np.uint64(ids[min(p + np.uint64(8), last)])])

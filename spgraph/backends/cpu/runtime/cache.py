@@ -1,9 +1,9 @@
-"""Numba's compiled kernels on disk, in files of ours.
+"""The cache on disk of kernels compiled by Numba.
 
-Numba's own cache unpickles and runs whatever it finds, needs the text of the kernel as a file
-beside it, and loses entries when two processes compile at once (one index for all signatures). Here
-a signature of a kernel is a file of its own, named by the hash of all that shapes it and verified
-before it is unpickled, and the text stays in memory.
+Numba's own cache executes whatever it finds, needs the source of the kernel as a file beside it,
+and loses entries when two processes compile at the same time (one index serves all signatures).
+Here every signature of a kernel has a file, named by the hash of everything that determines its
+machine code and verified before it is unpickled.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ from spgraph import cache_folder
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """A function that Python launches without the interpreter's lock, kept on disk once compiled.
+    """Decorator: a function compiled by Numba that Python calls without the GIL, cached on disk.
 
-    Numba makes ways into each function from Python and from C, which takes up to half of the time
-    to compile; a kernel is called from Python only. Kernels make no arrays and count no references
-    to them (_nrt): one that is interrupted would lose some.
+    Compilation omits the wrapper for calls from C, since wrappers take up to half of the time.
+    Kernels allocate no arrays and count no references (_nrt): an interrupted one would leak them.
     """
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
     made = numba.njit(**options)(function)
@@ -42,12 +41,12 @@ def kernel(function: Callable[..., Any]) -> Any:
     compile_it = made.compile
 
     def compile_once(signature: Any) -> Any:
-        # before the file's lock, which a child that is forked meanwhile would hold, too
+        # taken before the file lock, so that no child is forked while this process holds that
         with global_compiler_lock:
             path = cache.path(signature)
             if path.exists():
                 return compile_it(signature)
-            with cache_folder.alone(path):  # when it is our turn, it may be there
+            with cache_folder.alone(path):  # another process may have compiled it meanwhile
                 return compile_it(signature)
 
     made.compile = compile_once
@@ -56,8 +55,8 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 @functools.cache
 def folder() -> pathlib.Path | None:
-    """Where compiled kernels lie: `cpu` in the user's cache folder; None, after a warning, where
-    that cannot be made or others could write into it.
+    """The folder of compiled kernels: `cpu` in the user's cache folder; None, after a warning, if
+    it cannot be created or others could write into it.
     """
     asked = cache_folder.user_folder() / "cpu"
     found, reason = cache_folder.prepare(asked)
@@ -70,9 +69,8 @@ def folder() -> pathlib.Path | None:
 
 
 def _called_only(library: tuple[str, str, Any], data: Any) -> tuple[str, str, Any]:
-    """A serialized library without the intermediate code, out of which other functions would inline
-    it: nobody inlines a kernel, and half of the time to load one went into that. Numba looks there
-    for the names that are defined, so that these two stay.
+    """A serialized library whose intermediate code, which only inlining needs, is replaced by empty
+    functions of the same names: kernels are never inlined, and loading takes half the time.
     """
     name, kind, (machine_code, _) = library
     names = data.fndesc.llvm_func_name, data.fndesc.llvm_cpython_wrapper_name
@@ -81,7 +79,7 @@ def _called_only(library: tuple[str, str, Any], data: Any) -> tuple[str, str, An
 
 
 class KernelCache(_Cache):
-    """What Numba asks for the machine code of one kernel, and gives it to."""
+    """Numba's cache interface for one kernel."""
 
     def __init__(self, made: Any, folder: pathlib.Path) -> None:
         self._name = f"{made.py_func.__module__}.{made.py_func.__qualname__}"
@@ -94,7 +92,7 @@ class KernelCache(_Cache):
         return str(self._folder)
 
     def path(self, signature: Any) -> pathlib.Path:
-        """The file of a signature: the module's name holds the hash of its text."""
+        """The file of a signature; the kernel's name contains the hash of its text."""
         types, _ = normalize_signature(signature)
         shape = [f"{kind} {getattr(kind, 'fields', '')}" for kind in types]
         whole = "\0".join((self._name, *shape, *map(str, self._codegen().magic_tuple())))
@@ -102,7 +100,7 @@ class KernelCache(_Cache):
         return self._folder / f"{stem}-{hashlib.sha256(whole.encode()).hexdigest()[:32]}.kernel"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled kernel for a signature; None where it has to be compiled."""
+        """The compiled kernel for a signature; None if it must be compiled."""
         target_context.refresh()
         path = self.path(sig)
         content = cache_folder.read(path)
@@ -110,12 +108,12 @@ class KernelCache(_Cache):
             return None
         try:
             return CompileResult._rebuild(target_context, *pickle.loads(content))
-        except Exception as error:  # written by a Numba or a spgraph that says it is this one
+        except Exception as error:  # written by other versions that claim to be these
             cache_folder.discard(path, f"cannot be loaded ({error!r})")
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel, unless it holds addresses of this process."""
+        """Write a compiled kernel to disk, unless it contains addresses of this process."""
         if not data.lifted and not data.library.has_dynamic_globals:
             library, *rest = data._reduce()
             cache_folder.write(self.path(sig), dumps((_called_only(library, data), *rest)))
@@ -127,4 +125,4 @@ class KernelCache(_Cache):
         """Part of Numba's interface; it is always enabled."""
 
     def flush(self) -> None:
-        """Part of Numba's interface, for `recompile`, which kernels have no use for."""
+        """Part of Numba's interface, for `recompile`, which kernels do not use."""

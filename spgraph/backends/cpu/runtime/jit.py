@@ -36,29 +36,30 @@ from spgraph.backends.cpu.device.atomics import (
 from spgraph.backends.cpu.runtime.cache import kernel
 from spgraph.backends.cpu.runtime.teams import barrier, on_all_threads, poll
 
-# Scalar functions and parts of kernels are called by kernels only, and need no ways in from others.
+# Scalar functions and parts of kernels are called by kernels only, and need no wrappers for Python
+# or C.
 njit = functools.partial(
     numba.njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=True
 )
-# Without reference counts: an array taken out of a tuple or of an array would have one, which all
-# threads change, and which a kernel that is interrupted would leave as it is. Who launches a kernel
-# holds its arrays, and nothing is allocated inside.
+# Without reference counts: those of an array that is taken out of a tuple or an array would be
+# changed by all threads, and be wrong after an interrupted kernel. The caller of a kernel holds its
+# arrays, and kernels allocate nothing.
 inner = functools.partial(njit, _nrt=False)
 """
 
 
-# a program that makes operators without end does not keep all of them
+# bounded, for programs that keep defining new operators
 @functools.lru_cache(maxsize=1024)
 def module(stem: str, preamble: str) -> ModuleType:
-    """The kernels of `stem`.py under `preamble`, by name; compiled when they are called.
+    """A module with the kernels of `stem`.py under `preamble`; each is compiled by its first call.
 
-    The module that they stand in is named by the hash of everything that shapes its machine code.
+    The module's name contains the hash of everything that determines its machine code.
     """
     text = _HEADER + preamble + "\n" + shared(text_of(stem))
     identity = hashlib.sha256("\0".join((text, _surroundings())).encode()).hexdigest()
     name = f"spgraph_kernel_{stem}_{identity[:24]}"
     lock, kept = _made()
-    with lock:  # Numba knows a module by its name: threads that come at once share one
+    with lock:  # Numba identifies a module by its name: concurrent threads must share one
         found = kept.get(name)
         if found is None:
             found = kept[name] = _make(name, text)
@@ -67,14 +68,14 @@ def module(stem: str, preamble: str) -> ModuleType:
 
 @functools.cache
 def _made() -> tuple[threading.Lock, weakref.WeakValueDictionary[str, ModuleType]]:
-    """The kernels that somebody holds, by the names of their modules; and who may look."""
+    """(lock, the modules of kernels that are in use, by name)."""
     return threading.Lock(), weakref.WeakValueDictionary()
 
 
 def _wait_for_compilers() -> None:
-    """Take the locks of Numba and of LLVM: a child that is forked while another thread holds one
-    has it locked for ever, and what that thread was changing as it was left. In the order in which
-    who compiles takes them.
+    """Take the locks of Numba and of LLVM, in the order in which compiling takes them. In a child
+    that is forked while another thread holds them they would stay locked forever, and the data that
+    they protect would be inconsistent.
     """
     global_compiler_lock.acquire()
     ffi.lib._lock.__enter__()
@@ -87,7 +88,7 @@ def _let_compile() -> None:
 
 def _after_fork_in_child() -> None:
     _let_compile()
-    _made.cache_clear()  # its lock may be held for ever
+    _made.cache_clear()  # its lock may have been held by a thread that the child does not have
 
 
 if hasattr(os, "register_at_fork"):
@@ -99,7 +100,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _make(name: str, text: str) -> ModuleType:
-    """The kernels of a text; when nobody holds them any more, their module is forgotten."""
+    """The module of the kernels of a text; it is unregistered when nobody refers to it any more."""
     made = ModuleType(name)
     made.__file__ = f"<{name}>"
     # for Numba's messages and for tracebacks
@@ -116,16 +117,18 @@ def _make(name: str, text: str) -> ModuleType:
 
 @functools.cache
 def _surroundings() -> str:
-    """What else the machine code depends on: the versions, and the functions that texts call."""
+    """What machine code depends on beside the kernel's text: versions, and the source of functions
+    that texts call.
+    """
     parts = (atomics, prefetching, teams)
     callees = [pathlib.Path(str(part.__file__)).read_text("utf-8") for part in parts]
     return "\0".join((*callees, numba.__version__, np.__version__, sys.version))
 
 
 def _forget(made: ModuleType) -> None:
-    """Let go of a module whose kernels nobody holds: Numba lists its functions, which hold it.
+    """Unregister a module whose kernels are not in use: Numba keeps its functions otherwise.
 
-    Its machine code stays, as Numba cannot unload any.
+    Its machine code stays in memory: Numba cannot unload any.
     """
     if sys.modules.get(made.__name__) is made:
         del sys.modules[made.__name__]
@@ -139,7 +142,9 @@ def _forget(made: ModuleType) -> None:
 
 
 def shared(text: str) -> str:
-    """The text whose kernels hand themselves to the threads of a launch where `thread` is -1."""
+    """The text with a first statement in each kernel that takes `thread, threads, sync`: called
+    with `thread` -1, it calls itself on all threads of a launch.
+    """
     lines = text.splitlines(keepends=True)
     first = "    if thread < 0:\n        on_all_threads(threads, sync)\n        return\n"
     for function in reversed(ast.parse(text).body):
@@ -153,6 +158,6 @@ def shared(text: str) -> str:
 
 
 def text_of(stem: str) -> str:
-    """The text of `stem`.py; what several kernels share stands in their preambles."""
+    """The text of `stem`.py. A text that several kernels share is added to their preambles."""
     (path,) = BACKEND.glob(f"*/kernels/{stem}.py")
     return path.read_text(encoding="utf-8")

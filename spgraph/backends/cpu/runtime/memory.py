@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 
-# smaller arrays come from memory that the process holds already
+# bytes below which arrays usually come from memory that the process has already
 LARGE = 1 << 22
 PAGE = 4096
 
 
 def empty(shape: Any, dtype: Any) -> np.ndarray:
-    """As np.empty, with pages that are there.
+    """As np.empty, with all pages mapped.
 
-    Where two threads touch the new pages of one array at the same time, the system may give them
-    small pages one by one instead of huge ones: a pass over 60 MB took 65 ms instead of 9 (Linux
-    6.18 with transparent huge pages, two virtual cores). So one thread touches them first.
+    If two threads touch new pages of one array at the same time, the system may map small pages one
+    by one instead of huge ones: a pass over 60 MB took 65 ms instead of 9 (Linux 6.18 with
+    transparent huge pages, two virtual cores). So one thread touches them all first.
     """
     return _touched(np.empty(shape, dtype))
 
 
 def zeros(shape: Any, dtype: Any) -> np.ndarray:
-    """As np.zeros, with pages that are there: see `empty`."""
+    """As np.zeros, with all pages mapped: see `empty`."""
     return _touched(np.zeros(shape, dtype))
 
 

@@ -1,16 +1,15 @@
 """Run a kernel on all cores.
 
-A CPU kernel is a *single program for many threads*, as a CUDA kernel is: `def kernel(thread,
-threads, sync, ...)` is a nogil Numba function that every thread runs on its own share, meeting the
-others at `barrier` where it has to. Numba's `parallel=True` is not used: it takes several seconds
-to compile, its OpenMP layer kills a forked child and its workqueue layer aborts under Python
-threads.
+A CPU kernel is one program for many threads (SPMD), as a CUDA kernel is: `def kernel(thread,
+threads, sync, ...)` is a nogil Numba function that every thread runs on its share of the work;
+threads synchronise at `barrier`. Numba's `parallel=True` is not used: it takes several seconds to
+compile, its OpenMP layer kills a forked child and its workqueue layer aborts under Python threads.
 
-A launch is one call of machine code, which a signal cannot split: kernels/pool.py hands the work to
-threads that wait for it there and waits for them. Python's own threads are used, which all systems
-have; they hold no lock of Python's while they wait or work.
+A launch is one call of machine code, which a signal cannot interrupt halfway: kernels/pool.py
+passes the work to waiting threads and waits until they have finished. They are Python threads,
+which exist on all systems; they do not hold the GIL while they wait or work.
 
-On the main thread, a launch lets Python's signal handlers run every 50 ms, where its kernel calls
+On the main thread, a launch runs Python's signal handlers every 50 ms, when the kernel calls
 `barrier` or `poll`, and raises what they raise, so that Ctrl-C stops it.
 """
 
@@ -35,7 +34,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from spgraph import interrupts
 from spgraph.backends.cpu.runtime import jit, teams
 
-# elementary steps that a kernel may take between two looks for signals
+# elementary steps that a kernel may take between two checks for signals
 PIECE = 1 << 24
 
 
@@ -55,15 +54,15 @@ def processors() -> int:
 
 
 def threads_for(work: int) -> int:
-    """Threads worth waking for `work` elementary steps: waking one costs about as much as 50 000 of
-    them.
+    """The number of threads for `work` elementary steps: waking a thread costs about as much as
+    50 000 of them.
     """
     return int(max(1, min(processors(), work // 50_000)))
 
 
 class Callers(NamedTuple):
-    """Two records for those who launch: the main thread, and any other one, which never looks for
-    signals.
+    """Two records (see teams.py) for callers of `launch`: the main thread, and any other one, which
+    never checks for signals. `main` and `other` are their addresses.
     """
 
     memory: np.ndarray
@@ -72,7 +71,7 @@ class Callers(NamedTuple):
 
 
 class Team(NamedTuple):
-    """Threads that wait for work in kernels/pool.py."""
+    """The worker threads, which wait for work in kernels/pool.py."""
 
     memory: np.ndarray
     callers: Callers
@@ -83,16 +82,16 @@ class Team(NamedTuple):
 
 def launch(kernel: Callable[..., Any], threads: int, *arguments: Any) -> None:
     """Run kernel(thread, threads, sync, *arguments) once on each of `threads` threads, and return
-    when all have.
+    when all have finished.
 
     On the main thread it raises what a signal handler raises meanwhile, KeyboardInterrupt after
-    Ctrl-C: then what the kernel was to write is incomplete. A kernel that calls neither `barrier`
-    nor `poll` is always completed first.
+    Ctrl-C; then the kernel's results are incomplete. A kernel that calls neither `barrier` nor
+    `poll` always completes first.
     """
     first, callers = 0, _callers
     if threads > 1:
         team = _team()
-        if threads > team.most:  # those that came would wait for ever
+        if threads > team.most:  # at a barrier they would wait forever for the missing ones
             raise RuntimeError(f"launch: expected at most {team.most} threads, got {threads}")
         first, callers = -1, team.callers
     main = threading.get_ident() == _main_thread
@@ -112,9 +111,9 @@ def launch(kernel: Callable[..., Any], threads: int, *arguments: Any) -> None:
 
 @contextlib.contextmanager
 def _compiling() -> Iterator[None]:
-    """No search for garbage, which would take an eighth of the time, and Ctrl-C is heard at the
-    end: LLVM calls Python functions, from which no exception comes back. Numba's lock is held, so
-    that a child forked by another thread has neither of the two (`jit.py`).
+    """While compiling: no garbage collection, which would take an eighth of the time; Ctrl-C is
+    delayed, because exceptions in Python functions that LLVM calls are lost; and Numba's lock is
+    held, so that no child is forked in this state (`jit.py`).
     """
     with global_compiler_lock, interrupts.deferred():
         collects = gc.isenabled()
@@ -127,8 +126,8 @@ def _compiling() -> Iterator[None]:
 
 
 def call_parts(function: Callable[..., None], parts: int, *arguments: Any) -> None:
-    """Call the Python function(part, parts, *arguments) for each part, on as many threads as there
-    are: for functions of NumPy, which give up Python's lock. Parts do not wait for each other.
+    """Call the Python function(part, parts, *arguments) for each part, on several Python threads:
+    for NumPy functions, which release the GIL. Parts must not wait for each other.
 
     After an exception, Ctrl-C too, other parts may still run for a while.
     """
@@ -151,11 +150,11 @@ def close() -> None:
         _end(_teams.pop())
 
 
-# --- who launches ---------------------------------------------------------------------------------
+# --- callers --------------------------------------------------------------------------------------
 
 
 def _words(count: int) -> np.ndarray:
-    """So many words, all zero, at the begin of a line of the cache."""
+    """An array of `count` words, all zero, aligned to a cache line."""
     memory = np.zeros(count + 8, np.int64)
     return memory[-(memory.ctypes.data // 8) % 8 :][:count]
 
@@ -164,7 +163,7 @@ def _new_callers(run: int, control: int) -> Callers:
     memory = _words(2 * teams.RECORD // 8)
     main, other = memory.ctypes.data, memory.ctypes.data + teams.RECORD
     for record, address in ((memory, main), (memory[teams.RECORD // 8 :], other)):
-        record[teams.HOME // 8] = address
+        record[teams.CALLER // 8] = address
         record[teams.RUN // 8] = run
         record[teams.CONTROL // 8] = control
     memory[(teams.RECORD + teams.NEXT) // 8] = teams.NEVER
@@ -172,7 +171,7 @@ def _new_callers(run: int, control: int) -> Callers:
 
 
 def _raise_from_handler(memory: np.ndarray) -> None:
-    """Raise what the signal handler raised that ran during a kernel, if one did."""
+    """Raise the exception that a signal handler raised during a kernel, if any."""
     words = memory[teams.TYPE // 8 :][:3]
     kind, value, trace = words.tolist()
     words[:] = 0
@@ -189,7 +188,7 @@ def _team() -> Team:
         with _compiling():
             team = _new_team(max(1, processors() - 1))
         _teams.append(team)
-        if _teams[0] is not team:  # another thread was faster
+        if _teams[0] is not team:  # another thread made one at the same time
             _teams.remove(team)
             _end(team)
     return _teams[0]
@@ -203,13 +202,13 @@ def _new_team(workers: int) -> Team:
         record = memory[(teams.RECORDS + thread * teams.RECORD) // 8 :]
         record[teams.NEXT // 8] = teams.NEVER
         record[teams.CONTROL // 8] = control
-        record[teams.MEET // 8] = compiled.meet(0)
+        record[teams.WAIT_AT_BARRIER // 8] = compiled.wait_at_barrier(0)
         record[teams.THREAD // 8] = thread
     callers = _new_callers(compiled.run(0, 0, 0, 0, 0), control)
     team = Team(memory, callers, workers + 1, [], compiled)
     records = control + teams.RECORDS
     compiled.end(control, 1)
-    compiled.serve(records)  # compiled on this thread alone; it ends at once
+    compiled.serve(records)  # compiles it on this thread; it returns at once
     for thread in range(1, workers + 1):
         given = (compiled.serve, records + thread * teams.RECORD, memory)
         name = f"spgraph-{thread}"
@@ -219,12 +218,12 @@ def _new_team(workers: int) -> Team:
 
 
 def _work(serve: Callable[[int], None], record: int, memory: np.ndarray) -> None:
-    """What a worker does; `memory` is kept because it holds the record."""
+    """The body of a worker thread; it refers to `memory`, which contains its record."""
     serve(record)
 
 
 def _end(team: Team) -> None:
-    """The workers end; a kernel that runs stops."""
+    """End the workers; a running kernel stops."""
     team.kernels.end(team.memory.ctypes.data, team.most)
     for worker in team.workers:
         if worker.is_alive():
@@ -233,8 +232,8 @@ def _end(team: Team) -> None:
 
 @functools.cache
 def _python_threads() -> SimpleQueue[Any]:
-    """The queue that Python threads take tasks from. Nobody holds a lock while putting one there,
-    so that an interrupt leaves none locked.
+    """The queue of tasks for Python threads. Adding a task takes no lock that an interrupt could
+    leave locked.
     """
     tasks: SimpleQueue[Any] = SimpleQueue()
     for _ in range(max(1, processors() - 1)):
@@ -250,11 +249,11 @@ def _take(tasks: SimpleQueue[Any]) -> None:
             errors.put(None)
         except BaseException as error:
             errors.put(error)
-        del function, arguments, errors  # nothing is kept alive while waiting
+        del function, arguments, errors  # keep nothing alive while waiting
 
 
 def _after_fork() -> None:
-    """The threads of the parent do not exist in a child, and their lock may be held for ever."""
+    """Forget the team, in a forked child: its threads do not exist, its lock may be held."""
     global _callers, _main_thread
     _teams.clear()
     _python_threads.cache_clear()
@@ -263,9 +262,9 @@ def _after_fork() -> None:
 
 _main_thread = threading.main_thread().ident
 _callers = _new_callers(0, 0)
-# one at most; a list, so that putting it there and taking it are single steps
+# one at most; a list, because appending and popping are atomic
 _teams: list[Team] = []
-# machine code that threads may be in must not vanish under them
+# at exit, before the machine code that the workers run is freed
 atexit.register(close)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

@@ -1,7 +1,7 @@
-"""The typed part of a kernel: constants and scalar functions, as text that stands before its own.
+"""Generate preambles: constants and scalar functions as source text in front of a kernel's text.
 
-Constants are named as in the CUDA preamble. Index and value types need no names here: Numba
-compiles a kernel anew for the types of the arrays it is called with.
+Constants have the same names as in CUDA's preambles. Types need no names here: Numba compiles a
+kernel for the types of the arrays that it is called with.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from spgraph.semirings import Function, TypedMonoid, TypedSemiring, python_literal
 
-# what ends the sum over a row: nothing, the first product, or a product that makes the sum
+# TERMINAL: what ends the sum over a row early: nothing, the first product, or the sum being
 # TERMINAL_VALUE
 RUNS_ON, FIRST, VALUE = 0, 1, 2
 
@@ -52,5 +52,5 @@ def semiring(ring: TypedSemiring, **values: Any) -> str:
 
 @lru_cache(maxsize=1024)
 def function(op: Function, name: str = "op", **values: Any) -> str:
-    """The preamble of a kernel around one operator; `cast` converts to its result type."""
+    """The preamble of a kernel of one operator, `op`; `cast` converts to its result type."""
     return "\n".join((constants(**values), op.define_python(name), cast("cast", op.result)))

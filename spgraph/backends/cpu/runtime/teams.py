@@ -1,13 +1,13 @@
-"""What the threads of one launch share, and what a kernel calls while it runs: `barrier`, `poll`,
-and `on_all_threads`, which hands a kernel to the threads.
+"""The functions that kernels call to synchronise: `barrier`, `poll`, and `on_all_threads`, which
+starts a kernel on all threads; and the layout of the memory that the threads of a launch share.
 
 Every thread of a launch has a *record* of words, whose address kernels get as `sync`; the records
-of a team of threads have one *control* block. kernels/pool.py holds the functions that wait;
-kernels reach them by addresses in their record, so that they are compiled once, not with every one.
+of a team of threads have a common *control* block. kernels/pool.py contains the functions that
+wait; kernels call them by addresses in their record, so that they are compiled once and not as part
+of every kernel.
 
-A kernel that is to stop, because a signal handler raised an exception or because another thread
-failed, raises KeyboardInterrupt where it next calls `barrier` or `poll`. No thread waits for one
-that left.
+If a signal handler raises an exception or a thread fails, every thread leaves the kernel by
+KeyboardInterrupt at its next call of `barrier` or `poll`; no thread waits for one that has left.
 """
 
 from __future__ import annotations
@@ -25,37 +25,38 @@ from spgraph.backends.cpu.device.atomics import nanoseconds_now
 
 # --- the words of a record, by their offset in bytes ----------------------------------------------
 
-# whether the thread is to leave; when it next looks for signals, NEVER if it does not; the record
-# that an exception is told to; the control block; addresses of `run` and `meet`; which thread it is
-STOP, NEXT, HOME, CONTROL, RUN, MEET, THREAD = range(0, 56, 8)
-# of a worker: how often it was given work, whether it sleeps, whether it is to end, what it raised
+# whether the thread must leave the kernel; the time of its next check for signals, or NEVER; the
+# caller's record, which stores an exception; the control block; addresses of `run` and
+# `wait_at_barrier`; the number of the thread
+STOP, NEXT, CALLER, CONTROL, RUN, WAIT_AT_BARRIER, THREAD = range(0, 56, 8)
+# of a worker: the number of tasks it got, whether it sleeps, whether it must end, what it raised
 WORK, ASLEEP, QUIT, RAISED = range(64, 96, 8)
-# whether a signal handler may be running; the exception that one raised, as PyErr_Fetch gives it
+# whether a signal handler may be running; the exception that one raised, as by PyErr_Fetch
 CHECKING, TYPE, VALUE, TRACE = range(128, 160, 8)
 RECORD = 192  # bytes
 
-# --- the words of a control block: each that many threads write has a line of the cache -----------
+# --- the words of a control block: words that several threads write have cache lines of their own -
 
 LOCK, ARRIVED, ROUND, ASLEEP_AT_ROUND, DONE, ASLEEP_AT_DONE, FAILED, GIVEN = range(0, 512, 64)
-# beside FAILED: the status and the exception of the thread that failed first
+# in the line of FAILED: the status and the exception of the thread that failed first
 CODE, EXCEPTION = FAILED + 8, FAILED + 16
-# beside GIVEN: what the threads are to call
+# in the line of GIVEN: what the threads call
 FUNCTION, DATA, THREADS = GIVEN, GIVEN + 8, GIVEN + 16
 RECORDS = 512  # where the records begin; bytes of a control block
 
 NEVER = 2**63 - 1
-# nanoseconds between two looks for signals
+# nanoseconds between two checks for signals
 INTERVAL = 50_000_000
-# what `run` gives when an exception was raised before the kernel began, or after its own part
+# what `run` returns if a signal handler raised an exception before or after its own part
 STOPPED = 1 << 30
 
 _WORD = ir.IntType(64)
 _CODE = ir.IntType(32)
 
-# Linux' number of the system call; elsewhere threads that wait sleep for short times
+# number of the system call on Linux; elsewhere waiting threads sleep for short times
 FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98}.get(platform.machine(), 0)
 FUTEX = FUTEX if sys.platform == "linux" else 0
-_WAIT, _WAKE = 128, 129  # of this process alone
+_WAIT, _WAKE = 128, 129  # private to the process
 
 
 def _pointer(builder: Any, address: Any, offset: int = 0, kind: Any = _WORD) -> Any:
@@ -96,7 +97,7 @@ def store(typing_context, address, value):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def add(typing_context, address, value):  # type: ignore[no-untyped-def]
-    """Add to a word; gives the old value."""
+    """Add to a word; returns the old value."""
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.atomic_rmw("add", _pointer(builder, arguments[0]), arguments[1], "seq_cst")
@@ -106,7 +107,7 @@ def add(typing_context, address, value):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def exchange(typing_context, address, value):  # type: ignore[no-untyped-def]
-    """Write a word; gives the old value."""
+    """Write a word; returns the old value."""
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.atomic_rmw("xchg", _pointer(builder, arguments[0]), arguments[1], "seq_cst")
@@ -116,7 +117,7 @@ def exchange(typing_context, address, value):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def replace(typing_context, address, expected, desired):  # type: ignore[no-untyped-def]
-    """If the word is `expected`, write `desired`; whether it was."""
+    """If the word is `expected`, write `desired` and return True."""
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         pair = builder.cmpxchg(
@@ -129,8 +130,8 @@ def replace(typing_context, address, expected, desired):  # type: ignore[no-unty
 
 @intrinsic
 def sleep_while(typing_context, address, value, limit):  # type: ignore[no-untyped-def]
-    """Sleep until woken, for `limit` nanoseconds at most, if the low half of the word at `address`
-    is that of `value`. May return at any time.
+    """Sleep until woken, at most `limit` nanoseconds, if the low 32 bits of the word at `address`
+    equal those of `value`. May return at any time.
     """
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -155,7 +156,7 @@ def sleep_while(typing_context, address, value, limit):  # type: ignore[no-untyp
 
 @intrinsic
 def wake(typing_context, address):  # type: ignore[no-untyped-def]
-    """Wake all that sleep at an address."""
+    """Wake all threads that sleep at an address."""
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         if FUTEX:
@@ -173,7 +174,9 @@ def _system_call(builder: Any, address: Any, operation: int, value: Any, time: A
 
 @intrinsic
 def call(typing_context, function, data, thread, sync, raised):  # type: ignore[no-untyped-def]
-    """The status of a function that `on_all_threads` made; what it raised is at `raised`."""
+    """Call a function that `on_all_threads` made; returns its status and stores its exception at
+    `raised`.
+    """
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         kind = ir.FunctionType(_CODE, [_WORD] * 4)
@@ -185,8 +188,8 @@ def call(typing_context, function, data, thread, sync, raised):  # type: ignore[
 
 @intrinsic
 def check_signals(typing_context, sync):  # type: ignore[no-untyped-def]
-    """Let Python's signal handlers run; whether one raised an exception, which the record HOME
-    keeps. Does nothing on another thread than the main one.
+    """Run Python's signal handlers; True if one raised an exception, which the caller's record then
+    holds. Does nothing except on the main thread.
     """
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -200,8 +203,8 @@ def check_signals(typing_context, sync):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def poll(typing_context, sync):  # type: ignore[no-untyped-def]
-    """Leave the kernel by KeyboardInterrupt if it is to stop. Thread 0 looks for signals here,
-    every 50 ms: loops that may run for longer have to call this.
+    """Leave the kernel by KeyboardInterrupt if it must stop. Thread 0 checks for signals here,
+    every 50 ms: loops that may run for longer must call this.
     """
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -215,8 +218,8 @@ def poll(typing_context, sync):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def barrier(typing_context, sync, threads):  # type: ignore[no-untyped-def]
-    """Return when all `threads` have called; what each wrote before is visible to all after. Leaves
-    the kernel as `poll` does.
+    """Return when all `threads` have called it; what each wrote before is then visible to all.
+    Leaves the kernel as `poll` does.
     """
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -231,8 +234,8 @@ def barrier(typing_context, sync, threads):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def on_all_threads(typing_context, threads, sync):  # type: ignore[no-untyped-def]
-    """Call the kernel, in which this stands, once on each of `threads` threads, with its own other
-    arguments; raise what one of them raised.
+    """Call the enclosing kernel once on each of `threads` threads, with the same other arguments;
+    raise what one of them raised.
     """
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -269,9 +272,7 @@ def on_all_threads(typing_context, threads, sync):  # type: ignore[no-untyped-de
 
 @intrinsic(prefer_literal=True)
 def own_address(typing_context, words):  # type: ignore[no-untyped-def]
-    """The address of a function of C that calls the function, in which this stands, with so many
-    words.
-    """
+    """The address of a C function of `words` arguments that calls the enclosing function."""
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         callee = builder.function
@@ -289,8 +290,8 @@ def own_address(typing_context, words):  # type: ignore[no-untyped-def]
 
 
 def _part(kernel: Any, kept: Any, module: Any) -> Any:
-    """A function (arguments that were kept, thread, sync, where to put what is raised) -> status:
-    one thread's call of a kernel.
+    """A function (address of the arguments, thread, sync, address for an exception) -> status: one
+    thread's call of a kernel.
     """
     kind = ir.FunctionType(_CODE, [_WORD] * 4)
     function = ir.Function(module, kind, f"{kernel.name}.part")
@@ -313,7 +314,9 @@ def _part(kernel: Any, kept: Any, module: Any) -> Any:
 
 
 def _helper(module: Any, name: str, arguments: int) -> tuple[Any, Any]:
-    """A function (words) -> whether to stop, and its builder; None if it is there already."""
+    """(a function of `arguments` words that returns whether to stop, its builder, or None if the
+    module has the function already).
+    """
     name = f"spgraph_{name}"
     if name in module.globals:
         return module.globals[name], None
@@ -329,18 +332,18 @@ def _checker(context: Any, module: Any) -> Any:
     if builder is None:
         return function
     (sync,) = function.args
-    home = builder.load(_pointer(builder, sync, HOME))
+    caller = builder.load(_pointer(builder, sync, CALLER))
     pointer = ir.IntType(8).as_pointer()
-    builder.store(_WORD(1), _pointer(builder, home, CHECKING))
+    builder.store(_WORD(1), _pointer(builder, caller, CHECKING))
     state = builder.call(_function(module, "PyGILState_Ensure", _CODE), [])
     failed = builder.call(_function(module, "PyErr_CheckSignals", _CODE), [])
     failed = builder.icmp_signed("!=", failed, _CODE(0))
     with builder.if_then(failed, likely=False):
-        places = [_pointer(builder, home, word, pointer) for word in (TYPE, VALUE, TRACE)]
+        places = [_pointer(builder, caller, word, pointer) for word in (TYPE, VALUE, TRACE)]
         fetch = _function(module, "PyErr_Fetch", ir.VoidType(), *[pointer.as_pointer()] * 3)
         builder.call(fetch, places)
     builder.call(_function(module, "PyGILState_Release", ir.VoidType(), _CODE), [state])
-    builder.store(_WORD(0), _pointer(builder, home, CHECKING))
+    builder.store(_WORD(0), _pointer(builder, caller, CHECKING))
     again = builder.add(nanoseconds_now(builder), _WORD(INTERVAL))
     builder.store(again, _pointer(builder, sync, NEXT))
     builder.ret(failed)
@@ -371,7 +374,9 @@ def _barrier(context: Any, module: Any) -> Any:
     sync, threads = function.args
     with builder.if_then(builder.icmp_signed("==", threads, _WORD(1))):
         builder.ret(builder.call(_poller(context, module), [sync]))
-    meet = builder.load(_pointer(builder, sync, MEET))
-    meet = builder.inttoptr(meet, ir.FunctionType(_WORD, [_WORD]).as_pointer())
-    builder.ret(builder.icmp_signed("!=", builder.call(meet, [sync]), _WORD(0)))
+    wait_at_barrier = builder.load(_pointer(builder, sync, WAIT_AT_BARRIER))
+    wait_at_barrier = builder.inttoptr(
+        wait_at_barrier, ir.FunctionType(_WORD, [_WORD]).as_pointer()
+    )
+    builder.ret(builder.icmp_signed("!=", builder.call(wait_at_barrier, [sync]), _WORD(0)))
     return function

@@ -1,15 +1,16 @@
-# What the threads of a launch wait for: work, each other, the end. Compiled once: kernels reach
-# `run` and `meet` by their addresses. All arguments are addresses of words: see teams.py.
+# The waiting of threads: for work, at barriers, and for the end of a launch. Compiled once: kernels
+# call `run` and `wait_at_barrier` by their addresses. All arguments are addresses of words: see
+# teams.py.
 #
-# Who waits looks again and again for a short time, then sleeps until it is woken: the one it waits
-# for may have no processor, and would not get this one while somebody spins on it.
-# No preamble but the header.
+# A waiting thread spins for a short time, then sleeps until it is woken: the thread that it waits
+# for may need its processor. No preamble but the header.
 
 from spgraph.backends.cpu.runtime.teams import (
     ARRIVED,
     ASLEEP,
     ASLEEP_AT_DONE,
     ASLEEP_AT_ROUND,
+    CALLER,
     CODE,
     CONTROL,
     DATA,
@@ -18,7 +19,6 @@ from spgraph.backends.cpu.runtime.teams import (
     FAILED,
     FUNCTION,
     FUTEX,
-    HOME,
     INTERVAL,
     LOCK,
     NEVER,
@@ -45,22 +45,22 @@ from spgraph.backends.cpu.runtime.teams import (
     wake,
 )  # fmt: skip
 
-# nanoseconds that a thread looks for what it waits for before it sleeps
+# nanoseconds that a thread spins before it sleeps
 SPIN = 5_000
-# the longest sleep where nobody can wake a thread
+# the longest sleep, in nanoseconds, without futexes, where threads cannot be woken
 NAP = 5_000_000
 
 
 @inner
 def signalled(sync):
-    """Whether a signal handler raised an exception; looks every 50 ms."""
+    """Whether a signal handler raised an exception; checks for signals every 50 ms."""
     due = load(sync + NEXT)
     return due != NEVER and nanoseconds() >= due and check_signals(sync)
 
 
 @inner
 def spin_while(word, value):
-    """Whether the word still has this value after a short time."""
+    """Spin while the word has this value; True if it still has it after SPIN nanoseconds."""
     end = nanoseconds() + SPIN
     while load(word) == value:
         if nanoseconds() >= end:
@@ -70,7 +70,7 @@ def spin_while(word, value):
 
 @inner
 def limit_of(sync, sleeps):
-    """How long to sleep for the so-manyth time."""
+    """How many nanoseconds to sleep, after having slept `sleeps` times."""
     if not FUTEX:
         return min(NAP, np.int64(10_000) << min(sleeps, 20))
     return INTERVAL if load(sync + NEXT) != NEVER else 3600 * 10**9
@@ -78,7 +78,7 @@ def limit_of(sync, sleeps):
 
 @inner
 def stop_all(control):
-    """All threads are to leave the kernel; those that wait for each other, too."""
+    """Make all threads leave the kernel, also those that wait at a barrier."""
     for thread in range(load(control + THREADS)):
         store(control + RECORDS + thread * RECORD + STOP, 1)
     add(control + ROUND, 1)
@@ -87,7 +87,7 @@ def stop_all(control):
 
 @inner
 def fail(control, code, exception):
-    """A thread left the kernel with this status. The first one's counts."""
+    """Record that a thread left the kernel with an error, unless another one did so before."""
     if replace(control + FAILED, 0, 1):
         store(control + CODE, code)
         store(control + EXCEPTION, exception)
@@ -96,7 +96,7 @@ def fail(control, code, exception):
 
 @inner
 def do_part(control, sync):
-    """This thread's call of the kernel."""
+    """Call the kernel on this thread."""
     function, data = load(control + FUNCTION), load(control + DATA)
     code = call(function, data, load(sync + THREAD), sync, sync + RAISED)
     if code > 0:
@@ -104,9 +104,9 @@ def do_part(control, sync):
 
 
 @kernel
-def meet(sync):
-    """The barrier: 0 when all threads have come, 1 if the launch is to stop. Called with 0, it
-    gives its address.
+def wait_at_barrier(sync):
+    """The barrier: returns 0 when all threads have arrived, 1 if the launch must stop. Called with
+    0, it returns its address.
     """
     if sync == 0:
         return own_address(1)
@@ -138,7 +138,7 @@ def lock(control, sync):
     sleeps = 0
     if replace(control + LOCK, 0, 1):
         return True
-    while exchange(control + LOCK, 2) != 0:  # 2: somebody may sleep
+    while exchange(control + LOCK, 2) != 0:  # 2: a thread may be sleeping
         sleep_while(control + LOCK, 2, limit_of(sync, sleeps))
         sleeps += 1
         if signalled(sync):
@@ -154,7 +154,9 @@ def unlock(control):
 
 @inner
 def wait_for_others(control, sync, threads):
-    """Until all other threads have left the kernel; whether an exception was raised meanwhile."""
+    """Wait until all other threads have left the kernel; True if a signal handler raised an
+    exception meanwhile.
+    """
     raised = False
     done = load(control + DONE)
     while done != threads - 1 and not spin_while(control + DONE, done):
@@ -173,18 +175,18 @@ def wait_for_others(control, sync, threads):
 
 
 @kernel
-def run(home, function, data, threads, raised):
-    """Call `function` on all threads; the status of the first that failed, and its exception at
-    `raised`. Called with zeros, it gives its address.
+def run(caller, function, data, threads, raised):
+    """Call `function` on all threads; returns the status of the first that failed, and stores its
+    exception at `raised`. Called with zeros, it returns its address.
     """
-    if home == 0:
+    if caller == 0:
         return own_address(5)
-    control = load(home + CONTROL)
-    if not lock(control, home):
+    control = load(caller + CONTROL)
+    if not lock(control, caller):
         return STOPPED
     sync = control + RECORDS
-    store(sync + HOME, home)
-    store(sync + NEXT, load(home + NEXT))
+    store(sync + CALLER, caller)
+    store(sync + NEXT, load(caller + NEXT))
     for word in (ARRIVED, ASLEEP_AT_ROUND, DONE, ASLEEP_AT_DONE, FAILED):
         store(control + word, 0)
     store(control + FUNCTION, function)
@@ -199,7 +201,7 @@ def run(home, function, data, threads, raised):
             wake(word)
     do_part(control, sync)
     stopped = wait_for_others(control, sync, threads)
-    store(home + NEXT, load(sync + NEXT))
+    store(caller + NEXT, load(sync + NEXT))
     code = load(control + CODE) if load(control + FAILED) != 0 else 0
     store(raised, load(control + EXCEPTION))
     unlock(control)
@@ -208,7 +210,7 @@ def run(home, function, data, threads, raised):
 
 @kernel
 def serve(sync):
-    """A worker: calls what it is given, until it is to end."""
+    """The loop of a worker: calls the function of each launch, until it must end."""
     control = load(sync + CONTROL)
     served = np.int64(0)
     while True:
@@ -230,7 +232,7 @@ def serve(sync):
 
 @kernel
 def end(control, threads):
-    """The workers end, and the kernel that they run stops."""
+    """End the workers; a running kernel stops."""
     stop_all(control)
     for thread in range(threads):
         record = control + RECORDS + thread * RECORD
