@@ -12,8 +12,8 @@ from spgraph.containers.arrays import index_dtype
 def contract(A: Matrix, undirected: bool) -> Vector:
     """The smallest vertex of every vertex's weakly connected component.
 
-    `undirected` says that every edge is stored both ways: then those of the giant component are
-    hardly read; otherwise every edge is.
+    `undirected`: every edge is stored in both directions. Then most edges of the giant component
+    are not read; otherwise every edge is.
     """
     label = np.empty(A.nrows, index_dtype(A.nrows))
     threads = pool.threads_for(A.nrows + A.nvals)

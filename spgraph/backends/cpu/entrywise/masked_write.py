@@ -1,4 +1,4 @@
-"""Accumulate and masked write: the last step of every operation."""
+"""Accumulate and masked write of vectors: the last step of every operation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NO_BITS = np.empty(0, np.uint32)
 
 
 def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, replace: bool) -> None:
-    """With Z = out accum t (t where there is no accum): out<mask, replace> = Z, cast to out's type.
+    """out<mask, replace> = Z, cast to out's type, where Z = out accum t, or t without accum.
 
-    t shares no array with out and may be taken over.
+    t shares no array with out; its arrays may be reused.
     """
     if mask is None and accum is None:
-        with np.errstate(over="ignore"):  # what float32 does not hold is infinite there
+        with np.errstate(over="ignore"):  # beyond the range of float32 values become infinite
             values = t._values.astype(out.dtype, copy=False)
         out._become(Vector(t.size, values, indices=t._indices, bits=t._bits, nvals=t.nvals))
         return
@@ -42,8 +42,8 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     if out._indices is None and few:
         _write_few(kernels, out, t, mask, accum is not None)
         return
-    # by position, a sparse out in new arrays, another in place: the kernel is not interrupted, and
-    # before and after it `out` is whole
+    # by position: a sparse out in new arrays, others in place. The kernel is never interrupted, so
+    # that `out` is always consistent
     if out._indices is None:
         _forget_count(out, True)
     w, t = out.to_bitmap(), t.to_bitmap()
@@ -54,14 +54,14 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     given = (w._bits, w._values, t_bits, t._values, bits, invert, replace)
     pool.launch(kernels.write, threads, *given)
     out._become(Vector(out.size, w._values, bits=w._bits))
-    # only now: where memory runs out here, out is right already
+    # last: out is correct already, should this run out of memory
     out._become(out._conform())
 
 
 def _write_few(kernels: Any, out: Vector, t: Vector, mask: Mask | None, accumulate: bool) -> None:
-    """A sparse t into an `out` by position, in O(entries of t and of the mask)."""
+    """Write a sparse t into a bitmap or full `out`, in O(entries of t and of the mask)."""
     assert t._indices is not None
-    # without an accumulator, what the mask allows and t lacks is lost
+    # without an accumulator, entries that the mask allows and t does not have are deleted
     cleared = t._indices[:0] if accumulate or mask is None else true_indices(mask)
     nvals, change = out.nvals, np.zeros(1, np.int64)
     given = (cleared, t._indices, t._values, *mask_words(mask))
@@ -74,7 +74,7 @@ def _write_few(kernels: Any, out: Vector, t: Vector, mask: Mask | None, accumula
 
 
 def _forget_count(out: Vector, bits: bool) -> None:
-    """The number of entries is to be counted again, from bits, which a full one gets if `bits`."""
+    """Mark the number of entries as unknown; a full `out` gets a bitmap if `bits`."""
     if out._bits is not None:
         out._nvals = None
     elif bits:
@@ -83,7 +83,7 @@ def _forget_count(out: Vector, bits: bool) -> None:
 
 @lru_cache(maxsize=1024)
 def _preamble(w: np.dtype, t: np.dtype, accum: Function | None) -> str:
-    """`combine(w, t)`, the accumulator's result in the type of w, and `cast`."""
+    """The preamble: `cast` to the type of w, `combine(w, t)`, the accumulator cast to it, ACCUM."""
     define = preamble.cast("cast", w)
     if accum is None:
         return (

@@ -1,4 +1,4 @@
-"""A mask as 32-bit words, the form in which kernels read it."""
+"""Masks as bitmaps of 32-bit words, as kernels read them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ NOT_INVERTED, INVERTED = np.uint32(0), np.uint32(0xFFFFFFFF)
 
 
 def mask_words(mask: Mask | None) -> tuple[np.ndarray, np.uint32]:
-    """(bits, invert): position i is allowed where bit i of bits ^ invert is set; none: no mask.
+    """(bits, invert): position i is allowed if bit i of bits ^ invert is set; no bits: no mask.
 
-    The bits of a bitmap are not copied: a mask of its structure costs nothing.
+    The structural mask of a bitmap is not copied.
     """
     if mask is None:
         return np.empty(0, np.uint32), NOT_INVERTED
@@ -29,7 +29,7 @@ def mask_words(mask: Mask | None) -> tuple[np.ndarray, np.uint32]:
 
 
 def true_indices(mask: Mask) -> np.ndarray:
-    """The positions of a sparse container that a mask selects before it is complemented."""
+    """The positions that a mask of a sparse Vector selects, apart from a complement."""
     v = mask.parent
     assert isinstance(v, Vector) and v._indices is not None
     return v._indices if mask.structure else v._indices[v._values != 0]

@@ -1,4 +1,4 @@
-"""Operations on matrices entry by entry. Results are new, made in O(entries + rows)."""
+"""Elementwise operations on matrices, and the masked write, in O(entries + rows)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from spgraph.backends.cpu.entrywise import vectors
 from spgraph.backends.cpu.entrywise.rows import (
-    PLACE,
+    LOWER_BOUND,
     as_pointer,
     copied,
     csr,
@@ -26,23 +26,21 @@ from spgraph.containers import Mask, Matrix, Vector
 from spgraph.semirings import Function
 
 NO_VALUES = np.empty(0, bool)
-# the operators that apply and select take, as calls of a value, its row and column and a scalar
+# how apply and select call operators of each kind, given a value, its row and column and a scalar
 CALLS = {
     "unary": "op(value)",
     "left": "op(scalar, value, i, j, i, j)",
     "right": "op(value, scalar, i, j, i, j)",
     "index": "op(value, i, j, scalar)",
 }
-# what kernels/matrix_ewise.py calls where there are no values
+# the preamble of kernels/matrix_ewise.py for patterns
 PATTERN = "VALUES = False\n" + "".join(
     f"@njit\ndef {name}(x, y, i, j):\n    return x\n" for name in ("both", "only_a", "only_b")
 )
 
 
 def apply_matrix(A: Matrix, op: Function, kind: str, scalar: Any) -> Matrix:
-    """op of every entry, called as `CALLS[kind]` says; iso where A is and op looks at no
-    position.
-    """
+    """op of every entry, called as in CALLS[kind]; iso if A is and op is not positional."""
     if not op.positional:
         z = vectors.apply(Vector(A._values.size, A._values), op, kind, scalar)._values
         return like(A, z, A.iso, A.symmetric or None)
@@ -63,8 +61,8 @@ def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
 def ewise_matrix(
     A: Matrix, B: Matrix, op: Function, union: bool, alpha: Any = None, beta: Any = None
 ) -> Matrix:
-    """op(A[i, j], B[i, j]) where both hold an entry. `union`: also the entries of one alone, cast
-    to op.result, or op(A[i, j], beta) and op(alpha, B[i, j]) if these are given.
+    """op(A[i, j], B[i, j]) where both have an entry. `union`: also the entries of only one of them,
+    cast to op.result, or op(A[i, j], beta) and op(alpha, B[i, j]) if these are given.
     """
     if not union:
         return _intersection(A, B, op)
@@ -75,9 +73,9 @@ def ewise_matrix(
 def write_matrix(
     out: Matrix, t: Matrix, mask: Mask | None, accum: Function | None, replace: bool
 ) -> None:
-    """With Z = out accum t (t where there is no accum): out<mask, replace> = Z, cast to out's type.
+    """out<mask, replace> = Z, cast to out's type, where Z = out accum t, or t without accum.
 
-    Everything goes to new arrays, which `out` takes over at the end; t may be taken over.
+    The result is made in new arrays, which `out` takes at the end; those of t may be reused.
     """
     kept: Matrix | None = None if accum is None else out
     if mask is not None:
@@ -87,7 +85,7 @@ def write_matrix(
         elif replace:
             kept = _allowed(out, mask)
     if kept is None:
-        with np.errstate(over="ignore"):  # what float32 does not hold is infinite there
+        with np.errstate(over="ignore"):  # beyond the range of float32 values become infinite
             values = t._values.astype(out.dtype, copy=False)
         z = Matrix(
             *t.shape, t._indptr, t._indices, values, iso=t.iso, symmetric=t.symmetric or None
@@ -121,7 +119,7 @@ def _union(
     alpha: Any = vectors.NO_SCALAR,
     beta: Any = vectors.NO_SCALAR,
 ) -> Matrix:
-    """The union under a preamble; `steady` says that its values depend on no position."""
+    """The union by kernels of the preamble `text`; `steady`: values do not depend on positions."""
     iso, one = False, np.empty(0, dtype)
     if A.iso and B.iso and steady:
         three = _alone_and_both(A, B, dtype, text, alpha, beta)
@@ -144,22 +142,22 @@ def _filled(
     indptr: np.ndarray,
     z: np.ndarray | None,
 ) -> np.ndarray:
-    """The columns of a result, by a kernel of kernels/matrix_ewise.py; its values go to z."""
+    """The column ids of a result, by a kernel of kernels/matrix_ewise.py; its values go to z."""
     indices, a, b = memory.empty(int(indptr[-1]), index_type(A)), csr(A), csr(B)
     if z is None:  # without values, one kernel for all their types
         text, z, scalars = PATTERN, NO_VALUES, (vectors.NO_SCALAR,) * len(scalars)
         a, b = ((ptr, ids, NO_VALUES, keep_) for ptr, ids, _, keep_ in (a, b))
     if indices.size:
-        kernel = getattr(jit.module("matrix_ewise", PLACE + text), name)
+        kernel = getattr(jit.module("matrix_ewise", LOWER_BOUND + text), name)
         run(kernel, (A._indptr, B._indptr), *a, *b, *scalars, indptr, indices, z)
     return indices
 
 
 def _common(A: Matrix, B: Matrix, bound: int) -> np.ndarray:
-    """The indptr of the positions where both hold an entry, of a type that holds `bound`."""
+    """The indptr of the positions where both have an entry, of a type that can hold `bound`."""
     sizes = row_sizes(A.nrows, bound)
     if A.nvals and B.nvals:
-        kernel = jit.module("matrix_ewise", PLACE + PATTERN).count_common
+        kernel = jit.module("matrix_ewise", LOWER_BOUND + PATTERN).count_common
         given = (A._indptr, A._indices, B._indptr, B._indices)
         run(kernel, (A._indptr, B._indptr), *given, sizes)
     return np.cumsum(sizes, out=sizes)
@@ -168,12 +166,12 @@ def _common(A: Matrix, B: Matrix, bound: int) -> np.ndarray:
 def _alone_and_both(
     A: Matrix, B: Matrix, dtype: np.dtype, text: str, alpha: Any, beta: Any
 ) -> np.ndarray:
-    """The three values of a union of iso matrices: of A alone, of both, of B alone."""
+    """The three values in a union of iso matrices: where only A, both, and only B have an entry."""
     row = [0, 2], [0, 1], [1, 2], [0, 3]
     indptr, a_ids, b_ids, z_ptr = (np.array(part, np.int32) for part in row)
     z_ids, z = np.empty(3, np.int32), np.empty(3, dtype)
     given = (indptr, a_ids, A._values, keep(A), indptr, b_ids, B._values, keep(B))
-    kernel = jit.module("matrix_ewise", PLACE + text).ewise_union
+    kernel = jit.module("matrix_ewise", LOWER_BOUND + text).ewise_union
     run(kernel, (indptr,), *given, alpha, beta, z_ptr, z_ids, z)
     return z
 
@@ -186,8 +184,8 @@ def _allowed(A: Matrix, mask: Mask) -> Matrix:
     M = mask.parent
     assert isinstance(M, Matrix)
     flags, sizes = memory.empty(A.nvals, bool), row_sizes(A.nrows, A.nvals)
-    kernel = jit.module("matrix_write", PLACE).matrix_allowed
-    # a mask of the structure is one of a true value for all
+    kernel = jit.module("matrix_write", LOWER_BOUND).matrix_allowed
+    # a structural mask is a mask whose values are all true
     m = (np.ones(1, bool), np.uint64(0)) if mask.structure else (M._values, keep(M))
     given = (A._indptr, A._indices, M._indptr, M._indices, *m, mask.complement)
     run(kernel, (A._indptr, M._indptr), *given, flags, sizes)
@@ -195,7 +193,7 @@ def _allowed(A: Matrix, mask: Mask) -> Matrix:
 
 
 def _flagged(A: Matrix, flags: np.ndarray, sizes: np.ndarray) -> Matrix:
-    """The entries of A whose flag is set, which are sizes[i + 1] in row i."""
+    """The entries of A whose flag is set; sizes[i + 1] is their number in row i."""
     indptr = pointer_of(sizes)
     nvals = int(indptr[-1])
     compress = jit.module("matrix_select", "").compress

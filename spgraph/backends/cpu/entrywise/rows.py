@@ -1,4 +1,4 @@
-"""What the matrix operations share: row-parallel launches and the arrays of a CSR result."""
+"""Helpers of matrix operations: row-parallel launches, and the arrays of a CSR result."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import index_dtype
 from spgraph.semirings import Function
 
-# chunks that a thread takes, one after the other: rows of one count of entries differ in work
+# chunks of rows per thread, taken dynamically: equal numbers of entries may differ in work
 CHUNKS = 8
 
-# text for kernels that look ids of one row up in another
-PLACE = '''\
+# added to the preambles of kernels that search for the ids of one row in another
+LOWER_BOUND = '''\
 @inner
-def place(ids, low, high, wanted):
-    """The first place in ids[low:high] with an id of at least `wanted`, by steps that double."""
+def lower_bound(ids, low, high, wanted):
+    """The first position in ids[low:high] of an id >= `wanted`, by exponential search."""
     step = np.uint64(1)
     end = low
     while end < high and ids[end] < wanted:
@@ -40,8 +40,9 @@ def place(ids, low, high, wanted):
 
 
 def run(kernel: Callable[..., Any], pointers: tuple[np.ndarray, ...], *arguments: Any) -> None:
-    """Launch kernel(thread, threads, bounds, ticket, *arguments): chunk c is the rows from
-    bounds[c] to bounds[c + 1], with its share of the entries that `pointers` count.
+    """Launch kernel(thread, threads, sync, bounds, ticket, *arguments): chunk c is the rows from
+    bounds[c] to bounds[c + 1]. Chunks have about equal numbers of rows and entries, where
+    `pointers` are the indptr arrays that count the entries.
     """
     work = work_of(pointers)
     threads = pool.threads_for(work)
@@ -51,7 +52,7 @@ def run(kernel: Callable[..., Any], pointers: tuple[np.ndarray, ...], *arguments
 
 
 def work_of(pointers: tuple[np.ndarray, ...]) -> int:
-    """The rows and the entries that `pointers` count."""
+    """The number of rows plus entries, by the indptr arrays `pointers`."""
     return pointers[0].size - 1 + sum(int(pointer[-1]) for pointer in pointers)
 
 
@@ -67,12 +68,12 @@ def shares(count: int, pointers: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 def row_sizes(rows: int, bound: int) -> np.ndarray:
-    """Zeros: room for the size of row i at i + 1, and for sums of sizes up to `bound`."""
+    """An array of zeros for the size of row i at i + 1, of a type that can hold `bound`."""
     return np.zeros(rows + 1, index_dtype(bound))
 
 
 def pointer_of(sizes: np.ndarray) -> np.ndarray:
-    """The indptr of rows with these sizes (of row i at i + 1), which may be overwritten."""
+    """The indptr of rows with these sizes (that of row i at i + 1); overwrites `sizes`."""
     np.cumsum(sizes, out=sizes)
     return as_pointer(sizes)
 
@@ -88,12 +89,12 @@ def index_type(A: Matrix) -> np.dtype:
 
 
 def keep(A: Matrix) -> np.uint64:
-    """The value of entry p is values[p & keep]."""
+    """A mask for kernels: the value of entry p is values[p & keep], also of an iso matrix."""
     return np.uint64(0 if A.iso else 2**64 - 1)
 
 
 def csr(A: Matrix) -> tuple[Any, ...]:
-    """A as kernels take it."""
+    """The arrays of A in the order in which kernels take them."""
     return A._indptr, A._indices, A._values, keep(A)
 
 
@@ -115,7 +116,7 @@ def _copy_part(part: int, parts: int, source: np.ndarray, target: np.ndarray) ->
 
 
 def like(A: Matrix, values: np.ndarray, iso: bool, symmetric: bool | None) -> Matrix:
-    """Other values at the entries of A."""
+    """A Matrix with the entries of A and other values."""
     indptr, indices = as_pointer(A._indptr), copied(A._indices, index_type(A))
     indptr = indptr.copy() if indptr is A._indptr else indptr
     return Matrix(A.nrows, A.ncols, indptr, indices, values, iso=iso, symmetric=symmetric)

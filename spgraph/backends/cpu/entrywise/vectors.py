@@ -1,4 +1,4 @@
-"""Operations on vectors alone. Sparse ones cost their entries, others their size."""
+"""Operations on vectors, in O(entries) for sparse ones, else in O(size)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from spgraph.semirings import Function, TypedMonoid
 NO_IDS = np.empty(0, np.int32)
 NO_BITS = np.empty(0, np.uint32)
 NO_SCALAR = np.False_
-# positions that make one partial sum of a reduction
+# positions per partial sum of a reduction
 WIDTH = 1 << 15
 
-# the operators that apply and select take, as calls of a value, its index and a scalar
+# how apply and select call operators of each kind, given a value, its index and a scalar
 CALLS = {
     "unary": "op(value)",
     "left": "op(scalar, value, index, 0, index, 0)",
     "right": "op(value, scalar, index, 0, index, 0)",
     "index": "op(value, index, 0, scalar)",
 }
-# what NumPy computes many at a time, with vector instructions, and a kernel would one by one
+# functions that NumPy vectorises and Numba does not
 UFUNCS = {
     f"math.{name}(x)": getattr(np, name)
     for name in "exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh".split()
@@ -35,8 +35,8 @@ UFUNCS = {
 def ewise(
     u: Vector, v: Vector, op: Function, union: bool, alpha: Any = None, beta: Any = None
 ) -> Vector:
-    """op(u[i], v[i]) where both hold an entry. `union`: also the entries of one alone, cast to
-    op.result, or op(u[i], beta) and op(alpha, v[i]) if these are given.
+    """op(u[i], v[i]) where both have an entry. `union`: also the entries of only one of them, cast
+    to op.result, or op(u[i], beta) and op(alpha, v[i]) if these are given.
     """
     kernels = _ewise(op, union, alpha is not None)
     scalars = other_operands(op, alpha, beta)
@@ -98,7 +98,7 @@ def select(u: Vector, op: Function, thunk: Any) -> Vector:
 
 
 def reduce(u: Vector, monoid: TypedMonoid) -> Any:
-    """The sum of all entries, a NumPy scalar of monoid.dtype; the identity where there is none."""
+    """The reduction of all entries, a NumPy scalar of monoid.dtype; of none, the identity."""
     if u.nvals == 0:
         return monoid.identity
     if monoid.any:
@@ -115,7 +115,7 @@ def reduce(u: Vector, monoid: TypedMonoid) -> Any:
 
 
 def extract(u: Vector, indices: np.ndarray) -> Vector:
-    """t[k] = u[indices[k]] where that holds an entry."""
+    """t[k] = u[indices[k]] where u has that entry."""
     if u._indices is None:
         z = u._values[indices]
         if u._bits is None:
@@ -140,9 +140,10 @@ def reduce_segments(
     dtype: np.dtype,
     first: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> np.ndarray:
-    """The fold from the left of each group of values by op, cast to `dtype` at each step.
+    """The left fold of each group of values by op, cast to `dtype` at each step; group g begins at
+    starts[g].
 
-    `first`, as (flags, values), puts a value before the group where its flag is set.
+    `first`, (flags, values): where its flag is set, a value is put before the group.
     """
     text = preamble.function(op) + preamble.cast("cast", dtype)
     has_first, firsts = (np.empty(0, bool), np.empty(0, dtype)) if first is None else first
@@ -160,8 +161,8 @@ def reduce_segments(
 
 
 def scatter(w: Vector, ids: np.ndarray, values: np.ndarray, accum: Function) -> Vector:
-    """A new Vector by position: w with values[k] folded in at ids[k], k ascending. Each step is
-    accum(entry, value), or the value where there is no entry yet, cast to w's type.
+    """A new bitmap or full Vector: w with values[k] accumulated at ids[k], in ascending k. Each
+    step is accum(entry, value), or the value if there is no entry yet, cast to w's type.
     """
     v = w.dup() if w._indices is None else w.to_bitmap()
     text = accum.define_python("op") + "\n" + preamble.cast("cast", w.dtype)
@@ -171,7 +172,7 @@ def scatter(w: Vector, ids: np.ndarray, values: np.ndarray, accum: Function) -> 
 
 
 def other_operands(op: Function, alpha: Any, beta: Any) -> tuple[Any, Any]:
-    """What stands for the operand that is missing in a union, in the operator's types."""
+    """alpha and beta, the operands for missing entries in a union, in the operator's types."""
     if alpha is None:
         return NO_SCALAR, NO_SCALAR
     given = zip((alpha, beta), op.arguments[:2], strict=True)
@@ -181,7 +182,7 @@ def other_operands(op: Function, alpha: Any, beta: Any) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=1024)
 def _ewise(op: Function, union: bool, scalars: bool) -> Any:
-    """The kernels of kernels/ewise.py around op; `scalars` stand for operands that are missing."""
+    """The kernels of kernels/ewise.py for op; `scalars`: alpha and beta replace missing entries."""
     alone = ("op(x, y, i, 0, i, 0)", "op(y, x, i, 0, i, 0)") if scalars else ("cast(x)", "cast(x)")
     calls = "".join(
         f"@njit(error_model='numpy')\ndef {name}(x, y, i):\n    return {call}\n"
@@ -192,14 +193,14 @@ def _ewise(op: Function, union: bool, scalars: bool) -> Any:
 
 @lru_cache(maxsize=1024)
 def _function(stem: str, op: Function, kind: str) -> Any:
-    """The kernels of kernels/`stem`.py around op, called as CALLS says."""
+    """The kernels of kernels/`stem`.py for op, called as in CALLS[kind]."""
     call = f"@njit(error_model='numpy')\ndef f(value, index, scalar):\n    return {CALLS[kind]}\n"
     return jit.module(stem, op.define_python("op") + "\n" + call)
 
 
 def _part_of_ufunc(part: int, parts: int, ufunc: Any, u: np.ndarray, z: np.ndarray) -> None:
     share = slice(u.size * part // parts, u.size * (part + 1) // parts)
-    with np.errstate(all="ignore"):  # as in a kernel, inf and NaN are results like others
+    with np.errstate(all="ignore"):  # no warnings of inf and NaN, as in kernels
         ufunc(u[share], out=z[share], dtype=z.dtype, casting="unsafe")
 
 
@@ -218,7 +219,7 @@ def _at(v: Vector, indices: np.ndarray) -> Vector:
 
 
 def _first(v: Vector) -> Vector:
-    """The first word of a bitmap that holds an entry, sparse."""
+    """The first word of a bitmap that has an entry, as a sparse vector."""
     assert v._bits is not None
     word = int(np.flatnonzero(v._bits)[0])
     part = slice(32 * word, 32 * word + 32)
@@ -227,5 +228,5 @@ def _first(v: Vector) -> Vector:
 
 
 def _trimmed(size: int, indices: np.ndarray, values: np.ndarray, nvals: int) -> Vector:
-    """The sparse vector of the first `nvals` entries, without the room left over."""
+    """The sparse vector of the first `nvals` entries, in arrays of that size."""
     return Vector(size, values[:nvals].copy(), indices=indices[:nvals].copy())._conform()

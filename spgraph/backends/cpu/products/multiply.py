@@ -1,7 +1,8 @@
-"""Matrix times matrix: rows that sum rows, dots that a mask asks for, or rows that sum dense rows.
+"""Matrix times matrix: by rows (Gustavson), by dot products under a mask, or with a dense operand.
 
-In all three one thread sums the products of an entry, in the order of k: results do not depend on
-the number of threads."""
+In all three forms one thread sums the products of an entry in the order of k, so that results do
+not depend on the number of threads.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +16,17 @@ from spgraph.containers import Mask, Matrix
 from spgraph.containers.arrays import INT32_MAX, index_dtype
 from spgraph.semirings import TypedSemiring
 
-# Rows are made in a buffer of so many entries a thread and moved behind the finished ones: to count
-# them first would take another pass over all products
+# Rows are made in a buffer of this many entries per thread and then appended to the result:
+# counting the entries first would take another pass over all products.
 BUFFER = 1 << 20
-# what a row costs beside its products, in products
+# the fixed cost of a row, in products
 ROW_COST = 16
-# how many columns of X are summed at a time: a row of the sums stays in the first cache
+# columns of X summed at a time: a row of sums stays in the L1 cache
 BLOCK = 1024
 
 
 def multiply_flops(A: Matrix, B: Matrix) -> int:
-    """How many products A B sums, in O(entries of A); the transpose that B may be a view of is not
-    made for it.
-    """
+    """The number of products in A B, in O(entries of A); a lazy transpose B is not computed."""
     if not B._has_arrays:
         return int(B.row_degrees()._values[A._indices].sum(dtype=np.int64))
     return int(_row_flops(A, B).sum(dtype=np.int64))
@@ -35,10 +34,10 @@ def multiply_flops(A: Matrix, B: Matrix) -> int:
 
 def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | None) -> Matrix:
     """A B where the mask allows, row by row (Gustavson, Two Fast Algorithms for Sparse Matrices,
-    1978); work proportional to the products and the entries of the mask.
+    1978), in time proportional to the products and the entries of the mask.
 
-    Beside the result it takes a buffer of a few million entries, or of the longest row, and about
-    two bits a column and thread.
+    Beside the result it needs a buffer of a few million entries, or of the longest row, and about
+    two bits per column and thread.
     """
     flops = _row_flops(A, B)
     bounds, work = flops, flops + ROW_COST
@@ -76,8 +75,8 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
         )
         places = total + _sums(counts[first + 1 : last + 1])[splits - first]
         if places[-1] > to_columns.size:
-            # what the rest will take if it fills its bounds as the rows before did, and some more;
-            # memory that is never touched costs nothing
+            # estimate the rest from the ratio of entries to bounds so far, plus a tenth; memory
+            # that is never touched costs nothing
             size = min(places[-1] * 1.1 / bounds[last], 1.0) * (bounds[-1] - bounds[last])
             grown = _pair(places[-1] + int(size), *result)
             grown[0][:total], grown[1][:total] = to_columns[:total], to_z[:total]
@@ -90,8 +89,8 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
 
 
 def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) -> Matrix:
-    """A times the transpose of BT where the mask, which is not complemented, selects: a dot product
-    of two rows for each of its entries.
+    """A times the transpose of BT under a mask that is not complemented: a dot product of two rows
+    for each of its entries.
     """
     m_indptr, m_indices = _chosen(mask)
     constant = _constant(A, BT, semiring)
@@ -126,7 +125,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
 
 
 def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
-    """A X where X has all its entries, as have the rows of the result for which A has any."""
+    """A X for a full X; a row of the result is full if that of A has an entry, else empty."""
     width = X.ncols
     rows = np.flatnonzero(A._indptr[1:] > A._indptr[:-1])
     constant = _constant(A, X, semiring)
@@ -153,18 +152,19 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
 
 
 def _operands(A: Matrix, B: Matrix) -> tuple[Any, ...]:
-    """The arrays of both; the value of entry p is values[p & keep]."""
+    """The arrays of both for kernels; the value of entry p is values[p & keep]."""
     return A._indptr, A._indices, A._values, _keep(A), B._indptr, B._indices, B._values, _keep(B)
 
 
 def _keep(A: Matrix) -> np.uint64:
-    """What makes 0 of every place of an entry of an iso matrix, and changes no other."""
+    """The mask `keep`: 0 for an iso matrix, whose only value is values[0], else all ones."""
     return np.uint64(0 if A.iso else 2**64 - 1)
 
 
 def _maps(threads: int, ncols: int, masked: bool) -> tuple[np.ndarray, ...]:
-    """For each thread one bit a column, a bit for each 64 of these and for each 64 of those, the
-    columns a mask names, and what stands before each word of the first.
+    """The work arrays of each thread: a bitmap of the columns, one of the nonzero words of that and
+    one of the nonzero words of this; a bitmap of the columns in the mask; for each word of the
+    first bitmap the number of columns before it.
     """
     sizes = [ncols]
     for _ in range(3):
@@ -175,7 +175,7 @@ def _maps(threads: int, ncols: int, masked: bool) -> tuple[np.ndarray, ...]:
 
 
 def _row_flops(A: Matrix, B: Matrix) -> np.ndarray:
-    """How many products each row of A B sums."""
+    """The number of products in each row of A B."""
     flops = np.zeros(A.nrows, np.int64)
     threads = pool.threads_for(A.nvals)
     given = (_splits(A._indptr, threads), A._indptr, A._indices, B._indptr, flops)
@@ -184,19 +184,21 @@ def _row_flops(A: Matrix, B: Matrix) -> np.ndarray:
 
 
 def _common() -> ModuleType:
-    """The kernels that no semiring shapes: compiled once for all."""
+    """The kernels that do not depend on the semiring, compiled once for all semirings."""
     return jit.module("multiply_rows", "")
 
 
 def _sums(counts: np.ndarray) -> np.ndarray:
-    """0, and the sums of the first 1, 2, ... counts."""
+    """The prefix sums of `counts`, from 0 to the sum of all."""
     sums = np.zeros(counts.size + 1, np.int64)
     np.cumsum(counts, out=sums[1:])
     return sums
 
 
 def _splits(sums: np.ndarray, parts: int) -> np.ndarray:
-    """The bounds of `parts` runs of rows with about equal shares of what `sums` counts."""
+    """The bounds of `parts` ranges of rows with about equal shares of sums[-1] - sums[0]; `sums`
+    are prefix sums over the rows.
+    """
     shares = np.linspace(sums[0], sums[-1], parts + 1).astype(sums.dtype)
     splits = np.searchsorted(sums, shares).astype(np.int64)
     splits[0], splits[-1] = 0, sums.size - 1
@@ -204,7 +206,7 @@ def _splits(sums: np.ndarray, parts: int) -> np.ndarray:
 
 
 def _chosen(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
-    """(indptr, indices) of the entries that a mask names before it is complemented."""
+    """(indptr, indices) of the entries that a mask selects, apart from a complement."""
     M = mask.parent
     assert isinstance(M, Matrix)
     if mask.structure or (M.iso and bool(M._values[0])):
@@ -215,15 +217,15 @@ def _chosen(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _constant(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | None:
-    """The value of all entries of A B where that is known beforehand: all products are equal, and
-    adding equal ones changes nothing.
+    """The value of all entries of A B, if it is known in advance because all products are equal and
+    addition is idempotent; else None.
     """
     multiply, add = semiring.multiply, semiring.add
     if not (add.any or add.idempotent) or multiply.positional:
         return None
     if (multiply.uses("x") and not A.iso) or (multiply.uses("y") and not B.iso):
         return None
-    # an operand without entries may have no value, but then nor has the product any entry
+    # an operand without entries may have no value, but then the product has no entries
     x, y = (M._values[:1] if M._values.size else np.zeros(1, M.dtype) for M in (A, B))
     z = np.empty(1, semiring.dtype)
     text = preamble.semiring(semiring, MASK=0, VALUES=False)
@@ -234,7 +236,7 @@ def _constant(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | Non
 def _pair(
     size: int, nrows: int, ncols: int, semiring: TypedSemiring, constant: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Room for the columns and values of entries; none for values that are known."""
+    """Arrays for the columns and values of `size` entries; no values if they are constant."""
     columns = np.empty(size, index_dtype(max(nrows, ncols)))
     return columns, np.empty(size if constant is None else 0, semiring.dtype)
 
@@ -248,11 +250,11 @@ def _matrix(
     semiring: TypedSemiring,
     constant: np.ndarray | None,
 ) -> Matrix:
-    """The result, in arrays cut to its entries."""
+    """The result, in arrays of the size of its entries."""
     nvals = int(indptr[-1])
     for array in (columns, z):
         if array.size > nvals:
-            array.resize(nvals, refcheck=False)  # gives the rest back without a copy
+            array.resize(nvals, refcheck=False)  # frees the rest without a copy
     indptr = indptr.astype(index_dtype(nvals), copy=False)
     if constant is not None:
         return Matrix(nrows, ncols, indptr, columns, constant, iso=True)

@@ -1,4 +1,4 @@
-"""Matrix times vector: rows that gather (pull), or entries that scatter (push)."""
+"""Matrix times vector: by rows that gather (pull), or by entries that scatter (push)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import index_dtype, words
 from spgraph.semirings import TypedSemiring
 
-# an insertion into a small hash table costs as much as touching 1/16 of the cache lines of a vector
+# push uses a hash table if the products are fewer than 1 / FEW of the positions of the result
 FEW = 16
 NO_BITS = np.empty(0, np.uint32)
 
@@ -32,7 +32,7 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
 
 
 def prepare(A: Matrix) -> None:
-    """Nothing: `pull` is as fast as it gets over the rows as they are."""
+    """Nothing: on the CPU `pull` needs no preparation of the matrix."""
 
 
 def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool) -> Vector:
@@ -50,7 +50,7 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
         pool.launch(kernels.push_few, 1, *given, table, keys, z, counts)
         ascending = np.sort(keys[: counts[0]])
         values = np.empty(ascending.size, semiring.dtype)
-        # the same for all semirings
+        # one kernel for all semirings
         pool.launch(jit.module("push", "").push_few_values, 1, table, keys, z, ascending, values)
         return Vector(A.ncols, values, indices=ascending)._conform()
     z_bits, z = memory.zeros(words(A.ncols), np.uint32), memory.zeros(A.ncols, semiring.dtype)
@@ -60,11 +60,11 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
 
 
 def _splits(A: Matrix, ids: np.ndarray, threads: int) -> np.ndarray:
-    """Column bounds, multiples of 32, with about equally many entries of rows `ids` between."""
+    """Column bounds, multiples of 32, that divide the entries of rows `ids` about evenly."""
     splits = np.zeros(threads + 1, np.int64)
     splits[-1] = A.ncols
     if threads > 1:
-        # the middle entry of up to 1024 rows, weighted by their lengths, stands for all
+        # estimated from the middle entry of up to 1024 rows, weighted by their lengths
         rows = ids[:: max(1, ids.size // 1024)]
         starts, stops = A._indptr[rows].astype(np.int64), A._indptr[1:][rows].astype(np.int64)
         rows_with = stops > starts

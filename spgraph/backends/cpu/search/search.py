@@ -17,12 +17,12 @@ from spgraph.semirings import TypedSemiring
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # as in kernels/search.py
 STATE, DEPTH, VISITED, STAGE = 64, 48, 52, 256
-# the values of every A whose values no product looks at
-PLAIN = np.zeros(1, np.uint8)
+# passed as values of A if products do not use them
+NO_VALUES = np.zeros(1, np.uint8)
 
 
 class Graph(NamedTuple):
-    """What a search reads: out-edges to push along, in-edges to pull along."""
+    """The input of a search: out-edges for push, in-edges (t_...) for pull."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -30,12 +30,12 @@ class Graph(NamedTuple):
     t_indptr: np.ndarray
     t_indices: np.ndarray
     t_values: np.ndarray
-    nonempty: np.ndarray  # one bit a vertex that has in-edges
+    nonempty: np.ndarray  # one bit per vertex: whether it has in-edges
     symmetric: bool
 
 
 class Out(NamedTuple):
-    """What a search writes."""
+    """The output of a search; `visited` is a bitmap."""
 
     level: np.ndarray
     value: np.ndarray
@@ -52,11 +52,11 @@ def search(
     max_depth: int,
     trace: bool,
 ) -> tuple[Vector, Vector | None, Any]:
-    """(level, value, rows of the trace): the masked level iteration over A from the entries of
-    `start`, to be pulled over T = A's transpose (None: only push).
+    """(level, value, rows of the trace) of the masked level iteration over A from the entries of
+    `start`; T is A's transpose, for pull (None: only push).
 
-    `semiring` None settles levels only; `first` says that a vertex's first product decides. Where
-    no product looks at a value of A, graphs of all types of values share one compiled kernel.
+    `semiring` None computes levels only, and value is None. `first`: a vertex's first product is
+    its value. If products do not use the values of A, one compiled kernel serves all their types.
     """
     start = start.to_sparse()
     assert start._indices is not None
@@ -65,7 +65,7 @@ def search(
     iso, entries, back = A.iso, A._values, pulled._values
     pattern = None if semiring is None else semiring.of_pattern
     if semiring is None or pattern is not None:
-        semiring, iso, entries, back = pattern, True, PLAIN, PLAIN
+        semiring, iso, entries, back = pattern, True, NO_VALUES, NO_VALUES
     kernel = jit.module("search", program(semiring, first, iso, trace)).search
     threads = pool.threads_for(A.nvals)
     values = start._values.astype(semiring.dtype if semiring else np.uint8, copy=False)

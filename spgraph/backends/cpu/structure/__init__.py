@@ -1,1 +1,1 @@
-"""Operations that move entries: extract, transpose, Kronecker products."""
+"""Operations on the structure of matrices: extract, transpose, Kronecker products."""

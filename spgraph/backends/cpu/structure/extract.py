@@ -1,4 +1,4 @@
-"""A part of a matrix: the rows and columns that lists of ids choose."""
+"""Extract a submatrix: the rows and columns given by arrays of ids."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from spgraph.containers import Matrix
 from spgraph.containers.arrays import index_dtype, pack_bits
 
 NO_ROWS = np.empty(0, np.int32)
-# looking an entry up costs as much as so many columns of a table of all
+# searching for an entry costs as much as filling this many columns of a lookup table
 FEW = 32
 
 
 def extract_matrix(A: Matrix, rows: np.ndarray | None, columns: np.ndarray | None) -> Matrix:
-    """t[i, j] = A[rows[i], columns[j]]; None stands for all, in their order."""
+    """t[i, j] = A[rows[i], columns[j]]; None stands for all rows or columns in order."""
     if columns is None:
         return _rows_of(A, rows)
     if columns.size < 2 or bool((columns[1:] > columns[:-1]).all()):
         return _columns_of(A, rows, columns)
-    # each column once, then in their order: as rows of the transpose, which need no sorting
+    # extract each column once, then put them in order as rows of the transpose: nothing is sorted
     if columns.size * 32 < A.ncols:
         distinct, order = np.unique(columns, return_inverse=True)
     else:
@@ -56,7 +56,7 @@ def _rows_of(A: Matrix, rows: np.ndarray | None) -> Matrix:
 
 
 def _sizes_of(A: Matrix, rows: np.ndarray) -> np.ndarray:
-    """The entries of rows[r] at r + 1, of a type that holds their sum."""
+    """The number of entries of rows[r], at position r + 1, in a type that can hold their sum."""
     lengths = A._indptr[1:][rows] - A._indptr[rows]
     sizes = row_sizes(rows.size, int(lengths.sum(dtype=np.int64)))
     sizes[1:] = lengths
@@ -64,7 +64,7 @@ def _sizes_of(A: Matrix, rows: np.ndarray) -> np.ndarray:
 
 
 def _columns_of(A: Matrix, rows: np.ndarray | None, columns: np.ndarray) -> Matrix:
-    """Some columns, ascending, of some rows."""
+    """Ascending `columns` of `rows` (None: all)."""
     work = A._indptr if rows is None else np.cumsum(_sizes_of(A, rows))
     if columns.size and int(work[-1]) * FEW < A.ncols:
         return _few_columns_of(A if rows is None else _rows_of(A, rows), columns)
@@ -86,7 +86,7 @@ def _columns_of(A: Matrix, rows: np.ndarray | None, columns: np.ndarray) -> Matr
 
 
 def _few_columns_of(A: Matrix, columns: np.ndarray) -> Matrix:
-    """Some columns, ascending, of a matrix of few entries, each of which is looked up."""
+    """Ascending `columns` of a matrix of few entries, by a binary search for each entry."""
     at: Any = np.searchsorted(columns, A._indices)
     at[at == columns.size] = 0
     kept = columns[at] == A._indices

@@ -13,8 +13,8 @@ from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Matrix
 from spgraph.containers.arrays import index_dtype
 
-# a transpose sorts by buckets of columns first: so many that the entries of one stay in the cache
-# of a core, but not more than it has lines for
+# entries are first sorted into buckets of columns: of about BUCKET entries, which stay in a core's
+# cache, but at most BUCKETS of them, each of which needs a cache line
 BUCKET, BUCKETS = 1 << 14, 512
 
 

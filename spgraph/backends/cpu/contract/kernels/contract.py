@@ -1,16 +1,16 @@
-# Hook and compress: one launch for the components of a graph. `label` is a forest: label[v] <= v
-# leads to a smaller vertex of the same component, a root to itself; in the end every vertex leads
-# straight to the smallest. Every thread runs `contract`; they meet at a barrier between its steps.
+# Connected components by hook and compress, in one launch. `label` is a forest: label[v] <= v is a
+# smaller vertex of the same component, or v if v is a root; in the end it is the smallest vertex of
+# the component. Every thread runs `contract`, with a barrier between its steps.
 #
-# Two edges of every vertex are followed for all. Then most vertices of most graphs are in one tree,
-# the giant: an edge inside of it has nothing to say. In an undirected graph the edges of its
-# vertices are not even read: the one that leads out stands at its other end, too.
+# First, two edges of every vertex are followed. Then most vertices of most graphs are in one tree,
+# the giant, and edges within it change nothing. In an undirected graph the edges of its vertices
+# are not even read: an edge that leaves it is stored at its other end, too.
 #
 # No preamble but the header.
 
-# the edges of each vertex that are followed before the giant is looked for
+# edges of each vertex that are followed before the giant is determined
 FOLLOWED = 2
-# edges that vote for the giant
+# edges from which the giant is determined
 SAMPLES = 1024
 # items (rows and edges) that a thread takes at a time
 PIECE = 16384
@@ -28,7 +28,7 @@ def union_trees(label, u, v):
             if compare_exchange(label, x, label.dtype.type(x), label.dtype.type(y)):
                 return
             above = np.int64(atomic_load(label, x))
-        # halve the path behind; threads may overwrite each other, each time by an ancestor
+        # path halving; threads may overwrite each other's values, which are all ancestors
         x, below = np.int64(atomic_load(label, above)), x
         if x != above:
             atomic_store(label, below, label.dtype.type(x))
@@ -37,7 +37,7 @@ def union_trees(label, u, v):
 
 @inner
 def start(thread, threads, indptr, indices, label):
-    """Every vertex under its first neighbour, the least (rows ascend), where that is smaller."""
+    """Link every vertex to its first neighbour, the least of the row, if that is smaller."""
     n = label.size
     for v in range(np.uint64(n * thread // threads), np.uint64(n * (thread + 1) // threads)):
         first = np.uint64(indptr[v])
@@ -49,7 +49,7 @@ def start(thread, threads, indptr, indices, label):
 
 @inner
 def hook(thread, threads, sync, indptr, indices, label):
-    """The second edge of every vertex, and the first where `start` has not followed it."""
+    """Follow the second edge of every vertex, and the first if `start` has not followed it."""
     n = label.size
     for v in range(np.uint64(n * thread // threads), np.uint64(n * (thread + 1) // threads)):
         if v & np.uint64(PIECE - 1) == 0:
@@ -64,7 +64,7 @@ def hook(thread, threads, sync, indptr, indices, label):
 
 @inner
 def compress(thread, threads, sync, label):
-    """Every vertex under its root. Whatever a thread writes on a path is the root of all of it."""
+    """Link every vertex to its root. Threads may write to the same path: all write its root."""
     n = label.size
     for v in range(n * thread // threads, n * (thread + 1) // threads):
         if v & (PIECE - 1) == 0:
@@ -85,8 +85,8 @@ def compress(thread, threads, sync, label):
 
 @inner
 def elect(indices, label):
-    """The giant: the root to which more than half of a sample of the edges lead, if there is one
-    (Boyer and Moore's vote). Any vertex would do, this one saves the most.
+    """The giant: the root of more than half of a sample of edges, if there is one (the majority
+    vote of Boyer and Moore). Any root gives correct results, this one saves the most work.
     """
     giant, votes = np.int64(-1), 0
     samples = min(indices.size, SAMPLES)
@@ -100,8 +100,8 @@ def elect(indices, label):
 
 @inner
 def row_of(indptr, n, item):
-    """The row to which an item belongs: row v has the items from indptr[v] + v on, one for itself
-    and one for each edge.
+    """The row of an item: row v has the items from indptr[v] + v on, one for itself and one for
+    each edge.
     """
     low, high = 0, n
     while high - low > 1:
@@ -115,7 +115,7 @@ def row_of(indptr, n, item):
 
 @inner
 def rest(sync, indptr, indices, label, ticket, giant, undirected):
-    """The other edges, in pieces that the threads take as they come."""
+    """Follow the other edges, in pieces that threads take dynamically."""
     n = label.size
     items = n + indices.size
     while True:
@@ -126,7 +126,7 @@ def rest(sync, indptr, indices, label, ticket, giant, undirected):
         end = min(begin + PIECE, items)
         row = row_of(indptr, n, begin)
         v = np.uint64(row)
-        # the edge that `begin` is, or the row's first
+        # the edge of item `begin`, or the row's first
         e = np.uint64(max(begin - row, np.int64(indptr[v])))
         while v < np.uint64(n) and np.int64(e) + np.int64(v) < end:
             stop = min(np.uint64(indptr[v + np.uint64(1)]), np.uint64(end) - v)
@@ -151,7 +151,7 @@ def contract(thread, threads, sync, indptr, indices, label, ticket, undirected):
     compress(thread, threads, sync, label)
     barrier(sync, threads)
     giant = elect(indices, label)
-    barrier(sync, threads)  # all have elected the same before one hooks on
+    barrier(sync, threads)  # all threads read the same labels before one changes them
     rest(sync, indptr, indices, label, ticket, giant, undirected)
     barrier(sync, threads)
     compress(thread, threads, sync, label)

@@ -1,14 +1,14 @@
 # z = f of every entry.
 # Preamble: f(value, index, scalar).
 
-# positions between two looks for signals
+# positions between two checks for signals
 PIECE = np.uint64(1 << 16)
 
 
 @kernel
 def apply(thread, threads, sync, ids, bits, u, scalar, z):
     if bits.size == 0:
-        # loops over all entries of a share, which the compiler can make vector instructions of
+        # loops without branches over a share of the entries, which the compiler vectorises
         low = np.uint64(u.size * thread // threads)
         high = np.uint64(u.size * (thread + 1) // threads)
         if ids.size:

@@ -1,7 +1,7 @@
 # Two vectors position by position: their union or their intersection.
 # Preamble: op, only_u(x, beta, i), only_v(y, alpha, i), UNION.
 
-# positions between two looks for signals
+# positions between two checks for signals
 PIECE = np.uint64(1 << 16)
 
 
@@ -42,7 +42,7 @@ def ewise_sparse(thread, threads, sync, u_ids, u, v_ids, v, alpha, beta, z_ids, 
 
 @kernel
 def ewise(thread, threads, sync, u_bits, u, v_bits, v, alpha, beta, z_bits, z):
-    # by position; no bits mean that every position holds an entry
+    # by position; empty bits: every position has an entry
     if u_bits.size == 0 and v_bits.size == 0:
         low = np.uint64(z.size * thread // threads)
         high = np.uint64(z.size * (thread + 1) // threads)

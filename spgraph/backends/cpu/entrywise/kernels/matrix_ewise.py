@@ -1,17 +1,17 @@
 # Two matrices row by row: their union or their intersection.
-# Preamble: place(ids, low, high, wanted), both(x, y, i, j), only_a(x, beta, i, j), only_b(y, alpha,
-# i, j), VALUES (without them, only the column ids are written).
+# Preamble: lower_bound(ids, low, high, wanted), both(x, y, i, j), only_a(x, beta, i, j), only_b(y,
+# alpha, i, j), VALUES (False: only column ids are written).
 
 
 @inner
 def alike(m, n):
-    """Whether stepping through m and n ids beats looking the fewer up among the others."""
+    """Whether merging m and n ids is faster than searching for the fewer among the others."""
     return m <= np.uint64(16) * n and n <= np.uint64(16) * m
 
 
 @kernel
 def count_common(thread, threads, sync, bounds, ticket, a_ptr, a_ids, b_ptr, b_ids, sizes):
-    # sizes[i + 1] = how many columns both rows i hold
+    # sizes[i + 1] = the number of columns in which both rows i have an entry
     one = np.uint64(1)
     while True:
         poll(sync)
@@ -23,8 +23,8 @@ def count_common(thread, threads, sync, bounds, ticket, a_ptr, a_ids, b_ptr, b_i
             q, q_end = np.uint64(b_ptr[i]), np.uint64(b_ptr[i + 1])
             common = 0
             if alike(p_end - p, q_end - q):
-                # without branches, which would be guessed wrong, a step waits for the one before:
-                # two that do not, from both ends
+                # Without branches, which would often be mispredicted, each step depends on the one
+                # before; two independent merges, from both ends, run in parallel.
                 while p < p_end and q < q_end:
                     x = a_ids[p]
                     y = b_ids[q]
@@ -39,9 +39,9 @@ def count_common(thread, threads, sync, bounds, ticket, a_ptr, a_ids, b_ptr, b_i
                     p_end -= np.uint64(x >= y)
                     q_end -= np.uint64(y >= x)
             while p < p_end and q < q_end:
-                p = place(a_ids, p, p_end, b_ids[q])
+                p = lower_bound(a_ids, p, p_end, b_ids[q])
                 if p < p_end:
-                    q = place(b_ids, q, q_end, a_ids[p])
+                    q = lower_bound(b_ids, q, q_end, a_ids[p])
                     if q < q_end and a_ids[p] == b_ids[q]:
                         common += 1
                         p += one
@@ -65,10 +65,10 @@ def ewise_intersection(
             p, p_end = np.uint64(a_ptr[i]), np.uint64(a_ptr[i + 1])
             q, q_end = np.uint64(b_ptr[i]), np.uint64(b_ptr[i + 1])
             step = alike(p_end - p, q_end - q)
-            while k < k_end:  # every row goes on until it has all that was counted
+            while k < k_end:  # until all entries that were counted are written
                 if not step:
-                    p = place(a_ids, p, p_end, b_ids[q])
-                    q = place(b_ids, q, q_end, a_ids[p])
+                    p = lower_bound(a_ids, p, p_end, b_ids[q])
+                    q = lower_bound(b_ids, q, q_end, a_ids[p])
                 x = a_ids[p]
                 y = b_ids[q]
                 if x == y:
@@ -105,7 +105,7 @@ def ewise_union(
                         if x == y:
                             z[k] = both(a[p & a_keep], b[q & b_keep], i, np.int64(x))
                         else:
-                            # both computed: a branch would be guessed wrong
+                            # both are computed: a branch would often be mispredicted
                             of_a = only_a(a[p & a_keep], beta, i, np.int64(x))
                             of_b = only_b(b[q & b_keep], alpha, i, np.int64(y))
                             z[k] = of_a if x < y else of_b
@@ -131,14 +131,14 @@ def ewise_union(
                     q_end -= np.uint64(y >= x)
             # run by run: those of a, those of b, one of both
             while p < p_end or q < q_end:
-                stop = p_end if q == q_end else place(a_ids, p, p_end, b_ids[q])
+                stop = p_end if q == q_end else lower_bound(a_ids, p, p_end, b_ids[q])
                 for s in range(p, stop):
                     z_ids[k] = a_ids[s]
                     if VALUES:
                         z[k] = only_a(a[s & a_keep], beta, i, np.int64(a_ids[s]))
                     k += one
                 p = stop
-                stop = q_end if p == p_end else place(b_ids, q, q_end, a_ids[p])
+                stop = q_end if p == p_end else lower_bound(b_ids, q, q_end, a_ids[p])
                 for s in range(q, stop):
                     z_ids[k] = b_ids[s]
                     if VALUES:

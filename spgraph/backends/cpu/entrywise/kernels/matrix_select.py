@@ -23,7 +23,7 @@ def matrix_select(
 
 @kernel
 def compress(thread, threads, sync, bounds, ticket, a_ptr, flags, z_ptr, source, target):
-    # the flagged elements of source; no branch on a flag, which would be guessed wrong
+    # the flagged elements of source, without a branch on the flag, often mispredicted
     while True:
         poll(sync)
         chunk = atomic_add(ticket, 0, 1)

@@ -4,7 +4,7 @@
 
 @inner
 def entry(bits, u, i):
-    """The entry at i, or the identity: a branch on the bit would be guessed wrong."""
+    """The entry at i, or the identity; written so that it compiles without a branch."""
     if bits.size == 0:
         return cast(u[i])
     return cast(u[i]) if (bits[i >> 5] >> np.uint32(i & 31)) & np.uint32(1) else IDENTITY

@@ -1,10 +1,10 @@
-# Values folded into the positions of a vector that their ids name, in their order.
+# Accumulate values into a vector at given positions, in order.
 # Preamble: op, cast (to the type of z).
 
 
 @kernel
 def scatter(thread, threads, sync, ids, values, z_bits, z):
-    # no bits: every position holds an entry
+    # empty z_bits: z is full
     for k in range(ids.size):
         if k & 0xFFFF == 0:
             poll(sync)

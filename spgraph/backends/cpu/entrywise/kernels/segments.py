@@ -1,11 +1,11 @@
-# Each group of values folded from the left.
+# The left fold of each group of values.
 # Preamble: op, cast (to the type of z).
 
 
 @kernel
 def fold(thread, threads, sync, starts, values, has_first, first, z):
-    # group g starts from first[g] where has_first[g] (no flags: nowhere), else from its own first
-    # value
+    # the fold of group g begins with first[g] if has_first[g] (which may be empty), else with the
+    # first value of the group
     for g in range(starts.size * thread // threads, starts.size * (thread + 1) // threads):
         if g & 0xFFF == 0:
             poll(sync)

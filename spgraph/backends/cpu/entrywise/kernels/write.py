@@ -1,6 +1,6 @@
-# Accumulate and masked write: with Z = w accum t, w<mask, replace> = Z. A position that the mask
-# (if there is one) allows takes Z's entry or loses its own; another keeps its own, or loses it
-# under replace. Preamble: combine(w, t) in the type of w, cast (to it), ACCUM.
+# Accumulate and masked write: w<mask, replace> = Z with Z = w accum t. Where the mask allows (or
+# without a mask) w gets the entry of Z, or none if Z has none; elsewhere it keeps its entry, unless
+# `replace`. Preamble: combine(w, t) in the type of w, cast (to it), ACCUM.
 
 
 @kernel
@@ -37,7 +37,7 @@ def write_sparse(
 
 @kernel
 def write(thread, threads, sync, w_bits, w, t_bits, t, mask, invert, replace):
-    # by position, in place, which no `poll` may stop; no bits of t mean that it has all entries
+    # by position, in place and therefore without `poll`; empty t_bits: t is full
     every = np.uint32(0xFFFFFFFF)
     total = w_bits.size
     for word in range(total * thread // threads, total * (thread + 1) // threads):
@@ -66,8 +66,8 @@ def write(thread, threads, sync, w_bits, w, t_bits, t, mask, invert, replace):
 
 @kernel
 def write_few(thread, threads, sync, cleared, t_ids, t, mask, invert, w_bits, w, counts):
-    # a sparse t into w by position, in place, which no `poll` may stop: first the cleared positions
-    # lose their entries
+    # a sparse t into w by position, in place and therefore without `poll`: first the entries at
+    # `cleared` are deleted
     change = 0
     for p in range(cleared.size):
         i = np.int64(cleared[p])

@@ -1,7 +1,7 @@
-# Sparse times dense: every row of A that has entries sums rows of X, a block of columns at a time.
+# Sparse times dense: every row of A with entries sums rows of X, a block of columns at a time.
 # Preamble: multiply, add, IDENTITY, TERMINAL.
 
-# narrower blocks are summed column by column: setting out on a loop over columns costs more
+# narrower blocks are summed column by column: starting a loop over columns costs more
 NARROW = np.uint64(4)
 
 

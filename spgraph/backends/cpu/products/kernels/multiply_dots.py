@@ -1,10 +1,10 @@
-# Sparse times sparse where a mask says which entries are wanted: entry (i, j) is the dot product of
-# row i of A and row j of the transpose of B. Preamble: multiply, add, IDENTITY, TERMINAL,
-# TERMINAL_VALUE, VALUES (False: all values are known to be one).
+# Sparse times sparse at the positions of a mask: entry (i, j) is the dot product of row i of A and
+# row j of the transpose of B. Preamble: multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE, VALUES
+# (False: all values of the result are equal and known).
 #
-# Row i of A is laid out once, as a bitmap and a dense row of values, and each row j that the mask
-# names is streamed past it. Where one of the two is much shorter, its columns are searched for in
-# the other instead.
+# Row i of A is expanded once, to a bitmap and a dense row of values, and each entry of the rows j
+# in the mask is looked up there. If one of the two rows is much shorter, its columns are searched
+# for in the other instead.
 
 from spgraph.backends.cpu.device.prefetching import fetch_rows
 
@@ -12,13 +12,13 @@ SIX = np.uint64(6)
 LOW = np.uint64(63)
 BIT = np.uint64(1)
 
-# one halving of a binary search takes as long as about so many columns streamed past a bitmap
+# the cost of one step of a binary search, in lookups in the bitmap
 HALVING = 4
 
 
 @inner
 def search_cost(length, other):
-    """What it costs to search for each column of one row in the other, in columns streamed."""
+    """The cost of searching for each column of the shorter row in the longer, in lookups."""
     short = min(length, other)
     long = max(length, other)
     halvings = 2
@@ -75,12 +75,12 @@ def multiply_dots(
                 b_last = np.uint64(b_indptr[j + BIT])
                 other = np.int64(b_last - b_first)
                 sum_ = IDENTITY
-                hits = np.uint64(0)  # its lowest bit says whether a pair was met
+                hits = np.uint64(0)  # the lowest bit: whether there was a product
                 if laid and other <= search_cost(length, other):
                     for q in range(b_first, b_last):
                         k = np.uint64(b_indices[q])
-                        # the other bits do not matter, and cutting them off keeps LLVM from making
-                        # this a loop of vectors
+                        # the other bits do not matter; masking them prevents LLVM from vectorising
+                        # this loop
                         hit = bits[k >> SIX] >> (k & LOW)
                         hits |= hit
                         if hit & BIT != 0:

@@ -1,13 +1,13 @@
 # Sparse times sparse, row by row (Gustavson 1978): row i of Z is the sum over the entries (i, k) of
 # A of A[i, k] times row k of B. Preamble: multiply, add, IDENTITY, MASK (0: none, 1: a mask, 2: its
-# complement), VALUES (False: all values are known to be one).
+# complement), VALUES (False: all values of the result are equal and known).
 #
-# A row is made in two passes over its products. The first sets a bit for every column it meets; the
-# words that it touched are found again through two coarser bitmaps (a bit there stands for 64 bits
-# below), so that neither a sort nor a scan of all columns is needed to list the columns in order.
-# The second adds each product at the place of its column in the finished row, which is the number
-# of bits before its own. Under a mask that is not complemented the columns are known beforehand,
-# and the second pass is enough.
+# A row is made in two passes over its products. The first sets a bit for every column of a product;
+# two coarser bitmaps (each bit stands for a word of 64 bits of the finer one) tell which words are
+# not zero, so that the columns are listed in order without a sort or a scan of all columns. The
+# second pass adds each product at the position of its column in the finished row, which is the
+# number of bits before its own. Under a mask that is not complemented the columns are known in
+# advance, and the second pass is enough.
 
 from spgraph.backends.cpu.device.prefetching import fetch_rows
 
@@ -18,7 +18,7 @@ BIT = np.uint64(1)
 
 @inner
 def bits_set(word):
-    """How many bits of a 64-bit word are set; compiled to one instruction."""
+    """The number of bits set in a 64-bit word; compiled to one instruction."""
     word = word - ((word >> BIT) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + (
         (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
@@ -42,7 +42,7 @@ def holds(indices, first, last, j):
 
 @kernel
 def one_value(thread, threads, sync, a, b, z):
-    # the sum of any number of equal products, where the monoid is idempotent
+    # the sum of any number of equal products, for an idempotent monoid
     z[0] = add(IDENTITY, multiply(a[0], b[0], 0, 0, 0, 0))
 
 
@@ -90,9 +90,9 @@ def multiply_rows(
                 m_last = np.uint64(m_indptr[i + 1])
                 if MASK == 1 and m_first == m_last:
                     continue
-                # a mask row longer than the products is searched for each column instead
+                # a row of the mask that is longer than the products is searched instead
                 laid = np.int64(m_last - m_first) <= flops[i]
-            # the columns that the mask names
+            # mark the columns of the mask
             if MASK and laid:
                 before = np.uint64(0xFFFFFFFFFFFFFFFF)
                 for f in range(m_first, m_last):
@@ -105,7 +105,7 @@ def multiply_rows(
                         bits[w] |= BIT << (j & LOW)
                     else:
                         met[w] |= BIT << (j & LOW)
-            # the columns that the products meet, and then their list
+            # mark the columns of the products, then list them
             if MASK != 1 or not laid:
                 for p in range(first, last):
                     fetch_rows(p, a_indices, b_indptr, b_indices, b, b_keep)
@@ -147,7 +147,7 @@ def multiply_rows(
                                         continue
                                 columns[count] = j
                                 count += BIT
-            # the sums
+            # add the products
             if VALUES or (MASK == 1 and laid):
                 places = count - base
                 if MASK == 1 and laid:
@@ -175,7 +175,7 @@ def multiply_rows(
                             y = b[q & b_keep]
                             value = multiply(x, y, i, np.int64(k), np.int64(k), np.int64(j))
                             z[r] = add(z[r], value)
-            # a clean slate for the next row
+            # clear the bitmaps for the next row
             if MASK == 1 and laid:
                 for f in range(m_first, m_last):
                     j = np.uint64(m_indices[f])
@@ -200,7 +200,7 @@ def multiply_rows(
 
 @kernel
 def join(thread, threads, sync, offsets, lengths, places, ticket, columns, z, to_columns, to_z):
-    # what the chunks left with gaps between, side by side
+    # move the results of the chunks, which have gaps between them, next to each other
     while True:
         poll(sync)
         chunk = atomic_add(ticket, 0, 1)

@@ -1,11 +1,10 @@
-# Row by row: z[i] = the sum over the entries of row i that meet an entry of u, for the rows that
-# the mask allows. Preamble: multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE, ISO, FLIP, MASKED,
-# FULL.
+# Row by row: z[i] = the sum of the products of the entries of row i and of u, for the rows that the
+# mask allows. Preamble: multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE, ISO, FLIP, MASKED, FULL.
 
 
 @inner
 def word_at(indptr, rows, target):
-    """The first word of 32 rows with `target` steps before it (each row and entry is one)."""
+    """The first group of 32 rows with at least `target` rows and entries before it."""
     low = 0
     high = (rows + 31) // 32
     while low < high:
@@ -25,8 +24,8 @@ def pull(
     rows = z.size
     steps = np.int64(indptr[rows]) + rows
     while True:
-        # chunks of about equal numbers of entries, taken as threads get free: masks and early exits
-        # make work uneven
+        # chunks of about equal numbers of entries, taken dynamically: masks and early exits make
+        # the work uneven
         poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= chunks:

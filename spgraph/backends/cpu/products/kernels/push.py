@@ -1,5 +1,5 @@
-# Entry by entry of u: the products with row k of the matrix are added to the positions that its
-# columns name. Preamble: multiply, add, TERMINAL, TERMINAL_VALUE, ISO, FLIP, MASKED.
+# Entry by entry: the products of entry k of u with row k of the matrix are added to the result at
+# the row's columns. Preamble: multiply, add, TERMINAL, TERMINAL_VALUE, ISO, FLIP, MASKED.
 
 
 @inner
@@ -12,7 +12,7 @@ def product(x, y, k, j):
 
 @inner
 def sum_of_one(value):
-    """The sum of one product: min and max drop NaN, alone as in company."""
+    """The sum of one product: as in longer sums, min and max ignore NaN."""
     return value if TERMINAL == 1 else add(IDENTITY, value)
 
 
@@ -26,9 +26,9 @@ def settled(value):
 
 @kernel
 def push(thread, threads, sync, indptr, indices, a, ids, u, mask, invert, splits, z_bits, z):
-    # every thread reads all rows but owns the columns from low to high, a multiple of 32: no atomic
-    # operations, and the products of a position are added in the order of u whatever the number of
-    # threads
+    # Every thread reads all rows, but writes only columns from low to high, multiples of 32: no
+    # atomics are needed, and the products of a position are added in the order of u for any number
+    # of threads.
     low = splits[thread]
     high = splits[thread + 1]
     whole = threads == 1
@@ -68,7 +68,7 @@ def push(thread, threads, sync, indptr, indices, a, ids, u, mask, invert, splits
 
 @inner
 def slot_of(table, keys, j):
-    """The slot that holds the position of j in keys, or the free one (-1) that would."""
+    """The slot of `table` with the position of j in keys, or the free one (-1) for it."""
     slots = np.uint64(table.size - 1)
     # Fibonacci hashing: the high bits of a product with 2**64 / phi
     slot = (np.uint64(j) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32) & slots
@@ -81,8 +81,7 @@ def slot_of(table, keys, j):
 def push_few(
     thread, threads, sync, indptr, indices, a, ids, u, mask, invert, table, keys, z, counts
 ):
-    # few edges: a hash table of positions in (keys, z), so that no page of a vector of full length
-    # is touched
+    # few edges: a hash table of positions in (keys, z) instead of a vector of full length
     present = np.int64(0)
     for q in range(ids.size):
         k = np.int64(ids[q])
@@ -108,6 +107,6 @@ def push_few(
 
 @kernel
 def push_few_values(thread, threads, sync, table, keys, z, wanted, values):
-    # sorting the keys alone and looking their values up again beats sorting pairs
+    # sorting the keys alone and then looking up their values is faster than sorting pairs
     for p in range(wanted.size):
         values[p] = z[table[slot_of(table, keys, np.int64(wanted[p]))]]

@@ -1,31 +1,30 @@
 # The masked level iteration  q<!visited> = q (+.x) A  until q is empty: one launch for a whole
-# search. Every thread runs `search`; they meet at a barrier between the steps of a level. Levels
-# that are too small to share are thread 0's alone while the others wait.
+# search. Every thread runs `search`, with a barrier between the steps of a level. Levels that are
+# too small to share are run by thread 0 alone while the others wait.
 #
-# A vertex is settled in one level, by all edges that reach it from the frontier of that level: what
-# a shared level finds is claimed in the bitmap `fresh`, and `visited` changes between levels only.
-# Push walks the queue of the frontier, pull the rows of in-edges of the vertices that are still
-# open; pull makes bitmaps, push queues, and each is turned into the other when the direction
-# changes.
+# A vertex is settled in one level, by all edges that reach it from the frontier of that level: the
+# vertices that a shared level finds are marked in the bitmap `fresh`, and `visited` changes only
+# between levels. Push reads the queue of the frontier, pull the in-edges of the unvisited vertices;
+# push makes queues, pull bitmaps, and each is converted to the other when the direction changes.
 #
 # `graph` and `out` are the named tuples Graph and Out of search.py. Preamble: VALUES (False: levels
 # only), FIRST (the first product decides), ISO, TRACE, multiply, add, IDENTITY, TERMINAL,
 # TERMINAL_VALUE, pull_pays, pull_pays_all.
 
-# where the shared counters lie in `state`: each on its own cache line
+# positions of the shared counters in `state`: each has a cache line of its own
 COUNT, EDGES, PROBES, TICKET, SKIPPED, FILLED = 0, 8, 16, 24, 32, 40
-# what thread 0 hands over after levels of its own, and in the end
+# what thread 0 reports after levels that it ran alone, and at the end
 DEPTH, LEFT, OPEN_EDGES, LEVELS, VISITED = 48, 49, 50, 51, 52
-# the frontier edges below which one thread is faster than two that wait for each other
+# frontier edges below which one thread is faster than several with barriers
 ALONE = 4096
 # vertices of a queue, and words of a bitmap, that a thread takes at a time
 VERTICES, WORDS = 64, 32
-# found vertices that a thread holds back before it takes places in the queue
+# found vertices that a thread buffers before it appends them to the queue
 STAGE = 256
-# a vertex with more edges than this is shared by all threads
+# the edges of a vertex with more edges than this are divided among all threads
 HEAVY = 16384
-# frontier edges that turning a bitmap back into a queue is worth
-STAY = 4096
+# cost of converting a bitmap to a queue, in edges of the frontier
+TO_QUEUE = 4096
 
 
 @inner
@@ -53,7 +52,7 @@ def product(value, values, u, v, e):
 
 @inner
 def sum_of_one(z):
-    """The sum of one product: min and max drop NaN, alone as in company."""
+    """The sum of one product: as in longer sums, min and max ignore NaN."""
     return z if TERMINAL == 1 else add(IDENTITY, z)
 
 
@@ -67,7 +66,7 @@ def ends(z):
 def wants_pull(graph, direction, queued, edges, left, open_edges):
     if direction != 0:
         return direction == 2
-    work = float(edges if queued else edges + STAY)
+    work = float(edges if queued else edges + TO_QUEUE)
     if VALUES and not FIRST:
         return pull_pays_all(work, float(open_edges))
     # out-edges of open vertices are their in-edges only in a symmetric graph
@@ -106,7 +105,7 @@ def begin(graph, out, sources, source_values, findable, queue, state):
 
 @inner
 def to_queue(frontier, fresh, first_word, last_word, queue, stage, state):
-    """The bitmap `frontier` becomes the queue; the other bitmap becomes the empty `fresh`."""
+    """Convert the bitmap `frontier` to a queue, and clear the bitmap `fresh`."""
     held = 0
     for w in range(first_word, last_word):
         bits = np.uint32(frontier[w])
@@ -142,7 +141,7 @@ def search(
     since = nanoseconds() if TRACE else np.int64(0)
     while count > 0 and edges > 0 and left > 0 and depth < max_depth:
         pull = wants_pull(graph, direction, queued, edges, left, open_edges)
-        barrier(sync, threads)  # everybody has read the counters
+        barrier(sync, threads)  # all threads have read the counters
         if not pull and not queued:
             if thread == 0:
                 state[COUNT] = 0
@@ -150,7 +149,7 @@ def search(
             to_queue(frontier, fresh, first_word, last_word, queue, stage, state)
             barrier(sync, threads)
         elif pull and queued:
-            # `fresh` is clear: its bits become the frontier's
+            # `fresh` is clear: it becomes the bitmap of the frontier
             for i in range(count * thread // threads, count * (thread + 1) // threads):
                 claim(fresh, np.uint64(queue[i]))
             frontier, fresh = fresh, frontier
@@ -171,7 +170,7 @@ def search(
                 since = nanoseconds()
             continue
         if VALUES and TERMINAL != 1 and not pull and state[FILLED] == 0:
-            # threads that combine at the same time start from the identity; once a search
+            # once per search: values that several threads combine start from the identity
             for v in range(first_word * 32, min(last_word * 32, out.value.size)):
                 if not has_bit(out.visited, np.uint64(v)):
                     out.value[v] = IDENTITY
@@ -201,15 +200,15 @@ def search(
                     *(fresh, stage, state),
                 )
         barrier(sync, threads)
-        # what was found is visited from now on
+        # vertices found in this level are visited from now on
         for w in range(first_word, last_word):
             out.visited[w] |= fresh[w]
             if not pull:
                 fresh[w] = 0
         if TRACE and thread == 0:
             now = nanoseconds()
-            looked = state[PROBES] if pull else edges
-            record(trace, depth - 1, 2 if pull else 1, count, looked, now - since)
+            examined = state[PROBES] if pull else edges
+            record(trace, depth - 1, 2 if pull else 1, count, examined, now - since)
             since = now
         if pull:
             frontier, fresh = fresh, frontier

@@ -1,4 +1,5 @@
-# Part of search.py: a level that looks for the frontier among the in-edges of open vertices.
+# Part of search.py: a pull level, which searches the in-edges of unvisited vertices for vertices of
+# the frontier.
 
 
 @inner
@@ -6,7 +7,7 @@ def pull_shared(
     sync, indptr, t_indptr, t_indices, t_values, nonempty, level, value, visited, depth, frontier,
     fresh, state
 ):  # fmt: skip
-    """This thread's part of a level: words of open vertices."""
+    """This thread's part of a level: some words of the bitmap of unvisited vertices."""
     count = np.int64(0)
     edges = np.int64(0)
     probes = np.int64(0)

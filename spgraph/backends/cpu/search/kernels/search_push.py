@@ -1,15 +1,12 @@
-# Part of search.py: a level that pushes along the out-edges of the frontier, by one thread or all.
-
-# The functions with the loops take arrays one by one: an array out of a tuple costs a count of its
-# references each time it is passed on.
+# Part of search.py: a push level, along the out-edges of the frontier, by one thread or by all.
 
 
 @inner
 def push_level(
     sync, indptr, indices, values, level, value, visited, depth, queue, count, fresh_queue
 ):
-    """One level by one thread: (vertices found, their edges). It needs no bitmap of what is fresh:
-    `level` tells what this level has found.
+    """(vertices found, their edges) of a level by one thread. It needs no bitmap `fresh`: `level`
+    tells which vertices this level has found.
     """
     found = 0
     edges = np.int64(0)
@@ -36,7 +33,7 @@ def push_level(
 
 @inner
 def push_alone(threads, sync, graph, out, queue, fresh_queue, state, direction, max_depth, trace):
-    """Levels of one thread, until one is worth sharing or pulling."""
+    """Run levels by one thread, until one should be shared or pulled."""
     count, edges = state[COUNT], state[EDGES]
     depth, left, open_edges = state[DEPTH], state[LEFT], state[OPEN_EDGES]
     levels = 0
@@ -68,7 +65,7 @@ def push_alone(threads, sync, graph, out, queue, fresh_queue, state, direction, 
 
 @inner
 def hand_on(stage, held, queue, state):
-    """Put `held` staged vertices into the queue."""
+    """Append `held` buffered vertices to the queue."""
     place = atomic_add(state, COUNT, held)
     for k in range(held):
         queue[place + k] = stage[k]
@@ -79,8 +76,8 @@ def push_shared(
     thread, threads, sync, heavy, indptr, indices, values, level, value, visited, depth, queue,
     count, fresh_queue, fresh, stage, state
 ):  # fmt: skip
-    """This thread's part of a level: some vertices of the queue, or its share of the edges of every
-    heavy one.
+    """This thread's part of a level: some vertices of the queue or, if `heavy`, a share of the
+    edges of every heavy vertex.
     """
     held = 0
     edges = np.int64(0)

@@ -1,5 +1,5 @@
-# The Kronecker product: row i * (rows of b) + k is row i of a times row k of b, entry by entry.
-# Preamble: op, VALUES (without them, only the column ids are written).
+# The Kronecker product: row i * (rows of b) + k contains op of all pairs of entries of row i of a
+# and row k of b. Preamble: op, VALUES (False: only column ids are written).
 
 
 @kernel

@@ -1,5 +1,4 @@
-# Rows and columns of a matrix.
-# Preamble: none.
+# Extract rows and columns of a matrix. No preamble but the header.
 
 
 @kernel
@@ -19,7 +18,7 @@ def take_rows(thread, threads, sync, bounds, ticket, a_ptr, rows, z_ptr, source,
 
 @kernel
 def count_columns(thread, threads, sync, bounds, ticket, a_ptr, a_ids, rows, wanted, sizes):
-    # sizes[r + 1] = how many entries row rows[r] (no rows: r) has in columns whose bit is set
+    # sizes[r + 1] = the number of entries of row rows[r] (no rows: r) in columns whose bit is set
     low = np.uint64(31)
     while True:
         poll(sync)
@@ -39,8 +38,8 @@ def count_columns(thread, threads, sync, bounds, ticket, a_ptr, a_ids, rows, wan
 def take_columns(
     thread, threads, sync, bounds, ticket, a_ptr, a_ids, a, rows, target_of, z_ptr, z_ids, z
 ):
-    # ... and those entries, in the columns target_of (-1: none); no values: of the pattern alone.
-    # There is no branch on the target, which would be guessed wrong.
+    # these entries, with the columns target_of (-1: dropped); z is empty for a pattern. There is no
+    # branch on the target, because it would often be mispredicted.
     while True:
         poll(sync)
         chunk = atomic_add(ticket, 0, 1)

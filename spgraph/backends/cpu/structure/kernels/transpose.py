@@ -1,6 +1,6 @@
-# The transpose by a stable counting sort in two steps: entries go to their bucket, a range of 2 **
-# shift columns, and inside of it, where the cache holds it, to their column.
-# Preamble: VALUES (without them, only ids are moved).
+# The transpose by a stable counting sort in two steps: entries are moved to their bucket, a range
+# of 2**shift columns, and then within it, in the cache, to their column.
+# Preamble: VALUES (False: ids only).
 
 
 @kernel
@@ -43,7 +43,8 @@ def transpose(
             break
         first = np.uint64(bucket) << shift
         last = min(first + (one << shift), np.uint64(z_ptr.size - 1))
-        # z_ptr[j + 1] counts column j, then is where its next entry goes, which ends at its end
+        # z_ptr[j + 1] is first the number of entries of column j, then the position of its next
+        # entry, and in the end the end of the column
         for j in range(first, last):
             z_ptr[j + one] = 0
         for p in range(np.uint64(starts[bucket]), np.uint64(starts[bucket + 1])):
