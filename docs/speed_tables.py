@@ -54,7 +54,7 @@ def described(name: str, result: Result, *libraries: str, gpus: int = 1) -> str:
 
 
 def graph(name: str, entry: Result) -> str:
-    """A graph's name, or how it was drawn."""
+    """A graph's name, or how it was generated."""
     return entry["origin"].partition(", seed")[0] if "seed" in entry["origin"] else name
 
 
