@@ -123,10 +123,10 @@ def _walked(recipe: Recipe, communicator: Communicator, how: Any) -> tuple[Parti
 
 def _counts(recipe: Recipe, first: int, last: int, labels: Array | None, xp: Any) -> Array:
     """The entries of each row that edges first..last - 1 make."""
-    from spgraph.backends.cuda.generate import drawing
+    from spgraph.backends.cuda.generate import random_edges
 
     counts = xp.zeros(recipe.vertices, np.int64)
-    drawing.count_rows(counts, recipe, first, last, labels)
+    random_edges.count_rows(counts, recipe, first, last, labels)
     return counts
 
 
@@ -139,10 +139,10 @@ def _placed(
     xp: Any,
 ) -> Rows:
     """The rows from `row` on, which have so many entries."""
-    from spgraph.backends.cuda.generate import drawing
+    from spgraph.backends.cuda.generate import random_edges
 
     offsets = starts_of(counts)
     columns = xp.empty(int(counts.sum()), np.int32)
     del counts
-    drawing.place_columns(columns, offsets[1:], recipe, labels, places, row)
+    random_edges.place_columns(columns, offsets[1:], recipe, labels, places, row)
     return compact(offsets, columns, None)

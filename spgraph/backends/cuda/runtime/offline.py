@@ -13,7 +13,7 @@ from spgraph.backends.cuda.dependencies.dependencies import program as dependenc
 from spgraph.backends.cuda.dependencies.dependencies_shard import order_program
 from spgraph.backends.cuda.dependencies.dependencies_shard import program as shard_program
 from spgraph.backends.cuda.entrywise import masked_write, matrices, vectors
-from spgraph.backends.cuda.generate import drawing
+from spgraph.backends.cuda.generate import random_edges
 from spgraph.backends.cuda.power.power import program as power_preamble
 from spgraph.backends.cuda.products import multiply, operands
 from spgraph.backends.cuda.runtime import preamble
@@ -82,7 +82,7 @@ def preambles() -> dict[str, str]:
         "dependencies_source_parallel": dependencies_program("<i4", "<i4", "<i4", False),
         "dependencies_order": order_program("<i4", "<i4", "<i4"),
         "dependencies_shard": shard_program("<i4", "<i4", "|u1", "<i4"),
-        "drawing": drawing.preamble("noisy"),
+        "random_edges": random_edges.preamble("noisy"),
         "ewise": preamble.types(U=single, V=single, N=index)
         + vectors.ewise_preamble(plus, True, True),
         "floyd_warshall": preamble.constants(TILE=32),

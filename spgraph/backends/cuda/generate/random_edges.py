@@ -1,4 +1,4 @@
-"""Random edges counted and placed row by row, as a recipe draws them (kernels/drawing.cu)."""
+"""Random edges of a recipe, counted and placed row by row (kernels/random_edges.cu)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _walk(
     name: str, recipe: Recipe, first: int, last: int, labels: Array | None, *after: Any
 ) -> None:
     xp = array_module(after[-1])
-    kernel = jit.kernel("drawing", name, preamble(recipe.kind))
+    kernel = jit.kernel("random_edges", name, preamble(recipe.kind))
     # the largest are bit patterns of uint64
     parameters = xp.asarray(np.array(recipe.parameters, np.uint64).view(np.int64))
     table = jit.NULL if labels is None else labels
@@ -60,11 +60,11 @@ def _walk(
 
 
 def preamble(kind: str) -> str:
-    """The functions that draw edges, and `draw` of that kind."""
+    """The functions that generate edges, and `generate_edge` of that kind."""
     types = {"int32": "int", "int64": "long long", "uint64": "word"}
     values = [f"({types[type]})p[{k}]" for k, (type, _) in enumerate(CUDA_PARAMETERS[kind])]
     return f"""{CUDA_TEXT}
-__device__ inline long long draw(word state, word e, const long long* p) {{
+__device__ inline long long generate_edge(word state, word e, const long long* p) {{
     return {kind}_edge(state, e, {", ".join(values)});
 }}
 """
