@@ -34,7 +34,7 @@ class Rows:
         self.own = (size, first, matrix.nrows, *nowhere)  # as kernels take it
         offsets = matrix._indptr.dtype
         self.text = preamble.types(I=matrix._indices.dtype, O=offsets, L=self.label)
-        self.kernels: dict[str, tuple[Any, int]] = {}
+        self.kernels: dict[str, tuple[jit.Kernel, int]] = {}
         # one bit an own vertex: whether it has edges
         xp = array_module(matrix._indptr)
         self.nonempty, count = xp.empty(words(matrix.nrows), np.uint32), xp.zeros(1, np.int64)

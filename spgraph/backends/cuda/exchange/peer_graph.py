@@ -9,6 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+from spgraph.backends.cuda.runtime.jit import Kernel
 from spgraph.containers.arrays import Array
 
 # as in kernels/peers.cuh: bytes of Inbox and of Meeting, words that GPUs send each other
@@ -29,7 +30,7 @@ class Buffers(Protocol):
     def forget(self) -> None: ...
     def launch(
         self,
-        kernels: Sequence[Any],
+        kernels: Sequence[Kernel],
         grids: Sequence[int],
         threads: int,
         arguments: Sequence[tuple[Any, ...]],

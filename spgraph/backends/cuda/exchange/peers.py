@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from spgraph.backends.cuda.runtime.jit import Kernel
 from spgraph.containers.arrays import import_cupy
 from spgraph.errors import BackendUnavailable
 
@@ -75,7 +76,7 @@ class PeerBuffers:
         )
         if not fits:
             self._layout = None
-        if self._layout is None:  # peers may still write there, and wait for some that never come
+        if self._layout is None:  # kernels of a launch that failed may still write there
             for device in self.devices:
                 cupy.cuda.Device(device).synchronize()
         if not fits:
@@ -104,9 +105,9 @@ class PeerBuffers:
         return sum(int(memory.mem.size) for memory in self._memory.values())
 
     def meet(self) -> None:
-        """What the devices' current streams get from now on comes after all that any of them holds,
-        and after what was there when the memory was last handed over: who holds `lock` and has
-        written to peers lets them read. Nothing here waits on the host.
+        """Order the devices' current streams: what they get from now on runs after all that any of
+        them holds, and after what was there at the last `hand_over`. Whoever holds `lock` and has
+        written to peers calls it before they read. Nothing here waits on the host.
         """
         current, streams = import_cupy().cuda.get_current_stream, []
         for p, device in enumerate(self._contexts):
@@ -119,8 +120,8 @@ class PeerBuffers:
                     streams[p].wait_event(event)
 
     def hand_over(self) -> None:
-        """Whoever takes `lock` next, on whatever streams, comes after all that the devices' current
-        streams hold by now.
+        """Let the work of whoever takes `lock` next, on whatever streams, run after all that the
+        devices' current streams hold by now.
         """
         current = import_cupy().cuda.get_current_stream
         for finished, device in zip(self._finished, self._contexts, strict=True):
@@ -130,7 +131,7 @@ class PeerBuffers:
 
     def launch(
         self,
-        kernels: Sequence[Any],
+        kernels: Sequence[Kernel],
         grids: Sequence[int],
         threads: int,
         arguments: Sequence[tuple[Any, ...]],

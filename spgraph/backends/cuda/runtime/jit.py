@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from spgraph import cache_folder
 from spgraph.backends.cuda.runtime.sources import OPTIONS, source
+from spgraph.containers.arrays import Array
 
 BLOCK = 256  # the threads of a block, for all kernels launched by `launch`
 # what a kernel takes for a pointer that leads nowhere; an empty CuPy array is one too
@@ -17,6 +18,26 @@ NULL = np.intp(0)
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Kernel(Protocol):
+    """A compiled kernel of CuPy's. It is called with the grid and the block, in threads of each
+    dimension, and the arguments: arrays, NumPy's scalars, int and bool.
+    """
+
+    max_dynamic_shared_size_bytes: int
+    kernel: Any  # CuPy's cupy.cuda.function.Function
+
+    def __call__(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        arguments: tuple[Any, ...],
+        *,
+        shared_mem: int = 0,
+    ) -> None: ...
+
+    def __hash__(self) -> int: ...
 
 
 def on_device(operation: Callable[P, T]) -> Callable[P, T]:
@@ -30,12 +51,12 @@ def on_device(operation: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
-def device(array: Any) -> Any:
+def device(array: Array) -> Any:
     """The device of an array, as a context to work in."""
     return array.device
 
 
-def kernel(stem: str, name: str, preamble: str, *, cooperative: bool = False) -> Any:
+def kernel(stem: str, name: str, preamble: str, *, cooperative: bool = False) -> Kernel:
     """The kernel `name` of kernels/`stem`.cu under `preamble`, compiled and loaded on the current
     device.
 
@@ -57,7 +78,7 @@ def _module(stem: str, preamble: str, cooperative: bool, device_id: int) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
-def _kernel(stem: str, name: str, preamble: str, cooperative: bool, device_id: int) -> Any:
+def _kernel(stem: str, name: str, preamble: str, cooperative: bool, device_id: int) -> Kernel:
     cache_folder.check_cupy()
     module = _module(stem, preamble, cooperative, device_id)
     try:
@@ -71,17 +92,17 @@ def _kernel(stem: str, name: str, preamble: str, cooperative: bool, device_id: i
     return made
 
 
-def launch(kernel: Any, threads: int, *arguments: Any) -> None:
+def launch(kernel: Kernel, threads: int, *arguments: Any) -> None:
     """Run `kernel` on at least `threads` threads, in blocks of BLOCK."""
     kernel((max(1, -(-threads // BLOCK)),), (BLOCK,), arguments)
 
 
-def sweep(kernel: Any, threads: int, *arguments: Any) -> None:
+def sweep(kernel: Kernel, threads: int, *arguments: Any) -> None:
     """Run a kernel whose threads stride over their work: no more blocks than fill the device."""
     launch(kernel, min(threads, 32 * multiprocessors(current_device()) * BLOCK), *arguments)
 
 
-def occupancy(kernel: Any, threads: int = BLOCK, shared: int = 0) -> int:
+def occupancy(kernel: Kernel, threads: int = BLOCK, shared: int = 0) -> int:
     """How many blocks of `threads` threads and `shared` bytes of dynamic shared memory run at the
     same time: the largest grid of a cooperative launch on the current device.
     """
@@ -89,7 +110,7 @@ def occupancy(kernel: Any, threads: int = BLOCK, shared: int = 0) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def _occupancy(kernel: Any, threads: int, shared: int, device_id: int) -> int:
+def _occupancy(kernel: Kernel, threads: int, shared: int, device_id: int) -> int:
     from cupy.cuda import driver
 
     each = driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.kernel.ptr, threads, shared)
@@ -111,7 +132,7 @@ def current_device() -> int:
     return int(cupy.cuda.runtime.getDevice())
 
 
-def address(array: Any) -> int:
+def address(array: Array | None) -> int:
     """Where an array lies in its device's memory, for structs that hold pointers; 0 for None."""
     if array is None:
         return 0

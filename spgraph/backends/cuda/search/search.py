@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from spgraph import direction as directions
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import array_module, index_dtype, move, words
+from spgraph.containers.arrays import Array, array_module, index_dtype, move, words
 from spgraph.semirings import TypedSemiring
 from spgraph.semirings.translate import cuda_function
 
@@ -35,7 +34,7 @@ def search(
     direction: str,
     max_depth: int,
     trace: bool,
-) -> tuple[Vector, Vector | None, Any]:
+) -> tuple[Vector, Vector | None, np.ndarray | None]:
     """(level, value, rows of the trace): the masked level iteration over A from the entries of
     `start`, to be pulled over T = A's transpose.
 
@@ -87,7 +86,7 @@ def search(
     way = np.int32(DIRECTIONS["push" if T is None else direction])
     grid = jit.occupancy(kernel, THREADS, shared)
 
-    def launch(rows: Any) -> Any:
+    def launch(rows: Array) -> Array:
         control = xp.zeros(CONTROL, np.int64)
         limits = (control, np.uint32(n.bit_length()), way, max_depth, rows)
         kernel((grid,), (THREADS,), (*arguments, *limits), shared_mem=shared)
@@ -143,13 +142,13 @@ def small_frontier(ids: np.dtype, offsets: np.dtype) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def _kernel(text: str, device_id: int, shared: int) -> Any:
+def _kernel(text: str, device_id: int, shared: int) -> jit.Kernel:
     kernel = jit.kernel("search", "search", text, cooperative=True)
     kernel.max_dynamic_shared_size_bytes = shared
     return kernel
 
 
-def nonempty_rows(T: Matrix) -> tuple[Any, int]:
+def nonempty_rows(T: Matrix) -> tuple[Array, int]:
     """(one bit a row that has an entry, how many there are), found once and kept with T.
 
     One small program instead of the six of CuPy's that `Matrix._nonempty_rows` needs here: in the
@@ -164,7 +163,7 @@ def nonempty_rows(T: Matrix) -> tuple[Any, int]:
     return T._derived["nonempty"], T._derived["nonempty_count"]
 
 
-def leading_neighbours(T: Matrix, A: Matrix, *, hubs: bool) -> Any:
+def leading_neighbours(T: Matrix, A: Matrix, *, hubs: bool) -> Array:
     """The four ids of each row of T to look at first, found once and kept with T: those of largest
     degree in A, or the row's own first four. Nothing for a matrix that lives for one call.
     """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Plan(NamedTuple):
     layout: object
     sizes: list[int]  # bytes of each device's buffer
     memory: list[int]  # their addresses
-    kernels: list[Any]
+    kernels: list[jit.Kernel]
     grids: list[int]
     threads: int  # of a block
     shared: int
@@ -165,9 +165,9 @@ def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
 
 
 @functools.cache
-def loaded(text: str, device_id: int, shared: int) -> Any:
-    """The kernel on the current device, run once for nothing: a grid must not wait for peers that
-    a driver first has to load, which it may do only when the device is idle.
+def loaded(text: str, device_id: int, shared: int) -> jit.Kernel:
+    """The kernel on the current device, launched once to do nothing, so that it is loaded: a driver
+    may load a kernel only while the device is idle, and a grid that waits for a peer's never is.
     """
     kernel = jit.kernel("search_peers", "search_peers", text, cooperative=True)
     kernel.max_dynamic_shared_size_bytes = shared
@@ -177,7 +177,7 @@ def loaded(text: str, device_id: int, shared: int) -> Any:
     return kernel
 
 
-def leading_and_nonempty(graph: PeerGraph, hubs: bool) -> list[tuple[Any, Any, int]]:
+def leading_and_nonempty(graph: PeerGraph, hubs: bool) -> list[tuple[Array, Array, int]]:
     """(leading neighbours, one bit a row that has an entry, how many rows have) of each shard's
     transpose.
 

@@ -1,5 +1,5 @@
-// Rounds of several GPUs of one process, each with one cooperative grid: every GPU writes into the
-// memory of its peers, and they meet at a barrier on the devices; the host has no part in it.
+// Barriers of several GPUs of one process, each with one cooperative grid: every GPU writes into
+// the memory of its peers, and they meet on the devices, without the host.
 //
 // The preamble gives PEERS (how many, at most 8). A kernel sets `peers` before the first meeting.
 
@@ -159,7 +159,8 @@ DEVICE int meet_and(Talk talk, bool across, const u64* detour = nullptr) {
             }
         } else {
             u32 go;
-            // twice the time of those that wait for others: who waits longest knows least
+            // twice the limit of block 0, which waits for the peers itself: it shall be the first
+            // to give up, since it knows which peer is missing
             Patience patience(2 * peers.limit);
             for (u32 spins = 1; (go = shuffle(load_acquire(&meeting->go), 0)) == old; spins++) {
                 if (spins & 255) continue;
@@ -192,8 +193,8 @@ static __device__ __noinline__ int meet_local() {
         }
         before = shuffle(before, 0);
         int outcome = MET;
-        // block 0 may work alone for long, and the others wait twice as long as those that wait for
-        // peers: who waits longest knows least
+        // the others wait for block 0 twice as long as that waits for peers: it shall be the first
+        // to give up, since it knows which peer is missing
         Patience patience(blockIdx.x ? 2 * peers.limit : peers.limit);
         for (u32 spins = 1; !((before ^ shuffle(load_acquire(&meeting->turn), 0)) & 0x80000000u);
              spins++) {

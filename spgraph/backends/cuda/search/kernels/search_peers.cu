@@ -1,18 +1,19 @@
-// A breadth-first search over the GPUs of one process: block p of the vertices, its out-edges and
+// A breadth-first search over the GPUs of one process: shard p of the vertices, its out-edges and
 // its in-edges lie on GPU p, and one cooperative kernel on each runs all levels; see peers.cuh.
 //
-// Every GPU has the bitmap of the whole frontier, in which each block begins at a word of its own,
-// and all decide alike from sums that they exchange when they meet. A level takes one of three
-// forms:
+// Every GPU has the bitmap of the whole frontier, in which each shard begins at a word of its own,
+// and all take the same decisions, from sums that they exchange when they meet. A level takes one
+// of three forms:
 //   pull   a GPU looks for the frontier among the in-edges of its open vertices, and writes its
 //          part of the next frontier into the memory of all peers: one meeting;
 //   push   it takes the out-edges of its part of the frontier, gathers what they reach in a bitmap,
 //          with the best parent of each, and sends each peer its words and parents; each then
 //          settles what has arrived and is new: two meetings;
-//   small  block 0 alone runs level after level in shared memory and sends each peer what belongs
-//          there as a list. It meets only the blocks 0 of the peers, once a level: what arrives is
-//          looked at in the next level, and sizes are known a level late. A level that turns out to
-//          be too large is done again in another form: a push takes the list as its queue.
+//   small  thread block 0 alone runs level after level in shared memory and sends each peer the
+//          peer's vertices that it has reached, as a list. It meets only the blocks 0 of the peers,
+//          once a level: what arrives is looked at in the next level, and sizes are known a level
+//          late. A level that turns out to be too large is done again in another form: a push takes
+//          the list as its queue.
 //
 // The preamble gives PEERS, THREADS, I (ids), O (offsets), L (levels and users' ids), PARENTS (0:
 // levels only), FIRST (a row's first hit is its least), PADDED (bit positions are not ids),
@@ -43,7 +44,7 @@ enum Direction { AUTO = 0, PUSH = 1, PULL = 2 };
 // A parent, so that the least is the greatest and 0 is none: max_label() less the user's id.
 typedef Bits<L> Key;
 
-// What block p sends block q in small levels: one of q's vertices, and its parent.
+// What GPU p sends GPU q in small levels: one of q's vertices, and its parent.
 struct __align__(2 * sizeof(L)) Message {
     L vertex, parent;
 };
@@ -51,15 +52,15 @@ struct __align__(2 * sizeof(L)) Message {
 struct Control {   // of one GPU
     u64 packed;    // length and edges of the queue
     u64 long_rows; // rows that a pull leaves to the grid
-    // what block 0 hands over after small levels; done may be LOST. If `queued` the frontier of
-    // this GPU is known and the queue, else it is claimed and no more
+    // what block 0 hands over after small levels; done may be LOST. If `queued`, the frontier of
+    // this GPU is visited and lies in the queue; else it is claimed only
     i64 depth, left, open, vertices, edges, done, queued;
 };
 
 // What search_peers.py writes, in fields of 8 bytes.
 struct Given {
     i64 me;
-    i64 first[PEERS + 1], word[PEERS + 1]; // where blocks begin: their vertices, their words
+    i64 first[PEERS + 1], word[PEERS + 1]; // where shards begin: their vertices, their words
     u64 memory[PEERS];                     // that all peers write to; where in it things lie:
     i64 frontiers[2], messages, received, parents;
     i64 m, findable, symmetric; // of the whole graph: edges, vertices with in-edges
@@ -73,7 +74,7 @@ struct Given {
     const Leading* leading; // neighbours, as positions in the bitmaps
     const u32* nonempty;    // own vertices with in-edges, or null: not known
     const L* ids;           // users' ids of all vertices, or null: the same
-    // both all zero when a launch begins and when it ends
+    // the next two are all zero when a launch begins and when it ends
     u32* visited;      // own part: visited; others': those that this GPU has heard of or sent there
     u32* visited_next; // that, and what this level reaches
     Key* best;         // by bit position: parents of what this level reaches; else zero
@@ -128,10 +129,10 @@ DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
 DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
 DEVICE int warp_id() { return threadIdx.x >> 5; }
 
-// Where blocks begin, in registers.
+// Where shards begin, in registers.
 struct Borders {
     I first[PEERS];
-    I shift[PEERS]; // how much further bit positions lie from ids than in the block before
+    I shift[PEERS]; // how much further bit positions lie from ids than in the shard before
     __device__ __forceinline__ Borders() {
 #pragma unroll
         for (int q = 1; q < PEERS; q++) {
@@ -187,8 +188,8 @@ CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {
     s.since = now;
 }
 
-// The word of the own part of the next frontier, for everyone. Two levels ago it had a value that
-// everyone has too: where that is the same there is nothing to write.
+// Word w of the own part of the next frontier. All GPUs have the value that it had two levels ago,
+// `published`: `publish` writes another one to all of them.
 DEVICE u32 published(i64 w) { return s.next[s.base + w]; }
 DEVICE void publish(i64 w, u32 bits, u32 before) {
     if (before == bits) return;

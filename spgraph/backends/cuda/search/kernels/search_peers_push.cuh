@@ -1,7 +1,7 @@
 // Levels of the whole grid that push.
 
 // The own part of the frontier, of `all` vertices in all parts, becomes the queue with its scanned
-// degrees. If it is `claimed` it becomes visited, and the peers do not hear of it.
+// degrees. If it is `claimed` it becomes visited, and the peers are not sent it.
 CALLED void convert(bool claimed, i64 all) {
     const int lane = lane_id();
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
@@ -36,7 +36,7 @@ CALLED void convert(bool claimed, i64 all) {
             edge += shuffle(through, 31);
         }
     }
-    // nobody has to know of a large frontier
+    // of a large frontier the peers' parts become visited, too: nothing there is to be sent to them
     if (PEERS == 1 || claimed || all < s.word[PEERS]) return;
     for (i64 w = thread_id(); w < s.word[PEERS]; w += thread_count()) {
         const u32 bits = w >= s.base && w < s.base + s.words ? 0 : s.frontier[w];
@@ -81,7 +81,7 @@ struct Pusher {
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             if (!fresh[k] || parent[k] <= old[k]) continue;
-            // nobody waits for what these give back
+            // the results are not used, so that no lane waits for these atomics
             atomicMax(&s.best[p[k]], parent[k]);
             if (!old[k]) atomicOr(&s.visited_next[p[k] >> 5], 1u << (p[k] & 31));
         }
@@ -136,8 +136,8 @@ CALLED void send_claims() {
                 received[w] = bits;
             }
             if (!PARENTS) continue;
-            // side by side from where the first word's would be: stores of a few bytes each would
-            // take as long on the way as whole lines
+            // side by side from the place of the first word's on: over NVLink a store of a few
+            // bytes takes as long as one of a whole line
             const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
             for (int base = 0; base < total; base += 32) {
                 const bool active = base + lane < total;

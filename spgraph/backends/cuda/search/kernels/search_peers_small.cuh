@@ -1,4 +1,4 @@
-// Small levels: block 0 of each GPU alone, in its shared memory.
+// Small levels: thread block 0 of each GPU alone, in its shared memory.
 
 __shared__ SmallCount small_count[3];
 __shared__ u32 small_sent[PEERS], small_come[PEERS], small_covered, small_lost;
@@ -131,12 +131,13 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
                 first[k] = last[k] = 0;
                 found[k] = !((word[k] >> (place[k] & 31)) & 1u);
                 if (q == s.me) {
-                    // the row is wanted only of those that are found, but waiting costs more
+                    // wanted only of those that are found, but to wait for that costs more
                     first[k] = s.indptr[v[k]];
                     last[k] = s.indptr[v[k] + 1];
                 } else if (found[k]) {
                     found[k] = false;
-                    // once for each edge: what is sent may not count, so that it is not yet visited
+                    // once for each edge: the level may be done again in another form, so that what
+                    // is sent does not become visited yet
                     Message* const box = in_memory_of<Message>(q, s.messages);
                     const u32 slot = atomicAdd(&small_sent[q], 1u);
                     box[(i64)(parity * PEERS + s.me) * SMALL_EDGES + slot] = {(L)v[k], id[k]};

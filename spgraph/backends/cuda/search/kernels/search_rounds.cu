@@ -1,18 +1,18 @@
-// A breadth-first search over blocks of vertices in rounds that the host drives: the kernels do
-// what one block can do alone, and the host lets a communicator carry what they leave behind. It
-// works between processes and hosts too, where the peer form (search_peers.cu) cannot.
+// A breadth-first search over a graph in shards, in rounds that the host drives: the kernels do
+// what one shard can do alone, and the host lets a communicator exchange their results. It works
+// between processes and hosts too, where the peer form (search_peers.cu) cannot.
 //
-// Bitmaps of all vertices give each block the same number of words, so that what a block writes of
+// Bitmaps of all vertices give each shard the same number of words, so that what a shard writes of
 // one can be gathered as it is; bit positions and ids differ by the padding. A level is one of:
-//   pull  the open vertices of the block look for the frontier, a bitmap of all vertices, among
-//         their in-edges, and the block's part of the next one goes to all;
-//   list  the edges of the block's frontier become a list of what they reach, with the parent,
+//   pull  the open vertices of the shard look for the frontier, a bitmap of all vertices, among
+//         their in-edges, and the shard's part of the next one goes to all;
+//   list  the edges of the shard's frontier become a list of what they reach, with the parent,
 //         which goes to all, and each takes what is its own: for few edges;
-//   bits  they mark what they reach in a bitmap of all vertices; blocks take their parts of the
+//   bits  they mark what they reach in a bitmap of all vertices; shards take their parts of the
 //         union of all. With parents, what is marked becomes such a list, each vertex once.
-// The last block of a kernel to end tells the host what was counted, through memory of the host.
+// The last thread block of a kernel to end writes what was counted to memory of the host.
 //
-// The preamble gives PEERS (blocks), THREADS, I (ids), O (offsets), L (levels and users' ids), Q
+// The preamble gives PEERS (shards), THREADS, I (ids), O (offsets), L (levels and users' ids), Q
 // (positions in bitmaps), PARENTS (0: levels only), LONG_ROW (in-edges that one warp looks at
 // before all take the row), AHEAD_VERTICES and AHEAD (a frontier with no more vertices and edges is
 // pushed at once).
@@ -45,8 +45,8 @@ struct Control {
 
 // What search_rounds.py writes, in fields of 8 bytes.
 struct Given {
-    i64 me, words;        // this block; words that each block has in a bitmap of all
-    i64 first[PEERS + 1]; // where blocks begin
+    i64 me, words;        // this shard; words that each shard has in a bitmap of all
+    i64 first[PEERS + 1]; // where shards begin
     i64 count_bits;
     const O* indptr; // out-edges of the own vertices
     const I* indices;
@@ -79,10 +79,10 @@ DEVICE L user_id(i64 v) { return g.ids ? g.ids[v] : (L)v; }
 DEVICE Key key_of(L parent) { return (Key)(L)(~(u64)0 >> (65 - 8 * sizeof(L))) - (Key)parent; }
 DEVICE L parent_of(Key key) { return (L)key_of((L)key); }
 
-// Where blocks begin, in registers.
+// Where shards begin, in registers.
 struct Borders {
     I first[PEERS];
-    Q shift[PEERS]; // how much further bit positions lie from ids than in the block before
+    Q shift[PEERS]; // how much further bit positions lie from ids than in the shard before
     __device__ __forceinline__ Borders() {
 #pragma unroll
         for (int q = 1; q < PEERS; q++) {
@@ -112,8 +112,8 @@ DEVICE void count(Count which, u64 value) {
     if (lane_id() == 0 && value) atomicAdd(&sums[which], value);
 }
 
-// Sums of all blocks and what they put into the queue go to the host; a list gets its length. True
-// in the last block to come, where they are in `published`.
+// The sums of all thread blocks and what they put into the queue go to the host; a list gets its
+// length. True in the last block to come, where they are in `published`.
 CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
     Control* const c = g.control;
     __syncthreads();
@@ -121,7 +121,7 @@ CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
         atomicAdd(&c->count[threadIdx.x], sums[threadIdx.x]);
     __threadfence();
     __syncthreads();
-    // a variable of its own: others would read is_last for nothing while thread 0 writes it
+    // not into is_last at once: the compiler would let all threads read it while thread 0 writes
     const bool last = threadIdx.x == 0 && atomicAdd(&c->arrived, 1u) == gridDim.x - 1;
     if (threadIdx.x == 0) is_last = last;
     if (last) {

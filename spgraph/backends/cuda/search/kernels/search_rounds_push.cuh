@@ -26,8 +26,8 @@ extern "C" __global__ void push_list(const u64* given, const u32* visited, Entry
     }
 }
 
-// The same by the last block of the kernel that has filled the queue, if that is short: the host
-// may let it be, but a small level costs a launch less.
+// The same by the last thread block of the kernel that has filled the queue, if that is short: a
+// small level then costs a launch less. The host uses the list only where the next level is a push.
 CALLED void push_ahead(const u32* visited, Entry* list) {
     __shared__ O offset[AHEAD_VERTICES];
     const i64 vertices = published[VERTICES], edges = published[EDGES];
@@ -42,7 +42,7 @@ CALLED void push_ahead(const u32* visited, Entry* list) {
     }
 }
 
-// The own vertices in the lists of all blocks, which lie `stride` entries apart. A vertex is new
+// The own vertices in the lists of all shards, which lie `stride` entries apart. A vertex is new
 // where its level is, so that all of its parents in this level are compared.
 extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u32* visited,
                                        const Entry* came, i64 stride, L depth, Entry* ahead,
@@ -65,7 +65,7 @@ extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u3
 #if PARENTS
                 if (is_new || found == depth) atomicMin((Key*)&parent[v], (Key)list[1 + i].parent);
 #endif
-            } else if (id >= 0) { // nobody has to hear of it again
+            } else if (id >= 0) { // another shard's: visited, and not to be sent again
                 set_bit(visited, borders.position((I)id));
             }
             claim(is_new, v, visited);

@@ -110,8 +110,8 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
                     combine(&s.value[v[k]], product(s.values, u[k], v[k], e[k]));
             }
 #endif
-            // the row is wanted only of those that are found, but waiting to know costs more than
-            // looking
+            // the row is wanted only of those that are found, but to wait for that costs more than
+            // to load all
 #pragma unroll
             for (int k = 0; k < PAIR; k++) {
                 word[k] = found[k] ? atomicOr(&claims[v[k] >> 5], 1u << (v[k] & 31)) : FULL_WARP;
