@@ -53,7 +53,9 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """What messages are made of: `bits` 64-bit words of bits, `capacity` pairs of labels."""
+    """What messages hold behind their head: `bits` 64-bit words of bits, then up to `capacity`
+    pairs of labels.
+    """
 
     bits: int
     capacity: int
@@ -61,22 +63,24 @@ class Form:
 
     @property
     def size(self) -> int:
-        """In 64-bit words."""
+        """The 64-bit words of a message."""
         return HEAD + self.bits + self.capacity * (2 * self.label.itemsize // 8)
 
     def box(self, messages: Array, places: Array | None = None) -> tuple[Any, ...]:
-        """As kernels take messages, which lie one after the other or at these addresses."""
+        """The arguments that stand for messages in a launch: they lie one after the other in
+        `messages`, or at the addresses `places`.
+        """
         where = jit.NULL if places is None else places
         return messages, where, self.size, self.bits, self.capacity
 
 
 def pairs_form(rows: Rows, capacity: int) -> Form:
-    """Of the messages of `outside` and `receive_roots`."""
+    """The form of the messages that `outside` and `receive_roots` make."""
     return Form(0, capacity, rows.label)
 
 
 def roots_form(rows: Rows, capacity: int) -> Form:
-    """Of the messages of `send_roots`."""
+    """The form of the messages that `send_roots` makes."""
     return Form((words(rows.size) + 1) // 2, capacity, rows.label)
 
 
@@ -84,8 +88,8 @@ def roots_form(rows: Rows, capacity: int) -> Form:
 
 
 def outside(rows: Rows, visited: Array, message: Array, capacity: int) -> Array:
-    """Writes the edges of the own vertices that are not in the bitmap `visited` to `message`; the
-    array of labels that they will have, by user's ids.
+    """Write the edges of the own vertices that are not in the bitmap `visited` to `message`.
+    Returns memory for the labels of all ends of such edges, by user's ids, for `settle`.
     """
     A = rows.matrix
     table = array_module(message).empty(rows.size, rows.label)  # only ends of edges are touched
@@ -106,7 +110,7 @@ def settle(
     round_: int,
     host_counter: int,
 ) -> Array:
-    """The labels of own vertices from the messages of all shards, which are at the addresses
+    """The labels of own vertices from what `outside` made on all shards, at the addresses
     `places`. The host-mapped word at the address `host_counter` becomes twice the number of
     the round, and 1 more if the labels are void.
     """
@@ -125,8 +129,8 @@ def settle(
 
 
 def send_roots(rows: Rows, forest: Forest, capacity: int) -> Array:
-    """The message of what owners of others' vertices do not know; the forest is that of the own
-    rows, beside empty rows of others.
+    """The message to all shards: the roots that other shards' vertices have in `forest`, the
+    components of the own rows (rows of others are empty there).
     """
     form, xp = roots_form(rows, capacity), array_module(forest.label)
     message, named = xp.empty(form.size, np.int64), xp.zeros(words(rows.size), np.uint32)
@@ -137,7 +141,9 @@ def send_roots(rows: Rows, forest: Forest, capacity: int) -> Array:
 
 
 def receive_roots(rows: Rows, forest: Forest, me: int, came: Array, capacity: int) -> Array:
-    """The answer of shard `me` to the messages of all; what it says is in the forest."""
+    """Unite the roots that all shards have sent with the forest of shard `me`. Returns the message
+    to all shards about what that has changed.
+    """
     form, answer = roots_form(rows, capacity), pairs_form(rows, capacity)
     links = array_module(came).zeros(answer.size, np.int64)
     box = (came.size // form.size, *form.box(came))
@@ -147,15 +153,17 @@ def receive_roots(rows: Rows, forest: Forest, me: int, came: Array, capacity: in
 
 
 def join(rows: Rows, forest: Forest, answers: Array, report: Array, capacity: int) -> None:
-    """All answers go to the forest. `report` rises to the length of the longest list there was."""
+    """Unite what all shards returned from `receive_roots` with the forest. `report` rises to the
+    length of the longest list, which may be more than fitted.
+    """
     form = pairs_form(rows, capacity)
     box = (answers.size // form.size, *form.box(answers))
     rows.run("join", capacity, forest.label, *box, report)
 
 
 def follow(rows: Rows, forest: Forest, came: Array, capacity: int) -> None:
-    """The other edges of a symmetric graph after an exchange of a sample, but for the rows of one
-    giant, the same at all shards.
+    """Follow the other edges of a symmetric graph, after the roots of a sample of the edges were
+    exchanged; not those of the rows of one giant component, the same at all shards.
     """
     form = roots_form(rows, capacity)
     box = (came.size // form.size, *form.box(came))

@@ -32,9 +32,9 @@ def contract(A: Matrix, undirected: bool) -> Vector:
 
 
 class Forest:
-    """The labels of A's vertices, in the making: each leads straight to the smallest that is known
-    to be in its component. `giant`, an array of one, is the root that most edges lead to, by a
-    sample of them, or -1 where there are none.
+    """Labels of A's vertices while components are found: each leads straight to the smallest vertex
+    that is known to be in its component. `giant`, an array of one, is the root that most edges lead
+    to, by a sample of them, or -1 where there are no edges.
     """
 
     def __init__(self, A: Matrix) -> None:
@@ -52,7 +52,7 @@ class Forest:
             kernel((grid,), (jit.BLOCK,), arguments)
 
     def sample(self) -> None:
-        """Two edges of every vertex."""
+        """Follow two edges of every vertex, then elect the giant component."""
         A, label = self.A, self.label
         other = array_module(label).empty_like(label)
         self.run("start", A.nrows, A._indptr, A._indices, label, other, self.control)
@@ -60,7 +60,7 @@ class Forest:
         self.compress(vote=True)
 
     def rest(self, undirected: bool) -> None:
-        """The other edges, but for those inside of the giant."""
+        """Follow the other edges, but for those inside of the giant component."""
         A, label, control = self.A, self.label, self.control
         xp, n = array_module(label), A.nrows
         # no row is cut into more pieces than twice its edges fill
@@ -73,6 +73,6 @@ class Forest:
         self.compress(vote=False)
 
     def compress(self, vote: bool) -> None:
-        """Every vertex under its root; then the giant is elected, if that is asked for."""
+        """Put every vertex under its root; `vote` elects the giant component afterwards."""
         A = self.A
         self.run("compress", A.nrows, A.nvals, A._indices, self.label, self.control, np.int32(vote))

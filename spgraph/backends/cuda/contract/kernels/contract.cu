@@ -7,7 +7,7 @@
 //   compress   every vertex under its root; then a vote: which root do most edges lead to, the
 //              giant?
 //   mark       directed graphs only: a bitmap of the vertices under the giant
-//   rest       the other edges; those inside of the giant have nothing to say
+//   rest       the other edges; those inside of the giant change nothing
 //   rest_long  what `rest` has left of long rows
 //   compress   again
 //
@@ -138,12 +138,12 @@ extern "C" __global__ void mark(i64 n, const L* label, const Control* control, u
 // Unite the ends of the edges from `from` to u, a lane's EACH; -1 stands for none. `inside` is null
 // in undirected graphs.
 DEVICE void union_all(const L (&from)[EACH], const I (&u)[EACH], L* label, const u32* inside) {
-    bool new_to_us[EACH];
+    bool outside[EACH];
 #pragma unroll
-    for (int k = 0; k < EACH; k++) new_to_us[k] = u[k] >= 0 && !(inside && test_bit(inside, u[k]));
+    for (int k = 0; k < EACH; k++) outside[k] = u[k] >= 0 && !(inside && test_bit(inside, u[k]));
 #pragma unroll
     for (int k = 0; k < EACH; k++)
-        if (u[k] >= 0 && (new_to_us[k] || !test_bit(inside, from[k])))
+        if (u[k] >= 0 && (outside[k] || !test_bit(inside, from[k])))
             union_trees(label, from[k], (L)u[k]);
 }
 

@@ -3,7 +3,7 @@
 // All zero before its first use; reusable after, by launches of any size, unless `error` was set.
 struct GridBarrier {
     u32 arrived;   // the top bit flips when all have arrived
-    u32 error;     // non-zero: some block waited too long or gave up; who waits for it leaves too
+    u32 error;     // non-zero: some block waited too long; all blocks that wait leave, too
     u64 heartbeat; // a block that works for long while others wait changes it now and then
 };
 

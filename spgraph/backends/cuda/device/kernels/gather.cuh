@@ -1,10 +1,11 @@
 // Rows that gather: the sum over the entries of a row that meet an entry of u. Preamble: types O I
 // A U Z R (row ids), the semiring, ISO, FLIP, MASKED, FULL.
 //
-// Rows are binned by length once per matrix (row_bins.py), and every warp has about the same to do: a
-// piece of a split row, a wide row, four narrow rows (8 lanes each) or 32 single ones (a lane each). A warp reads 32 neighbouring entries at a time, not four a lane: the columns
-// of a long row lie close together, so the gathers of neighbouring lanes share cache lines, and it
-// is the number of those that bounds the kernel.
+// Rows are binned by length once per matrix (row_bins.py), and every warp has about the same to do:
+// a piece of a split row, a wide row, four narrow rows (8 lanes each) or 32 single ones (a lane
+// each). A warp reads 32 neighbouring entries at a time, not four a lane: the columns of a long row
+// lie close together, so the gathers of neighbouring lanes share cache lines, and it is the number
+// of those that bounds the kernel.
 
 constexpr int PIECE = 1024, NARROW = 32, SINGLE = 4;
 

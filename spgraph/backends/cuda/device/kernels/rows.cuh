@@ -1,5 +1,5 @@
-// Entry by entry through a matrix, whatever the lengths of its rows: the row of an entry, a column's
-// place in a row, and the numbers of the entries that a result keeps.
+// Entry by entry through a matrix, whatever the lengths of its rows: the row of an entry, a
+// column's place in a row, and the numbers of the entries that a result keeps.
 
 // tiles[t], made by `rows` in rows.cu, is the row of entry t * TILE; one more is the last entry's
 constexpr int TILE_BITS = 8;

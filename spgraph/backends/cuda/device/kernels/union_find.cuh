@@ -1,6 +1,6 @@
 // Union-find over a forest of labels: label[v] <= v leads to a smaller vertex of the same tree, a
-// root to itself. Threads see old labels now and then; an old label is an ancestor all the same, and
-// only compare and swap makes a root lead elsewhere.
+// root to itself. Threads see old labels now and then; an old label is an ancestor all the same,
+// and only compare and swap makes a root lead elsewhere.
 //
 // The program gives type L (labels).
 

@@ -81,7 +81,7 @@ DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
 DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
 DEVICE int warp_id() { return threadIdx.x >> 5; }
 
-// All blocks meet. True when one of them did not come: the caller leaves.
+// A barrier of all blocks. True when one of them did not come: the kernel must then return.
 CALLED bool meet() { return !grid_barrier(&s.control->barrier, gridDim.x); }
 
 template <class T>
@@ -90,7 +90,7 @@ DEVICE void swap(T*& x, T*& y) {
     x = y;
     y = z;
 }
-// Every block exchanges the roles of its arrays; its threads meet before and after.
+// Every block exchanges the roles of its arrays, between two barriers of its threads.
 DEVICE void swap_bitmaps() {
     __syncthreads();
     if (threadIdx.x == 0) swap(s.frontier, s.next);
