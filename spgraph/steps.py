@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph import checks
+from spgraph import backends, checks
 from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.casting import in_range, storing
@@ -21,17 +21,11 @@ def is_distributed(container: Vector | Matrix) -> bool:
 
 def backend(device: Any) -> ModuleType:
     """The backend, a module, for `device`: a name, or the Placement of distributed containers."""
-    if not isinstance(device, str):
-        from spgraph import distributed
+    if isinstance(device, str):
+        return backends.module_of(device)
+    from spgraph import distributed
 
-        return distributed
-    if device == "cpu":
-        from spgraph.backends import cpu
-
-        return cpu
-    from spgraph.backends import cuda
-
-    return cuda
+    return distributed
 
 
 def push_or_pull(

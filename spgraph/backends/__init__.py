@@ -1,1 +1,18 @@
-"""Backends: the same functions on the same containers, on the CPU (Numba) and on CUDA (CuPy)."""
+"""Backends: packages of functions that compute on the containers of one kind of device.
+
+What a backend has to have, and what it may have beside that, stands in README.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from types import ModuleType
+
+
+@cache
+def module_of(device: str) -> ModuleType:
+    """The backend for containers on `device`: the package here of the name before the colon, so
+    `spgraph.backends.cuda` for 'cuda:1'.
+    """
+    return importlib.import_module(f"{__name__}.{device.partition(':')[0]}")

@@ -249,7 +249,9 @@ class MatrixSugar(MatrixArithmetic):
         """
         from spgraph.steps import backend
 
-        backend(self.device).prepare(self)  # type: ignore[attr-defined]
+        prepare = getattr(backend(self.device), "prepare", None)  # type: ignore[attr-defined]
+        if prepare is not None:
+            prepare(self)
         return self  # type: ignore[return-value]
 
     @overload

@@ -13,7 +13,7 @@ from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.direction import bucket_width
 from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
 from spgraph.iterations.level_search import search
-from spgraph.operations import assign, ewise_add, reduce, select, vxm
+from spgraph.operations import assign, diag, ewise_add, mxm, reduce, select, vxm
 from spgraph.semirings import (
     BinaryOp,
     Semiring,
@@ -24,6 +24,7 @@ from spgraph.semirings import (
     indexunary,
     max_min,
     max_times,
+    min_first,
     min_max,
     min_plus,
 )
@@ -73,8 +74,18 @@ def closure(
     A, plan = _checked(A, start, semiring, delta)
     if start.nvals == 0:
         return Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
-    x = backend(A.device).closure(A, start, plan.typed, plan.delta)
+    x = _solved(A, start, plan.semiring, plan.typed, plan.delta)
     return _fitting(A, start, x, plan)
+
+
+def _solved(
+    A: Matrix, start: Vector, ring: Semiring, typed: TypedSemiring, delta: float | None
+) -> Vector:
+    """The fixed point in the type of the semiring, by the backend's fused form if it has one."""
+    fused = getattr(backend(A.device), "closure", None)
+    if fused is None:
+        return _rounds(A, start, ring, typed)
+    return fused(A, start, typed, delta)
 
 
 class Counted(NamedTuple):
@@ -107,7 +118,7 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
     typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
     first = start._with_values(lambda x: x << bits)
     width = None if plan.delta is None else plan.delta * 2.0**bits
-    return Counted(backend(A.device).closure(A, first, typed, width), ring, bits)
+    return Counted(_solved(A, first, ring, typed, width), ring, bits)
 
 
 @functools.cache
@@ -128,25 +139,34 @@ def plus_and_one(bits: int) -> BinaryOp:
     """Plus on what stands above the low `bits`, and one more below."""
     return BinaryOp.from_expressions(
         f"plus_and_one_{bits}",
-        python=f"x + y * {1 << bits} + 1",
+        python=f"x + np.int64(y) * {1 << bits} + 1",
         cuda=f"x + (long long)y * {1 << bits}LL + 1LL",
     )
 
 
 def composed(A: MatrixLike, start: Vector, semiring: Semiring) -> Vector:
-    """`closure` out of operations: what it means, and what a loop of one's own costs."""
+    """`closure` out of operations: what it means, what a loop of one's own costs, and what runs
+    where a backend has no fused form.
+    """
     A, plan = _checked(A, start, semiring, None)
-    x = Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
+    return _fitting(A, start, _rounds(A, start, plan.semiring, plan.typed), plan)
+
+
+def _rounds(A: Matrix, start: Vector, ring: Semiring, typed: TypedSemiring) -> Vector:
+    """Rounds over all edges until nothing improves (Bellman and Ford)."""
+    x = Vector.empty(A.nrows, typed.dtype, device=A.device)
     assign(x, start.astype(x.dtype), mask=start.S)
     for _ in range(A.nrows):
-        better = ewise_add(x, vxm(x, A, plan.semiring), plan.semiring.monoid)
+        better = ewise_add(x, vxm(x, A, ring), ring.monoid)
         if better.isequal(x):
-            return _fitting(A, start, x, plan)
+            return x
         x = better
     if x.nvals == 0:
         return x
     raise ConvergenceError(
-        f"closure: values still improve after {A.nrows} rounds, as many as there are vertices", x
+        f"closure: values still improve after {A.nrows} rounds, as many as there are vertices: "
+        f"{typed.name} has a cycle here that makes its own values better",
+        x,
     )
 
 
@@ -171,9 +191,19 @@ def dag_edges(A: MatrixLike, x: Vector, semiring: Semiring) -> Matrix:
     A, x, typed = _carried("dag_edges", A, x, semiring)
     if x.nvals == 0 or A.nvals == 0:
         return Matrix.empty(A.nrows, A.ncols, bool, device=A.device).pattern()
-    found: Matrix = backend(A.device).dag_edges(A, x, typed)
+    found: Matrix = getattr(backend(A.device), "dag_edges", composed_dag_edges)(A, x, typed)
     found._transient = True  # what is made of it is looked at once
     return found
+
+
+def composed_dag_edges(A: Matrix, x: Vector, typed: TypedSemiring) -> Matrix:
+    """`dag_edges` out of operations, with the arguments of a backend's."""
+    X, multiply = diag(x), backend(A.device).multiply_rows
+    # x[i] * A[i, j], and where that is x[j]
+    ring = TypedSemiring("any_multiply", typed.multiply, monoids.any.resolve(typed.dtype))
+    carried = multiply(X, A, ring, None)
+    equal = mxm(carried, X, Semiring(monoids.any, binary.eq))
+    return select(equal, indexunary.valueeq, True).pattern()
 
 
 def parents(A: MatrixLike, x: Vector, semiring: Semiring) -> Vector:
@@ -200,8 +230,16 @@ def parents(A: MatrixLike, x: Vector, semiring: Semiring) -> Vector:
     A, x, typed = _carried("parents", A, x, semiring)
     if x.nvals == 0 or A.nvals == 0:
         return Vector.empty(A.nrows, A.index_dtype, device=A.device)
+    fused = getattr(backend(A.device), "parents", composed_parents)
     T = A.T if A.has_transpose and _keeps_order(semiring) else None
-    return backend(A.device).parents(A, T, x, typed)
+    return fused(A, T, x, typed)
+
+
+def composed_parents(A: Matrix, T: Matrix | None, x: Vector, typed: TypedSemiring) -> Vector:
+    """`parents` out of operations, with the arguments of a backend's; T is not looked at."""
+    edges = select(composed_dag_edges(A, x, typed), indexunary.offdiag)
+    ids = Vector.arange(edges.nrows, dtype=A.index_dtype, device=A.device)
+    return vxm(ids, edges, min_first)
 
 
 def _keeps_order(ring: Semiring) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+import time
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -12,10 +13,13 @@ from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Direction
 from spgraph.containers.arrays import index_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
-from spgraph.operations import assign, vxm
+from spgraph.operations import assign, ewise_mult, reduce, vxm
 from spgraph.semirings import Semiring, TypedSemiring, binary
 from spgraph.semirings import monoid as monoids
-from spgraph.steps import backend, check_stored
+from spgraph.steps import backend, check_stored, push_or_pull
+
+# how the rows of a trace number the directions
+WAYS = ("", "push", "pull")
 
 
 class Level(NamedTuple):
@@ -82,8 +86,12 @@ def search(
         empty = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
         nothing = Vector.empty(A.nrows, plan.typed.dtype, device=A.device) if plan.values else None
         return Search(empty, nothing, [] if trace else None)
+    fused = getattr(backend(A.device), "search", None)
+    if fused is None:
+        found = composed(A, start, semiring, direction=direction, max_depth=depth, trace=trace)
+        return found if plan.values else found._replace(value=None)
     typed = plan.typed if plan.values else None
-    level, value, rows = backend(A.device).search(
+    level, value, rows = fused(
         A, A.T if pulls else None, start, typed, plan.first, direction, depth, trace
     )
     return Search(level, value, None if rows is None else _levels(rows, level.nvals))
@@ -96,22 +104,39 @@ def composed(
     *,
     direction: Direction = "auto",
     max_depth: int | None = None,
+    trace: bool = False,
 ) -> Search:
-    """`search` out of operations: what it means, and what a loop of one's own costs. Its value is
-    never None.
+    """`search` out of operations: what it means, what a loop of one's own costs, and what runs
+    where a backend has no fused form. Its value is never None.
     """
     A, plan = _checked(A, start, semiring, direction)
     level = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
     value = Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
     q, depth, last = start, 0, _max_depth(max_depth, A)
+    rows: list[tuple[int, int, int, int]] = []
     while q.nvals:
+        began = time.perf_counter()
         assign(level, depth, mask=q.S)
         assign(value, q.astype(value.dtype), mask=q.S)
         if depth == last:
             break
-        q = vxm(q, A, semiring, mask=~level.S, direction=direction)
+        frontier, unvisited = q, ~level.S
+        way = cast(
+            "Direction",
+            push_or_pull("search", direction, A, q, A.nrows, plan.typed, unvisited, "pull"),
+        )
+        q = vxm(q, A, semiring, mask=unvisited, direction=way)
+        if trace and q.nvals:
+            spent = int(1e9 * (time.perf_counter() - began))
+            rows.append((WAYS.index(way), frontier.nvals, _out_edges(A, frontier), spent))
         depth += 1
-    return Search(level, value, None)
+    found = np.array(rows, np.int64).reshape(-1, 4)
+    return Search(level, value, _levels(found, level.nvals) if trace else None)
+
+
+def _out_edges(A: Matrix, q: Vector) -> int:
+    """How many edges leave the vertices that have an entry in q."""
+    return int(reduce(ewise_mult(q, A.row_degrees(), binary.second), dtype=np.int64))
 
 
 class _Plan(NamedTuple):
@@ -169,9 +194,8 @@ def _levels(rows: np.ndarray, reached: int) -> list[Level]:
     """The rows of a trace. A search ends when nothing is left to find, without a look at the edges
     of the last level: its row says so.
     """
-    ways = {1: "push", 2: "pull"}
     levels = [
-        Level(depth, ways[way], frontier, edges, nanoseconds * 1e-9)
+        Level(depth, WAYS[way], frontier, edges, nanoseconds * 1e-9)
         for depth, (way, frontier, edges, nanoseconds) in enumerate(rows.tolist())
     ]
     last = reached - sum(level.frontier for level in levels)

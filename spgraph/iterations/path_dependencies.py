@@ -13,12 +13,14 @@ from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.arrays import index_dtype, move
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.iterations.level_search import search
-from spgraph.operations import assign, ewise_add, ewise_mult, mxv, reduce, vxm
-from spgraph.semirings import any_pair, binary, plus_first, plus_second
-from spgraph.steps import backend, is_distributed
+from spgraph.operations import apply, assign, ewise_add, ewise_mult, mxv, reduce, select, vxm
+from spgraph.semirings import any_pair, binary, indexunary, monoid, plus_first, plus_second
+from spgraph.steps import backend
 
 # levels that are looked at together
 BATCH = 1 << 26
+# numbers of paths beyond which float64 loses digits of their reciprocals
+MOST_PATHS = 1e300
 
 
 def dependencies(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Vector:
@@ -49,7 +51,8 @@ def dependencies(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Vector:
     [0.0, 1.0, 1.0, 1.0, 0.0]
     """
     A, first = _checked("dependencies", A, sources)
-    return backend(A.device).dependencies(A, A.T, first, None)
+    fused = getattr(backend(A.device), "dependencies", None)
+    return composed(A, first) if fused is None else fused(A, A.T, first, None)
 
 
 def dependencies_along(A: MatrixLike, level: Vector) -> Vector:
@@ -73,8 +76,11 @@ def dependencies_along(A: MatrixLike, level: Vector) -> Vector:
     level = checks.vector("dependencies_along", "level", level)
     checks.same_size("dependencies_along", "level.size", level.size, "A.nrows", A.nrows)
     checks.same_device("dependencies_along", A=A, level=level)
+    fused = getattr(backend(A.device), "dependencies", None)
+    if fused is None:
+        return composed_along(A, level)
     # which vertex it is, the levels say
-    return backend(A.device).dependencies(A, A.T, np.zeros(1, np.int64), level)
+    return fused(A, A.T, np.zeros(1, np.int64), level)
 
 
 def levels(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Matrix:
@@ -91,9 +97,10 @@ def levels(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Matrix:
     [(0, 0, 0), (0, 1, 1), (0, 2, 2), (1, 1, 0), (1, 2, 1)]
     """
     A, first = _checked("levels", A, sources)
-    if is_distributed(A):
+    fused = getattr(backend(A.device), "levels", None)
+    if fused is None:
         return composed_levels(A, first)
-    return Matrix.from_dense(backend(A.device).levels(A, A.T, first), missing=-1)
+    return Matrix.from_dense(fused(A, A.T, first), missing=-1)
 
 
 def level_sums(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -110,14 +117,15 @@ def level_sums(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> tuple[np.n
     """
     A, first = _checked("level_sums", A, sources)
     reached, total = np.zeros(first.size, np.int64), np.zeros(first.size, np.int64)
-    if is_distributed(A):
+    fused = getattr(backend(A.device), "levels", None)
+    if fused is None:
         for k, level in enumerate(_level_of_each(A, first)):
             reached[k], total[k] = level.nvals, int(reduce(level.astype(np.int64)))
         return reached, total
     batch = max(1, BATCH // max(A.nrows, 1))
     for begin in range(0, first.size, batch):
         part = slice(begin, begin + batch)
-        found = backend(A.device).levels(A, A.T, first[part])
+        found = fused(A, A.T, first[part])
         reached[part] = move((found >= 0).sum(axis=1, dtype=np.int64), "cpu")
         total[part] = move(np.maximum(found, 0).sum(axis=1, dtype=np.int64), "cpu")
     return reached, total
@@ -148,28 +156,66 @@ def _level_of_each(A: Matrix, sources: np.ndarray) -> Iterator[Vector]:
 
 
 def composed(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Vector:
-    """`dependencies` out of operations: what it means, and what a loop of one's own costs. Float64
-    has to hold the numbers of paths.
+    """`dependencies` out of operations: what it means, what a loop of one's own costs, and what
+    runs where a backend has no fused form. OverflowError where there are more than 1e300 paths.
     """
     A, first = _checked("dependencies", A, sources)
     n, device = A.nrows, A.device
     score = Vector.filled(0.0, size=n, device=device)
     for source in first.tolist():
         paths = Vector.unit(source, 1.0, size=n, dtype=np.float64, device=device)
-        seen, ends = Vector.empty(n, bool, device=device), []
+        visited, by_level = Vector.empty(n, bool, device=device), []
         while paths.nvals:
-            ends.append(paths)  # of a level, with what leads there
-            assign(seen, True, mask=paths.S)
-            # q<!seen> = q plus.first A
-            paths = vxm(paths, A, plus_first, mask=~seen.S)
+            by_level.append(_countable(paths))
+            assign(visited, True, mask=paths.S)
+            # q<!visited> = q plus.first A
+            paths = vxm(paths, A, plus_first, mask=~visited.S)
         share = Vector.empty(n, np.float64, device=device)
-        for paths in ends[:0:-1]:
-            # d<level> = p * (A plus.second share); share = (1 + d) / p
-            carried = ewise_mult(mxv(A, share, plus_second, mask=paths.S), paths, binary.times)
-            assign(score, carried, accum=binary.plus)
-            ones = assign(paths.dup(), 1.0, mask=paths.S)
-            share = ewise_mult(ewise_add(carried, ones, binary.plus), paths, binary.truediv)
+        for paths in by_level[:0:-1]:
+            # of this level alone: an edge within a level, or back, is on no shortest path
+            share = _shares(A, paths, share, score)
     return score
+
+
+def composed_along(A: MatrixLike, level: Vector) -> Vector:
+    """`dependencies_along` out of operations, as `composed`."""
+    A, _ = _checked("dependencies_along", A, [])
+    n, device = A.nrows, A.device
+    score = Vector.filled(0.0, size=n, device=device)
+    every, by_level = Vector.empty(n, np.float64, device=device), []
+    for depth in range(int(reduce(level, monoid.max)) + 1 if level.nvals else 0):
+        here = select(level, indexunary.valueeq, depth)
+        if depth:
+            paths = _countable(vxm(every, A, plus_first, mask=here.S))
+        else:
+            paths = apply(here.astype(np.float64), binary.second, right=1.0)
+        by_level.append(paths)
+        assign(every, paths, mask=paths.S)
+    share = Vector.empty(n, np.float64, device=device)
+    for paths in by_level[:0:-1]:
+        assign(share, _shares(A, paths, share, score), mask=paths.S)
+    return score
+
+
+def _countable(paths: Vector) -> Vector:
+    """Numbers of paths that float64 holds, and their reciprocals with all their digits."""
+    if paths.nvals and not float(reduce(paths, monoid.max)) <= MOST_PATHS:
+        raise OverflowError(
+            f"dependencies: A: expected at most {MOST_PATHS:g} shortest paths between two vertices "
+            "on a device whose backend has no fused form of its own; move A to the CPU"
+        )
+    return paths
+
+
+def _shares(A: Matrix, paths: Vector, share: Vector, score: Vector) -> Vector:
+    """Add the dependencies on the vertices of one level to `score`; the share that each of its
+    paths passes on to the level before.
+    """
+    # d<level> = p * (A plus.second share); share = (1 + d) / p
+    carried = ewise_mult(mxv(A, share, plus_second, mask=paths.S), paths, binary.times)
+    assign(score, carried, accum=binary.plus)
+    ones = assign(paths.dup(), 1.0, mask=paths.S)
+    return ewise_mult(ewise_add(carried, ones, binary.plus), paths, binary.truediv)
 
 
 def _checked(

@@ -105,7 +105,11 @@ def power(
     if A.nrows == 0 or max_iter == 0:
         rests = A.nrows == 0
         return Power(x.dup(), 0, 0.0 if rests else math.inf, rests or tol is None)
-    value, report = backend(A.device).power(
+    fused = getattr(backend(A.device), "power", None)
+    if fused is None:
+        found = composed(x, step, norm=norm, tol=tol, max_iter=max_iter)
+        return found._replace(change=None) if tol is None else found
+    value, report = fused(
         x,
         tuple(hop.A.T for hop in step.hops),
         tuple(hop.scale for hop in step.hops),
@@ -131,7 +135,9 @@ def composed(
     tol: float | None = 1e-6,
     max_iter: int = 100,
 ) -> Power:
-    """`power` out of operations: what it means, and what a loop of one's own costs."""
+    """`power` out of operations: what it means, what a loop of one's own costs, and what runs where
+    a backend has no fused form. All of it is in double precision.
+    """
     _checked(x, step, norm, tol, max_iter)
     ring = plus_times if step.weighted else plus_first
     # which entries of x no hop carries on, and what each vertex gets back of what they hold

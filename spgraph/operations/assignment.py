@@ -145,9 +145,10 @@ def _placed(
         bits = pack_bits(_flags(w.size, to))
         return Vector(w.size, z, bits=bits, nvals=int(to.size))._conform(), False
     op = None if accum is None else checks.binary("assign", "accum", accum)
-    if many and op is not None:
+    scatter = getattr(backend(w.device), "scatter", None) if many and op is not None else None
+    if op is not None and scatter is not None:
         w, values, function = roomy(w, values, op, function)
-        return backend(w.device).scatter(w, to, values, function), True
+        return scatter(w, to, values, function), True
     if not ascending:
         if accum is None:
             refuse_repeats("indices", ids)

@@ -163,10 +163,11 @@ def mxm(
     )
     function = checks.accumulator("mxm", accum, out, typed.dtype)
     on = backend(device)
-    if mask is None and B.nvals == B.nrows * B.ncols and B.nvals:
-        return finish("mxm", on.multiply_dense(A, B, typed), mask, function, replace, out)
-    if mask is not None and not mask.complement and _dots_pay(A, B, mask, device):
-        t = on.multiply_dots(A, B.T, typed, mask)
+    dense, dots = (getattr(on, name, None) for name in ("multiply_dense", "multiply_dots"))
+    if dense and mask is None and B.nvals == B.nrows * B.ncols and B.nvals:
+        return finish("mxm", dense(A, B, typed), mask, function, replace, out)
+    if dots and mask is not None and not mask.complement and _dots_pay(A, B, mask, device):
+        t = dots(A, B.T, typed, mask)
     else:
         t = on.multiply_rows(A, B, typed, mask)
     return finish("mxm", t, mask, function, replace, out, masked=True)

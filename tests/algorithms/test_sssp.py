@@ -77,6 +77,7 @@ GENERATED = {
 }
 
 
+@pytest.mark.fused
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint64, np.float32, np.float64])
 @pytest.mark.parametrize("name", GENERATED)
 def test_distances_equal_scipy(name: str, kind: Any, device: str) -> None:

@@ -1,6 +1,7 @@
 """The devices that tests of containers and operations run on, and moving arguments there and back.
 
-A test that takes the fixture `device` runs once on the CPU and, marked `gpu`, once on a GPU.
+A test that takes the fixture `device` runs on the CPU, once with its backend and once with
+`minimal_backend` in its place, and, marked `gpu`, on a GPU.
 """
 
 from __future__ import annotations
@@ -8,15 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import minimal_backend
 import pytest
 
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+from spgraph import backends
+
+DEVICES = ["cpu", "minimal", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 @pytest.fixture(params=DEVICES)
-def device(request: pytest.FixtureRequest) -> Iterator[str]:
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """'cpu', or 'cuda' where there is a GPU."""
-    yield request.param
+    if request.param == "minimal":  # whose containers are the CPU's
+        if request.node.get_closest_marker("fused") or "shared_data" in request.fixturenames:
+            pytest.skip("fused: it is about a fused form, or its graph is large")
+        monkeypatch.setattr(backends, "module_of", lambda device: minimal_backend)
+        yield "cpu"
+    else:
+        yield request.param
 
 
 def entries(v: Any) -> dict[int, Any]:

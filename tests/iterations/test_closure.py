@@ -293,6 +293,7 @@ def test_parents(name: str, case: str, device: str) -> None:
     assert entries(found) == least_parents(made.edges, expected(name, CASES[case]), multiply)
 
 
+@pytest.mark.fused
 @pytest.mark.parametrize("case", ["distance", "distance, zeros", "distance, equal"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_parents_along_in_edges(name: str, case: str, device: str) -> None:

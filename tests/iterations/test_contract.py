@@ -166,6 +166,7 @@ def test_random_graphs(n: int, pairs: list[tuple[int, int]], both: bool) -> None
     np.testing.assert_array_equal(composed(A).to_numpy(), by_scipy(A))
 
 
+@pytest.mark.fused
 @pytest.mark.parametrize("both", [False, True])
 def test_more_threads_than_samples(both: bool, device: str) -> None:
     """Large enough for all threads, for every piece of a row, and for a vote over a sample."""

@@ -19,6 +19,7 @@ from spgraph.backends.cpu.runtime import pool
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.iterations.path_dependencies import (
     composed,
+    composed_along,
     composed_levels,
     dependencies,
     dependencies_along,
@@ -35,17 +36,41 @@ def check(name: str, device: str, most: int = 7) -> None:
     same(got, by_loops(name, tuple(sources.tolist()))[0])
 
 
-@pytest.mark.parametrize("graph", [*GRAPHS, *MORE])
+MANY_PATHS = ("layers", "braid")  # more than float64 holds
+CASES = [
+    pytest.param(g, marks=[pytest.mark.fused] if g in MANY_PATHS else []) for g in (*GRAPHS, *MORE)
+]
+
+
+@pytest.mark.parametrize("graph", CASES)
 def test_dependencies_equal_loops(graph: str, device: str) -> None:
     check(graph, device)
     check(graph, device, most=1)
 
 
-@pytest.mark.parametrize("graph", [g for g in (*GRAPHS, *MORE) if g not in ("layers", "braid")])
+@pytest.mark.parametrize("graph", [g for g in (*GRAPHS, *MORE) if g not in MANY_PATHS])
 def test_fused_equals_composed(graph: str, device: str) -> None:
     A = matrix(graph).to(device)
     sources = some_sources(A.nrows, 2)
     same(dependencies(A, sources), composed(A, sources).to_numpy())
+
+
+def test_composed_along_equals_fused() -> None:
+    A = matrix("acyclic")  # whose edges lead to greater vertices
+    level, pairs = {0: 0}, []
+    for i, j, _ in A:
+        if i in level:
+            level[j] = max(level.get(j, 0), level[i] + 1)
+            pairs.append((i, j))
+    D = sg.Matrix.from_coo(*zip(*pairs, strict=True), nrows=A.nrows, ncols=A.ncols)
+    levels_ = sg.Vector.from_coo(list(level), list(level.values()), size=A.nrows)
+    same(dependencies_along(D, levels_), composed_along(D, levels_).to_numpy())
+    assert max(level.values()) > 3
+
+
+def test_composed_refuses_paths_beyond_float64() -> None:
+    with pytest.raises(OverflowError, match="dependencies: A: expected at most 1e"):
+        composed(matrix("layers"), [0])
 
 
 @pytest.mark.parametrize("extended", [False, True])
@@ -91,6 +116,7 @@ def test_threads_share_large_levels() -> None:
                 np.testing.assert_allclose(score, expected, rtol=1e-10)
 
 
+@pytest.mark.fused
 def test_path_counts_beyond_float64(device: str) -> None:
     """On a grid of 520 x 520 there are 2 ** 1033 paths from corner to corner. Of the paths to
     (i, j + 1) the share j / (i + j) comes along the row, so that dependencies need no counts.

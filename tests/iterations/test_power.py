@@ -127,6 +127,7 @@ def test_tolerance(device: str) -> None:
     assert power(x, step, tol=None, max_iter=0).value.isequal(x)
 
 
+@pytest.mark.fused
 def test_single_precision_of_what_is_gathered(device: str) -> None:
     A = sg.generators.kronecker(10, 16).to(device)
     step = steps(A, device, False)["leaking"]

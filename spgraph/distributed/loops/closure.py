@@ -23,6 +23,7 @@ from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.distributed.operations.elements import ewise, reduce, select
 from spgraph.distributed.operations.products import push
 from spgraph.errors import ConvergenceError
+from spgraph.iterations.fixed_point import composed_dag_edges, composed_parents
 from spgraph.semirings import TypedMonoid, TypedSemiring, binary, indexunary, monoid
 
 
@@ -142,9 +143,8 @@ def dag_edges(
     materialize(A)
 
     def own(k: int, whole: Vector) -> Matrix:
-        return lower_matrix(
-            placement.backend(k).dag_edges(A.lifted(k), whole, semiring), placement, k
-        )
+        find = getattr(placement.backend(k), "dag_edges", composed_dag_edges)
+        return lower_matrix(find(A.lifted(k), whole, semiring), placement, k)
 
     return DistributedMatrix(A.nrows, A.ncols, placement.map(own, replicate(x)), placement)
 
@@ -167,7 +167,8 @@ def parents(
     materialize(A)
 
     def own(k: int, whole: Vector) -> Vector:
-        return placement.backend(k).parents(A.lifted(k), None, whole, semiring)
+        find = getattr(placement.backend(k), "parents", composed_parents)
+        return find(A.lifted(k), None, whole, semiring)
 
     least = monoid.min.resolve(A.index_dtype)
     found = reduce_to_owners(placement.map(own, replicate(x)), least, placement)

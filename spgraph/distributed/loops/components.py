@@ -41,6 +41,7 @@ from spgraph.distributed.exchange.collectives import materialize, send_to_owners
 from spgraph.distributed.exchange.host_counters import POLL, host_mapped
 from spgraph.distributed.loops import peers
 from spgraph.distributed.loops.single_device import single_device_of
+from spgraph.iterations import contract as contract_whole
 
 NEAR = 8  # levels in which the search for the giant component is expected to visit it all
 MOST_LEVELS = 2 * NEAR  # after so many it ends
@@ -263,7 +264,7 @@ def on_cpus(A: DistributedMatrix) -> DistributedVector:
     placement, n = A.device, A.nrows
 
     def publish(k: int, _: Matrix) -> tuple[Array, tuple[Array, Array]]:
-        label = placement.backend(k).contract(A.lifted(k), False)._values
+        label = contract_whole(A.lifted(k))._values
         own = placement.shard_ids(k, n)
         sent = label != np.arange(n)
         sent[label[own]] = True  # roots of components that span several shards
@@ -280,7 +281,7 @@ def on_cpus(A: DistributedMatrix) -> DistributedVector:
         label, own = mine[0], placement.shard_ids(k, n)
         own_roots = label[np.concatenate([own[inside] for inside, _ in pieces])]
         their_roots = np.concatenate([roots for _, roots in pieces])
-        after = merge_labels(placement, k, label, own_roots, their_roots)
+        after = merge_labels(label, own_roots, their_roots)
         changed = np.unique(np.concatenate([own_roots, their_roots]))
         changed = changed[after[changed] != changed]
         return after, changed, after[changed]
@@ -291,12 +292,12 @@ def on_cpus(A: DistributedMatrix) -> DistributedVector:
     high = comm.all_gather([mine[2] for mine in merged])
 
     def finish(k: int, mine: tuple[Array, Array, Array], u: Array, v: Array) -> Array:
-        return merge_labels(placement, k, mine[0], u, v)[placement.shard_ids(k, n)]
+        return merge_labels(mine[0], u, v)[placement.shard_ids(k, n)]
 
     return labels(A, placement.map(finish, merged, low, high))
 
 
-def merge_labels(placement: Placement, k: int, label: Array, u: Array, v: Array) -> Array:
+def merge_labels(label: Array, u: Array, v: Array) -> Array:
     """The labels after the components of u[i] and v[i] are merged, for each i; every label is a
     root, the least vertex of its component.
     """
@@ -305,5 +306,5 @@ def merge_labels(placement: Placement, k: int, label: Array, u: Array, v: Array)
     ends = (np.searchsorted(nodes, u), np.searchsorted(nodes, v))
     links = Matrix.from_coo(*ends, nrows=nodes.size, ncols=nodes.size)
     label = label.copy()
-    label[nodes] = nodes[placement.backend(k).contract(links, False)._values]
+    label[nodes] = nodes[contract_whole(links)._values]
     return label[label]

@@ -16,7 +16,7 @@ the others alone, packed, would cost as much in unpacking as it saves between tw
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.backends.cuda.power.power_stepwise import (
@@ -32,6 +32,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
+from spgraph.iterations import Hop, Step, power_iteration
 from spgraph.semirings import TypedSemiring
 
 # (a part of a vector, partial sums) of one shard; or (the whole vector, the sums of all shards)
@@ -73,6 +74,17 @@ def power(
         )
 
     local = range(len(x.shards))
+    if not hasattr(placement.backend(0), "power_shard"):
+        pairs = zip(matrices, scales, strict=True)
+        step = Step(
+            tuple(Hop(M.T, scale) for M, scale in pairs),
+            *constants,
+            restart,
+            weighted=semiring.multiply.name != "second",
+        )
+        limits: Any = {"norm": norm, "tol": tol, "max_iter": max_iter}
+        composed = power_iteration.composed(x, step, **limits)
+        return cast(DistributedVector, composed.value), (composed.iterations, composed.change)
     if peers is None:
         steps = [placement.backend(k).power_shard(*arguments(k)) for k in local]
         return _driven(steps, Gathering(placement, n), placement, n)

@@ -80,7 +80,7 @@ def _under(on: Any, t: Vector, mask: Mask | None) -> Vector:
 
 def prepare(A: Any) -> None:
     """Have every shard make now what dense products profit from."""
-    A.device.map(lambda k, shard: A.device.backend(k).prepare(shard), A.shards)
+    A.device.map(lambda k, shard: shard.prepare(), A.shards)
 
 
 # --- matrix times matrix: every shard multiplies its rows with the whole of B ---------------------
@@ -103,10 +103,10 @@ def multiply_dense(A: Any, X: Any, semiring: TypedSemiring) -> DistributedMatrix
     materialize(A)
 
     def own(k: int, whole: Matrix) -> Matrix:
-        on = placement.backend(k)
+        multiply = _form(placement.backend(k), "multiply_dense")
         if not semiring.multiply.positional:
-            return on.multiply_dense(A.shards[k], whole, semiring)
-        return lower_matrix(on.multiply_dense(A.lifted(k), whole, semiring), placement, k)
+            return multiply(A.shards[k], whole, semiring)
+        return lower_matrix(multiply(A.lifted(k), whole, semiring), placement, k)
 
     shards = placement.map(own, X.replicated())
     return DistributedMatrix(A.nrows, X.ncols, shards, placement)
@@ -123,6 +123,15 @@ def multiply_flops(A: Any, B: Any) -> int:
     return placement.total(placement.map(own, A.shards, degrees))
 
 
+def _form(on: Any, name: str) -> Any:
+    """A form of the product of matrices; where the backend lacks it, row by row."""
+    others = {
+        "multiply_dense": lambda A, X, semiring: on.multiply_rows(A, X, semiring, None),
+        "multiply_dots": lambda A, BT, semiring, mask: on.multiply_rows(A, BT.T, semiring, mask),
+    }
+    return getattr(on, name, others.get(name))
+
+
 def _multiplied(
     form: str, A: Any, B: Any, semiring: TypedSemiring, mask: Mask | None, ncols: int
 ) -> DistributedMatrix:
@@ -131,7 +140,7 @@ def _multiplied(
     materialize(A, mask)
 
     def own(k: int, whole: Matrix) -> Matrix:
-        multiply = getattr(placement.backend(k), form)
+        multiply = _form(placement.backend(k), form)
         if not semiring.multiply.positional:
             return multiply(A.shards[k], whole, semiring, shard_mask(mask, k))
         allowed = lifted_mask(mask, placement, k)
