@@ -32,9 +32,9 @@ from spgraph.backends.cuda.closure.closure_rounds import (
     EDGES,
     FLAGS,
     FOUND,
-    HEEDED,
     LOOKED,
     LOST,
+    NEAR,
     PULLS,
     QUEUED,
     SENT,
@@ -175,7 +175,7 @@ class Rounds:
     def settle(self, counts: np.ndarray, delta: float | int | None) -> None:
         """Rounds until no vertex of the bucket waits, after one that has given `counts`."""
         for _ in range(self.vertices + 1):
-            if not counts[:, QUEUED].any() and not counts[:, HEEDED].any():
+            if not counts[:, QUEUED].any() and not counts[:, NEAR].any():
                 return
             edges = int(counts[:, EDGES].sum())
             large = edges >= THRESHOLD_EDGES and edges * THRESHOLD_SHARE >= self.edges

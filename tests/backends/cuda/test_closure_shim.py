@@ -32,12 +32,12 @@ from spgraph.semirings import BinaryOp, Monoid, Semiring, binary, min_plus, mono
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
 # thresholds with which small graphs take every path of the kernel
-THRESHOLDS = ("LOCAL_EDGES", "CUT_EDGES", "STEPS")
+THRESHOLDS = ("LOCAL_EDGES", "THRESHOLD_EDGES", "STEPS")
 PATHS = {
     "as shipped": {},
     "pushed": {"LOCAL_EDGES": 0},
-    "cut": {"CUT_EDGES": 1, "LOCAL_EDGES": 40},
-    "cut, local": {"CUT_EDGES": 1, "STEPS": 2},
+    "threshold": {"THRESHOLD_EDGES": 1, "LOCAL_EDGES": 40},
+    "threshold, local": {"THRESHOLD_EDGES": 1, "STEPS": 2},
 }
 # graphs that between them have every shape; the rest take long for what they add
 COVER = ("one", "loop", "star both", "two components", "sparse directed", "skewed both")
@@ -87,7 +87,7 @@ def test_closure_equals_plain_loops(name: str, case: str) -> None:
 EVERY_PATH = [
     pytest.param(
         *(path, case),
-        marks=() if case == "distance, zeros" or (path, case) == ("cut", "width") else FULL,
+        marks=() if case == "distance, zeros" or (path, case) == ("threshold", "width") else FULL,
     )
     for path in PATHS
     for case in ("distance, zeros", "distance, float32", "width")
@@ -110,7 +110,7 @@ def of_types(A: Matrix, index: str, offset: str, values: Any) -> Matrix:
     ("index", "offset"), [pytest.param("int64", "int32", marks=FULL), ("int32", "int64")]
 )
 def test_types_of_indices(index: str, offset: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    take(monkeypatch, "cut, local")
+    take(monkeypatch, "threshold, local")
     made = graph("skewed both", CASES["distance"])
     A = of_types(made.A, index, offset, made.A.values)
     expected = fixed_point(made.edges, made.start, min, lambda x, a: x + a)
@@ -161,7 +161,7 @@ def test_monoids(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_products_that_are_better_than_their_operands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Negative lengths without a negative cycle: what a cut takes for done may get better."""
+    """Negative lengths without a negative cycle: values behind a threshold may improve."""
     rng = np.random.default_rng(3)
     pairs = np.unique(np.sort(rng.integers(0, 300, (6000, 2)), axis=1), axis=0)
     pairs = pairs[pairs[:, 0] < pairs[:, 1]]
@@ -229,7 +229,7 @@ def test_products_that_are_positions(monkeypatch: pytest.MonkeyPatch) -> None:
     start = Vector.unit(3, 7, size=made.A.nrows, dtype=np.int32)
     expected[3] = min(expected[3], 7)
     typed = sg.semirings.min_secondi.resolve("int32", "int64", index="int32")
-    for path in ("as shipped", "cut"):
+    for path in ("as shipped", "threshold"):
         take(monkeypatch, path)
         for delta in (None, 50):
             assert entries(host().closure(made.A, start, typed, delta)) == expected

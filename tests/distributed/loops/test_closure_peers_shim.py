@@ -27,14 +27,14 @@ from tests.distributed.loops.test_search_peers_shim import HostBuffers
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
 # thresholds with which small graphs take every path of the kernel
-THRESHOLDS = ("LOCAL_EDGES", "CUT_EDGES", "STEPS", "CROWD", "ALONE")
+THRESHOLDS = ("LOCAL_EDGES", "THRESHOLD_EDGES", "STEPS", "SATURATED_EDGES", "ALONE")
 PATHS = {
     "as shipped": {},
-    "in step": {"CROWD": 0, "LOCAL_EDGES": 0},
-    "cut": {"CUT_EDGES": 1, "CROWD": 10, "LOCAL_EDGES": 40},
-    "few steps alone": {"ALONE": 1, "STEPS": 2, "CROWD": 10000},
+    "in step": {"SATURATED_EDGES": 0, "LOCAL_EDGES": 0},
+    "threshold": {"THRESHOLD_EDGES": 1, "SATURATED_EDGES": 10, "LOCAL_EDGES": 40},
+    "few steps alone": {"ALONE": 1, "STEPS": 2, "SATURATED_EDGES": 10000},
 }
-PATHS_COVER = (("in step", "distance, zeros"), ("cut", "distance, zeros"))
+PATHS_COVER = (("in step", "distance, zeros"), ("threshold", "distance, zeros"))
 THIRDS = (0.3, 0.71)
 FULL = pytest.mark.full
 # values of every width; each is a program of its own
@@ -150,13 +150,13 @@ def test_every_path(path: str, case: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_one_and_two_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    take(monkeypatch, "cut")
+    take(monkeypatch, "threshold")
     for cuts in ((), (0.5,)):
         check("skewed both", "distance, zeros", cuts, deltas=(2, None))
 
 
 def test_shards_that_own_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    take(monkeypatch, "cut")
+    take(monkeypatch, "threshold")
     check("skewed both", "distance, zeros", (0.4, 0.4))
     check("sparse directed", "distance, zeros", (0.0, 0.4))
 
@@ -171,7 +171,7 @@ def test_a_full_inbox_is_sent_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("index", "rows"), [("i8", "i4"), pytest.param("i4", "i8", marks=FULL)])
 def test_types_of_indices(index: str, rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    take(monkeypatch, "cut")
+    take(monkeypatch, "threshold")
     made = graph("skewed both", CASES["distance"])
     n = made.A.nrows
     shards = shards_of(made.A, (0, n // 3, n // 2, n), index=index, rows=rows)
@@ -202,8 +202,8 @@ def test_distances_that_count_their_edges() -> None:
 
 
 def test_products_that_are_better_than_their_operands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Negative lengths without a negative cycle: what a cut takes for done may get better."""
-    take(monkeypatch, "cut")
+    """Negative lengths without a negative cycle: values behind a threshold may improve."""
+    take(monkeypatch, "threshold")
     rng = np.random.default_rng(3)
     pairs = np.unique(np.sort(rng.integers(0, 300, (6000, 2)), axis=1), axis=0)
     pairs = pairs[pairs[:, 0] < pairs[:, 1]]
@@ -238,7 +238,7 @@ def test_buffers_serve_one_graph_after_another() -> None:
 
 
 def test_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    take(monkeypatch, "cut")
+    take(monkeypatch, "threshold")
     made = graph("skewed both", CASES["distance"])
     n, typed = made.A.nrows, min_plus.resolve("int64", "int64")
     shards = shards_of(made.A, (0, n // 3, n))

@@ -1,5 +1,5 @@
-"""The closure: the least fixed point in one cooperative launch; and what carries its values: all
-edges, or one to each vertex.
+"""The closure, the least fixed point, in one cooperative launch; and the edges that carry its
+values: all of them (the shortest-path DAG), or one for each vertex (parents).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spgraph.semirings import TypedSemiring
 
 # threads of a block; vertices of a warp's own queue, as in kernels/closure.cu
 THREADS, RING = 1024, 64
-# 64-bit words of its Control, and where the ones that the host reads lie
+# 64-bit words of its Control, and the places of those that the host reads
 CONTROL, UNSETTLED, REACHED, STEPS = 16, 2, 3, 4
 # all bits of a word: every entry has a value of its own
 EVERY = 2**64 - 1
@@ -26,9 +26,9 @@ EVERY = 2**64 - 1
 CHUNK = 1024
 # the threads of the kernel that chooses a floor, as in kernels/parents.cu
 SAMPLE = 1024
-# edges from which on a transpose is worth making for a cut
+# edges from which on a transpose is worth making for the pull of a push-pull threshold
 TRANSPOSE_FROM = 1 << 22
-# operators that look at positions, so that the value of an entry says nothing without its vertex
+# operators that look at positions: the value of an entry alone does not bound their products
 POSITIONAL = {f"{which}{where}" for which in ("first", "second") for where in "ij"}
 
 
@@ -37,9 +37,9 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: Any) -> Ve
     """x = start + x A, least fixed point, of bitmap storage; vertices not reached have no entry.
 
     `semiring.add` is idempotent and products are monotone in their first operand. `delta` is the
-    width of the buckets in which an ordered monoid (min or max over numbers) takes its vertices;
-    None relaxes them as they come. One memset, one launch, one read-back of 128 bytes. Raises
-    ConvergenceError where a bucket does not come to rest within as many rounds as A has rows.
+    width of the buckets in which an ordered monoid (min or max over numbers) relaxes its vertices;
+    with None there are no buckets. One memset, one launch, one read-back of 128 bytes. Raises
+    ConvergenceError where a bucket is not settled within as many rounds as A has rows.
     """
     return run(A, start, semiring, delta)[0]
 
@@ -93,11 +93,11 @@ def run(
 
 @jit.on_device
 def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
-    """The pattern of the entries (i, j) of A with x[i] * A[i, j] == x[j]: the edges that carry
-    the values of a closure.
+    """The edges of the shortest-path DAG of x: the pattern of the entries (i, j) of A with
+    x[i] * A[i, j] == x[j].
 
-    Three launches: every entry is looked at once, for a bit; the bits' running counts; what they
-    name. How many those are is read back.
+    Three launches: a bit for each entry, the running counts of these, the entries whose bit is set.
+    Their number is read back.
     """
     x = x.to_bitmap()
     xp = array_module(A._indptr)
@@ -131,8 +131,8 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     A.indices and of bitmap storage; no entry where there is none.
 
     `T` is A's transpose, where it is at hand and products keep the order of their first operands:
-    then most entries are known by their values alone to carry nothing (kernels/parents.cu says
-    why). Without it, or where the monoid has no order, every entry is looked at.
+    then the values of most entries alone show that they carry nothing (kernels/parents.cu says
+    why). Without it, or where the monoid has no order, both ends of every entry are looked at.
 
     Two fills, two or three launches (one more if T is another matrix than A), one read-back.
     """
@@ -148,28 +148,28 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     floor: tuple[Any, Any] = jit.NULL, jit.NULL
     own = (A._indptr, A._indices, A._values)
 
-    def walk(arrays: tuple[Any, Any, Any], pulls: bool, pushes: bool) -> None:
+    def look_along(arrays: tuple[Any, Any, Any], pulls: bool, pushes: bool) -> None:
         shared = (every, x._values, bits, *floor, pulls, pushes, parent)
         jit.launch(look, threads, n, m, *arrays, *shared)
 
     has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
     if T is None or not has_order or semiring.multiply.name in POSITIONAL:
-        walk(own, False, True)
+        look_along(own, False, True)
     else:
         floor = xp.empty(1, semiring.dtype), xp.empty(1, np.uint32)
         choose = jit.kernel("parents", "parents_floor", text)
         choose((1,), (SAMPLE,), (n, m, A._indptr, x._values, bits, *floor))
-        walk(own, T is A, True)
+        look_along(own, T is A, True)
         if T is not A:
             T = with_index_types(T, A)
-            walk((T._indptr, T._indices, T._values), True, False)
+            look_along((T._indptr, T._indices, T._values), True, False)
     found, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.uint64)
     jit.launch(pack, min(jit.occupancy(pack) * jit.BLOCK, n), n, parent, found, count)
     return Vector(n, parent, bits=found, nvals=int(count[0]))
 
 
 def _in_edges(A: Matrix) -> tuple[Any, Any, Any]:
-    """The arrays of A's transpose, for a cut to pull along; nulls where not worth making."""
+    """The arrays of A's transpose, for the pull of a threshold; nulls where not worth making."""
     if not A.has_transpose and (A._transient or A.nvals < TRANSPOSE_FROM):
         return jit.NULL, jit.NULL, jit.NULL
     T = with_index_types(A.T, A)
@@ -186,12 +186,12 @@ def width_of(delta: Any, dtype: np.dtype) -> np.generic:
 
 
 def batch_of(ids: np.dtype, offsets: np.dtype) -> int:
-    """How many vertices or products a warp hands on at a time: what fits a block of 99 kB."""
+    """How many vertices or products a warp buffers: what fits a block of 99 kB shared memory."""
     return 64 if ids.itemsize == offsets.itemsize == 4 else 32
 
 
 def warp_bytes(values: np.dtype, ids: np.dtype, offsets: np.dtype) -> int:
-    """The size of a WarpWork of kernels/closure.cu, whose arrays leave no gaps."""
+    """The bytes of a WarpWork of kernels/closure_state.cuh, whose arrays leave no gaps."""
     z, i, o = values.itemsize, ids.itemsize, offsets.itemsize
     batch = batch_of(ids, offsets)
     return max((batch + 128) * (max(z, i) + o), RING * (z + 2 * o + i)) + (batch + 32) * i + 128

@@ -1,5 +1,5 @@
 """The peer form of the closure: one cooperative kernel on each of several GPUs of this process,
-which exchange what they improve by writing into each other's memory.
+which send improved values by writing into each other's memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ INBOX = 1 << 22
 
 
 class ClosureShard(NamedTuple):
-    """The rows that one device owns: of A, and of its transpose (None: no cut). Columns are ids of
+    """The rows that one device owns: of A, and of its transpose (None: no pull). Columns are ids of
     all shards' vertices, and values have one element where all entries of A have the same.
     """
 
@@ -70,8 +70,8 @@ class ClosureGraph:
 
 
 class Part(NamedTuple):
-    """One shard's values, on its device: of the vertices whose bit is set in `bits`, which are
-    `reached`, and identities elsewhere; and how many edges the shard looked at.
+    """One shard's values, on its device, identities at vertices whose bit in `bits` is not set; how
+    many bits are set, and how many edges the shard looked at.
     """
 
     values: Array
@@ -81,7 +81,7 @@ class Part(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """The parts of all shards, how often they met, and rows of the trace: kind of step (as in
+    """The parts of all shards, the number of meetings, and rows of the trace: kind of step (as in
     kernels/closure_state.cuh; 5: a meeting), vertices, edges, nanoseconds.
     """
 
@@ -146,7 +146,7 @@ def closure_peers(
         if lost:
             buffers.forget()
     if lost:
-        # who waits for a device that gave up has heard which one that was
+        # a device that gave up has sent the number of the device that it waited for
         named = [state - 1 for state in lost if 0 < state <= len(states)]
         name = f"device {buffers.devices[named[0]]} (shard {named[0]})" if named else "a device"
         raise CommunicationError(
@@ -166,27 +166,27 @@ def closure_peers(
 
 
 class Plan(NamedTuple):
-    """What every closure of a graph over one semiring, with the same buffers, needs."""
+    """What is the same in all closures of a graph over one semiring with the same buffers."""
 
-    layout: object
+    key: object  # of the layout of the buffers
     sizes: list[int]  # bytes of each device's buffer
     memory: list[int]  # their addresses
     kernels: list[Any]
     grids: list[int]
     shared: int
-    given: list[Array]  # of each shard: what the kernel calls Given
+    given: list[Array]  # of each shard: the struct Given of the kernel
 
 
 def planned(
     graph: ClosureGraph, buffers: Buffers, semiring: TypedSemiring, ordered: bool, trace: bool
 ) -> Plan:
-    """The plan; made once, with all that is to be compiled, loaded or allocated for it."""
+    """The plan; made once, with all that has to be compiled, loaded or allocated for it."""
     first = graph.shards[0]
     kinds = (first.indices.dtype, first.indptr.dtype, first.values.dtype)
     types = tuple(zip("IOA", (kind.str for kind in kinds), strict=True))
     key = ("closure", semiring, types, ordered, trace)
     plan = graph.derived.get(key)
-    if plan is None or buffers.reserve(plan.layout, plan.sizes) != plan.memory:
+    if plan is None or buffers.reserve(plan.key, plan.sizes) != plan.memory:
         checked(graph, buffers)
         text = program(semiring, types, ordered, trace, THREADS, len(graph.shards))
         plan = graph.derived[key] = new_plan(graph, buffers, semiring.dtype, text)
@@ -222,7 +222,7 @@ def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) 
     sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
     kinds = (first.indices.dtype, first.indptr.dtype)
     capacity = min(INBOX, max(4096, *sizes))
-    parts = layout(sizes, n, (*kinds, dtype), capacity)
+    parts = memory_offsets(sizes, n, (*kinds, dtype), capacity)
     key, needed = ("closure", tuple(sizes), kinds, dtype), [part["end"] for part in parts]
     memory = buffers.reserve(key, needed)
     shared = THREADS // 32 * warp_bytes(dtype, *kinds)
@@ -243,10 +243,10 @@ def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) 
     return Plan(key, needed, memory, kernels, grids, shared, given)
 
 
-def layout(
+def memory_offsets(
     sizes: Sequence[int], n: int, kinds: tuple[np.dtype, ...], capacity: int
 ) -> list[dict[str, int]]:
-    """Where things lie in each shard's memory; what peers write is at the same place in all."""
+    """The byte offsets in each shard's memory; areas that peers write have the same in all."""
     ids, offsets, values = (kind.itemsize for kind in kinds)
     peers, result = len(sizes), []
     inbox = 2 * peers * capacity if peers > 1 else 0
@@ -286,8 +286,8 @@ def program(
 
 @functools.lru_cache(maxsize=1024)
 def loaded(text: str, device_id: int, shared: int, dtype: np.dtype) -> Any:
-    """The kernel on the current device, run once for nothing: a grid must not wait for peers that
-    a driver first has to load, which it may do only when the device is idle.
+    """The kernel on the current device, after an empty launch: the driver loads a kernel at its
+    first launch, perhaps only when the device is idle, and a running grid must not wait for that.
     """
     kernel = jit.kernel("closure_peers", "closure_peers", text, cooperative=True)
     kernel.max_dynamic_shared_size_bytes = shared

@@ -1,10 +1,10 @@
-"""The kernels of a closure in rounds that the host drives, and what one shard keeps for them: on
-CuPy arrays, without any communication.
+"""One shard of a closure in rounds that the host drives: its kernels, and the arrays that it keeps
+for them. The exchange between shards is the caller's.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,26 +17,26 @@ from spgraph.semirings import TypedSemiring
 
 # as in kernels/closure_rounds.cu
 BEGIN, SOURCES, PULLS, BUCKETS, UNDERCUT = 1, 2, 4, 8, 16
-QUEUED, EDGES, HEEDED, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT = range(9)
+QUEUED, EDGES, NEAR, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT = range(9)
 WAS_UNDERCUT, LOST = 1, 2
 # bytes of a RoundControl beside its words for each shard
 CONTROL = 256
 
 
 def counts_of(shards: int) -> int:
-    """How many words a shard tells after a launch."""
+    """How many counts a shard publishes after a launch."""
     return SENT + shards
 
 
 def pair_words(values: np.dtype, ids: np.dtype) -> int:
-    """Words of 32 bits that a value travels in, with its vertex."""
+    """The 32-bit words of a pair of a vertex and a value."""
     return max(values.itemsize, 4) // 4 + ids.itemsize // 4
 
 
 class Shard:
-    """Shard `number` of a graph, of which `arrays` are on its device, and what closures over
-    `semiring` need beside them. `edges` are those of all shards, `host_counters`, of
-    `counts_of` words, is host-mapped memory that kernels write.
+    """Shard `number` of a graph, number k of those of this process, with the kernels and arrays of
+    closures over `semiring`. `edges` are those of all shards; `host_counters`, of `counts_of`
+    words, is host-mapped memory that kernels write.
     """
 
     def __init__(
@@ -84,9 +84,7 @@ class Shard:
             self.given = self.xp.asarray(np.array([int(field) for field in fields], np.int64))
 
     def begin(self, sources: Array, values: Array) -> None:
-        """The next launches are of a closure that starts with `values` at own vertices `sources`,
-        counted from 0.
-        """
+        """Begin a closure with `values` at the own vertices `sources`, counted from 0."""
         with jit.device(self.given):
             self.x = self.xp.empty(self.size, self.dtype)
             self.control.fill(0)
@@ -95,19 +93,25 @@ class Shard:
             self.nothing = self.xp.empty(0, np.uint32)
 
     def launch(
-        self, action: int, limits: tuple[Any, ...], crowd: int, came: Any, round_: int
+        self,
+        action: int,
+        limits: Sequence[np.generic],
+        saturated_edges: int,
+        received: Array | None,
+        round_: int,
     ) -> None:
-        """What one shard can do alone: `limits` are limit, next limit, cut and floor, `came` is
-        what others have sent, or None.
+        """Run one round as far as the shard can alone. `limits` are the limit, the next limit, the
+        push-pull threshold and the floor; `received` are the pairs that others have sent, or None.
         """
-        came = self.nothing if came is None else came
+        received = self.nothing if received is None else received
         with jit.device(self.given):
-            arguments = (self.given, action, self.x, *limits, crowd, came, came.size // self.pair)
+            pairs = received, received.size // self.pair
+            arguments = (self.given, action, self.x, *limits, saturated_edges, *pairs)
             arguments += (*self.start, round_)
             self.kernel((self.grid,), (THREADS,), arguments, shared_mem=self.shared)
 
-    def sent(self, numbers: list[int], offsets: Any) -> list[Array]:
-        """The pairs for each shard, of which there are so many."""
+    def sent(self, numbers: list[int], offsets: Sequence[int]) -> list[Array]:
+        """The pairs for each shard, of which there are `numbers`."""
         firsts = [self.pair * int(first) for first in offsets[:-1]]
         sizes = [self.pair * number for number in numbers]
         return [self.pairs[a : a + size] for a, size in zip(firsts, sizes, strict=True)]
@@ -118,7 +122,9 @@ class Shard:
         return self.x[self.first : self.first + self.own]
 
     def take(self) -> tuple[Array, Array]:
-        """(the own values, one bit for each that there is), which it keeps no longer."""
+        """(the values of the own vertices, a bit for each that has an entry); the shard gives up
+        its own references to them.
+        """
         with jit.device(self.given):
             values = self.xp.empty(self.own, self.dtype)
             found = self.xp.empty(words(self.own), np.uint32)

@@ -1,25 +1,25 @@
-// The least fixed point of  x = start (+) x (+.x) A: one cooperative launch for the whole of it.
+// The least fixed point of  x = start (+) x (+.x) A, by one cooperative launch.
 //
-// Any order of relaxations is right, so the work is ordered to be little and its steps to be few:
-//   buckets  of an ordered monoid (min, max) only the vertices nearer than `limit` are relaxed; the
-//            others are far. When none is near, `limit` moves on by `width` (Davidson et al. 2014,
-//            near-far). Nobody keeps a list of the far ones: they are those whose value says so;
-//   push     a large frontier: warps take equal shares of its edges;
-//   local    a small one: every warp takes some vertices and follows what they improve by itself,
-//            for STEPS hops, before the grid meets again; a road network has thousands of hops;
-//   cut      while a bucket with a large share of all edges is near, no product that reaches `cut`
-//            is followed: nearly all of them would lose, and the cost of one that loses is that of
-//            looking at its vertex. Then the vertices that are left, most of them with few edges,
-//            pull along their in-edges what was not pushed to them (Chakaravarthy et al. 2014); the
-//            values of the entries tell which of them cannot matter.
-// A vertex enters a queue once, by its bit in `claims`; queues never hold more than n.
+// Any order of relaxations gives the result; this one needs little work and few steps:
+//   buckets    where the monoid has an order (min, max), only the vertices nearer than `limit` are
+//              relaxed; the others are far. When none is near, `limit` moves on by `width` (near-far,
+//              Davidson et al. 2014). There is no list of far vertices: their values say which they are;
+//   push       a large frontier: warps take equal shares of its edges;
+//   local      a small one: every warp takes some vertices, and then the vertices that these improve,
+//              for STEPS hops, before the next barrier; a road network has thousands of hops;
+//   threshold  while a bucket with a large share of all edges is near, products that are not better
+//              than the push-pull threshold are not pushed: nearly all of them would improve nothing,
+//              and each costs a look at its vertex. Then the vertices behind the threshold, most of
+//              which have few edges, pull along their in-edges what was not pushed to them
+//              (Chakaravarthy et al. 2014); the values of the entries tell which edges cannot matter.
+// A vertex enters a queue once, by its bit in `claims`; queues never hold more than n vertices.
 //
 // The preamble gives: I (ids), O (offsets), A (values of the matrix), Z (values of the vector);
 // multiply and the monoid of common.cuh; ORDERED (0: a plain worklist), POSITIONAL (multiply looks
 // at positions), THREADS (of a block), BATCH, TRACE.
 //
-// As in search.cu, instructions that miss their cache cost more than those that run: the state lies
-// in shared memory, where functions that are not inlined find it.
+// As in search.cu, loading instructions that miss their cache costs more than running them: so
+// functions are not inlined, and find the state in shared memory.
 
 #include "closure_state.cuh"
 
@@ -30,26 +30,26 @@ __shared__ Closure s;
 #include "load_balance.cuh"
 
 DEVICE bool is_own(I) { return true; }
-DEVICE void tell_owner(I) {}
+DEVICE void mark_changed(I) {}
 
 #include "closure_steps.cuh"
 
-DEVICE void tally(u32) {}
+DEVICE void count_edges(u32) {}
 DEVICE void send_at_once(bool, I, Z) {}
-DEVICE int take_in(Ring&, u32&, int held) { return held; }
+DEVICE int receive_local(Ring&, u32&, int held) { return held; }
 
 #include "closure_relax.cuh"
 
-// The end of a step: all blocks meet, and the queues exchange their roles. True when one of the
-// blocks did not come: the caller leaves.
+// The end of a step: a barrier, then the queues swap. True where the barrier timed out: the caller
+// returns.
 CALLED bool meet(bool exchange_claims) {
     if (!grid_barrier(&s.control->barrier, gridDim.x)) return true;
     turn(exchange_claims);
     return false;
 }
 
-// A queue with a large share of all edges: once it is behind, little is left.
-DEVICE bool is_bulk() { return s.edges >= CUT_EDGES && s.edges * CUT_SHARE >= s.m; }
+// Whether the queue has a large share of all edges: after its bucket, little is left.
+DEVICE bool is_bulk() { return s.edges >= THRESHOLD_EDGES && s.edges * THRESHOLD_SHARE >= s.m; }
 
 #define MEET(KIND, VERTICES, EDGES, EXCHANGE)                                                      \
     {                                                                                              \
@@ -95,9 +95,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.since = TRACE ? globaltimer() : 0;
         s.count_bits = count_bits;
         s.width = width;
-        s.cutting = false;
-        s.limit = s.start = s.cut = s.floor = identity();
-        aim(0);
+        s.has_threshold = false;
+        s.limit = s.start = s.threshold = s.floor = identity();
+        select_step(0);
     }
     __syncthreads();
     for (i64 v = thread_id(); v < n; v += thread_count()) x[v] = identity();
@@ -106,12 +106,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     MEET(START, 0, 0, false)
     begin(sources, source_values, number_of_sources);
     MEET(START, 0, 0, false)
-    BLOCK_SETS(s.start = s.far; s.limit = behind(s.far);)
+    BLOCK_SETS(s.start = s.far; s.limit = limit_after(s.far);)
     begin_queue(sources, number_of_sources);
     MEET(START, 0, 0, false)
 
     i64 rounds = 0, bucket_edges = 0;
-    int cuts = 0;
+    int thresholds = 0;
     bool bulk = false;
     for (;;) {
         if (s.vertices > 0) {
@@ -122,35 +122,37 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             rounds++;
             bucket_edges += s.edges;
             bulk = bulk || is_bulk();
-            if (ORDERED && t_indptr && !s.cutting && cuts < CUTS && is_bulk()) {
-                BLOCK_SETS(s.cut = behind(s.limit); s.floor = s.start;
-                           s.cutting = !same(s.cut, identity());)
-                cuts++;
+            if (ORDERED && t_indptr && !s.has_threshold && thresholds < MAX_THRESHOLDS &&
+                is_bulk()) {
+                BLOCK_SETS(s.threshold = limit_after(s.limit); s.floor = s.start;
+                           s.has_threshold = !same(s.threshold, identity());)
+                thresholds++;
             }
             const int kind = relax_queue();
             MEET(kind, s.vertices, s.edges, true)
             continue;
         }
         if (!ORDERED) break;
-        if (s.cutting && !better(s.limit, s.cut)) {
+        if (s.has_threshold && !better(s.limit, s.threshold)) {
             BLOCK_SETS(s.rows = t_indptr;)
             open_vertices();
             MEET(PULL, 0, 0, false)
             pull(s.vertices, s.edges, !POSITIONAL && !load_relaxed(&control->undercut));
             MEET(PULL, s.vertices, s.edges, false)
-            BLOCK_SETS(s.rows = indptr; s.cutting = false; s.cut = identity();)
+            BLOCK_SETS(s.rows = indptr; s.has_threshold = false; s.threshold = identity();)
         }
-        const bool thin = bulk && rounds > 0 && bucket_edges < THIN * rounds;
-        BLOCK_SETS(if (thin) s.width = doubled(s.width);)
+        const bool widens = bulk && rounds > 0 && bucket_edges < WIDENING_EDGES * rounds;
+        BLOCK_SETS(if (widens) s.width = doubled(s.width);)
         rounds = bucket_edges = 0;
-        Z limit = behind(s.limit);
-        if (s.cutting && better(s.cut, limit)) limit = s.cut;
+        Z limit = limit_after(s.limit);
+        if (s.has_threshold && better(s.threshold, limit)) limit = s.threshold;
         next_bucket(limit);
         MEET(BUCKET, 0, 0, false)
-        // nothing within one width: the next limit starts from the best that is left
-        const bool none = s.vertices == 0, all_cut = s.cutting && !better(s.far, s.cut);
-        if (none && same(s.far, identity()) && !s.cutting) break;
-        BLOCK_SETS(s.start = s.limit; s.limit = !none ? limit : all_cut ? s.cut : s.far;)
+        // the bucket is empty: the next one begins at the best value that is left
+        const bool none = s.vertices == 0,
+                   all_beyond = s.has_threshold && !better(s.far, s.threshold);
+        if (none && same(s.far, identity()) && !s.has_threshold) break;
+        BLOCK_SETS(s.start = s.limit; s.limit = !none ? limit : all_beyond ? s.threshold : s.far;)
     }
 
     u64 reached = 0;

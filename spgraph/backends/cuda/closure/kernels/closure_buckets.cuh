@@ -1,8 +1,8 @@
-// Which vertices come next: the limits of buckets, and what lies between two of them.
+// The limits of buckets, and the vertices between two limits, which are the next queue.
 
-// The limit one width behind `from`, or the next value where the width is too small to count.
+// The limit one width after `from`; the next value where the width is too small to change `from`.
 template <class T>
-DEVICE T behind_as(T from) {
+DEVICE T limit_after_as(T from) {
     constexpr bool floating = (double)(T)0.5 == 0.5;
     typedef Bits<T> B;
     if (same(from, identity())) return from;
@@ -12,11 +12,11 @@ DEVICE T behind_as(T from) {
         return from_ordered((B)(LEAST ? ordered(from) + 1 : ordered(from) - 1));
     } else {
         const B ends = to_bits(identity()), at = to_bits(from), width = to_bits(s.width);
-        const B room = LEAST ? (B)(ends - at) : (B)(at - ends);
-        return room <= width ? identity() : from_bits<T>(LEAST ? (B)(at + width) : (B)(at - width));
+        const B left = LEAST ? (B)(ends - at) : (B)(at - ends);
+        return left <= width ? identity() : from_bits<T>(LEAST ? (B)(at + width) : (B)(at - width));
     }
 }
-DEVICE Z behind(Z from) { return ORDERED ? behind_as<Z>(from) : from; }
+DEVICE Z limit_after(Z from) { return ORDERED ? limit_after_as<Z>(from) : from; }
 
 DEVICE Z doubled(Z width) {
     constexpr bool floating = (double)(Z)0.5 == 0.5;
@@ -46,13 +46,13 @@ DEVICE void gather(Wanted wanted) {
     release_rest(held);
 }
 
-// What the threads of a warp have seen far, joined to the best of all.
-DEVICE void stays_far(Z best) {
+// Combine the best far values of the lanes of a warp with the best of all.
+DEVICE void combine_best(Z best) {
     best = warp_combine(best);
     if (lane_id() == 0 && !same(best, identity())) combine(s.best, best);
 }
 
-// Queue what lies from the limit to the new limit, and find the best of what lies behind.
+// Queue the vertices from the limit up to the new limit, and find the best value after that.
 CALLED void next_bucket(Z limit) {
     Z best = identity();
     gather([&](i64, Z x) {
@@ -61,10 +61,11 @@ CALLED void next_bucket(Z limit) {
         best = add(best, x);
         return false;
     });
-    stays_far(best);
+    combine_best(best);
 }
 
-// The start: its values, and the best of them. Sources are counted from the first own vertex.
+// Write the values of the sources, and find the best of them. Sources are counted from the first own
+// vertex.
 CALLED void begin(const I* sources, const Z* source_values, i64 count) {
     Z best = identity();
     for (i64 i = thread_id(); i < count; i += thread_count()) {
@@ -74,10 +75,10 @@ CALLED void begin(const I* sources, const Z* source_values, i64 count) {
         reach(v, x);
         best = add(best, x);
     }
-    if (ORDERED) stays_far(best);
+    if (ORDERED) combine_best(best);
 }
 
-// Queue the near ones of the start; and those that hold the identity, which no bucket would bring.
+// Queue the sources that are near, and those whose value is the identity, which no bucket has.
 CALLED void begin_queue(const I* sources, i64 count) {
     int held = 0;
     for (i64 base = thread_id() - lane_id(); base < count; base += thread_count()) {

@@ -10,7 +10,7 @@ DEVICE bool better(Z a, Z b) {
 }
 DEVICE bool same(Z a, Z b) { return a == b || (a != a && b != b); }
 
-// What a value in memory becomes. `any` keeps the first that came.
+// The sum of a value in memory and another. `any` keeps the first one.
 DEVICE Z joined(Z old, Z value) {
     if constexpr (ADD_KIND == ADD_ANY) return same(old, identity()) ? value : old;
     return add(old, value);
@@ -22,7 +22,7 @@ DEVICE bool changes(Z old, Z value) {
     return !same(joined(old, value), old);
 }
 
-// The value, as min and max over floats leave it in memory.
+// The value as min and max over floats store it: -0.0 becomes 0.0.
 DEVICE Z normal(Z value) {
     if constexpr ((LEAST || GREATEST) && (double)(Z)0.5 == 0.5) return value + (Z)0;
     return value;
@@ -63,8 +63,8 @@ DEVICE bool improve_as(T* address, T value, T& stored) {
         const W field = (W)(B) ~(B)0 << shift, bits = (W)to_bits(value) << shift;
         if constexpr (ADD_KIND == ADD_OR || ADD_KIND == ADD_AND) {
             constexpr bool sets = ADD_KIND == ADD_OR;
-            const W known = load_lagging(word);
-            if (!(sets ? bits & ~known : known & field & ~bits)) return false;
+            const W before = load_lagging(word);
+            if (!(sets ? bits & ~before : before & field & ~bits)) return false;
             const W old = (sets ? atomicOr(word, bits) : atomicAnd(word, bits | ~field)) & field;
             const W now = sets ? old | bits : old & bits;
             stored = from_bits<T>((B)(now >> shift));
@@ -75,16 +75,17 @@ DEVICE bool improve_as(T* address, T value, T& stored) {
                 const T here = from_bits<T>((B)(old >> shift));
                 stored = joined(here, value);
                 if (same(stored, here)) return false;
-                const W seen = atomicCAS(word, old, (old & ~field) | ((W)to_bits(stored) << shift));
-                if (seen == old) return true;
-                old = seen;
+                const W found =
+                    atomicCAS(word, old, (old & ~field) | ((W)to_bits(stored) << shift));
+                if (found == old) return true;
+                old = found;
             }
         }
     }
 }
 
-// *address = add(*address, value), atomically. True where that changed it: `stored` is then what
-// this thread has made of it, and no other thread is told the same value. False for NaN.
+// *address = add(*address, value), atomically. True where that changed it: `stored` is then the value
+// that this thread wrote, and no other thread gets the same one. False for NaN.
 DEVICE bool improve(Z* address, Z value, Z& stored) {
     return improve_as<Z>(address, value, stored);
 }

@@ -1,7 +1,8 @@
-// A step over a small queue: every warp follows some of its vertices by itself.
+// A step over a small queue: every warp relaxes some of its vertices, and then those that these improve,
+// by itself.
 
-// A warp's own queue, first in first out. An entry stays when its vertex improves further: whoever
-// improves it brings a new one, and the old one shows by its value that it is no longer wanted.
+// A warp's own queue, the ring, is first in first out. When the vertex of an entry improves further, the
+// new value is a new entry; the old entry has another value than the vertex, and is skipped.
 CALLED void follow(i64 vertices) {
     Ring& ring = warp_work().ring;
     const int lane = lane_id(), sub = lane % ROW_LANES;
@@ -12,7 +13,7 @@ CALLED void follow(i64 vertices) {
     const O* const indptr = global(s.indptr);
     const A* const values = global(s.values);
     Z* const all_x = global(s.x);
-    const Z cut = s.cut;
+    const Z threshold = s.threshold;
     u32 head = 0, tail = 0;
     int held = 0;
     u32 tried = 0;
@@ -27,11 +28,11 @@ CALLED void follow(i64 vertices) {
             ring.last[i] = indptr[v + 1];
             const Z x = load_relaxed(&all_x[v]);
             ring.value[i] = x;
-            watch(x);
+            note_undercut(x);
         }
         __syncwarp();
     }
-    held = take_in(ring, tail, held);
+    held = receive_local(ring, tail, held);
     for (int step = 0; step < STEPS && head != tail; step++) {
         const u32 i = head + lane / ROW_LANES;
         const bool active = i < tail;
@@ -52,37 +53,37 @@ CALLED void follow(i64 vertices) {
             if (open) {
                 v = indices[e];
                 z = product(x, values, e, u, v);
-                // wanted only where v improves, but waiting to know costs more than looking
+                // needed only where v improves, but waiting for that costs more than loading
                 if (is_own(v)) {
                     first = indptr[v];
                     end = indptr[v + 1];
                 }
                 tried++;
-                found = same(x, now) && is_followed(z, cut) &&
+                found = same(x, now) && is_followed(z, threshold) &&
                         (improve(&all_x[v], z, z) ? is_wanted(v, z) : reach(v, z));
             }
             const bool abroad = found && !is_own(v);
             found = found && first < end;
             const bool light = found && end - first <= HEAVY;
-            const u32 who = __ballot_sync(FULL_WARP, light), room = RING - (tail - head);
+            const u32 who = __ballot_sync(FULL_WARP, light), free = RING - (tail - head);
             const u32 rank = __popc(who & lanes_below()), all = __popc(who);
-            const bool kept = light && rank < room;
+            const bool kept = light && rank < free;
             if (kept) {
                 const u32 place = (tail + rank) % RING;
                 ring.vertex[place] = v;
                 ring.value[place] = z;
                 ring.first[place] = first;
                 ring.last[place] = end;
-                watch(z);
+                note_undercut(z);
             }
-            tail += all < room ? all : room;
+            tail += all < free ? all : free;
             send_at_once(abroad, v, z);
             held = claim(held, found && !kept, v);
             e += ROW_LANES;
         }
         __syncwarp();
     }
-    tally(tried);
+    count_edges(tried);
     for (; head != tail; head = tail - head < 32 ? tail : head + 32) {
         const u32 i = head + lane;
         const bool here = i < tail;

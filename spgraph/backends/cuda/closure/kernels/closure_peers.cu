@@ -1,56 +1,57 @@
-// The least fixed point of  x = start (+) x (+.x) A  over the GPUs of one process: block p of the
-// vertices and its out-edges lie on GPU p, and one cooperative kernel on each runs all rounds; see
-// peers.cuh, and closure.cu for the steps of one GPU.
+// The least fixed point of  x = start (+) x (+.x) A  over the GPUs of one process: shard p, vertices and
+// their out-edges, lies on GPU p, and one cooperative kernel on each runs all rounds; see peers.cuh, and
+// closure.cu for the steps of one GPU.
 //
-// Every GPU holds a value for each vertex of all: of its own the value, of its peers' the best one
-// that it knows, so that an edge which brings nothing new costs no message. It queues and relaxes
-// only its own vertices. A round is
-//   relax    the GPU goes on by itself until none of its vertices is near; but if the edges in queues
-//            are many, it takes one step: the others may have nothing to do, and what it would do on
-//            top would be done again when better values come;
-//   send     the peers' vertices that improved, once each with the last value, to their owners;
-//            a step over a small queue sends them as it finds them, which costs no step more;
-//   meet     all hear how much is left, and take the same decisions;
-//   receive  what has come joins the values; what improves and is near joins the queue, or, if it
-//            is little, what the next step follows.
-// When nobody has a near vertex the limit moves on, from the best far value of all.
+// Every GPU holds a value for each vertex of the whole graph: the value of its own vertices, and of its
+// peers' the best one that it has found or received, so that an edge that improves nothing costs no
+// message. It queues and relaxes only its own vertices. A round is
+//   relax    the GPU goes on alone until none of its vertices is near; but where its queue is saturated,
+//            with many edges, it takes one step only: the others may have nothing to do, and its further
+//            steps would be done again when better values arrive;
+//   send     the peers' vertices that improved, once each with the last value, to their owners; a step
+//            over a small queue sends them as it finds them, which saves a barrier;
+//   meet     all GPUs exchange how much is left, and take the same decisions;
+//   receive  received values join the own ones; a vertex that improves and is near joins the queue, or,
+//            where these are few, the next local step.
+// When no GPU has a near vertex the limit moves on, from the best far value of all.
 //
-// A cut ends as on one GPU, but that the vertices behind it pull from values that all GPUs write to
-// each other first.
+// A push-pull threshold ends as on one GPU, except that all GPUs first write the values that are better
+// than it to each other: the vertices behind it pull from these.
 //
-// The preamble is that of closure.cu, and PEERS. Positions that multiply looks at are those of the
-// blocks one after the other.
+// The preamble is that of closure.cu, and PEERS. Positions that multiply looks at count the vertices
+// of all shards, one shard after the other.
 
 #include "peers.cuh"
 #include "closure_state.cuh"
 #include "nth_bit.cuh"
 
-#ifndef ALONE // steps of a GPU between two meetings, at most: the others wait
+#ifndef ALONE // the most steps of a GPU between two meetings: the others wait
 #define ALONE 128
 #endif
-#ifndef CROWD // edges in the queues of a GPU, on average, from which on a round is one step
-#define CROWD LOCAL_EDGES
+#ifndef SATURATED_EDGES // a round is one step where the queues have more edges on average
+#define SATURATED_EDGES LOCAL_EDGES
 #endif
 
 struct PeerControl : Control { // of one GPU; zero at launch
-    u64 sent[PEERS];           // vertices, to each peer: more than went if the inbox was full
-    u64 near;                  // of these, how many are near there, or did not fit
-    u64 relaxations, told;     // edges looked at; of them those that the peers know of
-    u64 come[PEERS];           // what all have told, at the last meeting
-    u64 kept, left;            // the exchange in which something marked is to go, and that as told
-    u64 queued, near_of_all, flags;
+    u64 sent[PEERS];           // values for each peer; more than were written if its inbox was full
+    u64 near;                  // of these, how many are near there, or were not written
+    u64 relaxations, published;     // edges looked at; the number that the peers have received
+    u64 received[PEERS];            // values from each peer, as of the last meeting
+    u64 deferred;                   // the exchange in which marked vertices have to be sent,
+    u64 deferred_then;              // as of the last meeting
+    u64 queued, near_of_all, flags; // sums over all GPUs, as of the last meeting
     Z best_of_all;
 };
 static_assert(sizeof(PeerControl) <= 512, "closure_peers.py gives it 512 bytes");
 
-// What closure_peers.py writes, in fields of 8 bytes.
+// The parameters that closure_peers.py writes, in fields of 8 bytes.
 struct Given {
     i64 me;
-    i64 border[PEERS + 1];              // where blocks begin
-    u64 memory[PEERS];                  // that all peers write to; where in it things lie:
-    i64 inbox_ids, inbox_values, whole; // the last: values of all vertices
-    i64 capacity;                       // of the inbox for one sender and parity
-    i64 m, count_bits;                  // edges of all
+    i64 border[PEERS + 1];              // the first vertex of each shard, and n
+    u64 memory[PEERS];                  // memory that all peers write to; and the offsets in it of
+    i64 inbox_ids, inbox_values, whole; // the inboxes and of the values of all vertices
+    i64 capacity;                       // of an inbox for one sender and parity
+    i64 m, count_bits;                  // edges of the whole graph
     u64 every;
     const O* indptr; // out-edges of the own vertices
     const I* indices;
@@ -58,10 +59,10 @@ struct Given {
     const O* t_indptr; // in-edges, or null
     const I* t_indices;
     const A* t_values;
-    u32* bits;    // a bit for each vertex of all
+    u32* bits;    // a bit for each vertex of the whole graph
     u32* claims;  // likewise; two of them
-    u32* changed; // peers' vertices that improved since they were sent last
-    u32* groups;  // a bit for each word of `changed` that is not zero
+    u32* changed; // as in closure_shards.cuh
+    u32* groups;
     I* queues;
     O* offsets;
     Meeting* meeting;
@@ -71,17 +72,18 @@ struct Given {
 struct PeerClosure : Closure {
     Given given;
     i64 n;
-    u64 queued, near; // of all: edges in the queues before the last meeting, messages to heed
-    u64 relaxations;  // of all, since the meeting before
-    Z best_of_all;    // that stays far
+    u64 queued, near; // of all GPUs: edges in the queues before the last meeting, near values sent
+    u64 relaxations;  // of all GPUs, since the meeting before
+    Z best_of_all;    // the best far value of all GPUs
     bool active;      // some queue is not empty
-    bool undercut;    // by anyone, ever
-    bool unsettled;   // someone gave up
-    bool marked;      // of what is marked in `changed`, some has not been sent
-    u64 come[PEERS], all_come; // messages for this GPU, and their sum, until they are taken in
-    u64 exchanges;             // so many so far
-    int side;                  // of the inboxes that are written to
-    u64 looked, heeded;        // by this block since it met the others: to be added to Control
+    bool undercut;    // some GPU has noted that the floor was undercut
+    bool unsettled;   // some GPU gave up
+    bool marked;      // some vertex that is marked in `changed` has not been sent
+    u64 received[PEERS],
+        all_received;      // values for this GPU that wait in its inboxes, and their sum
+    u64 exchanges;         // the number of meetings with exchange so far
+    int side;              // the parity of the inboxes that are written to
+    u64 looked, near_sent; // of this block, since they were added to PeerControl
 };
 
 __shared__ PeerClosure s;
@@ -89,14 +91,16 @@ __shared__ PeerClosure s;
 #include "closure_improve.cuh"
 #include "closure_queue.cuh"
 #include "load_balance.cuh"
-#include "closure_blocks.cuh"
+#include "closure_shards.cuh"
 #include "closure_steps.cuh"
-#include "closure_peers_small.cuh"
+#include "closure_peers_local.cuh"
 #include "closure_relax.cuh"
-#include "closure_peers_meet.cuh"
+#include "closure_peers_exchange.cuh"
 
-// A queue with a large share of all edges: once it is behind, little is left.
-DEVICE bool is_bulk() { return (i64)s.queued >= CUT_EDGES && (i64)s.queued * CUT_SHARE >= s.m; }
+// Whether the queues have a large share of all edges: after their bucket, little is left.
+DEVICE bool is_bulk() {
+    return (i64)s.queued >= THRESHOLD_EDGES && (i64)s.queued * THRESHOLD_SHARE >= s.m;
+}
 
 // The result of a launch that did not come to its end.
 DEVICE void leave(i64* result) {
@@ -114,13 +118,13 @@ DEVICE void leave(i64* result) {
     }                                                                                              \
     __syncthreads();
 
-// result: vertices reached, edges looked at, meetings, 1 if it did not settle, 0 or what was lost,
-// rows of the trace. Sources are counted from the first own vertex.
+// result: vertices with an entry, edges looked at, meetings, 1 where it did not settle, 0 or which GPU
+// was lost, rows of the trace. Sources are counted from the first own vertex.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     closure_peers(const u64* given, Z* values, u32* bits, i64* result, const I* sources,
                   const Z* source_values, i64 number_of_sources, Z width, u64 limit, i64* trace,
                   i64 trace_rows) {
-    if (!given) return; // a first launch, so that the next one finds everything loaded
+    if (!given) return; // a first launch, which loads the kernel
     for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
         reinterpret_cast<u64*>(&s.given)[i] = given[i];
     __syncthreads();
@@ -160,11 +164,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.since = TRACE ? globaltimer() : 0;
         s.count_bits = (u32)g.count_bits;
         s.width = width;
-        s.cutting = s.undercut = s.marked = false;
-        s.all_come = s.exchanges = s.looked = s.heeded = 0;
+        s.has_threshold = s.undercut = s.marked = false;
+        s.all_received = s.exchanges = s.looked = s.near_sent = 0;
         s.side = 0;
-        s.limit = s.start = s.cut = s.floor = identity();
-        aim(0);
+        s.limit = s.start = s.threshold = s.floor = identity();
+        select_step(0);
         if (blockIdx.x == 0)
             for (int i = 0; i < 6; i++) result[i] = 0;
     }
@@ -177,25 +181,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     begin(sources, source_values, number_of_sources);
     if (meet_peers(true) == LOST) return leave(result);
     turn(false);
-    BLOCK_SETS(s.start = s.best_of_all; s.limit = behind(s.start);)
+    BLOCK_SETS(s.start = s.best_of_all; s.limit = limit_after(s.start);)
     begin_queue(sources, number_of_sources);
     if (meet_here(true) == LOST) return leave(result);
     RECORD(START, 0, 0)
 
     i64 steps = 0, rounds = 0, bucket_edges = 0, meetings = 0;
-    int cuts = 0;
-    bool on = true, crowded = false, bulk = false, unsettled = false;
+    int thresholds = 0;
+    bool on = true, saturated = false, bulk = false, unsettled = false;
     for (;;) {
         while (on) {
-            const bool large = crowded && is_bulk();
+            const bool large = saturated && is_bulk();
             bulk = bulk || large;
-            if (ORDERED && s.t_indptr && !s.cutting && cuts < CUTS && large) {
-                BLOCK_SETS(s.cut = behind(s.limit); s.floor = s.start;
-                           s.cutting = !same(s.cut, identity());)
-                cuts++;
+            if (ORDERED && s.t_indptr && !s.has_threshold && thresholds < MAX_THRESHOLDS && large) {
+                BLOCK_SETS(s.threshold = limit_after(s.limit); s.floor = s.start;
+                           s.has_threshold = !same(s.threshold, identity());)
+                thresholds++;
             }
-            bool met = false, marked = s.marked, filled = crowded;
-            if (crowded) {
+            bool met = false, marked = s.marked, filled = saturated;
+            if (saturated) {
                 const i64 vertices = s.vertices, edges = s.edges;
                 const int kind = vertices ? relax_queue() : LOCAL;
                 marked = marked || kind == PUSH;
@@ -203,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 if (meet_here(false) == LOST) return leave(result);
                 RECORD(kind, vertices, edges)
             }
-            for (int alone = 1; !crowded && (s.vertices || s.all_come); alone++) {
+            for (int alone = 1; !saturated && (s.vertices || s.all_received); alone++) {
                 const i64 vertices = s.vertices, edges = s.edges;
                 const int kind = relax_all();
                 marked = marked || kind == PUSH;
@@ -211,7 +215,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     if (kind == PUSH) atomicAdd(&s.looked, (u64)edges);
                     if (++steps > 4 * n) g.control->unsettled = 1;
                 }
-                // what is sent at once needs no second meeting
+                // values that were sent at once need no second meeting
                 const bool goes_on = alone < ALONE;
                 const int outcome =
                     marked ? meet_here(false) : meet_peers(false, goes_on ? s.packed : nullptr);
@@ -221,8 +225,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 const u64 packed = load_relaxed(s.packed);
                 const bool rests = met ? goes_on : packed == 0;
                 if (rests) steps = 0;
-                filled = met || rests || !goes_on ||
-                         queue_edges(packed, s.count_bits) > (u64)CROWD; // others may be idle
+                filled =
+                    met || rests || !goes_on ||
+                    queue_edges(packed, s.count_bits) > (u64)SATURATED_EDGES; // others may be idle
                 if (filled) break;
                 __syncthreads(); // all have looked at `packed`
                 turn(true);
@@ -237,22 +242,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             unsettled = s.unsettled || ++rounds > 2 * n;
             if (unsettled) break;
             on = s.active || s.near;
-            crowded = on && s.queued + s.near * (u64)(s.m / n + 1) > (u64)CROWD * PEERS;
-            if (crowded || !on) {
-                const bool came = s.all_come != 0;
-                if (came) receive();
-                if (crowded ? meet_peers(false) == LOST : came && meet_here(false) == LOST)
+            saturated = on && s.queued + s.near * (u64)(s.m / n + 1) > (u64)SATURATED_EDGES * PEERS;
+            if (saturated || !on) {
+                const bool received = s.all_received != 0;
+                if (received) receive();
+                if (saturated ? meet_peers(false) == LOST : received && meet_here(false) == LOST)
                     return leave(result);
-                if (crowded || came) turn(true);
-                meetings += crowded;
-                if (crowded || came) RECORD(MEETING, 0, s.queued)
+                if (saturated || received) turn(true);
+                meetings += saturated;
+                if (saturated || received) RECORD(MEETING, 0, s.queued)
             } else if (filled) {
                 __syncthreads(); // all have looked at `packed`
                 turn(true);
             }
         }
         if (!ORDERED || unsettled) break;
-        if (s.cutting && !better(s.limit, s.cut)) {
+        if (s.has_threshold && !better(s.limit, s.threshold)) {
             BLOCK_SETS(s.rows = s.t_indptr;)
             open_vertices();
             publish();
@@ -265,24 +270,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             pull(vertices, edges, !POSITIONAL && !s.undercut);
             if (meet_here(true) == LOST) return leave(result);
             RECORD(PULL, vertices, edges)
-            BLOCK_SETS(s.rows = s.indptr; s.cutting = false; s.cut = identity();)
+            BLOCK_SETS(s.rows = s.indptr; s.has_threshold = false; s.threshold = identity();)
         }
-        const bool thin = bulk && rounds > 0 && bucket_edges < THIN * PEERS * rounds;
-        BLOCK_SETS(if (thin) s.width = doubled(s.width);)
+        const bool widens = bulk && rounds > 0 && bucket_edges < WIDENING_EDGES * PEERS * rounds;
+        BLOCK_SETS(if (widens) s.width = doubled(s.width);)
         steps = rounds = bucket_edges = 0;
-        Z next = behind(s.limit);
-        if (s.cutting && better(s.cut, next)) next = s.cut;
+        Z next = limit_after(s.limit);
+        if (s.has_threshold && better(s.threshold, next)) next = s.threshold;
         next_bucket(next);
         if (meet_peers(true) == LOST) return leave(result);
         turn(false);
         meetings++;
         RECORD(BUCKET, s.vertices, s.edges)
-        // nothing within one width: the next limit starts from the best that is left
+        // the bucket is empty: the next one begins at the best value that is left
         on = s.active;
-        const bool all_cut = s.cutting && !better(s.best_of_all, s.cut);
-        if (!on && same(s.best_of_all, identity()) && !s.cutting) break;
-        BLOCK_SETS(s.start = s.limit; s.limit = on ? next : all_cut ? s.cut : s.best_of_all;)
-        crowded = s.queued > (u64)CROWD * PEERS;
+        const bool all_beyond = s.has_threshold && !better(s.best_of_all, s.threshold);
+        if (!on && same(s.best_of_all, identity()) && !s.has_threshold) break;
+        BLOCK_SETS(s.start = s.limit; s.limit = on           ? next
+                                                : all_beyond ? s.threshold
+                                                             : s.best_of_all;)
+        saturated = s.queued > (u64)SATURATED_EDGES * PEERS;
     }
 
     u64 reached = 0;

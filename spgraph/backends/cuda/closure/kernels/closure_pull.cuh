@@ -1,6 +1,6 @@
-// The end of a cut: the vertices behind it look along their in-edges.
+// The pull that ends a push-pull threshold: the vertices behind it are relaxed along their in-edges.
 
-// Try `count` in-edges that the warp holds, at most BATCH.
+// Relax `count` in-edges that the warp holds, at most BATCH.
 CALLED void relax_in(int from, int count) {
     const Products& products = warp_work().products;
     I v[SHARE], u[SHARE];
@@ -20,15 +20,15 @@ CALLED void relax_in(int from, int count) {
     for (int k = 0; k < SHARE; k++) x[k] = open[k] ? load_lagging(&s.x[u[k]]) : identity();
 #pragma unroll
     for (int k = 0; k < SHARE; k++)
-        if (open[k] && better(x[k], s.cut)) {
+        if (open[k] && better(x[k], s.threshold)) {
             Z z = product(x[k], s.t_values, entry[k], u[k], v[k]);
             if (changes(load_lagging(&s.x[v[k]]), z)) improve(&s.x[v[k]], z, z);
         }
     __syncwarp();
 }
 
-// Takes in-edges of the queue's vertices. `bounded`: one whose product with the floor is no
-// improvement needs no look at its vertex.
+// Takes in-edges of the queue's vertices. `bounded`: an edge whose product with the floor would be no
+// improvement is skipped, and its vertex not loaded.
 struct Puller {
     Products& products;
     const A* values;
@@ -56,7 +56,7 @@ struct Puller {
             const I to = ONE ? v_of_one : shuffle(v, owner[k]);
             const Z old = ONE ? x_of_one : shuffle(x, owner[k]);
             const Z bound = multiply(floor, a[k], (i64)0, (i64)0, (i64)0, (i64)to);
-            const int place = line_up(open[k] && (!bounded || better(bound, old)), tries);
+            const int place = append_product(open[k] && (!bounded || better(bound, old)), tries);
             if (place >= 0) {
                 products.vertex[place] = to;
                 products.entry[place] = entry[k];
@@ -71,17 +71,18 @@ struct Puller {
     }
 };
 
-// The vertices of the queue look along their in-edges for what was not followed to them.
+// Relax the in-edges of the queue's vertices.
 CALLED void pull(i64 vertices, i64 edges, bool bounded) {
     Puller puller = {warp_work().products, global(s.t_values), s.floor, identity(), 0, bounded, 0};
     i64 begin, end, window = 0;
-    part(edges, begin, end);
+    edge_share(edges, begin, end);
     if (begin < end) window = row_at(s.offset, vertices, begin);
     walk<EACH>(s.offset, vertices, edges, window, begin, end, warp_work().lanes, puller);
     if (puller.tries) relax_in(0, puller.tries);
 }
 
-// The vertices behind the cut that have in-edges.
+// Queue the vertices behind the threshold that have in-edges.
 CALLED void open_vertices() {
-    gather([&](i64 v, Z x) { return !better(x, s.cut) && s.t_indptr[v] < s.t_indptr[v + 1]; });
+    gather(
+        [&](i64 v, Z x) { return !better(x, s.threshold) && s.t_indptr[v] < s.t_indptr[v + 1]; });
 }

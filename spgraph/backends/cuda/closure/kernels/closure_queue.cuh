@@ -1,6 +1,7 @@
-// Queues of vertices with their scanned degrees, filled by all warps: a warp holds back what it has
-// found in shared memory, and BATCH of them get their slots and their edge offsets from one 64-bit
-// atomic add. Every function is called by whole warps; `held` is how many a warp holds back.
+// Queues of vertices with the running sums of their degrees, filled by all warps: a warp buffers the
+// vertices that it finds in shared memory, and BATCH of them get their slots and their edge offsets
+// from one 64-bit atomic add. Every function is called by whole warps; `held` is how many vertices a
+// warp buffers.
 
 constexpr int SHARE = BATCH / 32; // of a batch, for each lane
 
@@ -31,7 +32,7 @@ CALLED void block_scan(u32 count, O degree, u32& slot, O& edge, u32& total, O& t
     total_edges = shuffle(all_degrees, 31);
 }
 
-// The vertices of this lane out of up to BATCH that a warp hands on, and their degrees.
+// The vertices of this lane, of up to BATCH that a warp writes, and their degrees.
 struct Few {
     I vertex[SHARE];
     O degree[SHARE], sum;
@@ -66,7 +67,7 @@ struct Few {
     }
 };
 
-// A warp hands on BATCH vertices.
+// A warp writes BATCH vertices to the queue.
 CALLED void release(const I* found) {
     __syncwarp();
     const Few few(found, BATCH);
@@ -77,7 +78,7 @@ CALLED void release(const I* found) {
     __syncwarp();
 }
 
-// The whole block hands on what its warps hold back.
+// The whole block writes the vertices that its warps still buffer.
 CALLED void release_rest(int held) {
     __syncwarp();
     const Few few(warp_work().found, held);
@@ -91,6 +92,7 @@ CALLED void release_rest(int held) {
     __syncthreads();
 }
 
+// Buffer v in the lanes where it was found; how many the warp holds then.
 DEVICE int enqueue(int held, bool found, I v) {
     const u32 who = __ballot_sync(FULL_WARP, found);
     I* const place = warp_work().found;

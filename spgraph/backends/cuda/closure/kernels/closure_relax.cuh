@@ -1,22 +1,108 @@
-// The kinds of step of a closure, and one step on a queue. The file that includes this has, called by
-// whole warps,
-//   tally(edges)   this lane has followed so many edges
-//   send_at_once(wanted, v, value)  tells v's owner, where little is told
-//   take_in(ring, tail, held)  puts into a warp's ring what it is to follow besides the queue
+// One step on the queue: relax its vertices, a small queue as closure_local.cuh says, a large one by a
+// push, in which warps take equal shares of its edges. The file that includes this has, called by whole
+// warps,
+//   count_edges(edges)  this lane has followed so many edges
+//   send_at_once(wanted, v, value)  in a small queue: send the new value of v to its owner
+//   receive_local(ring, tail, held)  put received vertices into a warp's ring, beside those of the queue
 
 #include "closure_buckets.cuh"
 #include "closure_local.cuh"
 #include "closure_pull.cuh"
-#include "closure_push.cuh"
 
-// Whether the queue is one that warps follow by themselves.
+// Relax `count` products that the warp holds, at most BATCH.
+CALLED int relax(int from, int count, int held) {
+    const Products& products = warp_work().products;
+    I v[SHARE];
+    Z z[SHARE], old[SHARE];
+    bool open[SHARE];
+    __syncwarp();
+    // all loads of a kind are issued before the first is waited for
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) {
+        const int i = 32 * k + lane_id();
+        open[k] = i < count;
+        z[k] = open[k] ? products.value[from + i] : identity();
+        v[k] = open[k] ? load_once(global(s.indices) + products.entry[from + i]) : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) old[k] = open[k] ? load_lagging(&s.x[v[k]]) : identity();
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) {
+        if (open[k])
+            open[k] = changes(old[k], z[k])
+                          ? improve(&s.x[v[k]], z[k], old[k]) && is_wanted(v[k], old[k])
+                          : reach(v[k], z[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) held = claim(held, open[k], v[k]);
+    __syncwarp();
+    return held;
+}
+
+// Takes edges of the queue's vertices, and keeps the products that are better than the threshold.
+struct Pusher {
+    Products& products;
+    const A* values;
+    Z threshold, x;
+    I u;
+    int tries, held;
+    __device__ __forceinline__ O load(i64 i, bool here) {
+        if (!here) return 0;
+        u = s.queue[i];
+        x = load_relaxed(&s.x[u]);
+        note_undercut(x);
+        return (O)(s.indptr[u] - s.offset[i]);
+    }
+    template <bool ONE>
+    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
+                                         const bool (&open)[EACH]) {
+        const Z x_of_one = ONE ? shuffle(x, owner[0]) : x;
+        const I u_of_one = ONE ? shuffle(u, owner[0]) : u;
+        A a[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            a[k] = open[k] ? load_once(values + (entry[k] & (i64)s.every)) : A();
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const i64 from = ONE ? u_of_one : shuffle(u, owner[k]);
+            const i64 to = POSITIONAL && open[k] ? s.indices[entry[k]] : 0;
+            const Z from_x = ONE ? x_of_one : shuffle(x, owner[k]);
+            const Z z = multiply(from_x, a[k], (i64)0, from, from, to);
+            const int place = append_product(open[k] && is_followed(z, threshold), tries);
+            if (place >= 0) {
+                products.value[place] = z;
+                products.entry[place] = entry[k];
+            }
+            if (k % 4 == 3)
+#pragma unroll 1
+                while (tries >= BATCH) {
+                    tries -= BATCH;
+                    held = relax(tries, BATCH, held);
+                }
+        }
+    }
+};
+
+// Relax the out-edges of the queue's vertices.
+CALLED void push(i64 vertices, i64 edges) {
+    Pusher pusher = {warp_work().products, global(s.values), s.threshold, identity(), 0, 0, 0};
+    i64 begin, end, window = 0;
+    unclaim(vertices);
+    edge_share(edges, begin, end);
+    if (begin < end) window = row_at(s.offset, vertices, begin);
+    walk<EACH>(s.offset, vertices, edges, window, begin, end, warp_work().lanes, pusher);
+    if (pusher.tries) pusher.held = relax(0, pusher.tries, pusher.held);
+    release_rest(pusher.held);
+}
+
+// Whether the queue is so small that warps relax it by themselves.
 DEVICE bool is_local() {
     const i64 warps = (i64)gridDim.x * WARPS;
     return !s.heavy_queue && s.vertices <= LOCAL_VERTICES && s.edges <= LOCAL_EDGES &&
            s.vertices <= warps * (RING / 2);
 }
 
-// One step on the queue: relax its vertices.
+// One step on the queue; its kind.
 DEVICE int relax_queue() {
     const bool local = is_local();
     if (local)

@@ -1,28 +1,29 @@
-// The least fixed point of  x = start (+) x (+.x) A  over blocks of vertices, in rounds that the host
-// drives: it works between processes and hosts too, where the peer form (closure_peers.cu) cannot.
+// The least fixed point of  x = start (+) x (+.x) A  over shards, in rounds that the host drives: it works
+// between processes and hosts too, where the peer form (closure_peers.cu) cannot.
 //
-// As there, a GPU holds a value for each vertex of all, the best one that it knows of those of
-// others, and queues and relaxes only its own. A launch is what one block can do alone:
-//   receive  what others have sent joins the values; what improves and is near joins the queue;
-//   bucket   if all were at rest: the vertices up to the next limit are queued;
-//   relax    step after step, until none of its vertices is near or its queue is a crowd: what came
-//            from others then would be done again;
-//   send     others' vertices that improved are laid out for their owners, once each with the last
+// As there, a GPU holds a value for each vertex of the whole graph, of the vertices of others the best
+// one that it has found or received, and queues and relaxes only its own. A launch is what one shard can
+// do alone:
+//   receive  received values join the own ones; a vertex that improves and is near joins the queue;
+//   bucket   if all shards were done with the last one: the vertices up to the next limit are queued;
+//   relax    step after step, until none of its vertices is near or its queue is saturated: further
+//            steps would be done again when better values arrive;
+//   send     the vertices of others that improved are written for their owners, once each with the last
 //            value, in pairs of an id and a value.
-// The last block of the launch tells the host what was counted, through memory of the host; the host
-// has the pairs carried to their owners, and decides about limits and cuts (see closure.cu) for all.
+// The last block of the launch writes the counts to memory of the host; the host exchanges the pairs, and
+// decides about limits and thresholds (see closure.cu) for all shards.
 //
-// The preamble is that of closure.cu, and PEERS (blocks). Positions that multiply looks at are those
-// of the blocks one after the other.
+// The preamble is that of closure.cu, and PEERS, the number of shards. Positions that multiply looks at
+// count the vertices of all shards, one shard after the other.
 
 #include "closure_state.cuh"
 
-#ifndef ALONE // steps of a launch, at most
+#ifndef ALONE // the most steps of a launch
 #define ALONE 128
 #endif
 
 enum Action { BEGIN = 1, SOURCES = 2, PULLS = 4, BUCKETS = 8, UNDERCUT = 16 };
-enum Count { QUEUED, EDGES, HEEDED, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT };
+enum Count { QUEUED, EDGES, NEAR, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT };
 constexpr int COUNTS = SENT + PEERS;
 enum Flag { WAS_UNDERCUT = 1, LOST = 2 };
 
@@ -30,9 +31,9 @@ enum Flag { WAS_UNDERCUT = 1, LOST = 2 };
 constexpr int ID_WORDS = sizeof(I) / 4, VALUE_WORDS = sizeof(Z) < 4 ? 1 : sizeof(Z) / 4;
 constexpr int PAIR = ID_WORDS + VALUE_WORDS;
 
-struct RoundControl : Control { // zero before a launch that begins
-    u64 sent[PEERS];            // pairs, to each block
-    u64 heeded;                 // of these, how many are near there
+struct RoundControl : Control { // zero before a launch that begins a closure
+    u64 sent[PEERS];            // pairs for each shard
+    u64 near_sent;              // of these, how many are near there
     u64 looked;                 // edges
     u64 found;                  // vertices of a new bucket
     u32 arrived;
@@ -40,10 +41,10 @@ struct RoundControl : Control { // zero before a launch that begins
 };
 static_assert(sizeof(RoundControl) <= 256 + 8 * PEERS, "closure_rounds.py gives it no more");
 
-// What closure_rounds.py writes, in fields of 8 bytes.
+// The parameters that closure_rounds.py writes, in fields of 8 bytes.
 struct Given {
-    i64 border[PEERS + 1]; // where blocks begin
-    i64 me, m, count_bits; // this block; edges of all
+    i64 border[PEERS + 1]; // the first vertex of each shard, and n
+    i64 me, m, count_bits; // this shard; the edges of the whole graph
     u64 every;
     const O* indptr; // out-edges of the own vertices
     const I* indices;
@@ -51,20 +52,21 @@ struct Given {
     const O* t_indptr; // in-edges, or null
     const I* t_indices;
     const A* t_values;
-    u32* bits;    // a bit for each vertex of all
+    u32* bits;    // a bit for each vertex of the whole graph
     u32* claims;  // likewise; two of them
-    u32* changed; // likewise: others' vertices that improved since they were sent last
-    u32* groups;  // a bit for each word of `changed` that is not zero
+    u32* changed; // as in closure_shards.cuh
+    u32* groups;
     I* queues;
     O* offsets;
-    u32* pairs; // those for a block lie where its vertices would
+    u32* pairs; // those for a shard lie where its vertices would
     RoundControl* control;
-    u64 *counts, *mail; // of the last launch; for the host, with its round
+    u64* counts;        // of the last launch, on the device;
+    u64* host_counters; // on the host, with the round in the low 16 bits
 };
 
 struct RoundClosure : Closure {
     Given given;
-    u64 looked, heeded; // by this block
+    u64 looked, near_sent; // of this block
 };
 
 __shared__ RoundClosure s;
@@ -72,34 +74,34 @@ __shared__ RoundClosure s;
 #include "closure_improve.cuh"
 #include "closure_queue.cuh"
 #include "load_balance.cuh"
-#include "closure_blocks.cuh"
+#include "closure_shards.cuh"
 #include "closure_steps.cuh"
 
 DEVICE void send_at_once(bool wanted, I v, Z) {
-    if (wanted) tell_owner(v);
+    if (wanted) mark_changed(v);
 }
-DEVICE int take_in(Ring&, u32&, int held) { return held; }
+DEVICE int receive_local(Ring&, u32&, int held) { return held; }
 
 #include "closure_relax.cuh"
 
 DEVICE RoundControl* control() { return s.given.control; }
 
-// What was counted goes to the host.
+// Write the counts to the device and to the host.
 DEVICE void write_counts(const u64* count, i64 round) {
     for (int k = 0; k < COUNTS; k++) {
         s.given.counts[k] = count[k];
-        // every word has the round: they need no order among themselves
-        *(volatile u64*)&s.given.mail[k] = count[k] << 16 | (u64)(round & 0xffff);
+        // every word holds the round, so that they need no order among themselves
+        *(volatile u64*)&s.given.host_counters[k] = count[k] << 16 | (u64)(round & 0xffff);
     }
 }
 
-// The end of a launch.
-CALLED void tell(i64 round) {
+// The end of a launch: the last block publishes the counts.
+CALLED void publish_counts(i64 round) {
     RoundControl* const c = control();
     __syncthreads();
     if (threadIdx.x) return;
     if (s.looked) atomicAdd(&c->looked, s.looked);
-    if (s.heeded) atomicAdd(&c->heeded, s.heeded);
+    if (s.near_sent) atomicAdd(&c->near_sent, s.near_sent);
     __threadfence();
     if (atomicAdd(&c->arrived, 1u) != gridDim.x - 1) return;
     __threadfence();
@@ -107,7 +109,7 @@ CALLED void tell(i64 round) {
     u64 count[COUNTS];
     count[QUEUED] = queue_count(packed, s.count_bits);
     count[EDGES] = queue_edges(packed, s.count_bits);
-    count[HEEDED] = load_relaxed(&c->heeded);
+    count[NEAR] = load_relaxed(&c->near_sent);
     count[LOOKED] = load_relaxed(&c->looked);
     count[FOUND] = load_relaxed(&c->found);
     count[FLAGS] = load_relaxed(&c->undercut) ? WAS_UNDERCUT : 0;
@@ -117,13 +119,13 @@ CALLED void tell(i64 round) {
         count[SENT + q] = load_relaxed(&c->sent[q]);
         c->sent[q] = 0;
     }
-    c->heeded = c->looked = c->found = 0;
+    c->near_sent = c->looked = c->found = 0;
     c->arrived = 0;
     c->at = s.step;
     write_counts(count, round);
 }
 
-// The result of a launch whose blocks have lost each other.
+// The counts of a launch in which a barrier timed out.
 DEVICE void leave(i64 round) {
     if (threadIdx.x) return;
     u64 count[COUNTS] = {};
@@ -131,8 +133,8 @@ DEVICE void leave(i64 round) {
     write_counts(count, round);
 }
 
-// What others have sent joins the own values; what improves and is near, the next queue.
-CALLED void receive(const u32* came, i64 number) {
+// Received values join the own ones; vertices that improve and are near join the next queue.
+CALLED void receive(const u32* received, i64 number) {
     int held = 0;
     for (i64 base = thread_id() - lane_id(); base < number; base += thread_count()) {
         const i64 i = base + lane_id();
@@ -140,7 +142,7 @@ CALLED void receive(const u32* came, i64 number) {
         I v = 0;
         Z z = identity(), old = identity();
         if (wanted) {
-            const u32* const pair = came + i * PAIR;
+            const u32* const pair = received + i * PAIR;
             u64 id = pair[0], bits = pair[ID_WORDS];
             if (ID_WORDS == 2) id |= (u64)pair[1] << 32;
             if (VALUE_WORDS == 2) bits |= (u64)pair[ID_WORDS + 1] << 32;
@@ -154,15 +156,15 @@ CALLED void receive(const u32* came, i64 number) {
     release_rest(held);
 }
 
-// Lay out what is marked in the 32 words of group g, of which `filled` names those that are not
-// zero. A warp calls.
+// Write pairs for the vertices that are marked in the 32 words of group g; bits of `filled` say which
+// words are not zero. A warp calls.
 DEVICE void send_group(i64 g, u32 filled) {
     const Given& given = s.given;
     const int lane = lane_id();
     const i64 w = 32 * g + lane;
     const bool mine = filled >> lane & 1;
     const u32 bits = mine ? load_relaxed(&given.changed[w]) : 0;
-    u32 heeded = 0;
+    u32 near_sent = 0;
     for (int q = 0; q < PEERS; q++) {
         const i64 begin = given.border[q], end = given.border[q + 1];
         if (q == given.me || begin >= 1024 * (g + 1) || end <= 1024 * g) continue;
@@ -186,14 +188,14 @@ DEVICE void send_group(i64 g, u32 filled) {
             if (ID_WORDS == 2) pair[1] = (u32)((u64)v >> 32);
             pair[ID_WORDS] = (u32)value;
             if (VALUE_WORDS == 2) pair[ID_WORDS + 1] = (u32)(value >> 32);
-            heeded += is_near(z) || same(z, identity());
+            near_sent += is_near(z) || same(z, identity());
         }
         __syncwarp();
     }
     if (mine) store_relaxed(&given.changed[w], 0u);
     if (lane == 0) store_relaxed(&given.groups[g], 0u);
-    heeded = warp_sum(heeded);
-    if (lane == 0 && heeded) atomicAdd(&s.heeded, (u64)heeded);
+    near_sent = warp_sum(near_sent);
+    if (lane == 0 && near_sent) atomicAdd(&s.near_sent, (u64)near_sent);
 }
 
 CALLED void send() {
@@ -220,12 +222,12 @@ CALLED void send() {
     }                                                                                              \
     __syncthreads();
 
-// x: a value for each vertex of all. `cut` is identity() where nothing is cut off. `came` has
-// `number` pairs; sources, which two actions look at, are counted from the first own vertex.
+// x: a value for each vertex of the whole graph. `threshold` is identity() where there is none. `received`
+// has `number` pairs; sources, which BEGIN and SOURCES read, are counted from the first own vertex.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    closure_rounds(const u64* given, i64 action, Z* x, Z limit, Z next, Z cut, Z floor, i64 crowd,
-                   const u32* came, i64 number, const I* sources, const Z* source_values,
-                   i64 number_of_sources, i64 round) {
+    closure_rounds(const u64* given, i64 action, Z* x, Z limit, Z next, Z threshold, Z floor,
+                   i64 saturated_edges, const u32* received, i64 number, const I* sources,
+                   const Z* source_values, i64 number_of_sources, i64 round) {
     for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
         reinterpret_cast<u64*>(&s.given)[i] = given[i];
     __syncthreads();
@@ -246,12 +248,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.bits = g.bits;
         s.control = g.control;
         s.count_bits = (u32)g.count_bits;
-        s.looked = s.heeded = 0;
+        s.looked = s.near_sent = 0;
         s.limit = limit;
-        s.cut = cut;
+        s.threshold = threshold;
         s.floor = floor;
-        s.cutting = !same(cut, identity());
-        // every step, the queues exchange their roles
+        s.has_threshold = !same(threshold, identity());
+        // the queues swap in every step
         const u32 at = load_relaxed(&control()->at);
         const i64 own = s.last - s.first;
         s.claims = g.claims + (at & 1 ? words : 0);
@@ -260,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.next_queue = g.queues + (at & 1 ? 0 : own);
         s.offset = g.offsets + (at & 1 ? own : 0);
         s.next_offset = g.offsets + (at & 1 ? 0 : own);
-        aim(at);
+        select_step(at);
     }
     __syncthreads();
 
@@ -272,9 +274,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (thread_id() == 0) *s.best = identity();
         MEET()
         begin(sources, source_values, number_of_sources);
-        return tell(round);
+        return publish_counts(round);
     }
-    if (number) receive(came, number);
+    if (number) receive(received, number);
     if (action & SOURCES) begin_queue(sources, number_of_sources);
     if (action & PULLS) {
         BLOCK_SETS(s.rows = s.t_indptr;)
@@ -285,7 +287,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (thread_id() == 0) s.looked += (u64)edges;
         pull(vertices, edges, !POSITIONAL && !(action & UNDERCUT));
         MEET()
-        BLOCK_SETS(s.rows = s.indptr; s.cutting = false; s.cut = identity();)
+        BLOCK_SETS(s.rows = s.indptr; s.has_threshold = false; s.threshold = identity();)
     }
     if (action & BUCKETS) {
         if (number) MEET()
@@ -297,8 +299,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     bool on = packed != 0;
     if (action & BUCKETS) {
         if (thread_id() == 0) control()->found = queue_count(packed, s.count_bits);
-        // all are to know of a crowd before it is relaxed
-        on = on && queue_edges(packed, s.count_bits) <= (u64)crowd;
+        // a saturated queue is relaxed in the next round, when all shards have its counts
+        on = on && queue_edges(packed, s.count_bits) <= (u64)saturated_edges;
     }
     for (int steps = 0; on; steps++) {
         __syncthreads(); // all have looked at `packed`
@@ -307,13 +309,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (relax_queue() == PUSH && thread_id() == 0) atomicAdd(&s.looked, (u64)edges);
         MEET()
         packed = load_relaxed(s.packed);
-        on = packed != 0 && queue_edges(packed, s.count_bits) <= (u64)crowd && steps < ALONE;
+        on = packed != 0 && queue_edges(packed, s.count_bits) <= (u64)saturated_edges &&
+             steps < ALONE;
     }
     send();
-    tell(round);
+    publish_counts(round);
 }
 
-// The own values and a bit for each that there is.
+// The values of the own vertices, and a bit for each that has an entry.
 extern "C" __global__ void closure_ends(i64 first, i64 own, const Z* x, const u32* bits, Z* values,
                                         u32* found) {
     for (i64 i = thread_id() - lane_id(); i < own; i += thread_count()) {

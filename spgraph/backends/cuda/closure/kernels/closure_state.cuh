@@ -1,18 +1,21 @@
-// The state of a closure, and what its warps hold, for closure.cu and closure_peers.cu.
+// The state of a closure in shared memory, and the buffers of its warps, for closure.cu,
+// closure_peers.cu and closure_rounds.cu.
 
 constexpr int WARPS = THREADS / 32;
-constexpr int EACH = 8;            // values a lane of a push has in flight
-constexpr int TRIES = BATCH + 128; // products a warp holds back
-constexpr int HEAVY = 32;          // a vertex with more edges is no work for four lanes
+constexpr int EACH = 8;            // values that a lane of a push has in flight
+constexpr int TRIES = BATCH + 128; // products that a warp buffers
+constexpr int HEAVY = 32;          // a vertex with more edges is too much for ROW_LANES lanes
 constexpr int RING = 64;           // vertices that a warp's own queue holds
-constexpr int ROW_LANES = 4;       // lanes that walk the edges of one of them
-constexpr i64 CUT_SHARE = 20;      // a cut begins at this part of all edges,
-constexpr int CUTS = 3;            // this often at most
-constexpr i64 THIN = 16384; // after the bulk: edges of a round below which buckets grow wider
-#ifndef STEPS
+constexpr int ROW_LANES = 4;       // lanes that relax the edges of one of them
+// a threshold is set where the queue has THRESHOLD_EDGES edges, and this part (1 / 20) of all edges
+constexpr i64 THRESHOLD_SHARE = 20;
+constexpr int MAX_THRESHOLDS = 3; // so often in one closure
+// after the largest bucket, buckets become wider where a round has fewer edges
+constexpr i64 WIDENING_EDGES = 16384;
+#ifndef STEPS // hops of a local step
 #define STEPS 16
 #endif
-#ifndef LOCAL_VERTICES // of a frontier that warps follow by themselves
+#ifndef LOCAL_VERTICES // vertices and edges of a queue that warps relax by themselves
 #define LOCAL_VERTICES 32768
 #endif
 #ifndef LOCAL_EDGES
@@ -21,27 +24,28 @@ constexpr i64 THIN = 16384; // after the bulk: edges of a round below which buck
 #ifndef LOCAL_SHARE // vertices that a warp starts from at least
 #define LOCAL_SHARE 2
 #endif
-#ifndef CUT_EDGES // a cut pays from so many on
-#define CUT_EDGES (1 << 21)
+#ifndef THRESHOLD_EDGES
+#define THRESHOLD_EDGES (1 << 21)
 #endif
 
 enum Step { START = 0, PUSH = 1, LOCAL = 2, BUCKET = 3, PULL = 4 }; // in the trace
 
 struct Control { // zero at launch
     GridBarrier barrier;
-    i64 unsettled; // it went on for more rounds than there are vertices
+    i64 unsettled; // more rounds than there are vertices
     i64 reached;
     i64 steps; // rows of the trace
-    u64 packed
-        [3];      // by step modulo 3: queued vertices in the low bits, their edges in the high bits
-    Z best[3];    // by step modulo 3: the best value that stayed far
-    u32 heavy[3]; // by step modulo 3: some queued vertex has more than HEAVY edges
-    u32 undercut; // a vertex became better than `floor` while a cut was on
+    // by step modulo 3: queued vertices in the low bits, their edges in the high bits; the best far
+    // value; whether some queued vertex has more than HEAVY edges
+    u64 packed[3];
+    Z best[3];
+    u32 heavy[3];
+    u32 undercut; // a vertex became better than `floor` while a threshold was set
 };
 
 struct Closure {
-    i64 first, last, m; // its vertices, and the edges of all
-    u64 every;          // all bits set, or none where all entries have the value of the first
+    i64 first, last, m; // the own vertices; the edges of the whole graph
+    u64 every;          // the value of entry e is values[e & every]: 0 where one stands for all
     const O* indptr;
     const I* indices;
     const A* values;
@@ -49,14 +53,14 @@ struct Closure {
     const I* t_indices;
     const A* t_values;
     Z* x;
-    u32* bits;    // vertices that have an entry of the value identity, or had one
+    u32* bits;    // vertices that have, or had, an entry whose value is the identity
     u32* claims;  // vertices of the next queue
     u32* claimed; // vertices of the queue
     I* queue;
     O* offset;
     I* next_queue;
     O* next_offset;
-    const O* rows; // whose degrees the next queue is about
+    const O* rows; // the rows whose degrees the next queue holds: indptr or t_indptr
     u64* packed;
     Z* best;
     u32* heavy;
@@ -66,21 +70,21 @@ struct Closure {
     u64 since;
     u32 count_bits, step;
     i64 vertices, edges; // of the queue
-    Z far;               // the best value that the last step saw far
+    Z far;               // the best far value of the last step
     bool heavy_queue;
-    Z limit; // what is better is near
-    Z start; // the limit before
+    Z limit; // better values are near
+    Z start; // the limit of the bucket before
     Z width;
-    bool cutting;
-    Z cut;   // what is not better is not followed; identity() where nothing is cut off
-    Z floor; // what is better had been followed to everywhere before the cut
+    bool has_threshold;
+    Z threshold; // products that are not better are not pushed; identity() where there is none
+    Z floor;     // better values had been relaxed everywhere before the threshold was set
 };
 
-// What a warp holds: products to try, or a queue of its own; and vertices to hand on.
+// The buffers of a warp: products to relax, or a queue of its own; and vertices to queue.
 struct Products {
     union {
         Z value[TRIES];
-        I vertex[TRIES]; // in a pull, where the value is not known yet
+        I vertex[TRIES]; // in a pull, which computes the products later
     };
     O entry[TRIES];
 };
@@ -89,7 +93,7 @@ struct Ring {
     O first[RING], last[RING];
     I vertex[RING];
 };
-// Arrays are multiples of 32 long, so that there are no gaps: closure.py knows the size.
+// Lengths of arrays are multiples of 32, so that there are no gaps: closure.py computes the size.
 struct WarpWork {
     union {
         Products products;
@@ -108,8 +112,8 @@ extern __shared__ u64 work_memory[];
 
 DEVICE WarpWork& warp_work() { return reinterpret_cast<WarpWork*>(work_memory)[threadIdx.x >> 5]; }
 
-// A pointer out of shared memory is one that the compiler knows nothing about: this tells it which
-// memory it leads to, without which an atomic takes a branch for every kind.
+// A pointer into global memory, and the compiler knows that it is one: of a pointer that is loaded from
+// shared memory it does not, and an atomic on it gets a branch for each kind of memory.
 template <class T>
 DEVICE T* global(T* pointer) {
 #ifndef HOST_SHIM

@@ -1,26 +1,28 @@
-// What the steps of a closure share. The file that includes this has
-//   is_own(v)      whether this device relaxes the edges of v: then v may be queued
-//   tell_owner(v)  v, which is not its own, has improved
+// Functions that the steps of a closure share. The file that includes this has
+//   is_own(v)        whether this device owns v: then it may be queued
+//   mark_changed(v)  note that v, which another device owns, has improved
 
 DEVICE bool is_near(Z value) { return !ORDERED || better(value, s.limit); }
-DEVICE bool is_followed(Z value, Z cut) {
-    return !ORDERED || better(value, cut) || same(value, identity());
+DEVICE bool is_followed(Z value, Z threshold) {
+    return !ORDERED || better(value, threshold) || same(value, identity());
 }
 
-// A product that is no better than nothing still reaches its vertex: true for the first such one.
+// A product that is the identity improves nothing, but its vertex has an entry: true for the first such
+// product.
 DEVICE bool reach(I v, Z value) { return same(value, identity()) && set_bit(s.bits, v); }
 
 DEVICE Z product(Z x, const A* values, i64 entry, i64 u, i64 v) {
     return multiply(x, load_once(values + (entry & (i64)s.every)), (i64)0, u, u, v);
 }
 
-// Vertex v is to know of its new value now: when a far one of its own is due, its value says so.
+// Whether a new value of v has to be followed now, or sent to its owner: of the own vertices, those that
+// are far are found by their values when their bucket comes.
 DEVICE bool is_wanted(I v, Z value) { return !is_own(v) || is_near(value); }
 
-// Vertex v has improved and is wanted: it joins the next queue, unless it is in it.
+// Put v, which has improved and is wanted, into the next queue, unless it is there already.
 DEVICE int claim(int held, bool wanted, I v) {
     const bool own = is_own(v);
-    if (wanted && !own) tell_owner(v);
+    if (wanted && !own) mark_changed(v);
     return enqueue(held, wanted && own && set_bit(s.claims, v), v);
 }
 
@@ -31,18 +33,20 @@ DEVICE void swap(T*& x, T*& y) {
     y = z;
 }
 
-DEVICE void aim(u32 step) {
+// The counters of a step: three sets take turns.
+DEVICE void select_step(u32 step) {
     s.step = step;
     s.packed = &s.control->packed[step % 3];
     s.best = &s.control->best[step % 3];
     s.heavy = &s.control->heavy[step % 3];
-    if (blockIdx.x == 0) { // two steps ahead: no one looks at those any more, no one at them yet
+    if (blockIdx.x == 0) { // those of the next step: nobody reads the old ones, nor writes the new
         store_relaxed(&s.control->packed[(step + 1) % 3], (u64)0);
         store_relaxed(&s.control->best[(step + 1) % 3], identity());
         store_relaxed(&s.control->heavy[(step + 1) % 3], 0u);
     }
 }
 
+// A row of the trace.
 CALLED void record(i64 kind, i64 vertices, i64 edges) {
     const u64 now = globaltimer();
     const i64 at = s.control->steps++;
@@ -56,7 +60,7 @@ CALLED void record(i64 kind, i64 vertices, i64 edges) {
     s.since = now;
 }
 
-// All blocks have met after a step: the queues exchange their roles.
+// After a barrier that ends a step: read its counters, and swap the queues.
 DEVICE void turn(bool exchange_claims) {
     if (threadIdx.x == 0) {
         const u64 packed = load_relaxed(s.packed);
@@ -67,31 +71,31 @@ DEVICE void turn(bool exchange_claims) {
         swap(s.queue, s.next_queue);
         swap(s.offset, s.next_offset);
         if (exchange_claims) swap(s.claims, s.claimed);
-        aim(s.step + 1);
+        select_step(s.step + 1);
     }
     __syncthreads();
 }
 
-// The queue's vertices are no longer claimed.
+// Clear the claims of the queue's vertices.
 DEVICE void unclaim(i64 vertices) {
     for (i64 i = thread_id(); i < vertices; i += thread_count()) s.claimed[s.queue[i] >> 5] = 0;
 }
 
-// A value is followed to its neighbours.
-DEVICE void watch(Z x) {
-    if (ORDERED && s.cutting && better(x, s.floor)) store_relaxed(&s.control->undercut, 1u);
+// Note a vertex that is relaxed while it is better than the floor: the pull is then not bounded by it.
+DEVICE void note_undercut(Z x) {
+    if (ORDERED && s.has_threshold && better(x, s.floor)) store_relaxed(&s.control->undercut, 1u);
 }
 
-// Where a lane puts its product behind the `tries` that the warp holds; -1 if it has none.
-DEVICE int line_up(bool wanted, int& tries) {
+// The place of a lane's product after the `tries` that the warp holds; -1 if it has none.
+DEVICE int append_product(bool wanted, int& tries) {
     const u32 who = __ballot_sync(FULL_WARP, wanted);
     const int place = wanted ? tries + __popc(who & lanes_below()) : -1;
     tries += __popc(who);
     return place;
 }
 
-// The edges of the whole grid's warps: [begin, end) is this one's part.
-DEVICE void part(i64 edges, i64& begin, i64& end) {
+// The range [begin, end) of edges that is this warp's equal share.
+DEVICE void edge_share(i64 edges, i64& begin, i64& end) {
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
     const i64 share = ((edges + warps - 1) / warps + 31) / 32 * 32;
     begin = me * share < edges ? me * share : edges;

@@ -18,12 +18,12 @@ struct Looker {
     i64 chunk;       // its first entry
     i64 row;
     Z value;
-    bool known;
+    bool has_row;
     __device__ __forceinline__ bool has(i64 v) const { return !bits || test_bit(bits, v); }
     __device__ __forceinline__ O load(i64 i, bool here) {
         row = i;
-        known = here && has(i);
-        if (known) value = x[i];
+        has_row = here && has(i);
+        if (has_row) value = x[i];
         return 0;
     }
     template <bool ONE>
@@ -31,14 +31,14 @@ struct Looker {
                                          const bool (&open)[EACH]) {
         const Z value_of_one = ONE ? shuffle(value, owner[0]) : value;
         const i64 row_of_one = ONE ? shuffle(row, owner[0]) : row;
-        const bool known_of_one = ONE ? shuffle(known, owner[0]) : known;
+        const bool has_of_one = ONE ? shuffle(has_row, owner[0]) : has_row;
         bool wanted[EACH];
         I j[EACH];
         A a[EACH];
         Z there[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
-            const bool from = ONE ? known_of_one : shuffle(known, owner[k]);
+            const bool from = ONE ? has_of_one : shuffle(has_row, owner[k]);
             wanted[k] = open[k] && from;
             j[k] = wanted[k] ? load_once(indices + entry[k]) : 0;
             a[k] = wanted[k] ? load_once(values + ((i64)entry[k] & every)) : A();

@@ -29,10 +29,10 @@ DEVICE bool better(Z z, Z x) {
 }
 
 // The value of a row of M such that at most EARLY of SAMPLE of its entries lie in rows of better
-// ones; `known` is 0 if hardly any row of a value has entries. One block.
+// ones; `chosen` is 0 if hardly any row of a value has entries. One block.
 extern "C" __global__ void __launch_bounds__(SAMPLE)
     parents_floor(i64 n, i64 m, const O* indptr, const Z* x, const u32* bits, Z* floor,
-                  u32* known) {
+                  u32* chosen) {
     __shared__ Z values[SAMPLE];
     __shared__ u32 there[SAMPLE];
     const int t = threadIdx.x;
@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(SAMPLE)
     const Z mine = here ? x[low] : Z();
     values[t] = mine;
     there[t] = here;
-    if (t == 0) *known = 0;
+    if (t == 0) *chosen = 0;
     __syncthreads();
     int before = 0, equal = 0;
     for (int k = 0; k < SAMPLE; k++) {
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(SAMPLE)
     }
     if (here && before <= EARLY && before + equal > EARLY) {
         *floor = mine; // equal values alone
-        *known = 1;
+        *chosen = 1;
     }
 }
 
@@ -130,12 +130,13 @@ struct Looker {
 // floor nothing is pulled, and all rows are pushed. `parent` holds NOTHING before.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     parents(i64 n, i64 m, const O* indptr, const I* indices, const A* values, u64 every, const Z* x,
-            const u32* bits, const Z* floor, const u32* known, bool pulls, bool pushes, I* parent) {
+            const u32* bits, const Z* floor, const u32* chosen, bool pulls, bool pushes,
+            I* parent) {
     __shared__ u32 lanes[WARPS][32];
     const i64 warps = thread_count() >> 5, share = ((m + warps - 1) / warps + 31) / 32 * 32;
     const i64 begin = (thread_id() >> 5) * share, end = begin + share < m ? begin + share : m;
     if (begin >= end) return;
-    const bool bounded = known && *known;
+    const bool bounded = chosen && *chosen;
     const Z bound = bounded ? *floor : Z();
     Looker looker = {indices, values, (i64)every, x, bits, parent, bound,
                      pulls,   pushes, bounded,    0, Z(),  0};

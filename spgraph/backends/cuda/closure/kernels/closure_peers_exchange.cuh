@@ -1,13 +1,13 @@
-// What GPUs tell each other in a closure: words when they meet, and values before that.
+// The exchange between the GPUs of a closure: a few words when they meet, and values before that.
 
 constexpr int MEETING = 5; // a kind of step in the trace
 constexpr int AT_ONCE = 4; // values a lane has in flight
 
-// Warp 0 of block 0 with the peers. Words go to each of them: what was sent there; the edges of the
-// queue that was filled last, above the 4 bits in which those with a queue are counted; and either,
-// in two halves, the best value that stays far, or messages to be heeded and, above flags that are
-// counted in 4 bits each, edges looked at.
-DEVICE bool talk(bool about_buckets) {
+// Warp 0 of block 0 exchanges WORDS_SENT words with each peer: the number of values sent there; the
+// edges of the next queue, above 4 bits that count the GPUs whose queue is not empty; and either, in two
+// halves, the best far value, or the number of near values sent and, above two flags counted in 4
+// bits each, the edges looked at.
+DEVICE bool exchange_counts(bool about_buckets) {
     PeerControl* const c = s.given.control;
     const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
     const u64 packed = load_relaxed(s.packed), looked = load_relaxed(&c->relaxations);
@@ -22,7 +22,7 @@ DEVICE bool talk(bool about_buckets) {
     if (k == 2) word = about_buckets ? best & 0xffffffffu : load_relaxed(&c->near);
     if (k == 3)
         word = about_buckets ? best >> 32
-                             : (looked - load_relaxed(&c->told)) << 8 |
+                             : (looked - load_relaxed(&c->published)) << 8 |
                                    (u64)(load_relaxed(&c->undercut) != 0) << 4 |
                                    (u64)(load_relaxed(&c->unsettled) != 0);
     __syncwarp();
@@ -34,17 +34,17 @@ DEVICE bool talk(bool about_buckets) {
         least = add(least, from_bits<Z>((Bits<Z>)(high << 32 | low)));
     }
     if (k == 0 && q < PEERS) {
-        store_relaxed(&c->come[q], q == peers.me ? 0 : got);
+        store_relaxed(&c->received[q], q == peers.me ? 0 : got);
         store_relaxed(&c->sent[q], (u64)0);
     }
-    if (lane == 0) store_relaxed(&c->left, load_relaxed(&c->kept));
+    if (lane == 0) store_relaxed(&c->deferred_then, load_relaxed(&c->deferred));
     if (lane == 1) store_relaxed(&c->queued, sum);
     if (about_buckets) {
         if (lane == 0) store_relaxed(&c->best_of_all, least);
     } else {
         if (lane == 0) {
             store_relaxed(&c->near, (u64)0);
-            store_relaxed(&c->told, looked);
+            store_relaxed(&c->published, looked);
         }
         if (lane == 2) store_relaxed(&c->near_of_all, sum);
         if (lane == 3) store_relaxed(&c->flags, sum);
@@ -52,20 +52,20 @@ DEVICE bool talk(bool about_buckets) {
     return true;
 }
 
-// What this block has counted is added to what its GPU tells.
-DEVICE void hand_in() {
+// Add the counts of this block to those that its GPU sends.
+DEVICE void add_counts() {
     __syncthreads();
     if (threadIdx.x) return;
     if (s.looked) atomicAdd(&s.given.control->relaxations, s.looked);
-    if (s.heeded) atomicAdd(&s.given.control->near, s.heeded);
-    s.looked = s.heeded = 0;
+    if (s.near_sent) atomicAdd(&s.given.control->near, s.near_sent);
+    s.looked = s.near_sent = 0;
 }
 
-// All blocks of all GPUs meet, and every block knows what was told: MET, DETOUR where *detour is not
-// zero, or LOST: the caller leaves.
+// A meeting of all blocks of all GPUs, after which every block has the counts of all. MET; DETOUR where
+// *detour is not zero; LOST: the caller returns.
 CALLED int meet_peers(bool about_buckets, const u64* detour = nullptr) {
-    hand_in();
-    const int outcome = meet_and([&] { return talk(about_buckets); }, true, detour);
+    add_counts();
+    const int outcome = meet_and([&] { return exchange_counts(about_buckets); }, true, detour);
     if (outcome == MET && threadIdx.x == 0) {
         PeerControl* const c = s.given.control;
         const u64 queued = load_relaxed(&c->queued), flags = load_relaxed(&c->flags);
@@ -76,36 +76,37 @@ CALLED int meet_peers(bool about_buckets, const u64* detour = nullptr) {
         s.relaxations = flags >> 8;
         s.undercut = s.undercut || (flags >> 4 & 15);
         s.unsettled = flags & 15;
-        s.all_come = 0;
-        for (int q = 0; q < PEERS; q++) s.all_come += s.come[q] = load_relaxed(&c->come[q]);
+        s.all_received = 0;
+        for (int q = 0; q < PEERS; q++)
+            s.all_received += s.received[q] = load_relaxed(&c->received[q]);
         s.side ^= 1;
         s.exchanges++;
-        s.marked = s.marked || load_relaxed(&c->left) == s.exchanges;
+        s.marked = s.marked || load_relaxed(&c->deferred_then) == s.exchanges;
     }
-    if (outcome == DETOUR && threadIdx.x == 0) s.all_come = 0;
+    if (outcome == DETOUR && threadIdx.x == 0) s.all_received = 0;
     __syncthreads();
     return outcome;
 }
 
-// The blocks of this GPU meet, and the queues exchange their roles if `turns`.
+// A barrier of the blocks of this GPU; with `turns` the queues swap.
 CALLED int meet_here(bool turns) {
-    hand_in();
+    add_counts();
     const int outcome = meet_and([] { return true; }, false);
-    if (threadIdx.x == 0) s.all_come = 0;
+    if (threadIdx.x == 0) s.all_received = 0;
     __syncthreads();
     if (turns) turn(true);
     return outcome;
 }
 
-// Send what is marked in the 32 words of group g, of which `filled` names those that are not zero.
-// Gives how many of these this lane knows to be heeded. A warp calls.
+// Send the vertices that are marked in the 32 words of group g; bits of `filled` say which words are not
+// zero. How many values this lane has sent, or could not send, that are near or the identity. A warp calls.
 DEVICE u32 send_group(i64 g, u32 filled) {
     const Given& given = s.given;
     const int lane = lane_id();
     const i64 w = 32 * g + lane;
     const bool mine = filled >> lane & 1;
     const u32 bits = mine ? load_relaxed(&given.changed[w]) : 0;
-    u32 heeded = 0, left = 0;
+    u32 near_sent = 0, left = 0;
     for (int q = 0; q < PEERS; q++) {
         const i64 begin = given.border[q], end = given.border[q + 1];
         if (q == peers.me || begin >= 1024 * (g + 1) || end <= 1024 * g) continue;
@@ -116,8 +117,8 @@ DEVICE u32 send_group(i64 g, u32 filled) {
         u64 slot = 0;
         if (lane == 0) slot = atomicAdd(&given.control->sent[q], (u64)all);
         slot = shuffle(slot, 0);
-        const i64 room = given.capacity - (i64)slot;
-        const int sent = room < 0 ? 0 : all < room ? all : (int)room;
+        const i64 free = given.capacity - (i64)slot;
+        const int sent = free < 0 ? 0 : all < free ? all : (int)free;
         I* const ids = inbox<I>(q, given.inbox_ids, s.side, peers.me) + slot;
         Z* const values = inbox<Z>(q, given.inbox_values, s.side, peers.me) + slot;
         for (int base = lane; base < 32 * ((sent + 31) / 32); base += 32 * AT_ONCE) {
@@ -138,61 +139,61 @@ DEVICE u32 send_group(i64 g, u32 filled) {
                 if (base + 32 * k >= sent) continue;
                 ids[base + 32 * k] = v[k];
                 values[base + 32 * k] = z[k];
-                heeded += is_heeded(z[k]);
+                near_sent += is_near_or_identity(z[k]);
             }
         }
         __syncwarp();
-        if (sent < all) { // the inbox is full: the rest goes next time
+        if (sent < all) { // the inbox is full: the rest is sent in the next exchange
             u32 rest = part;
             for (int k = upto - many; k < sent && rest; k++) rest &= rest - 1;
             left |= rest;
-            heeded += __popc(rest);
-            keep();
+            near_sent += __popc(rest);
+            defer();
         }
     }
     if (mine) store_relaxed(&given.changed[w], left);
     const u32 still = __ballot_sync(FULL_WARP, left != 0);
     if (lane == 0) store_relaxed(&given.groups[g], still);
-    return heeded;
+    return near_sent;
 }
 
-// The peers' vertices that have improved go to their owners, who have them after the next meeting.
+// Send the peers' vertices that have improved to their owners, who have them after the next meeting.
 CALLED void send() {
     if (PEERS == 1) return;
-    __syncthreads(); // all know whether there is something
+    __syncthreads(); // all threads have read s.marked
     if (threadIdx.x == 0) s.marked = false;
     const i64 groups = (s.n + 1023) / 1024;
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
     const i64 share = (groups + warps - 1) / warps, batch = share < 32 ? share : 32;
-    u32 heeded = 0;
+    u32 near_sent = 0;
     for (i64 begin = me * batch; begin < groups; begin += warps * batch) {
         const bool mine = lane_id() < batch && begin + lane_id() < groups;
         const u32 filled = mine ? load_relaxed(&s.given.groups[begin + lane_id()]) : 0;
         for (u32 rest = __ballot_sync(FULL_WARP, filled != 0); rest; rest &= rest - 1) {
             const int which = __ffs(rest) - 1;
-            heeded += send_group(begin + which, shuffle(filled, which));
+            near_sent += send_group(begin + which, shuffle(filled, which));
         }
     }
-    heeded = warp_sum(heeded);
-    if (lane_id() == 0 && heeded) atomicAdd(&s.heeded, (u64)heeded);
+    near_sent = warp_sum(near_sent);
+    if (lane_id() == 0 && near_sent) atomicAdd(&s.near_sent, (u64)near_sent);
 }
 
-// What has come joins the own values; what improves and is near, the next queue.
+// Received values join the own ones; vertices that improve and are near join the next queue.
 CALLED void receive() {
     const i64 stride = thread_count() * AT_ONCE;
     int held = 0;
     for (int q = 0; q < PEERS; q++) {
-        const i64 come = (i64)s.come[q];
+        const i64 received = (i64)s.received[q];
         const I* const ids = inbox<I>(peers.me, s.given.inbox_ids, s.side ^ 1, q);
         const Z* const values = inbox<Z>(peers.me, s.given.inbox_values, s.side ^ 1, q);
-        for (i64 base = (thread_id() >> 5) * 32 * AT_ONCE; base < come; base += stride) {
+        for (i64 base = (thread_id() >> 5) * 32 * AT_ONCE; base < received; base += stride) {
             I v[AT_ONCE];
             Z z[AT_ONCE], old[AT_ONCE];
             bool wanted[AT_ONCE];
 #pragma unroll
             for (int k = 0; k < AT_ONCE; k++) {
                 const i64 i = base + 32 * k + lane_id();
-                wanted[k] = i < come;
+                wanted[k] = i < received;
                 v[k] = wanted[k] ? load_relaxed(ids + i) : 0;
                 z[k] = wanted[k] ? load_relaxed(values + i) : identity();
             }
@@ -212,18 +213,18 @@ CALLED void receive() {
     release_rest(held);
 }
 
-// One step on the queue and on what has come.
+// One step on the queue and on received values.
 DEVICE int relax_all() {
     const i64 warps = (i64)gridDim.x * WARPS;
-    if (s.all_come && !(is_local() && (i64)s.all_come <= warps * (RING / 4))) {
-        receive(); // which is relaxed in the next step
-        if (threadIdx.x == 0) s.all_come = 0;
+    if (s.all_received && !(is_local() && (i64)s.all_received <= warps * (RING / 4))) {
+        receive(); // the next step relaxes these vertices
+        if (threadIdx.x == 0) s.all_received = 0;
         __syncthreads();
     }
     return relax_queue();
 }
 
-// The own values that a cut has let through go to everyone.
+// Write the own values that are better than the threshold to all peers.
 CALLED void publish() {
     for (i64 base = s.first + (thread_id() >> 5) * 32 * AT_ONCE; base < s.last;
          base += thread_count() * AT_ONCE) {
@@ -236,7 +237,7 @@ CALLED void publish() {
 #pragma unroll
         for (int k = 0; k < AT_ONCE; k++) {
             const i64 v = base + 32 * k + lane_id();
-            if (v >= s.last || !better(x[k], s.cut)) continue;
+            if (v >= s.last || !better(x[k], s.threshold)) continue;
 #pragma unroll
             for (int q = 0; q < PEERS; q++)
                 if (q != peers.me) in_memory_of<Z>(q, s.given.whole)[v] = x[k];
