@@ -74,7 +74,7 @@ def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
         given = A._indptr, A._indices, tiles_of(A), A._values, keep(A), thunk
         sweep(kernel("matrix_select", count), count, *given, count, *kept)
         kept, nvals = kept.counted()
-    z_indptr, z_indices = _room(xp, *A.shape, nvals)
+    z_indptr, z_indices = _empty_pattern(xp, *A.shape, nvals)
     z = A._values.copy() if A.iso else xp.empty(nvals, A.dtype)
     sweep(
         kernel("compress", nvals),
@@ -123,7 +123,7 @@ def ewise_matrix(
         jit.launch(kernel("ewise_values", most), 1, A._values, B._values, x, y, values)
         alone = union and A.nvals > both, union and B.nvals > both
         single = _single(values, both > 0, *alone) if union else values[:1]
-    z_indptr, z_indices = _room(xp, *A.shape, nvals)
+    z_indptr, z_indices = _empty_pattern(xp, *A.shape, nvals)
     z = xp.empty(nvals, op.result) if single is None else single
     jit.sweep(
         kernel("ewise_matrix", nvals),
@@ -188,7 +188,7 @@ def write_matrix(
         values = xp.empty(3, out.dtype)
         jit.launch(kernel("write_values", both), 1, out._values, t._values, values)
         single = _single(values, accum is not None or not replace, True, True)
-    z_indptr, z_indices = _room(xp, *out.shape, nvals)
+    z_indptr, z_indices = _empty_pattern(xp, *out.shape, nvals)
     z = xp.empty(nvals, out.dtype) if single is None else single
     if both:
         jit.sweep(
@@ -222,8 +222,8 @@ def write_preamble(w: np.dtype, t: np.dtype, accum: Function | None) -> str:
     return text + f"__device__ __forceinline__ W combine_entries(W w, T t) {{ return {result}; }}\n"
 
 
-def _room(xp: Any, nrows: int, ncols: int, nvals: int) -> tuple[Any, Any]:
-    """Offsets and columns of a result, not written yet."""
+def _empty_pattern(xp: Any, nrows: int, ncols: int, nvals: int) -> tuple[Any, Any]:
+    """Offsets and columns of a result, still to be written."""
     types = result_types(nrows, ncols, nvals)
     return xp.empty(nrows + 1, types["Q"]), xp.empty(nvals, types["N"])
 

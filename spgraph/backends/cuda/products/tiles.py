@@ -3,14 +3,14 @@
 A gather of random floats is bound by the 32-byte sectors that the L2 hands out, one an entry: 170
 to 190 G a second on an H200, and 36 G where the vector is larger than the L2. In 181 M entries of
 a Kronecker graph of scale 21 the columns of over 33 entries, a quarter of all, hold 96 % of them.
-So rows are dealt to the warps of one block a multiprocessor, and all blocks stream the values of u
-at the columns of most entries through shared memory, tile by tile, against entries of 4 bytes
-sorted by tile (kernels/tiles.cuh says how). In sectors a product costs
+So rows are distributed over the warps of one block a multiprocessor, and all blocks load the values
+of u at the columns with the most entries (hubs) into shared memory, tile by tile, for entries of 4
+bytes that are sorted by tile (kernels/tiles.cuh says how). In sectors a product costs
 
     entries / 8                     reading them, as any form does
     + blocks * columns / 8          streaming the columns of more than blocks / 8 entries
     + far entries                   gathering the rest, range by range, so that the L2 has them
-    + 1.125 * entries of other rows, which gather from the streamed columns, put side by side
+    + 1.125 * entries of other rows, which gather from a compact copy of the streamed columns
 
 On an H200, 132 blocks, millions of sectors, and for a product over an iso pattern, float32 summed
 in double, the time that they would take at 180 G a second and the time that the kernels take, in
@@ -23,21 +23,22 @@ ms; a half has half of the rows and all columns:
     kron25_16        1178 (13.4)   139 + 67 + 53 + 144 = 403          2.24       3.2
         a half        590 (6.7)     79 + 50 + 42 + 35  = 206          1.14       1.7
 
-The plain form's time stands behind its sectors. The prediction counts sectors alone: no copies
-that warps wait for, no launches. What it leaves out: 1.0 ps an entry of a tile, of which 0.9 are
-memory's and the rest instructions (a step of 256 entries is 180 of a warp); 1.7 to 1.9 us a tile
-of 57 kB for the copies alone; 10 ps an entry that gathers from u, for 5.5 that sectors take, since
-sums in shared memory go the same way; 26 ps a row of the others.
+The plain form's time stands behind its sectors. The prediction counts sectors alone: not the time
+that warps wait for copies, nor launches. Measured: 1.0 ps an entry of a tile, 0.9 of it for memory
+and the rest for instructions (180 of a warp for a step of 256 entries); 1.7 to 1.9 us a tile of 57
+kB for the copies alone; 10 ps an entry that gathers from u, instead of the 5.5 of its sectors,
+since sums in shared memory use the same path; 26 ps a row of the others.
 
 Without the order by ranges an entry that gathers from u takes 28 ps where u has 67 or 134 MB; with
-it 11 to 14, as where all of u lies in the L2. Ranges of 4 to 16 MB are alike. Where barriers in
-shared memory count the bytes of a copy (compute capability 9.0) warps need not meet at every tile,
-which takes 7 to 10 % off the tiles. Copies that two blocks share took no less time.
+it 11 to 14, as where all of u lies in the L2. Ranges of 4 to 16 MB are equally good. Where barriers
+in shared memory count the bytes of a copy (compute capability 9.0) warps need no block barrier at
+every tile, which takes 7 to 10 % off the tiles. Copies shared by two blocks were not faster.
 
-Shared memory holds the sums, too, and so bounds the rows that tiles can take, the longest: 1.9 M.
+Shared memory holds the sums, too, which bounds the number of rows in tiles: the 1.9 M longest.
 
-Tiles take the memory of the entries a second time, about 4 bytes for each one and its value, and
-the time of a few plain products to make."""
+Tiles take about 4 bytes an entry of memory, and its value, in addition to the matrix, and the time
+of a few plain products to build.
+"""
 
 from __future__ import annotations
 
@@ -55,19 +56,19 @@ from spgraph.semirings import TypedSemiring
 WARPS, STEP, PLACES, SLICE = 32, 256, 1 << 10, 32
 # bytes of shared memory that kernels use beside sums and tiles
 RESERVED = 2048
-# rows of no more entries get no place for their sums
+# rows with no more entries are not put into tiles
 SHORT = 16
 # a column is streamed if it has more than one entry for every so many blocks
 WORTH = 8
-# columns that far entries gather from at a time: 8 MiB of single values; the most there may be
+# columns of a range that far entries gather from: 8 MiB of single values; and the most
 RANGE, MOST_SPAN = 1 << 21, 1 << 22
-# rows that are sorted by length together: what their sums are written to lies close together
+# rows are sorted by length in windows of so many, so that their sums are written close together
 WINDOW = 1 << 19
-# what is worth a thought: fewer entries take no time, fewer columns lie in the nearest cache
+# matrices of fewer entries, or of fewer columns, whose values fit the L1, get no tiles
 ENTRIES, COLUMNS = 1 << 22, 1 << 15
-# no more tiles and ranges than counters for eight warps have room in 48 kB
+# the most tiles and ranges, so that their counters for eight warps fit 48 kB
 MOST_TILES, MOST_RANGES = 1280, 256
-# entries of a piece of a row at least, and how many of the longest pieces make a warp's share
+# the fewest entries of a piece of a row; a warp's share is at least so many of the longest pieces
 PIECE, PIECES = 1024, 8
 
 
@@ -75,9 +76,9 @@ class Rest(NamedTuple):
     """The rows that are in no tile, SLICE of them side by side."""
 
     slices: int
-    first: Any  # the first step of each slice, and behind them their number
+    first: Any  # the first step of each slice, and the number of all steps
     rows: Any  # of each slice; -1 for none
-    entries: Any  # of each row in each step: a place among the hubs, behind them a column
+    entries: Any  # of each row in each step: a place among the hubs, or their number plus a column
     values: Any
 
 
@@ -111,8 +112,8 @@ class Tiles(NamedTuple):
 
 
 def takes(semiring: TypedSemiring) -> bool:
-    """Whether the products of a semiring are what tiles compute: positions are not known there, and
-    a sum that may end early is better off in plain rows.
+    """Whether tiles compute the products of a semiring: not where it looks at positions, which
+    tiles do not keep, nor where a sum may end early, which plain rows make use of.
     """
     ends = semiring.add.any or (semiring.add.terminal is not None and semiring.dtype == np.bool_)
     return not ends and semiring.multiply.name not in ("firsti", "firstj", "secondi", "secondj")
@@ -126,7 +127,7 @@ def prepare(A: Matrix) -> Tiles | None:
     if "shared_tiles" not in A._derived:
         try:
             A._derived["shared_tiles"] = _make(A)
-        except MemoryError:  # CuPy's is one: nothing but speed is lost
+        except MemoryError:  # CuPy's is one: products are slower without tiles, but right
             A._derived["shared_tiles"] = None
     return A._derived["shared_tiles"]
 
@@ -170,8 +171,8 @@ def shared_memory(device_id: int) -> int:
 def sectors(
     entries: int, fresh: float, blocks: int, columns: int, tiled: int, far: float
 ) -> tuple[float, float]:
-    """How many sectors the plain form and the tiles read in a product; `fresh` is the share of
-    entries whose column lies in another sector than the one before.
+    """The sectors that the plain form and the tiles read in a product; `fresh` is the share of
+    entries whose column lies in another sector than that of the entry before.
     """
     plain = entries * (fresh + 1 / 8)
     short = (entries - tiled) * (1 + 1 / 8)
@@ -185,25 +186,25 @@ def _make(A: Matrix) -> Tiles | None:
     if A.ncols > MOST_RANGES * MOST_SPAN:
         return None
     xp, device_id = array_module(A._indptr), jit.current_device()
-    blocks, room = jit.multiprocessors(device_id), shared_memory(device_id) - RESERVED
+    blocks, memory = jit.multiprocessors(device_id), shared_memory(device_id) - RESERVED
     warps, one = blocks * WARPS, np.float32().itemsize
     degrees = (A._indptr[1:] - A._indptr[:-1]).astype(np.int32)
     order = xp.argsort(-degrees, kind="stable").astype(np.int32)
     ranked = degrees[order].astype(np.int64)
     columns, column_ranked = (order, ranked) if A.symmetric else _columns_by_degree(A)
 
-    # rows: as many of the longest as have room for their sums in double, half of the memory
+    # rows: as many of the longest as have sums, in double, that fit half of the shared memory
     share = max(PIECE, m // (warps * PIECES))
     through = xp.cumsum((ranked + (share - 1)) // share)
-    most = min(PLACES, room // 2 // (8 * WARPS)) - 1
+    most = min(PLACES, memory // 2 // (8 * WARPS)) - 1
     rows = int(((ranked > SHORT) & (through <= warps * most)).sum())
     streamed = int((column_ranked > blocks // WORTH).sum())
     if not rows or not streamed:
         return None
     split, dealt = int((ranked[:rows] > share).sum()), int(through[rows - 1])
     slots = -(-dealt // warps)
-    # tiles: two of single values, or one of double ones, in what is left
-    width = min(2**16, (room - WARPS * (slots + 1) * 8) // (2 * one) // 16 * 16)
+    # tiles: two of single values, or one of double ones, in the memory that is left
+    width = min(2**16, (memory - WARPS * (slots + 1) * 8) // (2 * one) // 16 * 16)
     count = min(MOST_TILES, -(-streamed // width))
     streamed = min(streamed, count * width)
     tiled = int(ranked[:rows].sum())
@@ -245,7 +246,7 @@ def _columns_by_degree(A: Matrix) -> tuple[Any, Any]:
 
 
 def _fresh(A: Matrix) -> float:
-    """The share of entries, out of a sample, whose column lies in another sector than the one
+    """The share of entries, of a sample, whose column lies in another sector than that of the entry
     before.
     """
     xp = array_module(A._indptr)
@@ -279,7 +280,7 @@ def _fill(
     )
     ends = xp.zeros(counts.size + 1, np.int64)
     xp.cumsum((counts.ravel().astype(np.int64) + (STEP - 1)) // STEP, out=ends[1:])
-    # a step behind the last is loaded ahead, and not looked at: zero, as nothing writes it
+    # kernels load one step beyond the last, and ignore it: it is zero, as nothing writes it
     size, ends = (int(ends[-1]) + 1) * STEP, ends.astype(np.uint32)
     entries, values = xp.empty(size, np.uint32), xp.empty(0 if A.iso else size, A.dtype)
     entries[-STEP:] = values[-STEP:] = 0

@@ -1,12 +1,12 @@
 // Masked dot products: for each entry (i, j) of the mask, row i of A meets row j of the transpose of
 // B. Preamble: types O I A (offsets, ids and values of A), P J B (of B's transpose), Q N M (of the
-// mask), K (an id of either) and Z; VALUES (else only what meets is wanted), PAIR (multiply gives 1,
-// whatever meets), STRUCTURE, WINDOW, SLOTS; with VALUES the semiring.
+// mask), K (an id of either) and Z; VALUES (else only whether rows have a column in common), PAIR (every
+// product is 1), STRUCTURE, WINDOW, SLOTS; with VALUES the semiring.
 //
-// Row i of A is put where a column is found in one step, and the rows of B's transpose are streamed
-// past it (bitmaps: Bisson and Fatica 2017; hashing: Pandey and others 2021). A block keeps columns
-// below WINDOW as bits and the others in a hash table, if they fit; a warp keeps short rows in a
-// hash table. What fits nowhere is searched for in the row itself.
+// Row i of A is stored in shared memory, where a column is found in one step, and every entry of the
+// rows of B's transpose is looked up there (bitmaps: Bisson and Fatica 2017; hashing: Pandey and others
+// 2021). A block keeps columns below WINDOW as bits and the others in a hash table, if they fit; a warp
+// keeps short rows in a hash table. Columns that do not fit are found by binary search in the row.
 
 #define OPERANDS                                                                                   \
     const O *a_indptr, const I *a_indices, const A *a, i64 a_keep, const P *b_indptr,              \
@@ -15,7 +15,8 @@
 #define OPERAND_VALUES                                                                             \
     {a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr, m_indices, m, m_keep}
 
-// The operands; one value for all entries is read by keeping none of the bits of a position.
+// The operands and the mask. The value of entry p is a[p & a_keep]: a_keep is -1, or 0 where one value
+// stands for all entries.
 struct Operands {
     const O* a_indptr;
     const I* a_indices;
@@ -56,16 +57,16 @@ DEVICE u32 hash(K k, int bits) {
     return ((u32)k ^ (u32)((u64)k >> 32)) * 2654435769u >> (32 - bits);
 }
 
-// What the table holds where column k is or would be: k or EMPTY. `at` moves there from the slot to
-// begin with, which holds `seen`.
-DEVICE K probe(const Row& row, K k, u32& at, K seen) {
-    while (seen != k && seen != EMPTY) {
+// Probe the table for column k, from slot `at` on, which holds `found`: k, or EMPTY where it is not in
+// the table. `at` becomes its slot, or the first free one.
+DEVICE K probe(const Row& row, K k, u32& at, K found) {
+    while (found != k && found != EMPTY) {
         at = (at + 1) & ((1u << row.hash_bits) - 1);
-        seen = row.keys[at];
+        found = row.keys[at];
     }
-    return seen;
+    return found;
 }
-// The place of column k in the row, whatever holds it; NOWHERE if it is not there.
+// The place of column k in the row; NOWHERE if it is not there.
 DEVICE u32 place_of(const Row& row, K k) {
     if (row.bits && k < WINDOW) {
         u32 word = row.bits[k >> 5], bit = 1u << (k & 31);

@@ -1,11 +1,11 @@
-// z[i] = the sum over row i for every row that has entries, u being full: the rows of a matrix that
-// lie in tiles, and the rest. Preamble: as gather.cuh.
+// z[i] = the sum over row i for every row that has entries, u being full: rows in tiles, and the other
+// rows. Preamble: as gather.cuh.
 
 #include "gather.cuh"
 #include "tiles.cuh"
 
-// The values at the columns that are streamed, side by side as tiles are. Tiles are copied whole: the
-// places behind the last column, up to `streamed`, are zero.
+// hubs: the values of u at the streamed columns, in the order of the tiles. Tiles are copied whole: the
+// places after the last column, up to `streamed`, are zero.
 extern "C" __global__ void tiles_hubs(i64 streamed, i64 count, const R* columns, const U* u,
                                       U* hubs) {
     for (i64 p = thread_id(); p < streamed; p += thread_count())
@@ -29,9 +29,9 @@ extern "C" __global__ void tiles_split(i64 split, const R* rows, const i64* firs
     if (lane_id() == 0) z[rows[s]] = sum;
 }
 
-// The other rows, the short ones: a warp a slice of 32 rows of about one length, a lane a row, whose
-// entries lie side by side from step first[slice] on. A place k < streamed is hubs[k], what is
-// behind them u[k - streamed].
+// The other rows, the short ones: a warp a slice of 32 rows of about one length, a lane a row. The
+// entries of a slice lie step by step from first[slice] on, a lane's next to each other's. Entry k <
+// streamed means hubs[k], a larger one u[k - streamed].
 extern "C" __global__ void __launch_bounds__(256)
     tiles_rest(i64 slices, const u32* first, const int* rows, const u32* entries, const A* values,
                u32 streamed, const U* hubs, const U* u, const A* a, Z* z) {

@@ -1,19 +1,19 @@
-// Rows that gather from shared memory: the product of a matrix that tiles.py has cut into tiles.
-// Preamble: as gather.cuh, which stands before; u full and nothing masked.
+// Products that gather from shared memory, of a matrix that tiles.py has cut into tiles. Preamble: as
+// gather.cuh, which is included before; u is full, and there is no mask.
 //
-// Each of the `blocks` blocks owns `slots` rows a warp, whose sums stay in shared memory. Tile
-// after tile, `width` values of u at the columns of largest degree come to shared memory too (they
-// were put side by side before: `hubs`), the next ones while the warps work on these; then every
-// warp adds its own entries of the tile, which lie in its stream: STEP at a time, LANE neighbours a
-// lane, sorted by row. An entry is 4 bytes: the place of its row's sum and that of its column in
-// the tile. Columns of small degree are not worth the copies. Behind the tiles they come in `ranges`
-// of `span` columns, and entries there gather from u: all warps come to a range at about the same
-// time, and find its part of u in the L2. No two warps add to one row, so there are no atomics, and
-// the order of additions is always the same.
+// Each of the `blocks` blocks owns `slots` rows a warp, whose sums stay in shared memory. Tile after
+// tile, `width` values of u at the columns of largest degree (`hubs` has them in this order) are copied
+// to shared memory, too, the next tile while the warps work on this one. Every warp adds its own entries
+// of the tile, which lie one after the other: STEP at a time, LANE of them for each lane, sorted by row.
+// An entry is 4 bytes: the place of its row's sum, and the place of its column in the tile. Columns of
+// small degree are not worth the copies: after the tiles they follow in `ranges` of `span` columns, whose
+// entries gather from u; all warps reach a range at about the same time, and find its part of u in the
+// L2. No two warps add to one row, so there are no atomics, and the order of additions is always the
+// same.
 
 constexpr int WARPS = 32, LANE = 8, STEP = 32 * LANE;
-// an entry is the place of its sum among the warp's, and 4 times the place of its column in a tile,
-// or its place in a range
+// an entry is the place of its row's sum among the warp's, and, in the low bits, 4 times the place of its
+// column in a tile, or the place of its column in a range
 constexpr u32 COLUMN_BITS = 22, COLUMN_MASK = (1u << COLUMN_BITS) - 1;
 
 // 16 bytes that move as one.
@@ -34,7 +34,7 @@ DEVICE Quad load_quad(const Quad* p) {
         : "l"(p));
     return q;
 }
-// Start to copy to shared memory; copies_done waits for what this thread has started.
+// Start a copy to shared memory; copies_done waits for all that this thread has started.
 DEVICE void copy_quad(Quad* to, const Quad* from) {
     asm volatile("{\n"
                  ".reg .u64 wide;\n"
@@ -48,8 +48,7 @@ DEVICE void copy_quad(Quad* to, const Quad* from) {
 }
 DEVICE void copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-// An address in shared memory. A pointer would be computed anew wherever it is used, at four
-// instructions a time.
+// An address in shared memory. A pointer would be converted wherever it is used, by four instructions.
 typedef u32 Shared;
 DEVICE Shared shared_address(const void* p) {
     u32 address;
@@ -108,7 +107,7 @@ DEVICE void store_shared(Shared p, T value) {
 
 #include "tiles_feed.cuh"
 
-// As tiles.py writes it: one 64-bit word each.
+// The parameters that tiles.py writes, in fields of 8 bytes.
 struct Tiles {
     i64 blocks, count, width, slots, ranges, span;
     const Quad* entries; // one step more than there are, to be loaded ahead

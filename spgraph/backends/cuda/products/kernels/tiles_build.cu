@@ -1,11 +1,11 @@
-// Cut a matrix into the tiles of tiles.cuh: a warp for each warp that will sum rows, which walks
-// that one's rows in order; once to count, once to place. Preamble: types O I A R, ISO.
+// Build the tiles of tiles.cuh: for each warp that will sum rows, a warp reads these rows in order; once
+// to count entries, once to write them. Preamble: types O I A R, ISO.
 //
-// Row pieces: the longest `split` rows of `order` are dealt as pieces first[s] to first[s + 1], the
-// others whole; piece p goes to slot p / warps of warp p % warps, in every other slot the other way
-// round, so that all warps get about the same. A piece takes every (first[s + 1] - first[s])th 32
-// entries of its row. code[k] is the place of column k: tile << 16 | place in the tile; behind the
-// tiles are the `ranges` of far columns, `span` columns each.
+// Row pieces: of the rows in `order` the first `split`, the longest, are distributed as pieces first[s]
+// to first[s + 1], the others whole. Piece p goes to slot p / warps of warp p % warps, in every other
+// slot in reverse order, so that all warps get about the same. A piece has every (first[s + 1] -
+// first[s])th group of 32 entries of its row. code[k] is the place of column k: tile << 16 | place in the
+// tile; after the tiles follow the `ranges` of far columns, `span` columns each.
 
 constexpr int WARPS = 32, STEP = 256, BATCH = 4, SLICE = 32;
 constexpr u32 COLUMN_BITS = 22, NONE = ~0u;

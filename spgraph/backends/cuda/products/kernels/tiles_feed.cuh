@@ -1,9 +1,10 @@
-// How tiles come to shared memory, and when a warp may read them. All warps of all blocks call.
+// The copies of tiles to shared memory, and the synchronisation with the warps that read them. All
+// warps of all blocks call.
 //
-// Feed::start begins the first copies; wait(tile) ends when the tile is there, at the address that it
-// returns; done(tile) says that the calling warp has read it.
+// Feed::start begins the first copies; wait(tile) waits until the tile is there, and returns its address;
+// done(tile) says that the calling warp has read it.
 
-// there is room for two tiles of small values, or for one of large ones
+// two tiles of small values fit, or one of large ones
 constexpr int BUFFERS = sizeof(U) > 4 ? 1 : 2;
 
 #if !defined(HOST_SHIM) && __CUDA_ARCH__ >= 900
