@@ -33,6 +33,10 @@ class TypedSemiring:
     multiply: Function
     add: TypedMonoid
 
+    def __hash__(self) -> int:
+        """Of what tells most apart: caches look semirings up in every call."""
+        return hash((self.name, self.multiply.result))
+
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the products, of their sums and of the result."""
@@ -86,6 +90,10 @@ class Semiring:
             object.__setattr__(self, "multiply", self.multiply.op)
         if not isinstance(self.multiply, BinaryOp):
             raise DomainMismatch(f"Semiring: multiply must be a BinaryOp, got {self.multiply!r}")
+
+    def __hash__(self) -> int:
+        """Of what tells most apart: caches look semirings up in every call."""
+        return hash((self.monoid.op.name, self.multiply.name))
 
     @property
     def name(self) -> str:

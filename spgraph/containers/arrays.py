@@ -46,7 +46,7 @@ def writable(array: Array) -> Array:
     Numba compiles a kernel anew for arrays that are. It is for arrays that kernels only read, as
     those of a Matrix: they may be views from `read_only`, or a file that is mapped.
     """
-    if is_cuda(array) or array.flags.writeable:
+    if not isinstance(array, np.ndarray) or array.flags.writeable:
         return array
     return np.asarray(_Memory(array))
 
@@ -116,12 +116,16 @@ def move(array: Array, device: str) -> Array:
         return cupy.asarray(array)
 
 
-@contextlib.contextmanager
-def on_device(device: str) -> Iterator[Any]:
+_ON_CPU = contextlib.nullcontext(np)
+
+
+def on_device(device: str) -> contextlib.AbstractContextManager[Any]:
     """The library that makes arrays for `device` (a full name), which is then the current one."""
-    if device == "cpu":
-        yield np
-        return
+    return _ON_CPU if device == "cpu" else _on_cuda(device)
+
+
+@contextlib.contextmanager
+def _on_cuda(device: str) -> Iterator[Any]:
     cupy = import_cupy()
     with cupy.cuda.Device(int(device.partition(":")[2])):
         yield cupy

@@ -11,7 +11,8 @@ from spgraph.errors import FormatError
 
 # entries that are compared at once: 256 kB of ids stay in a core's own cache
 PIECE = 1 << 16
-INDEX_TYPES = np.dtype(np.int32), np.dtype(np.int64)
+# the types of ids; read as unsigned, a negative id is a large one
+UNSIGNED = {np.dtype(np.int32): np.dtype(np.uint32), np.dtype(np.int64): np.dtype(np.uint64)}
 
 Arrays = tuple[Array, Array, Array]
 
@@ -24,24 +25,26 @@ def checked(name: str, S: Any, major: int, minor: int) -> Arrays:
     are set and written by whoever holds them, so that its C code, too, may fault on them.
     """
     indptr, indices = _ids(name, "indptr", S.indptr), _ids(name, "indices", S.indices)
-    data = array_module(S.data).ascontiguousarray(S.data)
+    data = S.data
+    if type(data) is not np.ndarray or not data.flags.c_contiguous:
+        data = array_module(data).ascontiguousarray(data)
     if data.ndim != (3 if getattr(S, "format", "csr") == "bsr" else 1):
         raise FormatError(f"{name}: S.data: expected a list of values, got the shape {data.shape}")
     if indptr.shape != (major + 1,):
         raise FormatError(
             f"{name}: S.indptr: expected {major + 1} offsets for the shape, got {indptr.size}"
         )
-    nvals, falls = int(indptr[-1]), array_module(indptr).count_nonzero(indptr[1:] < indptr[:-1])
-    if int(indptr[0]) != 0 or int(falls):
+    xp, nvals = array_module(indptr), int(indptr[-1])
+    if int(indptr[0]) != 0 or int(xp.count_nonzero(indptr[1:] < indptr[:-1])):
         raise FormatError(f"{name}: S.indptr: expected offsets that ascend from 0")
     if nvals > indices.size or nvals > len(data):
         raise FormatError(
             f"{name}: S.indptr ends at {nvals}: expected as many indices and values, "
             f"got {indices.size} and {len(data)}"
         )
-    indices, data = (a if len(a) == nvals else a[:nvals] for a in (indices, data))
-    # read as unsigned, a negative id is a large one
-    if nvals and int(indices.view(f"u{indices.itemsize}").max()) >= minor:
+    indices = indices if indices.size == nvals else indices[:nvals]
+    data = data if len(data) == nvals else data[:nvals]
+    if nvals and int(_greatest(indices.view(UNSIGNED[indices.dtype]))) >= minor:
         raise FormatError(
             f"{name}: S.indices: expected ids within 0..{minor - 1}, "
             f"got {int(indices.min())} to {int(indices.max())}"
@@ -59,7 +62,7 @@ def ascends(indptr: Array, indices: Array) -> bool:
         rises = xp.empty(nvals + 1, bool)
         xp.greater(indices[1:], indices[:-1], out=rises[1:nvals])
         rises[indptr] = True  # from one row to the next, ids may fall; and both ends
-        return bool(rises.all())
+        return int(xp.count_nonzero(rises)) == nvals + 1
     for k in range(0, nvals, PIECE):
         end = min(k + PIECE, nvals)
         first = max(k, 1)
@@ -107,13 +110,20 @@ def check_other(name: str, S: Any) -> None:
                 )
 
 
+def _greatest(values: Array) -> Array:
+    """The greatest value; NumPy's method costs as much again as looking at a small array."""
+    return np.maximum.reduce(values) if type(values) is np.ndarray else values.max()
+
+
 def _ids(name: str, argument: str, ids: Array) -> Array:
     """`ids` as a contiguous list of int32 or int64."""
+    if type(ids) is np.ndarray and ids.ndim == 1 and ids.dtype in UNSIGNED:
+        return ids if ids.flags.c_contiguous else np.ascontiguousarray(ids)
     if getattr(ids, "ndim", 0) != 1 or ids.dtype.kind not in "iu":
         raise FormatError(
             f"{name}: S.{argument}: expected a list of integers, got "
             f"{getattr(ids, 'ndim', 0)} dimensions of {getattr(ids, 'dtype', type(ids))}"
         )
-    if ids.dtype not in INDEX_TYPES:
+    if ids.dtype not in UNSIGNED:
         ids = ids.astype(np.int64)
     return array_module(ids).ascontiguousarray(ids)

@@ -150,9 +150,11 @@ class MatrixConversions:
                 f"S: expected a SciPy or CuPy sparse array or matrix, got {type(S).__name__}; "
                 "Matrix.from_dense takes arrays"
             )
-        if getattr(S, "format", "csr") != "csr":
+        csr: Any = S
+        layout = getattr(S, "format", None)
+        if layout != "csr":
             check_other("from_scipy", S)
-        csr = S.tocsr()
+            csr = S.tocsr()
         if csr.ndim != 2:
             raise DomainMismatch(f"S: expected 2 dimensions, got {csr.ndim}")
         dtype = value_dtype(csr.dtype)
@@ -164,7 +166,7 @@ class MatrixConversions:
                 fresh = type(csr)((data, indices, indptr), shape=csr.shape)
                 fresh.sum_duplicates()
             arrays = checked("from_scipy", fresh, nrows, ncols)
-        elif copy and (csr is S or getattr(S, "format", "csr") == "csr"):
+        elif copy and (csr is S or layout is None):
             with copying("from_scipy", "S", arrays):
                 arrays = tuple(array.copy() for array in arrays)
         indptr, indices, data = arrays

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 # values that are looked at on the CPU; values that a mean is taken over
 FEW, SAMPLE = 1024, 1 << 16
+# the types of values
+DOMAINS = {np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)}
+DOMAINS |= {np.dtype(kind) for kind in ("?", "f4", "f8")}
 
 
 class VectorValues:
@@ -255,6 +258,8 @@ def converted(values: Array, dtype: np.dtype) -> Array:
 def value_dtype(dtype: DType) -> np.dtype:
     """The NumPy type of a GraphBLAS domain; DomainMismatch for any other."""
     kind = np.dtype(dtype)
+    if kind in DOMAINS:
+        return kind
     if kind.kind not in "biuf" or kind.itemsize > 8 or kind == np.float16:
         raise DomainMismatch(f"dtype: expected bool, (u)int8..64, float32 or float64, got {kind}")
     return kind.newbyteorder("=")
