@@ -73,6 +73,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _spared() -> None:
+    """The same for what earlier files have left, Numba's types and machine code above all: a worker
+    holds a gigabyte at last, which a test that collects a hundred times would go through each time.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @cache
 def no_gpu() -> str:
     """Why the gpu tests cannot run; empty if they can."""
