@@ -48,8 +48,16 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
         pool.close()
 
 
-@pytest.mark.parametrize("offsets", [np.int32, np.int64])
-@pytest.mark.parametrize("ids", [np.int32, np.int64])
+# each of both types once; a search is compiled for each, with parents and without
+@pytest.mark.parametrize(
+    ("ids", "offsets"),
+    [
+        (np.int32, np.int32),
+        (np.int32, np.int64),
+        (np.int64, np.int32),
+        pytest.param(np.int64, np.int64, marks=pytest.mark.full),
+    ],
+)
 def test_index_types_of_a_directed_graph(ids: Any, offsets: Any, device: str) -> None:
     """Those of the transpose are the smallest, whatever the matrix has."""
     check_index_types(ids, offsets, device)
