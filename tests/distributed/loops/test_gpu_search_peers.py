@@ -65,6 +65,25 @@ def test_small_graphs(name: str, relabelled: bool, buffers: PeerBuffers) -> None
                 np.testing.assert_array_equal(given, parent)
 
 
+@pytest.mark.parametrize("begin", [0, 1, 3])
+def test_in_edges_that_begin_and_end_anywhere(begin: int, buffers: PeerBuffers) -> None:
+    """Pulls load 16 aligned bytes at a time: memcheck sees whether beyond the caller's arrays."""
+    S, symmetric, sources = host.graph("directed path")
+    n, peers = S.shape[0], len(buffers.devices)
+    user = np.random.default_rng(3).permutation(n)
+    plain = host.shards_of(S, symmetric, cuts(n, peers), user)
+    shards = []
+    for p, shard in enumerate(on_devices(plain).shards):
+        larger = np.concatenate([np.zeros(begin, np.int32), plain.shards[p].t_indices])
+        shards.append(shard._replace(t_indices=place(p, larger)[begin:]))
+    made = PeerGraph(cuts(n, peers), shards, False)
+    level, parent = host.breadth_first(S, sources, user, n)
+    for direction in ("auto", "pull"):
+        got, given, _ = host.run(made, buffers, sources, True, direction, n, user, place)
+        np.testing.assert_array_equal(got, level)
+        np.testing.assert_array_equal(given, parent)
+
+
 @pytest.mark.parametrize("name", ["kronecker", "grid"])
 def test_large_graphs(name: str, buffers: PeerBuffers) -> None:
     """As on the CPU; ten times, since what goes wrong between devices does not go wrong always."""

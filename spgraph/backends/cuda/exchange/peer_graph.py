@@ -27,7 +27,9 @@ class Buffers(Protocol):
     def lock(self) -> threading.RLock: ...
 
     def reserve(self, layout: object, sizes: Sequence[int]) -> list[int]: ...
+
     def forget(self) -> None: ...
+
     def launch(
         self,
         kernels: Sequence[Kernel],

@@ -40,15 +40,8 @@ def search(
 
     `semiring` None settles levels only; `first` says that a vertex's first product decides. One
     memset and one launch; nothing is read back, except where a trace is asked for.
-
-    Where no product looks at a value of A, graphs of all types of values share one program; it is
-    given their arrays all the same, as arrays of bytes of which it looks at none.
     """
     xp = array_module(A._indptr)
-    pattern = None if semiring is None else semiring.of_pattern
-    iso, entries = A.iso, A.dtype
-    if semiring is None or pattern is not None:
-        semiring, iso, entries = pattern, True, np.dtype(np.uint8)
     start = start.to_sparse()
     n, m = A.nrows, A.nvals
     if n.bit_length() + m.bit_length() > 64:
@@ -56,14 +49,7 @@ def search(
             "search: expected at most 64 bits for a vertex and an edge, "
             f"got {n} vertices, {m} edges"
         )
-    kinds = (A._indices.dtype, A._indptr.dtype, entries, index_dtype(n))
-    names = tuple(zip("IOAL", (kind.str for kind in kinds), strict=True))
-    text = program(semiring, first, iso, trace, names)
-    capacity = small_frontier(A._indices.dtype, A._indptr.dtype)
-    vertex = A._indices.itemsize + 2 * A._indptr.itemsize
-    small = 2 * (capacity * vertex + 4 * (capacity + MORE_PIECES))
-    shared = max(small, THREADS // 32 * STAGE * A._indices.itemsize)
-    kernel = _kernel(text, jit.current_device(), shared)
+    semiring, kernel, shared = _compiled(A, semiring, first, trace)
     sources = start._indices.astype(A._indices.dtype, copy=False)  # type: ignore[union-attr]
     level = xp.empty(n, index_dtype(n))
     value = jit.NULL if semiring is None else xp.empty(n, semiring.dtype)
@@ -108,6 +94,29 @@ def search(
     levels = Vector(n, level, bits=visited, nvals=num_visited)
     found = None if semiring is None else Vector(n, value, bits=visited.copy(), nvals=num_visited)
     return levels, found, move(rows, "cpu") if trace else None
+
+
+def _compiled(
+    A: Matrix, semiring: TypedSemiring | None, first: bool, trace: bool
+) -> tuple[TypedSemiring | None, jit.Kernel, int]:
+    """(the semiring of the program, the kernel, its bytes of dynamic shared memory).
+
+    Where no product looks at a value of A, graphs of all types of values share one program; it is
+    given their arrays all the same, as arrays of bytes of which it looks at none.
+    """
+    pattern = None if semiring is None else semiring.of_pattern
+    iso, entries = A.iso, A.dtype
+    if semiring is None or pattern is not None:
+        semiring, iso, entries = pattern, True, np.dtype(np.uint8)
+    ids, offsets = A._indices.dtype, A._indptr.dtype
+    kinds = (ids, offsets, entries, index_dtype(A.nrows))
+    names = tuple(zip("IOAL", (kind.str for kind in kinds), strict=True))
+    text = program(semiring, first, iso, trace, names)
+    capacity = small_frontier(ids, offsets)
+    vertex = ids.itemsize + 2 * offsets.itemsize
+    small = 2 * (capacity * vertex + 4 * (capacity + MORE_PIECES))
+    shared = max(small, THREADS // 32 * STAGE * ids.itemsize)
+    return semiring, _kernel(text, jit.current_device(), shared), shared
 
 
 @functools.lru_cache(maxsize=1024)

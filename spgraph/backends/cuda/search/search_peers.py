@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,23 +88,15 @@ def search_peers(
         for again in range(1 + trace):
             found, arguments, results = [], [], []
             for p, shard in enumerate(graph.shards):
-                xp, n = array_module(shard.indptr), plan.vertices[p]
-                parent = visited_copy = None
+                xp = array_module(shard.indptr)
                 with jit.device(shard.indptr):
-                    level, result = xp.empty(n, kind), xp.empty(3, np.int64)
-                    visited = xp.empty(words(n), np.uint32)
-                    if values is not None:
-                        parent, visited_copy = xp.empty(n, kind), xp.empty(words(n), np.uint32)
+                    made = results_of(xp, plan.vertices[p], kind, values is not None)
+                    results.append(xp.empty(3, np.int64))
                     if again:
                         rows[p] = xp.zeros((max(1, levels), 4), np.int64)
-                results.append(result)
-                made = (level, parent, visited, visited_copy)
-                arguments.append(
-                    (
-                        *(plan.given[p], *(jit.NULL if array is None else array for array in made)),
-                        *(result, *starts[p], total, way, max_depth, limit, rows[p]),
-                    )
-                )
+                pointers = (jit.NULL if array is None else array for array in made)
+                limits = (total, way, max_depth, limit, rows[p])
+                arguments.append((plan.given[p], *pointers, results[p], *starts[p], *limits))
                 found.append(made)
             try:
                 buffers.launch(
@@ -121,6 +113,16 @@ def search_peers(
             for p, part in enumerate(found)
         ]
     return parts, move(rows[0], "cpu")[:levels] if trace else None
+
+
+def results_of(
+    xp: Any, n: int, kind: np.dtype, parents: bool
+) -> tuple[Array, Array | None, Array, Array | None]:
+    """Memory for the results of a shard of n vertices, as in Found."""
+    level, visited = xp.empty(n, kind), xp.empty(words(n), np.uint32)
+    if not parents:
+        return level, None, visited, None
+    return level, xp.empty(n, kind), visited, xp.empty(words(n), np.uint32)
 
 
 def source_arguments(

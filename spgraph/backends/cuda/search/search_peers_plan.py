@@ -56,6 +56,7 @@ def planned(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
 
 
 def new_plan(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
+    """A plan, with the memory that it reserves on every device."""
     checked(graph, buffers)
     first, peers = graph.shards[0], len(graph.shards)
     sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
