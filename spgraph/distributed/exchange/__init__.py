@@ -1,1 +1,1 @@
-"""Between shards: coordinates, counts, memory that all devices write."""
+"""How shards exchange: coordinates, collectives on Vectors, counters on the host."""

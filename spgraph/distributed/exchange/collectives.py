@@ -1,12 +1,15 @@
-"""Collective operations on distributed Vectors: what travels between shards, and to whom."""
+"""Collectives on Vectors: replicate (all-gather), reduce to owners (reduce-scatter), send to owners
+(all-to-all).
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
-from spgraph.containers import Mask, Vector
+from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import (
     Array,
     array_module,
@@ -20,31 +23,35 @@ from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.exchange.coordinates import entries_by_owner, lift, owned_part
 from spgraph.semirings import TypedMonoid
 
+if TYPE_CHECKING:
+    from spgraph.distributed.containers.matrix import DistributedMatrix
+    from spgraph.distributed.containers.vector import DistributedVector
 
-def materialize(*given: Any) -> None:
-    """Have the shards of views (and of masks of views) made: all shards exchange for that, so that
-    no shard may be the first to ask, in the midst of its own work.
+
+def materialize(*containers: Matrix | Mask | None) -> None:
+    """Make the shards of transposed views, and of masks of them, now. That takes an exchange of all
+    shards, which must not begin inside of a function that runs for a single shard.
     """
-    for container in given:
-        parent: Any = container.parent if isinstance(container, Mask) else container
+    for container in containers:
+        parent = container.parent if isinstance(container, Mask) else container
         if parent is not None:
-            _ = parent.shards
+            _ = cast("DistributedMatrix", parent).shards
 
 
-def tag_graph(A: Any) -> None:
-    """What shards tell each other from now on is about the Matrix A: processes that go on with
-    another one notice.
+def tag_graph(A: DistributedMatrix) -> None:
+    """Tag the calls of the communicator that follow with the fingerprint of A: processes that call
+    with another Matrix get CommunicationError.
     """
     comm = A.device.communicator
     if comm.processes > 1:
         comm.tag_graph(A.fingerprint)
 
 
-def replicate(v: Any) -> list[Vector]:
-    """The whole of a distributed Vector on the device of every local shard.
+def replicate(v: DistributedVector) -> list[Vector]:
+    """The whole of v on the device of each local shard: an all-gather.
 
-    Pairs of ids and values travel where entries are few, else values and one bit a position. Shards
-    that share a device share the result, which is read only.
+    What travels is a pair (id, value) for each entry where these are few, else a value and a bit
+    for each position. Shards on one device share the result, which must not be written.
     """
     placement, size = v.device, v.size
     partition, comm = placement.partition(size), placement.communicator
@@ -67,7 +74,9 @@ def replicate(v: Any) -> list[Vector]:
 
 
 def replicate_bits(bits: Sequence[Array], placement: Placement, size: int) -> list[Array]:
-    """The packed bits of all positions, from those of the shards, on every local shard's device."""
+    """The packed bits of all positions, on the device of each local shard; `bits` are those of the
+    local shards.
+    """
     partition, comm = placement.partition(size), placement.communicator
     sizes = partition.sizes
     gathered = comm.all_gather(list(bits), sizes=[words(n) for n in sizes])
@@ -87,11 +96,11 @@ def replicate_bits(bits: Sequence[Array], placement: Placement, size: int) -> li
 def reduce_to_owners(
     found: list[Vector], monoid: TypedMonoid, placement: Placement
 ) -> list[Vector]:
-    """From a Vector of the whole size of each local shard: for each local shard its own part of
-    the sum of all of them, in the order of shards.
+    """For each local shard, the positions that it owns of the reduction of `found`, which has a
+    Vector of the whole size for each local shard: a reduce-scatter, in the order of the shards.
 
-    Pairs of ids and values go to their owners, or whole parts with one bit a position, whichever
-    takes fewer bytes.
+    What travels to the owners is a pair (id, value) for each entry, or a value and a bit for each
+    position, whichever is fewer bytes.
     """
     size = found[0].size
     partition, comm = placement.partition(size), placement.communicator
@@ -112,7 +121,7 @@ def reduce_to_owners(
 
         received = placement.map(pieces, ids, values)
     else:
-        cut = placement.map(lambda k, t: _cut(t.to_bitmap(), partition), found)
+        cut = placement.map(lambda k, t: _split(t.to_bitmap(), partition), found)
         values = comm.all_to_all([[piece._values for piece in row] for row in cut])
         packed = placement.map(lambda k, row: [_bits_of(piece) for piece in row], cut)
         bits = comm.all_to_all(packed)
@@ -120,14 +129,16 @@ def reduce_to_owners(
             [Vector(x.size, x, bits=b) for x, b in zip(*pair, strict=True)]
             for pair in zip(values, bits, strict=True)
         ]
-    return placement.map(lambda k, row: _sum(placement.backend(k), row, monoid), received)
+    return placement.map(lambda k, row: _reduced(placement.backend(k), row, monoid), received)
 
 
-def _cut(t: Vector, partition: Partition) -> list[Vector]:
+def _split(t: Vector, partition: Partition) -> list[Vector]:
+    """The part of t that each shard owns."""
     return [owned_part(t, partition, p) for p in range(partition.num_shards)]
 
 
-def _sum(on: Any, row: list[Vector], monoid: TypedMonoid) -> Vector:
+def _reduced(on: ModuleType, row: list[Vector], monoid: TypedMonoid) -> Vector:
+    """The reduction of Vectors on one device, by its backend."""
     total = row[0]
     for piece in row[1:]:
         total = piece if total.nvals == 0 else total
@@ -139,9 +150,9 @@ def _sum(on: Any, row: list[Vector], monoid: TypedMonoid) -> Vector:
 def send_to_owners(
     entries: list[tuple[Array, ...]], placement: Placement, size: int
 ) -> list[list[tuple[Array, ...]]]:
-    """Ids (any order, repeats too) with what goes along with each, sent to the shards that own the
-    ids: for each local shard, from each shard, (indices inside of the shard, ...) in the sender's
-    order.
+    """Send arrays (ids, more, ...) of each local shard, in any order and with repeated ids, to the
+    shards that own the ids: an all-to-all. For each local shard, the arrays (positions in the
+    shard, more, ...) from each shard, in the sender's order.
     """
     partition, comm = placement.partition(size), placement.communicator
     firsts = partition.offsets[:-1].tolist()
@@ -163,7 +174,7 @@ def send_to_owners(
 
 
 def _sorted(size: int, ids: Array, values: Array, partition: Partition) -> Vector:
-    """The sparse Vector of entries that stand shard by shard."""
+    """The sparse Vector of entries that are sorted within each shard, one shard after the other."""
     if partition.ids is not None:
         order = array_module(ids).argsort(ids)
         ids, values = ids[order], values[order]
@@ -171,7 +182,7 @@ def _sorted(size: int, ids: Array, values: Array, partition: Partition) -> Vecto
 
 
 def _bits_of(v: Vector) -> Array:
-    """The bits of a bitmap, or all of them for a full Vector."""
+    """The bits of v, a bitmap; all ones for a full Vector."""
     if v._bits is not None:
         return v._bits
     return pack_bits(array_module(v._values).ones(v.size, bool))

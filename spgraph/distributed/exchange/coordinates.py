@@ -1,10 +1,13 @@
-"""Between the coordinates of a shard and those of the whole; what shards say to each other.
+"""Conversions between the coordinates of a shard and those of the whole.
 
-Ids are always the user's: only where a shard stores its own rows does it count them from 0, in the
-order of their ids. A *lifted* container has the whole's shape and the shard's entries.
+Ids are the user's. Only the rows that a shard stores are numbered from 0, in the order of their
+ids. A *lifted* container has the shape of the whole and only the entries of the shard; to *lower*
+it is the inverse.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -20,11 +23,15 @@ from spgraph.containers.arrays import (
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
 
+if TYPE_CHECKING:
+    from spgraph.distributed.containers.matrix import DistributedMatrix
+    from spgraph.distributed.containers.vector import DistributedVector
+
 # --- from a shard to the whole and back -----------------------------------------------------------
 
 
 def lift(v: Vector, placement: Placement, k: int, size: int) -> Vector:
-    """The entries of shard k, a sparse Vector of `size`."""
+    """Local shard k, lifted: a sparse Vector of `size`."""
     v = v.to_sparse()
     assert v._indices is not None
     own = placement.partition(size).slice(placement.local[k])
@@ -36,7 +43,7 @@ def lift(v: Vector, placement: Placement, k: int, size: int) -> Vector:
 
 
 def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
-    """The entries of shard k, a Matrix of `nrows`: its index arrays, under offsets for all rows."""
+    """Local shard k, lifted: a Matrix of `nrows` that shares its index and value arrays."""
     if "lifted" not in A._derived:
         xp, partition = array_module(A._indices), placement.partition(nrows)
         own = partition.slice(placement.local[k])
@@ -52,12 +59,12 @@ def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
 
 
 def lower(t: Vector, placement: Placement, k: int) -> Vector:
-    """What shard k owns of a Vector of the whole size."""
+    """The entries of t, a Vector of the whole size, that local shard k owns."""
     return owned_part(t, placement.partition(t.size), placement.local[k])._conform()
 
 
 def lower_matrix(T: Matrix, placement: Placement, k: int) -> Matrix:
-    """What shard k owns of a Matrix of the whole shape that has entries in no other row."""
+    """The rows of T that local shard k owns; T has the whole shape and no entries in other rows."""
     rows = placement.shard_ids(k, T.nrows)
     xp = array_module(T._indices)
     indptr = xp.zeros(rows.size + 1, T._indptr.dtype)
@@ -66,27 +73,29 @@ def lower_matrix(T: Matrix, placement: Placement, k: int) -> Matrix:
 
 
 def shard_mask(mask: Mask | None, k: int) -> Mask | None:
-    """The mask of shard k."""
+    """The part of the mask at the positions of local shard k."""
     if mask is None:
         return None
-    return Mask(mask.parent.shards[k], mask.structure, mask.complement)  # type: ignore[union-attr]
+    parent = cast("DistributedVector | DistributedMatrix", mask.parent)
+    return Mask(parent.shards[k], mask.structure, mask.complement)
 
 
 def lifted_mask(mask: Mask | None, placement: Placement, k: int) -> Mask | None:
-    """The mask of shard k, over the whole: nothing is said of positions of other shards."""
-    if mask is None:
+    """The mask of local shard k, lifted; at positions of other shards it has no meaning."""
+    own = shard_mask(mask, k)
+    if mask is None or own is None:
         return None
-    shard = mask.parent.shards[k]  # type: ignore[union-attr]
-    raise_to = lift if isinstance(shard, Vector) else lift_matrix
-    parent = raise_to(shard, placement, k, mask.parent.shape[0])
-    return Mask(parent, mask.structure, mask.complement)
+    size, shard = mask.parent.shape[0], own.parent
+    if isinstance(shard, Vector):
+        return Mask(lift(shard, placement, k, size), mask.structure, mask.complement)
+    return Mask(lift_matrix(shard, placement, k, size), mask.structure, mask.complement)
 
 
 # --- parts of a Vector ----------------------------------------------------------------------------
 
 
 def owned_part(t: Vector, partition: Partition, p: int) -> Vector:
-    """What shard p owns of t, in the storage of t."""
+    """The entries of t that shard p owns, in the storage of t."""
     own = partition.slice(p)
     n = own.stop - own.start
     xp = array_module(t._values)
@@ -106,7 +115,7 @@ def owned_part(t: Vector, partition: Partition, p: int) -> Vector:
 
 
 def entries_by_owner(t: Vector, partition: Partition) -> list[tuple[Array, Array]]:
-    """For each shard, the entries of t that it owns: (indices inside of the shard, values)."""
+    """For each shard (positions in the shard, values) of the entries of t that it owns."""
     t = t.to_sparse()
     indices, values, bounds = _by_owner(t, partition)
     found = []
@@ -117,7 +126,7 @@ def entries_by_owner(t: Vector, partition: Partition) -> list[tuple[Array, Array
 
 
 def _by_owner(t: Vector, partition: Partition) -> tuple[Array, Array, list[int]]:
-    """(internal ids ascending, values, where the ids of each shard begin) of a sparse Vector."""
+    """(internal ids ascending, values, where each shard begins and the last ends) of sparse t."""
     xp = array_module(t._values)
     indices, values = t._indices, t._values
     assert indices is not None
@@ -130,7 +139,7 @@ def _by_owner(t: Vector, partition: Partition) -> tuple[Array, Array, list[int]]
 
 
 def bits_between(bits: Array, own: slice) -> Array:
-    """The bits from own.start to own.stop, packed anew from bit 0."""
+    """The bits own.start..own.stop - 1, packed again from bit 0."""
     n = own.stop - own.start
     first, shift = own.start >> 5, own.start & 31
     if shift:

@@ -1,23 +1,31 @@
-"""What the kernels of a round tell the host: words of its memory that they write, each above 16
-bits of the round's number.
+"""Host-mapped counters: memory of the host that the kernels of a round write directly. Each 64-bit
+word is a count, shifted left by 16, and in the low 16 bits the number of the round, by which the
+host sees that the word has been written.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
-from spgraph.containers.arrays import import_cupy, is_cuda
+from spgraph.containers.arrays import Array, import_cupy, is_cuda
 from spgraph.distributed.communicators import Communicator
 
-POLL = 0.05  # seconds between two looks for failures
+POLL = 0.05  # seconds between two checks for failures
 
 
-def host_mapped(shape: tuple[int, int], array: Any) -> np.ndarray:
-    """Words of the host, zero, which kernels on every device may write if `array` is on one."""
+class RoundShard(Protocol):
+    """What is asked of a shard of loops in rounds: arrays on its device."""
+
+    given: Array  # what its kernels read
+    counts: Array  # of the last launch
+
+
+def host_mapped(shape: tuple[int, int], array: Array) -> np.ndarray:
+    """Words of the host, zero: pinned, so that kernels can write them, if `array` is on a GPU."""
     if not is_cuda(array):
         return np.zeros(shape, np.int64)
     memory = import_cupy().cuda.alloc_pinned_memory(8 * shape[0] * shape[1])
@@ -27,39 +35,44 @@ def host_mapped(shape: tuple[int, int], array: Any) -> np.ndarray:
 
 
 def counts_of_round(
-    host_counters: np.ndarray, round_: int, shards: Sequence[Any], communicator: Communicator
+    host_counters: np.ndarray,
+    round_: int,
+    shards: Sequence[RoundShard],
+    communicator: Communicator,
 ) -> np.ndarray:
-    """What the kernels of a round have counted, a row for each of all shards: those of one process
-    from `host_counters`, a row a shard; those of several from the arrays `counts` of the local
-    `shards`.
+    """The counts of a round, a row for each of all shards. With one process they come from
+    `host_counters`; with several from an all-gather of the arrays `counts` of the local `shards`.
     """
     if communicator.processes == 1:
         return wait_for_counts(host_counters, round_, shards, communicator)
     number = host_counters.shape[1]
-    every = communicator.all_gather(
+    gathered = communicator.all_gather(
         [shard.counts for shard in shards], sizes=[number] * communicator.num_shards
     )
-    return communicator.fetch(every)[0].reshape(-1, number)
+    return communicator.fetch(gathered)[0].reshape(-1, number)
 
 
 def wait_for_counts(
-    host_counters: np.ndarray, round_: int, shards: Sequence[Any], communicator: Communicator
+    host_counters: np.ndarray,
+    round_: int,
+    shards: Sequence[RoundShard],
+    communicator: Communicator,
 ) -> np.ndarray:
-    """The counts of the local shards, when their kernels have written them to the host."""
+    """The counts of the local shards, as soon as their kernels have written all of them."""
     mark, looked = round_ & 0xFFFF, time.monotonic()
     while ((host_counters & 0xFFFF) != mark).any():
         if time.monotonic() - looked > POLL:
             check(shards, communicator)
             looked = time.monotonic()
-    # what kernels counted is good only if nothing that they read was broken off
+    # the counts are valid only if no collective was aborted whose result the kernels have read
     communicator.check()
     return host_counters >> 16
 
 
-def check(shards: Sequence[Any], communicator: Communicator) -> None:
-    """Raise where the counts will not come."""
+def check(shards: Sequence[RoundShard], communicator: Communicator) -> None:
+    """Raise if the counts can no longer come: a kernel, a device or a process has failed."""
     communicator.check()
     for shard in shards:
         if is_cuda(shard.given):
             with shard.given.device:
-                _ = import_cupy().cuda.get_current_stream().done  # or what a kernel has met
+                _ = import_cupy().cuda.get_current_stream().done  # raises if a kernel has failed

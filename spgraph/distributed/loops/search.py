@@ -63,17 +63,16 @@ def search(
         if chosen == "auto":
             open_edges = n - level.nvals
             chosen = directions.choose(q.nvals, n, A.nvals, n, open_edges, first)
-        chosen = "push" if T is None else chosen
         frontier, edges = q.nvals, 0 if degrees is None else _edges(q, degrees)
         not_visited = ~level.S
         q = (
             push(A, q, typed, not_visited, False)
-            if chosen == "push"
+            if T is None or chosen == "push"
             else pull(T, q, typed, not_visited, True)
         )
         if q.nvals:
             spent = int(1e9 * (time.perf_counter() - began))
-            rows.append((1 if chosen == "push" else 2, frontier, edges, spent))
+            rows.append((1 if T is None or chosen == "push" else 2, frontier, edges, spent))
         depth += 1
     return level, value, np.array(rows, np.int64).reshape(-1, 4) if trace else None
 

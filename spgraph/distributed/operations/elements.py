@@ -1,11 +1,13 @@
-"""Operations entry by entry, on Vectors and Matrices; reductions. Nothing travels but sums."""
+"""Operations on single entries of Vectors and Matrices, and reductions: only sums are exchanged."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from types import ModuleType
 
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import on_device
+from spgraph.containers.annotations import Scalar
+from spgraph.containers.arrays import Array, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import materialize
@@ -22,24 +24,37 @@ from spgraph.steps import backend
 
 
 def ewise(
-    u: Any, v: Any, op: Function, union: bool, alpha: Any = None, beta: Any = None
+    u: DistributedVector,
+    v: DistributedVector,
+    op: Function,
+    union: bool,
+    alpha: Scalar | None = None,
+    beta: Scalar | None = None,
 ) -> DistributedVector:
-    """op of the entries of u and v, shard by shard; as `ewise` of a backend."""
+    """op of the entries of u and v at each position, shard by shard; see `ewise` of a backend."""
     return _vectors(op, u.size, lambda on, *pair: on.ewise(*pair, op, union, alpha, beta), u, v)
 
 
-def apply(u: Any, op: Function, kind: str, scalar: Any) -> DistributedVector:
+def apply(
+    u: DistributedVector, op: Function, kind: str, scalar: Scalar | None
+) -> DistributedVector:
     """op of every entry."""
     return _vectors(op, u.size, lambda on, shard: on.apply(shard, op, kind, scalar), u)
 
 
-def select(u: Any, op: Function, thunk: Any) -> DistributedVector:
+def select(u: DistributedVector, op: Function, thunk: Scalar | None) -> DistributedVector:
     """The entries for which op is true."""
     return _vectors(op, u.size, lambda on, shard: on.select(shard, op, thunk), u)
 
 
-def write(out: Any, t: Any, mask: Mask | None, accum: Function | None, replace: bool) -> None:
-    """Accumulate and write under the mask, each shard for itself."""
+def write(
+    out: DistributedVector,
+    t: DistributedVector,
+    mask: Mask | None,
+    accum: Function | None,
+    replace: bool,
+) -> None:
+    """Accumulate t and write it to out under the mask, shard by shard."""
     placement = out.device
 
     def own(k: int, into: Vector, shard: Vector) -> None:
@@ -50,44 +65,55 @@ def write(out: Any, t: Any, mask: Mask | None, accum: Function | None, replace: 
 
 
 def ewise_matrix(
-    A: Any, B: Any, op: Function, union: bool, alpha: Any = None, beta: Any = None
+    A: DistributedMatrix,
+    B: DistributedMatrix,
+    op: Function,
+    union: bool,
+    alpha: Scalar | None = None,
+    beta: Scalar | None = None,
 ) -> DistributedMatrix:
     """op of the entries of A and B, shard by shard."""
     return _matrices(op, lambda on, *pair: on.ewise_matrix(*pair, op, union, alpha, beta), A, B)
 
 
-def apply_matrix(A: Any, op: Function, kind: str, scalar: Any) -> DistributedMatrix:
+def apply_matrix(
+    A: DistributedMatrix, op: Function, kind: str, scalar: Scalar | None
+) -> DistributedMatrix:
     """op of every entry."""
     return _matrices(op, lambda on, shard: on.apply_matrix(shard, op, kind, scalar), A)
 
 
-def select_matrix(A: Any, op: Function, thunk: Any) -> DistributedMatrix:
+def select_matrix(A: DistributedMatrix, op: Function, thunk: Scalar | None) -> DistributedMatrix:
     """The entries for which op is true."""
     return _matrices(op, lambda on, shard: on.select_matrix(shard, op, thunk), A)
 
 
 def write_matrix(
-    out: Any, t: Any, mask: Mask | None, accum: Function | None, replace: bool
+    out: DistributedMatrix,
+    t: DistributedMatrix,
+    mask: Mask | None,
+    accum: Function | None,
+    replace: bool,
 ) -> None:
-    """Accumulate and write under the mask; `out` changes when all shards are done."""
+    """Accumulate t and write it to out under the mask; `out` changes when all shards are done."""
     placement = out.device
     materialize(mask)
 
     def own(k: int, into: Matrix, shard: Matrix) -> Matrix:
-        made = Matrix(
+        written = Matrix(
             into.nrows, into.ncols, into._indptr, into._indices, into._values, iso=into.iso
         )
-        placement.backend(k).write_matrix(made, shard, shard_mask(mask, k), accum, replace)
-        return made
+        placement.backend(k).write_matrix(written, shard, shard_mask(mask, k), accum, replace)
+        return written
 
     out._become(_made(out, placement.map(own, out.shards, t.shards)))
 
 
-def reduce(u: Any, monoid: TypedMonoid) -> Any:
-    """The sums of the shards of a Vector or Matrix, summed in their order."""
+def reduce(u: DistributedVector | DistributedMatrix, monoid: TypedMonoid) -> Scalar:
+    """The reduction of each shard, then of these results, in the order of the shards."""
     placement = u.device
 
-    def own(k: int, shard: Any) -> tuple[Any, Any]:
+    def own(k: int, shard: Vector | Matrix) -> tuple[Array, Array]:
         total = _sum(placement.backend(k), shard, monoid)
         with on_device(placement.devices[k]) as xp:
             return xp.full(1, total, monoid.dtype), xp.full(1, shard.nvals > 0)
@@ -101,7 +127,7 @@ def reduce(u: Any, monoid: TypedMonoid) -> Any:
     return _sum(backend("cpu"), Vector(int(filled.sum()), totals[filled]), monoid)
 
 
-def _sum(on: Any, shard: Any, monoid: TypedMonoid) -> Any:
+def _sum(on: ModuleType, shard: Vector | Matrix, monoid: TypedMonoid) -> Scalar:
     if isinstance(shard, Vector):
         return on.reduce(shard, monoid)
     if shard.iso and shard.nvals:
@@ -109,8 +135,12 @@ def _sum(on: Any, shard: Any, monoid: TypedMonoid) -> Any:
     return on.reduce(Vector(shard.nvals, shard._values[: shard.nvals]), monoid)
 
 
-def _vectors(op: Function, size: int, on_shard: Any, *operands: Any) -> DistributedVector:
-    """`on_shard` of the shards; an operator that looks at positions sees those of the whole."""
+def _vectors(
+    op: Function, size: int, on_shard: Callable[..., Vector], *operands: DistributedVector
+) -> DistributedVector:
+    """The Vector of on_shard(backend, shard of each operand) of all shards. For an operator that
+    takes positions the shards are lifted, so that they are positions of the whole.
+    """
     placement = operands[0].device
 
     def own(k: int, *shards: Vector) -> Vector:
@@ -124,7 +154,10 @@ def _vectors(op: Function, size: int, on_shard: Any, *operands: Any) -> Distribu
     return DistributedVector(size, shards, placement)
 
 
-def _matrices(op: Function, on_shard: Any, *operands: Any) -> DistributedMatrix:
+def _matrices(
+    op: Function, on_shard: Callable[..., Matrix], *operands: DistributedMatrix
+) -> DistributedMatrix:
+    """As `_vectors`, of Matrices."""
     placement, nrows = operands[0].device, operands[0].nrows
 
     def own(k: int, *shards: Matrix) -> Matrix:
@@ -138,5 +171,5 @@ def _matrices(op: Function, on_shard: Any, *operands: Any) -> DistributedMatrix:
     return _made(operands[0], shards)
 
 
-def _made(like: Any, shards: list[Matrix]) -> DistributedMatrix:
+def _made(like: DistributedMatrix, shards: list[Matrix]) -> DistributedMatrix:
     return DistributedMatrix(like.nrows, like.ncols, shards, like.device)

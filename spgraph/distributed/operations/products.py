@@ -1,10 +1,11 @@
-"""Products over a semiring. A pull needs the whole operand and gives own rows; a push takes own
-entries and gives a part of every row.
+"""Products over a semiring. A pull replicates the operand and computes the rows that each shard
+owns; a push multiplies the entries that each shard owns and reduces the products to the owners.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from types import ModuleType
 
 import numpy as np
 
@@ -28,9 +29,13 @@ from spgraph.semirings import TypedSemiring
 
 
 def pull(
-    A: Any, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool
+    A: DistributedMatrix,
+    u: DistributedVector,
+    semiring: TypedSemiring,
+    mask: Mask | None,
+    flip: bool,
 ) -> DistributedVector:
-    """Every shard pulls its rows of A from the whole of u, which is gathered everywhere."""
+    """A u: every shard multiplies its rows of A with the whole of u, which is all-gathered."""
     placement = A.device
     tag_graph(A)
     materialize(A, mask)
@@ -47,10 +52,14 @@ def pull(
 
 
 def push(
-    A: Any, u: Any, semiring: TypedSemiring, mask: Mask | None, flip: bool
+    A: DistributedMatrix,
+    u: DistributedVector,
+    semiring: TypedSemiring,
+    mask: Mask | None,
+    flip: bool,
 ) -> DistributedVector:
-    """Every shard pushes its entries of u along its rows of A; sums go to the owners of what they
-    are for, where the mask is known.
+    """u A: every shard multiplies its entries of u with its rows of A; the results are reduced to
+    the owners of the columns, which apply the mask.
     """
     placement = A.device
     tag_graph(A)
@@ -64,39 +73,45 @@ def push(
 
     found = reduce_to_owners(placement.map(all_rows, u.shards), semiring.add, placement)
     if mask is not None:
-        # the senders do not know it
+        # a sender has no mask for the columns of other shards
         found = placement.map(
             lambda k, t: _under(placement.backend(k), t, shard_mask(mask, k)), found
         )
     return DistributedVector(A.ncols, found, placement)
 
 
-def _under(on: Any, t: Vector, mask: Mask | None) -> Vector:
+def _under(on: ModuleType, t: Vector, mask: Mask | None) -> Vector:
     """The entries of t that the mask allows."""
     allowed = Vector.empty(t.size, t.dtype, device=t.device)
     on.write(allowed, t, mask, None, True)
     return allowed
 
 
-def prepare(A: Any) -> None:
-    """Have every shard make now what dense products profit from."""
+def prepare(A: DistributedMatrix) -> None:
+    """Make now, in every shard, what speeds up products with dense vectors."""
     A.device.map(lambda k, shard: shard.prepare(), A.shards)
 
 
 # --- matrix times matrix: every shard multiplies its rows with the whole of B ---------------------
 
 
-def multiply_rows(A: Any, B: Any, semiring: TypedSemiring, mask: Mask | None) -> DistributedMatrix:
+def multiply_rows(
+    A: DistributedMatrix, B: DistributedMatrix, semiring: TypedSemiring, mask: Mask | None
+) -> DistributedMatrix:
     """The product row by row."""
     return _multiplied("multiply_rows", A, B, semiring, mask, B.ncols)
 
 
-def multiply_dots(A: Any, BT: Any, semiring: TypedSemiring, mask: Mask) -> DistributedMatrix:
+def multiply_dots(
+    A: DistributedMatrix, BT: DistributedMatrix, semiring: TypedSemiring, mask: Mask
+) -> DistributedMatrix:
     """The product as dot products of rows of A and of `BT` at the positions of the mask."""
     return _multiplied("multiply_dots", A, BT, semiring, mask, BT.nrows)
 
 
-def multiply_dense(A: Any, X: Any, semiring: TypedSemiring) -> DistributedMatrix:
+def multiply_dense(
+    A: DistributedMatrix, X: DistributedMatrix, semiring: TypedSemiring
+) -> DistributedMatrix:
     """The product with an X that has every entry."""
     placement = A.device
     tag_graph(A)
@@ -112,7 +127,7 @@ def multiply_dense(A: Any, X: Any, semiring: TypedSemiring) -> DistributedMatrix
     return DistributedMatrix(A.nrows, X.ncols, shards, placement)
 
 
-def multiply_flops(A: Any, B: Any) -> int:
+def multiply_flops(A: DistributedMatrix, B: DistributedMatrix) -> int:
     """How many products the product row by row takes."""
     placement = A.device
     degrees = replicate(B.row_degrees())
@@ -123,18 +138,27 @@ def multiply_flops(A: Any, B: Any) -> int:
     return placement.total(placement.map(own, A.shards, degrees))
 
 
-def _form(on: Any, name: str) -> Any:
-    """A form of the product of matrices; where the backend lacks it, row by row."""
-    others = {
+def _form(on: ModuleType, name: str) -> Callable[..., Matrix]:
+    """The backend's function `name` for a product of matrices; if it has none, `multiply_rows` with
+    the same arguments.
+    """
+    others: dict[str, Callable[..., Matrix]] = {
+        "multiply_rows": on.multiply_rows,
         "multiply_dense": lambda A, X, semiring: on.multiply_rows(A, X, semiring, None),
         "multiply_dots": lambda A, BT, semiring, mask: on.multiply_rows(A, BT.T, semiring, mask),
     }
-    return getattr(on, name, others.get(name))
+    return getattr(on, name, others[name])
 
 
 def _multiplied(
-    form: str, A: Any, B: Any, semiring: TypedSemiring, mask: Mask | None, ncols: int
+    form: str,
+    A: DistributedMatrix,
+    B: DistributedMatrix,
+    semiring: TypedSemiring,
+    mask: Mask | None,
+    ncols: int,
 ) -> DistributedMatrix:
+    """The product that the backends' function `form` computes, of the rows of each shard."""
     placement = A.device
     tag_graph(A)
     materialize(A, mask)

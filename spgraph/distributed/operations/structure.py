@@ -1,13 +1,15 @@
-"""Operations that move entries: transpose, extract, assign, diag, Kronecker products."""
+"""Operations that move entries to other shards: transpose, extract, assign, diag, kronecker."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from spgraph import checks, operations
 from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.annotations import Scalar
 from spgraph.containers.arrays import Array, array_module, index_dtype, move
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
@@ -21,30 +23,33 @@ from spgraph.distributed.exchange.coordinates import (
     lower_matrix,
     shard_mask,
 )
-from spgraph.semirings import Function
+from spgraph.semirings import BinaryOp, Function, Monoid
 
-# --- entries on their way to the shards that own them ---------------------------------------------
+R = TypeVar("R")
+
+# --- entries sent to the shards that own them -----------------------------------------------------
 
 
-def delivered(
+def redistributed(
     entries: list[tuple[Array, Array, Array]],
     shape: tuple[int, int],
     placement: Placement,
     *,
     iso: bool = False,
 ) -> DistributedMatrix:
-    """The Matrix of (rows, columns, values) that every local shard gives, each position once; of an
-    iso Matrix every shard gives the one value.
+    """The Matrix of the entries (rows, columns, values) of all shards, each position once, sent to
+    the owners of the rows. `entries` are those of the local shards; of an iso Matrix all have the
+    same one value.
     """
     nrows, ncols = shape
     sent = [(rows, columns) if iso else (rows, columns, x) for rows, columns, x in entries]
     received = send_to_owners(sent, placement, nrows)
 
-    def build(k: int, came: list[tuple[Array, ...]]) -> Matrix:
+    def build(k: int, pieces: list[tuple[Array, ...]]) -> Matrix:
         n = placement.partition(nrows).sizes[placement.local[k]]
-        xp = array_module(came[0][0])
-        rows, columns, *values = (xp.concatenate(each) for each in zip(*came, strict=True))
-        # by rows, and within them by columns: one key for both could be beyond 64 bits
+        xp = array_module(pieces[0][0])
+        rows, columns, *values = (xp.concatenate(each) for each in zip(*pieces, strict=True))
+        # sorted by columns, then by rows: one key of both could take more than 64 bits
         order = xp.argsort(columns, kind="stable")
         order = order[xp.argsort(rows[order], kind="stable")]
         indptr = xp.zeros(n + 1, index_dtype(int(rows.size)))
@@ -56,15 +61,15 @@ def delivered(
     return DistributedMatrix(nrows, ncols, placement.map(build, received), placement)
 
 
-def delivered_vector(
+def redistributed_vector(
     entries: list[tuple[Array, Array]], size: int, placement: Placement
 ) -> DistributedVector:
-    """The Vector of (ids, values) that every local shard gives, each id once."""
+    """The Vector of the entries (ids, values) of all shards, each id once, sent to their owners."""
 
-    def build(k: int, came: list[tuple[Array, ...]]) -> Vector:
+    def build(k: int, pieces: list[tuple[Array, ...]]) -> Vector:
         n = placement.partition(size).sizes[placement.local[k]]
-        xp = array_module(came[0][0])
-        ids, values = (xp.concatenate(each) for each in zip(*came, strict=True))
+        xp = array_module(pieces[0][0])
+        ids, values = (xp.concatenate(each) for each in zip(*pieces, strict=True))
         order = xp.argsort(ids)
         return Vector(n, values[order], indices=ids[order].astype(index_dtype(n)))._conform()
 
@@ -73,8 +78,8 @@ def delivered_vector(
     )
 
 
-def coordinates(A: Any, k: int) -> tuple[Array, Array, Array]:
-    """(rows, columns, values) of local shard k by the user's ids; an iso Matrix has one value."""
+def coordinates(A: DistributedMatrix, k: int) -> tuple[Array, Array, Array]:
+    """(rows, columns, values) of local shard k, user's ids; of an iso Matrix only the one value."""
     shard = A.shards[k]
     rows = A.device.shard_ids(k, A.nrows)[shard.row_indices()]
     return rows, shard._indices, shard._values
@@ -83,19 +88,19 @@ def coordinates(A: Any, k: int) -> tuple[Array, Array, Array]:
 # --- shape ----------------------------------------------------------------------------------------
 
 
-def transpose(A: Any) -> DistributedMatrix:
-    """The transpose of A: every entry goes to the shard that owns its column."""
+def transpose(A: DistributedMatrix) -> DistributedMatrix:
+    """The transpose of A: every entry is sent to the shard that owns its column."""
     materialize(A)
 
     def own(k: int) -> tuple[Array, Array, Array]:
         rows, columns, values = coordinates(A, k)
         return columns, rows.astype(columns.dtype, copy=False), values
 
-    return delivered(A.device.map(own), (A.ncols, A.nrows), A.device, iso=A.iso)
+    return redistributed(A.device.map(own), (A.ncols, A.nrows), A.device, iso=A.iso)
 
 
-def kronecker(A: Any, B: Any, op: Function) -> DistributedMatrix:
-    """Every shard multiplies its rows of A with the whole of B."""
+def kronecker(A: DistributedMatrix, B: DistributedMatrix, op: Function) -> DistributedMatrix:
+    """The Kronecker product: every shard multiplies its rows of A with the whole of B."""
     placement, shape = A.device, (A.nrows * B.nrows, A.ncols * B.ncols)
     materialize(A)
 
@@ -105,10 +110,10 @@ def kronecker(A: Any, B: Any, op: Function) -> DistributedMatrix:
         first = placement.shard_ids(k, A.nrows).astype(np.int64)[rows // max(B.nrows, 1)]
         return first * B.nrows + rows % max(B.nrows, 1), T._indices, T._expanded_values()
 
-    return delivered(placement.map(own, B.replicated()), shape, placement)
+    return redistributed(placement.map(own, B.replicated()), shape, placement)
 
 
-def diag(u: Any, k: int) -> DistributedMatrix | DistributedVector:
+def diag(u: DistributedVector | DistributedMatrix, k: int) -> DistributedMatrix | DistributedVector:
     """As `operations.diag`: the entries of a Vector on the k-th diagonal, or the other way."""
     placement = u.device
     if isinstance(u, DistributedVector):
@@ -120,7 +125,7 @@ def diag(u: Any, k: int) -> DistributedMatrix | DistributedVector:
             rows = v._indices.astype(np.int64) + max(-k, 0)
             return rows, rows + k, v._values
 
-        return delivered(placement.map(on_diagonal, u.shards), (n, n), placement)
+        return redistributed(placement.map(on_diagonal, u.shards), (n, n), placement)
     size = max(0, min(u.nrows - max(-k, 0), u.ncols - max(k, 0)))
     materialize(u)
 
@@ -129,21 +134,21 @@ def diag(u: Any, k: int) -> DistributedMatrix | DistributedVector:
         at = columns.astype(np.int64) - rows == k
         return rows[at] - max(-k, 0), values[:1].repeat(int(at.sum())) if u.iso else values[at]
 
-    return delivered_vector(placement.map(diagonal), size, placement)
+    return redistributed_vector(placement.map(diagonal), size, placement)
 
 
 # --- extract --------------------------------------------------------------------------------------
 
 
-def extract(u: Any, indices: Any) -> DistributedVector:
-    """t[k] = u[indices[k]] for an array of ids, which every process has, or a distributed Vector of
-    them: every shard takes its own positions out of the whole of u.
+def extract(u: DistributedVector, indices: np.ndarray | DistributedVector) -> DistributedVector:
+    """t[k] = u[indices[k]]. `indices` are an array, the same in every process, or a distributed
+    Vector; every shard computes the positions k that it owns from the whole of u.
     """
     placement, size = u.device, indices.size
 
     def own(k: int, whole: Vector) -> Vector:
-        if isinstance(indices, Vector):
-            ids = cast(Any, indices).shards[k].to_bitmap()._values
+        if isinstance(indices, DistributedVector):
+            ids = indices.shards[k].to_bitmap()._values
         else:
             ids = move(indices[move(placement.shard_ids(k, size), "cpu")], placement.devices[k])
         return placement.backend(k).extract(whole, ids)
@@ -151,8 +156,10 @@ def extract(u: Any, indices: Any) -> DistributedVector:
     return DistributedVector(size, placement.map(own, replicate(u)), placement)
 
 
-def extract_matrix(A: Any, rows: Any, columns: Any) -> DistributedMatrix:
-    """T[k, l] = A[rows[k], columns[l]] for arrays of ids that every process has; None for all."""
+def extract_matrix(
+    A: DistributedMatrix, rows: np.ndarray | None, columns: np.ndarray | None
+) -> DistributedMatrix:
+    """T[k, l] = A[rows[k], columns[l]] for arrays that are the same in every process; None: all."""
     placement = A.device
     shape = (
         A.nrows if rows is None else int(rows.size),
@@ -174,16 +181,16 @@ def extract_matrix(A: Any, rows: Any, columns: Any) -> DistributedMatrix:
         at = move(given[k], placement.devices[k])[T.row_indices()]
         return at, T._indices, T._values
 
-    return delivered(placement.map(entries, A.shards), shape, placement, iso=A.iso)
+    return redistributed(placement.map(entries, A.shards), shape, placement, iso=A.iso)
 
 
-def _inside(A: Any, k: int, rows: np.ndarray) -> np.ndarray:
-    """Where shard k keeps rows of its own."""
+def _inside(A: DistributedMatrix, k: int, rows: np.ndarray) -> np.ndarray:
+    """The numbers in local shard k of rows that it owns."""
     partition, p = A.device.partition(A.nrows), A.device.local[k]
     return partition.to_internal(rows) - int(partition.offsets[p])
 
 
-def extract_row(A: Any, i: int) -> DistributedVector:
+def extract_row(A: DistributedMatrix, i: int) -> DistributedVector:
     """Row i of A."""
     placement, owner = A.device, int(A.partition.owner(np.array([i]))[0])
 
@@ -195,10 +202,10 @@ def extract_row(A: Any, i: int) -> DistributedVector:
         values = shard._values[:1].repeat(last - first) if A.iso else shard._values[first:last]
         return shard._indices[first:last], values
 
-    return delivered_vector(placement.map(own, A.shards), A.ncols, placement)
+    return redistributed_vector(placement.map(own, A.shards), A.ncols, placement)
 
 
-def extract_column(A: Any, j: int) -> DistributedVector:
+def extract_column(A: DistributedMatrix, j: int) -> DistributedVector:
     """Column j of A."""
     shards = A.device.map(lambda k, shard: operations.extract(shard, None, j), A.shards)
     return DistributedVector(A.nrows, shards, A.device)
@@ -208,36 +215,54 @@ def extract_column(A: Any, j: int) -> DistributedVector:
 
 
 def assign(
-    w: Any, value: Any, indices: Any, mask: Mask | None, accum: Any, replace: bool
+    w: DistributedVector,
+    value: DistributedVector | Scalar,
+    indices: np.ndarray | DistributedVector | None,
+    mask: Mask | None,
+    accum: BinaryOp | Monoid | None,
+    replace: bool,
 ) -> DistributedVector:
-    """As `operations.assign` of a Vector. With indices, every shard writes them all to its own
-    entries, and keeps what it owns.
+    """As `operations.assign` of a Vector. With indices, every shard assigns all of them to its
+    entries, lifted, and keeps the positions that it owns.
     """
     placement = w.device
 
     def everywhere(k: int, shard: Vector) -> Vector:
-        given = cast(Any, value).shards[k] if isinstance(value, Vector) else value
+        given = value.shards[k] if isinstance(value, DistributedVector) else value
         return operations.assign(
             shard.dup(), given, mask=shard_mask(mask, k), accum=accum, replace=replace
         )
 
     if indices is None:
-        return _changed(w, _alike(w, value, accum, everywhere, w.shards))
-    if mask is None and not isinstance(value, Vector) and not isinstance(indices, Vector):
-        return _assign_here(w, value, indices, accum)
-    values = replicate(value) if isinstance(value, Vector) else [value] * len(w.shards)
-    ids = replicate(indices) if isinstance(indices, Vector) else [indices] * len(w.shards)
+        return _changed(w, _assigned(w, value, accum, everywhere, w.shards))
+    if (
+        mask is None
+        and not isinstance(value, DistributedVector)
+        and not isinstance(indices, DistributedVector)
+    ):
+        return _assign_scalar(w, value, indices, accum)
+    values: Sequence[Vector | Scalar] = [value] * len(w.shards)
+    if isinstance(value, DistributedVector):
+        values = replicate(value)
+    ids: Sequence[Vector | np.ndarray] = [indices] * len(w.shards)
+    if isinstance(indices, DistributedVector):
+        ids = replicate(indices)
 
-    def at(k: int, shard: Vector, given: Any, where: Any) -> Vector:
+    def at(k: int, shard: Vector, given: Vector | Scalar, where: Vector | np.ndarray) -> Vector:
         raised = lift(shard.dup(), placement, k, w.size)
         allowed = lifted_mask(mask, placement, k)
         operations.assign(raised, given, where, mask=allowed, accum=accum, replace=replace)
         return lower(raised, placement, k)
 
-    return _changed(w, _alike(w, value, accum, at, w.shards, values, ids))
+    return _changed(w, _assigned(w, value, accum, at, w.shards, values, ids))
 
 
-def _assign_here(w: Any, value: Any, indices: Any, accum: Any) -> DistributedVector:
+def _assign_scalar(
+    w: DistributedVector,
+    value: Scalar,
+    indices: np.ndarray,
+    accum: BinaryOp | Monoid | None,
+) -> DistributedVector:
     """A scalar at some positions: every shard writes those that it owns."""
     partition = w.partition
     inside = partition.to_internal(indices)
@@ -247,12 +272,18 @@ def _assign_here(w: Any, value: Any, indices: Any, accum: Any) -> DistributedVec
         at = inside[(inside >= own.start) & (inside < own.stop)] - own.start
         return operations.assign(shard.dup(), value, at, accum=accum) if at.size else shard
 
-    return _changed(w, _alike(w, value, accum, here, w.shards))
+    return _changed(w, _assigned(w, value, accum, here, w.shards))
 
 
-def _alike(w: Any, value: Any, accum: Any, function: Any, *lists: Any) -> list[Any]:
-    """As `map` of w's Placement; where the values' type and w's make an assignment look whether
-    they fit, all processes raise what one shard does.
+def _assigned(
+    w: DistributedVector | DistributedMatrix,
+    value: Vector | Matrix | Scalar,
+    accum: BinaryOp | Monoid | None,
+    function: Callable[..., R],
+    *lists: Sequence[Any],
+) -> list[R]:
+    """As `Placement.map`; but where a value may not fit in w's type, which only its shard finds
+    out, all processes raise OverflowError together.
     """
     placement, dtype = w.device, getattr(value, "dtype", None)
     if dtype is None and not checks.is_container(value) and np.ndim(value) == 0:
@@ -263,7 +294,7 @@ def _alike(w: Any, value: Any, accum: Any, function: Any, *lists: Any) -> list[A
     if dtype == result == w.dtype:
         return placement.map(function, *lists)
 
-    def own(k: int, *given: Any) -> Any:
+    def own(k: int, *given: Any) -> R | OverflowError:
         try:
             return function(k, *given)
         except OverflowError as error:
@@ -274,24 +305,32 @@ def _alike(w: Any, value: Any, accum: Any, function: Any, *lists: Any) -> list[A
     if placement.total([len(raised)]):
         elsewhere = f"assign: another process has values that do not fit in {w.dtype}"
         raise raised[0] if raised else OverflowError(elsewhere)
-    return found
+    return [each for each in found if not isinstance(each, OverflowError)]
 
 
 def assign_matrix(
-    w: Any, value: Any, indices: Any, columns: Any, mask: Mask | None, accum: Any, replace: bool
+    w: DistributedMatrix,
+    value: DistributedMatrix | DistributedVector | Scalar,
+    indices: np.ndarray | int | None,
+    columns: np.ndarray | int | None,
+    mask: Mask | None,
+    accum: BinaryOp | Monoid | None,
+    replace: bool,
 ) -> DistributedMatrix:
-    """As `operations.assign` of a Matrix: every shard writes everything to its own rows, and keeps
-    what it owns.
+    """As `operations.assign` of a Matrix: every shard assigns everything to its rows, lifted, and
+    keeps the rows that it owns.
     """
     placement = w.device
     materialize(mask)
-    values = [value] * len(w.shards)
-    if isinstance(value, Vector):
+    values: Sequence[Vector | Matrix | Scalar]
+    if isinstance(value, DistributedVector):
         values = replicate(value)
-    elif isinstance(value, Matrix):
-        values = cast(Any, value).replicated()
+    elif isinstance(value, DistributedMatrix):
+        values = value.replicated()
+    else:
+        values = [value] * len(w.shards)
 
-    def own(k: int, shard: Matrix, given: Any) -> Matrix:
+    def own(k: int, shard: Matrix, given: Vector | Matrix | Scalar) -> Matrix:
         raised = lift_matrix(shard, placement, k, w.nrows).dup()
         allowed = lifted_mask(mask, placement, k)
         operations.assign(
@@ -299,18 +338,19 @@ def assign_matrix(
         )
         return _own_rows(raised, placement, k)
 
-    shards = _alike(w, value, accum, own, w.shards, values)
+    shards = _assigned(w, value, accum, own, w.shards, values)
     w._become(DistributedMatrix(w.nrows, w.ncols, shards, placement))
     return w
 
 
 def _own_rows(T: Matrix, placement: Placement, k: int) -> Matrix:
-    """What shard k owns of a Matrix that has entries in other rows, too."""
+    """The rows of T that local shard k owns; T may have entries in other rows."""
     if T.nvals == 0:
         return lower_matrix(T, placement, k)
     return placement.backend(k).extract_matrix(T, placement.shard_ids(k, T.nrows), None)
 
 
-def _changed(w: Any, shards: list[Vector]) -> DistributedVector:
+def _changed(w: DistributedVector, shards: list[Vector]) -> DistributedVector:
+    """w, after it has got these local shards."""
     w._become(DistributedVector(w.size, shards, w.device))
     return w
