@@ -11,6 +11,7 @@ from ..containers.annotations import Device
 from ..containers.arrays import INT32_MAX
 from ..errors import DimensionMismatch
 from ..iterations import contract, search
+from ..late_imports import whole
 from ..operations import apply, assign, ewise_mult, extract, mxv, reduce, select
 from ..semirings import any_pair, binary, indexunary, min_second, monoid
 from .random_words import random_words
@@ -67,7 +68,8 @@ def connected_components(
 
 def depth_first(A: Matrix) -> Vector:
     """The strong components of a Matrix on the CPU, by SciPy: one thread, linear time."""
-    from scipy.sparse import csgraph
+    with whole():
+        from scipy.sparse import csgraph
 
     # of type float64, or SciPy would make a copy that is
     pattern = A.pattern(np.float64).to_scipy(copy=False)

@@ -3,6 +3,7 @@
 Numba is imported inside the functions, so that `import spgraph` does not load it.
 """
 
+import math
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainMismatch
+from ..interrupts import deferred
+from ..late_imports import whole
 from .functions import C_TYPES, NAME, names
 
 Types = tuple[np.dtype[Any], ...]
@@ -21,18 +24,17 @@ def infer(text: str, types: Types) -> np.dtype[Any]:
     """The type that a function, given as text, returns for arguments of `types`. DomainMismatch,
     with Numba's reason, if it does not compile for them or does not return one number.
     """
-    from numba import from_dtype
-    from numba.core.errors import NumbaError
-
+    numba = _numba()
     try:
         function = _function(text)
-        function.compile(tuple(from_dtype(dtype) for dtype in types))
-    except (NumbaError, NotImplementedError) as error:
+        with deferred():  # exceptions get lost in LLVM
+            function.compile(tuple(numba.from_dtype(dtype) for dtype in types))
+    except (numba.core.errors.NumbaError, NotImplementedError) as error:
         raise DomainMismatch(f"not defined for {names(types)}: {_reason(str(error))}") from None
     returned = function.nopython_signatures[-1].return_type
     try:
         result = _dtype(getattr(returned, "literal_type", returned))
-    except (NumbaError, NotImplementedError):
+    except (numba.core.errors.NumbaError, NotImplementedError):
         result = None
     if result is None or result.name not in C_TYPES:
         raise DomainMismatch(f"returns {returned} for {names(types)}; expected one number")
@@ -43,14 +45,10 @@ def _function(text: str) -> Any:
     """The Numba function of a text, to be compiled but never called: without wrappers for callers
     it takes a quarter of the memory, which Numba never frees.
     """
-    import math
-
-    from numba import njit
-
     scope: dict[str, Any] = {"np": np, "math": math}
     exec(text.replace(NAME, "user"), scope)
     function = next(value for name, value in scope.items() if name.startswith("user"))
-    compiler = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    compiler = _numba().njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
     return compiler(function)
 
 
@@ -92,28 +90,37 @@ def range_type(types: Types) -> np.dtype[Any] | None:
 @cache
 def unify(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
     """The common type of a value that is of one of two types, depending on control flow."""
-    from numba import from_dtype
-    from numba.core.registry import cpu_target
-
-    return _dtype(cpu_target.typing_context.unify_pairs(from_dtype(one), from_dtype(other)))
+    numba = _numba()
+    context = numba.core.registry.cpu_target.typing_context
+    return _dtype(context.unify_pairs(numba.from_dtype(one), numba.from_dtype(other)))
 
 
 def _resolve(function: Callable[..., Any], types: Types) -> Any:
-    from numba import from_dtype
-    from numba.core.errors import NumbaError
-    from numba.core.registry import cpu_target
-
-    context = cpu_target.typing_context
+    numba = _numba()
+    context = numba.core.registry.cpu_target.typing_context
     context.refresh()
     try:
         return context.resolve_function_type(
-            function, tuple(from_dtype(dtype) for dtype in types), {}
+            function, tuple(numba.from_dtype(dtype) for dtype in types), {}
         )
-    except NumbaError:
+    except numba.core.errors.NumbaError:
         return None
 
 
 def _dtype(numba_type: Any) -> np.dtype[Any]:
-    from numba.np.numpy_support import as_dtype
+    return np.dtype(_numba().np.numpy_support.as_dtype(numba_type))
 
-    return np.dtype(as_dtype(numba_type))
+
+@cache
+def _numba() -> Any:
+    """The library, with the parts that are used here."""
+    with whole():
+        import numba
+        import numba.core.errors
+        import numba.core.registry
+        import numba.np.numpy_support
+
+        target = numba.core.registry.cpu_target
+        # made at their first use, under locks of Numba's that a forked child would have for ever
+        assert target.typing_context and target.target_context
+    return numba

@@ -50,7 +50,10 @@ def __getattr__(name: str) -> Any:
     if name in _LATE:
         import importlib
 
-        return importlib.import_module(f"spgraph.{name}")
+        from spgraph import late_imports
+
+        with late_imports.whole():
+            return importlib.import_module(f"spgraph.{name}")
     raise AttributeError(f"module 'spgraph' has no attribute {name!r}")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from spgraph import late_imports
 from spgraph.containers import Matrix, memory
 from spgraph.containers.arrays import (
     Array,
@@ -248,7 +249,8 @@ def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
         32 * pairs_expected,
         f"random_geometric: about {pairs_expected:,} pairs of points: that",
     )
-    from scipy.spatial import cKDTree  # late: nothing else needs it
+    with late_imports.whole():
+        from scipy.spatial import cKDTree  # nothing else needs it
 
     random = numbers(_state(seed, EDGES), np.arange(2 * n, dtype=np.uint64))
     points = (random >> np.uint64(11)).reshape(n, 2) * 2.0**-53

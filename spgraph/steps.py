@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from spgraph import backends, checks
+from spgraph import backends, checks, late_imports
 from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.casting import in_range, storing
@@ -21,10 +22,13 @@ def is_distributed(container: Vector | Matrix) -> bool:
 
 def backend(device: Any) -> ModuleType:
     """The backend, a module, for `device`: a name, or the Placement of distributed containers."""
-    if isinstance(device, str):
-        return backends.module_of(device)
-    from spgraph import distributed
+    return backends.module_of(device) if isinstance(device, str) else _distributed()
 
+
+@functools.cache
+def _distributed() -> ModuleType:
+    with late_imports.whole():
+        from spgraph import distributed
     return distributed
 
 

@@ -21,9 +21,10 @@ PACKAGE = ROOT / "spgraph"
 
 # A module imports from its own part and from rows above its own, never from beside or below.
 ROWS = (
-    {"errors"},
+    {"errors", "interrupts"},
+    {"late_imports"},
     {"semirings"},
-    {"direction", "cache_folder", "interrupts"},
+    {"direction", "cache_folder"},
     {"containers"},
     {"random_edges"},
     {"checks", "scalars", "backends"},
@@ -50,8 +51,8 @@ UPWARDS = {f"containers/{name}.py" for name in ("annotations", "arithmetic", "su
 ONLY_IN = {
     "cupy": {"backends/cuda", "containers", "csgraph", "distributed"},
     "cupyx": {"backends/cuda", "containers", "csgraph"},
-    "numba": {"backends/cpu", "semirings"},
-    "llvmlite": {"backends/cpu"},
+    "numba": {"backends/cpu", "semirings", "late_imports"},
+    "llvmlite": {"backends/cpu", "late_imports"},
     "cuda": {"backends/cuda"},
     "backports": {"io"},
     "pyarrow": {"io"},

@@ -9,10 +9,13 @@ import importlib
 from functools import cache
 from types import ModuleType
 
+from spgraph import late_imports
+
 
 @cache
 def module_of(device: str) -> ModuleType:
     """The backend for containers on `device`: the package here of the name before the colon, so
     `spgraph.backends.cuda` for 'cuda:1'.
     """
-    return importlib.import_module(f"{__name__}.{device.partition(':')[0]}")
+    with late_imports.whole():
+        return importlib.import_module(f"{__name__}.{device.partition(':')[0]}")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph import cache_folder
+from spgraph import cache_folder, late_imports
 from spgraph.errors import BackendUnavailable
 
 Array = Any  # numpy.ndarray or cupy.ndarray: the two share no static type
@@ -72,7 +72,8 @@ def import_cupy() -> Any:
     """The cupy module, or BackendUnavailable with what to install."""
     cache_folder.check_cupy()
     try:
-        import cupy
+        with late_imports.whole():
+            import cupy
 
         count = cupy.cuda.runtime.getDeviceCount()
     except ImportError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spgraph import late_imports
 from spgraph.containers.annotations import DType, Graph, Scalar, SparseArray
 from spgraph.containers.arrays import (
     Array,
@@ -216,7 +217,8 @@ class MatrixConversions:
         >>> A.to_dense().tolist(), A.symmetric
         ([[0, 1, 0], [1, 0, 1], [0, 1, 0]], True)
         """
-        import networkx
+        with late_imports.whole():
+            import networkx
 
         if len(G) == 0:
             return cls.empty(0, 0)
@@ -301,7 +303,8 @@ class MatrixConversions:
         (1, 2)
         """
         A = self.to(self.device if self.device != "cpu" else "cuda")
-        import cupyx.scipy.sparse
+        with late_imports.whole():
+            import cupyx.scipy.sparse
 
         values, indices, indptr = A._arrays_of_csr("to_cupyx", copy and A is self)
         values = values if values.dtype.kind in "bf" else values.astype(np.float64)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from spgraph import late_imports
 from spgraph.containers.annotations import (
     Device,
     DType,
@@ -224,7 +225,8 @@ class MatrixSugar(MatrixArithmetic):
         >>> G.partition.sizes, sg.bfs(G, 0).level.to_numpy().tolist()
         ((1, 2), [0, 1, 2])
         """
-        from spgraph.distributed import distribute
+        with late_imports.whole():
+            from spgraph.distributed import distribute
 
         return distribute(
             self,  # type: ignore[arg-type]

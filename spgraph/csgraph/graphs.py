@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
+from spgraph import late_imports
 from spgraph.containers import Matrix
 from spgraph.containers.arrays import Array, is_cuda, writable
 from spgraph.containers.compressed import check_other, checked
@@ -149,13 +151,21 @@ def like(csgraph: Any, result: Any) -> Any:
 
 def traversals(array: Array) -> Any:
     """The module `traversals` of the backend for the array's device."""
-    if is_cuda(array):
-        from spgraph.backends.cuda.traversals import traversals as on_gpu
+    return _on_gpu() if is_cuda(array) else _on_cpu()
 
-        return on_gpu
-    from spgraph.backends.cpu.traversals import traversals as on_cpu
 
-    return on_cpu
+@functools.cache
+def _on_cpu() -> Any:
+    with late_imports.whole():
+        from spgraph.backends.cpu.traversals import traversals
+    return traversals
+
+
+@functools.cache
+def _on_gpu() -> Any:
+    with late_imports.whole():
+        from spgraph.backends.cuda.traversals import traversals
+    return traversals
 
 
 def vertices_of(indices: Any, n: int) -> tuple[np.ndarray, tuple[int, ...]]:

@@ -12,6 +12,7 @@ from typing import IO
 
 import numpy as np
 
+from spgraph import late_imports
 from spgraph.containers import Matrix
 from spgraph.errors import FormatError
 from spgraph.io.coordinates import Coordinates
@@ -111,7 +112,8 @@ def negative(path: str, values: np.ndarray) -> np.ndarray:
 
 def write(stream: IO[bytes], A: Matrix) -> None:
     """A in coordinate format: 'pattern' if every value is True, 'symmetric' if A is known to be."""
-    from scipy.io import mmwrite
+    with late_imports.whole():
+        from scipy.io import mmwrite
 
     S = A.to_scipy(copy=False).tocoo()
     field = None
@@ -126,7 +128,8 @@ def write(stream: IO[bytes], A: Matrix) -> None:
 
 def _header(source: Source) -> tuple[int, int, int, str, str, str]:
     """The header by SciPy's mminfo: rows, columns, entries, layout, field, symmetry."""
-    from scipy.io import mminfo
+    with late_imports.whole():
+        from scipy.io import mminfo
 
     lines: list[bytes] = []
     while (line := source.readline()) is not None:

@@ -15,11 +15,13 @@ columns.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from typing import Any, Literal
 
 import numpy as np
 
+from spgraph import late_imports
 from spgraph.containers import memory
 from spgraph.errors import FormatError
 from spgraph.io.source import Source, lone_return
@@ -180,11 +182,18 @@ def _arrow(
     return None
 
 
-def _typed(form: Form, block: bytes, delimiter: bytes, type: str) -> list[np.ndarray] | None:
-    import pyarrow  # late: `import spgraph` need not pay for it
-    import pyarrow.compute
-    import pyarrow.csv
+@functools.cache
+def _pyarrow() -> Any:
+    """The library, for which `import spgraph` need not pay."""
+    with late_imports.whole():
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.csv
+    return pyarrow
 
+
+def _typed(form: Form, block: bytes, delimiter: bytes, type: str) -> list[np.ndarray] | None:
+    pyarrow = _pyarrow()
     kinds: list[Any] = [pyarrow.binary()] * len(form.letter) + [pyarrow.int64()] * form.ids
     kinds += [pyarrow.type_for_alias(type)] if type else []
     names = [str(k) for k in range(len(kinds))]

@@ -7,6 +7,7 @@ import textwrap
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from spgraph import late_imports
 from spgraph.containers import Matrix, Vector, as_matrix
 from spgraph.errors import BackendUnavailable, DomainMismatch
 
@@ -44,8 +45,9 @@ def vector(name: str, argument: str, v: Any) -> Vector:
 def require_matplotlib() -> tuple[Any, Any]:
     """matplotlib's classes (Figure, FigureCanvasAgg); BackendUnavailable if it is not installed."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        with late_imports.whole():
+            from matplotlib.backends.backend_agg import FigureCanvasAgg
+            from matplotlib.figure import Figure
     except ImportError as error:
         raise BackendUnavailable(
             "plot: pictures need matplotlib, which is not installed: pip install 'spgraph[plot]'"

@@ -16,12 +16,14 @@ from types import ModuleType
 
 import numba
 import numpy as np
-from llvmlite.binding import ffi
-from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
+from numba.core.registry import cpu_target
 
 from spgraph.backends.cpu.device import atomics, prefetching
 from spgraph.backends.cpu.runtime import teams
+
+# made at their first use, under locks of Numba's that a forked child would have for ever
+assert cpu_target.typing_context and cpu_target.target_context
 
 BACKEND = pathlib.Path(__file__).parents[1]
 
@@ -72,31 +74,9 @@ def _made() -> tuple[threading.Lock, weakref.WeakValueDictionary[str, ModuleType
     return threading.Lock(), weakref.WeakValueDictionary()
 
 
-def _wait_for_compilers() -> None:
-    """Take the locks of Numba and of LLVM, in the order in which compiling takes them. In a child
-    that is forked while another thread holds them they would stay locked forever, and the data that
-    they protect would be inconsistent.
-    """
-    global_compiler_lock.acquire()
-    ffi.lib._lock.__enter__()
-
-
-def _let_compile() -> None:
-    ffi.lib._lock.__exit__()
-    global_compiler_lock.release()
-
-
-def _after_fork_in_child() -> None:
-    _let_compile()
-    _made.cache_clear()  # its lock may have been held by a thread that the child does not have
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_wait_for_compilers,
-        after_in_parent=_let_compile,
-        after_in_child=_after_fork_in_child,
-    )
+    # its lock may have been held by a thread that the child does not have
+    os.register_at_fork(after_in_child=_made.cache_clear)
 
 
 def _make(name: str, text: str) -> ModuleType:

@@ -1,0 +1,136 @@
+"""Libraries that are imported at their first use: what comes in the middle of it does no harm."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from spgraph.late_imports import whole
+
+# (a module in the middle of a library, the call that imports it first, what the call gives)
+FIRST_USES = [
+    ("numba.core.types", "sg.bfs(A, 0).level.nvals", "3"),
+    (
+        "numba.core.types",
+        "sg.csgraph.breadth_first_order(A.to_scipy(), 0)[0].tolist()",
+        "[0, 1, 2]",
+    ),
+    (
+        "numba.core.types",
+        "sg.apply(A, sg.semirings.UnaryOp.define(double)).nvals",
+        "4",
+    ),
+    ("pyarrow.csv", "sg.read(path).nvals", "2"),
+    ("scipy.io._fast_matrix_market", "sg.read(matrix).nvals", "2"),
+    ("scipy.spatial._kdtree", "sg.generators.random_geometric(9, 2.0, seed=1).nvals", "72"),
+    (
+        "scipy.sparse.csgraph._laplacian",
+        "sg.connected_components(B, connection='strong').size",
+        "3",
+    ),
+    ("spgraph.distributed.containers", "sg.bfs(A.distribute(2), 0).level.nvals", "3"),
+]
+
+PROGRAM = """
+import faulthandler, os, signal, sys, threading, time
+import numpy as np
+import spgraph as sg
+
+path, matrix = sys.argv[1:]
+A = sg.Matrix(3, 3, np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.ones(4))
+
+
+def double(x):
+    return 2 * x
+
+
+B = sg.Matrix(3, 3, np.array([0, 1, 2, 2]), np.array([1, 2]), np.ones(2))
+begun = threading.Event()
+
+
+class Finder:
+    def find_spec(self, name, *rest):
+        if name == {module!r} and not begun.is_set():
+            begun.set()
+            {then}
+
+
+assert {module!r} not in sys.modules
+sys.meta_path.insert(0, Finder())
+"""
+
+INTERRUPT = """
+try:
+    {call}
+    print("no interrupt")
+except KeyboardInterrupt:
+    print(begun.is_set(), {call})
+"""
+
+FORK = """
+other = threading.Thread(target=lambda: {call})
+other.start()
+begun.wait(100)
+child = os.fork()
+if child == 0:
+    faulthandler.dump_traceback_later(100, exit=True)
+    print({call}, flush=True)
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+other.join()
+"""
+
+
+def run(program: str, folder: Path, **words: str) -> list[str]:
+    """The lines that the program prints, in a process of its own."""
+    (folder / "g.txt").write_text("0 1\n1 2\n")
+    (folder / "g.mtx").write_text(
+        "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n2 3\n"
+    )
+    text = textwrap.dedent(PROGRAM + program).format(**words)
+    (folder / "program.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, folder / "program.py", folder / "g.txt", folder / "g.mtx"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[1],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal to one's own process")
+@pytest.mark.parametrize(("module", "call", "expected"), FIRST_USES)
+def test_after_ctrl_c_the_next_call_is_right(
+    module: str, call: str, expected: str, tmp_path: Path
+) -> None:
+    then = "os.kill(os.getpid(), signal.SIGINT); time.sleep(0.01)"
+    assert run(INTERRUPT, tmp_path, module=module, call=call, then=then) == [f"True {expected}"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize(("module", "call", "expected"), FIRST_USES)
+def test_a_child_forked_meanwhile_computes(
+    module: str, call: str, expected: str, tmp_path: Path
+) -> None:
+    found = run(FORK, tmp_path, module=module, call=call, then="time.sleep(0.2)")
+    assert found == [expected, "0"]
+
+
+def test_blocks_within_blocks() -> None:
+    with whole(), whole():
+        assert os.path.exists(os.curdir)
+    if hasattr(os, "fork"):
+        with whole():  # who forks holds the lock itself
+            child = os.fork()
+            if child == 0:
+                with whole():
+                    os._exit(3)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
