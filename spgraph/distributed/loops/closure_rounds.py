@@ -79,7 +79,7 @@ def closure(
     x = DistributedVector(A.nrows, parts, A.device)
     if not found.settled:
         raise ConvergenceError(
-            f"closure: {semiring.name} has not come to rest after {A.nrows} rounds over {A.nrows} "
+            f"closure: {semiring.name} has not converged after {A.nrows} rounds over {A.nrows} "
             "vertices; its products improve on their operands without end",
             x,
         )

@@ -12,7 +12,7 @@ import numpy as np
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import array_module, words
+from spgraph.containers.arrays import Array, array_module, words
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
 
@@ -33,7 +33,7 @@ POSITIONAL = {f"{which}{where}" for which in ("first", "second") for where in "i
 
 
 @jit.on_device
-def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: Any) -> Vector:
+def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | int | None) -> Vector:
     """x = start + x A, least fixed point, of bitmap storage; vertices not reached have no entry.
 
     `semiring.add` is idempotent and products are monotone in their first operand. `delta` is the
@@ -45,7 +45,11 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: Any) -> Ve
 
 
 def run(
-    A: Matrix, start: Vector, semiring: TypedSemiring, delta: Any, trace_rows: int = 0
+    A: Matrix,
+    start: Vector,
+    semiring: TypedSemiring,
+    delta: float | int | None,
+    trace_rows: int = 0,
 ) -> tuple[Vector, Any]:
     """(the closure, rows of a trace: kind of step, vertices, edges, nanoseconds)."""
     xp = array_module(A._indptr)
@@ -84,7 +88,7 @@ def run(
     result = Vector(n, x, bits=bits, nvals=state[REACHED])
     if state[UNSETTLED]:
         raise ConvergenceError(
-            f"closure: {semiring.name} has not come to rest after {n} rounds over {n} vertices; "
+            f"closure: {semiring.name} has not converged after {n} rounds over {n} vertices; "
             "its products improve on their operands without end",
             result,
         )
@@ -145,10 +149,10 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     parent = xp.full(n, np.iinfo(A._indices.dtype).max, A._indices.dtype)
     threads = min(jit.occupancy(look) * jit.BLOCK, -(-m // 32) * 32)
     every = np.uint64(0 if A.iso else EVERY)
-    floor: tuple[Any, Any] = jit.NULL, jit.NULL
+    floor: tuple[Array, Array] = jit.NULL, jit.NULL
     own = (A._indptr, A._indices, A._values)
 
-    def look_along(arrays: tuple[Any, Any, Any], pulls: bool, pushes: bool) -> None:
+    def look_along(arrays: tuple[Array, Array, Array], pulls: bool, pushes: bool) -> None:
         shared = (every, x._values, bits, *floor, pulls, pushes, parent)
         jit.launch(look, threads, n, m, *arrays, *shared)
 
@@ -168,7 +172,7 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     return Vector(n, parent, bits=found, nvals=int(count[0]))
 
 
-def _in_edges(A: Matrix) -> tuple[Any, Any, Any]:
+def _in_edges(A: Matrix) -> tuple[Array, Array, Array]:
     """The arrays of A's transpose, for the pull of a threshold; nulls where not worth making."""
     if not A.has_transpose and (A._transient or A.nvals < TRANSPOSE_FROM):
         return jit.NULL, jit.NULL, jit.NULL
@@ -176,7 +180,7 @@ def _in_edges(A: Matrix) -> tuple[Any, Any, Any]:
     return T._indptr, T._indices, T._values
 
 
-def width_of(delta: Any, dtype: np.dtype) -> np.generic:
+def width_of(delta: float | int | None, dtype: np.dtype) -> np.generic:
     """`delta` as a positive value of the type."""
     if delta is None or dtype.kind == "b":
         return dtype.type(0)
@@ -230,7 +234,7 @@ def dag_edges_preamble(A: Matrix, semiring: TypedSemiring) -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def _kernel(text: str, device_id: int, shared: int) -> Any:
+def _kernel(text: str, device_id: int, shared: int) -> jit.Kernel:
     kernel = jit.kernel("closure", "closure", text, cooperative=True)
     kernel.max_dynamic_shared_size_bytes = shared
     return kernel

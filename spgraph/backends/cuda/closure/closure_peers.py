@@ -101,7 +101,7 @@ def closure_peers(
     sources: Sequence[Array],
     values: Sequence[Array],
     semiring: TypedSemiring,
-    delta: Any,
+    delta: float | int | None,
     *,
     trace_rows: int = 0,
     deadline: float = DEADLINE,
@@ -112,7 +112,7 @@ def closure_peers(
     `semiring` and `delta` are as for `closure`; positions are ids of all shards' vertices. The
     trace is that of shard 0. One launch a device, and one read-back of 48 bytes.
 
-    Raises ConvergenceError, whose result is Closed, where a bucket does not come to rest within as
+    Raises ConvergenceError, whose result is Closed, where a bucket is not settled within as
     many rounds as there are vertices; CommunicationError where a device did not come to a meeting;
     ValueError for shards that cannot run.
     """
@@ -130,7 +130,7 @@ def closure_peers(
                 result = xp.empty(RESULT, np.int64)
                 given = values[p].astype(semiring.dtype, copy=False)
                 ids = sources[p].astype(shard.indices.dtype, copy=False)
-                rows: Any = xp.zeros((trace_rows, 4), np.int64) if trace_rows else jit.NULL
+                rows: Array = xp.zeros((trace_rows, 4), np.int64) if trace_rows else jit.NULL
                 trace = rows if p == 0 else trace
             results.append(result)
             found.append((x, bits))
@@ -158,7 +158,7 @@ def closure_peers(
     closed = Closed(parts, states[0][2], steps)
     if states[0][3]:
         raise ConvergenceError(
-            f"closure: {semiring.name} has not come to rest after {n} rounds over {n} vertices; "
+            f"closure: {semiring.name} has not converged after {n} rounds over {n} vertices; "
             "its products improve on their operands without end",
             closed,
         )
@@ -171,7 +171,7 @@ class Plan(NamedTuple):
     key: object  # of the layout of the buffers
     sizes: list[int]  # bytes of each device's buffer
     memory: list[int]  # their addresses
-    kernels: list[Any]
+    kernels: list[jit.Kernel]
     grids: list[int]
     shared: int
     given: list[Array]  # of each shard: the struct Given of the kernel
@@ -285,7 +285,7 @@ def program(
 
 
 @functools.lru_cache(maxsize=1024)
-def loaded(text: str, device_id: int, shared: int, dtype: np.dtype) -> Any:
+def loaded(text: str, device_id: int, shared: int, dtype: np.dtype) -> jit.Kernel:
     """The kernel on the current device, after an empty launch: the driver loads a kernel at its
     first launch, perhaps only when the device is idle, and a running grid must not wait for that.
     """

@@ -22,7 +22,7 @@ from spgraph.backends.cuda.runtime.jit import address
 from spgraph.backends.cuda.search.search import search
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import array_module, index_dtype, move, unpack_bits
+from spgraph.containers.arrays import Array, array_module, index_dtype, move, unpack_bits
 
 # threads of a block, where all work on one source, and where each takes a source of its own
 THREADS, SOURCE_THREADS = 1024, 256
@@ -69,7 +69,7 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
 
 
 @jit.on_device
-def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> Any:
+def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> Array:
     """The level of every vertex from each of the sources, a row for each; -1 where not reached.
 
     One launch for many sources in a small graph, else a search for each.
@@ -94,7 +94,7 @@ def source_parallel_pays(A: Matrix, sources: int) -> bool:
 
 
 def _source_parallel(
-    A: Matrix, T: Matrix, sources: np.ndarray, score: Any, extended: bool
+    A: Matrix, T: Matrix, sources: np.ndarray, score: Array, extended: bool
 ) -> np.ndarray:
     """Add to `score`; the sources whose numbers of paths leave float64, which add nothing."""
     overflow = array_module(score).zeros(sources.size, np.uint8)
@@ -106,9 +106,9 @@ def _launch_source_parallel(
     A: Matrix,
     T: Matrix,
     sources: np.ndarray,
-    found: Any,
-    score: Any,
-    overflow: Any,
+    found: Array | None,
+    score: Array | None,
+    overflow: Array,
     extended: bool,
 ) -> None:
     """Write levels to `found`, or, where that is None, add to `score`."""
@@ -133,7 +133,7 @@ def _launch_source_parallel(
     )
 
 
-def _stepwise(A: Matrix, T: Matrix, sources: np.ndarray, score: Any) -> np.ndarray:
+def _stepwise(A: Matrix, T: Matrix, sources: np.ndarray, score: Array) -> np.ndarray:
     """Add to `score`; the sources whose numbers of paths leave float64, and all sources from the
     first one on that has too many levels for this form.
     """
@@ -162,7 +162,7 @@ def _stepwise(A: Matrix, T: Matrix, sources: np.ndarray, score: Any) -> np.ndarr
 
 
 def _level_parallel(
-    A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None, score: Any, extended: bool
+    A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None, score: Array, extended: bool
 ) -> np.ndarray:
     """Add to `score`; the sources whose numbers of paths leave float64, which add nothing."""
     if sources.size == 0:
@@ -207,13 +207,13 @@ def _copied(level: Vector) -> Vector:
     return Vector(level.size, values, bits=level._bits, nvals=level.nvals)
 
 
-def _edges(A: Matrix, T: Matrix) -> tuple[Any, ...]:
+def _edges(A: Matrix, T: Matrix) -> tuple[Array, ...]:
     """The arrays of A and T, of A's types."""
     T = with_index_types(T, A)
     return A._indptr, A._indices, T._indptr, T._indices
 
 
-def _order(A: Matrix, blocks: int) -> tuple[Any, Any, Any]:
+def _order(A: Matrix, blocks: int) -> tuple[Array, Array, Array]:
     """Space for the vertices by level, running sums of their degrees, and level ranges."""
     xp, n = array_module(A._indptr), A.nrows
     order = xp.empty((blocks, n), A._indices.dtype)
@@ -221,7 +221,7 @@ def _order(A: Matrix, blocks: int) -> tuple[Any, Any, Any]:
     return order, offset, xp.empty((blocks, n + 2, RANGE_WORDS), np.int64)
 
 
-def _numbers(xp: Any, n: int, extended: bool) -> tuple[Any, Any]:
+def _numbers(xp: Any, n: int, extended: bool) -> tuple[Array, Array]:
     """Space for two rows of numbers of paths, and of shares."""
     words = 4 * n if extended else 2 * n
     return xp.empty(words), xp.empty(words)

@@ -37,7 +37,7 @@ from spgraph.backends.cuda.exchange.peer_graph import PeerShard
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Vector
-from spgraph.containers.arrays import array_module, words
+from spgraph.containers.arrays import Array, array_module, words
 
 THREADS = 1024  # of a block of the cooperative kernel
 # as in kernels/dependencies_shard.cu
@@ -56,10 +56,10 @@ class Workspace(NamedTuple):
     """Where a shard keeps values of the vertices of all shards, as kernels take it."""
 
     own: int  # the address of `workspace_words` words
-    all: Any  # the addresses of all that the shard writes to, its own too; on the device
+    all: Array  # the addresses of all that the shard writes to, its own too; on the device
     shared: bool  # whether these are the workspaces of all shards
-    firsts: Any  # the first vertex of each shard, on the device
-    held: Any = None  # the array that holds the workspace
+    firsts: Array  # the first vertex of each shard, on the device
+    held: Array | None = None  # the array that holds the workspace
 
 
 def workspace_words(n: int) -> int:
@@ -74,8 +74,8 @@ def dependencies_shard(
     workspace: Workspace,
     level: Vector,
     source: int,
-    score: Any,
-    report: Any,
+    score: Array,
+    report: Array,
 ) -> Steps:
     """Add to `score` the dependency of `source` on the vertices of one shard. Where numbers of
     paths leave float64, `report`, one uint8, becomes 1 and nothing is added.
@@ -123,10 +123,10 @@ class _Shard:
 
     plan: Plan
     text: str  # the preamble of the kernels
-    kernels: dict[str, Any]
+    kernels: dict[str, jit.Kernel]
     ranges: list[list[int]]  # of this shard
     levels: int  # where the levels of all vertices lie
-    ids: Any  # the vertices of all shards by level, where workspaces are not shared
+    ids: Array  # the vertices of all shards by level, where workspaces are not shared
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class _Shard:
         number: int,
         workspace: Workspace,
         level: Vector,
-        score: Any,
+        score: Array,
     ) -> None:
         self.xp = xp = array_module(edges.indptr)
         self.edges, self.offsets, self.number, self.workspace = edges, offsets, number, workspace
@@ -151,7 +151,7 @@ class _Shard:
 
     # --- before the first level -------------------------------------------------------------------
 
-    def order_by_level(self, source: int, most: int) -> Any:
+    def order_by_level(self, source: int, most: int) -> Array:
         """Clear the workspace and sort the shard's vertices by level; what `Plan` reads, of up to
         FEW levels. Where there are more than `most` it says how many, and nothing is sorted.
         """
@@ -173,7 +173,7 @@ class _Shard:
         )
         return self.counts(FEW)
 
-    def counts(self, levels: int) -> Any:
+    def counts(self, levels: int) -> Array:
         """What `Plan` reads, of so many levels."""
         return self.words[: HEAD + RANGE_WORDS * (levels + 1)]
 
@@ -188,7 +188,7 @@ class _Shard:
     def _types(self) -> tuple[str, str]:
         return self.edges.indices.dtype.str, self.edges.indptr.dtype.str
 
-    def publish_levels(self) -> Any:
+    def publish_levels(self) -> tuple[Array, list[int]] | None:
         """The levels of the shard's own vertices: a list, or written to all workspaces."""
         out = None if self.workspace.shared else self.xp.empty(self.own, self.kind)
         self._sweep(
@@ -198,16 +198,16 @@ class _Shard:
         )
         return None if out is None else (out, [b - a for a, b in itertools.pairwise(self.offsets)])
 
-    def take_levels(self, whole: Any) -> None:
+    def take_levels(self, whole: Array) -> None:
         """The levels of all vertices, which pushes test, where they came as a list."""
         if not self.workspace.shared:
             self.whole, self.levels = whole, address(whole)
 
-    def own_order(self) -> tuple[Any, list[int]]:
+    def own_order(self) -> tuple[Array, list[int]]:
         """The shard's own vertices by level, and how many each shard has."""
         return self.order[: self.ranges[-1][0]], self.plan.ranges[:, -1, 0].tolist()
 
-    def take_order(self, every: Any) -> None:
+    def take_order(self, every: Array) -> None:
         """Join the vertices of all shards: level by level, and in each level shard after shard."""
         starts = self.plan.ranges[:, :, 0]
         sizes = np.diff(starts, axis=1)
@@ -300,14 +300,16 @@ class _Shard:
         a, b, side = self.ranges[depth], self.ranges[depth + 1], 1 if out else 2
         return a[0], b[0], a[side], b[side]
 
-    def _side(self, out: int) -> tuple[Any, Any, Any]:
+    def _side(self, out: int) -> tuple[Array, Array, Array]:
         """Rows, columns, and running sums of the degrees: of out-edges, or of in-edges."""
         edges = self.edges
         if out:
             return edges.indptr, edges.indices, self.offset
         return edges.t_indptr, edges.t_indices, self.t_offset
 
-    def settle(self, step: Step, received: Any, report: Any) -> Any:
+    def settle(
+        self, step: Step, received: Array | None, report: Array
+    ) -> tuple[Array, list[int]] | None:
         """The values of the shard's vertices of a level, from their sums, which a pull adds up
         first where the step has one: written to all workspaces that are shared, or a list. The last
         level writes `report`, too.
@@ -335,7 +337,7 @@ class _Shard:
                 self._sweep("settle_shard", end - first, *arguments, received)
         return None if out is None else (out, step.sizes)
 
-    def pack(self, step: Step) -> Any:
+    def pack(self, step: Step) -> tuple[Array, list[int]] | None:
         """The shard's sums of the vertices of a level of all shards, as a list."""
         if self.workspace.shared:
             return None
@@ -344,7 +346,7 @@ class _Shard:
         self._sweep("pack", ids.size, ids.size, ids, self.sums(step), out)
         return out, step.sizes
 
-    def take_values(self, step: Step, every: Any) -> None:
+    def take_values(self, step: Step, every: Array) -> None:
         """The values of the vertices of a level of all shards, where they came as a list."""
         if self.workspace.shared:
             return
@@ -353,7 +355,7 @@ class _Shard:
         values = self.values(step.depth, step.back)
         self._sweep("unpack", ids.size, ids.size, ids, every, values, flag)
 
-    def kernel(self, name: str) -> Any:
+    def kernel(self, name: str) -> jit.Kernel:
         if name not in self.kernels:
             self.kernels[name] = jit.kernel("dependencies_shard", name, self.text)
         return self.kernels[name]

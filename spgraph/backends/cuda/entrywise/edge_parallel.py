@@ -1,5 +1,5 @@
-"""What operations share whose kernels take a matrix entry by entry: where rows begin among the
-entries, which entries are kept, what an operator looks at.
+"""The edge-parallel view of a matrix, for kernels that take it entry by entry: the row of each
+entry, and bits for the entries that a result keeps.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import array_module, index_dtype, words
+from spgraph.containers.arrays import Array, array_module, index_dtype, words
 
 # as in kernels/rows.cuh
 TILE, BATCH = 256, 4
 
 
-def tiles_of(A: Matrix) -> Any:
+def tiles_of(A: Matrix) -> Array:
     """`row_tiles` of A, found once and kept with A."""
     if "row_tiles" not in A._derived:
         A._derived["row_tiles"] = row_tiles(A._indptr, A.nvals)
     return A._derived["row_tiles"]
 
 
-def row_tiles(indptr: Any, count: int) -> Any:
+def row_tiles(indptr: Array, count: int) -> Array:
     """The row of every TILE-th of `count` entries, and of the last: kernels look for the others
     between two. One launch; 8 bytes for TILE entries.
     """
@@ -36,7 +36,7 @@ def row_tiles(indptr: Any, count: int) -> Any:
     return tiles
 
 
-def sweep(kernel: Any, entries: int, *arguments: Any) -> None:
+def sweep(kernel: jit.Kernel, entries: int, *arguments: Any) -> None:
     """Run a kernel whose threads take BATCH entries at a time."""
     jit.sweep(kernel, -(-entries // BATCH), *arguments)
 
@@ -48,8 +48,8 @@ class Kept(NamedTuple):
     A kernel that calls put_word of rows.cuh fills in the bits and the counts of single words.
     """
 
-    bits: Any
-    before: Any
+    bits: Array
+    before: Array
 
     @classmethod
     def empty(cls, xp: Any, count: int) -> Kept:
@@ -64,12 +64,14 @@ class Kept(NamedTuple):
 
 
 def keep(A: Matrix) -> int:
-    """What of an entry's number is the number of its value, as a mask of bits."""
+    """The value of entry p is values[p & keep]: keep is 0 for an iso matrix, else -1."""
     return 0 if A.iso else -1
 
 
-def as_bits(values: Any) -> Any:
-    """Values that are only moved, as unsigned integers: fewer programs to compile."""
+def as_bits(values: Array) -> Array:
+    """Values as unsigned integers of their size, for kernels that only move them: one program for
+    all types of a size.
+    """
     return values.view(np.dtype(f"u{values.dtype.itemsize}"))
 
 

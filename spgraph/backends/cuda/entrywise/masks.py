@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Vector
-from spgraph.containers.arrays import array_module, words
+from spgraph.containers.arrays import Array, array_module, words
 
 NOT_INVERTED, INVERTED = np.uint32(0), np.uint32(0xFFFFFFFF)
 
 
-def mask_words(mask: Mask | None) -> tuple[Any, np.uint32]:
+def mask_words(mask: Mask | None) -> tuple[Array, np.uint32]:
     """(bits, invert): position i is allowed where bit i of bits ^ invert is set. No bits where
     there is no mask.
 
@@ -44,14 +42,14 @@ def mask_words(mask: Mask | None) -> tuple[Any, np.uint32]:
     return bits, invert
 
 
-def true_indices(mask: Mask) -> Any:
+def true_indices(mask: Mask) -> Array:
     """The positions of a sparse container that a mask selects before it is complemented."""
     v = mask.parent
     assert isinstance(v, Vector) and v._indices is not None
     return v._indices if mask.structure else v._indices[v._values != 0]
 
 
-def count_bits(bits: Any) -> int:
+def count_bits(bits: Array) -> int:
     """How many bits are set: one launch and one read back."""
     text = preamble.types(U=np.dtype(np.uint32), N=np.dtype(np.int32)) + preamble.constants(
         STRUCTURE=True

@@ -15,7 +15,7 @@ from spgraph.backends.cuda.entrywise.edge_parallel import Kept, keep, result_typ
 from spgraph.backends.cuda.entrywise.vectors import ewise_preamble, other_operands
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix
-from spgraph.containers.arrays import array_module, words
+from spgraph.containers.arrays import Array, array_module, words
 from spgraph.semirings import Function
 
 # the operators that apply and select take, as calls of a value, its row and column and a scalar
@@ -65,7 +65,7 @@ def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
     types = preamble.types(O=A._indptr.dtype, I=A._indices.dtype, U=A.dtype, S=thunk.dtype)
     types += call(op, "index", np.dtype(bool))
 
-    def kernel(name: str, nvals: int) -> Any:
+    def kernel(name: str, nvals: int) -> jit.Kernel:
         text = types + preamble.types(**result_types(*A.shape, nvals))
         return jit.kernel("matrix_select", name, text)
 
@@ -106,7 +106,7 @@ def ewise_matrix(
     types += preamble.types(P=B._indptr.dtype, J=B._indices.dtype, V=B.dtype)
     types += ewise_preamble(op, union, alpha is not None) + preamble.constants(FLIP=flip)
 
-    def kernel(name: str, nvals: int) -> Any:
+    def kernel(name: str, nvals: int) -> jit.Kernel:
         text = types + preamble.types(**result_types(*A.shape, nvals))
         return jit.kernel("matrix_ewise", name, text)
 
@@ -164,7 +164,7 @@ def write_matrix(
     types += preamble.types(X=M._indptr.dtype, Y=M._indices.dtype, M=M.dtype)
     types += preamble.constants(MASKED=mask is not None, STRUCTURE=mask is None or mask.structure)
 
-    def kernel(name: str, nvals: int) -> Any:
+    def kernel(name: str, nvals: int) -> jit.Kernel:
         text = types + preamble.types(**result_types(*out.shape, nvals))
         return jit.kernel("matrix_write", name, text)
 
@@ -222,13 +222,13 @@ def write_preamble(w: np.dtype, t: np.dtype, accum: Function | None) -> str:
     return text + f"__device__ __forceinline__ W combine_entries(W w, T t) {{ return {result}; }}\n"
 
 
-def _empty_pattern(xp: Any, nrows: int, ncols: int, nvals: int) -> tuple[Any, Any]:
+def _empty_pattern(xp: Any, nrows: int, ncols: int, nvals: int) -> tuple[Array, Array]:
     """Offsets and columns of a result, still to be written."""
     types = result_types(nrows, ncols, nvals)
     return xp.empty(nrows + 1, types["Q"]), xp.empty(nvals, types["N"])
 
 
-def _single(values: Any, *used: bool) -> Any | None:
+def _single(values: Array, *used: bool) -> Array | None:
     """Those of a few values that are used, as one, where they are all equal: one read back."""
     host = values.tolist()
     those = [k for k, use in enumerate(used) if use]

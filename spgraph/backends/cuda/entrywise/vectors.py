@@ -11,7 +11,7 @@ from spgraph.backends.cuda.entrywise.masked_write import write
 from spgraph.backends.cuda.entrywise.masks import settle
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Vector
-from spgraph.containers.arrays import array_module, index_dtype, unpack_bits, words
+from spgraph.containers.arrays import Array, array_module, index_dtype, unpack_bits, words
 from spgraph.semirings import Function, TypedMonoid, binary, cuda_literal
 from spgraph.semirings import monoid as monoids
 
@@ -149,7 +149,7 @@ def reduce(u: Vector, monoid: TypedMonoid) -> Any:
 
 
 @jit.on_device
-def extract(u: Vector, indices: Any) -> Vector:
+def extract(u: Vector, indices: Array) -> Vector:
     """t[k] = u[indices[k]] where that holds an entry."""
     xp, count = array_module(u._values), indices.size
     indices = xp.ascontiguousarray(indices)
@@ -175,12 +175,12 @@ def extract(u: Vector, indices: Any) -> Vector:
 
 @jit.on_device
 def reduce_segments(
-    values: Any,
-    starts: Any,
+    values: Array,
+    starts: Array,
     op: Function,
     dtype: np.dtype,
-    first: tuple[Any, Any] | None = None,
-) -> Any:
+    first: tuple[Array, Array] | None = None,
+) -> Array:
     """For each group of values, from one start to the next, its fold from the left by op, cast to
     `dtype` at each step.
 
@@ -199,7 +199,7 @@ def reduce_segments(
 
 
 @jit.on_device
-def scatter(w: Vector, ids: Any, values: Any, accum: Function) -> Vector:
+def scatter(w: Vector, ids: Array, values: Array, accum: Function) -> Vector:
     """A new Vector: w with values[k] folded in at ids[k] by accum, k ascending; the first value
     itself, cast to w's type, where w has no entry.
 
@@ -233,7 +233,7 @@ def scatter(w: Vector, ids: Any, values: Any, accum: Function) -> Vector:
     return settle(Vector(w.size, z, bits=bits))
 
 
-def _scatter_in_order(w: Vector, ids: Any, values: Any, accum: Function) -> Vector:
+def _scatter_in_order(w: Vector, ids: Array, values: Array, accum: Function) -> Vector:
     """`scatter` for operators over which the order of the values matters."""
     xp, z = array_module(values), w.dup()
     if ids.size == 0:
@@ -294,7 +294,7 @@ def ewise_preamble(op: Function, union: bool, fill: bool) -> str:
 
 
 def other_operands(op: Function, alpha: Any, beta: Any) -> tuple[Any, Any]:
-    """What stands for the operand that is missing in a union, in the operator's types."""
+    """The scalars that stand for a missing operand in a union, in the operator's types."""
     given = zip((alpha, beta), op.arguments[:2], strict=True)
     left, right = (np.asarray(0 if x is None else x).astype(dtype)[()] for x, dtype in given)
     return left, right
@@ -322,11 +322,11 @@ def _scalar(value: Any) -> Any:
     return np.asarray(0 if value is None else value)[()]
 
 
-def _bits(v: Vector) -> Any:
+def _bits(v: Vector) -> Array:
     return jit.NULL if v._bits is None else v._bits
 
 
-def _at(v: Vector, indices: Any) -> Vector:
+def _at(v: Vector, indices: Array) -> Vector:
     """The entries of a bitmap or full vector at `indices`, sparse."""
     found = extract(v, indices).to_sparse()
     return Vector(v.size, found._values, indices=indices[found._indices])

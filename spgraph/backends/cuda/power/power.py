@@ -28,7 +28,7 @@ from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import array_module, index_dtype, move
+from spgraph.containers.arrays import Array, array_module, index_dtype, move
 from spgraph.semirings import TypedSemiring
 
 __all__ = ["power", "power_shard", "program"]
@@ -47,7 +47,7 @@ def power(
     semiring: TypedSemiring,
     constants: tuple[float, float, float, float],
     restart: Vector | float,
-    norm: Any,
+    norm: int | str | None,
     tol: float | None,
     max_iter: int,
     single: bool,
@@ -90,7 +90,7 @@ def power_shard(
     semiring: TypedSemiring,
     constants: tuple[float, float, float, float],
     restart: Vector | float,
-    norm: Any,
+    norm: int | str | None,
     tol: float | None,
     max_iter: int,
     single: bool,
@@ -153,7 +153,7 @@ def _hop(M: Matrix, scale: Vector | None, gathered: np.dtype, buffers: int, held
     """The words of the struct Hop; the arrays that it points to are appended to `held`."""
     xp = array_module(M._indptr)
 
-    def at(array: Any) -> int:
+    def at(array: Array) -> int:
         held.append(array)
         return address(array) if array.size else 0
 
@@ -167,7 +167,7 @@ def _hop(M: Matrix, scale: Vector | None, gathered: np.dtype, buffers: int, held
     return [*words, mask, at(scales), at(xp.empty(buffers * M.nrows, gathered))]
 
 
-def _empty_rows(M: Matrix) -> Any:
+def _empty_rows(M: Matrix) -> Array:
     """The rows without entries, found once and kept with M."""
     if "empty_rows" not in M._derived:
         xp = array_module(M._indptr)

@@ -21,7 +21,7 @@ from spgraph.backends.cuda.products.tiles import Tiles, prepare
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import array_module, import_cupy, index_dtype, is_cuda
+from spgraph.containers.arrays import Array, array_module, import_cupy, index_dtype, is_cuda
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/power_sums.cuh
@@ -56,9 +56,9 @@ class Places(NamedTuple):
     """
 
     peers: int
-    values: Sequence[tuple[Any, Any]]
-    sums: Sequence[tuple[Any, Any]]
-    ids: Any
+    values: Sequence[tuple[Array, Array]]
+    sums: Sequence[tuple[Array, Array]]
+    ids: Array
 
 
 class Settings(NamedTuple):
@@ -77,7 +77,7 @@ def settings_of(
     semiring: TypedSemiring,
     constants: tuple[float, float, float, float],
     restart: Vector | float,
-    norm: Any,
+    norm: int | str | None,
     tol: float | None,
     max_iter: int,
     single: bool,
@@ -103,7 +103,7 @@ def program_of(M: Matrix, settings: Settings) -> str:
     return program(ring, M.iso or ring.multiply.name == "second", settings.gathered.str, types)
 
 
-def by_vertex(v: Vector | float, xp: Any) -> tuple[int, Any]:
+def by_vertex(v: Vector | float, xp: Any) -> tuple[int, Array]:
     """(mask, values): vertex i has values[i & mask]."""
     return (-1, v._values) if isinstance(v, Vector) else (0, xp.full(1, v, np.float64))
 
@@ -226,7 +226,7 @@ def power_peers(
     semiring: TypedSemiring,
     constants: tuple[float, float, float, float],
     restart: Vector | float,
-    norm: Any,
+    norm: int | str | None,
     tol: float | None,
     max_iter: int,
     single: bool,
@@ -242,8 +242,8 @@ def peer_places(
     buffers: Buffers,
     offsets: Sequence[int],
     single: bool,
-    starts: Sequence[Any],
-    ids: Sequence[Any] | None,
+    starts: Sequence[Array],
+    ids: Sequence[Array] | None,
 ) -> list[Places]:
     """The places of all shards in the memory of every device; `starts` are arrays on these. Shard p
     owns the vertices from offsets[p] to offsets[p + 1] of the whole, or those that ids[p] names.
@@ -269,14 +269,14 @@ def peer_places(
     return found
 
 
-def view(address: int, size: int, dtype: np.dtype, owner: Any) -> Any:
+def view(address: int, size: int, dtype: np.dtype, owner: Any) -> Array:
     """The array of `size` elements at an address, in memory that `owner` keeps."""
     cupy = import_cupy()
     memory = cupy.cuda.UnownedMemory(address, size * dtype.itemsize, owner)
     return cupy.ndarray(size, dtype, cupy.cuda.MemoryPointer(memory, 0))
 
 
-def to_host(array: Any) -> Callable[[], np.ndarray]:
+def to_host(array: Array) -> Callable[[], np.ndarray]:
     """Start the copy of a small array to the host; a call of the result waits for it."""
     if not is_cuda(array):
         return lambda: array

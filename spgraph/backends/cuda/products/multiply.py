@@ -4,8 +4,6 @@ all of its entries.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from spgraph.backends.cuda.products.operands import (
@@ -20,7 +18,7 @@ from spgraph.backends.cuda.products.operands import (
 from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix
-from spgraph.containers.arrays import INT32_MAX, array_module, index_dtype, move, words
+from spgraph.containers.arrays import INT32_MAX, Array, array_module, index_dtype, move, words
 from spgraph.semirings import TypedSemiring
 
 INT64 = np.dtype(np.int64)
@@ -82,7 +80,7 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
     indices = xp.empty(nvals, index_dtype(max(A.nrows, B.ncols)))
     constant = one_value(A, B, semiring)
     summed = semiring if constant is None else None
-    z: Any = jit.NULL if summed is None else xp.empty(nvals, semiring.dtype)
+    z: Array = jit.NULL if summed is None else xp.empty(nvals, semiring.dtype)
     if nvals:
         text = rows_preamble(A, B, summed, mask, indptr.dtype, count=False)
         _make_rows(text, A, B, given, flops, counts, (counts, indptr, indices, z), summed)
@@ -114,10 +112,10 @@ def _make_rows(
     text: str,
     A: Matrix,
     B: Matrix,
-    given: tuple[Any, ...],
-    flops: Any,
-    bounds: Any,
-    result: tuple[Any, ...],
+    given: tuple[Array | int, ...],
+    flops: Array,
+    bounds: Array,
+    result: tuple[Array, ...],
     semiring: TypedSemiring | None,
 ) -> None:
     """Run the program `text` over all rows, bin by bin: a row of at most bounds[i] entries gets a
@@ -158,7 +156,7 @@ def _make_rows(
         _make_dense(text, A, B, given, wide, flops[wide], result, semiring)
 
 
-def _allow(kernel: Any, shared: int) -> None:
+def _allow(kernel: jit.Kernel, shared: int) -> None:
     """Allow `kernel` so many bytes of shared memory; up to 48 KiB are always allowed."""
     if shared > 48 << 10:
         kernel.max_dynamic_shared_size_bytes = shared
@@ -168,10 +166,10 @@ def _make_dense(
     text: str,
     A: Matrix,
     B: Matrix,
-    given: tuple[Any, ...],
-    rows: Any,
-    flops: Any,
-    result: tuple[Any, ...],
+    given: tuple[Array | int, ...],
+    rows: Array,
+    flops: Array,
+    result: tuple[Array, ...],
     semiring: TypedSemiring | None,
 ) -> None:
     """The same for `rows` in dense accumulators, a chunk of rows at a time."""
@@ -236,7 +234,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     assert isinstance(M, Matrix)
     hits = xp.zeros(M.nvals, bool)
     constant = one_value(A, BT, semiring)
-    z: Any = xp.empty(M.nvals, semiring.dtype) if constant is None else jit.NULL
+    z: Array = xp.empty(M.nvals, semiring.dtype) if constant is None else jit.NULL
     if M.nvals and A.nvals and BT.nvals:
         _make_dots(A, BT, semiring if constant is None else None, mask, hits, z)
     kept = xp.flatnonzero(hits)
@@ -261,7 +259,7 @@ def dots_preamble(A: Matrix, BT: Matrix, semiring: TypedSemiring | None, mask: M
 
 
 def _make_dots(
-    A: Matrix, BT: Matrix, semiring: TypedSemiring | None, mask: Mask, hits: Any, z: Any
+    A: Matrix, BT: Matrix, semiring: TypedSemiring | None, mask: Mask, hits: Array, z: Array
 ) -> None:
     xp = array_module(A._indptr)
     text = dots_preamble(A, BT, semiring, mask)

@@ -10,7 +10,7 @@ import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix
-from spgraph.containers.arrays import array_module
+from spgraph.containers.arrays import Array, array_module
 from spgraph.semirings import Function, TypedSemiring, binary
 
 BYTE = np.dtype(np.uint8)
@@ -45,7 +45,7 @@ def operand_types(A: Matrix, B: Matrix, mask: Mask | None, values: bool) -> str:
     return types + preamble.types(Q=M._indptr.dtype, N=M._indices.dtype, M=kind)
 
 
-def row_flops(A: Matrix, B: Matrix) -> Any:
+def row_flops(A: Matrix, B: Matrix) -> Array:
     """How many products each row of A times B sums up. A fill and a launch."""
     flops = array_module(A._indptr).zeros(A.nrows, np.int64)
     if A.nvals:
@@ -58,7 +58,7 @@ def row_flops(A: Matrix, B: Matrix) -> Any:
     return flops
 
 
-def one_value(A: Matrix, B: Matrix, semiring: TypedSemiring) -> Any:
+def one_value(A: Matrix, B: Matrix, semiring: TypedSemiring) -> Array | None:
     """The value of all entries of A times B, as an array, where it is known beforehand: all
     products are equal, and adding equal ones changes nothing. Else None.
     """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from spgraph.backends.cuda.entrywise.masks import NOT_INVERTED, mask_words, settle
@@ -11,7 +9,7 @@ from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import array_module, index_dtype, words
+from spgraph.containers.arrays import Array, array_module, index_dtype, words
 from spgraph.semirings import TypedSemiring
 
 
@@ -53,10 +51,10 @@ def gather(
     cut: tiles.Tiles | None,
     u: Vector,
     text: str,
-    z: Any,
-    bits: Any = jit.NULL,
+    z: Array,
+    bits: Array = jit.NULL,
     invert: np.uint32 = NOT_INVERTED,
-    z_bits: Any = jit.NULL,
+    z_bits: Array = jit.NULL,
 ) -> None:
     """Write to z the sum of every row that the mask allows and that meets an entry of u, by way of
     A's tiles `cut` where there are some; `text` is the preamble of pull. Where u is not full the

@@ -4,12 +4,12 @@ size.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import array_module, index_dtype
+from spgraph.containers.arrays import Array, array_module, index_dtype
 
 # as in kernels/gather.cuh: entries of a piece of a split row, of the longest narrow row, of the
 # longest single one
@@ -19,13 +19,13 @@ PIECE, NARROW, SINGLE = 1024, 32, 4
 class RowBins(NamedTuple):
     """The rows that have entries, bin by bin, and how many each bin has."""
 
-    rows: Any  # those of the bins one after the other, each bin ascending
+    rows: Array  # those of the bins one after the other, each bin ascending
     split: int  # more than PIECE entries: cut into pieces
     wide: int  # up to PIECE
     narrow: int  # up to NARROW
     single: int  # up to SINGLE
-    piece_row: Any  # for each piece, its place among the split rows
-    piece_first: Any  # for each split row, its first piece; and the number of pieces
+    piece_row: Array  # for each piece, its place among the split rows
+    piece_first: Array  # for each split row, its first piece; and the number of pieces
 
     @property
     def nonempty(self) -> int:
@@ -39,7 +39,7 @@ def row_bins(A: Matrix) -> RowBins:
     return A._derived["row_bins"]
 
 
-def bin_rows(degrees: Any) -> RowBins:
+def bin_rows(degrees: Array) -> RowBins:
     """The bins of rows of these lengths. About 20 launches, five read-backs."""
     xp = array_module(degrees)
     parts = [xp.flatnonzero(degrees > PIECE)]

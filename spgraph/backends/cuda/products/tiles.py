@@ -43,13 +43,13 @@ of a few plain products to build.
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import array_module
+from spgraph.containers.arrays import Array, array_module
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/tiles.cuh
@@ -76,29 +76,31 @@ class Rest(NamedTuple):
     """The rows that are in no tile, SLICE of them side by side."""
 
     slices: int
-    first: Any  # the first step of each slice, and the number of all steps
-    rows: Any  # of each slice; -1 for none
-    entries: Any  # of each row in each step: a place among the hubs, or their number plus a column
-    values: Any
+    first: Array  # the first step of each slice, and the number of all steps
+    rows: Array  # of each slice; -1 for none
+    entries: (
+        Array  # of each row in each step: a place among the hubs, or their number plus a column
+    )
+    values: Array
 
 
 class Tiles(NamedTuple):
     """A matrix in tiles, and its other rows."""
 
-    words: Any  # the struct Tiles of kernels/tiles.cuh
+    words: Array  # the struct Tiles of kernels/tiles.cuh
     blocks: int
     number: int  # of tiles
     width: int  # columns of a tile
     slots: int  # rows of a warp
     rows: int  # rows in tiles
     nonempty: int  # rows that have entries
-    columns: Any  # those that are streamed
+    columns: Array  # those that are streamed
     split: int  # rows that are dealt in pieces
-    split_rows: Any  # these, and all others behind
-    split_first: Any  # the first piece of each, and their number
+    split_rows: Array  # these, and all others behind
+    split_first: Array  # the first piece of each, and their number
     pieces: int
     rest: Rest  # the rows that are not in tiles
-    held: tuple[Any, ...]  # the arrays that `words` points to
+    held: tuple[Array, ...]  # the arrays that `words` points to
 
     @property
     def nbytes(self) -> int:
@@ -133,7 +135,7 @@ def prepare(A: Matrix) -> Tiles | None:
 
 
 @jit.on_device
-def product(A: Matrix, tiles: Tiles, u: Vector, text: str, z: Any) -> None:
+def product(A: Matrix, tiles: Tiles, u: Vector, text: str, z: Array) -> None:
     """Write the sums of all rows that have entries to z; `text` is the preamble of pull. Three
     launches, one more where rows are split.
     """
@@ -233,7 +235,7 @@ def _make(A: Matrix) -> Tiles | None:
     )
 
 
-def _columns_by_degree(A: Matrix) -> tuple[Any, Any]:
+def _columns_by_degree(A: Matrix) -> tuple[Array, Array]:
     """(the columns, those of most entries first; how many entries each has)."""
     xp = array_module(A._indptr)
     if A.has_transpose:
@@ -257,9 +259,9 @@ def _fresh(A: Matrix) -> float:
 
 def _fill(
     A: Matrix,
-    code: Any,
-    order: Any,
-    first: Any,
+    code: Array,
+    order: Array,
+    first: Array,
     split: int,
     dealt: int,
     blocks: int,
@@ -267,7 +269,7 @@ def _fill(
     count: int,
     ranges: int,
     span: int,
-) -> tuple[Any, ...]:
+) -> tuple[Array, ...]:
     """The arrays that the struct Tiles points to, in its order: two passes over the entries."""
     xp, warps = array_module(code), blocks * WARPS
     text = _build_text(A)
@@ -294,7 +296,7 @@ def _fill(
     return entries, values, ends, targets
 
 
-def _rest(A: Matrix, code: Any, order: Any, lengths: Any, count: int, width: int) -> Rest:
+def _rest(A: Matrix, code: Array, order: Array, lengths: Array, count: int, width: int) -> Rest:
     """The rows of `order`, of these `lengths`, the longest first."""
     xp, slices = array_module(code), -(-order.size // SLICE)
     if not slices:

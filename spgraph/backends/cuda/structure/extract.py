@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from spgraph.backends.cuda.entrywise.edge_parallel import (
@@ -17,11 +15,11 @@ from spgraph.backends.cuda.entrywise.edge_parallel import (
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.transpose import transpose
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import array_module
+from spgraph.containers.arrays import Array, array_module
 
 
 @jit.on_device
-def extract_matrix(A: Matrix, rows: Any, columns: Any) -> Matrix:
+def extract_matrix(A: Matrix, rows: Array | None, columns: Array | None) -> Matrix:
     """T[k, l] = A[rows[k], columns[l]]; None stands for all rows or columns.
 
     Rows alone: a launch and a running sum for where they begin, one read back, a launch that reads
@@ -41,7 +39,7 @@ def extract_matrix(A: Matrix, rows: Any, columns: Any) -> Matrix:
     return transpose(_taken(transpose(_taken(A, rows, distinct)), places, None))
 
 
-def _taken(A: Matrix, rows: Any, columns: Any) -> Matrix:
+def _taken(A: Matrix, rows: Array | None, columns: Array | None) -> Matrix:
     """T[k, l] = A[rows[k], columns[l]] for ascending columns, each once."""
     xp = array_module(A._indices)
     nrows = A.nrows if rows is None else rows.size
@@ -56,7 +54,7 @@ def _taken(A: Matrix, rows: Any, columns: Any) -> Matrix:
         C=index if columns is None else columns.dtype,
     )
 
-    def kernel(name: str, nvals: int) -> Any:
+    def kernel(name: str, nvals: int) -> jit.Kernel:
         text = types + preamble.types(**result_types(nrows, ncols, nvals))
         return jit.kernel("matrix_extract", name, text)
 

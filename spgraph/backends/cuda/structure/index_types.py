@@ -1,4 +1,4 @@
-"""Two matrices for one kernel that knows one type of ids and one of offsets."""
+"""Index arrays of two matrices in the same types, for kernels that take one type of each."""
 
 from __future__ import annotations
 

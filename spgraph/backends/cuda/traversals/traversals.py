@@ -4,21 +4,20 @@ vertices are closures.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.containers.arrays import array_module
+from spgraph.containers.arrays import Array, array_module
 
 # the side of a tile: as many threads as a block may have
 TILE = 32
 
 
 @jit.on_device
-def floyd_warshall(distance: Any, parents: Any) -> None:
-    """Lengths of edges become distances, in place; `parents`, where they are given, follow. Three
-    launches for every TILE vertices, nothing is read back.
+def floyd_warshall(distance: Array, parents: Array | None) -> None:
+    """Turn `distance`, the lengths of edges, into distances, in place, and `parents`, where given,
+    into the vertex before the last of each path. Three launches for every TILE vertices, nothing is
+    read back.
     """
     n = distance.shape[0]
     blocks = -(-n // TILE)
@@ -32,9 +31,9 @@ def floyd_warshall(distance: Any, parents: Any) -> None:
 
 
 @jit.on_device
-def path_lengths(graph: Any, parents: Any, missing: float) -> tuple[Any, Any]:
-    """(distances along `parents` between all vertices, whether these lead astray): see
-    kernels/path_lengths.cu. One launch.
+def path_lengths(graph: Array, parents: Array, missing: float) -> tuple[Array, Array]:
+    """(distances along `parents` between all vertices, 1 where these form a cycle or leave the
+    graph): see kernels/path_lengths.cu. One launch.
     """
     xp, n = array_module(graph), graph.shape[0]
     distance, failed = xp.empty((n, n)), xp.zeros(1, np.uint8)

@@ -1,7 +1,6 @@
-// Floyd's and Warshall's distances between all vertices, in tiles of TILE x TILE: for every block of
-// vertices that become stations on the way, three launches. First the ways between themselves, then
-// those from or to a vertex of the block, then all others. A block of threads is a tile, a thread an
-// entry.
+// Distances between all vertices by Floyd and Warshall, in tiles of TILE x TILE. For every TILE vertices
+// that paths may newly pass through, three launches: the paths between these vertices, then those from
+// or to one of them, then all others. A thread block is a tile, a thread an entry.
 //
 // `distance`, n x n, holds lengths and becomes distances; `parents`, where it is not null, the vertex
 // before the last. Preamble: TILE.
@@ -13,7 +12,7 @@ struct Tile {
 
 DEVICE bool inside(i64 n, i64 row, i64 column) { return row < n && column < n; }
 
-// One entry of a tile to where all threads of the block see it; what is outside leads nowhere.
+// Load one entry of a tile into shared memory; entries outside the matrix are infinite.
 DEVICE void fetch(Tile& tile, const double* distance, const int* parents, i64 n, i64 row,
                   i64 column, int i, int j) {
     const bool there = inside(n, row, column);
@@ -21,7 +20,8 @@ DEVICE void fetch(Tile& tile, const double* distance, const int* parents, i64 n,
     if (parents) tile.parent[i][j] = there ? parents[row * n + column] : -9999;
 }
 
-// The tile `own`, whose stations are its own rows (of `beyond`) or columns (of `before`), or both.
+// Relax the tile `own` through the TILE vertices, which are its own rows (of `beyond`) or columns (of
+// `before`), or both.
 DEVICE void relax(Tile& own, const Tile& before, const Tile& beyond, bool wants, int i, int j) {
     for (int k = 0; k < TILE; ++k) {
         __syncthreads();

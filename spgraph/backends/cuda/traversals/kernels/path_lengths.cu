@@ -1,8 +1,8 @@
-// Distances along given walks: those of spgraph.csgraph that are not made of closures.
+// Distances along given paths.
 // No preamble.
 
-// distance[i, j]: the sum of the edges along parents[i] from j back to i, or to where they end;
-// `missing` where there is none. failed[0] = 1 where they lead around a cycle or out of the graph.
+// distance[i, j]: the sum of the edges along parents[i] from j back to i, or to where the path ends;
+// `missing` where there is none. failed[0] = 1 where parents form a cycle or are no vertices.
 extern "C" __global__ void __launch_bounds__(256)
     path_lengths(const double* graph, const int* parents, i64 n, double missing, double* distance,
                  u8* failed) {
