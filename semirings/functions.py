@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,12 +33,14 @@ TYPES: tuple[np.dtype[Any], ...] = tuple(np.dtype(name) for name in C_TYPES)
 _CANONICAL = {dtype: dtype for dtype in TYPES}  # "longlong" becomes int64
 BOOL, INT64, FLOAT64 = np.dtype("bool"), np.dtype("int64"), np.dtype("float64")
 
+DType: TypeAlias = str | type | np.dtype[Any]  # what names a type, hashable
+
 NAME = "_NAME_"  # stands for the function's name inside the texts
 # parameters that are rows or columns
 POSITIONS = frozenset(("i", "j", "ix", "jx", "iy", "jy"))
 
 
-def scalar_type(given: Any, owner: str) -> np.dtype[Any]:
+def scalar_type(given: DType | None, owner: str) -> np.dtype[Any]:
     """The NumPy type that `given` names; DomainMismatch naming `owner` if spgraph has no such type.
 
     >>> scalar_type("int8", "binary.plus"), scalar_type(float, "binary.plus")

@@ -4,19 +4,21 @@ The identity and the terminal value depend on the type, so they are given as a n
 function of the type.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import DomainMismatch
-from .functions import INT64, Function, highest, lowest, scalar_type
+from .functions import INT64, DType, Function, highest, lowest, scalar_type
 from .operators import BinaryOp, Namespace, binary
 
-Limit = (
-    Any  # a number, or a function from a type to a number (or to None: no such value for that type)
-)
+Number = bool | int | float | np.generic
+# a number, or a function from a type to a number (None: no such value for that type)
+Limit = Number | None | Callable[[np.dtype[Any]], Number | None]
 
 
 def _zero_unless_real(dtype: np.dtype[Any]) -> int | None:
@@ -46,8 +48,8 @@ class TypedMonoid:
 
     name: str
     function: Function
-    identity: Any
-    terminal: Any
+    identity: np.generic
+    terminal: np.generic | None
     any: bool
     idempotent: bool
 
@@ -119,13 +121,13 @@ class Monoid:
             f"monoid.{self.name}" if built_in == self else f"Monoid({self.op!r}, {self.identity!r})"
         )
 
-    def resolve(self, z: Any) -> TypedMonoid:
+    def resolve(self, z: DType) -> TypedMonoid:
         """The monoid over type z; DomainMismatch if the operator's result for z is of another kind
         of type.
         """
         return _typed(self, scalar_type(z, "Monoid.resolve"))
 
-    def reduction(self, x: Any, dtype: Any = None) -> TypedMonoid:
+    def reduction(self, x: DType, dtype: npt.DTypeLike | None = None) -> TypedMonoid:
         """The monoid over the type in which it reduces entries of type x: for plus and times int64
         instead of bool and signed integers, uint64 instead of unsigned ones; otherwise x itself.
 
@@ -138,11 +140,12 @@ class Monoid:
         >>> monoid.plus.reduction("float32", "float64").dtype
         dtype('float64')
         """
-        return _reduction(self, x, dtype)
+        asked: Any = dtype
+        return _reduction(self, x, asked)
 
 
 @lru_cache(maxsize=1024)
-def _reduction(given: Monoid, x: Any, dtype: Any) -> TypedMonoid:
+def _reduction(given: Monoid, x: DType, dtype: DType | None) -> TypedMonoid:
     kind = scalar_type(x, repr(given))
     if dtype is not None:
         asked = scalar_type(dtype, f"{given!r}: dtype")
@@ -177,7 +180,7 @@ def _typed(given: Monoid, dtype: np.dtype[Any]) -> TypedMonoid:
     )
 
 
-def _limit(given: Limit, dtype: np.dtype[Any], owner: str) -> Any:
+def _limit(given: Limit, dtype: np.dtype[Any], owner: str) -> np.generic | None:
     value = given(dtype) if callable(given) else given
     if value is None:
         return None

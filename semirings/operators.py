@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from ..errors import DomainMismatch
-from .functions import INT64, Function, scalar_type
+from .functions import INT64, DType, Function, scalar_type
 from .rows import COMMON, OWN, POSITION, REAL, RING, SCALE, TRUTH, Row, X, Y, row_function
 from .userdefined import Scalar, from_function, from_texts
 
@@ -239,7 +239,7 @@ class _Operator:
         return cls(name, from_texts(owner, python, cuda, cls.values, cls._positions()))
 
     @classmethod
-    def _owner(cls, method: str, name: Any) -> str:
+    def _owner(cls, method: str, name: object) -> str:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
             raise DomainMismatch(
                 f"{cls.__name__}.{method}: the name must be an identifier, got {name!r}"
@@ -251,7 +251,7 @@ class _Operator:
         return tuple(name in ("i", "j") for name in cls.values)
 
 
-def _index_type(index: Any, owner: str) -> np.dtype[Any]:
+def _index_type(index: DType, owner: str) -> np.dtype[Any]:
     found = scalar_type(index, owner)
     if found not in (INT64, np.dtype("int32")):
         raise DomainMismatch(f"{owner}: index must be int32 or int64, got {found.name}")
@@ -281,7 +281,7 @@ class UnaryOp(_Operator):
     values = ("x",)
     parameters = ("x",)
 
-    def resolve(self, x: Any) -> Function:
+    def resolve(self, x: DType) -> Function:
         """The function name(x) for values of type x; DomainMismatch if it is not defined for x."""
         return _typed(self, (scalar_type(x, repr(self)),), INT64)
 
@@ -299,7 +299,7 @@ class BinaryOp(_Operator):
     values = ("x", "y")
     parameters = ("x", "y", "ix", "jx", "iy", "jy")
 
-    def resolve(self, x: Any, y: Any, index: Any = INT64) -> Function:
+    def resolve(self, x: DType, y: DType, index: DType = INT64) -> Function:
         """The function name(x, y, ix, jx, iy, jy): two values, then the row and column of each.
 
         `index` is the result type of the positional operators: firsti returns ix, firstj jx,
@@ -322,7 +322,7 @@ class IndexUnaryOp(_Operator):
     values = ("x", "i", "j", "y")
     parameters = ("x", "i", "j", "y")
 
-    def resolve(self, x: Any, y: Any, index: Any = INT64) -> Function:
+    def resolve(self, x: DType, y: DType, index: DType = INT64) -> Function:
         """The function name(x, i, j, y): a value of type x, its row and column, a thunk of type y.
 
         Operators on positions take the thunk as int64, and rowindex, colindex and diagindex return

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainMismatch
-from .functions import BOOL, FLOAT64, INT64, Function, scalar_type
+from .functions import BOOL, FLOAT64, INT64, DType, Function, scalar_type
 from .monoids import SUMS, Monoid, TypedMonoid, monoid
 from .operators import BinaryOp, binary
 
@@ -104,7 +104,7 @@ class Semiring:
             self.name if self.multiply.built_in else f"Semiring({self.monoid!r}, {self.multiply!r})"
         )
 
-    def resolve(self, x: Any, y: Any, index: Any = INT64) -> TypedSemiring:
+    def resolve(self, x: DType, y: DType, index: DType = INT64) -> TypedSemiring:
         """The semiring over operands of types x and y; `index` is the result type of positional
         operators.
 
@@ -114,7 +114,7 @@ class Semiring:
 
 
 @lru_cache(maxsize=1024)
-def _resolve(semiring: Semiring, x: Any, y: Any, index: Any) -> TypedSemiring:
+def _resolve(semiring: Semiring, x: DType, y: DType, index: DType) -> TypedSemiring:
     multiply = _products(semiring, x, y, index)
     try:
         add = semiring.monoid.resolve(multiply.result)
@@ -127,23 +127,33 @@ def _resolve(semiring: Semiring, x: Any, y: Any, index: Any) -> TypedSemiring:
     return TypedSemiring(semiring.name, multiply, add)
 
 
-def _products(semiring: Semiring, x: Any, y: Any, index: Any) -> Function:
+def _products(semiring: Semiring, x: DType, y: DType, index: DType) -> Function:
     """`multiply` over operands of types x and y, with results of the semiring's type."""
     op, add = semiring.multiply, semiring.monoid.op
     if not (op.built_in and add.built_in):
         return op.resolve(x, y, index)
-    x, y = scalar_type(x, repr(op)), scalar_type(y, repr(op))
+    left, right = scalar_type(x, repr(op)), scalar_type(y, repr(op))
     if op == binary.pair:
         kind = _PAIRS.get(add)
-        return op.resolve(x, y, index) if kind is None else _taking(op, kind, x, y, index)
+        return (
+            op.resolve(left, right, index)
+            if kind is None
+            else _taking(op, kind, left, right, index)
+        )
     if add not in SUMS and (op not in _DIFFERENCES or add in _LOGICAL):
-        return op.resolve(x, y, index)
-    product = _taking(op, INT64, x, y, index) if x == y == BOOL else op.resolve(x, y, index)
+        return op.resolve(left, right, index)
+    product = (
+        _taking(op, INT64, left, right, index)
+        if left == right == BOOL
+        else op.resolve(left, right, index)
+    )
     # comparisons, and an operand that is bool beside one that is not
     return product.returning(INT64) if product.result == BOOL else product
 
 
-def _taking(op: BinaryOp, kind: np.dtype[Any], x: Any, y: Any, index: Any) -> Function:
+def _taking(
+    op: BinaryOp, kind: np.dtype[Any], x: np.dtype[Any], y: np.dtype[Any], index: DType
+) -> Function:
     """The operator over `kind`, with operands of types x and y that are converted to it."""
     function = op.resolve(kind, kind, index)
     return replace(function, arguments=(x, y, *function.arguments[2:]))

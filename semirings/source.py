@@ -10,7 +10,7 @@ import builtins
 import linecache
 import math
 import os
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NoReturn, TypeVar
 
@@ -30,7 +30,7 @@ _REMEDY = (
 _RETURN = "return a number on every path"
 
 
-def read(f: Any, owner: str, count: int) -> ast.FunctionDef:
+def read(f: Callable[..., Any], owner: str, count: int) -> ast.FunctionDef:
     """The syntax tree of `f`, a function of `count` arguments, ready for Numba and for `translate`.
 
     The function in the tree is called `SCALAR`. Raises DomainMismatch naming the construct and its

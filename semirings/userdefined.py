@@ -2,6 +2,7 @@
 
 import ast
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,7 @@ def _count(scalar: Scalar) -> None:
             )
 
 
-def from_function(f: Any, owner: str, positions: tuple[bool, ...]) -> Scalar:
+def from_function(f: Callable[..., Any], owner: str, positions: tuple[bool, ...]) -> Scalar:
     """The operator that `f` computes; `positions` tells which of its arguments are rows or columns.
 
     Errors in `f` are raised here: its source is read, translated, and its types are inferred for

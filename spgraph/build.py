@@ -4,12 +4,13 @@ operator.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
+from spgraph.containers.annotations import DType, Scalar
 from spgraph.containers.arrays import (
     Array,
     array_module,
@@ -34,30 +35,37 @@ LARGE, RATIO = 1 << 30, 64
 
 
 def build_vector(
-    indices: Array, values: Any, *, size: int | None, dtype: Any, dup_op: Any, device: str | None
+    indices: Array,
+    values: Scalar | Sequence[Scalar] | Array,
+    *,
+    size: int | None,
+    dtype: DType | None,
+    dup_op: BinaryOp | Monoid | None,
+    device: str | None,
 ) -> Vector:
     """See `Vector.from_coo`."""
     _check_dup_op(dup_op)
     indices = _ids("indices", indices, device)
     size = _extent("size", "indices", indices, size)
-    scalar = np.ndim(values) == 0
-    values = _values(values, indices, dtype)
+    given: Array = values
+    scalar = np.ndim(given) == 0
+    stored = _values(values, indices, dtype)
     xp = array_module(indices)
     keys = indices.astype(index_dtype(size), copy=True)  # never the caller's own array
-    keys, values, starts = _group(keys, values, dup_op, scalar, "indices", lambda key: f"{key}")
+    keys, stored, starts = _group(keys, stored, dup_op, scalar, "indices", lambda key: f"{key}")
     unique = keys if starts is None else keys[starts]
-    return Vector(size, xp.ascontiguousarray(values), indices=unique)._conform()
+    return Vector(size, xp.ascontiguousarray(stored), indices=unique)._conform()
 
 
 def build_matrix(
     rows: Array,
     columns: Array,
-    values: Any,
+    values: Scalar | Sequence[Scalar] | Array,
     *,
     nrows: int | None,
     ncols: int | None,
-    dtype: Any,
-    dup_op: Any,
+    dtype: DType | None,
+    dup_op: BinaryOp | Monoid | None,
     symmetric: bool | None,
     device: str | None,
     compact: bool | None,
@@ -93,10 +101,11 @@ def build_matrix(
             "nrows * ncols: expected at most 2**63 to build from coordinates, "
             f"got {nrows} x {ncols}; compact=True numbers those that have entries 0, 1, ..."
         )
-    iso = np.ndim(values) == 0 and dup_op is None
-    values = _values(values, rows, dtype)
+    given: Array = values
+    iso = np.ndim(given) == 0 and dup_op is None
+    stored = _values(values, rows, dtype)
     xp = array_module(rows)
-    entries = rows.nbytes + columns.nbytes + (0 if iso else values.nbytes)
+    entries = rows.nbytes + columns.nbytes + (0 if iso else stored.nbytes)
     check_row_pointers("from_coo", nrows, rows.size, entries, compact, square=square)
 
     keys = rows.astype(np.int64) * ncols
@@ -104,16 +113,16 @@ def build_matrix(
     # sorted input (files often are) needs no sort; iso values need no permutation
     if iso:
         keys.sort()
-        one = values[:1] if values.size else xp.zeros(1, values.dtype)
+        one = stored[:1] if stored.size else xp.zeros(1, stored.dtype)
         if keys.size:
             fresh = xp.ones(keys.size, bool)
             xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
             keys = keys if bool(fresh.all()) else keys[fresh]
-        values = one
+        stored = one
     else:
-        keys, values, starts = _group(
+        keys, stored, starts = _group(
             keys,
-            values,
+            stored,
             dup_op,
             False,
             "rows, columns",
@@ -131,14 +140,14 @@ def build_matrix(
         ncols,
         indptr,
         keys.astype(index_dtype(max(nrows, ncols))),
-        values,
+        stored,
         iso=iso,
         symmetric=symmetric,
     )
     return A if ids is None else (A, ids)
 
 
-def check_compact(name: str, compact: Any) -> None:
+def check_compact(name: str, compact: object) -> None:
     """Raise ValueError unless `compact` is True, False or None."""
     if compact is not None and not isinstance(compact, bool):
         raise ValueError(f"{name}: compact: expected True, False or None, got {compact!r}")
@@ -175,16 +184,16 @@ def relabelled(rows: Array, columns: Array) -> tuple[Array, Array, Array]:
     return ids, places[: rows.size], places[rows.size :]
 
 
-def _check_dup_op(dup_op: Any) -> None:
+def _check_dup_op(dup_op: object) -> None:
     if dup_op is not None and not isinstance(dup_op, BinaryOp | Monoid):
         raise DomainMismatch(
             f"dup_op: expected a BinaryOp or Monoid such as semirings.binary.plus, got {dup_op!r}"
         )
 
 
-def _ids(name: str, ids: Any, device: str | None) -> Array:
-    """`ids` as a 1-D array of non-negative integers on `device`."""
-    ids = ids if hasattr(ids, "__cuda_array_interface__") else np.asarray(ids)
+def _ids(name: str, given: object, device: str | None) -> Array:
+    """`given` as a 1-D array of non-negative integers on `device`."""
+    ids: Array = given if hasattr(given, "__cuda_array_interface__") else np.asarray(given)
     if ids.ndim != 1:
         raise DomainMismatch(f"{name}: expected 1 dimension, got {ids.ndim}")
     if ids.size == 0:
@@ -211,10 +220,10 @@ def _extent(name: str, of: str, ids: Array, extent: int | None) -> int:
     return extent
 
 
-def _values(values: Any, ids: Array, dtype: Any) -> Array:
-    """`values` as an array of ids.size values of a GraphBLAS type, on the device of `ids`."""
+def _values(given: Scalar | Sequence[Scalar] | Array, ids: Array, dtype: DType | None) -> Array:
+    """`given` as an array of ids.size values of a GraphBLAS type, on the device of `ids`."""
     xp = array_module(ids)
-    values = move(values if is_cuda(values) else np.asarray(values), device_of(ids))
+    values: Array = move(given if is_cuda(given) else np.asarray(given), device_of(ids))
     if dtype is None:
         values = values.astype(value_dtype(values.dtype), copy=values.ndim > 0)
     else:
@@ -230,7 +239,12 @@ def _values(values: Any, ids: Array, dtype: Any) -> Array:
 
 
 def _group(
-    keys: Array, values: Array, dup_op: Any, scalar: bool, name: str, show: Any
+    keys: Array,
+    values: Array,
+    dup_op: BinaryOp | Monoid | None,
+    scalar: bool,
+    name: str,
+    show: Callable[[int], str],
 ) -> tuple[Array, Array, Array | None]:
     """(sorted keys, one value per group of equal keys, the start of each group); starts are None if
     all keys differ.
@@ -257,7 +271,7 @@ def _group(
     return keys, _combined(values, starts, dup_op), starts
 
 
-def _combined(values: Array, starts: Array, dup_op: Any) -> Array:
+def _combined(values: Array, starts: Array, dup_op: BinaryOp | Monoid) -> Array:
     """One value per group, in the type of `values`; DomainMismatch or OverflowError for a result
     that this type cannot take.
     """

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers import Mask, Matrix, Vector, as_matrix
+from spgraph.containers.annotations import Device
 from spgraph.containers.arrays import Array, device_of, move, on_device
 from spgraph.containers.casting import storing
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import BinaryOp, Function, Monoid, Semiring
 
 
-def matrix(name: str, A: Any, argument: str = "A") -> Matrix:
+def matrix(name: str, A: object, argument: str = "A") -> Matrix:
     """A as a Matrix."""
     try:
         return as_matrix(A, argument)
@@ -33,7 +34,7 @@ def operand(name: str, argument: str, u: Any) -> Vector | Matrix:
     return matrix(name, u, argument)
 
 
-def is_container(value: Any) -> bool:
+def is_container(value: object) -> bool:
     """Whether it is a Vector, a Matrix, or a sparse matrix or graph of another library (SciPy,
     CuPy, NetworkX).
     """
@@ -41,7 +42,7 @@ def is_container(value: Any) -> bool:
     return isinstance(value, Vector | Matrix) or foreign
 
 
-def vector(name: str, argument: str, v: Any) -> Vector:
+def vector(name: str, argument: str, v: object) -> Vector:
     if not isinstance(v, Vector):
         raise DomainMismatch(
             f"{name}: {argument}: expected a Vector, got {type(v).__name__}; "
@@ -50,9 +51,10 @@ def vector(name: str, argument: str, v: Any) -> Vector:
     return v
 
 
-def same_device(name: str, **containers: Any) -> str:
+def same_device(name: str, **containers: Vector | Matrix | _On | None) -> str:
     """The common device of all containers but None; BackendMismatch if they differ."""
-    first, device = "", ""
+    first = ""
+    device: Any = ""
     for argument, container in containers.items():
         if container is None:
             continue
@@ -88,10 +90,10 @@ def output(
     name: str,
     shape: tuple[int, ...],
     device: str,
-    mask: Any,
-    accum: Any,
+    mask: object,
+    accum: object,
     replace: bool,
-    out: Any,
+    out: object,
 ) -> None:
     """Check the keyword arguments that all operations share, for a result of `shape`: a Vector for
     one dimension, a Matrix for two.
@@ -131,11 +133,11 @@ def output(
 class _On:
     """A result that does not exist yet, of which `same_device` needs the device only."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: Device) -> None:
         self.device = device
 
 
-def semiring(name: str, ring: Any) -> Semiring:
+def semiring(name: str, ring: object) -> Semiring:
     if not isinstance(ring, Semiring):
         raise DomainMismatch(
             f"{name}: semiring: expected a Semiring such as semirings.plus_times, got {ring!r}"
@@ -143,7 +145,7 @@ def semiring(name: str, ring: Any) -> Semiring:
     return ring
 
 
-def binary(name: str, argument: str, op: Any) -> BinaryOp:
+def binary(name: str, argument: str, op: object) -> BinaryOp:
     """A BinaryOp unchanged, or that of a Monoid; DomainMismatch for anything else."""
     if isinstance(op, Monoid):
         return op.op
@@ -164,7 +166,7 @@ def typed(name: str, op: Any, *types: Any, **index: Any) -> Any:
 
 
 def accumulator(
-    name: str, accum: Any, out: Vector | Matrix | None, dtype: np.dtype
+    name: str, accum: object, out: Vector | Matrix | None, dtype: np.dtype
 ) -> Function | None:
     """`accum` resolved for entries of `out` and of a result of type `dtype`; None without one.
     DomainMismatch if a container of out's type cannot take its results.
@@ -195,12 +197,12 @@ def storable(name: str, values: np.dtype, target: np.dtype) -> None:
         )
 
 
-def direction(name: str, value: Any) -> None:
+def direction(name: str, value: object) -> None:
     if value not in ("auto", "push", "pull"):
         raise ValueError(f"{name}: direction: expected 'auto', 'push' or 'pull', got {value!r}")
 
 
-def index_array(name: str, indices: Any, size: int, device: Any, argument: str) -> Array:
+def index_array(name: str, indices: object, size: int, device: Device, argument: str) -> Array:
     """`indices` (a slice, a 1-D array of integers, or a full Vector of them) as an array on
     `device`, all checked to be in [0, size). For distributed containers the array is on the CPU,
     and a distributed Vector is returned unchanged.
@@ -212,7 +214,7 @@ def index_array(name: str, indices: Any, size: int, device: Any, argument: str) 
         start, stop, step = indices.indices(size)
         with on_device(device) as xp:
             return xp.arange(start, stop, step)
-    array = indices if hasattr(indices, "__cuda_array_interface__") else np.asarray(indices)
+    array: Array = indices if hasattr(indices, "__cuda_array_interface__") else np.asarray(indices)
     if array.ndim != 1:
         raise DomainMismatch(
             f"{name}: {argument}: expected a slice or 1 dimension, got {array.ndim} dimensions"
@@ -240,7 +242,9 @@ def index_array(name: str, indices: Any, size: int, device: Any, argument: str) 
     return array
 
 
-def _index_vector(name: str, ids: Vector, size: int, device: Any, argument: str) -> Any:
+def _index_vector(
+    name: str, ids: Vector, size: int, device: Device, argument: str
+) -> Array | Vector:
     if ids.nvals != ids.size:
         raise DomainMismatch(
             f"{name}: {argument}: expected a full Vector, got {ids.nvals} entries in {ids.size} "
@@ -250,7 +254,8 @@ def _index_vector(name: str, ids: Vector, size: int, device: Any, argument: str)
         return index_array(name, ids.to_bitmap()._values, size, device, argument)
     if ids.dtype.kind not in "iu":
         raise DomainMismatch(f"{name}: {argument}: expected integers, got {ids.dtype}")
-    same_device(name, **{"the operand": _On(device), argument: ids})
+    operands: dict[str, Vector | Matrix | _On | None] = {"the operand": _On(device), argument: ids}
+    same_device(name, **operands)
     low, high = ids._value_range()
     if ids.size and not 0 <= low <= high < size:
         raise IndexOutOfBound(
@@ -266,6 +271,6 @@ def position(name: str, argument: str, index: Any, size: int) -> int:
     return int(index) % size
 
 
-def is_index(value: Any) -> bool:
+def is_index(value: object) -> bool:
     """Whether it is an integer, but no bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)

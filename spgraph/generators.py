@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
@@ -263,7 +262,7 @@ def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def _integer(name: str, value: Any, low: int, high: int) -> int:
+def _integer(name: str, value: object, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise ValueError(f"{name}: expected an integer, got {value!r}")
     if not low <= value <= high:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,12 +26,14 @@ WORD = 2**64 - 1
 NOISE = 64  # the noise of level k is random number NOISE + k of an edge
 UNIT = 1 << 28  # the sum of four perturbed probabilities, as integers
 
+Word = TypeVar("Word", int, np.ndarray)
+
 LOOP = 0x7FFFFFFF7FFFFFFF  # a dropped edge: equal to its transpose, and sorted behind all others
 LARGEST = 2**31 - 1  # vertices: row << 32 | column is less than LOOP
 CHUNK = 1 << 17  # edges generated at once by a thread: its arrays stay in the core's cache
 
 
-def mix(x: Any) -> Any:
+def mix(x: Word) -> Word:
     """A bijection of 64-bit words, splitmix64's finalizer, of a uint64 array or of an int."""
     if isinstance(x, int):
         x = (x ^ x >> 30) * MIX1 & WORD
@@ -47,11 +49,13 @@ def state_of(seed: int, purpose: int) -> int:
     return mix(mix((seed + GOLDEN) & WORD) + purpose * GOLDEN & WORD)
 
 
-def numbers(state: Any, k: Any) -> Any:
+def numbers(state: Array | int, k: Array | int) -> Array:
     """Random number k of `state`, of 64 bits; one of them is a uint64 array, the other an int."""
     if isinstance(k, int):
-        return mix(state + np.uint64((k + 1) * GOLDEN & WORD))
-    return mix((k + np.uint64(1)) * np.uint64(GOLDEN) + np.uint64(state))
+        words: Array = state + np.uint64((k + 1) * GOLDEN & WORD)
+    else:
+        words = (k + np.uint64(1)) * np.uint64(GOLDEN) + np.uint64(state)
+    return mix(words)
 
 
 class Recipe(NamedTuple):

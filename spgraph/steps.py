@@ -11,6 +11,7 @@ import numpy as np
 from spgraph import backends, checks, late_imports
 from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.annotations import Device
 from spgraph.containers.casting import in_range, storing
 from spgraph.semirings import Function, TypedSemiring
 
@@ -20,7 +21,7 @@ def is_distributed(container: Vector | Matrix) -> bool:
     return not isinstance(container.device, str)
 
 
-def backend(device: Any) -> ModuleType:
+def backend(device: Device) -> ModuleType:
     """The backend, a module, for `device`: a name, or the Placement of distributed containers."""
     return backends.module_of(device) if isinstance(device, str) else _distributed()
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse.csgraph import NegativeCycleError
 
 from spgraph.containers.arrays import Array, array_module
 from spgraph.csgraph.conversions import csgraph_masked_from_dense, csgraph_to_dense
 from spgraph.csgraph.graphs import NULL, from_pydata, traversals
-from spgraph.csgraph.kinds import is_gpu, is_sparse
+from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
 
 
 def floyd_warshall(
-    csgraph: Any,
+    csgraph: GraphLike,
     directed: bool = True,
     return_predecessors: bool = False,
     unweighted: bool = False,
     overwrite: bool = False,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """The distances between all pairs of vertices, along edges of positive or negative length: an
     N x N array of float64, infinite where there is no path; with `return_predecessors` the pair of
     it and an N x N array of int32, where [i, j] is the vertex before j on a shortest path from i,
@@ -69,7 +70,7 @@ def floyd_warshall(
 
 
 def construct_dist_matrix(
-    graph: Any, predecessors: Any, directed: bool = True, null_value: float = np.inf
+    graph: GraphLike, predecessors: npt.ArrayLike, directed: bool = True, null_value: float = np.inf
 ) -> Array:
     """The distances between all pairs of vertices along given paths: an N x N array of float64.
 
@@ -83,6 +84,7 @@ def construct_dist_matrix(
     graph that is not square, and for predecessors that are not vertices or form a cycle.
 
     >>> import numpy as np
+    import numpy.typing as npt
     >>> from spgraph.csgraph import construct_dist_matrix
     >>> before = np.array([[-9999, 0, 1], [-9999, -9999, 1], [-9999] * 3], np.int32)
     >>> construct_dist_matrix([[0, 1, 5], [0, 0, 2], [0, 0, 0]], before)
@@ -92,7 +94,7 @@ def construct_dist_matrix(
     """
     lengths = _lengths(graph, copy=not directed)
     xp, n = array_module(lengths), lengths.shape[0]
-    given = predecessors if is_gpu(predecessors) else np.asarray(predecessors)
+    given: Array = predecessors if is_gpu(predecessors) else np.asarray(predecessors)
     if given.shape != lengths.shape:
         raise ValueError(
             "graph and predecessors must have the same shape, "

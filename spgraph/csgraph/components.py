@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from spgraph.algorithms import connected_components as least_members
 from spgraph.containers.arrays import Array, array_module
 from spgraph.csgraph.graphs import rows_of, traversals
+from spgraph.csgraph.kinds import GraphLike
 
 
 def connected_components(
-    csgraph: Any, directed: bool = True, connection: str = "weak", return_labels: bool = True
-) -> Any:
+    csgraph: GraphLike, directed: bool = True, connection: str = "weak", return_labels: bool = True
+) -> int | tuple[int, Array]:
     """The pair of the number of components and an int32 array with the component of each vertex;
     without `return_labels` the number alone.
 

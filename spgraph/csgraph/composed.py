@@ -50,7 +50,13 @@ def lengths_of(rows: Rows, directed: bool, unweighted: bool) -> Matrix:
 
 
 def shortest(
-    A: Matrix, starts: Any, bounds: Any, limit: float, parents: bool, origins: bool, ring: Semiring
+    A: Matrix,
+    starts: np.ndarray,
+    bounds: np.ndarray,
+    limit: float,
+    parents: bool,
+    origins: bool,
+    ring: Semiring,
 ) -> tuple[Array, Array, Array, bool]:
     """(distances, parents, origins, whether a cycle of negative length is reached): row b is a
     search from all vertices starts[bounds[b]:bounds[b + 1]] together. Infinity and -9999 stand for
@@ -73,7 +79,9 @@ def shortest(
             distance[b] = _dense(found, np.inf)
             if parents or origins:
                 root = Vector(n, ids.copy(), indices=ids, nvals=ids.size)
-                above = _dense(search(dag_edges(A, found, ring), root, min_secondi).value, NULL)
+                tree = search(dag_edges(A, found, ring), root, min_secondi).value
+                assert tree is not None
+                above = _dense(tree, NULL)
                 above[ids] = NULL
             if parents:
                 parent[b] = above
@@ -113,7 +121,7 @@ def _ends(parent: Array, starts: Array) -> Array:
     return xp.where(begins[above], above, NULL)
 
 
-def _dense(v: Any, fill: Any) -> Array:
+def _dense(v: Vector, fill: float) -> Array:
     """The values of a Vector on its device, `fill` where there is no entry."""
     v = v.to_bitmap()
     if v._bits is None:

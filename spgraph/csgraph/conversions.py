@@ -17,7 +17,7 @@ ABSOLUTE, RELATIVE = 1e-8, 1e-5
 
 
 def csgraph_from_dense(
-    graph: Any, null_value: Any = 0, nan_null: bool = True, infinity_null: bool = True
+    graph: Any, null_value: float | None = 0, nan_null: bool = True, infinity_null: bool = True
 ) -> Any:
     """The compressed rows of a dense graph, of type float64: a csr_array, for an np.matrix a
     csr_matrix, and for a CuPy array CuPy's csr_matrix.
@@ -60,7 +60,7 @@ def csgraph_from_masked(graph: Any) -> Any:
 
 def csgraph_masked_from_dense(
     graph: Any,
-    null_value: Any = 0,
+    null_value: float | None = 0,
     nan_null: bool = True,
     infinity_null: bool = True,
     copy: bool = True,
@@ -101,7 +101,7 @@ def csgraph_masked_from_dense(
     return np.ma.masked_array(graph, mask, fill_value=null_value, copy=False)
 
 
-def csgraph_to_dense(csgraph: Any, null_value: Any = 0) -> Array:
+def csgraph_to_dense(csgraph: Any, null_value: float | None = 0) -> Array:
     """The N x N array of float64 of a sparse graph in the format csr, csc or lil, on its device,
     with `null_value` where there is no edge.
 
@@ -160,7 +160,7 @@ def csgraph_to_masked(csgraph: Any) -> Any:
     return np.ma.masked_invalid(csgraph_to_dense(csgraph, np.nan), copy=False)
 
 
-def _refuse_gpu(argument: str, graph: Any) -> None:
+def _refuse_gpu(argument: str, graph: object) -> None:
     if is_gpu(graph):
         raise TypeError(
             f"{argument}: expected a graph on the CPU, for CuPy has no masked arrays; "
@@ -168,7 +168,7 @@ def _refuse_gpu(argument: str, graph: Any) -> None:
         )
 
 
-def _square(graph: Any) -> int:
+def _square(graph: Array) -> int:
     if graph.ndim != 2:
         raise ValueError("graph should have two dimensions")
     if graph.shape[0] != graph.shape[1]:
@@ -176,7 +176,7 @@ def _square(graph: Any) -> int:
     return int(graph.shape[0])
 
 
-def _from_cupy(graph: Array, null_value: Any, nan_null: bool, infinity_null: bool) -> Any:
+def _from_cupy(graph: Array, null_value: float | None, nan_null: bool, infinity_null: bool) -> Any:
     n, xp = _square(graph), array_module(graph)
     values = graph.astype(np.float64)
     null = xp.zeros(graph.shape, bool)
@@ -194,7 +194,7 @@ def _from_cupy(graph: Array, null_value: Any, nan_null: bool, infinity_null: boo
     )
 
 
-def _to_cupy(csr: Any, n: int, null_value: Any) -> Array:
+def _to_cupy(csr: Any, n: int, null_value: float | None) -> Array:
     xp = array_module(csr.data)
     data = csr.data.astype(np.float64)
     data = xp.where(xp.isnan(data), np.inf, data)

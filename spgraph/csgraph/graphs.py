@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from spgraph import late_imports
@@ -35,7 +37,7 @@ class Rows(NamedTuple):
     indptr: Array
     indices: Array
     values: Array
-    kind: Any
+    kind: type
 
     @property
     def on_gpu(self) -> bool:
@@ -149,30 +151,32 @@ def like(csgraph: Any, result: Any) -> Any:
     return made
 
 
-def traversals(array: Array) -> Any:
+def traversals(array: Array) -> ModuleType:
     """The module `traversals` of the backend for the array's device."""
     return _on_gpu() if is_cuda(array) else _on_cpu()
 
 
 @functools.cache
-def _on_cpu() -> Any:
+def _on_cpu() -> ModuleType:
     with late_imports.whole():
         from spgraph.backends.cpu.traversals import traversals
     return traversals
 
 
 @functools.cache
-def _on_gpu() -> Any:
+def _on_gpu() -> ModuleType:
     with late_imports.whole():
         from spgraph.backends.cuda.traversals import traversals
     return traversals
 
 
-def vertices_of(indices: Any, n: int) -> tuple[np.ndarray, tuple[int, ...]]:
+def vertices_of(indices: npt.ArrayLike | None, n: int) -> tuple[np.ndarray, tuple[int, ...]]:
     """(`indices` as a 1-D array of vertices >= 0, their original shape); None stands for all."""
     if indices is None:
         return np.arange(n, dtype=np.int32), (n,)
-    given = indices.get() if is_gpu(indices) else indices
+    given: Any = indices
+    if is_gpu(given):
+        given = given.get()
     ids = np.array(given, order="C", dtype=np.int32)
     shape = ids.shape
     ids = np.atleast_1d(ids).reshape(-1)

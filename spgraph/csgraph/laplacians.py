@@ -10,23 +10,24 @@ import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 from spgraph.containers import Matrix
+from spgraph.containers.annotations import DType
 from spgraph.containers.arrays import Array, array_module
 from spgraph.containers.compressed import checked
 from spgraph.csgraph.graphs import from_pydata, like
-from spgraph.csgraph.kinds import is_gpu, is_sparse
+from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
 
 Function = Callable[[Array], Array]
 
 
 def laplacian(
-    csgraph: Any,
+    csgraph: GraphLike,
     normed: bool = False,
     return_diag: bool = False,
     use_out_degree: bool = False,
     *,
     copy: bool = True,
     form: str = "array",
-    dtype: Any = None,
+    dtype: DType | None = None,
     symmetrized: bool = False,
 ) -> Any:
     """L = D - A, where D is the diagonal matrix of the degrees without self-loops; with `normed`

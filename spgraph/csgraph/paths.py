@@ -6,13 +6,14 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse.csgraph import NegativeCycleError
 
 from spgraph.containers.arrays import Array, array_module
 from spgraph.csgraph import composed
 from spgraph.csgraph.all_pairs import floyd_warshall
 from spgraph.csgraph.graphs import Rows, from_pydata, rows_of, traversals, vertices_of
-from spgraph.csgraph.kinds import is_gpu, is_sparse
+from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
 
 UNIT = np.ones(1)
 
@@ -20,14 +21,14 @@ Arrays = tuple[Array, Array, Array]
 
 
 def shortest_path(
-    csgraph: Any,
+    csgraph: GraphLike,
     method: str = "auto",
     directed: bool = True,
     return_predecessors: bool = False,
     unweighted: bool = False,
     overwrite: bool = False,
-    indices: Any = None,
-) -> Any:
+    indices: npt.ArrayLike | None = None,
+) -> Array | tuple[Array, ...]:
     """The distances between vertices, by one of the other functions; see there for the results.
 
     `method` is "D" (`dijkstra`), "BF" (`bellman_ford`), "J" (`johnson`), "FW" (`floyd_warshall`,
@@ -60,14 +61,14 @@ def shortest_path(
 
 
 def dijkstra(
-    csgraph: Any,
+    csgraph: GraphLike,
     directed: bool = True,
-    indices: Any = None,
+    indices: npt.ArrayLike | None = None,
     return_predecessors: bool = False,
     unweighted: bool = False,
     limit: float = np.inf,
     min_only: bool = False,
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """The distances from the vertices `indices` (None: all) along edges of lengths >= 0.
 
     An array of float64 of the shape of `indices` and one more axis for the N vertices, infinite
@@ -122,12 +123,12 @@ def dijkstra(
 
 
 def bellman_ford(
-    csgraph: Any,
+    csgraph: GraphLike,
     directed: bool = True,
-    indices: Any = None,
+    indices: npt.ArrayLike | None = None,
     return_predecessors: bool = False,
     unweighted: bool = False,
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """The distances from the vertices `indices` (None: all) along edges of lengths of either sign.
 
     Arguments and results are those of `dijkstra`, without `limit` and `min_only`. Raises
@@ -172,12 +173,12 @@ def bellman_ford(
 
 
 def johnson(
-    csgraph: Any,
+    csgraph: GraphLike,
     directed: bool = True,
-    indices: Any = None,
+    indices: npt.ArrayLike | None = None,
     return_predecessors: bool = False,
     unweighted: bool = False,
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """The distances from the vertices `indices` (None: all) along edges of lengths of either sign;
     for many vertices faster than `bellman_ford`, which it runs once to make all lengths
     non-negative, before `dijkstra` from every vertex.

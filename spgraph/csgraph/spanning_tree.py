@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from spgraph.algorithms import minimum_spanning_tree as least_tree
+from spgraph.containers.annotations import SparseArray
 from spgraph.containers.arrays import array_module
 from spgraph.csgraph.graphs import Rows, like, rows_of, traversals
+from spgraph.csgraph.kinds import GraphLike
 
 
-def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
+def minimum_spanning_tree(csgraph: GraphLike, overwrite: bool = False) -> SparseArray:
     """The minimum spanning tree of each component: compressed rows of float64 with the chosen
     entries of `csgraph`, on its device.
 

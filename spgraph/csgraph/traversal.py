@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from spgraph.algorithms import bfs
 from spgraph.containers import Matrix
+from spgraph.containers.annotations import SparseArray
 from spgraph.containers.arrays import Array, array_module, on_device, unpack_bits
 from spgraph.csgraph.graphs import NULL, Rows, from_pydata, like, rows_of, traversals
-from spgraph.csgraph.kinds import is_gpu, is_sparse
+from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
 from spgraph.operations import ewise_add
 from spgraph.semirings import binary
 
 
 def breadth_first_order(
-    csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True
-) -> Any:
+    csgraph: GraphLike, i_start: int, directed: bool = True, return_predecessors: bool = True
+) -> Array | tuple[Array, Array]:
     """The vertices reachable from `i_start` in breadth-first order, and the predecessor of every
     vertex in the breadth-first tree, -9999 for the start and for vertices that are not reached: two
     arrays of int32; without `return_predecessors` the first alone.
@@ -43,7 +45,7 @@ def breadth_first_order(
     return (order, parent) if return_predecessors else order
 
 
-def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any:
+def breadth_first_tree(csgraph: GraphLike, i_start: int, directed: bool = True) -> SparseArray:
     """The tree of a breadth-first search from `i_start`: compressed rows of float64 with the edges
     from each vertex to its children.
 
@@ -61,7 +63,9 @@ def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any
     return like(csgraph, _tree(rows, parent, directed, _kind(csgraph, rows)))
 
 
-def reconstruct_path(csgraph: Any, predecessors: Any, directed: bool = True) -> Any:
+def reconstruct_path(
+    csgraph: GraphLike, predecessors: npt.ArrayLike, directed: bool = True
+) -> SparseArray:
     """The tree given by `predecessors`: compressed rows of float64 with an entry from the
     predecessor of each vertex to the vertex; a csr_matrix for a sparse matrix, else a csr_array; on
     a GPU CuPy's csr_matrix.
@@ -74,6 +78,7 @@ def reconstruct_path(csgraph: Any, predecessors: Any, directed: bool = True) -> 
     array of integers, IndexError for a wrong number of them or one that is out of range.
 
     >>> import numpy as np
+    import numpy.typing as npt
     >>> from spgraph.csgraph import reconstruct_path
     >>> reconstruct_path([[0, 4, 1], [0, 0, 0], [0, 2, 0]], np.array([-9999, 2, 0])).toarray()
     array([[0., 0., 1.],
@@ -81,7 +86,7 @@ def reconstruct_path(csgraph: Any, predecessors: Any, directed: bool = True) -> 
            [0., 2., 0.]])
     """
     rows = rows_of(csgraph, directed)
-    parent = predecessors if is_gpu(predecessors) else np.asarray(predecessors)
+    parent: Array = predecessors if is_gpu(predecessors) else np.asarray(predecessors)
     if parent.ndim != 1 or parent.dtype.kind not in "iu":
         raise TypeError(
             "predecessors: expected a 1-D array of integers, "
@@ -123,7 +128,7 @@ def pattern(rows: Rows, directed: bool) -> Matrix:
     return A if directed else ewise_add(A, A.T, binary.pair).pattern()
 
 
-def _tree(rows: Rows, parent: Array, directed: bool, kind: Any) -> Any:
+def _tree(rows: Rows, parent: Array, directed: bool, kind: type) -> Any:
     xp = array_module(rows.indices)
     parent = xp.asarray(parent)
     children = xp.argsort(parent, kind="stable")
@@ -170,7 +175,7 @@ def _kind(csgraph: Any, rows: Rows) -> Any:
     return scipy.sparse.csr_array
 
 
-def _start(i_start: Any, n: int) -> int:
+def _start(i_start: object, n: int) -> int:
     if not isinstance(i_start, int | float | np.number):
         raise TypeError(f"i_start: an integer is required, got {type(i_start).__name__}")
     start = int(i_start)  # truncated, as in SciPy

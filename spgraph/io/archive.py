@@ -14,7 +14,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -93,9 +93,10 @@ class Archive:
         array = part.view(dtype).reshape(shape, order="F" if fortran else "C")
         return array.astype(dtype.newbyteorder("="), copy=False)
 
-    def scalar(self, key: str, kinds: str) -> Any:
+    def scalar(self, key: str, kinds: str) -> bool | int | float | str | bytes:
         """The value of a 0-dimensional array."""
-        return self.array(key, kinds, 0).item()
+        value: bool | int | float | str | bytes = self.array(key, kinds, 0).item()
+        return value
 
     def header(self, key: str) -> Header:
         """The header of an array."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse
@@ -170,7 +170,7 @@ def symmetrised(A: Matrix) -> Matrix:
     nbytes = A.nvals * (2 * A.index_dtype.itemsize + (0 if A.iso else A.dtype.itemsize))
     memory.require(4 * nbytes, f"symmetric: storing {A.nvals:,} entries in both directions")
     rows, columns, values = A.to_coo()
-    one: Any = None
+    one: np.ndarray | None = None
     if A.iso:
         values, one = None, A._values
     B = assemble(*mirror(rows, columns, values), A.nrows, A.ncols, "min", symmetric=True)

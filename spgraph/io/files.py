@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 
 from spgraph.build import check_compact
-from spgraph.containers import Matrix, Vector, as_matrix
+from spgraph.containers import Matrix, MatrixLike, Vector, as_matrix
+from spgraph.containers.annotations import DType
 from spgraph.containers.casting import converted_exactly
 from spgraph.containers.values import value_dtype
 from spgraph.errors import FormatError
@@ -25,7 +26,7 @@ def read(
     *,
     symmetric: bool | None = None,
     base: int | None = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
     compact: Literal[False] | None = None,
 ) -> Matrix: ...
 
@@ -36,7 +37,7 @@ def read(
     *,
     symmetric: bool | None = None,
     base: int | None = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
     compact: Literal[True],
 ) -> tuple[Matrix, np.ndarray]: ...
 
@@ -46,7 +47,7 @@ def read(
     *,
     symmetric: bool | None = None,
     base: int | None = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
     compact: bool | None = None,
 ) -> Matrix | tuple[Matrix, np.ndarray]:
     r"""The graph in the file `path`, as a Matrix on the CPU; the suffix selects the format.
@@ -221,7 +222,7 @@ def check_direction(name: str, symmetric: bool | None, undirected: bool) -> None
         )
 
 
-def write(path: str | os.PathLike[str], A: Any) -> None:
+def write(path: str | os.PathLike[str], A: MatrixLike) -> None:
     """Writes the Matrix `A`, or what converts to one, to `path`; the suffix selects the format.
 
     .npz keeps everything: index types, iso values, whether A is known to be symmetric.
@@ -249,7 +250,7 @@ def write(path: str | os.PathLike[str], A: Any) -> None:
         (npz if suffix == ".npz" else matrix_market).write(stream, A)
 
 
-def save(path: str | os.PathLike[str], x: Any) -> None:
+def save(path: str | os.PathLike[str], x: Vector | MatrixLike) -> None:
     """Writes a Vector, or a Matrix or what converts to one, to an .npz file of plain arrays.
 
     `load` returns it with the same positions, values and types, on the CPU. The write is atomic.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import scipy.sparse
@@ -21,6 +21,7 @@ from spgraph.io.source import Source
 from spgraph.io.symmetry import confirmed
 
 Found = Matrix | Vector | Coordinates
+Triple = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
 
 
 def parse(source: str | Source, compact: bool | None = None) -> Matrix | Coordinates:
@@ -100,8 +101,8 @@ def _load(stream: IO[bytes], path: str, compact: bool | None) -> Found:
         raise ValueError("expected a zip archive")
     stream.seek(0)
     archive = Archive(stream)
-    layout = archive.scalar("format", "SU")
-    layout = layout.decode("latin-1") if isinstance(layout, bytes) else layout
+    name = archive.scalar("format", "SU")
+    layout = name.decode("latin-1") if isinstance(name, bytes) else str(name)
     if layout == "vector":
         return _vector(archive)
     if layout == "csr":
@@ -117,8 +118,8 @@ def _load(stream: IO[bytes], path: str, compact: bool | None) -> Found:
 def _csr(archive: Archive, path: str, compact: bool | None) -> Found:
     nrows, ncols = _shape(archive, 2)
     _check_size(archive, path, nrows, ncols, compact)
-    iso = archive.scalar("iso", "b") if "iso" in archive else False
-    claim = archive.scalar("symmetric", "iu") if "symmetric" in archive else -1
+    iso = bool(archive.scalar("iso", "b")) if "iso" in archive else False
+    claim = int(archive.scalar("symmetric", "iu")) if "symmetric" in archive else -1
     if claim not in (-1, 0, 1):
         raise ValueError(f"symmetric: expected -1 (unknown), 0 or 1, got {claim}")
     indptr, indices = _compressed(archive, nrows, ncols)
@@ -134,13 +135,13 @@ def _csr(archive: Archive, path: str, compact: bool | None) -> Found:
     return Matrix(nrows, ncols, indptr, indices, values, iso=iso, symmetric=known)
 
 
-def _csc(archive: Archive, shape: tuple[int, int]) -> Any:
+def _csc(archive: Archive, shape: tuple[int, int]) -> Triple:
     indptr, indices = _compressed(archive, shape[1], shape[0])
     columns = np.repeat(np.arange(shape[1], dtype=index_dtype(shape[1])), np.diff(indptr))
     return indices, columns, _values(archive, indices.size)
 
 
-def _coo(archive: Archive, shape: tuple[int, int]) -> Any:
+def _coo(archive: Archive, shape: tuple[int, int]) -> Triple:
     if "row" not in archive and "coords" in archive:
         ids = _integers(archive, "coords", 2)
         if len(ids) != 2:
@@ -156,7 +157,7 @@ def _coo(archive: Archive, shape: tuple[int, int]) -> Any:
     return rows, columns, _values(archive, rows.size)
 
 
-def _bsr(archive: Archive, shape: tuple[int, int]) -> Any:
+def _bsr(archive: Archive, shape: tuple[int, int]) -> Triple:
     data = _numbers(archive, 3)
     height, width = data.shape[1:]
     if not height or not width or shape[0] % height or shape[1] % width:
@@ -170,7 +171,7 @@ def _bsr(archive: Archive, shape: tuple[int, int]) -> Any:
     return S.row, S.col, S.data
 
 
-def _dia(archive: Archive, shape: tuple[int, int]) -> Any:
+def _dia(archive: Archive, shape: tuple[int, int]) -> Triple:
     data, offsets = _numbers(archive, 2), _integers(archive, "offsets")
     if np.unique(offsets).size != offsets.size:
         raise ValueError("offsets: expected each diagonal once")
@@ -199,7 +200,7 @@ def _vector(archive: Archive) -> Vector:
 # --- what the formats share -----------------------------------------------------------------------
 
 
-def _shape(archive: Archive, ndim: int) -> Any:
+def _shape(archive: Archive, ndim: int) -> tuple[int, ...]:
     shape = archive.array("shape", "iu")
     if shape.size != ndim or not all(0 <= extent <= INT64_MAX for extent in shape.tolist()):
         raise ValueError(f"shape: expected {ndim} extents >= 0, got {shape[:9].tolist()}")

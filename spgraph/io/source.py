@@ -36,7 +36,9 @@ MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
-def open_compressed(file: Any, compression: str, mode: Literal["rb", "wb"]) -> IO[bytes]:
+def open_compressed(
+    file: str | IO[bytes], compression: str, mode: Literal["rb", "wb"]
+) -> IO[bytes]:
     """A binary stream that (de)compresses `file`, a path or a stream; `compression` is a suffix, ''
     for none.
 
@@ -99,7 +101,7 @@ class Source:
         self.path = path
         self.line = 0
         self._closing = contextlib.ExitStack()
-        file: Any = path
+        file: str | IO[bytes] = path
         if compression is None:
             file, compression = open_unnamed(path)
             self._closing.enter_context(file)

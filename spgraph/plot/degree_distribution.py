@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spgraph.containers import MatrixLike
 from spgraph.plot.style import (
     MARKERS,
     SERIES,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def degree_distribution(A: Any, *, title: str | None = None) -> Figure:
+def degree_distribution(A: MatrixLike, *, title: str | None = None) -> Figure:
     """A matplotlib Figure of the number of vertices of each degree, both axes logarithmic.
 
     Out-degrees (entries per row) and in-degrees (entries per column) are two series if their

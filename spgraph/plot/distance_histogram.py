@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spgraph.containers import Vector
 from spgraph.plot.style import BLUE, INK, blank, counted, headline, new_figure, quiet, vector
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ STEEP = 100
 LABELS = 10
 
 
-def distance_histogram(v: Any, *, title: str | None = None) -> Figure:
+def distance_histogram(v: Vector, *, title: str | None = None) -> Figure:
     """A matplotlib Figure of the number of vertices at each distance.
 
     `v` is a Vector of numbers on any device, such as the level of `bfs` or the distance of `sssp`.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from spgraph.containers import Matrix, Vector
+from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.errors import BackendUnavailable, DimensionMismatch
 from spgraph.plot.style import (
     GREY,
@@ -20,6 +21,7 @@ from spgraph.plot.style import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # vertices beyond which a drawing is illegible
@@ -34,7 +36,13 @@ PLAIN = "#56B4E9"
 SIDE = 5.6  # inches: the longer side
 
 
-def draw(A: Any, values: Any = None, *, positions: Any = None, title: str | None = None) -> Figure:
+def draw(
+    A: MatrixLike,
+    values: Vector | None = None,
+    *,
+    positions: npt.ArrayLike | None = None,
+    title: str | None = None,
+) -> Figure:
     """A matplotlib Figure of a graph of at most 500 vertices, coloured by the entries of a Vector.
 
     `A` is a square Matrix or anything that converts to one, `values` a Vector of size n; both on
@@ -133,7 +141,7 @@ def _packed(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(placed)
 
 
-def _given(positions: Any, n: int) -> np.ndarray:
+def _given(positions: npt.ArrayLike, n: int) -> np.ndarray:
     try:
         points = np.asarray(positions, np.float64)
     except (TypeError, ValueError):
@@ -156,7 +164,7 @@ def _fitted(points: np.ndarray) -> np.ndarray:
 
 
 def _edges(
-    axes: Any, points: np.ndarray, rows: np.ndarray, columns: np.ndarray, radius: float
+    axes: Axes, points: np.ndarray, rows: np.ndarray, columns: np.ndarray, radius: float
 ) -> int:
     """Draw lines, arrows and rings; returns how many."""
     from matplotlib.collections import EllipseCollection, LineCollection
@@ -211,7 +219,7 @@ def _edges(
 
 
 def _vertices(
-    figure: Any, axes: Any, points: np.ndarray, values: Vector | None, radius: float
+    figure: Figure, axes: Axes, points: np.ndarray, values: Vector | None, radius: float
 ) -> None:
     from matplotlib.collections import EllipseCollection
     from matplotlib.colors import to_rgba
@@ -257,7 +265,7 @@ def coloured(values: Vector) -> tuple[np.ndarray, np.ndarray]:
     return held[finite], entries[finite]
 
 
-def _tones(figure: Any, axes: Any, entries: np.ndarray) -> np.ndarray:
+def _tones(figure: Figure, axes: Axes, entries: np.ndarray) -> np.ndarray:
     """The colour of each entry; draws the colour bar."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable

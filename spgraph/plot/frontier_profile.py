@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from spgraph.plot.style import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from spgraph.iterations import Level
@@ -96,7 +98,9 @@ def frontier_profile(trace: Sequence[Level], *, title: str | None = None) -> Fig
     return figure
 
 
-def _bars(axes: Any, x: Any, height: Any, pull: Any, *, width: float, solid: bool) -> None:
+def _bars(
+    axes: Axes, x: np.ndarray, height: np.ndarray, pull: np.ndarray, *, width: float, solid: bool
+) -> None:
     for direction, rows in (("push", ~pull), ("pull", pull)):
         colour = COLOUR[direction]
         axes.bar(
@@ -111,7 +115,7 @@ def _bars(axes: Any, x: Any, height: Any, pull: Any, *, width: float, solid: boo
         )
 
 
-def _numbers(axes: Any, x: Any, height: Any) -> None:
+def _numbers(axes: Axes, x: np.ndarray, height: np.ndarray) -> None:
     """Label each bar with its height: most levels take little time, and their bars are tiny."""
     for position, value in zip(x, height, strict=True):
         text = f"{value:.1g}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
@@ -126,7 +130,7 @@ def _numbers(axes: Any, x: Any, height: Any) -> None:
         )
 
 
-def _areas(axes: Any, depth: Any, height: Any, pull: Any) -> None:
+def _areas(axes: Axes, depth: np.ndarray, height: np.ndarray, pull: np.ndarray) -> None:
     edges = np.append(depth - 0.5, depth[-1] + 0.5)
     for direction, rows in (("push", ~pull), ("pull", pull)):
         if rows.any():
@@ -141,12 +145,12 @@ def _areas(axes: Any, depth: Any, height: Any, pull: Any) -> None:
             )
 
 
-def _legend(axes: Any, pull: Any, *, areas: bool) -> None:
+def _legend(axes: Axes, pull: np.ndarray, *, areas: bool) -> None:
     """The legend of colours and bars, in one row above the data."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Any] = [
+    handles: list[Artist] = [
         Patch(facecolor=COLOUR[d], edgecolor="white", linewidth=0, hatch=HATCH[d], label=d)
         for d, present in (("push", not pull.all()), ("pull", pull.any()))
         if present

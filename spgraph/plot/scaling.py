@@ -7,12 +7,16 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from spgraph.errors import FormatError
 from spgraph.plot.style import GREY, INK, MARKERS, SERIES, log_ticks, new_figure, plain, quiet
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # subplots in one row
@@ -20,7 +24,7 @@ ROW = 3
 
 
 def scaling(
-    results: str | os.PathLike[str] | Mapping[str, Any],
+    results: str | os.PathLike[str] | Mapping[str, object],
     *,
     speedup: bool = True,
     title: str | None = None,
@@ -85,7 +89,7 @@ def scaling(
 
 
 def curves(
-    results: str | os.PathLike[str] | Mapping[str, Any],
+    results: str | os.PathLike[str] | Mapping[str, object],
 ) -> dict[str, dict[str, dict[int, float]]]:
     """{algorithm: {graph: {devices: milliseconds}}}, devices in ascending order."""
     where = "results"
@@ -121,7 +125,7 @@ def curves(
     }
 
 
-def _is_row(row: Any) -> bool:
+def _is_row(row: object) -> bool:
     if not isinstance(row, Mapping):
         return False
     devices, ms = row.get("devices"), row.get("ms")
@@ -135,7 +139,7 @@ def _is_row(row: Any) -> bool:
     )
 
 
-def _line(axes: Any, times: dict[int, float], speedup: bool, k: int, graph: str) -> None:
+def _line(axes: Axes, times: dict[int, float], speedup: bool, k: int, graph: str) -> None:
     devices, first = list(times), min(times)
     height = [first * times[first] / t for t in times.values()] if speedup else times.values()
     colour = SERIES[k % len(SERIES)]
@@ -154,7 +158,7 @@ def _line(axes: Any, times: dict[int, float], speedup: bool, k: int, graph: str)
     )
 
 
-def _dress(axes: Any, devices: list[int], speedup: bool, algorithm: str) -> None:
+def _dress(axes: Axes, devices: list[int], speedup: bool, algorithm: str) -> None:
     from matplotlib.ticker import NullLocator
 
     if speedup:
@@ -162,7 +166,7 @@ def _dress(axes: Any, devices: list[int], speedup: bool, algorithm: str) -> None
     else:
         axes.set_xscale("log")
         axes.set_yscale("log")
-        heights = [y for line in axes.lines for y in line.get_ydata()]
+        heights = [float(y) for line in axes.lines for y in np.asarray(line.get_ydata())]
         log_ticks(axes.yaxis, min(heights), max(heights))
         axes.yaxis.set_major_formatter(plain)
     axes.set_xticks(devices, [str(n) for n in devices])
@@ -173,5 +177,5 @@ def _dress(axes: Any, devices: list[int], speedup: bool, algorithm: str) -> None
     axes.set_title(algorithm, loc="left", fontsize=10, color=INK)
 
 
-def _handles(axes: Any) -> list[tuple[Any, str]]:
+def _handles(axes: Axes) -> list[tuple[Artist, str]]:
     return list(zip(*axes.get_legend_handles_labels(), strict=True))

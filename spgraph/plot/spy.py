@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spgraph.containers import Matrix
+from spgraph.containers import Matrix, MatrixLike
 from spgraph.plot.style import (
     BLUE,
     INK,
@@ -22,6 +22,7 @@ from spgraph.plot.style import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # squares along the longer side, of about two pixels each
@@ -32,7 +33,7 @@ SEPARATE = 50
 LONGEST = 3
 
 
-def spy(A: Any, *, title: str | None = None) -> Figure:
+def spy(A: MatrixLike, *, title: str | None = None) -> Figure:
     """A matplotlib Figure of the positions at which A has entries, row 0 at the top.
 
     Up to 400 rows or columns each entry is a square. In a larger matrix a square covers several
@@ -96,7 +97,7 @@ def counts_by_cell(A: Matrix) -> tuple[np.ndarray, np.ndarray]:
     return counts, np.diff(tops)[:, None] * np.diff(lefts)
 
 
-def _image(figure: Any, axes: Any, A: Matrix, counts: np.ndarray, cells: np.ndarray) -> None:
+def _image(figure: Figure, axes: Axes, A: Matrix, counts: np.ndarray, cells: np.ndarray) -> None:
     from matplotlib.colors import LinearSegmentedColormap, ListedColormap, LogNorm
 
     options: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest"}

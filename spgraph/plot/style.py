@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import textwrap
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from spgraph import late_imports
-from spgraph.containers import Matrix, Vector, as_matrix
+from spgraph.containers import Matrix, MatrixLike, Vector, as_matrix
 from spgraph.errors import BackendUnavailable, DomainMismatch
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette: distinguishable with every kind of colour vision
@@ -24,7 +27,7 @@ WIDTH = 7.2  # inches; fits a notebook and a page
 DPI = 150
 
 
-def matrix(name: str, A: Any) -> Matrix:
+def matrix(name: str, A: MatrixLike) -> Matrix:
     """A as a Matrix on the CPU, copied from a GPU or gathered from shards if necessary."""
     try:
         return as_matrix(A).to("cpu")
@@ -32,7 +35,7 @@ def matrix(name: str, A: Any) -> Matrix:
         raise DomainMismatch(f"{name}: {error}") from None
 
 
-def vector(name: str, argument: str, v: Any) -> Vector:
+def vector(name: str, argument: str, v: object) -> Vector:
     """v as a Vector on the CPU, copied from a GPU or gathered from shards if necessary."""
     if not isinstance(v, Vector):
         raise DomainMismatch(
@@ -42,7 +45,7 @@ def vector(name: str, argument: str, v: Any) -> Vector:
     return v.to("cpu")
 
 
-def require_matplotlib() -> tuple[Any, Any]:
+def require_matplotlib() -> tuple[type[Figure], type[FigureCanvasAgg]]:
     """matplotlib's classes (Figure, FigureCanvasAgg); BackendUnavailable if it is not installed."""
     try:
         with late_imports.whole():
@@ -61,7 +64,7 @@ def new_figure(height: float, *, width: float = WIDTH) -> Figure:
     figure = figure_class(figsize=(width, height), dpi=DPI, layout="constrained")
     canvas_class(figure)
     # notebooks display figures that pyplot did not make only if they have this method
-    figure._repr_png_ = partial(_png, figure)
+    figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
     return figure
 
 
@@ -75,14 +78,15 @@ def _png(figure: Figure) -> tuple[bytes, dict[str, int]]:
     return file.getvalue(), {"width": width, "height": height}
 
 
-def headline(axes: Any, text: str, *, pad: float = 8) -> None:
+def headline(axes: Axes, text: str, *, pad: float = 8) -> None:
     """Set the title, left-aligned above the data, wrapped to the width of the figure."""
     # about twelve characters to an inch, of which the labels at the left take some
-    width = int(11.5 * (axes.figure.get_size_inches()[0] - 0.8))
+    figure: Any = axes.figure
+    width = int(11.5 * (figure.get_size_inches()[0] - 0.8))
     axes.set_title(textwrap.fill(text, width), loc="left", fontsize=11, color=INK, pad=pad)
 
 
-def quiet(axes: Any, *, grid: str = "y") -> None:
+def quiet(axes: Axes, *, grid: Literal["both", "x", "y"] = "y") -> None:
     """Style axes: a light grid under the data, no frame."""
     axes.grid(axis=grid, color=FAINT, linewidth=0.6, zorder=0)
     axes.set_axisbelow(True)
@@ -91,14 +95,14 @@ def quiet(axes: Any, *, grid: str = "y") -> None:
     inked(axes)
 
 
-def inked(axes: Any) -> None:
+def inked(axes: Axes) -> None:
     """Style axes: dark labels, no tick marks."""
     axes.tick_params(axis="both", which="both", length=0, labelsize=9, labelcolor=INK)
     axes.xaxis.label.set_color(INK)
     axes.yaxis.label.set_color(INK)
 
 
-def log_ticks(axis: Any, low: float, high: float) -> None:
+def log_ticks(axis: Axis, low: float, high: float) -> None:
     """Set the ticks of a logarithmic axis for data from `low` to `high`: powers of ten, and 2 and 5
     times them where there are few powers.
     """
@@ -112,7 +116,7 @@ def log_ticks(axis: Any, low: float, high: float) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def plain(x: float, place: int | None = None) -> str:
+def plain(x: float, place: float | None = None) -> str:
     """The label of a tick: '5,000', '0.02'; below 0.001 with a power of ten."""
     if x >= 1e-3:
         return f"{x:,.6g}"
@@ -120,13 +124,13 @@ def plain(x: float, place: int | None = None) -> str:
     return rf"${digits}\times10^{{{int(power)}}}$"
 
 
-def blank(axes: Any) -> None:
+def blank(axes: Axes) -> None:
     """Remove the ticks of axes without data."""
     axes.set_xticks([])
     axes.set_yticks([])
 
 
-def legend_above(axes: Any, **options: Any) -> None:
+def legend_above(axes: Axes, **options: object) -> None:
     """Place the legend in one row between title and data; `headline` needs pad=26 for it."""
     legend = axes.legend(
         loc="lower left",
