@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers import Mask, Matrix, Vector, as_matrix
+from spgraph.containers import Mask, Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import Device
 from spgraph.containers.arrays import Array, device_of, move, on_device
 from spgraph.containers.casting import storing
@@ -14,7 +14,7 @@ from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, I
 from spgraph.semirings import BinaryOp, Function, Monoid, Semiring
 
 
-def matrix(name: str, A: object, argument: str = "A") -> Matrix:
+def matrix(name: str, A: MatrixLike, argument: str = "A") -> Matrix:
     """A as a Matrix."""
     try:
         return as_matrix(A, argument)
@@ -51,7 +51,7 @@ def vector(name: str, argument: str, v: object) -> Vector:
     return v
 
 
-def same_device(name: str, **containers: Vector | Matrix | _On | None) -> str:
+def same_device(name: str, **containers: Any) -> str:
     """The common device of all containers but None; BackendMismatch if they differ."""
     first = ""
     device: Any = ""
@@ -254,8 +254,7 @@ def _index_vector(
         return index_array(name, ids.to_bitmap()._values, size, device, argument)
     if ids.dtype.kind not in "iu":
         raise DomainMismatch(f"{name}: {argument}: expected integers, got {ids.dtype}")
-    operands: dict[str, Vector | Matrix | _On | None] = {"the operand": _On(device), argument: ids}
-    same_device(name, **operands)
+    same_device(name, **{"the operand": _On(device), argument: ids})
     low, high = ids._value_range()
     if ids.size and not 0 <= low <= high < size:
         raise IndexOutOfBound(

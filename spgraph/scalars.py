@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from spgraph.containers.arrays import move
+from spgraph.containers.arrays import Array, move
 from spgraph.containers.casting import storing
 from spgraph.containers.values import value_dtype
 from spgraph.errors import DomainMismatch
@@ -45,7 +45,7 @@ def weak_type(number: bool | int | float, beside: np.dtype) -> np.dtype:
     return INT64 if beside.kind == "b" else beside
 
 
-def operand(name: str, argument: str, value: Any, beside: np.dtype) -> Any:
+def operand(name: str, argument: str, value: object, beside: np.dtype) -> np.generic:
     """`value` as a NumPy scalar, to compute with values of type `beside`.
 
     DomainMismatch for anything but a scalar, OverflowError for an int out of range of its type.
@@ -56,7 +56,9 @@ def operand(name: str, argument: str, value: Any, beside: np.dtype) -> Any:
     return _made(name, argument, value, kind, "np.{0}({1}) keeps its own type")
 
 
-def stored(name: str, argument: str, value: Any, dtype: np.dtype, *, combined: bool = False) -> Any:
+def stored(
+    name: str, argument: str, value: object, dtype: np.dtype, *, combined: bool = False
+) -> np.generic:
     """`value` as a NumPy scalar to write into a container of type `dtype`: of that type, but if it
     is `combined` with entries by an accumulator, a NumPy scalar keeps its own.
 
@@ -81,13 +83,13 @@ def stored(name: str, argument: str, value: Any, dtype: np.dtype, *, combined: b
     return _made(name, argument, value, dtype, ".astype('{0}') makes a container that takes it")
 
 
-def is_weak(value: Any) -> bool:
+def is_weak(value: object) -> TypeGuard[bool | int | float]:
     """Whether it is a Python number, not a NumPy scalar (np.float64 is a subclass of float)."""
     return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
 
 
-def _strong(name: str, argument: str, value: Any) -> Any:
-    array = value if hasattr(value, "__cuda_array_interface__") else np.asarray(value)
+def _strong(name: str, argument: str, value: object) -> np.generic:
+    array: Array = value if hasattr(value, "__cuda_array_interface__") else np.asarray(value)
     if array.ndim != 0 or array.dtype.kind not in "biuf":
         alternative = ", a Vector or a Matrix" if argument == "value" else ""
         raise DomainMismatch(
@@ -96,7 +98,7 @@ def _strong(name: str, argument: str, value: Any) -> Any:
     return move(array, "cpu").astype(value_dtype(array.dtype))[()]
 
 
-def _made(name: str, argument: str, value: Any, kind: np.dtype, remedy: str) -> Any:
+def _made(name: str, argument: str, value: object, kind: np.dtype, remedy: str) -> np.generic:
     """The number as type `kind`, or OverflowError with `remedy`, formatted with the name of a type
     that can represent it and the number.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -58,7 +58,9 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     out._become(out._conform())
 
 
-def _write_few(kernels: Any, out: Vector, t: Vector, mask: Mask | None, accumulate: bool) -> None:
+def _write_few(
+    kernels: ModuleType, out: Vector, t: Vector, mask: Mask | None, accumulate: bool
+) -> None:
     """Write a sparse t into a bitmap or full `out`, in O(entries of t and of the mask)."""
     assert t._indices is not None
     # without an accumulator, entries that the mask allows and t does not have are deleted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from spgraph.backends.cpu.entrywise.rows import (
 )
 from spgraph.backends.cpu.runtime import jit, memory, preamble
 from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.annotations import Scalar
 from spgraph.semirings import Function
 
 NO_VALUES = np.empty(0, bool)
@@ -39,7 +40,7 @@ PATTERN = "VALUES = False\n" + "".join(
 )
 
 
-def apply_matrix(A: Matrix, op: Function, kind: str, scalar: Any) -> Matrix:
+def apply_matrix(A: Matrix, op: Function, kind: str, scalar: np.generic) -> Matrix:
     """op of every entry, called as in CALLS[kind]; iso if A is and op is not positional."""
     if not op.positional:
         z = vectors.apply(Vector(A._values.size, A._values), op, kind, scalar)._values
@@ -50,7 +51,7 @@ def apply_matrix(A: Matrix, op: Function, kind: str, scalar: Any) -> Matrix:
     return like(A, z, False, None)
 
 
-def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
+def select_matrix(A: Matrix, op: Function, thunk: np.generic) -> Matrix:
     """The entries for which op(x, i, j, thunk) is true."""
     flags, sizes = memory.empty(A.nvals, bool), row_sizes(A.nrows, A.nvals)
     kernel = _function("matrix_select", op, "index").matrix_select
@@ -59,7 +60,12 @@ def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
 
 
 def ewise_matrix(
-    A: Matrix, B: Matrix, op: Function, union: bool, alpha: Any = None, beta: Any = None
+    A: Matrix,
+    B: Matrix,
+    op: Function,
+    union: bool,
+    alpha: Scalar | None = None,
+    beta: Scalar | None = None,
 ) -> Matrix:
     """op(A[i, j], B[i, j]) where both have an entry. `union`: also the entries of only one of them,
     cast to op.result, or op(A[i, j], beta) and op(alpha, B[i, j]) if these are given.
@@ -116,8 +122,8 @@ def _union(
     dtype: np.dtype,
     text: str,
     steady: bool,
-    alpha: Any = vectors.NO_SCALAR,
-    beta: Any = vectors.NO_SCALAR,
+    alpha: np.generic = vectors.NO_SCALAR,
+    beta: np.generic = vectors.NO_SCALAR,
 ) -> Matrix:
     """The union by kernels of the preamble `text`; `steady`: values do not depend on positions."""
     iso, one = False, np.empty(0, dtype)
@@ -138,7 +144,7 @@ def _filled(
     text: str,
     A: Matrix,
     B: Matrix,
-    scalars: tuple[Any, ...],
+    scalars: tuple[np.generic, ...],
     indptr: np.ndarray,
     z: np.ndarray | None,
 ) -> np.ndarray:
@@ -164,7 +170,7 @@ def _common(A: Matrix, B: Matrix, bound: int) -> np.ndarray:
 
 
 def _alone_and_both(
-    A: Matrix, B: Matrix, dtype: np.dtype, text: str, alpha: Any, beta: Any
+    A: Matrix, B: Matrix, dtype: np.dtype, text: str, alpha: np.generic, beta: np.generic
 ) -> np.ndarray:
     """The three values in a union of iso matrices: where only A, both, and only B have an entry."""
     row = [0, 2], [0, 1], [1, 2], [0, 3]
@@ -214,7 +220,7 @@ def _flagged(A: Matrix, flags: np.ndarray, sizes: np.ndarray) -> Matrix:
 
 
 @lru_cache(maxsize=1024)
-def _function(stem: str, op: Function, kind: str) -> Any:
+def _function(stem: str, op: Function, kind: str) -> ModuleType:
     """The kernels of kernels/`stem`.py around op, called as CALLS says."""
     call = f"@njit(error_model='numpy')\ndef f(value, i, j, scalar):\n    return {CALLS[kind]}\n"
     return jit.module(stem, op.define_python("op") + "\n" + call)

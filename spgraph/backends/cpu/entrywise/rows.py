@@ -39,7 +39,7 @@ def lower_bound(ids, low, high, wanted):
 '''
 
 
-def run(kernel: Callable[..., Any], pointers: tuple[np.ndarray, ...], *arguments: Any) -> None:
+def run(kernel: Callable[..., Any], pointers: tuple[np.ndarray, ...], *arguments: object) -> None:
     """Launch kernel(thread, threads, sync, bounds, ticket, *arguments): chunk c is the rows from
     bounds[c] to bounds[c + 1]. Chunks have about equal numbers of rows and entries, where
     `pointers` are the indptr arrays that count the entries.
@@ -93,7 +93,7 @@ def keep(A: Matrix) -> np.uint64:
     return np.uint64(0 if A.iso else 2**64 - 1)
 
 
-def csr(A: Matrix) -> tuple[Any, ...]:
+def csr(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.uint64]:
     """The arrays of A in the order in which kernels take them."""
     return A._indptr, A._indices, A._values, keep(A)
 

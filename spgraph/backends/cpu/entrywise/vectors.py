@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Vector
+from spgraph.containers.annotations import Scalar
 from spgraph.containers.arrays import index_dtype, pack_bits, words
 from spgraph.semirings import Function, TypedMonoid
 
@@ -33,7 +35,12 @@ UFUNCS = {
 
 
 def ewise(
-    u: Vector, v: Vector, op: Function, union: bool, alpha: Any = None, beta: Any = None
+    u: Vector,
+    v: Vector,
+    op: Function,
+    union: bool,
+    alpha: Scalar | None = None,
+    beta: Scalar | None = None,
 ) -> Vector:
     """op(u[i], v[i]) where both have an entry. `union`: also the entries of only one of them, cast
     to op.result, or op(u[i], beta) and op(alpha, v[i]) if these are given.
@@ -61,7 +68,7 @@ def ewise(
     return Vector(size, z) if full else Vector(size, z, bits=z_bits)._conform()
 
 
-def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
+def apply(u: Vector, op: Function, kind: str, scalar: np.generic) -> Vector:
     """op of every entry, called as `CALLS[kind]` says."""
     threads = pool.threads_for(u._values.size)
     z = (memory.empty if u._bits is None else memory.zeros)(u._values.size, op.result)
@@ -81,7 +88,7 @@ def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
     )
 
 
-def select(u: Vector, op: Function, thunk: Any) -> Vector:
+def select(u: Vector, op: Function, thunk: np.generic) -> Vector:
     """The entries for which op(x, i, 0, thunk) is true."""
     kernels = _function("select", op, "index")
     if u._indices is not None:
@@ -97,7 +104,7 @@ def select(u: Vector, op: Function, thunk: Any) -> Vector:
     return Vector(u.size, z, bits=z_bits)._conform()
 
 
-def reduce(u: Vector, monoid: TypedMonoid) -> Any:
+def reduce(u: Vector, monoid: TypedMonoid) -> np.generic:
     """The reduction of all entries, a NumPy scalar of monoid.dtype; of none, the identity."""
     if u.nvals == 0:
         return monoid.identity
@@ -171,17 +178,19 @@ def scatter(w: Vector, ids: np.ndarray, values: np.ndarray, accum: Function) -> 
     return Vector(w.size, v._values) if z.nvals == z.size else z
 
 
-def other_operands(op: Function, alpha: Any, beta: Any) -> tuple[Any, Any]:
+def other_operands(
+    op: Function, alpha: Scalar | None, beta: Scalar | None
+) -> tuple[np.generic, np.generic]:
     """alpha and beta, the operands for missing entries in a union, in the operator's types."""
     if alpha is None:
         return NO_SCALAR, NO_SCALAR
     given = zip((alpha, beta), op.arguments[:2], strict=True)
-    alpha, beta = (np.asarray(scalar).astype(dtype)[()] for scalar, dtype in given)
-    return alpha, beta
+    made: list[Any] = [np.asarray(scalar).astype(dtype)[()] for scalar, dtype in given]
+    return made[0], made[1]
 
 
 @lru_cache(maxsize=1024)
-def _ewise(op: Function, union: bool, scalars: bool) -> Any:
+def _ewise(op: Function, union: bool, scalars: bool) -> ModuleType:
     """The kernels of kernels/ewise.py for op; `scalars`: alpha and beta replace missing entries."""
     alone = ("op(x, y, i, 0, i, 0)", "op(y, x, i, 0, i, 0)") if scalars else ("cast(x)", "cast(x)")
     calls = "".join(
@@ -192,13 +201,13 @@ def _ewise(op: Function, union: bool, scalars: bool) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _function(stem: str, op: Function, kind: str) -> Any:
+def _function(stem: str, op: Function, kind: str) -> ModuleType:
     """The kernels of kernels/`stem`.py for op, called as in CALLS[kind]."""
     call = f"@njit(error_model='numpy')\ndef f(value, index, scalar):\n    return {CALLS[kind]}\n"
     return jit.module(stem, op.define_python("op") + "\n" + call)
 
 
-def _part_of_ufunc(part: int, parts: int, ufunc: Any, u: np.ndarray, z: np.ndarray) -> None:
+def _part_of_ufunc(part: int, parts: int, ufunc: np.ufunc, u: np.ndarray, z: np.ndarray) -> None:
     share = slice(u.size * part // parts, u.size * (part + 1) // parts)
     with np.errstate(all="ignore"):  # no warnings of inf and NaN, as in kernels
         ufunc(u[share], out=z[share], dtype=z.dtype, casting="unsafe")

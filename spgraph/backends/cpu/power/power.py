@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from spgraph.containers import Matrix, Vector
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/power.py
-NORMS = {None: 0, 1: 1, 2: 2, "max": 3}
+Norm = Literal[1, 2, "max"] | None
+NORMS: dict[Norm, int] = {None: 0, 1: 1, 2: 2, "max": 3}
 CHUNK, SUMS = 32768, 3
 
 
@@ -25,11 +26,11 @@ def power(
     semiring: TypedSemiring,
     constants: tuple[float, float, float, float],
     restart: Vector | float,
-    norm: Any,
+    norm: Norm,
     tol: float | None,
     max_iter: int,
     single: bool,
-) -> tuple[Vector, Any]:
+) -> tuple[Vector, np.ndarray]:
     """(the last iterate, (iterations, last change)) of x <- f(x) from x, a full Vector of float64.
 
     Each of the one or two `matrices` is pulled by rows: x becomes M (x * scale). Then, with
@@ -42,7 +43,7 @@ def power(
     text += semiring.multiply.define_python("multiply")
     kernel = jit.module("power", text).power
     first, last = matrices[0], matrices[-1]
-    given: list[Any] = []
+    given: list[np.ndarray | int] = []
     for M, scale in zip((first, last), (scales[0], scales[-1]), strict=True):
         given += [M._indptr, M._indices, M._values, *_spread(scale, 1.0)]
     kind = np.float32 if single else np.float64
@@ -67,11 +68,11 @@ def power_shard(
     semiring: TypedSemiring,
     constants: tuple[float, float, float, float],
     restart: Vector | float,
-    norm: Any,
+    norm: Norm,
     tol: float | None,
     max_iter: int,
     single: bool,
-) -> Generator[tuple[str, Any], Any, tuple[Vector, Any]]:
+) -> Generator[tuple[str, Any], Any, tuple[Vector, tuple[int, float] | None]]:
     """`power` of the vertices of one shard, as a generator that asks for what it takes of others.
 
     It yields ("share", (its part of a vector, its part of the three sums over vertices: change,

@@ -7,7 +7,6 @@ not depend on the number of threads.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -151,7 +150,7 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
 # --- what the forms share -------------------------------------------------------------------------
 
 
-def _operands(A: Matrix, B: Matrix) -> tuple[Any, ...]:
+def _operands(A: Matrix, B: Matrix) -> tuple[np.ndarray | np.uint64, ...]:
     """The arrays of both for kernels; the value of entry p is values[p & keep]."""
     return A._indptr, A._indices, A._values, _keep(A), B._indptr, B._indices, B._values, _keep(B)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 # bytes below which arrays usually come from memory that the process has already
 LARGE = 1 << 22
 PAGE = 4096
 
 
-def empty(shape: Any, dtype: Any) -> np.ndarray:
+def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
     """As np.empty, with all pages mapped.
 
     If two threads touch new pages of one array at the same time, the system may map small pages one
@@ -21,7 +20,7 @@ def empty(shape: Any, dtype: Any) -> np.ndarray:
     return _touched(np.empty(shape, dtype))
 
 
-def zeros(shape: Any, dtype: Any) -> np.ndarray:
+def zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
     """As np.zeros, with all pages mapped: see `empty`."""
     return _touched(np.zeros(shape, dtype))
 

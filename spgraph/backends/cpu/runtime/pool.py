@@ -60,6 +60,10 @@ def threads_for(work: int) -> int:
     return int(max(1, min(processors(), work // 50_000)))
 
 
+# of `call_parts`: the function, its part, all parts, the arguments, the queue of results
+Task = tuple[Callable[..., None], int, int, tuple[object, ...], "SimpleQueue[BaseException | None]"]
+
+
 class Callers(NamedTuple):
     """Two records (see teams.py) for callers of `launch`: the main thread, and any other one, which
     never checks for signals. `main` and `other` are their addresses.
@@ -80,7 +84,7 @@ class Team(NamedTuple):
     kernels: ModuleType
 
 
-def launch(kernel: Callable[..., Any], threads: int, *arguments: Any) -> None:
+def launch(kernel: Callable[..., Any], threads: int, *arguments: object) -> None:
     """Run kernel(thread, threads, sync, *arguments) once on each of `threads` threads, and return
     when all have finished.
 
@@ -125,7 +129,7 @@ def _compiling() -> Iterator[None]:
                 gc.enable()
 
 
-def call_parts(function: Callable[..., None], parts: int, *arguments: Any) -> None:
+def call_parts(function: Callable[..., None], parts: int, *arguments: object) -> None:
     """Call the Python function(part, parts, *arguments) for each part, on several Python threads:
     for NumPy functions, which release the GIL. Parts must not wait for each other.
 
@@ -231,17 +235,17 @@ def _end(team: Team) -> None:
 
 
 @functools.cache
-def _python_threads() -> SimpleQueue[Any]:
+def _python_threads() -> SimpleQueue[Task]:
     """The queue of tasks for Python threads. Adding a task takes no lock that an interrupt could
     leave locked.
     """
-    tasks: SimpleQueue[Any] = SimpleQueue()
+    tasks: SimpleQueue[Task] = SimpleQueue()
     for _ in range(max(1, processors() - 1)):
         threading.Thread(target=_take, args=(tasks,), name="spgraph", daemon=True).start()
     return tasks
 
 
-def _take(tasks: SimpleQueue[Any]) -> None:
+def _take(tasks: SimpleQueue[Task]) -> None:
     while True:
         function, part, parts, arguments, errors = tasks.get()
         try:

@@ -6,8 +6,8 @@ kernel for the types of the arrays that it is called with.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def cast(name: str, dtype: np.dtype) -> str:
     return f"@njit(error_model='numpy')\ndef {name}(x):\n    return {body}\n"
 
 
-def constants(**values: Any) -> str:
+def constants(**values: Hashable) -> str:
     """One line per constant."""
     return "".join(f"{name} = {value!r}\n" for name, value in values.items())
 
@@ -43,7 +43,7 @@ def monoid(add: TypedMonoid) -> str:
 
 
 @lru_cache(maxsize=1024)
-def semiring(ring: TypedSemiring, **values: Any) -> str:
+def semiring(ring: TypedSemiring, **values: Hashable) -> str:
     """The preamble of a product."""
     return "\n".join(
         (constants(**values), ring.multiply.define_python("multiply"), monoid(ring.add))
@@ -51,6 +51,6 @@ def semiring(ring: TypedSemiring, **values: Any) -> str:
 
 
 @lru_cache(maxsize=1024)
-def function(op: Function, name: str = "op", **values: Any) -> str:
+def function(op: Function, name: str = "op", **values: Hashable) -> str:
     """The preamble of a kernel of one operator, `op`; `cast` converts to its result type."""
     return "\n".join((constants(**values), op.define_python(name), cast("cast", op.result)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def search(
     direction: str,
     max_depth: int,
     trace: bool,
-) -> tuple[Vector, Vector | None, Any]:
+) -> tuple[Vector, Vector | None, np.ndarray | None]:
     """(level, value, rows of the trace) of the masked level iteration over A from the entries of
     `start`; T is A's transpose, for pull (None: only push).
 
