@@ -1,1 +1,1 @@
-"""Matrices and vectors in shards, and where the shards are."""
+"""Distributed matrices and vectors, partitions of vertices, placements on devices."""

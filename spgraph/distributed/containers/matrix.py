@@ -1,14 +1,15 @@
-"""DistributedMatrix: a Matrix whose rows are spread over the shards of a Placement."""
+"""DistributedMatrix: a Matrix whose rows are divided among the shards of a Placement."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from spgraph.containers import Matrix, Vector, display
+from spgraph.containers.annotations import Device, DType, Scalar
 from spgraph.containers.arrays import Array, array_module, index_dtype, move, on_device
 from spgraph.containers.values import check_sides
 from spgraph.distributed.containers.partition import Partition
@@ -19,16 +20,16 @@ from spgraph.distributed.exchange.collectives import replicate
 from spgraph.distributed.exchange.coordinates import lift_matrix
 from spgraph.errors import BackendMismatch, DomainMismatch
 
-SAMPLE = 1024  # elements of an array that make a fingerprint, about
+SAMPLE = 1024  # about so many elements of each array make the fingerprint
 
 
 class DistributedMatrix(Matrix):
-    """A Matrix in shards of rows: shard p is a Matrix of the rows that it owns, counted from 0 in
+    """A Matrix in shards of rows. Shard p is a Matrix of the rows that it owns, numbered from 0 in
     the order of their ids, and of all columns, by the user's ids.
 
-    Everything that takes a Matrix takes it, beside others of the same Placement; it has no arrays
-    of its own to look at. `gather()` brings it home, `partition` says who owns what. What asks for
-    all entries is a question to every process.
+    Everything that takes a Matrix takes it together with other containers of the same Placement. It
+    has no arrays on one device: `gather()` makes a plain Matrix. `partition` says which shard owns
+    which row. What needs all entries communicates, so that every process has to call it.
     """
 
     __slots__ = ("_nvals", "_placement", "shards")
@@ -53,7 +54,7 @@ class DistributedMatrix(Matrix):
 
     @classmethod
     def spread(cls, A: Matrix, placement: Placement) -> DistributedMatrix:
-        """The entries of A, which every process has, each in the shard that owns its row."""
+        """A, which every process has, divided among the shards."""
         partition = placement.partition(A.nrows)
 
         def own(p: int) -> tuple[Array, Array, Array]:
@@ -82,7 +83,7 @@ class DistributedMatrix(Matrix):
     def __getattr__(self, name: str) -> Any:
         if name in ("indptr", "indices", "values"):
             raise AttributeError(
-                f"a distributed Matrix has no {name!r} on one device; .gather() brings it home"
+                f"a distributed Matrix has no {name!r} on one device; .gather() makes a plain one"
             )
         return super().__getattr__(name)
 
@@ -110,12 +111,12 @@ class DistributedMatrix(Matrix):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the CSR arrays of the shards of this process."""
+        """Bytes of the CSR arrays of the local shards."""
         return sum(shard.nbytes for shard in self.shards)
 
     @property
     def fingerprint(self) -> int:
-        """A number that is the same in all processes, and of other graphs most often another."""
+        """A hash: the same in all processes, and most often another for another graph."""
         if "fingerprint" not in self._derived:
             facts = (self.shape, self._placement.partition(self.nrows).offsets.tolist())
             self._derived["fingerprint"] = zlib.crc32(repr(facts).encode())
@@ -123,11 +124,11 @@ class DistributedMatrix(Matrix):
 
     @property
     def partition(self) -> GraphPartition:
-        """Which shard owns which row, and what that costs: `.sizes`, `.report()`."""
+        """Which shard owns which row: `.sizes`, `.owner(ids)`; and its costs: `.report()`."""
         return GraphPartition(self)
 
     def lifted(self, k: int) -> Matrix:
-        """Local shard k as a Matrix of the whole shape, without entries in the rows of others."""
+        """Local shard k as a Matrix of the whole shape, whose other rows are empty."""
         return lift_matrix(self.shards[k], self._placement, k, self.nrows)
 
     @property
@@ -137,7 +138,7 @@ class DistributedMatrix(Matrix):
 
     # --- what is derived once and kept ------------------------------------------------------------
 
-    def _new_view(self) -> Any:
+    def _new_view(self) -> DistributedMatrix:
         view = super()._new_view()
         view._placement, view._nvals = self._placement, None
         return view
@@ -145,18 +146,18 @@ class DistributedMatrix(Matrix):
     def is_symmetric(self) -> bool:
         if self.symmetric is None:
             T = self.T
-            # as of a plain Matrix, NaN is not symmetric to itself
+            # as in a plain Matrix, NaN differs from itself
             self._decide(T, self._matches(T, False, lambda xp, x, y: x == y))
         return bool(self.symmetric)
 
     def row_degrees(self) -> DistributedVector:
         there = self._with_arrays
-        if there is not self:  # a view: its rows are columns of what it is the transpose of
-            return _column_counts(there)
+        if there is not self:  # a view without arrays: its rows are the columns of its source
+            return _column_counts(cast(DistributedMatrix, there))
         degrees = self._placement.map(lambda k, shard: shard.row_degrees(), self.shards)
         return DistributedVector(self.nrows, degrees, self._placement)
 
-    def _value_range(self) -> tuple[Any, Any]:
+    def _value_range(self) -> tuple[float, float]:
         if "range" not in self._derived:
             self._derived["range"] = extent_of_shards(self)
         return self._derived["range"]
@@ -170,13 +171,14 @@ class DistributedMatrix(Matrix):
             self._derived["mean"] = float(total / max(self.nvals, 1))
         return self._derived["mean"]
 
-    def _where(self, function: Callable[..., Any], *vectors: Any) -> DistributedMatrix:
+    def _where(self, function: Callable[..., Array], *vectors: Vector) -> DistributedMatrix:
         check_sides(self, vectors)
-        whole = [replicate(v) for v in vectors]
+        sides = cast("tuple[DistributedVector, ...]", vectors)
+        whole = [replicate(v) for v in sides]
 
         def own(k: int, shard: Matrix) -> Matrix:
             rows = shard.row_indices()
-            of_rows = (v.shards[k].to_bitmap()._values[rows] for v in vectors)
+            of_rows = (v.shards[k].to_bitmap()._values[rows] for v in sides)
             of_columns = (v[k].to_bitmap()._values[shard._indices] for v in whole)
             kept = function(shard.values, *of_rows, *of_columns)
             return shard._filtered(kept)
@@ -186,13 +188,13 @@ class DistributedMatrix(Matrix):
 
     # --- the same entries -------------------------------------------------------------------------
 
-    def pattern(self, dtype: Any = bool) -> DistributedMatrix:
+    def pattern(self, dtype: DType = bool) -> DistributedMatrix:
         return self._with(lambda k, shard: shard.pattern(dtype), self.symmetric or None)
 
-    def astype(self, dtype: Any) -> DistributedMatrix:
+    def astype(self, dtype: DType) -> DistributedMatrix:
         return self._with(lambda k, shard: shard.astype(dtype), self.symmetric or None)
 
-    def dup(self, dtype: Any = None) -> DistributedMatrix:
+    def dup(self, dtype: DType | None = None) -> DistributedMatrix:
         symmetric = self.symmetric if dtype is None else self.symmetric or None
         return self._with(lambda k, shard: shard.dup(dtype), symmetric)
 
@@ -207,7 +209,9 @@ class DistributedMatrix(Matrix):
         return whole.to(device)
 
     def replicated(self) -> list[Matrix]:
-        """The whole Matrix on the device of every local shard, which those of one device share."""
+        """The whole Matrix on the device of each local shard: an all-gather. Shards on one device
+        share the result.
+        """
         placement, n = self._placement, self.nrows
         partition, comm = placement.partition(n), placement.communicator
         lengths = comm.all_gather(placement.map(lambda k, b: np.diff(b._indptr), self.shards))
@@ -228,13 +232,14 @@ class DistributedMatrix(Matrix):
             return made
 
         firsts = [placement.devices.index(device) for device in placement.devices]
-        made: list[Any] = placement.map(lambda k: whole(k) if firsts[k] == k else None)
-        return [made[first] for first in firsts]
+        made = placement.map(lambda k: whole(k) if firsts[k] == k else None)
+        return [cast(Matrix, made[first]) for first in firsts]
 
-    def to(self, device: Any) -> Matrix:
+    def to(self, device: Device) -> Matrix:
         return self if device is self._placement else self.gather().to(device)
 
-    def _become(self, other: Any) -> None:
+    def _become(self, other: Matrix) -> None:
+        assert isinstance(other, DistributedMatrix)
         view = self._living_view()
         if view is not None:  # it stays the transpose of what was here
             view._follow(DistributedMatrix(self.nrows, self.ncols, self.shards, self._placement))
@@ -247,12 +252,12 @@ class DistributedMatrix(Matrix):
             self.nrows, self.ncols, shards, self._placement, symmetric=symmetric
         )
 
-    # --- the way out ------------------------------------------------------------------------------
+    # --- export -----------------------------------------------------------------------------------
 
     def to_coo(self) -> tuple[Array, Array, Array]:
         return self.gather().to_coo()
 
-    def to_dense(self, fill: Any = 0) -> Array:
+    def to_dense(self, fill: Scalar = 0) -> Array:
         return self.gather().to_dense(fill)
 
     def to_scipy(self, *, copy: bool = True) -> Any:
@@ -261,13 +266,15 @@ class DistributedMatrix(Matrix):
     def to_cupyx(self, *, copy: bool = True) -> Any:
         return self.gather().to_cupyx(copy=copy)
 
-    def _matches(self, other: Any, check_dtype: bool, same: Any) -> bool:
+    def _matches(self, other: Matrix, check_dtype: bool, same: Callable[..., Array]) -> bool:
         if not isinstance(other, Matrix):
             raise DomainMismatch(f"other: expected a Matrix, got {type(other).__name__}")
         if other.device is not self._placement:
             raise BackendMismatch(
-                f"other is on {other.device}, the Matrix on {self.device}; .gather() brings it home"
+                f"other is on {other.device}, the Matrix on {self.device}; .gather() makes a plain "
+                "one"
             )
+        assert isinstance(other, DistributedMatrix)
         if self.shape != other.shape or (check_dtype and self.dtype != other.dtype):
             return False
         equal = self._placement.map(
@@ -277,13 +284,13 @@ class DistributedMatrix(Matrix):
         )
         return self._placement.total([not each for each in equal]) == 0
 
-    # --- for Python and people --------------------------------------------------------------------
+    # --- pickling and printing --------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("a distributed Matrix does not pickle; .gather() makes one that does")
 
     def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
-        # nothing here may ask another process: only one of them may be printing
+        # no communication here: perhaps only one process prints
         facts = [str(self.dtype) + (" iso" if self.iso else ""), str(self.device)]
         facts += ["symmetric"] if self.symmetric else []
         facts += [f"{display.size_of(self.nbytes)} here"]
@@ -291,7 +298,7 @@ class DistributedMatrix(Matrix):
 
 
 class GraphPartition:
-    """Which shard owns which row of a distributed Matrix, and what that costs."""
+    """Which shard owns which row of a distributed Matrix, and a report of the costs."""
 
     def __init__(self, A: DistributedMatrix) -> None:
         self._matrix = A
@@ -299,15 +306,15 @@ class GraphPartition:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many rows each shard owns."""
+        """The number of rows that each shard owns."""
         return self.vertices.sizes
 
-    def owner(self, ids: Any) -> Array:
-        """The shards that own rows of the given ids."""
+    def owner(self, ids: Sequence[int] | Array) -> Array:
+        """The number of the shard that owns each of these rows."""
         return self.vertices.owner(self.vertices.to_internal(ids))
 
     def report(self) -> Report:
-        """Vertices, edges, bytes and borders of every shard. A question to every process."""
+        """Vertices, edges, bytes and borders of every shard. Every process has to call it."""
         A = self._matrix
         placement: Placement = A.device
         columns = placement.partition(A.ncols)
@@ -325,14 +332,14 @@ class GraphPartition:
 
 
 def _from_all(rows: list[np.ndarray], placement: Placement) -> np.ndarray:
-    """A row of integers of every shard, on the host."""
+    """The table of the rows of all shards; `rows` are those of the local shards."""
     table = np.zeros((placement.num_shards, rows[0].size), np.int64)
     table[placement.local.start : placement.local.stop] = rows
     return placement.communicator.all_reduce_host(table.ravel(), "sum").reshape(table.shape)
 
 
 def _fingerprint(A: Matrix) -> int:
-    """A number made of A's shape, types and some thousand of its entries."""
+    """A hash of A's shape, types and about a thousand elements of each of its arrays."""
     found = zlib.crc32(repr((A.shape, A.nvals, A.dtype, A.iso)).encode())
     for array in (A.indptr, A.indices, A.values):
         with on_device(A.device):
@@ -342,24 +349,24 @@ def _fingerprint(A: Matrix) -> int:
 
 
 def _rows(A: Matrix, rows: Array) -> tuple[Array, Array, Array]:
-    """The arrays of A's rows in another order."""
+    """The CSR arrays of these rows of A, in this order."""
     xp = array_module(A._indices)
     lengths = (A._indptr[1:] - A._indptr[:-1])[rows]
     indptr = xp.zeros(rows.size + 1, A._indptr.dtype)
     xp.cumsum(lengths, out=indptr[1:])
     total = int(indptr[-1])
-    # the place of every entry: where its row began, moved by where its row begins now
+    # the entry at position e of the result comes from e + shift; shift is constant in each row
     shift = xp.zeros(total + 1, np.int64)
     starts = A._indptr[:-1][rows].astype(np.int64) - indptr[:-1]
     nonempty = lengths > 0
-    at, jumps = indptr[:-1][nonempty], starts[nonempty]
-    shift[at] = xp.diff(jumps, prepend=xp.zeros(1, np.int64)) if jumps.size else jumps
+    at, shifts = indptr[:-1][nonempty], starts[nonempty]
+    shift[at] = xp.diff(shifts, prepend=xp.zeros(1, np.int64)) if shifts.size else shifts
     places = xp.cumsum(shift[:total]) + xp.arange(total)
     return indptr, A._indices[places], A._values.copy() if A.iso else A._values[places]
 
 
-def _column_counts(A: Any) -> DistributedVector:
-    """How many entries each column of A has."""
+def _column_counts(A: DistributedMatrix) -> DistributedVector:
+    """The number of entries in each column of A."""
     placement, partition = A.device, A.device.partition(A.ncols)
     kind = index_dtype(A.nrows)
 

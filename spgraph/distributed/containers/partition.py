@@ -1,11 +1,11 @@
-"""Which shard owns which vertex, and the ids that vertices have inside."""
+"""Partition: which shard owns which vertex, and the internal ids of vertices, ordered by shard."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 from bisect import bisect_left
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,21 +22,21 @@ from spgraph.containers.arrays import (
 )
 from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 
-WORD = 32  # ranges of ids begin where words of bitmaps do, so that shards share none,
-ALIGN_FROM = 1024  # once a shard has so many vertices
-BIAS = 0.75  # how often a biased random choice follows the neighbours
-SEED = 1  # of what is drawn at random
-SLACK = 1.05  # how far beyond its share a shard of a biased random choice may grow
+WORD = 32  # ranges of ids begin at multiples of it, so that no two shards share a word of a bitmap,
+ALIGN_FROM = 1024  # where shards have at least so many vertices
+BIAS = 0.75  # the probability that a choice of the biased partition follows the neighbours
+SEED = 1  # of random partitions
+SLACK = 1.05  # the biased partition gives a shard at most so many times its share of the entries
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Partition:
-    """The vertices 0..size - 1, each in one of `shards` shards; immutable, equal by value.
+    """The vertices 0..size - 1, each in one of `num_shards` shards; immutable, equal by value.
 
-    Inside, vertices have other ids: shard p holds those from offsets[p] to offsets[p + 1] - 1, and
-    within a shard they ascend as the user's ids do. `ids[internal]` is the user's id; None where
-    both are the same, that is, where every shard is a range of the user's ids. The constructor
-    trusts its arrays; use `even`, `by_edges`, `from_owner` or `partition`.
+    Vertices also have internal ids: shard p owns offsets[p]..offsets[p + 1] - 1, and within a shard
+    they ascend as the user's ids do. `ids[internal id]` is the user's id; None where the two are
+    equal, because every shard owns a range of the user's ids. The constructor trusts its arrays;
+    use `even`, `by_edges`, `from_owner` or `partition`.
 
     >>> from spgraph.distributed.containers.partition import Partition
     >>> P = Partition.from_owner([1, 0, 1, 0, 0], 2)
@@ -56,16 +56,16 @@ class Partition:
 
     @classmethod
     def even(cls, size: int, shards: int) -> Partition:
-        """Ranges of ids of equal sizes, but for one vertex."""
+        """Ranges of ids whose sizes differ by at most one."""
         shards = check_shards(shards)
         return cls(np.array([size * p // shards for p in range(shards + 1)], np.int64))
 
     @classmethod
     def by_edges(cls, indptr: Array, shards: int) -> Partition:
-        """Ranges of ids with equal shares of the entries; a row counts as one entry more, so that
-        very many empty rows do not end up in one shard.
+        """Ranges of ids with about equal numbers of entries; a row counts as one entry more, so
+        that very many empty rows do not go to one shard.
 
-        `indptr` are the row offsets of the Matrix, on any device; only a few of them are looked at.
+        `indptr` are the row offsets of the Matrix, on any device; only a few of them are read.
         """
         shards = check_shards(shards)
         size = indptr.size - 1
@@ -85,14 +85,16 @@ class Partition:
         return cls(np.array([*offsets, size], np.int64))
 
     @classmethod
-    def from_owner(cls, owner: Any, shards: int, size: int | None = None) -> Partition:
+    def from_owner(
+        cls, owner: Sequence[int] | Array, shards: int, size: int | None = None
+    ) -> Partition:
         """The partition that gives vertex v to shard owner[v].
 
         DimensionMismatch if `owner` is not one-dimensional, or not `size` long; DomainMismatch if
         it does not hold integers; ValueError if one lies outside of 0..shards - 1.
         """
         shards = check_shards(shards)
-        owner = np.asarray(owner.get() if is_cuda(owner) else owner)
+        owner = np.asarray(move(owner, "cpu") if is_cuda(owner) else owner)
         if owner.ndim != 1 or size not in (None, owner.size):
             expected = "one shard number per vertex"
             expected += "" if size is None else f", an array of length {size}"
@@ -148,7 +150,7 @@ class Partition:
         return slice(int(self.offsets[p]), int(self.offsets[p + 1]))
 
     def shard_ids(self, p: int, device: str) -> Array:
-        """The user's ids of shard p, ascending, on `device`."""
+        """The user's ids of the vertices of shard p, ascending, on `device`."""
         if self.ids is not None:
             return self._table("ids", device)[self.slice(p)]
         own = self.slice(p)
@@ -156,30 +158,30 @@ class Partition:
             return xp.arange(own.start, own.stop, dtype=index_dtype(self.size))
 
     def user_ids(self, device: str) -> Array:
-        """The user's ids of all vertices in the order of internal ones, on `device`."""
+        """The user's ids of all vertices in the order of internal ids, on `device`."""
         return self._table("ids", device)
 
     def in_user_order(self, array: Array) -> Array:
-        """What stands shard by shard, in the order of the user's ids: itself where both agree."""
+        """`array`, one element for each internal id, in the order of the user's ids."""
         if self.ids is None:
             return array
         return array[self._table("internal_ids", device_of(array))]
 
     # --- ids --------------------------------------------------------------------------------------
 
-    def to_internal(self, ids: Any) -> Array:
-        """The internal ids of an array of the user's, on the device where that is."""
-        ids = ids if is_cuda(ids) else np.asarray(ids)
-        return ids if self.ids is None else self._table("internal_ids", device_of(ids))[ids]
+    def to_internal(self, ids: int | Sequence[int] | Array) -> Array:
+        """The internal ids of the user's ids, on the device where those are."""
+        array: Array = ids if is_cuda(ids) else np.asarray(ids)
+        return array if self.ids is None else self._table("internal_ids", device_of(array))[array]
 
-    def owner(self, ids: Any) -> Array:
-        """The shards that own an array of internal ids, on the device where that is."""
-        ids = ids if is_cuda(ids) else np.asarray(ids)
-        offsets = self._table("offsets", device_of(ids))
-        return offsets.searchsorted(ids, side="right").astype(np.int32) - 1
+    def owner(self, ids: int | Sequence[int] | Array) -> Array:
+        """The number of the shard that owns each of the internal ids, on their device."""
+        array: Array = ids if is_cuda(ids) else np.asarray(ids)
+        offsets = self._table("offsets", device_of(array))
+        return offsets.searchsorted(array, side="right").astype(np.int32) - 1
 
     def _table(self, name: str, device: str) -> Array:
-        """The array of that name on `device`, where a copy stays for the next call."""
+        """The attribute `name` on `device`; a copy on a GPU is kept for the next call."""
         if device == "cpu":
             return getattr(self, name)
         if (name, device) not in self._tables:
@@ -190,7 +192,7 @@ class Partition:
     def _tables(self) -> dict[tuple[str, str], Array]:
         return {}
 
-    # --- as a value -------------------------------------------------------------------------------
+    # --- equality, pickling, printing -------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Partition):
@@ -204,7 +206,7 @@ class Partition:
     def __hash__(self) -> int:
         return hash(self.offsets.tobytes())
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[np.ndarray, np.ndarray | None]]:
         return Partition, (self.offsets, self.ids)
 
     def __repr__(self) -> str:
@@ -212,17 +214,17 @@ class Partition:
         return f"Partition of {self.size} vertices in {self.num_shards} shards ({kind})"
 
 
-def partition(A: Matrix, shards: int, how: Any = "edges") -> Partition:
+def partition(A: Matrix, shards: int, how: str | Sequence[int] | Array = "edges") -> Partition:
     """The partition of the vertices of the square Matrix A into `shards` shards.
 
     'edges'   contiguous ranges of ids with equal shares of the entries
-    'random'  equal numbers of vertices, drawn at random
+    'random'  equal numbers of random vertices
     'biased'  random, but most vertices go to the shard that already holds most of their
               neighbours; a shard takes no more than 5 % beyond its share of the entries
     'metis'   few edges between shards, by METIS (pip install 'spgraph[partition]')
     an array  vertex v goes to shard how[v]
 
-    What is drawn at random is the same in every run. Raises DimensionMismatch for a matrix that is
+    Random partitions are the same in every run. Raises DimensionMismatch for a matrix that is
     not square or an array of another length; DomainMismatch and ValueError for what is in it, for
     another word, or less than one shard; BackendUnavailable without pymetis.
 
@@ -251,9 +253,11 @@ def partition(A: Matrix, shards: int, how: Any = "edges") -> Partition:
     )
 
 
-def partition_by_counts(counts: Array, shards: int, how: Any = "edges") -> Partition:
-    """The same for a graph of which only the entries of each row are known yet: `how` is 'edges',
-    'random', an array or a Partition; ValueError for what looks at the edges.
+def partition_by_counts(
+    counts: Array, shards: int, how: str | Sequence[int] | Array | Partition = "edges"
+) -> Partition:
+    """The same for a graph of which only the number of entries in each row is known: `how` is
+    'edges', 'random', an array or a Partition; ValueError for what needs the edges.
     """
     if isinstance(how, Partition):
         if (how.size, how.num_shards) != (counts.size, shards):
@@ -271,13 +275,13 @@ def partition_by_counts(counts: Array, shards: int, how: Any = "edges") -> Parti
     if how == "random":
         return Partition.from_owner(_random(counts.size, shards), shards)
     raise ValueError(
-        "partition: of a graph that is made or read in shards, expected 'edges', 'random' or an "
-        f"array of shard numbers, got {how!r}, which needs the whole graph; make it on one device "
-        "and distribute it"
+        "partition: of a graph that is generated or read in shards, expected 'edges', 'random' or "
+        f"an array of shard numbers, got {how!r}, which needs the whole graph; make it on one "
+        "device and distribute it"
     )
 
 
-def check_shards(shards: Any) -> int:
+def check_shards(shards: object) -> int:
     """`shards` as an int; ValueError if it is not one, or less than 1."""
     if isinstance(shards, bool) or not isinstance(shards, int | np.integer) or shards < 1:
         raise ValueError(f"shards: expected an integer >= 1, got {shards!r}")
@@ -292,7 +296,7 @@ def _random(n: int, shards: int) -> np.ndarray:
 
 
 def _equal(n: int, shards: int) -> np.ndarray:
-    """Shards of vertices in ranges of equal sizes."""
+    """The owner of each vertex where shards are ranges of equal sizes."""
     numbers = np.arange(shards, dtype=np.min_scalar_type(shards))
     return numbers.repeat(Partition.even(n, shards).sizes)
 
@@ -306,13 +310,15 @@ def _undirected(A: Matrix) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _biased(indptr: np.ndarray, indices: np.ndarray, shards: int) -> np.ndarray:
-    """Vertices choose in random order, in batches that see the choices of the batches before."""
+    """The owner of each vertex. Vertices choose a shard in random order, in batches; a vertex most
+    often follows the majority of its neighbours in earlier batches.
+    """
     n = indptr.size - 1
     rng = np.random.default_rng(SEED)
     order = rng.permutation(n)
-    owner = np.full(n, shards, np.int64)  # `shards` is nobody
+    owner = np.full(n, shards, np.int64)  # `shards`: none yet
     weights = np.diff(indptr) + 1.0
-    room = np.full(shards, SLACK * weights.sum() / shards)
+    capacity = np.full(shards, SLACK * weights.sum() / shards)
     first = 0
     while first < n:
         batch = order[first : first + max(64, first // 4)]
@@ -326,27 +332,31 @@ def _biased(indptr: np.ndarray, indices: np.ndarray, shards: int) -> np.ndarray:
         choice = rng.integers(shards, size=batch.size)
         follows = (rng.random(batch.size) < BIAS) & held.any(axis=1)
         choice[follows] = held[follows].argmax(axis=1)
-        owner[batch] = _within(room, choice, weights[batch], rng)
-        room -= np.bincount(owner[batch], weights[batch], shards)
+        owner[batch] = _within(capacity, choice, weights[batch], rng)
+        capacity -= np.bincount(owner[batch], weights[batch], shards)
     return owner
 
 
 def _within(
-    room: np.ndarray, choice: np.ndarray, weights: np.ndarray, rng: np.random.Generator
+    capacity: np.ndarray, choice: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """The choices; what is beyond a shard's room goes to others, in proportion to theirs."""
+    """The choices, but vertices beyond the capacity of a shard go to random others, with
+    probabilities in proportion to their free capacity.
+    """
     order = choice.argsort(kind="stable")
-    wanted = np.bincount(choice, weights, room.size)
+    wanted = np.bincount(choice, weights, capacity.size)
     before = wanted.cumsum() - wanted
-    late = order[weights[order].cumsum() - before[choice[order]] > room[choice[order]]]
-    free = np.maximum(room - wanted, 0)
+    late = order[weights[order].cumsum() - before[choice[order]] > capacity[choice[order]]]
+    free = np.maximum(capacity - wanted, 0)
     if late.size and free.any():
-        choice[late] = rng.choice(room.size, late.size, p=free / free.sum())
+        choice[late] = rng.choice(capacity.size, late.size, p=free / free.sum())
     return choice
 
 
 def _metis(A: Matrix, shards: int) -> np.ndarray:
-    """What METIS makes of A | A.T without loops; a vertex weighs its degree + 1."""
+    """The owner of each vertex by METIS, for A | A.T without self-loops; a vertex has the weight
+    degree + 1.
+    """
     try:
         import pymetis
     except ImportError as error:

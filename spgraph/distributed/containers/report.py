@@ -1,10 +1,11 @@
-"""What a partition costs: the work of each shard, and the border over which shards must talk."""
+"""What a partition costs: the work of each shard, and its border, the vertices of other shards that
+its edges lead to (the halo), whose values are exchanged.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from spgraph.distributed.containers.partition import Partition
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """`vertices`, `edges` and `nbytes` of each shard, and `border`: border[p, q] is how many
-    vertices of shard q have an edge from shard p, which is what p may have to tell q in a round.
+    """`vertices`, `edges` and `nbytes` of each shard, and `border`: border[p, q] is the number of
+    vertices of shard q with an edge from shard p, the most values that p sends to q in a round.
     """
 
     vertices: np.ndarray
@@ -34,8 +35,8 @@ class Report:
         """The edges of the largest shard, over the mean."""
         return _imbalance(self.edges)
 
-    def _shown(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
-        """What `display` takes: a line of facts, then a line per shard under one of headings."""
+    def _shown(self) -> tuple[str, list[str], list[tuple[object, ...]], int]:
+        """The arguments of `display`: title, facts, headings, a row of each shard, count."""
         shards = len(self.vertices)
         shown = min(shards, display.ROWS)
         facts = [
@@ -47,7 +48,7 @@ class Report:
             display.size_of(int(self.nbytes.sum())),
         ]
         pairs = [f"to {q}" for q in range(shown)] if shown == shards else []
-        rows: list[tuple[Any, ...]] = [("shard", "vertices", "edges", "bytes", "border", *pairs)]
+        rows: list[tuple[object, ...]] = [("shard", "vertices", "edges", "bytes", "border", *pairs)]
         for p in range(shown):
             numbers = int(self.vertices[p]), int(self.edges[p])
             size = display.size_of(int(self.nbytes[p]))
@@ -63,14 +64,14 @@ class Report:
 
 
 def border(indices: Array, partition: Partition, p: int) -> np.ndarray:
-    """How many vertices of each shard have an edge from shard p, and 0 for p itself: int64.
+    """The number of vertices of each shard with an edge from shard p, 0 for p itself: int64.
 
-    `indices` are the columns of the shard's rows, internal ids, on the device where the shard is.
+    `indices` are the columns of the rows of shard p, internal ids, on its device.
     """
     xp = array_module(indices)
-    seen = xp.zeros(partition.size, bool)
-    seen[indices] = True
-    counts = [xp.count_nonzero(seen[partition.slice(q)]) for q in range(partition.num_shards)]
+    reached = xp.zeros(partition.size, bool)
+    reached[indices] = True
+    counts = [xp.count_nonzero(reached[partition.slice(q)]) for q in range(partition.num_shards)]
     counts[p] = xp.zeros((), np.int64)
     found = xp.stack([xp.asarray(count, np.int64) for count in counts])
     return found if xp is np else found.get()
@@ -93,6 +94,6 @@ def report(
 
 
 def _imbalance(amounts: np.ndarray) -> float:
-    """Largest over mean; 1 where there is nothing to share."""
+    """Largest over mean; 1 where all are 0."""
     total = int(amounts.sum())
     return float(amounts.max() * amounts.size / total) if total else 1.0

@@ -1,28 +1,33 @@
-"""DistributedVector: a Vector whose entries are spread over the shards of a Placement."""
+"""DistributedVector: a Vector whose entries are divided among the shards of a Placement."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from spgraph.containers import Vector, display
-from spgraph.containers.arrays import array_module, on_device
+from spgraph.containers import Matrix, Vector, display
+from spgraph.containers.annotations import Device, DType, Scalar
+from spgraph.containers.arrays import Array, array_module, on_device
 from spgraph.containers.values import check_others
+from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Entry, Placement
 from spgraph.distributed.exchange.collectives import replicate
 from spgraph.distributed.exchange.coordinates import owned_part
 from spgraph.errors import BackendMismatch, DomainMismatch
 
+if TYPE_CHECKING:
+    from spgraph.distributed.containers.matrix import DistributedMatrix
+
 
 class DistributedVector(Vector):
-    """A Vector in shards: shard p holds the entries of the positions that it owns, counted from 0
-    in the order of their ids.
+    """A Vector in shards. Shard p is a Vector of the positions that it owns, numbered from 0 in the
+    order of their ids.
 
-    Everything that takes a Vector takes it, beside others of the same Placement; it has no arrays
-    of its own to look at. `gather()` brings it home. What asks for all entries (`nvals`,
-    `to_numpy`, `isequal`, ...) is a question to every process.
+    Everything that takes a Vector takes it together with other containers of the same Placement. It
+    has no arrays on one device: `gather()` makes a plain Vector. What needs all entries (`nvals`,
+    `to_numpy`, `isequal`, ...) communicates, so that every process has to call it.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1]).distribute(2)
@@ -42,7 +47,7 @@ class DistributedVector(Vector):
 
     @classmethod
     def single_entry(cls, size: int, entry: Entry, placement: Placement) -> DistributedVector:
-        """The Vector with one entry: it has no shards until somebody looks at them."""
+        """The Vector with only this entry; its shards are made when they are first needed."""
         v = cls.__new__(cls)
         v.size, v.entry, v._placement, v._nvals = size, entry, placement, 1
         v._in_flight = None
@@ -50,8 +55,8 @@ class DistributedVector(Vector):
 
     @classmethod
     def in_flight(cls, size: int, shards: list[Vector], placement: Placement) -> DistributedVector:
-        """What kernels are still at work on, which may fail: who looks at the shards waits for the
-        number of their entries, which raises then.
+        """A result that kernels are still computing. The first access to `shards` waits for the
+        numbers of entries, and raises if a kernel has failed.
         """
         v = cls.__new__(cls)
         v.size, v.entry, v._placement, v._nvals = size, None, placement, None
@@ -60,7 +65,7 @@ class DistributedVector(Vector):
 
     @classmethod
     def spread(cls, v: Vector, placement: Placement) -> DistributedVector:
-        """The entries of v, which every process has, each in the shard that owns it."""
+        """v, which every process has, divided among the shards."""
         partition = placement.partition(v.size)
 
         with on_device(v.device):
@@ -74,7 +79,7 @@ class DistributedVector(Vector):
         if name == "shards":
             if (entry := self.entry) is not None:
                 self.shards = self._placement.shards_of_single_entry(self.size, entry)
-                self.entry = None  # who has the shards may write them
+                self.entry = None  # shards may be written from now on
             else:
                 shards = self._in_flight
                 assert shards is not None
@@ -84,14 +89,14 @@ class DistributedVector(Vector):
             return self.shards
         if name in ("values", "indices", "bits"):
             raise AttributeError(
-                f"a distributed Vector has no {name!r} on one device; .gather() brings it home"
+                f"a distributed Vector has no {name!r} on one device; .gather() makes a plain one"
             )
         raise AttributeError(f"'DistributedVector' object has no attribute {name!r}")
 
     @property
     def unchecked(self) -> list[Vector]:
-        """The shards as they are, for kernels that go on with what others are still at work on:
-        whatever comes of it is void unless `shards` gives them afterwards.
+        """The shards without a check whether kernels that compute them have failed: for kernels
+        that read them. Their results are valid only if `shards` does not raise afterwards.
         """
         return self._in_flight or self.shards
 
@@ -106,7 +111,7 @@ class DistributedVector(Vector):
         return self._placement
 
     @property
-    def partition(self) -> Any:
+    def partition(self) -> Partition:
         """Which shard owns which position."""
         return self._placement.partition(self.size)
 
@@ -119,50 +124,49 @@ class DistributedVector(Vector):
 
     @property
     def storage(self) -> str:
-        """What `conform` would choose for the whole."""
+        """'full', 'sparse' or 'bitmap': the storage that a plain Vector of these entries has."""
         if self.nvals == self.size:
             return "full"
         return "sparse" if self.nvals * 32 < self.size else "bitmap"
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the shards of this process."""
+        """Bytes of the local shards."""
         return sum(shard.nbytes for shard in self.unchecked)
 
     # --- the same entries -------------------------------------------------------------------------
 
     def to_sparse(self) -> DistributedVector:
-        return self._with(lambda k, v: _apart(v, v.to_sparse()))
+        return self._with(lambda k, v: _distinct(v, v.to_sparse()))
 
     def to_bitmap(self) -> DistributedVector:
-        return self._with(lambda k, v: _apart(v, v.to_bitmap()))
+        return self._with(lambda k, v: _distinct(v, v.to_bitmap()))
 
     def _conform(self) -> DistributedVector:
-        return self._with(lambda k, v: _apart(v, v._conform()))
+        return self._with(lambda k, v: _distinct(v, v._conform()))
 
-    def dup(self, dtype: Any = None) -> DistributedVector:
+    def dup(self, dtype: DType | None = None) -> DistributedVector:
         return self._with(lambda k, v: v.dup(dtype))
 
     copy = dup
 
-    def _with_values(self, function: Callable[..., Any], *others: Any) -> DistributedVector:
+    def _with_values(self, function: Callable[..., Array], *others: Vector) -> DistributedVector:
         check_others(self, others)
-        return self._with(
-            lambda k, v, *more: v._with_values(function, *more), *(other.shards for other in others)
-        )
+        lists = [cast(DistributedVector, other).shards for other in others]
+        return self._with(lambda k, v, *more: v._with_values(function, *more), *lists)
 
-    def _total(self, function: Callable[..., Any] | None = None) -> Any:
+    def _total(self, function: Callable[[Array], Array] | None = None) -> np.generic:
         if self.storage != "full":
             raise DomainMismatch(f"total: expected a full Vector, got a {self.storage} one")
 
-        def own(k: int, v: Vector) -> Any:
+        def own(k: int, v: Vector) -> Array:
             return array_module(v._values).reshape(v.to_bitmap()._total(function), 1)
 
         comm = self._placement.communicator
         sums = comm.all_reduce(self._placement.map(own, self.shards), "sum")
         return comm.fetch(sums)[0][0]
 
-    def _value_range(self) -> tuple[Any, Any]:
+    def _value_range(self) -> tuple[float, float]:
         if self.entry is not None:
             value = self.entry.dtype.type(self.entry.value).item()
             return value, value
@@ -175,13 +179,14 @@ class DistributedVector(Vector):
         made = whole.to(device)
         return made.dup() if made is whole else made
 
-    def to(self, device: Any) -> Vector:
+    def to(self, device: Device) -> Vector:
         if device is self._placement:
             return self
         whole = self.gather()
         return whole.to(device)
 
-    def _become(self, other: Any) -> None:
+    def _become(self, other: Vector) -> None:
+        assert isinstance(other, DistributedVector)
         self.size, self.shards, self._placement = other.size, other.shards, other.device
         self.entry, self._nvals, self._in_flight = None, other._nvals, None
 
@@ -189,72 +194,77 @@ class DistributedVector(Vector):
         placement = self._placement
         return DistributedVector(self.size, placement.map(function, self.shards, *lists), placement)
 
-    # --- the way out ------------------------------------------------------------------------------
+    # --- export -----------------------------------------------------------------------------------
 
-    def to_coo(self) -> tuple[Any, Any]:
+    def to_coo(self) -> tuple[Array, Array]:
         return self.gather().to_coo()
 
-    def to_cupy(self, fill: Any = None) -> Any:
+    def to_cupy(self, fill: Scalar | None = None) -> Array:
         return self.gather().to_cupy(fill)
 
-    def _dense(self, fill: Any) -> Any:
+    def _dense(self, fill: Scalar | None) -> Array:
         return self.gather()._dense(fill)
 
-    def __dlpack_device__(self) -> Any:
+    def __dlpack_device__(self) -> tuple[int, int]:
         return self.gather().__dlpack_device__()
 
-    def _matches(self, other: Any, check_dtype: bool, same: Any) -> bool:
+    def _matches(self, other: Vector, check_dtype: bool, same: Callable[..., Array]) -> bool:
         if not isinstance(other, Vector):
             raise DomainMismatch(f"other: expected a Vector, got {type(other).__name__}")
         if other.device is not self._placement:
             raise BackendMismatch(
-                f"other is on {other.device}, the Vector on {self.device}; .gather() brings it home"
+                f"other is on {other.device}, the Vector on {self.device}; .gather() makes a plain "
+                "one"
             )
+        assert isinstance(other, DistributedVector)
         if self.size != other.size or (check_dtype and self.dtype != other.dtype):
             return False
         equal = self._placement.map(
             lambda k, u, v: Vector._matches(u, v, False, same),
             self.shards,
-            cast(Any, other).shards,
+            other.shards,
         )
         return self._placement.total([not each for each in equal]) == 0
 
-    # --- for Python and people --------------------------------------------------------------------
+    # --- pickling and printing --------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("a distributed Vector does not pickle; .gather() makes one that does")
 
     def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
-        # nothing here may ask another process: only one of them may be printing
+        # no communication here: perhaps only one process prints
         facts = [str(self.dtype), str(self.device), f"{display.size_of(self.nbytes)} here"]
         return f"Vector {self.size}", facts, [], 0
 
 
-def extent_of_shards(container: Any) -> tuple[Any, Any]:
-    """(least, greatest) value of the entries of all shards; (0, 0) where there is none."""
+def extent_of_shards(container: DistributedVector | DistributedMatrix) -> tuple[float, float]:
+    """(least, greatest) value of the entries of all shards; (0, 0) if there is no entry."""
     placement, dtype = container.device, container.dtype
+    shards: Sequence[Vector | Matrix] = container.shards
     if placement.communicator.processes == 1:
         ends = []
-        for device, shard in zip(placement.devices, container.shards, strict=True):
+        for device, shard in zip(placement.devices, shards, strict=True):
             with on_device(device):
                 ends += [shard._value_range()] if shard.nvals else []
         placement.communicator.check()
         return _ends(np.array(ends, dtype))
 
-    def own(k: int, shard: Any) -> Any:
+    def own(k: int, shard: Vector | Matrix) -> Array:
         with on_device(placement.devices[k]) as xp:
             return xp.asarray(shard._value_range() if shard.nvals else (), dtype)
 
     comm = placement.communicator
-    return _ends(comm.fetch(comm.all_gather(placement.map(own, container.shards)))[0])
+    return _ends(comm.fetch(comm.all_gather(placement.map(own, shards)))[0])
 
 
-def _ends(found: np.ndarray) -> tuple[Any, Any]:
+def _ends(found: np.ndarray) -> tuple[float, float]:
+    """(least, greatest) element; (0, 0) of an empty array."""
     return (found.min().item(), found.max().item()) if found.size else (0, 0)
 
 
-def _apart(v: Vector, made: Vector) -> Vector:
-    """`made`, or a copy where it is v itself: whether a shard already was so differs from shard to
-    shard, and what is written to the one Vector must not show in half of the other.
+def _distinct(v: Vector, converted: Vector) -> Vector:
+    """`converted`, or a copy if it is v itself. Conversions return v where nothing has to change,
+    which differs from shard to shard; writes to one distributed Vector must not appear in a part
+    of the other.
     """
-    return made.dup() if made is v else made
+    return converted.dup() if converted is v else converted

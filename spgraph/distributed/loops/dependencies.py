@@ -270,7 +270,7 @@ def _of_source(
     says that only A's edges to the next level are on shortest paths; else all edges of A are.
     """
     n, device = A.nrows, A.device
-    deepest = level._value_range()[1]
+    deepest = int(level._value_range()[1])
     levels = [select(level, indexunary.valueeq, depth) for depth in range(deepest + 1)]
     paths = [_constant(levels[0], numbers.one)]
     total = paths[0]
