@@ -1,0 +1,37 @@
+"""How a process waits for the messages of others."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spgraph.distributed.communicators import messages
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.5])
+def test_who_waits_for_long_sleeps(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock of its own, on which yielding the processor takes a microsecond."""
+    now, pauses = 0.0, []
+
+    def passes(duration: float) -> None:
+        nonlocal now
+        now += duration
+
+    def sleep(duration: float) -> None:
+        pauses.append(duration)
+        passes(duration)
+
+    monkeypatch.setattr(messages, "time", SimpleNamespace(monotonic=lambda: now, sleep=sleep))
+    monkeypatch.setattr(messages, "yield_processor", lambda: passes(1e-6))
+    waiting: Any = messages.Messages.__new__(messages.Messages)
+    waiting.timeout, waiting._call, waiting._left = None, "all_reduce", {}
+    waiting._testall = lambda requests: now >= seconds
+    waiting._has_left = lambda process: False
+    waiting._wait([SimpleNamespace(Get_status=lambda: False)], [1])
+    if seconds < messages.YIELDING:
+        assert not pauses
+    else:
+        assert set(pauses) == {messages.PAUSE}
+        assert sum(pauses) == pytest.approx(seconds - messages.YIELDING, abs=0.01)
