@@ -1,77 +1,12 @@
 // What another block may change is read and written through these, never plainly.
 
-// The shim that runs kernels on a CPU (tests/helpers/cuda_host_shim.h) brings its own of what is
-// inline PTX here.
+// 16 bytes that move as one.
+struct alignas(16) Quad {
+    u32 x[4];
+};
+
 #ifndef HOST_SHIM
-
-#define MEMORY_ACCESS(NAME, ORDER)                                                                 \
-    DEVICE u32 NAME##_bits(const u8* p) {                                                          \
-        u32 x;                                                                                     \
-        asm volatile("ld." ORDER ".u8 %0, [%1];" : "=r"(x) : "l"(p) : "memory");                   \
-        return x;                                                                                  \
-    }                                                                                              \
-    DEVICE u32 NAME##_bits(const u16* p) {                                                         \
-        u32 x;                                                                                     \
-        asm volatile("ld." ORDER ".u16 %0, [%1];" : "=r"(x) : "l"(p) : "memory");                  \
-        return x;                                                                                  \
-    }                                                                                              \
-    DEVICE u32 NAME##_bits(const u32* p) {                                                         \
-        u32 x;                                                                                     \
-        asm volatile("ld." ORDER ".u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");                  \
-        return x;                                                                                  \
-    }                                                                                              \
-    DEVICE u64 NAME##_bits(const u64* p) {                                                         \
-        u64 x;                                                                                     \
-        asm volatile("ld." ORDER ".u64 %0, [%1];" : "=l"(x) : "l"(p) : "memory");                  \
-        return x;                                                                                  \
-    }
-MEMORY_ACCESS(load_relaxed, "relaxed.gpu")
-MEMORY_ACCESS(load_acquire, "acquire.gpu")
-MEMORY_ACCESS(load_lagging, "relaxed.cta")
-#undef MEMORY_ACCESS
-
-#define MEMORY_ACCESS(NAME, ORDER)                                                                 \
-    DEVICE void NAME##_bits(u8* p, u32 x) {                                                        \
-        asm volatile("st." ORDER ".u8 [%0], %1;" ::"l"(p), "r"(x) : "memory");                     \
-    }                                                                                              \
-    DEVICE void NAME##_bits(u16* p, u32 x) {                                                       \
-        asm volatile("st." ORDER ".u16 [%0], %1;" ::"l"(p), "r"(x) : "memory");                    \
-    }                                                                                              \
-    DEVICE void NAME##_bits(u32* p, u32 x) {                                                       \
-        asm volatile("st." ORDER ".u32 [%0], %1;" ::"l"(p), "r"(x) : "memory");                    \
-    }                                                                                              \
-    DEVICE void NAME##_bits(u64* p, u64 x) {                                                       \
-        asm volatile("st." ORDER ".u64 [%0], %1;" ::"l"(p), "l"(x) : "memory");                    \
-    }
-MEMORY_ACCESS(store_relaxed, "relaxed.gpu")
-MEMORY_ACCESS(store_release, "release.gpu")
-#undef MEMORY_ACCESS
-
-// *p for memory that no one writes during the launch and that is read once: it takes no place in
-// the cache.
-#define LOAD_ONCE(TYPE, WIDTH, FORMAT)                                                             \
-    DEVICE TYPE load_once_bits(const TYPE* p) {                                                    \
-        TYPE x;                                                                                    \
-        asm("ld.global.nc.L1::no_allocate." WIDTH " %0, [%1];" : FORMAT(x) : "l"(p));              \
-        return x;                                                                                  \
-    }
-LOAD_ONCE(u16, "u16", "=h")
-LOAD_ONCE(u32, "u32", "=r")
-LOAD_ONCE(u64, "u64", "=l")
-#undef LOAD_ONCE
-DEVICE u8 load_once_bits(const u8* p) {
-    u32 x;
-    asm("ld.global.nc.L1::no_allocate.u8 %0, [%1];" : "=r"(x) : "l"(p));
-    return (u8)x;
-}
-
-// Nanoseconds of the device's clock; it ticks about once a microsecond.
-DEVICE u64 globaltimer() {
-    u64 t;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-    return t;
-}
-
+#include "nvidia.cuh"
 #endif
 
 template <int BYTES>

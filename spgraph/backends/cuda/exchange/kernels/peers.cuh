@@ -5,17 +5,6 @@
 
 // What peers write to, by ordinary stores and before they arrive, is there after the meeting. One
 // round's four words are marked with the round, so that they need no order among themselves.
-#ifndef HOST_SHIM
-DEVICE u64 load_acquire_system(const u64* p) {
-    u64 x;
-    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(p) : "memory");
-    return x;
-}
-DEVICE void store_relaxed_system(u64* p, u64 x) {
-    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(x) : "memory");
-}
-DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
-#endif
 
 constexpr int WORDS_SENT = 4;
 static_assert(PEERS * WORDS_SENT <= 32, "a lane for each word of each peer");

@@ -16,71 +16,12 @@ constexpr int WARPS = 32, LANE = 8, STEP = 32 * LANE;
 // column in a tile, or the place of its column in a range
 constexpr u32 COLUMN_BITS = 22, COLUMN_MASK = (1u << COLUMN_BITS) - 1;
 
-// 16 bytes that move as one.
-struct alignas(16) Quad {
-    u32 x[4];
-};
 template <class T, int COUNT>
 struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) Group {
     T x[COUNT];
 };
 
 #ifndef HOST_SHIM
-// As load_once.
-DEVICE Quad load_quad(const Quad* p) {
-    Quad q;
-    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(q.x[0]), "=r"(q.x[1]), "=r"(q.x[2]), "=r"(q.x[3])
-        : "l"(p));
-    return q;
-}
-// Start a copy to shared memory; copies_done waits for all that this thread has started.
-DEVICE void copy_quad(Quad* to, const Quad* from) {
-    asm volatile("{\n"
-                 ".reg .u64 wide;\n"
-                 ".reg .u32 place;\n"
-                 "cvta.to.shared.u64 wide, %0;\n"
-                 "cvt.u32.u64 place, wide;\n"
-                 "cp.async.cg.shared.global [place], [%1], 16;\n"
-                 "}\n" ::"l"(to),
-                 "l"(from)
-                 : "memory");
-}
-DEVICE void copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-// An address in shared memory. A pointer would be converted wherever it is used, by four instructions.
-typedef u32 Shared;
-DEVICE Shared shared_address(const void* p) {
-    u32 address;
-    asm volatile("{\n"
-                 ".reg .u64 wide;\n"
-                 "cvta.to.shared.u64 wide, %1;\n"
-                 "cvt.u32.u64 %0, wide;\n"
-                 "}\n"
-                 : "=r"(address)
-                 : "l"(p));
-    return address;
-}
-#define SHARED_ACCESS(TYPE, WIDE, WIDTH, FORMAT)                                                   \
-    DEVICE WIDE load_shared_bits(Shared p, TYPE) {                                                 \
-        WIDE x;                                                                                    \
-        asm volatile("ld.shared." WIDTH " %0, [%1];" : FORMAT(x) : "r"(p) : "memory");             \
-        return x;                                                                                  \
-    }
-#define SHARED_STORE(TYPE, WIDE, WIDTH, FORMAT)                                                    \
-    DEVICE void store_shared_bits(Shared p, TYPE, WIDE x) {                                        \
-        asm volatile("st.shared." WIDTH " [%0], %1;" ::"r"(p), FORMAT(x) : "memory");              \
-    }
-SHARED_ACCESS(u8, u32, "u8", "=r")
-SHARED_ACCESS(u16, u32, "u16", "=r")
-SHARED_ACCESS(u32, u32, "u32", "=r")
-SHARED_ACCESS(u64, u64, "u64", "=l")
-SHARED_STORE(u8, u32, "u8", "r")
-SHARED_STORE(u16, u32, "u16", "r")
-SHARED_STORE(u32, u32, "u32", "r")
-SHARED_STORE(u64, u64, "u64", "l")
-#undef SHARED_ACCESS
-#undef SHARED_STORE
 template <class T>
 DEVICE T load_shared(Shared p) {
     return from_bits<T>((Bits<T>)load_shared_bits(p, Bits<T>()));

@@ -8,46 +8,6 @@
 constexpr int BUFFERS = sizeof(U) > 4 ? 1 : 2;
 
 #if !defined(HOST_SHIM) && __CUDA_ARCH__ >= 900
-DEVICE u32 add_shared(Shared p, u32 value) {
-    u32 before;
-    asm volatile("atom.acq_rel.cta.shared.add.u32 %0, [%1], %2;"
-                 : "=r"(before)
-                 : "r"(p), "r"(value)
-                 : "memory");
-    return before;
-}
-// One thread says how many bytes will come in this phase of a barrier.
-DEVICE void expect_bytes(Shared barrier, u32 bytes) {
-    asm volatile("{\n"
-                 ".reg .b64 state;\n"
-                 "mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n"
-                 "}\n" ::"r"(barrier),
-                 "r"(bytes)
-                 : "memory");
-}
-DEVICE bool phase_over(Shared barrier, u32 parity) {
-    u32 over;
-    asm volatile("{\n"
-                 ".reg .pred over;\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n"
-                 "selp.u32 %0, 1, 0, over;\n"
-                 "}\n"
-                 : "=r"(over)
-                 : "r"(barrier), "r"(parity)
-                 : "memory");
-    return over;
-}
-// Bulk copies that follow write after every load that is known to have come before: they go another
-// way to shared memory than loads and stores do (PTX calls that a proxy).
-DEVICE void bulk_copies_follow() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-// One thread starts to copy, and the barrier counts the bytes as they come.
-DEVICE void bulk_copy(Shared to, const void* from, u32 bytes, Shared barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1], %2, [%3];" ::"r"(to),
-                 "l"(from), "r"(bytes), "r"(barrier)
-                 : "memory");
-}
-
 // No warp waits for another one: the last that is done with a buffer has it filled anew. Each warp
 // counts itself (acquire and release) after all of its lanes have read, so that the copy comes after
 // every read. Racecheck knows neither such counts nor that barriers wait for bulk copies: it gets the
@@ -64,10 +24,10 @@ struct Feed {
                            (u32)(width * sizeof(U)), count};
         if (threadIdx.x == 0) {
             for (int b = 0; b < BUFFERS; b++) {
-                asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(feed.at(b)) : "memory");
+                init_barrier(feed.at(b));
                 store_shared<u64>(feed.at(b) + 8, 0);
             }
-            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            barriers_are_set();
             for (int b = 0; b < BUFFERS && b < count; b++) feed.fill(b);
         }
         __syncthreads();

@@ -1,0 +1,189 @@
+// What is NVIDIA's own: inline PTX, nowhere else in the kernels' texts. The shim that runs kernels on
+// a CPU (tests/helpers/cuda_host_shim.h) brings its own of what stands here.
+
+// ---- memory that other threads, blocks and GPUs change ------------------------------------------
+
+#define MEMORY_ACCESS(NAME, ORDER)                                                                 \
+    DEVICE u32 NAME##_bits(const u8* p) {                                                          \
+        u32 x;                                                                                     \
+        asm volatile("ld." ORDER ".u8 %0, [%1];" : "=r"(x) : "l"(p) : "memory");                   \
+        return x;                                                                                  \
+    }                                                                                              \
+    DEVICE u32 NAME##_bits(const u16* p) {                                                         \
+        u32 x;                                                                                     \
+        asm volatile("ld." ORDER ".u16 %0, [%1];" : "=r"(x) : "l"(p) : "memory");                  \
+        return x;                                                                                  \
+    }                                                                                              \
+    DEVICE u32 NAME##_bits(const u32* p) {                                                         \
+        u32 x;                                                                                     \
+        asm volatile("ld." ORDER ".u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");                  \
+        return x;                                                                                  \
+    }                                                                                              \
+    DEVICE u64 NAME##_bits(const u64* p) {                                                         \
+        u64 x;                                                                                     \
+        asm volatile("ld." ORDER ".u64 %0, [%1];" : "=l"(x) : "l"(p) : "memory");                  \
+        return x;                                                                                  \
+    }
+MEMORY_ACCESS(load_relaxed, "relaxed.gpu")
+MEMORY_ACCESS(load_acquire, "acquire.gpu")
+MEMORY_ACCESS(load_lagging, "relaxed.cta")
+#undef MEMORY_ACCESS
+
+#define MEMORY_ACCESS(NAME, ORDER)                                                                 \
+    DEVICE void NAME##_bits(u8* p, u32 x) {                                                        \
+        asm volatile("st." ORDER ".u8 [%0], %1;" ::"l"(p), "r"(x) : "memory");                     \
+    }                                                                                              \
+    DEVICE void NAME##_bits(u16* p, u32 x) {                                                       \
+        asm volatile("st." ORDER ".u16 [%0], %1;" ::"l"(p), "r"(x) : "memory");                    \
+    }                                                                                              \
+    DEVICE void NAME##_bits(u32* p, u32 x) {                                                       \
+        asm volatile("st." ORDER ".u32 [%0], %1;" ::"l"(p), "r"(x) : "memory");                    \
+    }                                                                                              \
+    DEVICE void NAME##_bits(u64* p, u64 x) {                                                       \
+        asm volatile("st." ORDER ".u64 [%0], %1;" ::"l"(p), "l"(x) : "memory");                    \
+    }
+MEMORY_ACCESS(store_relaxed, "relaxed.gpu")
+MEMORY_ACCESS(store_release, "release.gpu")
+#undef MEMORY_ACCESS
+
+// *p for memory that no one writes during the launch and that is read once: it takes no place in
+// the cache.
+#define LOAD_ONCE(TYPE, WIDTH, FORMAT)                                                             \
+    DEVICE TYPE load_once_bits(const TYPE* p) {                                                    \
+        TYPE x;                                                                                    \
+        asm("ld.global.nc.L1::no_allocate." WIDTH " %0, [%1];" : FORMAT(x) : "l"(p));              \
+        return x;                                                                                  \
+    }
+LOAD_ONCE(u16, "u16", "=h")
+LOAD_ONCE(u32, "u32", "=r")
+LOAD_ONCE(u64, "u64", "=l")
+#undef LOAD_ONCE
+DEVICE u8 load_once_bits(const u8* p) {
+    u32 x;
+    asm("ld.global.nc.L1::no_allocate.u8 %0, [%1];" : "=r"(x) : "l"(p));
+    return (u8)x;
+}
+
+// Nanoseconds of the device's clock; it ticks about once a microsecond.
+DEVICE u64 globaltimer() {
+    u64 t;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+}
+
+// What peers see and write, in the memory of any GPU.
+DEVICE u64 load_acquire_system(const u64* p) {
+    u64 x;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(p) : "memory");
+    return x;
+}
+DEVICE void store_relaxed_system(u64* p, u64 x) {
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(x) : "memory");
+}
+DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
+// ---- shared memory, and copies to it ------------------------------------------------------------
+
+// As load_once.
+DEVICE Quad load_quad(const Quad* p) {
+    Quad q;
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(q.x[0]), "=r"(q.x[1]), "=r"(q.x[2]), "=r"(q.x[3])
+        : "l"(p));
+    return q;
+}
+// Start a copy to shared memory; copies_done waits for all that this thread has started.
+DEVICE void copy_quad(Quad* to, const Quad* from) {
+    asm volatile("{\n"
+                 ".reg .u64 wide;\n"
+                 ".reg .u32 place;\n"
+                 "cvta.to.shared.u64 wide, %0;\n"
+                 "cvt.u32.u64 place, wide;\n"
+                 "cp.async.cg.shared.global [place], [%1], 16;\n"
+                 "}\n" ::"l"(to),
+                 "l"(from)
+                 : "memory");
+}
+DEVICE void copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+// An address in shared memory. A pointer would be converted wherever it is used, by four instructions.
+typedef u32 Shared;
+DEVICE Shared shared_address(const void* p) {
+    u32 address;
+    asm volatile("{\n"
+                 ".reg .u64 wide;\n"
+                 "cvta.to.shared.u64 wide, %1;\n"
+                 "cvt.u32.u64 %0, wide;\n"
+                 "}\n"
+                 : "=r"(address)
+                 : "l"(p));
+    return address;
+}
+#define SHARED_ACCESS(TYPE, WIDE, WIDTH, FORMAT)                                                   \
+    DEVICE WIDE load_shared_bits(Shared p, TYPE) {                                                 \
+        WIDE x;                                                                                    \
+        asm volatile("ld.shared." WIDTH " %0, [%1];" : FORMAT(x) : "r"(p) : "memory");             \
+        return x;                                                                                  \
+    }
+#define SHARED_STORE(TYPE, WIDE, WIDTH, FORMAT)                                                    \
+    DEVICE void store_shared_bits(Shared p, TYPE, WIDE x) {                                        \
+        asm volatile("st.shared." WIDTH " [%0], %1;" ::"r"(p), FORMAT(x) : "memory");              \
+    }
+SHARED_ACCESS(u8, u32, "u8", "=r")
+SHARED_ACCESS(u16, u32, "u16", "=r")
+SHARED_ACCESS(u32, u32, "u32", "=r")
+SHARED_ACCESS(u64, u64, "u64", "=l")
+SHARED_STORE(u8, u32, "u8", "r")
+SHARED_STORE(u16, u32, "u16", "r")
+SHARED_STORE(u32, u32, "u32", "r")
+SHARED_STORE(u64, u64, "u64", "l")
+#undef SHARED_ACCESS
+#undef SHARED_STORE
+
+// From here on for devices of compute capability 9.0 and later: others must not call it.
+DEVICE u32 add_shared(Shared p, u32 value) {
+    u32 before;
+    asm volatile("atom.acq_rel.cta.shared.add.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "r"(p), "r"(value)
+                 : "memory");
+    return before;
+}
+// One thread says how many bytes will come in this phase of a barrier.
+DEVICE void expect_bytes(Shared barrier, u32 bytes) {
+    asm volatile("{\n"
+                 ".reg .b64 state;\n"
+                 "mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n"
+                 "}\n" ::"r"(barrier),
+                 "r"(bytes)
+                 : "memory");
+}
+DEVICE bool phase_over(Shared barrier, u32 parity) {
+    u32 over;
+    asm volatile("{\n"
+                 ".reg .pred over;\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, over;\n"
+                 "}\n"
+                 : "=r"(over)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+    return over;
+}
+// Bulk copies that follow write after every load that is known to have come before: they go another
+// way to shared memory than loads and stores do (PTX calls that a proxy).
+DEVICE void bulk_copies_follow() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// One thread starts to copy, and the barrier counts the bytes as they come.
+DEVICE void bulk_copy(Shared to, const void* from, u32 bytes, Shared barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+// One thread makes a barrier on which one arrival is waited for; barriers_are_set() comes behind all.
+DEVICE void init_barrier(Shared barrier) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+}
+DEVICE void barriers_are_set() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
