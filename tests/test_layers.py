@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import minimal_backend
 import pytest
 
 from spgraph.backends.cuda.runtime.sources import paths, source
@@ -238,6 +239,34 @@ def test_backends_expose_the_same_functions() -> None:
     cpu, cuda = (public_functions(PACKAGE / "backends" / name) for name in ("cpu", "cuda"))
     assert cpu == cuda
     assert cpu, "no public function was found"
+
+
+def test_the_contract_lists_what_backends_have() -> None:
+    """The page has the signature of each function; the minimal backend has the required ones."""
+    page = (PACKAGE / "backends/README.md").read_text("utf-8")
+    required, optional = page.split("\n## Required\n")[1].split("\n## Optional")
+    optional = optional.split("\n## ")[0]
+    listed = [
+        dict(
+            re.findall(r"`(\w+)\(([^()`]*)\)`", "\n".join(re.findall(r"^- .*", part, re.M) + more))
+        )
+        for part, more in ((required, []), (optional, re.findall(r"^  `.*", optional, re.M)))
+    ]
+    assert listed[0] | listed[1] == public_functions(PACKAGE / "backends/cpu")
+    assert 15 < len(listed[0]) < 22 and not listed[0].keys() & listed[1].keys()
+    has = {name for name in listed[0] | listed[1] if hasattr(minimal_backend, name)}
+    assert has == listed[0].keys()
+
+
+def test_ptx_stands_in_one_header() -> None:
+    """What another vendor's GPUs would need is found in one place; a mask of lanes is named."""
+    texts = {
+        path.name: path.read_text("utf-8")
+        for path in (PACKAGE / "backends/cuda").glob("*/kernels/*.cu*")
+    }
+    assert len(texts) > 50
+    assert {name for name, text in texts.items() if re.search(r"\basm\b", text)} == {"nvidia.cuh"}
+    assert not {name for name, text in texts.items() if re.search(r"_sync\(\s*(0x|-1|~0)", text)}
 
 
 def test_shards_have_the_functions_of_a_backend() -> None:
