@@ -23,8 +23,8 @@ INLINE = 1024  # bytes that travel with it
 FAREWELL_BYTES = 512  # bytes
 CALL, MORE, DATA, LEFT = 1, 2, 3, 4  # tags
 TESTS = 100  # before the processor is given away, and the clock looked at: some 50 microseconds
-# seconds of waiting after which a process sleeps between two tests, and for how long. of
-# processes at work end before that; who waits for a slow one leaves it the processor.
+# seconds of waiting after which a process sleeps between two tests, and for how long: collectives
+# end before where nobody is late, and who waits for a late one leaves it the processor
 YIELDING, PAUSE = 0.1, 0.0005
 LOOK, NAP = 0.01, 0.01  # seconds between two looks for who has left, and at the end of the program
 # seconds in which the last messages of a process that has left may still come
