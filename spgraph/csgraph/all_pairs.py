@@ -84,7 +84,6 @@ def construct_dist_matrix(
     graph that is not square, and for predecessors that are not vertices or form a cycle.
 
     >>> import numpy as np
-    import numpy.typing as npt
     >>> from spgraph.csgraph import construct_dist_matrix
     >>> before = np.array([[-9999, 0, 1], [-9999, -9999, 1], [-9999] * 3], np.int32)
     >>> construct_dist_matrix([[0, 1, 5], [0, 0, 2], [0, 0, 0]], before)

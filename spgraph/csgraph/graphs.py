@@ -115,6 +115,8 @@ def as_csr(csgraph: Any, directed: bool = True) -> Any:
         if csgraph.format != "csr":
             check_other("csgraph", csgraph)
         csr = csgraph.tocsr()
+        if csgraph.format == "bsr":  # what fills its blocks is no edge, as for SciPy from 1.18 on
+            csr.eliminate_zeros()
     elif np.ma.isMaskedArray(csgraph):
         csr = csgraph_from_masked(csgraph)
     else:

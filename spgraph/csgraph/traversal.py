@@ -78,7 +78,6 @@ def reconstruct_path(
     array of integers, IndexError for a wrong number of them or one that is out of range.
 
     >>> import numpy as np
-    import numpy.typing as npt
     >>> from spgraph.csgraph import reconstruct_path
     >>> reconstruct_path([[0, 4, 1], [0, 0, 0], [0, 2, 0]], np.array([-9999, 2, 0])).toarray()
     array([[0., 0., 1.],

@@ -248,3 +248,12 @@ def test_bad_laplacians() -> None:
             library.laplacian(np.ones((2, 3)))
         with pytest.raises(ValueError, match="Invalid form: 'x'"):
             library.laplacian(G, form="x")
+
+
+@pytest.mark.parametrize("blocksize", [(1, 1), (2, 2), (4, 4)])
+def test_zeros_that_fill_blocks_are_no_edges(blocksize: tuple[int, int]) -> None:
+    dense = np.eye(4)
+    graph = scipy.sparse.bsr_array(dense, blocksize=blocksize)
+    assert ours.connected_components(graph, directed=False)[0] == 4
+    assert np.isinf(ours.dijkstra(graph)).sum() == 12
+    assert np.array_equal(graph.toarray(), dense) and graph.blocksize == blocksize
