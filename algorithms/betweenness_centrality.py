@@ -117,7 +117,7 @@ def _acyclic(T: Matrix, distance: Vector, source: int) -> Matrix:
         return T
     rising = T._where(lambda a, x, y: x < y, d)
     first = assign(reduce_columnwise(rising, monoid.lor), True, [source])
-    # e<!seen> = e any.pair level: the steps along edges between equal distances
+    # e<!visited> = e any.pair level: the steps along edges between equal distances
     steps = search(level, first, any_pair).level
     e = assign(Vector.filled(0, size=n, dtype=steps.dtype, device=device), steps, mask=steps.S)
     return ewise_add(rising, level._where(lambda a, x, y: x + 1 == y, e), binary.lor)

@@ -43,8 +43,8 @@ def closeness_centrality(
     A = square("closeness_centrality", A)
     n = A.nrows
     asked = np.arange(n) if sources is None else vertices("closeness_centrality", A, sources)
-    reached, distance = level_sums(A.T, asked)
-    others = reached - 1
+    visited, distance = level_sums(A.T, asked)
+    others = visited - 1
     score = others / np.maximum(distance, 1)
     if wf_improved:
         score *= others / max(n - 1, 1)

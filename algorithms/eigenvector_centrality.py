@@ -22,7 +22,7 @@ def eigenvector_centrality(
         max_iter: the most iterations.
         weighted: take the edges' values; else each is 1.
 
-    The iteration x <- x A + x, of 2-norm 1, has the same eigenvectors and comes to rest on
+    The iteration x <- x A + x, of 2-norm 1, has the same eigenvectors and converges on
     bipartite graphs, too; it starts with equal values and ends when the 1-norm of the change is at
     most tol * A.nrows (None: after `max_iter` iterations). Meaning, normalization and the rule to
     end are NetworkX's.

@@ -52,10 +52,10 @@ def greedy_color(A: MatrixLike, *, seed: int | None = None) -> Vector:
     # ones of the type of their numbers: they are counted in it, which plus.pair does in int64
     D = D.pattern(wait.dtype)
     color = Vector.filled(0, size=A.nrows, dtype=wait.dtype, device=A.device)
-    seen: list[Vector] = []
+    used: list[Vector] = []
     while wait.nvals:
         ready = select(wait, indexunary.valuele, 0)
-        _first_free(D, ready, seen, color)
+        _first_free(D, ready, used, color)
         wait = select(wait, indexunary.valuegt, 0)
         # w<w> -= D plus.first r
         mxv(D, ready, plus_first, mask=wait.S, accum=binary.minus, out=wait)
@@ -79,19 +79,19 @@ def exponent() -> UnaryOp:
     return UnaryOp.define(lambda d: math.floor(math.log2(d + 0.5)), "exponent")
 
 
-def _first_free(D: Matrix, ready: Vector, seen: list[Vector], color: Vector) -> None:
-    """Colours `ready`, whose values are 0. Bit b of seen[p] stands for the colour 64 p + b."""
+def _first_free(D: Matrix, ready: Vector, used: list[Vector], color: Vector) -> None:
+    """Colours `ready`, whose values are 0. Bit b of used[p] stands for the colour 64 p + b."""
     left, p = ready.astype(np.uint64), 0
     while left.nvals:
-        if p == len(seen):
-            seen.append(Vector.empty(D.nrows, np.uint64, device=D.device))
+        if p == len(used):
+            used.append(Vector.empty(D.nrows, np.uint64, device=D.device))
         # t<l> = D bor.second s: the colours before
-        taken = ewise_add(left, mxv(D, seen[p], bor_second, mask=left.S), binary.bor)
+        taken = ewise_add(left, mxv(D, used[p], bor_second, mask=left.S), binary.bor)
         # ~t & (t + 1): the lowest bit that is clear, 0 if none is
         above = apply(taken, binary.plus, right=1)
         lowest = ewise_mult(apply(taken, unary.bnot), above, binary.band)
         free = select(lowest, indexunary.valuene, 0)
-        assign(seen[p], free, mask=free.S)
+        assign(used[p], free, mask=free.S)
         # the half: the logarithm may be rounded, and the integer is what is below
         number = apply(apply(free, unary.log2), binary.plus, right=COLORS * p + 0.5)
         assign(color, number.astype(color.dtype), mask=free.S)

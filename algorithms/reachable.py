@@ -30,8 +30,8 @@ def reachable(A: MatrixLike, sources: Vertices) -> Vector:
     """
     A = square("reachable", A)
     first = vertices("reachable", A, sources)
-    reached = Vector.empty(A.nrows, bool, device=A.device)
+    visited = Vector.empty(A.nrows, bool, device=A.device)
     start = Vector.from_coo(first, True, size=A.nrows, device=A.device)
-    # q<!level> = q any.pair A; reached<level> = true
+    # q<!level> = q any.pair A; visited<level> = true
     level = search(A, start, any_pair).level
-    return assign(reached, True, mask=level.S)
+    return assign(visited, True, mask=level.S)

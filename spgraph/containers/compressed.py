@@ -79,10 +79,10 @@ def check_other(name: str, S: Any) -> None:
     """FormatError where a SciPy or CuPy array of another format has ids that its conversion to
     compressed rows would follow out of the memory of its arrays.
     """
-    layout = getattr(S, "format", None)
-    if layout == "csc":
+    sparse_format = getattr(S, "format", None)
+    if sparse_format == "csc":
         checked(name, S, S.shape[1], S.shape[0])
-    elif layout == "bsr":
+    elif sparse_format == "bsr":
         height, width = S.data.shape[1:] if S.data.ndim == 3 else (0, 0)
         if (
             not height
@@ -92,11 +92,11 @@ def check_other(name: str, S: Any) -> None:
         ):
             raise FormatError(f"{name}: S.data: expected blocks that divide the shape {S.shape}")
         checked(name, S, S.shape[0] // height, S.shape[1] // width)
-    elif layout == "dia" and S.data.shape[:1] != S.offsets.shape:
+    elif sparse_format == "dia" and S.data.shape[:1] != S.offsets.shape:
         raise FormatError(
             f"{name}: S.data: expected {S.offsets.size} diagonals, got the shape {S.data.shape}"
         )
-    elif layout == "coo" and S.ndim == 2:
+    elif sparse_format == "coo" and S.ndim == 2:
         for argument, ids, extent in zip(("row", "col"), (S.row, S.col), S.shape, strict=True):
             ids = _ids(name, argument, ids)
             if ids.size != S.data.size:

@@ -89,7 +89,7 @@ class VectorConversions:
             where = f"on {self.device}" if isinstance(self.device, str) else "distributed"
             raise TypeError(
                 f"the Vector is {where}: NumPy is not given what lies elsewhere in silence; "
-                ".to_numpy() brings it home"
+                ".to_numpy() copies it to the CPU"
             )
         if copy is not False:
             dense = self._dense(None)
@@ -152,8 +152,8 @@ class MatrixConversions:
                 "Matrix.from_dense takes arrays"
             )
         csr: Any = S
-        layout = getattr(S, "format", None)
-        if layout != "csr":
+        sparse_format = getattr(S, "format", None)
+        if sparse_format != "csr":
             check_other("from_scipy", S)
             csr = S.tocsr()
         if csr.ndim != 2:
@@ -167,7 +167,7 @@ class MatrixConversions:
                 fresh = type(csr)((data, indices, indptr), shape=csr.shape)
                 fresh.sum_duplicates()
             arrays = checked("from_scipy", fresh, nrows, ncols)
-        elif copy and (csr is S or layout is None):
+        elif copy and (csr is S or sparse_format is None):
             with copying("from_scipy", "S", arrays):
                 arrays = tuple(array.copy() for array in arrays)
         indptr, indices, data = arrays

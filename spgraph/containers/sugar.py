@@ -203,8 +203,8 @@ class MatrixSugar(MatrixArithmetic):
         exchange: Literal["auto", "nccl", "peer"] = "auto",
     ) -> DistributedMatrix:
         """The same Matrix in `shards` shards of rows, which every operation and algorithm takes as
-        it takes this one: a DistributedMatrix. Results come in shards, too; `.gather()` brings one
-        home.
+        it takes this one: a DistributedMatrix. Results come in shards, too; `.gather()` makes a
+        plain container of one.
 
         `devices` is "cpu", "cuda" (the GPUs there are, in turn) or a list of names, one for each
         shard; by default shards stay on the CPU or go to as many GPUs as there are. `partition`
@@ -214,7 +214,7 @@ class MatrixSugar(MatrixArithmetic):
         (`spgraph.distributed.MpiCommunicator`) every process gives the whole Matrix, keeps its own
         shards, and calls the same operations in the same order.
 
-        `exchange` is how GPUs of one process tell each other of frontiers: "nccl", "peer" (they
+        `exchange` is how GPUs of one process communicate: "nccl", "peer" (they
         write to each other's memory) or "auto": "peer" wherever it can run, and one of the GPUs
         alone for loops over graphs like road networks, whose rounds cost more than their edges (the
         logger "spgraph.distributed" says so once a graph). Results are the same.

@@ -1,5 +1,5 @@
 """contract: hook and compress, labels that fall over edges and by pointer jumping until they
-rest.
+no longer change.
 """
 
 from __future__ import annotations

@@ -417,10 +417,10 @@ def _none_beyond(A: Matrix, start: Vector, x: Vector) -> bool:
     top = np.iinfo(x.dtype).max
     if reduce(x, monoids.max) < top:
         return True
-    known = ewise_add(
+    exact = ewise_add(
         select(x, indexunary.valuelt, top),
         select(start.astype(x.dtype), indexunary.valueeq, top),
         binary.first,
     )
     # without an overflow: modulo 2**64 no greater sum is the greatest integer
-    return search(dag_edges(A, x, min_plus), known, any_pair).level.nvals == x.nvals
+    return search(dag_edges(A, x, min_plus), exact, any_pair).level.nvals == x.nvals

@@ -1,4 +1,4 @@
-"""search: the masked level iteration  q<!seen> = q (+.x) A."""
+"""search: the masked level iteration  q<!visited> = q (+.x) A."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _checked(
 @functools.lru_cache(maxsize=1024)
 def _plan(ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -> _Plan:
     """Kept, for comparing operators costs more than all other checks of a call."""
-    # the values of one level are the operands of the next: their type has to come to rest
+    # the values of one level are the operands of the next, of the same type
     typed = checks.typed("search", ring, start, entries, index=index)
     again = checks.typed("search", ring, typed.dtype, entries, index=index)
     if again.dtype != typed.dtype:
@@ -190,7 +190,7 @@ def _max_depth(max_depth: int | None, A: Matrix) -> int:
     return min(int(max_depth), A.nrows)
 
 
-def _levels(rows: np.ndarray, reached: int) -> list[Level]:
+def _levels(rows: np.ndarray, visited: int) -> list[Level]:
     """The rows of a trace. A search ends when nothing is left to find, without a look at the edges
     of the last level: its row says so.
     """
@@ -198,7 +198,7 @@ def _levels(rows: np.ndarray, reached: int) -> list[Level]:
         Level(depth, WAYS[way], frontier, edges, nanoseconds * 1e-9)
         for depth, (way, frontier, edges, nanoseconds) in enumerate(rows.tolist())
     ]
-    last = reached - sum(level.frontier for level in levels)
+    last = visited - sum(level.frontier for level in levels)
     if last:
         levels.append(Level(len(levels), levels[-1].direction if levels else "push", last, 0, 0.0))
     return levels

@@ -116,19 +116,19 @@ def level_sums(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> tuple[np.n
     (array([3, 2]), array([3, 1]))
     """
     A, first = _checked("level_sums", A, sources)
-    reached, total = np.zeros(first.size, np.int64), np.zeros(first.size, np.int64)
+    visited, total = np.zeros(first.size, np.int64), np.zeros(first.size, np.int64)
     fused = getattr(backend(A.device), "levels", None)
     if fused is None:
         for k, level in enumerate(_level_of_each(A, first)):
-            reached[k], total[k] = level.nvals, int(reduce(level.astype(np.int64)))
-        return reached, total
+            visited[k], total[k] = level.nvals, int(reduce(level.astype(np.int64)))
+        return visited, total
     batch = max(1, BATCH // max(A.nrows, 1))
     for begin in range(0, first.size, batch):
         part = slice(begin, begin + batch)
         found = fused(A, A.T, first[part])
-        reached[part] = move((found >= 0).sum(axis=1, dtype=np.int64), "cpu")
+        visited[part] = move((found >= 0).sum(axis=1, dtype=np.int64), "cpu")
         total[part] = move(np.maximum(found, 0).sum(axis=1, dtype=np.int64), "cpu")
-    return reached, total
+    return visited, total
 
 
 def composed_levels(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Matrix:

@@ -1,4 +1,4 @@
-"""power: dense iterations x <- f(x) along the edges of a graph, until x rests."""
+"""power: dense iterations x <- f(x) along the edges of a graph, until x converges."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def power(
     ring = _checked(x, step, norm, tol, max_iter)
     A = step.hops[0].A
     if A.nrows == 0 or max_iter == 0:
-        rests = A.nrows == 0
-        return Power(x.dup(), 0, 0.0 if rests else math.inf, rests or tol is None)
+        empty = A.nrows == 0
+        return Power(x.dup(), 0, 0.0 if empty else math.inf, empty or tol is None)
     fused = getattr(backend(A.device), "power", None)
     if fused is None:
         found = composed(x, step, norm=norm, tol=tol, max_iter=max_iter)
@@ -281,7 +281,7 @@ def full(name: str, argument: str, v: Vector | Sequence[float] | np.ndarray, A: 
 
 
 def settled(name: str, found: Power, tol: float | None, result: Result) -> Result:
-    """`result`, or ConvergenceError with it if `found` ended before it came to rest."""
+    """`result`, or ConvergenceError with it if `found` ended before it converged."""
     if not found.converged:
         raise ConvergenceError(
             f"{name}: after max_iter={found.iterations} iterations the 1-norm of the change was "

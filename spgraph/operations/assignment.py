@@ -15,7 +15,7 @@ from spgraph.containers.arrays import (
 )
 from spgraph.errors import DomainMismatch
 from spgraph.operations.matrix_assignment import assign_matrix
-from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, roomy
+from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, widened
 from spgraph.semirings import BinaryOp, Function, Monoid, binary
 from spgraph.steps import backend, fitted, is_distributed, write
 
@@ -147,7 +147,7 @@ def _placed(
     op = None if accum is None else checks.binary("assign", "accum", accum)
     scatter = getattr(backend(w.device), "scatter", None) if many and op is not None else None
     if op is not None and scatter is not None:
-        w, values, function = roomy(w, values, op, function)
+        w, values, function = widened(w, values, op, function)
         return scatter(w, to, values, function), True
     if not ascending:
         if accum is None:
@@ -157,7 +157,7 @@ def _placed(
     again = not ascending and has_repeats(to)
     if again:
         assert op is not None
-        to, values = folded(to, *roomy(w, values, op, function))
+        to, values = folded(to, *widened(w, values, op, function))
     return Vector(w.size, values, indices=to.astype(index_dtype(w.size)))._conform(), again
 
 

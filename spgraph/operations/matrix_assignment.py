@@ -10,7 +10,7 @@ from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.arrays import INT64_MAX, Array, array_module, index_dtype
 from spgraph.errors import DimensionMismatch
-from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, roomy
+from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, widened
 from spgraph.semirings import BinaryOp, Function, Monoid, binary, indexunary
 from spgraph.steps import backend, fitted, is_distributed, write
 
@@ -56,7 +56,7 @@ def assign_matrix(
                 function = binary.second.resolve(w.dtype, T.dtype)
             write("assign", w, T, mask, function, replace)
             return w
-        V = _laid_out(array_module(w._indices), shape, value, None, None)
+        V = _iso_region(array_module(w._indices), shape, value, None, None)
     T, combined = _placed(w, V, rows, cols, accum, function)
     if function is None or combined:
         T = fitted("assign", T, w.dtype, mask)
@@ -131,7 +131,7 @@ def _filled(
     """
     xp = array_module(w._indices)
     if mask is None or mask.complement:
-        return _laid_out(xp, w.shape, value, rows, cols)
+        return _iso_region(xp, w.shape, value, rows, cols)
     M = mask.parent
     assert isinstance(M, Matrix)
     if not mask.structure:
@@ -143,7 +143,7 @@ def _filled(
     return Matrix(w.nrows, w.ncols, M._indptr, M._indices, values, iso=True)
 
 
-def _laid_out(
+def _iso_region(
     xp: Any, shape: tuple[int, int], value: Any, rows: Array | None, cols: Array | None
 ) -> Matrix:
     """The iso Matrix of `shape` with `value` at every position of the region."""
@@ -188,7 +188,7 @@ def _placed(
         op = checks.binary("assign", "accum", accum)
         own = w.row_indices().astype(np.int64) * w.ncols + w._indices
         flat = Vector(w.nrows * w.ncols, w._expanded_values(), indices=own)
-        keys, values = folded(keys, *roomy(flat, values, op, function))
+        keys, values = folded(keys, *widened(flat, values, op, function))
     indptr = xp.zeros(w.nrows + 1, index_dtype(int(keys.size)))
     xp.cumsum(xp.bincount(keys // max(w.ncols, 1), minlength=w.nrows), out=indptr[1:])
     columns = (keys % max(w.ncols, 1)).astype(index_dtype(max(w.shape)))

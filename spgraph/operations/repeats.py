@@ -24,7 +24,7 @@ def has_repeats(ids: Array) -> bool:
     return bool((ids[1:] == ids[:-1]).any())
 
 
-def roomy(
+def widened(
     w: Vector, values: Array, accum: BinaryOp, function: Function | None
 ) -> tuple[Vector, Array, Function]:
     """(w, values, function) in types that hold what comes of folding the values into w's entries by
