@@ -180,7 +180,7 @@ def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
                 arguments = (visited[k], giant.messages[k], giant.capacity)
                 tables.append(on_gpu.outside(plan.rows[k], *arguments))
         with placement.peers.lock:
-            placement.peers.meet()
+            placement.peers.barrier()
         for k in work:
             with on_device(placement.devices[k]):
                 lists = (giant.messages[k], giant.addresses[k], giant.capacity)

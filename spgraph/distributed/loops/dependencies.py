@@ -165,7 +165,7 @@ def in_shards(
         for j, (source, place) in enumerate(zip(sources.tolist(), inside.tolist(), strict=True)):
             level = _levels_from(A, T, source)
             if placement.peers is not None:  # the values of the source before have been read
-                placement.peers.meet()
+                placement.peers.barrier()
             steps: list[Steps] = [
                 dependencies_shard(
                     *(edges, graph.offsets, p, workspaces[k], level.unchecked[k], place, scores[k]),
@@ -248,7 +248,7 @@ def _of_all(placement: Placement, parts: list[Array]) -> list[np.ndarray]:
 def _by_peers(placement: Placement, request: str, data: list[Any]) -> list[Any]:
     """No answers: kernels have written into the memory of all devices, which only synchronise."""
     assert placement.peers is not None
-    placement.peers.meet()
+    placement.peers.barrier()
     return [None] * len(data)
 
 

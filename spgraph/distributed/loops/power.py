@@ -10,7 +10,7 @@ beginning of the next:
 
 Of kronecker(25, 16) each GPU sends 67 MB, which takes NVLink 0.2 ms in either form; by peer writes
 the step's own 600 MB go on at the same time. On the first graph the host is what takes long: three
-launches a GPU and a meeting are 100 us. Half of a Kronecker graph's vertices have no edges; to send
+launches a GPU and a barrier are 100 us. Half of a Kronecker graph's vertices have no edges; to send
 the others alone, packed, would cost as much in unpacking as it saves between two GPUs."""
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def power(
             starts = [shard._values for shard in x.shards]
             ids = None if partition.ids is None else [placement.shard_ids(k, n) for k in local]
             places = peer_places(peers, partition.offsets.tolist(), single, starts, ids)
-            peers.meet()
+            peers.barrier()
             steps = [power_peers(places[k], *arguments(k)) for k in local]
-            found = _driven(steps, Meeting(peers, placement), placement, n)
+            found = _driven(steps, Barrier(peers, placement), placement, n)
             peers.hand_over()
             return found
         except BaseException:  # some devices may still write into this memory
@@ -131,7 +131,7 @@ class Gathering:
         return [change(sums) for sums in self.placement.communicator.fetch(given)]
 
 
-class Meeting:
+class Barrier:
     """Shards have written into the memory of all devices, and only synchronise."""
 
     def __init__(self, peers: PeerBuffers, placement: Placement) -> None:
@@ -140,7 +140,7 @@ class Meeting:
 
     def share(self, given: list[Share]) -> list[Share]:
         """`given`, which the kernels have made complete in the memory of each device."""
-        self.peers.meet()
+        self.peers.barrier()
         return given
 
     def report(self, given: Sequence[Array]) -> list[None]:
@@ -155,7 +155,7 @@ class Meeting:
 
 
 def _driven(
-    steps: Sequence[Steps], between: Gathering | Meeting, placement: Placement, n: int
+    steps: Sequence[Steps], between: Gathering | Barrier, placement: Placement, n: int
 ) -> tuple[DistributedVector, Array]:
     """Run the iterations of all local shards in step: when all have yielded a request, always the
     same one, `between` answers it. The iterate, and (iterations, last change) as the first shard's

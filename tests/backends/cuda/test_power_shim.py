@@ -266,15 +266,15 @@ def test_hops_whose_index_types_differ(way: str) -> None:
     np.testing.assert_allclose(found.value.to_numpy(), dense(x, step, 2, 2), rtol=1e-12)
 
 
-class Meeting(HostBuffers):
-    """Stands for PeerBuffers where nobody waits: between two meetings a device does all its work
+class Barriers(HostBuffers):
+    """Stands for PeerBuffers where nobody waits: between two barriers a device does all its work
     before the next one begins.
     """
 
-    meetings = handed_over = 0
+    barriers = handed_over = 0
 
-    def meet(self) -> None:
-        self.meetings += 1
+    def barrier(self) -> None:
+        self.barriers += 1
 
     def hand_over(self) -> None:
         self.handed_over += 1
@@ -325,17 +325,17 @@ def test_shards_equal_the_composed_form(
     slow: Any, graphs_in_shards: Any, shards: int, how: str, peers: bool, sharded: None
 ) -> None:
     A, x = weighted_graph(90, 700), np.random.default_rng(1).random(90)
-    G, buffers = graphs_in_shards[shards, how], Meeting(shards)
+    G, buffers = graphs_in_shards[shards, how], Barriers(shards)
     G.device.peers = buffers if peers else None
     for name, weighted, norm in CASES[shards % 2 :: 2]:
         step, expected = steps(A, "cpu", weighted)[name], slow[name, weighted, norm]
         start, step = full(x, "cpu").to(G.device), in_shards(step, G)
-        buffers.meetings = 0
+        buffers.barriers = 0
         found = powers.power(start, step, norm=norm, tol=1e-300, max_iter=3)
         np.testing.assert_allclose(found.value.to_numpy(), expected.value.values, rtol=1e-12)
         assert found.change == pytest.approx(expected.change, rel=1e-9)
-        meetings = 2 + 3 * (len(step.hops) + (norm is not None))
-        assert buffers.meetings == (meetings if peers else 0)
+        barriers = 2 + 3 * (len(step.hops) + (norm is not None))
+        assert buffers.barriers == (barriers if peers else 0)
         if norm is None:
             unasked = powers.power(start, step, tol=None, max_iter=3)
             assert (unasked.value.to_numpy() == found.value.to_numpy()).all()
@@ -348,7 +348,7 @@ def test_after_a_failure_nothing_is_taken_for_granted(
     graphs_in_shards: Any, sharded: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     A, G = weighted_graph(90, 700), graphs_in_shards[2, "edges"]
-    G.device.peers = buffers = Meeting(2)
+    G.device.peers = buffers = Barriers(2)
     step, x = in_shards(steps(A, "cpu", False)["leaking"], G), full(np.ones(90), "cpu")
     first = powers.power(x.to(G.device), step, tol=None, max_iter=2)
     assert buffers.layout is not None

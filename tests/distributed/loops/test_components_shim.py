@@ -65,7 +65,7 @@ def spread(A: sg.Matrix, shards: int, relabelled: bool = False) -> Any:
     owner = rng.integers(0, shards, A.nrows)
     G: Any = A.distribute(shards, partition=owner if relabelled else np.sort(owner))
     lock = contextlib.nullcontext()
-    G.device.peers = types.SimpleNamespace(lock=lock, meet=lambda: None)
+    G.device.peers = types.SimpleNamespace(lock=lock, barrier=lambda: None)
     return G
 
 

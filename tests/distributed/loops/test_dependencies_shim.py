@@ -23,7 +23,7 @@ shim = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compil
 class Meetings(HostBuffers):
     """Stands for PeerBuffers: what was launched is done, so that to meet is nothing."""
 
-    def meet(self) -> None:
+    def barrier(self) -> None:
         pass
 
 
@@ -111,7 +111,7 @@ FORMS = {
 }
 
 # ... and shards that meet for nothing
-FREE = {"SUM_STEP": 0, "MEETING": 0, "MEETING_LISTS": 0}
+FREE = {"SUM_STEP": 0, "BARRIER": 0, "BARRIER_LISTS": 0}
 
 
 @shim

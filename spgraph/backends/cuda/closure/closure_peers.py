@@ -14,9 +14,9 @@ import numpy as np
 from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes, width_of
 from spgraph.backends.cuda.closure.closure import program as closure_program
 from spgraph.backends.cuda.exchange.peer_graph import (
+    BARRIER_BYTES,
     DEADLINE,
     INBOX_BYTES,
-    MEETING_BYTES,
     MOST_PEERS,
     Buffers,
 )
@@ -81,8 +81,8 @@ class Part(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """The parts of all shards, the number of meetings, and rows of the trace: kind of step (as in
-    kernels/closure_state.cuh; 5: a meeting), vertices, edges, nanoseconds.
+    """The parts of all shards, the number of barriers, and rows of the trace: kind of step (as in
+    kernels/closure_state.cuh; 5: a barrier), vertices, edges, nanoseconds.
     """
 
     parts: list[Part]
@@ -113,7 +113,7 @@ def closure_peers(
     trace is that of shard 0. One launch a device, and one read-back of 48 bytes.
 
     Raises ConvergenceError, whose result is Closed, where a bucket is not settled within as
-    many rounds as there are vertices; CommunicationError where a device did not come to a meeting;
+    many rounds as there are vertices; CommunicationError where a device did not come to a barrier;
     ValueError for shards that cannot run.
     """
     n = graph.size
@@ -150,7 +150,7 @@ def closure_peers(
         named = [state - 1 for state in lost if 0 < state <= len(states)]
         name = f"device {buffers.devices[named[0]]} (shard {named[0]})" if named else "a device"
         raise CommunicationError(
-            f"closure by peer writes: {name} did not come to a meeting of {len(states)} devices "
+            f"closure by peer writes: {name} did not come to a barrier of {len(states)} devices "
             f"within {deadline:g} s; the result is void"
         )
     parts = [Part(*part, *state[:2]) for part, state in zip(found, states, strict=True)]
@@ -237,7 +237,7 @@ def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) 
             fields = [p, *graph.offsets, *memory]
             fields += [parts[p][name] for name in ("ids", "values", "whole")]
             fields += [capacity, graph.edges, sizes[p].bit_length(), every, *map(address, shard)]
-            own = ("bits", "claims", "changed", "groups", "queues", "offsets", "meeting", "control")
+            own = ("bits", "claims", "changed", "groups", "queues", "offsets", "barrier", "control")
             fields += [memory[p] + parts[p][name] for name in own]
             given.append(xp.asarray(np.array([int(field) for field in fields], np.int64)))
     return Plan(key, needed, memory, kernels, grids, shared, given)
@@ -256,7 +256,7 @@ def memory_offsets(
             "ids": inbox * ids,
             "values": inbox * values,
             "whole": n * values,
-            "meeting": MEETING_BYTES,
+            "barrier": BARRIER_BYTES,
             "control": CONTROL,
             "bits": 4 * words(n),
             "claims": 8 * words(n),

@@ -16,7 +16,7 @@ HEAD, LEVELS_AT, RANGE_WORDS = 8, 2, 3
 # whose sums of all devices are added up; of a synchronisation of all devices, where they write into
 # shared workspaces, and where they send lists
 PUSH_STEP = 3
-SUM_STEP, MEETING, MEETING_LISTS = 7, 1 << 20, 1 << 23
+SUM_STEP, BARRIER, BARRIER_LISTS = 7, 1 << 20, 1 << 23
 # bytes of values that stay in the cache, and edges that a part of a row should have
 CACHED, LONG_PART = 1 << 24, 16
 # a pull along more than MARKED_EDGES edges a vertex, of which less than one in RARE vertices has a
@@ -88,7 +88,7 @@ def _steps(
     vertices, going, coming = totals[:, 0], totals[:, 1 + back], totals[:, 2 - back]
     more = np.zeros_like(vertices)
     if shards > 1:
-        more = SUM_STEP * vertices + shards * (MEETING if shared else MEETING_LISTS)
+        more = SUM_STEP * vertices + shards * (BARRIER if shared else BARRIER_LISTS)
     pushed = [False, *(PUSH_STEP * going[:-1] + more[1:] < coming[1:]).tolist(), False]
     many, edges, end = vertices.tolist(), coming.tolist(), levels - back
 

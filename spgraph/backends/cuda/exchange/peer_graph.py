@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 from spgraph.backends.cuda.runtime.jit import Kernel
 from spgraph.containers.arrays import Array
 
-# as in kernels/peers.cuh: bytes of Inbox and of Meeting, words that GPUs send each other
+# as in kernels/peers.cuh: bytes of Inbox and of PeerBarrier, words that GPUs send each other
 MOST_PEERS = 8
-INBOX_BYTES, MEETING_BYTES, WORDS_SENT = 1024, 128, 4
+INBOX_BYTES, BARRIER_BYTES, WORDS_SENT = 1024, 128, 4
 DEADLINE = 5.0  # seconds that a device waits for another
 
 

@@ -19,8 +19,8 @@ class PeerBuffers:
     Made by cudaMalloc, since a pool may hand out memory that peers cannot reach; kept, and grown
     when a launch needs more. A grid on one device waits for those on the others, so two such
     launches must not interleave: they take `lock`, of which a process has one, and follow each
-    other on every device. So do loops whose rounds the host launches: they `meet` before the first
-    and after each round, and `hand_over` at the end.
+    other on every device. So do loops whose rounds the host launches: they call `barrier` before
+    the first and after each round, and `hand_over` at the end.
 
     Raises BackendUnavailable for a device that is named twice (two grids that wait for each other
     never run on it at the same time) or that cannot reach one of the others.
@@ -104,7 +104,7 @@ class PeerBuffers:
         """How much memory is held, on all devices together."""
         return sum(int(memory.mem.size) for memory in self._memory.values())
 
-    def meet(self) -> None:
+    def barrier(self) -> None:
         """Order the devices' current streams: what they get from now on runs after all that any of
         them holds, and after what was there at the last `hand_over`. Whoever holds `lock` and has
         written to peers calls it before they read. Nothing here waits on the host.

@@ -5,7 +5,7 @@ The host allocates the results from CuPy's pool, looks whether a device still wo
 no copy, no fill, and nothing that waits. With two devices `sg.bfs` returns after 0.12 ms; the first
 kernel begins before that and waits for the last one.
 
-On two H200, Kronecker graph of 2^24 vertices and 1.02e9 edges, in microseconds: a meeting of the
+On two H200, Kronecker graph of 2^24 vertices and 1.02e9 edges, in microseconds: a barrier of the
 blocks of one GPU 1.2, of all GPUs 2.6; a small level 4.6 and 3.8 for its exchange; a level that
 pushes 46 vertices with 678290 edges 55 (push 12, send 4, settle 20), with parents 100; pulls 114
 and 40; last levels, where hardly anything is open, 10 to 12. Settling and pulling read a few bytes
@@ -150,7 +150,7 @@ def read(buffers: Buffers, results: Sequence[Array], deadline: float) -> list[tu
         named = [state - 1 for state in lost if 0 < state <= len(results)]
         name = f"device {buffers.devices[named[0]]} (shard {named[0]})" if named else "a device"
         raise CommunicationError(
-            f"search by peer writes: {name} did not come to a meeting of {len(results)} devices "
+            f"search by peer writes: {name} did not come to a barrier of {len(results)} devices "
             f"within {deadline:g} s; the result is void"
         )
     return [(visited, depth) for visited, depth, _ in host]

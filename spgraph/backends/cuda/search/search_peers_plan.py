@@ -12,8 +12,8 @@ import numpy as np
 
 from spgraph import direction as directions
 from spgraph.backends.cuda.exchange.peer_graph import (
+    BARRIER_BYTES,
     INBOX_BYTES,
-    MEETING_BYTES,
     MOST_PEERS,
     Buffers,
     PeerGraph,
@@ -28,7 +28,7 @@ CONTROL_BYTES = 128
 THREADS = 1024
 LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
 PLACES = ("frontier", "other", "messages", "received", "parents")
-OWN = ("visited", "visited_next", "best", "queue", "offset", "meeting", "control")
+OWN = ("visited", "visited_next", "best", "queue", "offset", "barrier", "control")
 
 
 class Plan(NamedTuple):
@@ -115,7 +115,7 @@ def layout(
             "other": 4 * all_words,
             "received": 4 * peers * widest,
             "parents": 32 * labels * peers * widest,
-            "meeting": MEETING_BYTES,
+            "barrier": BARRIER_BYTES,
             "control": CONTROL_BYTES,
             "visited": 4 * all_words,
             "visited_next": 4 * all_words,

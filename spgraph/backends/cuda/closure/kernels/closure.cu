@@ -2,16 +2,19 @@
 //
 // Any order of relaxations gives the result; this one needs little work and few steps:
 //   buckets    where the monoid has an order (min, max), only the vertices nearer than `limit` are
-//              relaxed; the others are far. When none is near, `limit` moves on by `width` (near-far,
-//              Davidson et al. 2014). There is no list of far vertices: their values say which they are;
+//              relaxed; the others are far. When none is near, `limit` moves on by `width`
+//              (near-far, Davidson et al. 2014). There is no list of far vertices: their values say
+//              which they are;
 //   push       a large frontier: warps take equal shares of its edges;
-//   local      a small one: every warp takes some vertices, and then the vertices that these improve,
-//              for STEPS hops, before the next barrier; a road network has thousands of hops;
+//   local      a small one: every warp takes some vertices, and then the vertices that these
+//              improve, for STEPS hops, before the next barrier; a road network has thousands of
+//              hops;
 //   threshold  while a bucket with a large share of all edges is near, products that are not better
-//              than the push-pull threshold are not pushed: nearly all of them would improve nothing,
-//              and each costs a look at its vertex. Then the vertices behind the threshold, most of
-//              which have few edges, pull along their in-edges what was not pushed to them
-//              (Chakaravarthy et al. 2014); the values of the entries tell which edges cannot matter.
+//              than the push-pull threshold are not pushed: nearly all of them would improve
+//              nothing, and each costs a look at its vertex. Then the vertices behind the
+//              threshold, most of which have few edges, pull along their in-edges what was not
+//              pushed to them (Chakaravarthy et al. 2014); the values of the entries tell which
+//              edges cannot matter.
 // A vertex enters a queue once, by its bit in `claims`; queues never hold more than n vertices.
 //
 // The preamble gives: I (ids), O (offsets), A (values of the matrix), Z (values of the vector);
@@ -42,7 +45,7 @@ DEVICE int receive_local(Ring&, u32&, int held) { return held; }
 
 // The end of a step: a barrier, then the queues swap. True where the barrier timed out: the caller
 // returns.
-CALLED bool meet(bool exchange_claims) {
+CALLED bool barrier_failed(bool exchange_claims) {
     if (!grid_barrier(&s.control->barrier, gridDim.x)) return true;
     turn(exchange_claims);
     return false;
@@ -54,7 +57,7 @@ DEVICE bool is_bulk() { return s.edges >= THRESHOLD_EDGES && s.edges * THRESHOLD
 #define MEET(KIND, VERTICES, EDGES, EXCHANGE)                                                      \
     {                                                                                              \
         const i64 vertices_ = VERTICES, edges_ = EDGES;                                            \
-        if (meet(EXCHANGE)) return;                                                                \
+        if (barrier_failed(EXCHANGE)) return;                                                      \
         if (TRACE && thread_id() == 0) record(KIND, vertices_, edges_);                            \
     }
 #define BLOCK_SETS(STATEMENTS)                                                                     \

@@ -64,8 +64,8 @@ CALLED void next_bucket(Z limit) {
     combine_best(best);
 }
 
-// Write the values of the sources, and find the best of them. Sources are counted from the first own
-// vertex.
+// Write the values of the sources, and find the best of them. Sources are counted from the first
+// own vertex.
 CALLED void begin(const I* sources, const Z* source_values, i64 count) {
     Z best = identity();
     for (i64 i = thread_id(); i < count; i += thread_count()) {

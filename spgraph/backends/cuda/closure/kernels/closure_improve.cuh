@@ -84,8 +84,8 @@ DEVICE bool improve_as(T* address, T value, T& stored) {
     }
 }
 
-// *address = add(*address, value), atomically. True where that changed it: `stored` is then the value
-// that this thread wrote, and no other thread gets the same one. False for NaN.
+// *address = add(*address, value), atomically. True where that changed it: `stored` is then the
+// value that this thread wrote, and no other thread gets the same one. False for NaN.
 DEVICE bool improve(Z* address, Z value, Z& stored) {
     return improve_as<Z>(address, value, stored);
 }

@@ -1,8 +1,9 @@
-// A step over a small queue: every warp relaxes some of its vertices, and then those that these improve,
-// by itself.
+// A step over a small queue: every warp relaxes some of its vertices, and then those that these
+// improve, by itself.
 
-// A warp's own queue, the ring, is first in first out. When the vertex of an entry improves further, the
-// new value is a new entry; the old entry has another value than the vertex, and is skipped.
+// A warp's own queue, the ring, is first in first out. When the vertex of an entry improves
+// further, the new value is a new entry; the old entry has another value than the vertex, and is
+// skipped.
 CALLED void follow(i64 vertices) {
     Ring& ring = warp_work().ring;
     const int lane = lane_id(), sub = lane % ROW_LANES;

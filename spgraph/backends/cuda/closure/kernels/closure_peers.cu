@@ -1,31 +1,31 @@
-// The least fixed point of  x = start (+) x (+.x) A  over the GPUs of one process: shard p, vertices and
-// their out-edges, lies on GPU p, and one cooperative kernel on each runs all rounds; see peers.cuh, and
-// closure.cu for the steps of one GPU.
+// The least fixed point of  x = start (+) x (+.x) A  over the GPUs of one process: shard p,
+// vertices and their out-edges, lies on GPU p, and one cooperative kernel on each runs all rounds;
+// see peers.cuh, and closure.cu for the steps of one GPU.
 //
-// Every GPU holds a value for each vertex of the whole graph: the value of its own vertices, and of its
-// peers' the best one that it has found or received, so that an edge that improves nothing costs no
-// message. It queues and relaxes only its own vertices. A round is
-//   relax    the GPU goes on alone until none of its vertices is near; but where its queue is saturated,
-//            with many edges, it takes one step only: the others may have nothing to do, and its further
-//            steps would be done again when better values arrive;
-//   send     the peers' vertices that improved, once each with the last value, to their owners; a step
-//            over a small queue sends them as it finds them, which saves a barrier;
-//   meet     all GPUs exchange how much is left, and take the same decisions;
-//   receive  received values join the own ones; a vertex that improves and is near joins the queue, or,
-//            where these are few, the next local step.
+// Every GPU holds a value for each vertex of the whole graph: the value of its own vertices, and of
+// its peers' the best one that it has found or received, so that an edge that improves nothing
+// costs no message. It queues and relaxes only its own vertices. A round is
+//   relax    the GPU goes on alone until none of its vertices is near; but where its queue is
+//            saturated, with many edges, it takes one step only: the others may have nothing to do,
+//            and its further steps would be done again when better values arrive;
+//   send     the peers' vertices that improved, once each with the last value, to their owners; a
+//            step over a small queue sends them as it finds them, which saves a barrier;
+//   barrier  all GPUs exchange how much is left, and take the same decisions;
+//   receive  received values join the own ones; a vertex that improves and is near joins the queue,
+//            or, where these are few, the next local step.
 // When no GPU has a near vertex the limit moves on, from the best far value of all.
 //
-// A push-pull threshold ends as on one GPU, except that all GPUs first write the values that are better
-// than it to each other: the vertices behind it pull from these.
+// A push-pull threshold ends as on one GPU, except that all GPUs first write the values that are
+// better than it to each other: the vertices behind it pull from these.
 //
-// The preamble is that of closure.cu, and PEERS. Positions that multiply looks at count the vertices
-// of all shards, one shard after the other.
+// The preamble is that of closure.cu, and PEERS. Positions that multiply looks at count the
+// vertices of all shards, one shard after the other.
 
 #include "peers.cuh"
 #include "closure_state.cuh"
 #include "nth_bit.cuh"
 
-#ifndef ALONE // the most steps of a GPU between two meetings: the others wait
+#ifndef ALONE // the most steps of a GPU between two barriers: the others wait
 #define ALONE 128
 #endif
 #ifndef SATURATED_EDGES // a round is one step where the queues have more edges on average
@@ -36,10 +36,10 @@ struct PeerControl : Control { // of one GPU; zero at launch
     u64 sent[PEERS];           // values for each peer; more than were written if its inbox was full
     u64 near;                  // of these, how many are near there, or were not written
     u64 relaxations, published;     // edges looked at; the number that the peers have received
-    u64 received[PEERS];            // values from each peer, as of the last meeting
+    u64 received[PEERS];            // values from each peer, as of the last barrier
     u64 deferred;                   // the exchange in which marked vertices have to be sent,
-    u64 deferred_then;              // as of the last meeting
-    u64 queued, near_of_all, flags; // sums over all GPUs, as of the last meeting
+    u64 deferred_then;              // as of the last barrier
+    u64 queued, near_of_all, flags; // sums over all GPUs, as of the last barrier
     Z best_of_all;
 };
 static_assert(sizeof(PeerControl) <= 512, "closure_peers.py gives it 512 bytes");
@@ -65,15 +65,15 @@ struct Given {
     u32* groups;
     I* queues;
     O* offsets;
-    Meeting* meeting;
+    PeerBarrier* barrier;
     PeerControl* control;
 };
 
 struct PeerClosure : Closure {
     Given given;
     i64 n;
-    u64 queued, near; // of all GPUs: edges in the queues before the last meeting, near values sent
-    u64 relaxations;  // of all GPUs, since the meeting before
+    u64 queued, near; // of all GPUs: edges in the queues before the last barrier, near values sent
+    u64 relaxations;  // of all GPUs, since the barrier before
     Z best_of_all;    // the best far value of all GPUs
     bool active;      // some queue is not empty
     bool undercut;    // some GPU has noted that the floor was undercut
@@ -81,7 +81,7 @@ struct PeerClosure : Closure {
     bool marked;      // some vertex that is marked in `changed` has not been sent
     u64 received[PEERS],
         all_received;      // values for this GPU that wait in its inboxes, and their sum
-    u64 exchanges;         // the number of meetings with exchange so far
+    u64 exchanges;         // the number of barriers with exchange so far
     int side;              // the parity of the inboxes that are written to
     u64 looked, near_sent; // of this block, since they were added to PeerControl
 };
@@ -118,8 +118,8 @@ DEVICE void leave(i64* result) {
     }                                                                                              \
     __syncthreads();
 
-// result: vertices with an entry, edges looked at, meetings, 1 where it did not settle, 0 or which GPU
-// was lost, rows of the trace. Sources are counted from the first own vertex.
+// result: vertices with an entry, edges looked at, barriers, 1 where it did not settle, 0 or which
+// GPU was lost, rows of the trace. Sources are counted from the first own vertex.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     closure_peers(const u64* given, Z* values, u32* bits, i64* result, const I* sources,
                   const Z* source_values, i64 number_of_sources, Z width, u64 limit, i64* trace,
@@ -137,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const i64 n = g.border[PEERS], words = (n + 31) / 32;
     if (threadIdx.x == 0) {
         peers.me = (int)g.me;
-        peers.meeting = g.meeting;
+        peers.barrier = g.barrier;
         peers.limit = limit;
         s.n = n;
         s.first = g.border[g.me];
@@ -186,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (meet_here(true) == LOST) return leave(result);
     RECORD(START, 0, 0)
 
-    i64 steps = 0, rounds = 0, bucket_edges = 0, meetings = 0;
+    i64 steps = 0, rounds = 0, bucket_edges = 0, barriers = 0;
     int thresholds = 0;
     bool on = true, saturated = false, bulk = false, unsettled = false;
     for (;;) {
@@ -198,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                            s.has_threshold = !same(s.threshold, identity());)
                 thresholds++;
             }
-            bool met = false, marked = s.marked, filled = saturated;
+            bool passed = false, marked = s.marked, filled = saturated;
             if (saturated) {
                 const i64 vertices = s.vertices, edges = s.edges;
                 const int kind = vertices ? relax_queue() : LOCAL;
@@ -215,29 +215,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     if (kind == PUSH) atomicAdd(&s.looked, (u64)edges);
                     if (++steps > 4 * n) g.control->unsettled = 1;
                 }
-                // values that were sent at once need no second meeting
+                // values that were sent at once need no second barrier
                 const bool goes_on = alone < ALONE;
                 const int outcome =
                     marked ? meet_here(false) : meet_peers(false, goes_on ? s.packed : nullptr);
                 if (outcome == LOST) return leave(result);
-                met = !marked && outcome == MET;
+                passed = !marked && outcome == PASSED;
                 RECORD(kind, vertices, edges)
                 const u64 packed = load_relaxed(s.packed);
-                const bool rests = met ? goes_on : packed == 0;
+                const bool rests = passed ? goes_on : packed == 0;
                 if (rests) steps = 0;
                 filled =
-                    met || rests || !goes_on ||
+                    passed || rests || !goes_on ||
                     queue_edges(packed, s.count_bits) > (u64)SATURATED_EDGES; // others may be idle
                 if (filled) break;
                 __syncthreads(); // all have looked at `packed`
                 turn(true);
             }
-            if (!met) {
+            if (!passed) {
                 if (marked) send();
                 if (meet_peers(false) == LOST) return leave(result);
             }
-            RECORD(MEETING, s.near, s.queued)
-            meetings++;
+            RECORD(BARRIER, s.near, s.queued)
+            barriers++;
             bucket_edges += s.relaxations;
             unsettled = s.unsettled || ++rounds > 2 * n;
             if (unsettled) break;
@@ -249,8 +249,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 if (saturated ? meet_peers(false) == LOST : received && meet_here(false) == LOST)
                     return leave(result);
                 if (saturated || received) turn(true);
-                meetings += saturated;
-                if (saturated || received) RECORD(MEETING, 0, s.queued)
+                barriers += saturated;
+                if (saturated || received) RECORD(BARRIER, 0, s.queued)
             } else if (filled) {
                 __syncthreads(); // all have looked at `packed`
                 turn(true);
@@ -263,8 +263,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             publish();
             if (meet_peers(false) == LOST) return leave(result);
             turn(false);
-            meetings++;
-            RECORD(MEETING, s.vertices, s.edges)
+            barriers++;
+            RECORD(BARRIER, s.vertices, s.edges)
             if (thread_id() == 0) atomicAdd(&s.looked, (u64)s.edges);
             const i64 vertices = s.vertices, edges = s.edges;
             pull(vertices, edges, !POSITIONAL && !s.undercut);
@@ -280,7 +280,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         next_bucket(next);
         if (meet_peers(true) == LOST) return leave(result);
         turn(false);
-        meetings++;
+        barriers++;
         RECORD(BUCKET, s.vertices, s.edges)
         // the bucket is empty: the next one begins at the best value that is left
         on = s.active;
@@ -306,7 +306,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (lane_id() == 0 && reached) atomicAdd((u64*)&result[0], reached);
     if (thread_id() == 0) {
         result[1] = (i64)load_relaxed(&g.control->relaxations);
-        result[2] = meetings;
+        result[2] = barriers;
         result[3] = unsettled;
         result[5] = s.control->steps;
     }

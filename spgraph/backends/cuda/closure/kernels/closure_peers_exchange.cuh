@@ -1,12 +1,12 @@
 // The exchange between the GPUs of a closure: a few words when they meet, and values before that.
 
-constexpr int MEETING = 5; // a kind of step in the trace
+constexpr int BARRIER = 5; // a kind of step in the trace
 constexpr int AT_ONCE = 4; // values a lane has in flight
 
 // Warp 0 of block 0 exchanges WORDS_SENT words with each peer: the number of values sent there; the
-// edges of the next queue, above 4 bits that count the GPUs whose queue is not empty; and either, in two
-// halves, the best far value, or the number of near values sent and, above two flags counted in 4
-// bits each, the edges looked at.
+// edges of the next queue, above 4 bits that count the GPUs whose queue is not empty; and either,
+// in two halves, the best far value, or the number of near values sent and, above two flags counted
+// in 4 bits each, the edges looked at.
 DEVICE bool exchange_counts(bool about_buckets) {
     PeerControl* const c = s.given.control;
     const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
@@ -61,12 +61,12 @@ DEVICE void add_counts() {
     s.looked = s.near_sent = 0;
 }
 
-// A meeting of all blocks of all GPUs, after which every block has the counts of all. MET; DETOUR where
-// *detour is not zero; LOST: the caller returns.
+// A barrier of all blocks of all GPUs, after which every block has the counts of all. PASSED;
+// DETOUR where *detour is not zero; LOST: the caller returns.
 CALLED int meet_peers(bool about_buckets, const u64* detour = nullptr) {
     add_counts();
-    const int outcome = meet_and([&] { return exchange_counts(about_buckets); }, true, detour);
-    if (outcome == MET && threadIdx.x == 0) {
+    const int outcome = barrier_and([&] { return exchange_counts(about_buckets); }, true, detour);
+    if (outcome == PASSED && threadIdx.x == 0) {
         PeerControl* const c = s.given.control;
         const u64 queued = load_relaxed(&c->queued), flags = load_relaxed(&c->flags);
         s.queued = queued >> 4;
@@ -91,15 +91,16 @@ CALLED int meet_peers(bool about_buckets, const u64* detour = nullptr) {
 // A barrier of the blocks of this GPU; with `turns` the queues swap.
 CALLED int meet_here(bool turns) {
     add_counts();
-    const int outcome = meet_and([] { return true; }, false);
+    const int outcome = barrier_and([] { return true; }, false);
     if (threadIdx.x == 0) s.all_received = 0;
     __syncthreads();
     if (turns) turn(true);
     return outcome;
 }
 
-// Send the vertices that are marked in the 32 words of group g; bits of `filled` say which words are not
-// zero. How many values this lane has sent, or could not send, that are near or the identity. A warp calls.
+// Send the vertices that are marked in the 32 words of group g; bits of `filled` say which words
+// are not zero. How many values this lane has sent, or could not send, that are near or the
+// identity. A warp calls.
 DEVICE u32 send_group(i64 g, u32 filled) {
     const Given& given = s.given;
     const int lane = lane_id();
@@ -157,7 +158,8 @@ DEVICE u32 send_group(i64 g, u32 filled) {
     return near_sent;
 }
 
-// Send the peers' vertices that have improved to their owners, who have them after the next meeting.
+// Send the peers' vertices that have improved to their owners, who have them after the next
+// barrier.
 CALLED void send() {
     if (PEERS == 1) return;
     __syncthreads(); // all threads have read s.marked

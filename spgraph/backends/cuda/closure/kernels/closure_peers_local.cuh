@@ -12,7 +12,7 @@ DEVICE T* inbox(int of, i64 offset, int side, int sender) {
 }
 
 // Send the improved value of v to the peer that owns it. That may happen several times between two
-// meetings, each time with a better value.
+// barriers, each time with a better value.
 DEVICE void send_at_once(bool wanted, I v, Z value) {
     if (PEERS == 1 || !__any_sync(FULL_WARP, wanted)) return;
     const Given& given = s.given;
@@ -30,7 +30,7 @@ DEVICE void send_at_once(bool wanted, I v, Z value) {
     if (mine) slot = atomicAdd(&given.control->sent[lane], (u64)__popc(mine));
     slot = shuffle(slot, owner) + __popc(shuffle(mine, owner) & lanes_below());
     const bool fits = (i64)slot < given.capacity;
-    // a value that does not fit makes another meeting necessary
+    // a value that does not fit makes another barrier necessary
     const bool near_sent = wanted && (!fits || is_near_or_identity(value));
     const u32 all = __popc(__ballot_sync(FULL_WARP, near_sent));
     if (lane == 0 && all) atomicAdd(&s.near_sent, (u64)all);
@@ -43,8 +43,8 @@ DEVICE void send_at_once(bool wanted, I v, Z value) {
     }
 }
 
-// A warp's share of the received values joins the own ones, and vertices that improve and are near join
-// the ring, which has space for them: see relax_all.
+// A warp's share of the received values joins the own ones, and vertices that improve and are near
+// join the ring, which has space for them: see relax_all.
 DEVICE int receive_local(Ring& ring, u32& tail, int held) {
     const i64 received = (i64)s.all_received;
     if (!received) return held;

@@ -1,4 +1,5 @@
-// The pull that ends a push-pull threshold: the vertices behind it are relaxed along their in-edges.
+// The pull that ends a push-pull threshold: the vertices behind it are relaxed along their
+// in-edges.
 
 // Relax `count` in-edges that the warp holds, at most BATCH.
 CALLED void relax_in(int from, int count) {
@@ -27,8 +28,8 @@ CALLED void relax_in(int from, int count) {
     __syncwarp();
 }
 
-// Takes in-edges of the queue's vertices. `bounded`: an edge whose product with the floor would be no
-// improvement is skipped, and its vertex not loaded.
+// Takes in-edges of the queue's vertices. `bounded`: an edge whose product with the floor would be
+// no improvement is skipped, and its vertex not loaded.
 struct Puller {
     Products& products;
     const A* values;

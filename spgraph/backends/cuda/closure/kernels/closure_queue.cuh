@@ -1,7 +1,7 @@
-// Queues of vertices with the running sums of their degrees, filled by all warps: a warp buffers the
-// vertices that it finds in shared memory, and BATCH of them get their slots and their edge offsets
-// from one 64-bit atomic add. Every function is called by whole warps; `held` is how many vertices a
-// warp buffers.
+// Queues of vertices with the running sums of their degrees, filled by all warps: a warp buffers
+// the vertices that it finds in shared memory, and BATCH of them get their slots and their edge
+// offsets from one 64-bit atomic add. Every function is called by whole warps; `held` is how many
+// vertices a warp buffers.
 
 constexpr int SHARE = BATCH / 32; // of a batch, for each lane
 

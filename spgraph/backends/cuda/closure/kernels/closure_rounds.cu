@@ -1,20 +1,21 @@
-// The least fixed point of  x = start (+) x (+.x) A  over shards, in rounds that the host drives: it works
-// between processes and hosts too, where the peer form (closure_peers.cu) cannot.
+// The least fixed point of  x = start (+) x (+.x) A  over shards, in rounds that the host drives:
+// it works between processes and hosts too, where the peer form (closure_peers.cu) cannot.
 //
-// As there, a GPU holds a value for each vertex of the whole graph, of the vertices of others the best
-// one that it has found or received, and queues and relaxes only its own. A launch is what one shard can
-// do alone:
+// As there, a GPU holds a value for each vertex of the whole graph, of the vertices of others the
+// best one that it has found or received, and queues and relaxes only its own. A launch is what one
+// shard can do alone:
 //   receive  received values join the own ones; a vertex that improves and is near joins the queue;
-//   bucket   if all shards were done with the last one: the vertices up to the next limit are queued;
+//   bucket   if all shards were done with the last one: the vertices up to the next limit are
+//            queued;
 //   relax    step after step, until none of its vertices is near or its queue is saturated: further
 //            steps would be done again when better values arrive;
-//   send     the vertices of others that improved are written for their owners, once each with the last
-//            value, in pairs of an id and a value.
-// The last block of the launch writes the counts to memory of the host; the host exchanges the pairs, and
-// decides about limits and thresholds (see closure.cu) for all shards.
+//   send     the vertices of others that improved are written for their owners, once each with the
+//            last value, in pairs of an id and a value.
+// The last block of the launch writes the counts to memory of the host; the host exchanges the
+// pairs, and decides about limits and thresholds (see closure.cu) for all shards.
 //
-// The preamble is that of closure.cu, and PEERS, the number of shards. Positions that multiply looks at
-// count the vertices of all shards, one shard after the other.
+// The preamble is that of closure.cu, and PEERS, the number of shards. Positions that multiply
+// looks at count the vertices of all shards, one shard after the other.
 
 #include "closure_state.cuh"
 
@@ -156,8 +157,8 @@ CALLED void receive(const u32* received, i64 number) {
     release_rest(held);
 }
 
-// Write pairs for the vertices that are marked in the 32 words of group g; bits of `filled` say which
-// words are not zero. A warp calls.
+// Write pairs for the vertices that are marked in the 32 words of group g; bits of `filled` say
+// which words are not zero. A warp calls.
 DEVICE void send_group(i64 g, u32 filled) {
     const Given& given = s.given;
     const int lane = lane_id();
@@ -222,8 +223,9 @@ CALLED void send() {
     }                                                                                              \
     __syncthreads();
 
-// x: a value for each vertex of the whole graph. `threshold` is identity() where there is none. `received`
-// has `number` pairs; sources, which BEGIN and SOURCES read, are counted from the first own vertex.
+// x: a value for each vertex of the whole graph. `threshold` is identity() where there is none.
+// `received` has `number` pairs; sources, which BEGIN and SOURCES read, are counted from the first
+// own vertex.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     closure_rounds(const u64* given, i64 action, Z* x, Z limit, Z next, Z threshold, Z floor,
                    i64 saturated_edges, const u32* received, i64 number, const I* sources,

@@ -1,5 +1,5 @@
-// For a closure over shards: who owns a vertex, and which vertices of other shards have improved. `s`
-// has, beside the members that closure_state.cuh lists, `looked`, and in `given`
+// For a closure over shards: who owns a vertex, and which vertices of other shards have improved.
+// `s` has, beside the members that closure_state.cuh lists, `looked`, and in `given`
 //   changed  a bit for each vertex of another shard that improved since it was sent last
 //   groups   a bit for each word of `changed` that is not zero
 

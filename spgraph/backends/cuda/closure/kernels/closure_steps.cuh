@@ -7,16 +7,16 @@ DEVICE bool is_followed(Z value, Z threshold) {
     return !ORDERED || better(value, threshold) || same(value, identity());
 }
 
-// A product that is the identity improves nothing, but its vertex has an entry: true for the first such
-// product.
+// A product that is the identity improves nothing, but its vertex has an entry: true for the first
+// such product.
 DEVICE bool reach(I v, Z value) { return same(value, identity()) && set_bit(s.bits, v); }
 
 DEVICE Z product(Z x, const A* values, i64 entry, i64 u, i64 v) {
     return multiply(x, load_once(values + (entry & (i64)s.every)), (i64)0, u, u, v);
 }
 
-// Whether a new value of v has to be followed now, or sent to its owner: of the own vertices, those that
-// are far are found by their values when their bucket comes.
+// Whether a new value of v has to be followed now, or sent to its owner: of the own vertices, those
+// that are far are found by their values when their bucket comes.
 DEVICE bool is_wanted(I v, Z value) { return !is_own(v) || is_near(value); }
 
 // Put v, which has improved and is wanted, into the next queue, unless it is there already.
@@ -81,7 +81,8 @@ DEVICE void unclaim(i64 vertices) {
     for (i64 i = thread_id(); i < vertices; i += thread_count()) s.claimed[s.queue[i] >> 5] = 0;
 }
 
-// Note a vertex that is relaxed while it is better than the floor: the pull is then not bounded by it.
+// Note a vertex that is relaxed while it is better than the floor: the pull is then not bounded by
+// it.
 DEVICE void note_undercut(Z x) {
     if (ORDERED && s.has_threshold && better(x, s.floor)) store_relaxed(&s.control->undercut, 1u);
 }

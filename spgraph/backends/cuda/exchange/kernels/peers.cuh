@@ -1,9 +1,9 @@
 // Barriers of several GPUs of one process, each with one cooperative grid: every GPU writes into
 // the memory of its peers, and they meet on the devices, without the host.
 //
-// The preamble gives PEERS (how many, at most 8). A kernel sets `peers` before the first meeting.
+// The preamble gives PEERS (how many, at most 8). A kernel sets `peers` before the first barrier.
 
-// What peers write to, by ordinary stores and before they arrive, is there after the meeting. One
+// What peers write to, by ordinary stores and before they arrive, is there after the barrier. One
 // round's four words are marked with the round, so that they need no order among themselves.
 
 constexpr int WORDS_SENT = 4;
@@ -15,23 +15,23 @@ struct Inbox { // at the start of each GPU's memory for its peers; zero at first
     u64 lost; // 1 + the shard whose GPU did not come, or LAUNCH_LOST: everyone leaves
 };
 
-struct Meeting { // of the blocks of one GPU; zero at first
+struct PeerBarrier { // of the blocks of one GPU; zero at first
     u32 arrived;
-    u32 go;               // the outcome in the low two bits, changes with each meeting
+    u32 go;               // the outcome in the low two bits, changes with each barrier
     u64 heartbeat;        // block 0 changes it while it works alone
     u64 round;            // of the peers: goes on from launch to launch
-    u64 mine[WORDS_SENT]; // what this GPU adds to the sums of the next meet_all
-    u32 turn;             // the top bit flips when all blocks have come to a meeting of their own
+    u64 mine[WORDS_SENT]; // what this GPU adds to the sums of the next barrier_all
+    u32 turn;             // the top bit flips when all blocks have come to a barrier of their own
 };
 
-enum Outcome { MET = 0, DETOUR = 1, LOST = 2 };
+enum Outcome { PASSED = 0, DETOUR = 1, LOST = 2 };
 
 struct Peers {
     int me;
     u64 memory[PEERS]; // where peers write; Inbox at its start
-    Meeting* meeting;
+    PeerBarrier* barrier;
     u64 limit;             // nanoseconds that a wait may last
-    u64 total[WORDS_SENT]; // the sums of the last meet_all
+    u64 total[WORDS_SENT]; // the sums of the last barrier_all
 };
 
 __shared__ Peers peers;
@@ -68,7 +68,7 @@ static __device__ __noinline__ bool exchange(u64 sent, u64& got) {
     const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
     const bool peer = q < PEERS && q != peers.me;
     got = q == peers.me ? sent : 0;
-    const u64 round = shuffle(load_relaxed(&peers.meeting->round), 0) + 1, mark = round & 0xffff;
+    const u64 round = shuffle(load_relaxed(&peers.barrier->round), 0) + 1, mark = round & 0xffff;
     fence_system();
     if (peer) store_relaxed_system(&inbox_of(q)->word[peers.me][round & 1][k], sent << 16 | mark);
     Inbox* const inbox = inbox_of(peers.me);
@@ -88,7 +88,7 @@ static __device__ __noinline__ bool exchange(u64 sent, u64& got) {
             return false;
         }
     }
-    if (lane == 0) store_relaxed(&peers.meeting->round, round);
+    if (lane == 0) store_relaxed(&peers.barrier->round, round);
     __syncwarp();
     return true;
 }
@@ -104,7 +104,7 @@ DEVICE u64 sum_of_peers(u64 word) {
 // Warp 0 of block 0 waits for all blocks of this GPU; false if one is lost.
 DEVICE bool all_arrived() {
     Patience patience(peers.limit);
-    for (u32 spins = 1; shuffle(load_acquire(&peers.meeting->arrived), 0) != gridDim.x; spins++) {
+    for (u32 spins = 1; shuffle(load_acquire(&peers.barrier->arrived), 0) != gridDim.x; spins++) {
         if (spins & 255) continue;
         if (shuffle(load_acquire_system(&inbox_of(peers.me)->lost), 0)) return false;
         if (!patience.expired(0)) continue;
@@ -114,48 +114,48 @@ DEVICE bool all_arrived() {
     return true;
 }
 
-// All blocks of this GPU meet, and if `across` those of all its peers too: warp 0 of block 0 then
-// calls `talk`, which exchanges with the peers or says that one is lost, and what it stores is
+// A barrier of all blocks of this GPU, and if `across` of those of all its peers: warp 0 of block 0
+// then calls `talk`, which exchanges with the peers or says that one is lost, and what it stores is
 // there for all. If *detour is not zero, this GPU's blocks meet only each other, whatever the peers
 // do: DETOUR. LOST: the kernel must end.
 template <class Talk>
-DEVICE int meet_and(Talk talk, bool across, const u64* detour = nullptr) {
+DEVICE int barrier_and(Talk talk, bool across, const u64* detour = nullptr) {
     __syncthreads();
     if (threadIdx.x < 32) {
         const int lane = threadIdx.x;
-        Meeting* const meeting = peers.meeting;
+        PeerBarrier* const barrier = peers.barrier;
         u64* const lost = &inbox_of(peers.me)->lost;
-        const u32 old = shuffle(load_relaxed(&meeting->go), 0);
+        const u32 old = shuffle(load_relaxed(&barrier->go), 0);
         if (lane == 0) {
             if (across)
                 fence_system();
             else
                 __threadfence();
-            atomicAdd(&meeting->arrived, 1u);
+            atomicAdd(&barrier->arrived, 1u);
         }
-        int outcome = MET;
+        int outcome = PASSED;
         if (blockIdx.x == 0) {
             if (!all_arrived()) outcome = LOST;
-            if (outcome == MET && detour && shuffle(load_relaxed(detour), 0)) {
+            if (outcome == PASSED && detour && shuffle(load_relaxed(detour), 0)) {
                 outcome = DETOUR;
-            } else if (outcome == MET && across) {
+            } else if (outcome == PASSED && across) {
                 if (!talk()) outcome = LOST;
                 __syncwarp();
             }
             if (lane == 0) {
-                store_relaxed(&meeting->arrived, 0u);
-                store_release(&meeting->go, ((old >> 2) + 1) << 2 | (u32)outcome);
+                store_relaxed(&barrier->arrived, 0u);
+                store_release(&barrier->go, ((old >> 2) + 1) << 2 | (u32)outcome);
             }
         } else {
             u32 go;
             // twice the limit of block 0, which waits for the peers itself: it shall be the first
             // to give up, since it knows which peer is missing
             Patience patience(2 * peers.limit);
-            for (u32 spins = 1; (go = shuffle(load_acquire(&meeting->go), 0)) == old; spins++) {
+            for (u32 spins = 1; (go = shuffle(load_acquire(&barrier->go), 0)) == old; spins++) {
                 if (spins & 255) continue;
                 __nanosleep(100);
                 if (shuffle(load_acquire_system(lost), 0)) break;
-                if (patience.expired(shuffle(load_relaxed(&meeting->heartbeat), 0))) {
+                if (patience.expired(shuffle(load_relaxed(&barrier->heartbeat), 0))) {
                     give_up(peers.me);
                     break;
                 }
@@ -168,29 +168,30 @@ DEVICE int meet_and(Talk talk, bool across, const u64* detour = nullptr) {
     return outcome_of_block;
 }
 
-// All blocks of this GPU meet, without its peers: MET or LOST.
-static __device__ __noinline__ int meet_local() {
+// A barrier of all blocks of this GPU, without its peers: PASSED or LOST.
+static __device__ __noinline__ int barrier_local() {
     __syncthreads();
     if (threadIdx.x < 32) {
-        Meeting* const meeting = peers.meeting;
+        PeerBarrier* const barrier = peers.barrier;
         // the last arrival, whichever it is, makes the sum of all shares 0x80000000
         const u32 share = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u;
         u32 before = 0;
         if (lane_id() == 0) {
             __threadfence();
-            before = atomicAdd(&meeting->turn, share);
+            before = atomicAdd(&barrier->turn, share);
         }
         before = shuffle(before, 0);
-        int outcome = MET;
+        int outcome = PASSED;
         // the others wait for block 0 twice as long as that waits for peers: it shall be the first
         // to give up, since it knows which peer is missing
         Patience patience(blockIdx.x ? 2 * peers.limit : peers.limit);
-        for (u32 spins = 1; !((before ^ shuffle(load_acquire(&meeting->turn), 0)) & 0x80000000u);
+        for (u32 spins = 1; !((before ^ shuffle(load_acquire(&barrier->turn), 0)) & 0x80000000u);
              spins++) {
             if (spins & 255) continue;
             __nanosleep(100);
             if (shuffle(load_acquire_system(&inbox_of(peers.me)->lost), 0)) outcome = LOST;
-            if (outcome == MET && patience.expired(shuffle(load_relaxed(&meeting->heartbeat), 0))) {
+            if (outcome == PASSED &&
+                patience.expired(shuffle(load_relaxed(&barrier->heartbeat), 0))) {
                 give_up(peers.me);
                 outcome = LOST;
             }
@@ -202,30 +203,30 @@ static __device__ __noinline__ int meet_local() {
     return outcome_of_block;
 }
 
-// All blocks of all GPUs meet, and `peers.total` gets the sums over the GPUs of `meeting->mine`,
-// which is zero again: MET or LOST. Each block reads what the peers have sent itself, which is
-// earlier than to wait for its block 0.
-static __device__ __noinline__ int meet_all() {
+// A barrier of all blocks of all GPUs; `peers.total` gets the sums over the GPUs of
+// `barrier->mine`, which is zero again: PASSED or LOST. Each block reads what the peers have sent
+// itself, which is earlier than to wait for its block 0.
+static __device__ __noinline__ int barrier_all() {
     __syncthreads();
     if (threadIdx.x < 32) {
         const int lane = threadIdx.x, q = lane / WORDS_SENT, k = lane % WORDS_SENT;
         const bool peer = q < PEERS; // this GPU's own word comes the same way
-        Meeting* const meeting = peers.meeting;
+        PeerBarrier* const barrier = peers.barrier;
         Inbox* const inbox = inbox_of(peers.me);
-        const u64 round = shuffle(load_relaxed(&meeting->round), 0) + 1, mark = round & 0xffff;
+        const u64 round = shuffle(load_relaxed(&barrier->round), 0) + 1, mark = round & 0xffff;
         if (lane == 0) {
             fence_system();
-            atomicAdd(&meeting->arrived, 1u);
+            atomicAdd(&barrier->arrived, 1u);
         }
-        int outcome = MET;
+        int outcome = PASSED;
         if (blockIdx.x == 0 && !all_arrived()) outcome = LOST;
-        if (blockIdx.x == 0 && outcome == MET) {
-            const u64 sent = load_relaxed(&meeting->mine[k]);
+        if (blockIdx.x == 0 && outcome == PASSED) {
+            const u64 sent = load_relaxed(&barrier->mine[k]);
             __syncwarp();
-            if (lane < WORDS_SENT) store_relaxed(&meeting->mine[lane], (u64)0);
+            if (lane < WORDS_SENT) store_relaxed(&barrier->mine[lane], (u64)0);
             if (lane == 0) {
-                store_relaxed(&meeting->arrived, 0u);
-                store_relaxed(&meeting->round, round);
+                store_relaxed(&barrier->arrived, 0u);
+                store_relaxed(&barrier->round, round);
             }
             __syncwarp();
             fence_system();
@@ -234,14 +235,14 @@ static __device__ __noinline__ int meet_all() {
         }
         u64 got = 0;
         Patience patience(blockIdx.x ? 2 * peers.limit : peers.limit);
-        for (u32 spins = 1; outcome == MET; spins++) {
+        for (u32 spins = 1; outcome == PASSED; spins++) {
             const u64 word = peer ? load_acquire_system(&inbox->word[q][round & 1][k]) : mark;
             const u32 late = __ballot_sync(FULL_WARP, (word & 0xffff) != mark);
             got = word >> 16;
             if (!late) break;
             if (spins & 63) continue;
             if (shuffle(load_acquire_system(&inbox->lost), 0)) outcome = LOST;
-            if (outcome == MET && patience.expired(0)) {
+            if (outcome == PASSED && patience.expired(0)) {
                 give_up((__ffs(late) - 1) / WORDS_SENT);
                 outcome = LOST;
             }

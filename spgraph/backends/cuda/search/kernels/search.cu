@@ -116,14 +116,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if constexpr (ADD_KIND != ADD_ANY)
         for (i64 v = thread; v < n; v += threads) value[v] = identity();
 #endif
-    if (meet()) return;
+    if (barrier_failed()) return;
 
     // a few sources start block 0 alone
     bool small = number_of_sources <= ENTER && direction != PULL;
     i64 depth = 0, round = 0, nf = number_of_sources, mf = 0, left = findable, open_edges = m;
     if (!small) {
         start(sources, source_values, number_of_sources);
-        if (meet()) return;
+        if (barrier_failed()) return;
         mf = (i64)queue_edges(load_relaxed(&control->packed[0]), count_bits);
         left -= (i64)load_relaxed(&control->covered);
         open_edges -= mf;
@@ -134,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (blockIdx.x == 0)
                 small_levels(sources, source_values, nf, depth, left, open_edges + mf);
             sources = nullptr;
-            if (meet()) return;
+            if (barrier_failed()) return;
             nf = load_relaxed(&control->state[0]);
             mf = load_relaxed(&control->state[1]);
             depth = load_relaxed(&control->state[2]);
@@ -157,11 +157,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         }
         if (queued && (pull || VALUES)) {
             settle(nf, pull);
-            if (meet()) return;
+            if (barrier_failed()) return;
             if (pull) swap_bitmaps();
         } else if (!queued && !pull) {
             convert((L)depth);
-            if (meet()) return;
+            if (barrier_failed()) return;
             if (thread == 0) control->converted = 0;
         }
         queued = !pull;
@@ -173,16 +173,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         round++;
         if (pull) {
             pull_level((L)(depth + 1), packed, long_rows, probes);
-            if (meet()) return;
+            if (barrier_failed()) return;
             const i64 rows = (i64)load_relaxed(long_rows);
             if (rows) {
                 pull_long_rows(rows, (L)(depth + 1), packed, probes);
-                if (meet()) return;
+                if (barrier_failed()) return;
             }
             swap_bitmaps();
         } else {
             push_level(nf, mf, (L)(depth + 1), packed);
-            if (meet()) return;
+            if (barrier_failed()) return;
             swap_queues();
         }
         if (TRACE && thread == 0)

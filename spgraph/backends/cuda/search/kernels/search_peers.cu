@@ -5,10 +5,10 @@
 // and all take the same decisions, from sums that they exchange when they meet. A level takes one
 // of three forms:
 //   pull   a GPU looks for the frontier among the in-edges of its open vertices, and writes its
-//          part of the next frontier into the memory of all peers: one meeting;
+//          part of the next frontier into the memory of all peers: one barrier;
 //   push   it takes the out-edges of its part of the frontier, gathers what they reach in a bitmap,
 //          with the best parent of each, and sends each peer its words and parents; each then
-//          settles what has arrived and is new: two meetings;
+//          settles what has arrived and is new: two barriers;
 //   small  thread block 0 alone runs level after level in shared memory and sends each peer the
 //          peer's vertices that it has reached, as a list. It meets only the blocks 0 of the peers,
 //          once a level: what arrives is looked at in the next level, and sizes are known a level
@@ -80,7 +80,7 @@ struct Given {
     Key* best;         // by bit position: parents of what this level reaches; else zero
     I* queue;          // own frontier
     O* offset;         // its degrees scanned
-    Meeting* meeting;
+    PeerBarrier* barrier;
     Control* control;
 };
 
@@ -248,7 +248,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
     if (threadIdx.x == 0) {
         peers.me = (int)s.me;
-        peers.meeting = s.meeting;
+        peers.barrier = s.barrier;
         s.side = 0;
         s.frontier = in_memory_of<u32>(peers.me, s.frontiers[0]);
         s.next = in_memory_of<u32>(peers.me, s.frontiers[1]);
@@ -278,9 +278,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     bool pushed = true;   // the last level was
     if (!small) {
         claim_sources();
-        if (meet_local() == LOST) return leave(result);
+        if (barrier_local() == LOST) return leave(result);
         announce();
-        if (meet_all() == LOST) return leave(result);
+        if (barrier_all() == LOST) return leave(result);
         swap_frontiers();
         mf = (i64)peers.total[1];
         left -= (i64)peers.total[2];
@@ -291,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (small) {
             if (blockIdx.x == 0)
                 small_levels(from_sources, all_sources, depth, left, open, max_depth, direction);
-            if (meet_local() == LOST) return leave(result);
+            if (barrier_local() == LOST) return leave(result);
             const Control* const now = control;
             depth = load_relaxed(&now->depth);
             left = load_relaxed(&now->left);
@@ -311,34 +311,34 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         pushed = !pull;
         if (pull && claimed) {
             announce();
-            if (meet_all() == LOST) return leave(result);
+            if (barrier_all() == LOST) return leave(result);
             swap_frontiers();
         }
         if (!pull) {
             if (!queued) {
                 convert(claimed, nf);
-                if (meet_local() == LOST) return leave(result);
+                if (barrier_local() == LOST) return leave(result);
             }
             if (small) continue;
             push_level(load_relaxed(&control->packed), 2 * left > s.findable);
-            if (meet_local() == LOST) return leave(result);
+            if (barrier_local() == LOST) return leave(result);
             send_claims();
-            if (meet_all() == LOST) return leave(result);
+            if (barrier_all() == LOST) return leave(result);
         }
         claimed = false;
         if (pull)
             sweep((L)(depth + 1));
         else
             settle((L)(depth + 1));
-        if (meet_all() == LOST) return leave(result);
+        if (barrier_all() == LOST) return leave(result);
         i64 found = (i64)peers.total[0], edges = (i64)peers.total[1];
         i64 probes = (i64)peers.total[2];
         if (peers.total[3]) { // some GPU has left rows to all of its blocks
             const i64 rows = (i64)load_relaxed(&control->long_rows);
             pull_long_rows(rows, (L)(depth + 1));
-            if (meet_local() == LOST) return leave(result);
+            if (barrier_local() == LOST) return leave(result);
             publish_long_rows(rows);
-            if (meet_all() == LOST) return leave(result);
+            if (barrier_all() == LOST) return leave(result);
             found += (i64)peers.total[0];
             edges += (i64)peers.total[1];
             probes += (i64)peers.total[2];

@@ -19,8 +19,8 @@ struct Ranked {
     }
 };
 
-// Adds this thread's counts to what its GPU adds to the sums of the next meet_all, with one atomic
-// a block.
+// Adds this thread's counts to what its GPU adds to the sums of the next barrier_all, with one
+// atomic a block.
 CALLED void reduce_counts(u64 vertices, u64 edges, u64 others) {
     if (threadIdx.x < WORDS_SENT) block_sum[threadIdx.x] = 0;
     __syncthreads();
@@ -34,7 +34,7 @@ CALLED void reduce_counts(u64 vertices, u64 edges, u64 others) {
     }
     __syncthreads();
     if (threadIdx.x < WORDS_SENT && block_sum[threadIdx.x])
-        atomicAdd(&s.meeting->mine[threadIdx.x], block_sum[threadIdx.x]);
+        atomicAdd(&s.barrier->mine[threadIdx.x], block_sum[threadIdx.x]);
 }
 
 // What is claimed in the own part, with level and parent, becomes visited and the next frontier.
@@ -208,7 +208,7 @@ DEVICE void look_at_rows(const Borders& borders, bool active, I v, O skip, Finds
         least = row_least;
         if (!done && to < all) {
             const u64 k = atomicAdd(&s.control->long_rows, 1ull);
-            if (k == 0) atomicAdd(&s.meeting->mine[3], 1ull);
+            if (k == 0) atomicAdd(&s.barrier->mine[3], 1ull);
             s.queue[k] = v; // the queue is free while a level pulls
             s.offset[k] = to;
 #if PARENTS

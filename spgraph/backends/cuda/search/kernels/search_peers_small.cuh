@@ -82,7 +82,7 @@ DEVICE void small_parents(const SmallFrontier& list, const SmallCount& size) {
 }
 
 // The edges of `from`: four lanes walk those of a light vertex, a warp those of a piece of a heavy
-// one. `parity` is that of the meeting that follows.
+// one. `parity` is that of the barrier that follows.
 DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const SmallCount& size,
                         SmallCount& count, L depth, int parity) {
     constexpr u32 GROUP = 32 / 4 * PAIR; // light vertices of a warp
@@ -280,7 +280,7 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
             if (threadIdx.x >= 32) small_parents(frontier[side], size);
             break;
         }
-        const int parity = (int)((load_relaxed(&s.meeting->round) + 1) & 1);
+        const int parity = (int)((load_relaxed(&s.barrier->round) + 1) & 1);
         __syncthreads();
         if (!big)
             small_level(frontier[side], frontier[side ^ 1], size, count[next], (L)(depth + 1),
@@ -329,7 +329,7 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
             depth++;
         }
         if (!may_follow || left <= 0) break;
-        if (threadIdx.x == 0) store_relaxed(&s.meeting->heartbeat, (u64)depth);
+        if (threadIdx.x == 0) store_relaxed(&s.barrier->heartbeat, (u64)depth);
         small_receive(frontier[side ^ 1], count[next], (L)depth, parity);
         if (threadIdx.x == 0) count[after] = SmallCount{};
         __syncthreads();

@@ -82,7 +82,7 @@ DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
 DEVICE int warp_id() { return threadIdx.x >> 5; }
 
 // A barrier of all blocks. True when one of them did not come: the kernel must then return.
-CALLED bool meet() { return !grid_barrier(&s.control->barrier, gridDim.x); }
+CALLED bool barrier_failed() { return !grid_barrier(&s.control->barrier, gridDim.x); }
 
 template <class T>
 DEVICE void swap(T*& x, T*& y) {
