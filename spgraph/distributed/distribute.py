@@ -1,13 +1,13 @@
-"""distribute: a Matrix cut into shards of rows, one or more for each device and process."""
+"""distribute: divide a Matrix into shards of rows, one or more on each device of each process."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from spgraph.backends.cuda.exchange.peer_graph import MOST_PEERS
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import check_device, import_cupy
+from spgraph.containers.arrays import Array, check_device, import_cupy
 from spgraph.distributed.communicators import (
     Communicator,
     LocalCommunicator,
@@ -25,8 +25,8 @@ def distribute(
     A: Matrix,
     shards: int,
     *,
-    devices: Any = None,
-    partition_by: Any = "edges",
+    devices: str | Sequence[str] | None = None,
+    partition_by: str | Sequence[int] | Array = "edges",
     communicator: Communicator | None = None,
     exchange: str = "auto",
 ) -> DistributedMatrix:
@@ -36,18 +36,19 @@ def distribute(
     if devices is None and communicator is None:
         devices = A.device.partition(":")[0]
     comm = chosen("distribute", shards, devices, communicator, exchange)
-    cuts = _cuts(A, comm.num_shards, partition_by)
-    return DistributedMatrix.spread(A, placed(cuts, comm, exchange))
+    rows = _partition(A, comm.num_shards, partition_by)
+    return DistributedMatrix.spread(A, placed(rows, comm, exchange))
 
 
-def placed(cuts: Partition, communicator: Communicator, exchange: str) -> Placement:
-    """The Placement of shards cut like that, with memory for the peer form where it is to run."""
-    return Placement(cuts, communicator, _peers(communicator, exchange), exchange != "auto")
+def placed(rows: Partition, communicator: Communicator, exchange: str) -> Placement:
+    """The Placement of this partition, with memory that all GPUs write if `exchange` allows it."""
+    return Placement(rows, communicator, _peers(communicator, exchange), exchange != "auto")
 
 
 def _peers(communicator: Communicator, exchange: str) -> PeerBuffers | None:
-    apart = len(set(communicator.devices)) == communicator.num_shards
-    able = apart and "cpu" not in communicator.devices and communicator.processes == 1
+    """Memory that all GPUs write; None where they cannot, or `exchange` is 'nccl'."""
+    one_each = len(set(communicator.devices)) == communicator.num_shards
+    able = one_each and "cpu" not in communicator.devices and communicator.processes == 1
     if exchange == "nccl" or not able or not 1 < communicator.num_shards <= MOST_PEERS:
         if exchange == "peer":
             raise ValueError(
@@ -65,9 +66,15 @@ def _peers(communicator: Communicator, exchange: str) -> PeerBuffers | None:
 
 
 def chosen(
-    name: str, shards: int, devices: Any, communicator: Communicator | None, exchange: str
+    name: str,
+    shards: int,
+    devices: str | Sequence[str] | None,
+    communicator: Communicator | None,
+    exchange: str,
 ) -> Communicator:
-    """The communicator given, or one of this process for the devices; `name` asks for it."""
+    """The communicator given, or a new one of this process for the devices. Errors begin with
+    `name`, the function that the user has called.
+    """
     shards = check_shards(shards)
     if exchange not in EXCHANGES:
         raise ValueError(f"{name}: exchange: expected one of {EXCHANGES}, got {exchange!r}")
@@ -83,7 +90,8 @@ def chosen(
     return communicator
 
 
-def _cuts(A: Matrix, shards: int, how: Any) -> Partition:
+def _partition(A: Matrix, shards: int, how: str | Sequence[int] | Array) -> Partition:
+    """The partition of the rows of A."""
     if A.nrows == A.ncols:
         return partition(A, shards, how)
     if not isinstance(how, str):
@@ -96,8 +104,8 @@ def _cuts(A: Matrix, shards: int, how: Any) -> Partition:
     return Partition.by_edges(A._indptr, shards)
 
 
-def _devices(name: str, shards: int, devices: Any) -> list[str]:
-    """The device of every shard: as given, or those of the kind in turn; None for the CPU."""
+def _devices(name: str, shards: int, devices: str | Sequence[str] | None) -> list[str]:
+    """The device of each shard: as given; or all GPUs in turn for 'cuda'; None is the CPU."""
     if devices is None:
         devices = "cpu"
     if isinstance(devices, str):
@@ -114,7 +122,7 @@ def _devices(name: str, shards: int, devices: Any) -> list[str]:
 
 
 def _communicator(name: str, shards: int, devices: list[str], exchange: str) -> Communicator:
-    """NCCL between GPUs that have one shard each, plain copies elsewhere."""
+    """NCCL for GPUs that have one shard each; otherwise a LocalCommunicator, which copies."""
     distinct = len(set(devices)) == shards and "cpu" not in devices
     if exchange != "auto" and not distinct:
         raise ValueError(

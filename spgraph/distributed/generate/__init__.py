@@ -1,1 +1,1 @@
-"""Random graphs made in shards."""
+"""Random graphs generated in shards."""

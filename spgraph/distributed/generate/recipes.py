@@ -1,14 +1,15 @@
-"""Random graphs drawn in shards: the same graphs as on one device, of which nobody holds all edges.
+"""Random graphs generated in shards: the same graphs as on one device, but no process holds all
+edges.
 
-On CPUs the processes share the drawing of edges and send them to the shards that own their rows;
-a GPU draws faster than edges travel, so that each shard draws all and keeps its own.
+On CPUs each shard generates a share of the edges and sends them to the owners of their rows. A GPU
+generates edges faster than they can be sent, so that each shard generates all and keeps its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -29,34 +30,36 @@ from spgraph.distributed.io.ingest import (
 )
 from spgraph.random_edges import LOOP, Recipe, generate_edges, numbers
 
-EDGES = 1 << 20  # drawn at once by the shards of a process
+How = str | Sequence[int] | Array | Partition  # who owns which vertex
+
+EDGES = 1 << 20  # the shards of a process generate so many at once
 
 
 def generate_shards(
-    recipe: Recipe, communicator: Communicator, how: Any = "edges"
+    recipe: Recipe, communicator: Communicator, how: How = "edges"
 ) -> tuple[Partition, list[Rows]]:
     """The partition and the rows of each local shard, on its device, of the graph of `recipe`.
 
-    `how` is what `partition_by_counts` takes; 'edges' balances the edges as drawn, repeated ones
-    included. Every process calls it, with the same arguments.
+    `how` is an argument of `partition_by_counts`; 'edges' balances the generated edges, with
+    repeated ones. Every process calls it with the same arguments.
     """
     if communicator.devices[0] != "cpu":
-        return _walked(recipe, communicator, how)
+        return _on_gpus(recipe, communicator, how)
     pieces = _pieces(recipe, communicator.num_shards, EDGES // len(communicator.local))
     counts = row_counts(pieces, recipe.vertices, communicator)
     partition = partition_by_counts(counts, communicator.num_shards, how)
     return partition, build(pieces, counts, partition, communicator)
 
 
-# --- CPUs: each shard draws its share -------------------------------------------------------------
+# --- CPUs: each shard generates a share -----------------------------------------------------------
 
 
 def _pieces(recipe: Recipe, shards: int, step: int) -> Pieces:
-    """The share of each shard of the edges, mirrored if the graph is symmetric."""
+    """The edges that each shard generates, mirrored if the graph is symmetric."""
     kind, parameters, _, edges, state, *_ = recipe
     labels = _labels(recipe, np)
 
-    def drawn(p: int) -> Iterator[Piece]:
+    def generated(p: int) -> Iterator[Piece]:
         last = edges * (p + 1) // shards
         for start in range(edges * p // shards, last, step):
             keys = np.empty(min(step, last - start), np.int64)
@@ -67,25 +70,25 @@ def _pieces(recipe: Recipe, shards: int, step: int) -> Pieces:
             else:
                 yield Piece(keys_of(labels[keys >> 32], labels[keys & LOW.astype(np.int64)]))
 
-    return mirrored(drawn) if recipe.symmetric else drawn
+    return mirrored(generated) if recipe.symmetric else generated
 
 
-def _labels(recipe: Recipe, xp: Any) -> Array | None:
-    """The new name of each vertex, int32, as in `spgraph.generators`; None: they keep theirs."""
+def _labels(recipe: Recipe, xp: ModuleType) -> Array | None:
+    """The new id of each vertex, int32, as in `spgraph.generators`; None: vertices keep theirs."""
     if recipe.labels is None:
         return None
     random = xp.empty(recipe.vertices, np.uint64)
-    step = 1 << 24  # in steps, so that what `numbers` makes on its way stays small
+    step = 1 << 24  # in steps, for small temporary arrays
     for first in range(0, recipe.vertices, step):
         part = xp.arange(first, min(first + step, recipe.vertices), dtype=np.uint64)
         random[first : first + step] = numbers(recipe.labels, part)
     return xp.argsort(random).astype(np.int32)
 
 
-# --- GPUs: each shard draws everything ------------------------------------------------------------
+# --- GPUs: each shard generates all edges ---------------------------------------------------------
 
 
-def _walked(recipe: Recipe, communicator: Communicator, how: Any) -> tuple[Partition, list[Rows]]:
+def _on_gpus(recipe: Recipe, communicator: Communicator, how: How) -> tuple[Partition, list[Rows]]:
     devices, shards = communicator.devices, communicator.num_shards
     ks = range(len(devices))
     labels: dict[str, Array | None] = {}
@@ -115,14 +118,14 @@ def _walked(recipe: Recipe, communicator: Communicator, how: Any) -> tuple[Parti
     counts: list[Array] = communicator.all_reduce([count(k) for k in ks], "sum")
     with on_device(devices[0]):
         partition = partition_by_counts(counts[0], shards, how)
-    if len(set(devices)) < len(devices):  # shards on one GPU take turns
+    if len(set(devices)) < len(devices):  # shards of one GPU, one after the other
         return partition, [place(k) for k in ks]
     with ThreadPoolExecutor(len(devices)) as pool:
         return partition, list(pool.map(place, ks))
 
 
-def _counts(recipe: Recipe, first: int, last: int, labels: Array | None, xp: Any) -> Array:
-    """The entries of each row that edges first..last - 1 make."""
+def _counts(recipe: Recipe, first: int, last: int, labels: Array | None, xp: ModuleType) -> Array:
+    """The number of entries in each row that edges first..last - 1 make."""
     from spgraph.backends.cuda.generate import random_edges
 
     counts = xp.zeros(recipe.vertices, np.int64)
@@ -136,9 +139,9 @@ def _placed(
     labels: Array | None,
     places: Array | None,
     row: int,
-    xp: Any,
+    xp: ModuleType,
 ) -> Rows:
-    """The rows from `row` on, which have so many entries."""
+    """The rows from internal id `row` on; counts[r] is the number of entries of the r-th."""
     from spgraph.backends.cuda.generate import random_edges
 
     offsets = starts_of(counts)

@@ -1,1 +1,1 @@
-"""Graphs read in shards."""
+"""Graphs read or generated in shards."""

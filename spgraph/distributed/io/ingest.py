@@ -1,8 +1,9 @@
-"""Rows of a graph assembled where they belong, from entries that come in pieces.
+"""CSR rows of each shard built from entries that arrive in pieces, in any order.
 
-No process ever holds all entries, nor its own twice. The pieces come two times: at first the
-entries of each row are counted, so that every row gets its slots; then each entry goes to the shard
-that owns its row and takes a slot. At last the rows are sorted and repeated entries combined.
+No process ever holds all entries, nor its own entries twice. There are two passes over the pieces:
+the first counts the entries of each row, which gives every row its slots; the second sends each
+entry to the shard that owns its row, where it is stored in a slot. Then rows are sorted, and
+repeated entries combined.
 
 An entry is a key, uint64: row << 32 | column, and perhaps a value.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -23,10 +24,10 @@ from spgraph.distributed.containers.partition import Partition
 from spgraph.errors import CommunicationError
 from spgraph.io.coordinates import combined
 
-SORTED = 1 << 22  # entries sorted at once on a CPU ...
-SORTED_CUDA = 1 << 24  # ... and on a GPU, where that takes half a GiB beside the shard
-COUNTS = 1 << 20  # counts summed at once
-UNASKED = 1 << 27  # rows that are counted without a question
+SORTED = 1 << 22  # so many entries are sorted at once on a CPU ...
+SORTED_CUDA = 1 << 24  # ... and on a GPU, which takes half a GiB beside the shard
+COUNTS = 1 << 20  # so many counts are reduced in one call
+UNCHECKED = 1 << 27  # up to so many rows are counted without calling `check`
 
 LOW, HIGH = np.uint64(0xFFFFFFFF), np.uint64(32)
 
@@ -35,9 +36,8 @@ T = TypeVar("T")
 
 
 class Rows(NamedTuple):
-    """The CSR arrays of one shard's rows, columns by the user's ids; `values` None for a pattern.
-
-    Row r of it is the vertex of internal id offsets[p] + r.
+    """The CSR arrays of the rows of one shard p, with the user's ids as columns; `values` is None
+    for a pattern. Row r is the vertex of internal id offsets[p] + r.
     """
 
     indptr: Array
@@ -52,7 +52,7 @@ class Piece(NamedTuple):
     values: np.ndarray | None = None
 
 
-Pieces = Callable[[int], Iterator[Piece]]  # of one shard: its share of the input, from the start
+Pieces = Callable[[int], Iterator[Piece]]  # of a shard's share of the input
 
 
 def keys_of(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -64,7 +64,7 @@ def keys_of(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 
 def mirrored(pieces: Pieces) -> Pieces:
-    """The pieces and, of entries off the diagonal, their mirror images."""
+    """The pieces, and of each entry off the diagonal also its mirror image."""
 
     def both(p: int) -> Iterator[Piece]:
         for keys, values in pieces(p):
@@ -81,7 +81,7 @@ def mirrored(pieces: Pieces) -> Pieces:
 
 
 def lower(pieces: Pieces) -> Pieces:
-    """The pieces, with each entry below the diagonal or on it."""
+    """The pieces, with entries above the diagonal mirrored to below it."""
 
     def swapped(p: int) -> Iterator[Piece]:
         for keys, values in pieces(p):
@@ -96,10 +96,10 @@ def row_counts(
     communicator: Communicator,
     check: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
-    """How many entries each row has, repeated ones included: int64, the same in every process.
+    """The number of entries in each row, repeated ones included: int64, the same in every process.
 
-    `size` is the number of rows; None: as many as the largest id, of a row or a column, says. Then
-    check(rows, entries) is asked before counts are made for more than UNASKED rows.
+    `size` is the number of rows; None: the largest id of a row or column + 1. Then
+    check(rows, entries) is called, and may raise, before more than UNCHECKED rows are counted.
     """
     counts = np.zeros(size or 0, np.int64)
     top = entries = 0
@@ -109,14 +109,14 @@ def row_counts(
             rows = (keys >> HIGH).astype(np.int64)
             if size is None and keys.size:
                 top = max(top, 1 + int(rows.max()), 1 + int((keys & LOW).max()))
-                if top > UNASKED:
-                    continue  # only what there is, this time
-                if top > counts.size:  # by at least a quarter, so that growing stays cheap
+                if top > UNCHECKED:
+                    continue  # this pass only finds the size; another one counts
+                if top > counts.size:  # by at least a quarter: few copies in all
                     counts.resize(max(top, counts.size + counts.size // 4), refcheck=False)
             np.add.at(counts, rows, 1)
     if size is None:
         size = int(communicator.all_reduce_host(np.array([top]), "max")[0])
-        if size > UNASKED:
+        if size > UNCHECKED:
             entries = int(communicator.all_reduce_host(np.array([entries]), "sum")[0])
             if check is not None:
                 check(size, entries)
@@ -134,10 +134,10 @@ def build(
     partition: Partition,
     communicator: Communicator,
     *,
-    dtype: Any = None,
+    dtype: np.dtype | None = None,
     duplicates: str = "min",
 ) -> list[Rows]:
-    """The rows of each local shard, on the CPU, of the same pieces that `counts` were counted of.
+    """The rows of each local shard, on the CPU; `counts` are the `row_counts` of the same pieces.
 
     `dtype` is the type of the values, None for a pattern; values at one position are combined by
     `duplicates`, 'min' or 'plus'.
@@ -163,7 +163,7 @@ def build(
 
     def finish() -> list[Rows]:
         done = []
-        while slots:  # one after the other, each freed as soon as it is compact
+        while slots:  # one after the other, to free each as soon as possible
             done.append(slots.pop(0).rows(duplicates))
         return done
 
@@ -171,10 +171,9 @@ def build(
 
 
 def rounds(pieces: Pieces, communicator: Communicator) -> Iterator[list[Piece]]:
-    """The next piece of each local shard that has one, until no shard of any process has.
-
-    Every process goes through equally many rounds; an error in one of them ends all, as `together`
-    says.
+    """In each round the next piece of each local shard that has one. The rounds end when no shard
+    of any process has a piece left, so that all processes make equally many. An error in one
+    process is raised in all, as by `together`.
     """
     streams = [pieces(p) for p in communicator.local]
 
@@ -189,9 +188,9 @@ def rounds(pieces: Pieces, communicator: Communicator) -> Iterator[list[Piece]]:
 
 
 def together(make: Callable[[], list[T]], communicator: Communicator) -> tuple[list[T], bool]:
-    """What `make` makes here, and whether it made anything anywhere.
+    """(make(), whether any process has made a list that is not empty).
 
-    An error in one process ends all: it raises its own, the others CommunicationError.
+    If make() raises in one process, that process raises the error, the others CommunicationError.
     """
     made: list[T] = []
     error = None
@@ -204,15 +203,20 @@ def together(make: Callable[[], list[T]], communicator: Communicator) -> tuple[l
         raise error
     if state[0]:
         raise CommunicationError(
-            "another process could not read or make its share of the graph; it says why"
+            "another process could not read or make its share of the graph; see its error"
         )
     return made, bool(state[1])
 
 
 def _routed(
-    pieces: Sequence[Piece], partition: Partition, communicator: Communicator, dtype: Any
+    pieces: Sequence[Piece],
+    partition: Partition,
+    communicator: Communicator,
+    dtype: np.dtype | None,
 ) -> list[list[Piece]]:
-    """For each local shard the entries of its rows, from every shard, by internal rows, sorted."""
+    """For each local shard the entries of its rows from every shard, with internal ids of rows,
+    sorted.
+    """
     bounds = partition.offsets.astype(np.uint64) << HIGH
     parts: list[tuple[list[Array], list[Array]]] = []
     for (keys, values), device in zip(pieces, communicator.devices, strict=True):
@@ -246,10 +250,10 @@ def _routed(
 
 
 class Slots:
-    """The rows of one shard while they fill up: as many slots as `counts` says."""
+    """The rows of one shard while entries arrive; row r has counts[r] slots."""
 
-    def __init__(self, counts: np.ndarray, kind: np.dtype, dtype: Any) -> None:
-        # offsets[r + 1] is the next free slot of row r: in the end, where it ends
+    def __init__(self, counts: np.ndarray, kind: np.dtype, dtype: np.dtype | None) -> None:
+        # offsets[r + 1] is the next free slot of row r, in the end the end of the row
         self.offsets = starts_of(counts)
         total = int(counts.sum())
         each = kind.itemsize + (0 if dtype is None else np.dtype(dtype).itemsize)
@@ -258,7 +262,7 @@ class Slots:
         self.values = None if dtype is None else np.empty(total, dtype)
 
     def place(self, piece: Piece, first: int) -> None:
-        """Puts sorted entries into slots; `first` is the internal id of row 0."""
+        """Store sorted entries in slots; `first` is the internal id of row 0."""
         keys, values = piece
         if not keys.size:
             return
@@ -273,14 +277,14 @@ class Slots:
             self.values[slot] = values
 
     def rows(self, duplicates: str) -> Rows:
-        """The rows, sorted and without repeated entries; `self` is used up."""
+        """The rows, sorted, with repeated entries combined. The arrays of `self` are given up."""
         arrays = self.offsets, self.indices, self.values
         del self.offsets, self.indices, self.values
         return compact(*arrays, duplicates)
 
 
 def starts_of(counts: Array) -> Array:
-    """Offsets that begin with two zeros: where rows of these lengths begin, shifted by one."""
+    """(0, begin of row 0, begin of row 1, ...) of rows with these lengths: offsets of `Slots`."""
     xp = array_module(counts)
     offsets = xp.zeros(counts.size + 1, np.int64)
     if counts.size:
@@ -289,7 +293,7 @@ def starts_of(counts: Array) -> Array:
 
 
 def compact(offsets: Array, indices: Array, values: Array | None, duplicates: str = "min") -> Rows:
-    """The rows, each sorted and repeated entries combined: in place, some rows at a time."""
+    """The rows, each sorted and with repeated entries combined: in place, some rows at a time."""
     limit = SORTED_CUDA if is_cuda(indices) else SORTED
     pieces = 1 + (indices.size + offsets.size) // limit
     cuts = Partition.by_edges(offsets, pieces).offsets
@@ -307,7 +311,7 @@ def compact(offsets: Array, indices: Array, values: Array | None, duplicates: st
             values[end : end + kept.size] = combined
         offsets[r:s] = starts + end
         end += kept.size
-        del part, kept, combined  # or `_shrunk` finds views
+        del part, kept, combined  # `_shrunk` cannot resize arrays that have views
     offsets[-1] = end
     indptr = offsets.astype(index_dtype(end), copy=False)
     return Rows(indptr, _shrunk(indices, end), None if values is None else _shrunk(values, end))
@@ -316,7 +320,7 @@ def compact(offsets: Array, indices: Array, values: Array | None, duplicates: st
 def _merged(
     starts: np.ndarray, indices: np.ndarray, values: np.ndarray | None, duplicates: str
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """What is left of some rows: columns, values, and where each row begins among them."""
+    """(columns, values, where each row begins) of some rows, sorted, repeated entries combined."""
     data = np.empty(indices.size, bool) if values is None else values
     S = scipy.sparse.csr_array((starts.size - 1, int(indices.max(initial=0)) + 1), dtype=data.dtype)
     S.data, S.indices, S.indptr = data, indices, starts.astype(indices.dtype)
@@ -337,7 +341,7 @@ def _merged(
 def _merged_cuda(
     starts: Array, indices: Array, values: None, duplicates: str
 ) -> tuple[Array, None, Array]:
-    """The same of a pattern: a radix sort of row << 32 | column is what a GPU does best."""
+    """As `_merged`, of a pattern, by a radix sort of the keys row << 32 | column."""
     xp = array_module(indices)
     marks = xp.zeros(indices.size + 1, np.int32)  # rows that begin at each entry
     xp.add.at(marks, starts[1:-1], 1)
@@ -354,7 +358,7 @@ def _merged_cuda(
 
 
 def _shrunk(array: Array, size: int) -> Array:
-    """The first `size` elements; a copy of them only where the rest is worth its bytes."""
+    """The first `size` elements; on a GPU a copy only if more than an eighth is left out."""
     if not is_cuda(array):
         array.resize(size, refcheck=False)
         return array

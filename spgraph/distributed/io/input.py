@@ -1,15 +1,17 @@
-"""Graphs that come in shards: read from a file or drawn, so that no process holds all of one."""
+"""Graphs read from a file or generated in shards, so that no process holds a whole graph."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 
 from spgraph import io
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import move, on_device
+from spgraph.containers.annotations import DType
+from spgraph.containers.arrays import Array, move, on_device
 from spgraph.containers.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -22,29 +24,61 @@ from spgraph.io.files import is_pipe
 from spgraph.random_edges import Recipe
 
 
+@overload
+def read(
+    path: str | os.PathLike[str],
+    shards: int,
+    *,
+    symmetric: bool | None = ...,
+    base: int | None = ...,
+    dtype: DType | None = ...,
+    compact: Literal[True],
+    devices: str | Sequence[str] | None = ...,
+    partition: str | Sequence[int] | Array = ...,
+    communicator: Communicator | None = ...,
+    exchange: str = ...,
+) -> tuple[DistributedMatrix, np.ndarray]: ...
+
+
+@overload
+def read(
+    path: str | os.PathLike[str],
+    shards: int,
+    *,
+    symmetric: bool | None = ...,
+    base: int | None = ...,
+    dtype: DType | None = ...,
+    compact: Literal[False] | None = ...,
+    devices: str | Sequence[str] | None = ...,
+    partition: str | Sequence[int] | Array = ...,
+    communicator: Communicator | None = ...,
+    exchange: str = ...,
+) -> DistributedMatrix: ...
+
+
 def read(
     path: str | os.PathLike[str],
     shards: int,
     *,
     symmetric: bool | None = None,
     base: int | None = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
     compact: bool | None = None,
-    devices: Any = None,
-    partition: Any = "edges",
+    devices: str | Sequence[str] | None = None,
+    partition: str | Sequence[int] | Array = "edges",
     communicator: Communicator | None = None,
     exchange: str = "auto",
-) -> Any:
-    r"""`spgraph.read(path).distribute(shards)`, of which each process keeps its own shards only.
+) -> DistributedMatrix | tuple[DistributedMatrix, np.ndarray]:
+    r"""As `spgraph.read(path).distribute(shards)`, but each process keeps only its own shards.
 
     `symmetric`, `base`, `dtype` and `compact` are those of `spgraph.read`: a DistributedMatrix, or
     with `compact=True` (DistributedMatrix, ids), the ids of all vertices, an array, in every
-    process. The others are those of `Matrix.distribute`;
-    shards are on the CPU unless `devices` or the `communicator` says otherwise. Every process calls
-    it with the same arguments, and must be able to open the file.
+    process. The others are those of `Matrix.distribute`; shards are on the CPU unless `devices` or
+    the `communicator` says otherwise. Every process calls it with the same arguments, and must be
+    able to open the file.
 
     A text file is read twice, to count and to keep. Files that are no list of entries (.npz, dense
-    arrays), pipes, and every file for the partitions "biased" and "metis", which look at all edges,
+    arrays), pipes, and every file for the partitions "biased" and "metis", which need all edges,
     are read whole by every process before it keeps its share.
 
     Raises what `spgraph.read` and `Matrix.distribute` raise: in the process that meets it, in the
@@ -60,29 +94,34 @@ def read(
     [0, 1, 2, 3]
     """
     comm = chosen("read", shards, devices, communicator, exchange)
-    options = {"symmetric": symmetric, "base": base, "dtype": dtype, "compact": compact}
+    options: dict[str, Any] = {
+        "symmetric": symmetric,
+        "base": base,
+        "dtype": dtype,
+        "compact": compact,
+    }
     if not (isinstance(partition, str) and partition in ("biased", "metis")):
         spread = read_shards(path, comm, partition, **options)
         if spread is not None:
-            dtype = None if dtype is None else value_dtype(dtype)
-            G = _made(spread.partition, spread.rows, comm, exchange, spread.symmetric, dtype)
-            return (G, spread.ids) if compact else G
+            kind = None if dtype is None else value_dtype(dtype)
+            G = _made(spread.partition, spread.rows, comm, exchange, spread.symmetric, kind)
+            return (G, cast(np.ndarray, spread.ids)) if compact else G
     if comm.processes > 1 and is_pipe(os.fsdecode(path)):
         raise ValueError(
             f"path: expected a file that {comm.processes} processes can read, got a pipe: {path}"
         )
-    (found,), _ = together(lambda: [io.read(path, **options)], comm)
-    A, ids = found if compact else (found, None)
+    found: list[Any] = together(lambda: [io.read(path, **options)], comm)[0]
+    A = found[0][0] if compact else found[0]
     G = distribute(A, shards, partition_by=partition, communicator=comm, exchange=exchange)
-    return (G, ids) if compact else G
+    return (G, found[0][1]) if compact else G
 
 
 def from_recipe(
     recipe: Recipe,
     shards: int,
     *,
-    devices: Any = None,
-    partition: Any = "edges",
+    devices: str | Sequence[str] | None = None,
+    partition: str | Sequence[int] | Array = "edges",
     communicator: Communicator | None = None,
     exchange: str = "auto",
 ) -> DistributedMatrix:
@@ -100,19 +139,21 @@ def from_recipe(
     True
     """
     comm = chosen("from_recipe", shards, devices, communicator, exchange)
-    cuts, rows = generate_shards(recipe, comm, partition)
-    return _made(cuts, rows, comm, exchange, recipe.symmetric or None)
+    vertices, rows = generate_shards(recipe, comm, partition)
+    return _made(vertices, rows, comm, exchange, recipe.symmetric or None)
 
 
 def _made(
-    cuts: Partition,
+    vertices: Partition,
     rows: list[Rows],
     comm: Communicator,
     exchange: str,
     symmetric: bool | None,
-    dtype: Any = None,
+    dtype: np.dtype | None = None,
 ) -> DistributedMatrix:
-    """The Matrix of these rows; `dtype` is that of the one value of a pattern, bool by default."""
+    """The Matrix of these rows of the local shards; `dtype` is the type of the value of a pattern,
+    bool by default.
+    """
 
     def shard(k: int, own: Rows) -> Matrix:
         with on_device(comm.devices[k]) as xp:
@@ -122,8 +163,8 @@ def _made(
                 else own.values
             )
         arrays = (move(array, comm.devices[k]) for array in (own.indptr, own.indices, values))
-        return Matrix(own.indptr.size - 1, cuts.size, *arrays, iso=own.values is None)
+        return Matrix(own.indptr.size - 1, vertices.size, *arrays, iso=own.values is None)
 
-    placement = placed(cuts, comm, exchange)
+    placement = placed(vertices, comm, exchange)
     made = placement.map(shard, rows)
-    return DistributedMatrix(cuts.size, cuts.size, made, placement, symmetric=symmetric)
+    return DistributedMatrix(vertices.size, vertices.size, made, placement, symmetric=symmetric)

@@ -1,16 +1,17 @@
-"""`read_shards`: a large text file read by several processes, each of which keeps its own rows."""
+"""read_shards: a large text file read by several processes, each of which keeps its own rows."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
-from typing import IO, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import IO, NamedTuple
 
 import numpy as np
 
 from spgraph.build import check_row_pointers
-from spgraph.containers.arrays import index_dtype, move
+from spgraph.containers.annotations import DType
+from spgraph.containers.arrays import Array, index_dtype, move
 from spgraph.containers.casting import converted_exactly
 from spgraph.containers.values import value_dtype
 from spgraph.distributed.communicators import Communicator
@@ -33,13 +34,13 @@ from spgraph.io.files import check_arguments, check_direction, is_pipe
 from spgraph.io.source import LONGEST_LINE, Source
 from spgraph.io.table import Layout, read_block
 
-STEP = 1 << 23  # bytes of text that a process parses between two exchanges
-ENTRIES = 1 << 20  # entries of a shard sent at once
+STEP = 1 << 23  # a process parses so many bytes of text between two exchanges
+ENTRIES = 1 << 20  # a shard sends so many entries at once
 
 
 class Spread(NamedTuple):
-    """A graph in shards: `rows` are those of this process, on the CPU; `ids` those of the vertices
-    where they are numbered anew.
+    """A graph in shards: `rows` of the local shards, on the CPU; `ids`, if `compact`, are the ids
+    that the vertices have in the file.
     """
 
     partition: Partition
@@ -51,16 +52,16 @@ class Spread(NamedTuple):
 def read_shards(
     path: str | os.PathLike[str],
     communicator: Communicator,
-    how: Any = "edges",
+    how: str | Sequence[int] | Array | Partition = "edges",
     *,
     symmetric: bool | None = None,
     base: int | None = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
     compact: bool | None = None,
 ) -> Spread | None:
     """The graph that `spgraph.read` makes of the same arguments, in shards; None for a file that is
-    no list of entries (.npz, or a dense array in Matrix Market) or that can be read once only (a
-    pipe), which has to be read whole.
+    no list of entries (.npz, or a dense array in Matrix Market) and for a pipe, which cannot be
+    read twice: these have to be read whole.
 
     The file is read twice: once to count the entries of each row, so that `how` ('edges', 'random',
     an array, a Partition) can divide the rows and no process holds more than its share, then to
@@ -89,7 +90,7 @@ def read_shards(
     pieces = text.pieces if twice or not (both or layout.undirected) else mirrored(text.pieces)
     size = text.check_size(mirrored=pieces is not text.pieces)
     counts = row_counts(pieces, size, communicator, text.check_rows)
-    text.settle(communicator)
+    text.check_entries(communicator)
     partition = partition_by_counts(counts, communicator.num_shards, how)
     values = np.dtype(text.types[0]) if text.types else None
     rows = text.built(pieces, counts, partition, communicator, values, layout.duplicates)
@@ -110,7 +111,7 @@ def read_shards(
 
 
 class Text:
-    """A file of entries, of which each process parses every so many-th part."""
+    """A file of entries, whose parts are parsed by the processes in turn."""
 
     def __init__(
         self,
@@ -128,9 +129,11 @@ class Text:
         self.layout: Layout | None = None  # None: it is no list of entries
         self.types: tuple[str, ...] = ()
         self.rank, self.processes = communicator.rank, communicator.processes
-        self.sender = communicator.local[0]  # the shard in whose name this process sends
-        self.seen = 0
-        self.reals = False  # among the values seen
+        self.sender = communicator.local[
+            0
+        ]  # the local shard that sends all entries of this process
+        self.entries = 0
+        self.reals = False  # whether any value so far is no integer
         if self.suffix == ".npz" or is_pipe(self.name):
             return
         with Source(self.name, self.compression) as source:
@@ -148,13 +151,13 @@ class Text:
         check_direction(self.name, symmetric, layout.undirected)
 
     def pieces(self, p: int) -> Iterator[Piece]:
-        """The entries of this process's parts, as they stand in the file, for one of its shards."""
+        """The entries of this process's parts of the file, all as pieces of the shard `sender`."""
         layout = self.layout
         if p != self.sender or layout is None:
             return
-        self.seen = 0
+        self.entries = 0
         for rows, columns, *values in self._tables(layout):
-            self.seen += rows.size
+            self.entries += rows.size
             rows, columns = rows - layout.form.low, columns - layout.form.low
             if self.ids is not None:
                 rows, columns = self.ids.searchsorted(rows), self.ids.searchsorted(columns)
@@ -169,7 +172,7 @@ class Text:
                 yield Piece(keys_of(columns, rows), matrix_market.negative(self.name, found))
 
     def find_ids(self, communicator: Communicator) -> None:
-        """Reads the file once to find the vertices that have edges."""
+        """Read the file once to find the vertices that have edges."""
         layout = self.layout
         assert layout is not None
 
@@ -178,7 +181,7 @@ class Text:
             for rows, columns, *_ in self._tables(layout):
                 parts += [rows, columns]
                 size += 2 * rows.size
-                if size > max(ids.size, ENTRIES):  # seldom: each time all of them are sorted
+                if size > max(ids.size, ENTRIES):  # seldom, because it sorts all ids
                     ids, parts, size = np.unique(np.concatenate([ids, *parts])), [], 0
             return [np.unique(np.concatenate([ids, *parts])).astype(np.int64)]
 
@@ -222,7 +225,7 @@ class Text:
         dtype: np.dtype | None,
         duplicates: str,
     ) -> list[Rows]:
-        """What `build` makes; its errors name the file."""
+        """As `build`; errors name the file."""
         try:
             return build(
                 pieces, counts, partition, communicator, dtype=dtype, duplicates=duplicates
@@ -233,7 +236,7 @@ class Text:
             raise FormatError(f"{self.name}: {error}") from error
 
     def typed(self, rows: Rows) -> Rows:
-        """Rows with values of the type that was asked for; a pattern without any stays one."""
+        """The rows with values of the type `dtype`; a pattern stays one."""
         if rows.values is None or self.dtype is None:
             return rows
         try:
@@ -241,18 +244,18 @@ class Text:
         except ValueError as error:
             raise FormatError(f"{self.name}: {error}") from error
 
-    def settle(self, communicator: Communicator) -> None:
-        """After one reading: whether the entries are as many as declared, and of which type."""
+    def check_entries(self, communicator: Communicator) -> None:
+        """After the first pass: check the number of entries, and decide the type of the values."""
         if self.layout is None:
             return
-        seen = int(communicator.all_reduce_host(np.array([self.seen]), "sum")[0])
+        entries = int(communicator.all_reduce_host(np.array([self.entries]), "sum")[0])
         declared = self.layout.count
-        if declared is not None and seen != declared:
+        if declared is not None and entries != declared:
             raise FormatError(
-                f"{self.name}: the header declares {declared} entries, the file has {seen}: fetch "
-                "the file again, or correct the header"
+                f"{self.name}: the header declares {declared} entries, the file has {entries}: "
+                "fetch the file again, or correct the header"
             )
-        if seen == 0 and self.suffix not in (".mtx", ".gr"):
+        if entries == 0 and self.suffix not in (".mtx", ".gr"):
             raise edge_list.no_edge(self.name)
         reals = bool(communicator.all_reduce_host(np.array([int(self.reals)]), "max")[0])
         self.types = self.types[-1:] if reals else self.types[:1]
@@ -266,7 +269,7 @@ class Text:
         return edge_list.layout_of(source, self.base or 0, self.compact)
 
     def _tables(self, layout: Layout) -> Iterator[list[np.ndarray]]:
-        """The columns of each part of the file that is this process's."""
+        """The columns of each part of the file that this process parses."""
         types = self.types
         if self.compression:
             with Source(self.name, self.compression) as source:
@@ -281,16 +284,14 @@ class Text:
                 start, block = _lines(stream, self.offset, first, first + STEP)
                 try:
                     columns = read_block(layout.form, self.name, 0, block, types)
-                except FormatError:  # once more, to say in which line
+                except FormatError:  # parse again, to name the line in the message
                     line = 1 + _newlines(self.name, start)
                     columns = read_block(layout.form, self.name, line, block, types)
                 yield columns
 
 
 def _lines(stream: IO[bytes], offset: int, first: int, last: int) -> tuple[int, bytes]:
-    """(where it begins, text) of the lines that begin at bytes first..last - 1; none do before
-    `offset`.
-    """
+    """(begin, text) of the lines that begin at bytes first..last - 1, and not before `offset`."""
     stream.seek(max(first - 1, offset))
     start = first if first == offset else first - 1 + len(_line(stream))
     if start >= last:
@@ -300,7 +301,7 @@ def _lines(stream: IO[bytes], offset: int, first: int, last: int) -> tuple[int, 
 
 
 def _line(stream: IO[bytes]) -> bytes:
-    """What is left of a line."""
+    """The rest of the line."""
     text = stream.readline(LONGEST_LINE + 1)
     if len(text) > LONGEST_LINE:
         raise FormatError(
@@ -311,7 +312,7 @@ def _line(stream: IO[bytes]) -> bytes:
 
 
 def _newlines(path: str, end: int) -> int:
-    """How many lines end before byte `end`."""
+    """The number of lines that end before byte `end`."""
     count = 0
     with open(path, "rb") as stream:
         while end > 0 and (text := stream.read(min(end, STEP))):
@@ -321,7 +322,7 @@ def _newlines(path: str, end: int) -> int:
 
 
 def _entries(rows: list[Rows], partition: Partition, communicator: Communicator) -> Pieces:
-    """The entries that the shards hold already, by the user's ids."""
+    """The entries of rows that shards have already, by the user's ids."""
 
     def some(p: int) -> Iterator[Piece]:
         indptr, indices, values = rows[p - communicator.local[0]]

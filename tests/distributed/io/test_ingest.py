@@ -237,7 +237,7 @@ def test_read_as_another_type(tmp_path: Path) -> None:
 def test_few_rows_far_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many rows are refused in every process alike, and made where that is said."""
     monkeypatch.setattr(build_module, "LARGE", 10_000)
-    monkeypatch.setattr(ingest, "UNASKED", 500)
+    monkeypatch.setattr(ingest, "UNCHECKED", 500)
     path = tmp_path / "g.el"
     path.write_text("0 1\n" * 3 + "1 20000\n" + "2 3\n" * 3)
     for error in cases.together(3, 2, lambda comm: reading.read_shards(path, comm)):
@@ -322,7 +322,7 @@ def test_bad_files(tmp_path: Path) -> None:
     for error in cases.together(2, 1, lambda comm: reading.read_shards(path, comm)):
         assert isinstance(error, DimensionMismatch) and "got 3 x 4" in str(error)
     path.write_text(TEXTS["symmetric.mtx"])
-    with pytest.raises(ValueError, match="False contradicts it"):
+    with pytest.raises(ValueError, match="which declares an undirected graph, got False"):
         reading.read_shards(path, LocalCommunicator(2), symmetric=False)
     path.write_text(re.sub(r"\n(\d+) \d+ (\d+)$", r"\n\1 \1 \2", TEXTS["skew.mtx"]))
     with pytest.raises(FormatError, match="skew-symmetric matrix has no diagonal"):
