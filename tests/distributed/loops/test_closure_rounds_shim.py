@@ -95,9 +95,9 @@ def test_semirings(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(monkeypatch, "skewed both", case)
 
 
-@pytest.mark.parametrize("crowd", [0, 40])
-def test_crowds_and_cuts(crowd: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closure_rounds, "SATURATED_EDGES", crowd)
+@pytest.mark.parametrize("edges", [0, 40])
+def test_saturated_queues_and_thresholds(edges: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closure_rounds, "SATURATED_EDGES", edges)
     monkeypatch.setattr(closure_rounds, "THRESHOLD_EDGES", 1)
     gathered: list[Any] = []
     gather = closure_rounds.Rounds.gather
@@ -109,7 +109,7 @@ def test_crowds_and_cuts(crowd: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closure_rounds.Rounds, "gather", noted)
     for name in ("dense directed", "skewed both", "grid", "many sources"):
         check(monkeypatch, name, "distance, zeros", deltas=(0.05, 2, 10**6))
-    assert gathered, "a cut ended in a pull"
+    assert gathered, "a threshold ended in a pull"
 
 
 def test_one_shard_and_empty_shards(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,18 +34,18 @@ def spread(A: Matrix, devices: list[str], how: str) -> Any:
 
 
 @pytest.mark.parametrize("how", ["edges", "random"])
-@pytest.mark.parametrize("crowd", [40, closure_rounds.SATURATED_EDGES])
+@pytest.mark.parametrize("edges", [40, closure_rounds.SATURATED_EDGES])
 def test_closures(
-    devices: list[str], how: str, crowd: int, monkeypatch: pytest.MonkeyPatch
+    devices: list[str], how: str, edges: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(closure_rounds, "SATURATED_EDGES", crowd)
+    monkeypatch.setattr(closure_rounds, "SATURATED_EDGES", edges)
     monkeypatch.setattr(closure_rounds, "THRESHOLD_EDGES", 1)
     for name in ("skewed both", "sparse directed", "grid", "many sources"):
         for case in ("distance, zeros", "width, float32", "narrowness", "reached"):
             made, kind = graph(name, CASES[case]), CASES[case]
             typed = kind.ring.resolve(made.v.dtype, made.A.dtype)
             G = spread(made.A, devices, how)
-            view = G.T  # a cut needs it
+            view = G.T  # a threshold needs it
             assert view.shards
             start = made.v.to(G.device)
             ordered = kind.ring.monoid in (monoid.min, monoid.max)

@@ -1,5 +1,5 @@
-// The pattern of the entries (i, j) with  x[i] * A[i, j] == x[j].  All entries are looked at once,
-// which leaves a bit for each; the rest works on bits. Preamble: I O A Z multiply.
+// The edges of the shortest-path DAG: the pattern of the entries (i, j) with  x[i] * A[i, j] == x[j].
+// One pass over the entries sets a bit for each; the others work on bits. Preamble: I O A Z multiply.
 
 constexpr int EACH = 8;     // entries a lane has in flight
 constexpr int CHUNK = 1024; // entries whose bits a warp counts at a time: a word for each lane
@@ -7,7 +7,7 @@ constexpr int WARPS = 8;
 
 #include "load_balance.cuh"
 
-// Looks at entries of the matrix; row i of the walk is row i of the matrix.
+// Tests entries of the matrix, for load_balance.cuh: its row i is row i of the matrix.
 struct Looker {
     const I* indices;
     const A* values;

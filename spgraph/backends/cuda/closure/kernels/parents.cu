@@ -1,12 +1,11 @@
-// For every vertex v: the least other vertex u with  x[u] * A[u, v] == x[v].  Every entry is taken
-// once, from the row of u in A, or from the row of v in A's transpose T.
+// For every vertex v: the least other vertex u with  x[u] * A[u, v] == x[v].  Every entry is tested once,
+// in the row of u in A, or in the row of v in A's transpose T.
 //
-// Looking at an entry costs most where x lies at random: x[u] from the row of v, x[v] from that of
-// u. From the row of v many entries need no such look. Let `floor` be a value that few vertices
-// have a better one than. Where products keep the order of their first operands, u that is not
-// better than the floor brings nothing better than floor * A[u, v]; so if that is worse than x[v],
-// u is no parent of v, and neither its id nor its value is loaded. The few vertices that are better
-// than the floor, which this says nothing about, are taken from their own rows of A, all entries.
+// The random access costs most: to x[u] from the row of v, to x[v] from that of u. In the row of v many
+// entries need none. Let `floor` be a value such that few vertices have a better one. Where products
+// keep the order of their first operands, no u without a better value gives more than floor * A[u, v]; so
+// where that is worse than x[v], u is no parent of v, and neither its id nor its value is loaded. For the
+// few vertices with values better than the floor all entries of their own rows of A are tested.
 //
 // Preamble: I O A Z multiply, the monoid.
 
@@ -18,10 +17,10 @@ constexpr I NOTHING = (I)((u64)-1 >> (65 - 8 * sizeof(I)));
 
 #include "load_balance.cuh"
 
-// What is done along the edges of a row.
+// The tests along the edges of a row.
 enum { LOOKS_IN = 1, LOOKS_OUT = 2 };
 
-// Whether z comes before the value x; nothing does where the monoid has no order.
+// Whether z is better than x; false where the monoid has no order.
 DEVICE bool better(Z z, Z x) {
     if constexpr (ADD_KIND == ADD_MIN) return z < x;
     if constexpr (ADD_KIND == ADD_MAX) return z > x;
@@ -62,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(SAMPLE)
     }
 }
 
-// Looks at entries of the matrix M; row i of the walk is row i of M.
+// Tests entries of the matrix M, for load_balance.cuh: its row i is row i of M.
 struct Looker {
     const I* indices;
     const A* values;
@@ -105,7 +104,7 @@ struct Looker {
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             mine[k] = ONE ? value_of_one : shuffle(value, owner[k]);
-            // a product that has no order, as NaN, rules nothing out
+            // a product without an order, NaN, excludes nothing
             if (how[k] & LOOKS_IN &&
                 better(mine[k], multiply(floor, a[k], (i64)0, (i64)0, (i64)0, (i64)0)))
                 how[k] &= ~LOOKS_IN;
@@ -144,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     walk<EACH>(indptr, n, m, window, begin, end, lanes[threadIdx.x >> 5], looker);
 }
 
-// The bits of what is not NOTHING, and how many there are.
+// A bit for each vertex that has a parent, and how many there are.
 extern "C" __global__ void __launch_bounds__(256)
     parents_bits(i64 n, const I* parent, u32* bits, u64* count) {
     const i64 words = (n + 31) / 32;

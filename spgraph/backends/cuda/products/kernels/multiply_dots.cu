@@ -80,7 +80,7 @@ DEVICE u32 place_of(const Row& row, K k) {
     return at < row.count && (K)row.searched[at] == k ? (u32)at : NOWHERE;
 }
 
-// Column k into the table at `place`; each column comes once.
+// Insert column k, which is not in the table yet, with its `place`.
 DEVICE void insert(K* keys, u32* places, int bits, K k, u32 place) {
     u32 at = hash(k, bits);
     while ((K)atomicCAS((Bits<K>*)keys + at, (Bits<K>)EMPTY, (Bits<K>)k) != EMPTY)
@@ -103,8 +103,8 @@ DEVICE void take(const Operands& g, Sum& sum, i64 i, i64 j, K k, i64 p, i64 q) {
 }
 #endif
 
-// What the entries from, from + step, ... of row j of B's transpose meet, BATCH of them; WHOLE: all
-// are before `stop`.
+// Look up BATCH entries, from, from + step, ..., of row j of B's transpose, and add the products with
+// the entries of row i of A in the same columns. WHOLE: all of them are before `stop`.
 template <bool BITMAP, bool WHOLE>
 DEVICE void meet(const Operands& g, const Row& row, Sum& sum, i64 i, i64 j, i64 from, i64 stop,
                  int step) {
@@ -114,12 +114,12 @@ DEVICE void meet(const Operands& g, const Row& row, Sum& sum, i64 i, i64 j, i64 
         i64 q = from + n * step;
         k[n] = WHOLE || q < stop ? (K)g.b_indices[q] : EMPTY;
     }
-    u32 met = 0; // a bit for each of the batch that the row has
+    u32 met = 0; // a bit for each of the batch whose column row i has
     if constexpr (BITMAP) {
         u32 word[BATCH];
 #pragma unroll
         for (int n = 0; n < BATCH; n++) {
-            // EMPTY too is beyond the window
+            // EMPTY is beyond the window, too
             Bits<K> at = (Bits<K>)k[n] >> 5;
             word[n] = row.bits[at < LAST_WORD ? (u32)at : LAST_WORD];
         }
@@ -132,23 +132,23 @@ DEVICE void meet(const Operands& g, const Row& row, Sum& sum, i64 i, i64 j, i64 
                 met |= hit << n;
         }
     }
-    // columns ascend, but for what is EMPTY
+    // the largest column: they ascend, except where EMPTY
     K last = k[BATCH - 1];
 #pragma unroll
     for (int n = 0; !WHOLE && n < BATCH - 1; n++) last = k[n] > last ? k[n] : last;
     if (!BITMAP || (row.count > row.low && last >= WINDOW)) {
         if (row.hash_bits) {
             u32 at[BATCH];
-            K seen[BATCH];
+            K found[BATCH];
 #pragma unroll
             for (int n = 0; n < BATCH; n++) {
                 at[n] = hash(k[n], row.hash_bits);
-                seen[n] = row.keys[at[n]];
+                found[n] = row.keys[at[n]];
             }
 #pragma unroll
             for (int n = 0; n < BATCH; n++) {
                 if (k[n] < (BITMAP ? WINDOW : 0)) continue;
-                if (probe(row, k[n], at[n], seen[n]) == k[n]) met |= 1u << n;
+                if (probe(row, k[n], at[n], found[n]) == k[n]) met |= 1u << n;
             }
         } else {
 #pragma unroll 1
@@ -174,7 +174,7 @@ DEVICE void meet(const Operands& g, const Row& row, Sum& sum, i64 i, i64 j, i64 
     }
 }
 
-// The sum over each aligned group of `width` lanes, in all of them. All 32 lanes call.
+// The sum over each aligned group of `width` lanes, in all of its lanes. All 32 lanes call.
 DEVICE Sum merge(Sum sum, int width) {
     u32 group = width == 32 ? FULL_WARP : ((1u << width) - 1) << (lane_id() & ~(width - 1));
     if constexpr (COUNTS) {
@@ -196,9 +196,9 @@ DEVICE Sum merge(Sum sum, int width) {
     return sum;
 }
 
-// Entries first, first + stride, ... before `last` of the mask, all in row i, by one warp: 32 of
-// them are looked up at a time, then groups of `width` lanes take one each. WIDTH: `width`, if it is
-// known.
+// Entries first, first + stride, ... before `last` of the mask, all in row i, by one warp: it loads 32
+// of them at a time, and groups of `width` lanes compute one each. WIDTH: `width`, where it is a
+// constant, else 0.
 template <bool BITMAP, int WIDTH>
 DEVICE void dots(const Operands& g, const Row& row, i64 i, i64 first, i64 last, int stride,
                  int width, bool* hits, Z* z) {
@@ -233,7 +233,7 @@ DEVICE void dots(const Operands& g, const Row& row, i64 i, i64 first, i64 last, 
             }
             if (base < end) meet<BITMAP, false>(g, row, sum, i, column, base + offset, end, width);
             sum = merge(sum, width);
-            // the sum of lane n's entry is found with the group that it was given to
+            // the sum of a lane's entry is in the group that computed it
             const int from = (lane & (groups - 1)) * width;
             const u32 found = shuffle(sum.hits, from);
             const Z value = COUNTS ? (Z)found : shuffle(sum.value, from);
@@ -246,15 +246,16 @@ DEVICE void dots(const Operands& g, const Row& row, i64 i, i64 first, i64 last, 
     }
 }
 
-// How many lanes a row of B's transpose is worth: as many as take its mean length in one batch.
+// The lanes for a row of B's transpose: so many that they load a row of mean length in one batch.
 DEVICE int lanes_for(i64 work, i64 entries) {
     int width = 1;
     while (width < 32 && BATCH * width * entries < work) width *= 2;
     return width;
 }
 
-// Blocks take tasks from a list: part task - piece_first[s] of the entries of the mask in row
-// rows[s], s = piece_row[task]. work[i]: the lengths of the rows that row i streams. *ticket: 0.
+// Blocks take tasks one after the other: a task is part task - piece_first[s] of the entries of the mask
+// in row rows[s], s = piece_row[task]. work[i] is the sum of the lengths of the rows of B's transpose
+// that row i of the mask names. *ticket is 0 before.
 extern "C" __global__ void __launch_bounds__(256)
     multiply_dots(OPERANDS, const i64* rows, const int* piece_row, const i64* piece_first,
                   i64 tasks, const i64* work, i64* ticket, bool* hits, Z* z) {
@@ -310,8 +311,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// A warp a row, `count` rows: those of little work, whose row of A is short, or so long that even
-// one look at all of it costs more than searching.
+// A warp a row, `count` rows: those of little work whose row of A is short, or so long that reading it
+// once would cost more than searching it.
 extern "C" __global__ void __launch_bounds__(256)
     multiply_dots_warp(OPERANDS, const i64* rows, i64 count, const i64* work, bool* hits, Z* z) {
     constexpr int BITS = 9, LONGEST = 1 << (BITS - 2);

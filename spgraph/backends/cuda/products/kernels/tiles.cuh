@@ -51,9 +51,9 @@ DEVICE void store_shared(Shared p, T value) {
 // The parameters that tiles.py writes, in fields of 8 bytes.
 struct Tiles {
     i64 blocks, count, width, slots, ranges, span;
-    const Quad* entries; // one step more than there are, to be loaded ahead
+    const Quad* entries; // with one step more at the end, since a step is loaded ahead
     const A* values;     // of the entries, in their order
-    const u32* ends;     // of each warp's steps in each tile and range, counted through; 0 before
+    const u32* ends;     // running sum of each warp's steps in each tile and range, after a 0
     const int* targets;  // of each slot: its row, -1 for none, -2 - p for partial sum p
 };
 
@@ -62,7 +62,8 @@ DEVICE void add_at(Shared sums, u32 place, Z value) {
     store_shared<Z>(p, add(load_shared<Z>(p), value));
 }
 
-// Add v[k] to sum row[k] for all K of all lanes, in which each row's are neighbours. Whole warps.
+// Add v[k] to sum row[k] for all K of all lanes, where equal rows are neighbours, from lane to lane,
+// too. Whole warps call.
 template <int K>
 DEVICE void add_runs(const u32 (&row)[K], const Z (&v)[K], Shared sums) {
     const int lane = lane_id();
@@ -70,10 +71,10 @@ DEVICE void add_runs(const u32 (&row)[K], const Z (&v)[K], Shared sums) {
 #pragma unroll
     for (int k = 1; k < K; k++) {
         const bool same = row[k] == row[k - 1];
-        if (!same) add_at(sums, row[k - 1], run); // ends here, and in no other lane
+        if (!same) add_at(sums, row[k - 1], run); // the run ends here, and in no other lane
         run = same ? add(run, v[k]) : v[k];
     }
-    // what is left of each lane is its last row's: a lane that has no other joins the lane before
+    // the last run of a lane may go on in the next: a lane with a single row may join the lane before
     const u32 last = row[K - 1];
     const bool joins = shuffle_up(last, 1) == row[0] && row[0] == last && lane > 0;
     const u32 joining = __ballot_sync(FULL_WARP, joins);
@@ -90,8 +91,7 @@ DEVICE void add_runs(const u32 (&row)[K], const Z (&v)[K], Shared sums) {
     __syncwarp();
 }
 
-// The entries of a step, four neighbours of every lane side by side, and then the other four; and
-// their values.
+// The entries of a step and their values: four consecutive ones for each lane, then four more.
 struct Chunk {
     Quad entries[LANE / 4];
     Group<A, 4> values[LANE / 4];
@@ -121,17 +121,17 @@ DEVICE void add_chunk(const Chunk& chunk, A one, Shared sums, Fetch fetch) {
     add_runs<LANE>(row, v, sums);
 }
 
-// A warp's steps, the next of which is loaded ahead.
+// The steps of a warp, of which the next one is loaded ahead.
 struct Stream {
     const Tiles& t;
-    u32 step, end; // of the part that is next
+    u32 step, end; // the next step, and the end of the part: a tile or a range
     Chunk next;
 
     __device__ __forceinline__ Stream(const Tiles& t, const u32* ends)
         : t(t), step(ends[0]), end(ends[1]) {
         load_chunk(next, t, step);
     }
-    // Add the entries of a part; the next one has its end at `next_end`.
+    // Add the entries of a part; the one after it ends at `next_end`.
     template <class Fetch>
     __device__ __forceinline__ void add(u32 next_end, A one, Shared sums, Fetch fetch) {
         while (step < end) {
@@ -143,9 +143,8 @@ struct Stream {
     }
 };
 
-// done(i, sum) for every row i of the tiles, but sums of pieces of rows go to `partial`. All
-// threads of the first t.blocks blocks, of WARPS warps each, call; `pool` is their dynamic shared
-// memory.
+// done(i, sum) for every row i in tiles; sums of pieces of rows are written to `partial`. All threads of
+// the first t.blocks blocks, of WARPS warps each, call; `pool` is their dynamic shared memory.
 template <class Done>
 DEVICE void sum_tiles(const Tiles t, const U* hubs, const U* u, const A* a, Quad* pool, Z* partial,
                       Done done) {
