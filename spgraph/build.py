@@ -14,6 +14,7 @@ from spgraph.containers.annotations import DType, Scalar
 from spgraph.containers.arrays import (
     Array,
     array_module,
+    as_array,
     check_device,
     check_extent,
     device_of,
@@ -193,7 +194,7 @@ def _check_dup_op(dup_op: object) -> None:
 
 def _ids(name: str, given: object, device: str | None) -> Array:
     """`given` as a 1-D array of non-negative integers on `device`."""
-    ids: Array = given if hasattr(given, "__cuda_array_interface__") else np.asarray(given)
+    ids: Array = as_array(name, given)
     if ids.ndim != 1:
         raise DomainMismatch(f"{name}: expected 1 dimension, got {ids.ndim}")
     if ids.size == 0:
@@ -223,7 +224,8 @@ def _extent(name: str, of: str, ids: Array, extent: int | None) -> int:
 def _values(given: Scalar | Sequence[Scalar] | Array, ids: Array, dtype: DType | None) -> Array:
     """`given` as an array of ids.size values of a GraphBLAS type, on the device of `ids`."""
     xp = array_module(ids)
-    values: Array = move(given if is_cuda(given) else np.asarray(given), device_of(ids))
+    values: Array = as_array("values", given)
+    values = move(values if is_cuda(values) else np.asarray(values), device_of(ids))
     if dtype is None:
         values = values.astype(value_dtype(values.dtype), copy=values.ndim > 0)
     else:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from spgraph import cache_folder, late_imports
-from spgraph.errors import BackendUnavailable
+from spgraph.errors import BackendUnavailable, DomainMismatch
 
 Array = Any  # numpy.ndarray or cupy.ndarray: the two share no static type
 
@@ -60,6 +60,18 @@ def is_cuda(array: Array) -> bool:
 def array_module(array: Array) -> Any:
     """The library (numpy or cupy) whose functions take `array`."""
     return sys.modules["cupy"] if is_cuda(array) else np
+
+
+def as_array(name: str, given: Any) -> Any:
+    """`given` as an array, of CuPy if it is one on a GPU; DomainMismatch for a masked array, whose
+    hidden values would become entries.
+    """
+    if isinstance(given, np.ma.MaskedArray):
+        raise DomainMismatch(
+            f"{name}: expected an array without a mask; x.filled(value) and missing=value of "
+            "from_dense, or x.compressed() and its positions, leave out what is masked"
+        )
+    return given if hasattr(given, "__cuda_array_interface__") else np.asarray(given)
 
 
 def device_of(array: Array) -> str:

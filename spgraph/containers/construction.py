@@ -11,6 +11,7 @@ from spgraph.containers.arrays import (
     INT64_MAX,
     Array,
     array_module,
+    as_array,
     check_device,
     check_extent,
     index_dtype,
@@ -115,7 +116,7 @@ class VectorConstruction:
         >>> sg.Vector.from_dense([3, 0, 4], missing=0).nvals
         2
         """
-        array = array if hasattr(array, "__cuda_array_interface__") else np.asarray(array)
+        array = as_array("from_dense", array)
         if array.ndim != 1:
             raise DomainMismatch(f"array: expected 1 dimension, got {array.ndim}")
         values = array.astype(value_dtype(array.dtype), copy=True)

@@ -13,6 +13,7 @@ from spgraph.containers.annotations import DType, Graph, Scalar, SparseArray
 from spgraph.containers.arrays import (
     Array,
     array_module,
+    as_array,
     check_device,
     index_dtype,
     is_cuda,
@@ -184,7 +185,7 @@ class MatrixConversions:
         >>> sg.Matrix.from_dense([[0, 1], [0, 0]]).nvals
         1
         """
-        array = array if hasattr(array, "__cuda_array_interface__") else np.asarray(array)
+        array = as_array("from_dense", array)
         if array.ndim != 2:
             raise DomainMismatch(f"array: expected 2 dimensions, got {array.ndim}")
         xp = array_module(array)

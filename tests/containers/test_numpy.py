@@ -215,3 +215,15 @@ def test_what_lies_on_cuda_is_not_read_in_silence() -> None:
         with pytest.raises(DomainMismatch, match="from_dense take arrays"):
             _ = v == other
     assert (v * sg.Vector.from_dense([2.0]).to("cuda")._total()).to_numpy().tolist() == [3.0, 5.0]
+
+
+def test_masked_arrays_are_refused() -> None:
+    hidden = np.ma.masked_array([1, 2], [False, True])
+    for call in (
+        lambda: Vector.from_dense(hidden),
+        lambda: Matrix.from_dense(np.ma.masked_array(np.eye(2), np.eye(2))),
+        lambda: Matrix.from_coo(hidden, [0, 1], [1, 2]),
+        lambda: Vector.from_coo([0, 1], hidden),
+    ):
+        with pytest.raises(DomainMismatch, match="expected an array without a mask"):
+            call()
