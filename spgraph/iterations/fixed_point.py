@@ -12,15 +12,14 @@ from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.direction import bucket_width
 from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
+from spgraph.iterations.integer_sums import plus_and_one, saturating_plus
 from spgraph.iterations.level_search import search
 from spgraph.operations import assign, diag, ewise_add, mxm, reduce, select, vxm
 from spgraph.semirings import (
-    BinaryOp,
     Semiring,
     TypedSemiring,
     any_pair,
     binary,
-    cuda_literal,
     indexunary,
     max_min,
     max_times,
@@ -29,7 +28,6 @@ from spgraph.semirings import (
     min_plus,
 )
 from spgraph.semirings import monoid as monoids
-from spgraph.semirings.functions import cuda_cast, python_cast
 from spgraph.steps import backend, check_stored, is_distributed
 
 INT64 = np.dtype(np.int64)
@@ -121,33 +119,8 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
     return Counted(_solved(A, first, ring, typed, width), ring, bits)
 
 
-@functools.cache
-def saturating_plus(dtype: np.dtype) -> BinaryOp:
-    """Plus that stays at the greatest integer of 64 bits; its right operand is never negative."""
-    top = np.iinfo(dtype).max
-    kind, limit = (python_cast(dtype, text) for text in ("y", str(top)))
-    c_kind, c_limit = cuda_cast(dtype, "y"), cuda_literal(dtype.type(top))
-    return BinaryOp.from_expressions(
-        f"saturating_plus_{dtype}",
-        python=f"x + {kind} if x < {limit} - {kind} else {limit}",
-        cuda=f"x < {c_limit} - {c_kind} ? x + {c_kind} : {c_limit}",
-    )
-
-
-@functools.cache
-def plus_and_one(bits: int) -> BinaryOp:
-    """Plus on what stands above the low `bits`, and one more below."""
-    return BinaryOp.from_expressions(
-        f"plus_and_one_{bits}",
-        python=f"x + np.int64(y) * {1 << bits} + 1",
-        cuda=f"x + (long long)y * {1 << bits}LL + 1LL",
-    )
-
-
 def composed(A: MatrixLike, start: Vector, semiring: Semiring) -> Vector:
-    """`closure` out of operations: what it means, what a loop of one's own costs, and what runs
-    where a backend has no fused form.
-    """
+    """`closure` out of operations: what it means, and what runs without a fused form of it."""
     A, plan = _checked(A, start, semiring, None)
     return _fitting(A, start, _rounds(A, start, plan.semiring, plan.typed), plan)
 
@@ -337,7 +310,7 @@ def _check_delta(delta: float | None, ring: Semiring) -> None:
 
 
 def _check_values(A: Matrix, first: tuple[float, float], ring: Semiring) -> None:
-    """That going on along an edge makes no value better; `first` is the extent of start."""
+    """That going on along an edge makes no value better; `first` is the range of start."""
     low, high = A._value_range()
     if low != low:
         raise ValueError(f"A: expected numbers, got {_first(A, lambda a: a != a)}")

@@ -26,7 +26,7 @@ from spgraph.backends import cuda
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import ConvergenceError
-from spgraph.iterations.fixed_point import plus_and_one, saturating_plus
+from spgraph.iterations.integer_sums import plus_and_one, saturating_plus
 from spgraph.semirings import BinaryOp, Monoid, Semiring, binary, min_plus, monoid
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")

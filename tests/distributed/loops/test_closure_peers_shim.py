@@ -20,7 +20,7 @@ from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import move
 from spgraph.errors import CommunicationError, ConvergenceError
-from spgraph.iterations.fixed_point import plus_and_one
+from spgraph.iterations.integer_sums import plus_and_one
 from spgraph.semirings import Semiring, min_plus, monoid
 from tests.distributed.loops.test_search_peers_shim import HostBuffers
 
