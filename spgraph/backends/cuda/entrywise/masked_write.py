@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 
 import numpy as np
@@ -121,7 +122,8 @@ def _write_all(
             jit.sweep(kernel, out.size, *given)
         # the values are written: whatever fails from here on, their bits go with them
         out._become(Vector(out.size, w._values, bits=z_bits))
-    out._become(settle(out))
+    with contextlib.suppress(MemoryError):  # it is written: only its storage may change from here
+        out._become(settle(out))
 
 
 def write_preamble(w: Vector, t: Vector, accum: Function | None) -> str:
