@@ -1,5 +1,5 @@
-"""The fused closure: the least fixed point of x = x (+) x (+.x) A in one launch on all cores; and
-what carries its values: all edges, or one to each vertex.
+"""The fused closure: the least fixed point of x = x (+) x (+.x) A in one launch on all cores; the
+edges that carry its values, and one such edge (the parent) for each vertex.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/closure.py
-STATE, NO_ROOM, DONE, RESTLESS = 64, 32, 40, 2
-# entries of a block, which is also what a thread takes at a time
+STATE, NO_SPACE, DONE, NOT_CONVERGED = 64, 32, 40, 2
+# entries of a block; a thread takes one block at a time
 BLOCK = 64
-# edges of a round below which one thread is faster than two that wait for each other
+# edges of a round below which one thread is faster than several with barriers
 ALONE = 4096
-# a vertex with more edges than this is shared by all threads
+# the edges of a vertex with more edges than this are divided among all threads
 HEAVY = 16384
-# how many there are where values have an order: more than an edge spans in most graphs, and few
-# enough that their last blocks stay in the nearest cache
+# number of buckets for ordered values: more than an edge spans in most graphs, and few enough for
+# their last blocks to stay in the L1 cache
 BUCKETS = 1024
-# entries that there is room for, in units of the vertices: some leave an old one behind
-ROOM = 2
+# capacity of the buckets, in entries per vertex: vertices that change buckets leave old entries
+CAPACITY = 2
 NO_BITS = np.empty(0, np.uint32)
 
 
 def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | None) -> Vector:
     """The least fixed point of x = start (+) x (+.x) A; vertices not reached have no entry.
 
-    `delta` is the width of a bucket of values of the monoids min and max; None: values have no
-    order, and vertices are worked off as they come. Raises ConvergenceError, with the last
-    iterate, if vertices of one bucket still improve each other after A.nrows rounds.
+    `delta` is the width of a bucket of values, for the monoids min and max; None: values have no
+    order, and there is one bucket. Raises ConvergenceError, with the last iterate, if vertices of
+    one bucket still improve each other after A.nrows rounds.
     """
     start = start.to_sparse()
     n = A.nrows
@@ -44,11 +44,12 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     threads = pool.threads_for(A.nvals)
     value = np.full(n, semiring.add.identity, semiring.dtype)
     marks = np.zeros((n + 7) // 8, np.uint64)
-    queued, seen = marks.view(np.uint8), np.zeros(n, np.uint8)
+    queued, visited = marks.view(np.uint8), np.zeros(n, np.uint8)
     value[start._indices] = start._values
     queued[start._indices] = 1
     buckets = BUCKETS if sign else 1
-    blocks = ROOM * n // (BLOCK * threads) + buckets + 1  # of a thread; each bucket has begun one
+    # blocks per thread; the last block of each bucket may be partly filled
+    blocks = CAPACITY * n // (BLOCK * threads) + buckets + 1
     heads = np.full(threads * buckets, -1, np.int32)
     fills = np.full(threads * buckets, BLOCK, np.int32)
     links, work, sizes = np.empty((3, threads * blocks), np.int32)
@@ -59,17 +60,17 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     free[:, 2] = free[:, 1] + blocks
     heavies = np.empty(A.nvals // HEAVY + 1, A._indices.dtype)
     state = np.zeros(STATE, np.int64)
-    state[NO_ROOM] = 1  # nothing lies in a bucket yet
-    arrays = (A._indptr, A._indices, A._values, value, queued, marks, seen, heads, fills, links)
+    state[NO_SPACE] = 1  # makes the kernel fill the buckets first
+    arrays = (A._indptr, A._indices, A._values, value, queued, marks, visited, heads, fills, links)
     scale = sign / delta if delta else 0.0
     more = (entries, free, work, sizes, heavies, np.zeros(1), scale, state)
     pool.launch(kernel, threads, *arrays, *more)
-    if state[DONE] == RESTLESS:
-        seen |= queued[:n]
-    bits = pack_bits(seen.view(bool))
+    if state[DONE] == NOT_CONVERGED:
+        visited |= queued[:n]
+    bits = pack_bits(visited.view(bool))
     nvals = count_bits(bits)
     result = Vector(n, value, bits=None if nvals == n else bits, nvals=nvals)
-    if state[DONE] == RESTLESS:
+    if state[DONE] == NOT_CONVERGED:
         raise ConvergenceError(
             f"closure: values still improve after {n} rounds, as many as there are vertices: "
             f"{semiring.name} has a cycle here that makes its own values better",
@@ -102,10 +103,10 @@ def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
 
 def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> Vector:
     """For every vertex v the least other vertex u with x[u] * A[u, v] == x[v], of the type of
-    A.indices; no entry where there is none.
+    A.indices; no entry if there is none.
 
-    `T` is A's transpose, where it is at hand and products keep the order of their first operands:
-    its rows are left at the first that fits. Else every entry of A is looked at.
+    `T` is A's transpose, if it exists and products keep the order of their first operands: then
+    each row is read up to the first match. Otherwise (None) every entry of A is read.
     """
     x = x.to_bitmap()
     kernel = jit.module("parents", parents_program(semiring, T is not None, A.iso)).parents
@@ -121,7 +122,7 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
 
 
 def _parts(A: Matrix, threads: int) -> np.ndarray:
-    """Where the rows of each thread begin, by equal shares of the entries; one more is the end."""
+    """The first row of each thread, for equal shares of the entries, and at the end A.nrows."""
     cuts = np.linspace(0, A.nvals, threads + 1).astype(A._indptr.dtype)
     parts = np.searchsorted(A._indptr, cuts, side="left")
     parts[0], parts[-1] = 0, A.nrows

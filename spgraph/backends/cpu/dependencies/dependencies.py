@@ -1,4 +1,4 @@
-"""Brandes' dependencies on the CPU: several sources side by side, or the levels of one shared."""
+"""Brandes' dependencies on the CPU: source-parallel, or with the levels of one source shared."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from spgraph.backends.cpu.search.search import search
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.arrays import index_dtype, unpack_bits
 
-# bytes that threads may take to work on sources of their own
+# bytes of workspace for source-parallel threads
 WORKSPACE = 1 << 32
 
 
 def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None) -> Vector:
-    """The sum over the sources of Brandes' dependency on every vertex, full and float64; T is A's
-    transpose. A source's on itself is left out.
+    """The sum over the sources of Brandes' dependency on every vertex, a full Vector of float64; T
+    is A's transpose. The dependency of a source on itself is not counted.
 
-    `level` None: of the shortest paths by number of edges. A `level` says that there is one source,
-    that A is acyclic, that all of its edges count and lead to higher levels.
+    `level` None: shortest paths by number of edges. With a `level` there is one source, and A is
+    acyclic: all of its edges count and lead to higher levels.
 
-    With as many sources as threads every thread takes a source; otherwise the threads share the
-    levels of one source after the other. Where numbers of paths leave float64, the source is done
-    again with exponents.
+    With at least as many sources as threads every thread takes a source; otherwise the threads
+    share the levels of one source after the other. If the number of paths is out of range of
+    float64, the source is repeated with separate exponents.
     """
     score = np.zeros(A.nrows)
     threads = pool.threads_for((A.nvals + A.nrows) * sources.size)
@@ -40,7 +40,7 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
 
 
 def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> np.ndarray:
-    """The level of every vertex from each of the sources, a row for each; -1 where not reached."""
+    """The level of every vertex from each source: a row per source, -1 where not reached."""
     n, kind = A.nrows, index_dtype(A.nrows)
     threads = min(pool.threads_for((A.nvals + n) * sources.size), max(sources.size, 1))
     found = np.empty((sources.size, n), kind)
@@ -58,7 +58,7 @@ def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> np.ndarray:
 def _source_parallel(
     A: Matrix, T: Matrix, sources: np.ndarray, threads: int, score: np.ndarray, extended: bool
 ) -> np.ndarray:
-    """Add to `score`; gives the sources whose paths are too many."""
+    """Add to `score`; returns the sources with too many paths for float64."""
     n, kind = A.nrows, index_dtype(A.nrows)
     threads = max(1, min(threads, WORKSPACE // (48 * n + 1)))
     overflow = np.zeros(sources.size, np.int8)
@@ -92,7 +92,7 @@ def _level_parallel(
             depth = np.where(unpack_bits(found._bits, n), depth, -1)
         depth = depth.astype(index_dtype(n), copy=False)
         count = int(depth.max()) + 1
-        while True:  # where paths are too many: again, as those of other sources will be, too
+        while True:  # with too many paths again, and then all later sources, with exponents
             overflow = np.zeros(1, np.int8)
             pool.launch(
                 jit.module("dependencies", program(True, extended)).dependencies,
@@ -118,7 +118,7 @@ def _edges(A: Matrix, T: Matrix) -> tuple[np.ndarray, ...]:
 
 
 def _numbers(shape: tuple[int, ...], extended: bool) -> tuple[np.ndarray, ...]:
-    """Paths and shares, zero, each with exponents."""
+    """Arrays of zeros for paths and shares, each with exponents if `extended`."""
     exponents = shape if extended else (*shape[:-1], 0)
     return tuple(
         made for _ in range(2) for made in (np.zeros(shape), np.zeros(exponents, np.int64))

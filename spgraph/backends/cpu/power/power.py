@@ -73,7 +73,7 @@ def power_shard(
     max_iter: int,
     single: bool,
 ) -> Generator[tuple[str, Any], Any, tuple[Vector, tuple[int, float] | None]]:
-    """`power` of the vertices of one shard, as a generator that asks for what it takes of others.
+    """`power` of the vertices of one shard, as a generator that requests data of other shards.
 
     It yields ("share", (its part of a vector, its part of the three sums over vertices: change,
     dangling mass, norm)) and is sent (the whole vector, the sums of all shards in their order),

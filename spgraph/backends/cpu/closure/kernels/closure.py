@@ -1,28 +1,30 @@
-# The least fixed point of  x = x (+) x (+.x) A: one launch. Every thread runs `closure`. Thread 0
-# decides what comes next; a round that is large enough is shared, others it works off alone.
+# The least fixed point of  x = x (+) x (+.x) A  by delta-stepping (Meyer and Sanders 2003), in one
+# launch. Every thread runs `closure`. Thread 0 plans the rounds; small rounds it runs alone.
 #
-# A vertex whose value got better is `queued` until its edges have been relaxed. Queued vertices lie
-# in buckets by their value, and the best bucket is worked off first, in rounds, until nothing new
-# falls into it. A vertex that moves to a better bucket leaves its old entry behind, which finds it
-# no longer queued. Vertices beyond the last bucket have no entry at all, nor have those for which
-# a thread had no room left: the buckets are laid anew, from the marks of the queued vertices, when
-# they are empty, or at once for want of room.
+# A vertex whose value improved is `queued` until its edges have been relaxed. Queued vertices are
+# in buckets by their value, and the best bucket is processed first, in rounds, until nothing new is
+# added to it. A vertex that moves to a better bucket leaves its old entry behind, which is skipped
+# because the vertex is no longer queued. Vertices beyond the last bucket have no entry, nor have
+# those for which a thread had no space: the buckets are filled again from the marks of the queued
+# vertices when they are empty, or at once if a thread ran out of space.
 #
-# A bucket of a thread is a chain of blocks of entries: `heads` is its last block, `fills` says how
-# many entries that one has, `links` what precedes a block (or follows a free one), `free` has a row
-# for each thread. Preamble: SIGN (0: no order, and one bucket), BUCKETS, BLOCK (entries), ALONE (a
-# round of fewer edges is thread 0's), HEAVY (a vertex of more edges is shared), ISO, multiply, add,
-# IDENTITY.
+# A bucket of a thread is a linked list of blocks of entries: `heads` is its last block, `fills` the
+# number of entries of that, `links` the block before a block (or the next free one); `free` has a
+# row for each thread. Preamble: SIGN (0: no order, one bucket), BUCKETS, BLOCK (entries), ALONE (a
+# round of fewer edges is run by thread 0), HEAVY (the edges of a vertex with more are divided),
+# ISO, multiply, add, IDENTITY.
 
 from spgraph.backends.cpu.device.prefetching import prefetch
 
-# entries between the one at work and those whose row's place, whose row is being fetched
+# distances, in entries, at which row pointers and then rows are prefetched
 FAR_AHEAD, AHEAD = 12, 5
-# where the shared words lie in `state`: each that many threads write on its own cache line
-TICKET, BLOCKS, HEAVIES, BEYOND, NO_ROOM, DONE, BUCKET, ROUNDS = 0, 8, 16, 24, 32, 40, 41, 42
-# how it ended: at rest, or not within n rounds
-AT_REST, RESTLESS = 1, 2
-# the words of a row of `free`: a chain of blocks, the first that was never used, the end of those
+# positions of the shared words in `state`: those that several threads write have cache lines of
+# their own
+TICKET, BLOCKS, HEAVIES, BEYOND, NO_SPACE, DONE, BUCKET, ROUNDS = 0, 8, 16, 24, 32, 40, 41, 42
+# values of DONE
+CONVERGED, NOT_CONVERGED = 1, 2
+# the words of a row of `free`: a list of freed blocks, the first and the end of those never used,
+# the first of the thread's blocks
 CHAIN, UNUSED, END, FIRST_BLOCK = 0, 1, 2, 3
 
 
@@ -34,14 +36,14 @@ def bucket_of(z, origin, scale, current):
     distance = (np.float64(z) - origin) * scale
     if distance >= BUCKETS:
         return np.int64(BUCKETS)
-    # NaN, of two infinite values, fails both tests
+    # NaN, the difference of two infinite values, fails both tests
     return max(np.int64(distance), current) if distance > 0 else current
 
 
 @inner
 def relax(
     shared, heavy, thread, threads, sync, count, work, sizes, indptr, indices, values, value,
-    queued, seen, heads, fills, links, entries, free, heavies, origin, scale, current, state
+    queued, visited, heads, fills, links, entries, free, heavies, origin, scale, current, state
 ):  # fmt: skip
     """This thread's part of a round: some of its `count` blocks, or a share of the edges of each of
     `count` heavy vertices.
@@ -79,7 +81,7 @@ def relax(
                 last = first + degree * (thread + 1) // threads
                 first += degree * thread // threads
             else:
-                # the mark first, and then the value: whoever improves that later queues u again
+                # the mark is cleared before the value is read: a later improvement queues u again
                 if queued[u] == 0:
                     continue
                 if shared:
@@ -87,7 +89,7 @@ def relax(
                         continue
                 else:
                     queued[u] = 0
-                seen[u] = 1
+                visited[u] = 1
                 if shared and last - first > HEAVY:
                     at = atomic_add(state, HEAVIES, 1)
                     if at < heavies.size:
@@ -110,9 +112,9 @@ def relax(
                             continue
                     else:
                         value[v] = new
-                elif old != IDENTITY or seen[v] != 0 or queued[v] != 0:
+                elif old != IDENTITY or visited[v] != 0 or queued[v] != 0:
                     continue
-                # v has a better value, or its first, which is no better than none
+                # v has a better value, or its first, which may equal the identity
                 b = bucket_of(new, origin, scale, current)
                 again = queued[v] != 0
                 if not again:
@@ -135,7 +137,7 @@ def relax(
                         fresh = free[mine, UNUSED]
                         free[mine, UNUSED] = fresh + 1
                     else:
-                        state[NO_ROOM] = 1
+                        state[NO_SPACE] = 1
                         continue
                     links[fresh] = heads[bucket]
                     heads[bucket] = fresh
@@ -145,8 +147,8 @@ def relax(
 
 
 @inner
-def take_out(threads, current, heads, fills, links, work, sizes):
-    """The current bucket of every thread becomes work: the number of its blocks."""
+def take_bucket(threads, current, heads, fills, links, work, sizes):
+    """Move the blocks of the current bucket of all threads to `work`; returns their number."""
     blocks = np.int64(0)
     for t in range(threads):
         bucket = t * BUCKETS + current
@@ -165,7 +167,7 @@ def take_out(threads, current, heads, fills, links, work, sizes):
 
 @inner
 def few_edges(blocks, work, sizes, entries, indptr):
-    """Whether the work has fewer than ALONE edges; looks no further than that."""
+    """Whether the work has fewer than ALONE edges; counts no further."""
     edges = np.int64(0)
     for k in range(blocks):
         begin = np.uint64(work[k]) * np.uint64(BLOCK)
@@ -178,8 +180,8 @@ def few_edges(blocks, work, sizes, entries, indptr):
 
 
 @inner
-def give_back(blocks, work, links, free):
-    """Each block of the round to the thread that owns it."""
+def free_blocks(blocks, work, links, free):
+    """Return each block of the round to the free list of the thread that owns it."""
     each = free[0, END]
     for k in range(blocks):
         block = work[k]
@@ -190,8 +192,8 @@ def give_back(blocks, work, links, free):
 
 @inner
 def best_of(value, queued, marks):
-    """(the best value of a queued vertex, whether there is one). `marks` are eight of `queued`
-    each.
+    """(the best value of a queued vertex, whether there is one). Each word of `marks` is eight
+    elements of `queued`.
     """
     best = value[0]
     some = False
@@ -207,8 +209,10 @@ def best_of(value, queued, marks):
 
 
 @inner
-def lay(value, queued, marks, heads, fills, links, entries, free, origin, scale):
-    """All buckets anew, as thread 0's; 1 if that leaves vertices beyond the last."""
+def fill_buckets(value, queued, marks, heads, fills, links, entries, free, origin, scale):
+    """Fill the buckets of thread 0 with all queued vertices, and empty the others'; returns 1 if
+    some vertices are beyond the last bucket.
+    """
     heads[:] = -1
     fills[:] = BLOCK
     owner = 0
@@ -226,7 +230,7 @@ def lay(value, queued, marks, heads, fills, links, entries, free, origin, scale)
                 beyond = 1
                 continue
             if fills[b] == BLOCK:
-                # all threads together have room for every vertex
+                # the blocks of all threads together suffice for every vertex
                 while free[owner, UNUSED] == free[owner, END]:
                     owner += 1
                 block = free[owner, UNUSED]
@@ -241,7 +245,7 @@ def lay(value, queued, marks, heads, fills, links, entries, free, origin, scale)
 
 @inner
 def next_bucket(threads, current, heads):
-    """The first bucket from the current one on that is not empty; BUCKETS: there is none."""
+    """The first bucket from the current one on that is not empty; BUCKETS if there is none."""
     while current < BUCKETS:
         for t in range(threads):
             if heads[t * BUCKETS + current] >= 0:
@@ -255,46 +259,46 @@ def plan(
     threads, indptr, value, queued, marks, heads, fills, links, entries, free, work, sizes, origins,
     scale, state
 ):  # fmt: skip
-    """What comes next, into `work` and `state`: the blocks of a round, or the end. True if thread 0
-    is to do it alone.
+    """Write the next step to `work` and `state`: the blocks of a round, or the end. True if thread
+    0 should run it alone.
     """
     current, rounds = state[BUCKET], state[ROUNDS]
     bucket = np.int64(BUCKETS)
-    if state[NO_ROOM] == 0:
+    if state[NO_SPACE] == 0:
         bucket = next_bucket(threads, current, heads)
     if bucket == BUCKETS:
         best, some = value[0], False
-        if state[NO_ROOM] != 0 or state[BEYOND] != 0:
+        if state[NO_SPACE] != 0 or state[BEYOND] != 0:
             best, some = best_of(value, queued, marks)
         if not some:
-            state[DONE] = AT_REST
+            state[DONE] = CONVERGED
             return False
         origins[0] = np.float64(best)
-        state[BEYOND] = lay(
+        state[BEYOND] = fill_buckets(
             *(value, queued, marks, heads, fills, links, entries, free, origins[0], scale)
         )
-        # without room the same bucket may go on, and so does the count of its rounds
-        rounds = rounds if state[NO_ROOM] != 0 else np.int64(0)
-        state[NO_ROOM] = 0
+        # after running out of space the same bucket may continue, and so does its count of rounds
+        rounds = rounds if state[NO_SPACE] != 0 else np.int64(0)
+        state[NO_SPACE] = 0
         bucket = current = next_bucket(threads, np.int64(0), heads)
     rounds = rounds + 1 if bucket == current else np.int64(1)
     state[BUCKET], state[ROUNDS] = bucket, rounds
     if rounds > value.size:
-        state[DONE] = RESTLESS
+        state[DONE] = NOT_CONVERGED
         return False
     state[TICKET], state[HEAVIES] = 0, 0
-    state[BLOCKS] = take_out(threads, bucket, heads, fills, links, work, sizes)
+    state[BLOCKS] = take_bucket(threads, bucket, heads, fills, links, work, sizes)
     return threads == 1 or few_edges(state[BLOCKS], work, sizes, entries, indptr)
 
 
 @kernel
 def closure(
-    thread, threads, sync, indptr, indices, values, value, queued, marks, seen, heads, fills, links,
-    entries, free, work, sizes, heavies, origins, scale, state
+    thread, threads, sync, indptr, indices, values, value, queued, marks, visited, heads, fills,
+    links, entries, free, work, sizes, heavies, origins, scale, state
 ):  # fmt: skip
     heavy = False
     while True:
-        # the same on all threads that get to the same place
+        # the same on all threads
         alone = False
         if not heavy:
             if thread == 0:
@@ -309,14 +313,14 @@ def closure(
         many = min(state[HEAVIES], heavies.size) if heavy else state[BLOCKS]
         relax(
             *(not alone, heavy, thread, threads, sync, many, work, sizes),
-            *(indptr, indices, values, value, queued, seen, heads, fills, links, entries, free),
+            *(indptr, indices, values, value, queued, visited, heads, fills, links, entries, free),
             *(heavies, origins[0], scale, state[BUCKET], state),
         )
         if not alone:
             barrier(sync, threads)
             heavy = not heavy and state[HEAVIES] > 0
         if thread == 0 and not heavy:
-            give_back(state[BLOCKS], work, links, free)
+            free_blocks(state[BLOCKS], work, links, free)
 
 
 @kernel

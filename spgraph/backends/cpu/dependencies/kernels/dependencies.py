@@ -1,7 +1,7 @@
-# What every vertex is worth to the shortest paths from a source: the threads share the levels of
-# one source, which are known. Preamble: PATHS (True), EXTENDED, and dependencies_steps.py.
+# Brandes' dependencies of one source, whose levels are known: the threads share each level.
+# Preamble: PATHS (True), EXTENDED, and dependencies_steps.py.
 
-# steps below which one thread is faster than two that wait for each other
+# steps below which one thread is faster than several with barriers
 ALONE = 4096
 
 
@@ -50,7 +50,7 @@ def small(threads, ranges, d, acyclic):
     """Whether the edges between level d and the one before, and its rows, are one thread's work."""
     out_edges = ranges[d, OUT] - ranges[d - 1, OUT]
     in_edges = ranges[d + 1, IN] - ranges[d, IN]
-    # pulling forward and pulling back look at different ends
+    # forward and backward pulls read the edges at different ends
     edges = max(out_edges, in_edges) if acyclic or EXTENDED else min(out_edges, in_edges)
     rows = ranges[d + 1, START] - ranges[d - 1, START]
     return threads == 1 or edges + rows < ALONE

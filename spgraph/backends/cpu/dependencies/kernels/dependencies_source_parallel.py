@@ -1,12 +1,12 @@
-# What every vertex is worth to the shortest paths from each of many sources: every thread takes a
-# source for itself, and finds its levels, too. `levels` is that search alone.
+# Brandes' dependencies of many sources: every thread takes a source, and also finds its levels.
+# `levels` is that search alone.
 # Preamble: PATHS (False: levels only), EXTENDED, FIRST_HIT, pull_pays, and dependencies_steps.py.
 
 
 @inner
 def find_by_push(sync, indptr, indices, level, order, first, last, depth, here, there):
-    """The vertices of level `depth` by the edges of order[first:last], and their paths; where they
-    end in `order`.
+    """Find the vertices of level `depth` by the out-edges of order[first:last], and their numbers
+    of paths; returns where they end in `order`.
     """
     found = last
     for i in range(first, last):
@@ -29,7 +29,7 @@ def find_by_push(sync, indptr, indices, level, order, first, last, depth, here, 
 
 @inner
 def find_by_pull(sync, t_indptr, t_indices, level, order, last, depth):
-    """The same by the in-edges of the vertices that have no level, without their paths."""
+    """The same by the in-edges of unvisited vertices, without the numbers of paths."""
     found = last
     for v in range(np.uint64(level.size)):
         if v & np.uint64(4095) == 0:
@@ -105,7 +105,7 @@ def source_parallel(
     level, order, ranges = all_level[thread], all_order[thread], all_ranges[thread]
     paths, exponents = all_paths[thread], all_exponents[thread]
     share, share_exponents = all_share[thread], all_share_exponents[thread]
-    tickets = ranges[0]  # nobody takes one
+    tickets = ranges[0]  # not used: each thread works alone
     n = level.size
     for begin in range(0, sources.size, threads):
         k = begin + thread

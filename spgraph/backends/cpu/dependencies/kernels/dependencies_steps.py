@@ -1,32 +1,32 @@
-# What the programs of Brandes' dependencies (2001) share: numbers with an exponent, and the way
-# from one level to the next. Forward, the number of paths that lead to a vertex; then, back again,
-# what it carries of those that lead on:
+# Shared by the kernels of Brandes' dependencies (2001): numbers with an exponent, and the steps
+# from one level to the next. Forward, the number of shortest paths to a vertex; then, backward, its
+# dependency:
 #
 #   paths[v] = the sum of paths[u] over the edges u -> v from the level before
 #   share[u] = 1 / paths[u] + s,  s = the sum of share[v] over the edges u -> v to the level behind
 #   dependency[u] = paths[u] * s
 #
-# An edge that is pulled along costs one look and no test of a level: `paths` and `share` have two
-# rows, for even and for odd levels, and hold zero where a vertex has got no value yet. An in-edge
-# of level d comes from level d - 1, or from d and behind, which have no value in the row of d - 1
-# yet; an out-edge of level d leads to d + 1, or to d and before, where it is the same. What a row
-# of `paths` leaves free, at the vertices of the other levels, takes the sums, then dependencies.
-# Where the level that lies nearer has far fewer edges than the one that wants to be pulled, they
-# are pushed along instead, with a test: most edges of most graphs are never looked at.
+# A pull along an edge needs no test of levels: `paths` and `share` have two rows, for even and for
+# odd levels, and are zero where a vertex has no value yet. An in-edge of level d comes from level
+# d - 1, or from level d or later, which have no value in the row of d - 1 yet; for out-edges in the
+# backward pass the same holds with d + 1. The elements of a row of `paths` at vertices of the other
+# parity hold the sums, then the dependencies. If the level nearer to the source has far fewer edges
+# than the one that would be pulled, its edges are pushed instead, with a test of levels: then most
+# edges of most graphs are never read.
 #
-# `acyclic`: all edges count, and lead from a level to any one behind; then one row is enough, and
-# pushing is not worth its while. EXTENDED: numbers of paths beyond what float64 holds have an
-# exponent of their own: value = mantissa * 2**exponent.
+# `acyclic`: all edges count, and lead from a level to any later one; then one row suffices, and
+# push is not used. EXTENDED: numbers of paths out of range of float64 have an exponent of their
+# own: value = mantissa * 2**exponent.
 #
 # Preamble: PATHS (False: levels only), EXTENDED.
 
-# a step of push in steps of pull: it tests a level, and adds to memory
+# cost of a push along an edge, in units of a pull: it tests a level, and adds to memory
 PUSH_STEP = 2
 # rows that a thread takes at a time
 ROWS = 64
-# ... and one that works alone, between two looks for signals
+# ... and a thread that works alone, between two checks for signals
 MANY_ROWS = 4096
-# more paths are too many for float64: their reciprocals and sums have to have room, too
+# the largest number of paths for float64, with a margin for reciprocals and sums
 MOST = 2.0**1000
 # columns of `ranges`: where a level begins in `order`, the out-edges and in-edges of those before
 START, OUT, IN = 0, 1, 2
@@ -58,7 +58,7 @@ def normal(x, p):
 
 @inner
 def take(threads, sync, tickets, slot, begin, first, last):
-    """(from, to): the next rows of order[first:last] for a thread whose last ended at `begin`."""
+    """(from, to): the next rows of order[first:last] for a thread that is at `begin`."""
     poll(sync)
     if threads == 1:
         return begin, min(begin + MANY_ROWS, last)
@@ -97,7 +97,7 @@ def scatter(
 
 @inner
 def place(ascending, low, high, least):
-    """The first place from `low` on whose value is at least `least`; `high` if there is none."""
+    """The first position from `low` on with a value >= `least`; `high` if there is none."""
     while low < high:
         middle = (low + high) // 2
         if np.int64(ascending[middle]) < np.int64(least):
@@ -165,7 +165,7 @@ def gather_shares(
 
 @inner
 def settle(thread, threads, order, first, last, paths, exponents, share, share_exponents, sums):
-    """The same where the sums are there already; what they were becomes dependencies."""
+    """As gather_shares, if the sums are known already; they are replaced by the dependencies."""
     most = 0.0
     rows = last - first
     for i in range(first + rows * thread // threads, first + rows * (thread + 1) // threads):

@@ -1,11 +1,11 @@
-# x <- f(A, x) until it rests: one launch for all iterations. Every thread runs `power`; they meet
-# at a barrier between the steps of an iteration.
+# x <- f(A, x) until convergence: one launch for all iterations. Every thread runs `power`, with a
+# barrier between the steps of an iteration.
 #
 # A hop gathers: y[i] = the sum of A[i, k] * u[k] over row i, u being the values of x times a scale.
 # An iteration is one hop or two, then
 #     z = factor * y + keep * x + (teleport + dangling * mass) * restart,    x = z / norm(z)
 # where mass, the dangling mass, is the sum of the x whose scale is zero. Without a norm all of this
-# happens as a row is summed, so that an iteration meets once; u has two buffers for that.
+# is done as a row is summed, so that an iteration needs one barrier; u has two buffers for that.
 #
 # Sums over vertices are taken chunk by chunk, and the chunks depend on the matrix alone: the result
 # is the same for any number of threads. Preamble: multiply, ISO.
@@ -13,13 +13,13 @@
 NORM_NONE, NORM_ONE, NORM_TWO, NORM_MAX = 0, 1, 2, 3
 # rows and entries of a chunk
 CHUNK = 32768
-# what is summed over vertices
+# the sums over vertices
 CHANGE, DANGLING, SIZE, SUMS = 0, 1, 2, 3
 
 
 @inner
 def chunks_of(indptr, n):
-    """How many chunks of rows there are."""
+    """The number of chunks of rows."""
     return max(1, min(n, (np.int64(indptr[n]) + n) // CHUNK))
 
 
@@ -59,7 +59,7 @@ def largest(sums, which, chunks):
 
 @inner
 def sum_row(indptr, indices, a, u, i):
-    """Four sums side by side, for one would wait for its last addition at every entry."""
+    """The sum over row i, by four independent sums: additions to one would wait for each other."""
     p = np.uint64(indptr[i])
     stop = np.uint64(indptr[i + 1])
     s0 = s1 = s2 = s3 = 0.0
@@ -79,10 +79,10 @@ def sum_row(indptr, indices, a, u, i):
     return (s0 + s1) + (s2 + s3)
 
 
-# The second matrix is the first one's again if there is one hop.
-# `scale` and `restart` are as long as x, or one long and the same everywhere: then the mask before
-# them is 0, else -1. `sums` has two buffers, as what one iteration sums the next one reads. In the
-# end report = (iterations, last change).
+# With one hop the second matrix is the first one again. `scale` and `restart` have the length of x
+# (mask -1) or are one value for all (mask 0): element i is at i & mask. `sums` has two buffers,
+# because an iteration reads the sums of the one before. In the end report = (iterations, last
+# change).
 @kernel
 def power(
     thread, threads, sync, ticket, hops, norm, indptr, indices, a, scale_mask, scale, indptr2,
@@ -93,7 +93,7 @@ def power(
     n = x.size
     chunks = chunks_of(indptr2, n)
     first_chunks = chunks_of(indptr, n)
-    taken = 0  # tickets of the steps before: each thread draws one too many of each
+    taken = 0  # tickets of earlier steps, in each of which every thread takes one too many
     for chunk in range(thread, chunks, threads):
         mass = 0.0
         for i in range(
@@ -135,7 +135,7 @@ def power(
                 chunk_start(indptr2, n, chunk, chunks),
                 chunk_start(indptr2, n, chunk + 1, chunks),
             ):
-                # as sum_row: a call that takes arrays costs as much as a short row
+                # sum_row inlined: a call with arrays costs as much as a short row
                 p = np.uint64(indptr2[i])
                 stop = np.uint64(indptr2[i + 1])
                 s0 = s1 = s2 = s3 = 0.0
@@ -178,7 +178,7 @@ def power(
             size = largest(now, SIZE, chunks) if norm == NORM_MAX else total(now, SIZE, chunks)
             if norm == NORM_TWO:
                 size = math.sqrt(size)
-            size = size if size > 0.0 else 1.0  # nothing is left: zeros stay
+            size = size if size > 0.0 else 1.0  # a zero vector stays zero
             for chunk in range(thread, chunks, threads):
                 change = mass = 0.0
                 for i in range(
