@@ -162,6 +162,24 @@ def test_backends_do_not_know_each_other() -> None:
                 assert not any(f"backends.{there}" in name for name in found.names), str(found)
 
 
+# What drives kernels that exchange between GPUs: it knows their state and what they count.
+DRIVERS = {
+    f"distributed/loops/{name}.py"
+    for name in "closure_rounds components dependencies peers power search_rounds".split()
+}
+
+
+def test_only_a_backend_imports_its_modules() -> None:
+    """Others ask `backends.module_of` for the functions that it has."""
+    found = {
+        each.file
+        for each in all_imports()
+        if not each.file.startswith("backends/")
+        and any(name.startswith("spgraph.backends.") for name in each.names)
+    }
+    assert found == DRIVERS
+
+
 def test_libraries_stay_in_their_parts() -> None:
     wrong = []
     for found in all_imports():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -10,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from spgraph import late_imports
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import Array, is_cuda, writable
+from spgraph.containers.arrays import Array, device_of, is_cuda, writable
 from spgraph.containers.compressed import check_other, checked
 from spgraph.csgraph.conversions import csgraph_from_dense, csgraph_from_masked
 from spgraph.csgraph.kinds import is_gpu, is_pydata, is_sparse
+from spgraph.errors import BackendUnavailable
 from spgraph.semirings import binary
 from spgraph.steps import backend
 
@@ -155,21 +154,14 @@ def like(csgraph: Any, result: Any) -> Any:
 
 def traversals(array: Array) -> ModuleType:
     """The module `traversals` of the backend for the array's device."""
-    return _on_gpu() if is_cuda(array) else _on_cpu()
-
-
-@functools.cache
-def _on_cpu() -> ModuleType:
-    with late_imports.whole():
-        from spgraph.backends.cpu.traversals import traversals
-    return traversals
-
-
-@functools.cache
-def _on_gpu() -> ModuleType:
-    with late_imports.whole():
-        from spgraph.backends.cuda.traversals import traversals
-    return traversals
+    device = device_of(array)
+    found = getattr(backend(device), "traversals", None)
+    if found is None:
+        raise BackendUnavailable(
+            f"csgraph: the backend of device {device!r} has no traversals; "
+            "give the graph on the CPU or on a CUDA device"
+        )
+    return found
 
 
 def vertices_of(indices: npt.ArrayLike | None, n: int) -> tuple[np.ndarray, tuple[int, ...]]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from spgraph.backends.cuda.exchange.peer_graph import MOST_PEERS
-from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.containers import Matrix
 from spgraph.containers.arrays import Array, check_device, import_cupy
 from spgraph.distributed.communicators import (
@@ -17,6 +16,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition, check_shards, partition
 from spgraph.distributed.containers.placement import Placement
 from spgraph.errors import BackendUnavailable, DimensionMismatch
+from spgraph.steps import backend
 
 EXCHANGES = ("auto", "nccl", "peer")
 
@@ -45,11 +45,16 @@ def placed(rows: Partition, communicator: Communicator, exchange: str) -> Placem
     return Placement(rows, communicator, _peers(communicator, exchange), exchange != "auto")
 
 
-def _peers(communicator: Communicator, exchange: str) -> PeerBuffers | None:
-    """Memory that all GPUs write; None where they cannot, or `exchange` is 'nccl'."""
+def _peers(communicator: Communicator, exchange: str) -> Any:
+    """Memory that all GPUs write, a backend's `PeerBuffers`; None where they cannot, or `exchange`
+    is 'nccl'.
+    """
+    on = backend(communicator.devices[0])
     one_each = len(set(communicator.devices)) == communicator.num_shards
-    able = one_each and "cpu" not in communicator.devices and communicator.processes == 1
-    if exchange == "nccl" or not able or not 1 < communicator.num_shards <= MOST_PEERS:
+    kinds = {device.partition(":")[0] for device in communicator.devices}
+    able = one_each and len(kinds) == 1 and communicator.processes == 1
+    able = able and hasattr(on, "PeerBuffers")
+    if exchange == "nccl" or not able or not 1 < communicator.num_shards <= on.MOST_PEERS:
         if exchange == "peer":
             raise ValueError(
                 "distribute: exchange: 'peer' takes 2 to 8 shards, each on a GPU of its own and "
@@ -58,7 +63,7 @@ def _peers(communicator: Communicator, exchange: str) -> PeerBuffers | None:
             )
         return None
     try:
-        return PeerBuffers([int(device.partition(":")[2]) for device in communicator.devices])
+        return on.PeerBuffers([int(device.partition(":")[2]) for device in communicator.devices])
     except BackendUnavailable:
         if exchange == "peer":
             raise

@@ -9,13 +9,16 @@ import tracemalloc
 import types
 from typing import Any
 
+import minimal_backend
 import numpy as np
 import pytest
 import scipy.sparse
 from scipy.sparse import csgraph as theirs
 
 import spgraph.csgraph as ours
+from spgraph import backends
 from spgraph.csgraph import delegated
+from spgraph.errors import BackendUnavailable
 
 G = np.array([[0, 3.0, 3, 0], [0, 0, 0, 2], [0, 0, 0, 0], [1, 0, 0, 0]])
 
@@ -98,3 +101,10 @@ def test_rows_are_not_copied(name: str) -> None:
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < S.indices.nbytes / 2
+
+
+def test_a_backend_without_traversals_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "module_of", lambda device: minimal_backend)
+    graph = scipy.sparse.csr_array(([1.0], ([0], [1])), shape=(2, 2))
+    with pytest.raises(BackendUnavailable, match=r"csgraph: the backend of device 'cpu' has no tr"):
+        ours.breadth_first_order(graph, 0)

@@ -35,6 +35,7 @@ from spgraph.backends.cpu.search.search import search
 from spgraph.backends.cpu.structure.extract import extract_matrix
 from spgraph.backends.cpu.structure.kronecker import kronecker
 from spgraph.backends.cpu.structure.transpose import transpose
+from spgraph.backends.cpu.traversals import traversals
 
 __all__ = [
     "apply",
@@ -66,6 +67,7 @@ __all__ = [
     "select",
     "select_matrix",
     "transpose",
+    "traversals",
     "write",
     "write_matrix",
 ]

@@ -26,6 +26,9 @@ from spgraph.backends.cuda.entrywise.vectors import (
     scatter,
     select,
 )
+from spgraph.backends.cuda.exchange.peer_graph import MOST_PEERS
+from spgraph.backends.cuda.exchange.peers import PeerBuffers
+from spgraph.backends.cuda.generate import random_edges
 from spgraph.backends.cuda.power.power import power, power_shard
 from spgraph.backends.cuda.products.multiply import (
     multiply_dense,
@@ -39,8 +42,11 @@ from spgraph.backends.cuda.search.search import search
 from spgraph.backends.cuda.structure.extract import extract_matrix
 from spgraph.backends.cuda.structure.kronecker import kronecker
 from spgraph.backends.cuda.structure.transpose import transpose
+from spgraph.backends.cuda.traversals import traversals
 
 __all__ = [
+    "MOST_PEERS",
+    "PeerBuffers",
     "apply",
     "apply_matrix",
     "closure",
@@ -63,6 +69,7 @@ __all__ = [
     "prepare",
     "pull",
     "push",
+    "random_edges",
     "reduce",
     "reduce_segments",
     "scatter",
@@ -70,6 +77,7 @@ __all__ = [
     "select",
     "select_matrix",
     "transpose",
+    "traversals",
     "write",
     "write_matrix",
 ]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.annotations import DType, Scalar
 from spgraph.containers.arrays import Array, check_extent, index_dtype, on_device
@@ -62,12 +61,12 @@ class Placement:
         self,
         partition: Partition,
         communicator: Communicator,
-        peers: PeerBuffers | None = None,
+        peers: Any = None,
         exchange_given: bool = False,
     ) -> None:
         self.graph_partition = partition
         self.communicator = communicator
-        self.peers = peers  # memory that all GPUs write, where they reach each other's
+        self.peers = peers  # a backend's PeerBuffers, where GPUs reach each other's memory
         # the user named the exchange: then loops never fall back to a single device
         self.exchange_given = exchange_given
         self._shard_ids: dict[int, Array] = {}  # of the graph's size

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, move, on_device
+from spgraph.containers.arrays import Array, device_of, move, on_device
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition, partition_by_counts
 from spgraph.distributed.io.ingest import (
@@ -29,6 +29,7 @@ from spgraph.distributed.io.ingest import (
     starts_of,
 )
 from spgraph.random_edges import LOOP, Recipe, generate_edges, numbers
+from spgraph.steps import backend
 
 How = str | Sequence[int] | Array | Partition  # who owns which vertex
 
@@ -43,7 +44,7 @@ def generate_shards(
     `how` is an argument of `partition_by_counts`; 'edges' balances the generated edges, with
     repeated ones. Every process calls it with the same arguments.
     """
-    if communicator.devices[0] != "cpu":
+    if hasattr(backend(communicator.devices[0]), "random_edges"):
         return _on_gpus(recipe, communicator, how)
     pieces = _pieces(recipe, communicator.num_shards, EDGES // len(communicator.local))
     counts = row_counts(pieces, recipe.vertices, communicator)
@@ -126,10 +127,8 @@ def _on_gpus(recipe: Recipe, communicator: Communicator, how: How) -> tuple[Part
 
 def _counts(recipe: Recipe, first: int, last: int, labels: Array | None, xp: ModuleType) -> Array:
     """The number of entries in each row that edges first..last - 1 make."""
-    from spgraph.backends.cuda.generate import random_edges
-
     counts = xp.zeros(recipe.vertices, np.int64)
-    random_edges.count_rows(counts, recipe, first, last, labels)
+    backend(device_of(counts)).random_edges.count_rows(counts, recipe, first, last, labels)
     return counts
 
 
@@ -142,10 +141,10 @@ def _placed(
     xp: ModuleType,
 ) -> Rows:
     """The rows from internal id `row` on; counts[r] is the number of entries of the r-th."""
-    from spgraph.backends.cuda.generate import random_edges
-
     offsets = starts_of(counts)
     columns = xp.empty(int(counts.sum()), np.int32)
     del counts
-    random_edges.place_columns(columns, offsets[1:], recipe, labels, places, row)
+    backend(device_of(columns)).random_edges.place_columns(
+        columns, offsets[1:], recipe, labels, places, row
+    )
     return compact(offsets, columns, None)

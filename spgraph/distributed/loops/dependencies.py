@@ -17,7 +17,6 @@ from spgraph.backends.cuda.dependencies.dependencies_shard import (
     dependencies_shard,
     workspace_words,
 )
-from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Vector
 from spgraph.containers.arrays import Array, array_module, on_device
@@ -160,7 +159,7 @@ def in_shards(
     inside = placement.partition(n).to_internal(sources)
     reports = _on_each(placement, lambda k, xp: xp.zeros(max(1, sources.size), np.uint8))
     answers = _by_communicator if placement.peers is None else _by_peers
-    with contextlib.nullcontext() if placement.peers is None else PeerBuffers.lock:
+    with contextlib.nullcontext() if placement.peers is None else placement.peers.lock:
         workspaces = _workspaces(A, graph.offsets)
         for j, (source, place) in enumerate(zip(sources.tolist(), inside.tolist(), strict=True)):
             level = _levels_from(A, T, source)
@@ -195,7 +194,7 @@ def _workspaces(A: DistributedMatrix, offsets: Sequence[int]) -> list[Workspace]
     shared = placement.peers is not None
     if placement.peers is not None:
         if "dependencies" not in A._derived:
-            A._derived["dependencies"] = PeerBuffers(placement.peers.devices)
+            A._derived["dependencies"] = type(placement.peers)(placement.peers.devices)
         places = A._derived["dependencies"].reserve(words, [8 * words] * placement.num_shards)
 
     def workspace(k: int, xp: Any) -> Workspace:

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any, cast
 
-from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.backends.cuda.power.power_stepwise import (
     SUMS,
     change,
@@ -134,7 +133,7 @@ class Gathering:
 class Barrier:
     """Shards have written into the memory of all devices, and only synchronise."""
 
-    def __init__(self, peers: PeerBuffers, placement: Placement) -> None:
+    def __init__(self, peers: Any, placement: Placement) -> None:
         self.peers = peers
         self.placement = placement
 
