@@ -1,4 +1,4 @@
-"""How shards exchange arrays: one contract, `Communicator`, kept in three ways."""
+"""How shards exchange arrays: the protocol `Communicator`, and three classes that implement it."""
 
 from spgraph.distributed.communicators.local import LocalCommunicator
 from spgraph.distributed.communicators.mpi import MpiCommunicator

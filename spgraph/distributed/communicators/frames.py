@@ -1,5 +1,5 @@
-"""What processes say to each other over TCP: frames of a kind and some bytes, and the greeting, in
-which both sides prove that they know the secret.
+"""The protocol of TcpStore: frames of a kind and a payload, and the handshake of a new connection,
+in which both sides prove that they know the secret.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 
 KEY_BYTES, VALUE_BYTES = 256, 1 << 16  # at most, of a key and of a value
 NONCE_BYTES, PROOF_BYTES = 32, 32
-HANDSHAKE_SECONDS = 5.0  # seconds that a stranger has to prove who he is
+HANDSHAKE_SECONDS = 5.0  # a connection that has not authenticated by then is closed
 
 # The first byte of a frame: its kind. SET, GET, PEEK, BYE, FAIL and ACKNOWLEDGED come from the
 # other processes; VALUE, LOST, ALL and END are the answers of process 0.
@@ -20,12 +20,12 @@ SET, GET, PEEK, BYE, FAIL, ACKNOWLEDGED, VALUE, LOST, ALL, END = b"SGPBFHVLAE"
 
 
 def send(connection: socket.socket, kind: int, payload: bytes) -> None:
-    """One frame."""
+    """Send one frame."""
     connection.sendall(struct.pack("!BI", kind, len(payload)) + payload)
 
 
 def receive(connection: socket.socket) -> tuple[int, bytes]:
-    """(kind, payload) of the next frame; ValueError for one that is too long to be meant."""
+    """(kind, payload) of the next frame; ValueError for one that is too long to be valid."""
     kind, size = struct.unpack("!BI", _exactly(connection, 5))
     if size > VALUE_BYTES + KEY_BYTES + 2:
         raise ValueError(f"a frame of {size} bytes")
@@ -33,7 +33,7 @@ def receive(connection: socket.socket) -> tuple[int, bytes]:
 
 
 def pair(payload: bytes) -> tuple[bytes, bytes]:
-    """(key, value) of a frame SET."""
+    """(key, value) of the payload of a SET frame."""
     size = struct.unpack("!H", payload[:2])[0]
     key, value = payload[2 : 2 + size], payload[2 + size :]
     if not 0 < size == len(key) <= KEY_BYTES or len(value) > VALUE_BYTES:
@@ -42,8 +42,8 @@ def pair(payload: bytes) -> tuple[bytes, bytes]:
 
 
 def authenticated(connection: socket.socket, secret: bytes, processes: int) -> int | None:
-    """The number of the process at the other end, which has connected here and must prove to know
-    the secret and how many `processes` there are; None for a stranger.
+    """The rank of the process that has connected, which proves that it knows the secret and the
+    number of `processes`; None if it does not.
     """
     deadline = time.monotonic() + HANDSHAKE_SECONDS
     nonce = secrets.token_bytes(NONCE_BYTES)
@@ -62,8 +62,8 @@ def authenticated(connection: socket.socket, secret: bytes, processes: int) -> i
 
 
 def authenticate(connection: socket.socket, secret: bytes, rank: int, processes: int) -> None:
-    """The other side of `greeted`; ValueError where the other end does not know the secret either,
-    OSError where it hangs up.
+    """The other side of `authenticated`. ValueError if the other end does not know the secret,
+    OSError if it closes the connection.
     """
     theirs = _exactly(connection, NONCE_BYTES)
     nonce = secrets.token_bytes(NONCE_BYTES)
@@ -79,8 +79,8 @@ def _proof(secret: bytes, role: bytes, nonce: bytes, rank: int, processes: int) 
 
 
 def _exactly(connection: socket.socket, size: int, deadline: float | None = None) -> bytes:
-    """Exactly `size` bytes; ConnectionError (an OSError) where the line ends before, TimeoutError
-    (another) after the deadline.
+    """Receive exactly `size` bytes. ConnectionError (an OSError) if the connection ends before,
+    TimeoutError (another OSError) after the deadline.
     """
     parts = []
     while size:

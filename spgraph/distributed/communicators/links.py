@@ -1,6 +1,6 @@
-"""NCCL as it is: communicators of the GPUs of this process, groups of calls, their failures.
+"""The calls of NCCL: its communicators of the GPUs of this process, groups of calls, failures.
 
-Arrays are flat and contiguous here, one for each GPU of this process, and go as they are.
+Arrays are 1-D and contiguous here, one for each GPU of this process.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from spgraph.distributed.communicators.timeouts import Timeouts
 from spgraph.errors import BackendUnavailable, CommunicationError
 
 NOT_READY = 600  # cudaErrorNotReady, of an event
-SPIN, NAP, POLL = 0.002, 0.00005, 0.05  # seconds: of busy waiting, between looks, between checks
+SPIN, NAP, POLL = 0.002, 0.00005, 0.05  # seconds: of busy waiting, of each sleep, between checks
 INIT, DESTROY = 60.0, 10.0  # seconds for calls of NCCL that wait for the other processes
-LOSS_NEWS = 1.0  # seconds in which the loss of a process becomes known
-LOSS_ACKNOWLEDGED = 10.0  # seconds in which all others know of it, too
-CALL_LIMIT = 3.0  # seconds that a call of NCCL may take before a loss breaks it off
+LOSS_NEWS = 1.0  # seconds in which the store learns of the loss of a process
+LOSS_ACKNOWLEDGED = 10.0  # seconds in which all other processes have acknowledged it
+CALL_LIMIT = 3.0  # after a loss, seconds that a call of NCCL in another thread may take
 
 
 def load_nccl() -> Any:
@@ -49,7 +49,7 @@ def number_of(device: str) -> int:
 
 @dataclass(frozen=True)
 class Link:
-    """The communicator of NCCL for a local shard."""
+    """The NCCL communicator of a local shard."""
 
     shard: int
     device: str
@@ -61,9 +61,8 @@ class Link:
 
 
 class Links:
-    """The links of this process, how they are called together, and what happens when they fail.
-
-    After a failure every call raises CommunicationError: NCCL cannot be used any further.
+    """The links of this process, calls of all of them in one group, and what happens after
+    failures: every later call raises CommunicationError, as NCCL cannot be used any further.
     """
 
     def __init__(
@@ -77,11 +76,11 @@ class Links:
         self.num_shards = shards
         self.store = store
         self.nccl = load_nccl()
-        self.collective, self.number = "the beginning", 0  # the latest, for messages
+        self.collective, self.number = "the beginning", 0  # the latest call, for messages
         self.timeouts = Timeouts(store, timeout)
         self.broken: str | None = None
-        self._current: Link | None = None  # whose call may be failing
-        self._calling = threading.RLock()  # held where NCCL is called, which `abort` frees
+        self._current: Link | None = None  # the link whose call is under way
+        self._calling = threading.RLock()  # held during calls of NCCL: `abort` frees what they use
         if store is not None:
             store.when_lost(self._on_loss)
 
@@ -100,15 +99,15 @@ class Links:
 
     @classmethod
     def of_process(cls, device: str, store: TcpStore, timeout: float | None) -> Links:
-        """The link of this process's GPU to those of the others."""
+        """The link of this process's only GPU to the GPUs of the other processes."""
         nccl = load_nccl()
         if store.rank == 0:
             store.set("nccl", nccl.get_unique_id())
         key = store.get("nccl")
-        store.barrier("nccl/start")  # who has not even come is missed here, with a clear message
+        store.barrier("nccl/start")  # a process that never came is named here
 
         def connect() -> Any:
-            with on_device(device):  # the current device is a matter of the thread
+            with on_device(device):  # the current device is per thread
                 return nccl.NcclCommunicator(store.processes, key, store.rank)
 
         what = f"NCCL: process {store.rank} of {store.processes} connecting {device}"
@@ -121,7 +120,7 @@ class Links:
     # --- calls ------------------------------------------------------------------------------------
 
     def all_gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
-        """New arrays of the parts of all shards, of which sizes[q] elements come from shard q."""
+        """The parts of all shards joined, in new arrays; sizes[q] elements come from shard q."""
         each, starts, byte = parts[0].dtype.itemsize, starts_of(sizes), self.nccl.NCCL_UINT8
         received = self.empty([starts[-1]] * len(parts), parts[0].dtype)
         if starts[-1] == 0:
@@ -133,7 +132,7 @@ class Links:
                         part.data.ptr, target.data.ptr, part.nbytes, byte, link.stream()
                     )
             return received
-        with self._group():  # NCCL runs them side by side
+        with self._group():  # NCCL runs the broadcasts of a group concurrently
             for link, part, target in self._each(parts, received):
                 for q in range(self.num_shards):
                     if sizes[q]:
@@ -176,7 +175,7 @@ class Links:
         return received
 
     def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
-        """New arrays of the slice of each local shard of the reduction of all parts."""
+        """New arrays: for each local shard its slice of the reduction of all parts."""
         received = self.empty([sizes[link.shard] for link in self.links], parts[0].dtype)
         each = parts[0].dtype.itemsize
         kind, how = self._type_number(parts[0].dtype), self._op_number(op)
@@ -199,7 +198,7 @@ class Links:
         return received
 
     def broadcast(self, array: Array | None, size: int, dtype: np.dtype, root: int) -> list[Array]:
-        """New arrays of the `size` elements of `array`, which is shard root's."""
+        """New arrays with the `size` elements of `array`, which shard `root` has."""
         received = self.empty([size] * len(self.links), dtype)
         if size:
             with self._group():
@@ -225,7 +224,7 @@ class Links:
 
     @contextlib.contextmanager
     def _group(self) -> Iterator[None]:
-        """Calls of NCCL that belong together: it starts them when all have been said."""
+        """A group of NCCL: it starts the calls inside together at the end."""
         try:
             with self._calling:
                 self.raise_if_broken()
@@ -246,28 +245,28 @@ class Links:
             raise self.failed(self._failed_devices(), error) from error
 
     def _each(self, *lists: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """The links, each with its items of `lists`."""
+        """(link, its item of each list) for each link."""
         for link, *items in zip(self.links, *lists, strict=True):
             self._current = link
             yield (link, *items)
 
     def _type_number(self, dtype: np.dtype) -> int:
-        """NCCL's number for a type that it reduces."""
+        """NCCL's constant for a type that it reduces."""
         return getattr(self.nccl, f"NCCL_{dtype.name.upper()}")
 
     def _op_number(self, op: Op) -> int:
-        """NCCL's number for an operation. Of bytes that are 0 or 1, the greatest is their or."""
+        """NCCL's constant for a reduction. The `or` of bytes that are 0 or 1 is their maximum."""
         return getattr(self.nccl, {"or": "NCCL_MAX"}.get(op, f"NCCL_{op.upper()}"))
 
     # --- waiting, and failures --------------------------------------------------------------------
 
     def raise_if_broken(self) -> None:
-        """Raise what has failed before."""
+        """Raise CommunicationError if a call has failed before."""
         if self.broken is not None:
             raise CommunicationError(self.broken)
 
     def check(self) -> None:
-        """Raise what NCCL has met since, or the loss of a process."""
+        """Raise an asynchronous error of NCCL, or the loss of a process."""
         for link in self.links:
             try:
                 with self._calling:
@@ -279,10 +278,10 @@ class Links:
                 raise self.failed(link.device, error) from error
 
     def wait(self, event: Any, device: str) -> None:
-        """Wait on the host until a CUDA event of `device` has come, or can no longer come.
+        """Wait on the host until a CUDA event of `device` has happened, or can no longer happen.
 
-        Kernels of NCCL that are broken off come to an end, too, and leave anything: what they have
-        made is good only if nothing has failed by the time that the event has come.
+        Kernels of NCCL that are aborted end, too, with arbitrary results: these are valid only if
+        nothing has failed when the event has happened.
         """
         runtime = import_cupy().cuda.runtime
         started = looked = time.monotonic()
@@ -309,7 +308,7 @@ class Links:
                 self.wait(event, link.device)
 
     def destroy(self) -> None:
-        """Free what NCCL holds; all processes do so at about the same time."""
+        """Destroy the communicators of NCCL; all processes do so at about the same time."""
 
         def run() -> None:
             for link in self.links:
@@ -319,18 +318,18 @@ class Links:
         watchdog.in_time(f"NCCL: closing {devices}", DESTROY, run)
 
     def abandon(self, reason: str) -> None:
-        """Be of no more use. Kernels of NCCL that wait for others end by `abort`, which may hang:
-        nobody waits for it.
+        """Make no more calls. `abort` ends kernels of NCCL that wait for other processes; as it may
+        hang, it runs in the background.
 
-        What a kernel sends after that is wrong, and kernels of other processes take it for right:
-        none is broken off before the others know that what they get is of no use.
+        An aborted kernel may still send wrong data, which kernels of other processes accept: so
+        it is aborted only when the other processes know that their results are invalid.
         """
         self.broken = reason
 
         def abort(link: Link) -> None:
             if self.store is not None:
                 self.store.all_acknowledged(LOSS_ACKNOWLEDGED)
-            # a call in another thread ends first, unless it waits for what never comes
+            # let a call in another thread end first, unless it waits for a lost process
             if self._calling.acquire(timeout=CALL_LIMIT):
                 self._calling.release()
             link.comm.abort()
@@ -339,7 +338,7 @@ class Links:
             watchdog.in_background(functools.partial(abort, link))
 
     def _failed_devices(self) -> str:
-        """The device whose call has failed, or of which NCCL says so, or all."""
+        """The device whose call has failed, or the devices with an error of NCCL, or all."""
         if self._current is not None:
             return self._current.device
         guilty: list[str] = []
@@ -355,13 +354,13 @@ class Links:
         return f"NCCL: {devices}{who}, in or after {self.collective}: {reason}"
 
     def failure(self, reason: str) -> CommunicationError:
-        """The error to raise where the processes contradict each other."""
+        """The error to raise where processes have made different calls."""
         return self.failed(", ".join(link.device for link in self.links), RuntimeError(reason))
 
     def failed(self, devices: str, error: BaseException) -> CommunicationError:
-        """The error to raise; all is abandoned, and the other processes are told.
+        """The error to raise, after the links are abandoned and the other processes notified.
 
-        NCCL may notice the loss of a process before the store has told of it, and knows less.
+        NCCL may notice the loss of a process before the store does, but the store knows which one.
         """
         if self.store is not None and self.store.lost_within(LOSS_NEWS):
             self._on_loss(str(self.store.lost))
@@ -372,7 +371,7 @@ class Links:
         return CommunicationError(self.broken)
 
     def _on_loss(self, reason: str) -> None:
-        """Another process is lost; called from the thread of the store."""
+        """Callback of the store, in its thread: another process is lost."""
         if self.broken is None:
             message = self._message(", ".join(link.device for link in self.links), reason)
             self.abandon(message)

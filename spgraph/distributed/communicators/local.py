@@ -1,4 +1,4 @@
-"""All shards in this process: plain copies, between GPUs in the order of their streams."""
+"""LocalCommunicator: all shards are in this process, which copies between their devices."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from spgraph.distributed.communicators.readback import Readback
 
 
 class LocalCommunicator:
-    """A `Communicator` of one process: any number of shards on a CPU, or on GPUs, several on one
-    of them if need be.
+    """A `Communicator` of one process: any number of shards on the CPU or on GPUs, also several on
+    one GPU.
 
     Copies between two GPUs go straight from one to the other where they can reach each other.
 
@@ -37,8 +37,8 @@ class LocalCommunicator:
     ...     communicator.all_gather([np.array([1, 2]), np.array([3])])[1]
     array([1, 2, 3])
 
-    Errors: ValueError for a number of shards below one, for devices of which there is not one a
-    shard, and for a mixture of CPU and GPUs; BackendUnavailable for a device that is not there.
+    Errors: ValueError for less than one shard, for devices that are not one a shard, and for a
+    mixture of CPU and GPUs; BackendUnavailable for a device that does not exist.
     """
 
     name = "local"
@@ -146,13 +146,13 @@ class LocalCommunicator:
         return self._readback.fetch(arrays, lambda event, _: event.synchronize())
 
     def tag_graph(self, fingerprint: int) -> None:
-        """There is no other process that could call about another graph."""
+        """Nothing to compare: there is one process."""
 
     def synchronize(self) -> None:
-        """Nothing can be lost: copies come or raise."""
+        """Nothing to wait for: later work on a device follows the copies in its stream."""
 
     def check(self) -> None:
-        """Nothing to poll: errors of copies are raised by the copies."""
+        """Nothing to check: a copy that fails raises."""
 
     def close(self) -> None:
         """Nothing has to be waited for: the copies in flight belong to the streams."""
@@ -174,10 +174,9 @@ class LocalCommunicator:
 
     @contextlib.contextmanager
     def _ordered(self, parts: Sequence[Array]) -> Iterator[list[Array]]:
-        """`parts` flat, for copies inside, which run on the stream of their target.
-
-        That stream waits for the sources before; after the copies the sources wait for it, so that
-        nobody overwrites or frees one too early.
+        """`parts` as 1-D arrays, for copies inside of the context, which run on the stream of their
+        target. That stream first waits for those of the sources; after the copies they wait for
+        it, so that no source is overwritten or freed before it is copied.
         """
         flat = []
         for part in parts:
@@ -188,7 +187,7 @@ class LocalCommunicator:
         self._meet()
 
     def _meet(self) -> None:
-        """Every GPU's current stream waits for the others'. The host does not wait."""
+        """Every GPU's current stream waits for those of the others. The host does not wait."""
         if len(self._events) < 2:
             return
         for device, event in zip(self._gpus, self._events, strict=True):

@@ -1,6 +1,6 @@
-"""Messages of MPI between all processes: what each call begins with, its data, and the last words.
+"""Messages of MPI between all processes: the header of each call, its data, and a farewell.
 
-Every process sends to every other, by messages between two, so that it is known who has not come.
+Every process sends to every other one, so that it is known which one has not come.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from spgraph.distributed.communicators import timeouts
 from spgraph.distributed.communicators.watchdog import GRACE, LOST_PEER
 from spgraph.errors import CommunicationError
 
-# number of the call, what it is about, its text
+# number of the call, tag of the graph, text of the call
 HEADER = struct.Struct("<qQ96s")
-INLINE = 1024  # bytes that travel with it
-FAREWELL_BYTES = 512  # bytes
+INLINE = 1024  # up to so many bytes of data are sent with the header
+FAREWELL_BYTES = 512  # of the last message of a process, with its reason
 CALL, MORE, DATA, LEFT = 1, 2, 3, 4  # tags
-TESTS = 100  # before the processor is given away, and the clock looked at: some 50 microseconds
+TESTS = 100  # busy tests of a wait, before it yields the processor: some 50 microseconds
 # seconds of waiting after which a process sleeps between two tests, and for how long: collectives
 # end before where nobody is late, and who waits for a late one leaves it the processor
 YIELDING, PAUSE = 0.1, 0.0005
-LOOK, NAP = 0.01, 0.01  # seconds between two looks for who has left, and at the end of the program
-# seconds in which the last messages of a process that has left may still come
+LOOK, NAP = 0.01, 0.01  # seconds between checks for farewells; of sleeps at the end of the program
+# seconds after a farewell in which earlier messages of that process may still arrive
 TRAILING = 1.0
-# lets other processes of a busy machine run; where there is nothing of the kind, a nap of no length
+# lets other processes of a busy machine run; or, where there is no such call, sleeps 0 s
 yield_processor = getattr(os, "sched_yield", lambda: time.sleep(0))
 INTERRUPTED = 130  # the exit status of a process that Ctrl-C has ended
 
 
 class Messages:
-    """The messages of an mpi4py communicator `comm`, of which nothing else makes use.
+    """The messages of an mpi4py communicator `comm`, which nothing else uses.
 
-    Every call begins with a message of each process to each other that tells the number of the
-    call, its text, and the number `about` of what it is about: processes that are not at the same
-    call raise CommunicationError, all of them. One that ends tells the others, too, which then no
-    longer wait for it.
+    Every call begins with a message of each process to each other one, with the number of the call,
+    its text, and the tag `graph_tag` of the graph: if processes are at different calls, all raise
+    CommunicationError. A process that makes no more calls sends a farewell to the others, which
+    then no longer wait for it.
     """
 
     def __init__(self, mpi: Any, comm: Any, timeout: float | None) -> None:
@@ -53,20 +53,20 @@ class Messages:
         self._call = "the beginning"
         self._byte, self._testall = mpi.BYTE, mpi.Request.Testall
         self._headers = {p: bytearray(HEADER.size + INLINE) for p in self.others}
-        # what others say when they leave; heard while this process waits
+        # farewells of the others, received while this process waits
         self._farewells = {p: bytearray(FAREWELL_BYTES) for p in self.others}
         self._farewell_requests = {
             p: self._receive(self._farewells[p], p, LEFT) for p in self.others
         }
-        self._left: dict[int, float] = {}  # when that was heard
-        self._sent_farewells: list[Any] = []  # own last words, under way
-        self._error: type[BaseException] | None = None  # for which this process leaves
+        self._left: dict[int, float] = {}  # when the farewell of a process came
+        self._sent_farewells: list[Any] = []  # requests of own farewells
+        self._error: type[BaseException] | None = None  # by which this process ends
         if self.others:
             atexit.register(self._end)
 
     def open(self, call: str, given: Sequence[bytes]) -> list[bytes]:
-        """What every process has for this one, where given[p], of one size in all of them, is for
-        process p: as soon as all have come to the same call.
+        """Begin a call: wait until all processes have come to it, and exchange some bytes. given[p]
+        is for process p, of equal size in all processes; the result is what each sends to this one.
         """
         self.raise_if_broken()
         self.number += 1
@@ -94,8 +94,8 @@ class Messages:
         return received
 
     def swap(self, sent: Sequence[Any], received: Sequence[Any], tag: int = DATA) -> None:
-        """sent[p] to process p, and into came[p] what it sends here: bytes, of sizes that both know
-        of. Nothing goes to this process itself.
+        """Send sent[p] to each other process p, and receive its bytes into received[p]. Both know
+        the sizes.
         """
         requests, peers = [], []
         for p in self.others:
@@ -111,19 +111,19 @@ class Messages:
     # --- the end ----------------------------------------------------------------------------------
 
     def raise_if_broken(self) -> None:
-        """Raise what has ended the calls."""
+        """Raise CommunicationError if calls have ended."""
         if self.broken is not None:
             raise CommunicationError(self.broken)
 
     def failure(self, reason: str) -> CommunicationError:
-        """The error to raise: there are no further calls, and the others are told."""
+        """The error to raise, after calls have ended and a farewell is sent."""
         message = f"MPI: process {self.rank} of {self.processes}: {reason}"
         self.leave(message, None)
         return CommunicationError(message)
 
     def leave(self, reason: str, error: type[BaseException] | None) -> None:
-        """Tell the others that no more calls come from here. A process that leaves for an `error`
-        ends them when its program ends, if they have not left by then.
+        """Make no more calls; send a farewell with the reason. A process that leaves by an `error`
+        ends the others at the end of its program, unless they have left by then.
         """
         self._error = error
         if self.broken is not None:
@@ -142,8 +142,8 @@ class Messages:
         self.comm.Free()
 
     def _end(self) -> None:
-        """At the end of the program, without `close`: wait until the others have left, too. If the
-        program ends by an error, they are given moments to do so.
+        """At the end of a program without `close`: wait until the others have left, too. After an
+        error they are ended GRACE seconds later.
         """
         uncaught: type[BaseException] | None = getattr(sys, "last_type", None)
         error = uncaught or self._error
@@ -151,7 +151,7 @@ class Messages:
         self.leave(
             f"process {self.rank} has ended its program" + (f" after {name}" if name else ""), error
         )
-        # Ctrl-C leaves no time: Python would end by the signal, and mpiexec with another status
+        # no wait after Ctrl-C: Python would end by the signal, and mpiexec with another status
         interrupted = uncaught is not None and issubclass(uncaught, KeyboardInterrupt)
         deadline = time.monotonic() + (0 if interrupted else GRACE)
         while any(not self._has_left(p) for p in self.others):
@@ -175,15 +175,15 @@ class Messages:
         return self.comm.Irecv([buffer, self._byte], source=process, tag=tag)
 
     def _has_left(self, process: int) -> bool:
-        """Whether that process has said its last words."""
+        """Whether the farewell of that process has come."""
         if process not in self._left and self._farewell_requests[process].Test():
             self._left[process] = time.monotonic()
         return process in self._left
 
     def _finish(self, requests: list[Any], peers: Sequence[int] | None = None) -> None:
-        """Wait for all `requests`; the others in turn are the peers of each, if they are not given.
+        """Wait for all `requests`; `peers` are the processes of each, by default all others, twice.
 
-        It looks rather than blocks: it sees who has left, and Ctrl-C.
+        It tests instead of blocking, to notice farewells and Ctrl-C.
         """
         test = self._testall
         try:

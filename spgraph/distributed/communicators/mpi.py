@@ -1,4 +1,4 @@
-"""Processes on any number of hosts through MPI, with arrays in the memory of the hosts."""
+"""MpiCommunicator: processes on any number of hosts through MPI, with NumPy arrays."""
 
 from __future__ import annotations
 
@@ -39,19 +39,18 @@ class MpiCommunicator:
     """A `Communicator` of the processes of an mpi4py communicator `comm` (default: of all of them).
 
     `shards` (default: one a process) are dealt out evenly, in order: process r of P has the shards
-    r * shards / P and following. Arrays are NumPy's. Messages go as bytes and may be of any size;
-    beyond 2^31 bytes that takes a library of MPI 4. Sums are added up in the order of the shards.
+    r * shards / P and following. Arrays are NumPy's. Data is sent as bytes, of any size; more than
+    2^31 bytes need a library of MPI 4. Sums are added up in the order of the shards.
 
-    A process that is killed ends all others: the launcher of MPI sees to that. One whose program
-    ends, with an error or without, before `close` was called tells the others, whose next call then
-    raises CommunicationError; where it ends with an error that nobody has caught, or has left the
-    context for one, it ends all processes after 3 s, unless they end by themselves (exit status 70;
-    130 after Ctrl-C).
+    If a process is killed, MPI's launcher ends all others. If its program ends before `close`, with
+    or without an error, the next call of the others raises CommunicationError; if it ends with an
+    uncaught error, or has left the context by one, it ends all processes after 3 s, unless they end
+    by themselves (exit status 70; 130 after Ctrl-C).
 
     Processes that do not make the same calls in the same order, or call on different graphs, get
-    CommunicationError from the first call that differs, all of them. Who waits for another process
-    for 30 s says so to the logger "spgraph.distributed"; after `timeout` seconds (default: none) it
-    is a CommunicationError.
+    CommunicationError from the first call that differs, all of them. A process that waits for
+    another for 30 s logs a warning to "spgraph.distributed"; after `timeout` seconds (default:
+    none) it is a CommunicationError.
 
     Errors: BackendUnavailable without mpi4py or an MPI library; ValueError where shards are not a
     multiple of the processes, or `timeout` is not a positive number.
@@ -73,7 +72,7 @@ class MpiCommunicator:
                 f"MpiCommunicator: shards: expected a multiple of the {self.processes} processes, "
                 f"got {shards}"
             )
-        # a duplicate: messages of the caller do not get in between
+        # a duplicate, so that messages of the caller's program are not received here
         self._messages = Messages(mpi, comm.Dup(), timeout)
         each = self.num_shards // self.processes
         self.local = range(self.rank * each, (self.rank + 1) * each)
@@ -147,7 +146,7 @@ class MpiCommunicator:
                 whole = fold(split(self._first_gather(call, flat, sizes), sizes), op)
             else:
                 self._open(call)
-                # each shard reduces a slice, so that nobody holds the parts of all shards
+                # each shard reduces a slice, so that no process needs the parts of all shards
                 bounds = [size * q // self.num_shards for q in range(self.num_shards + 1)]
                 sizes = [hi - lo for lo, hi in itertools.pairwise(bounds)]
                 whole = self._gather(self._reduce_scatter(flat, sizes, op), sizes)
@@ -211,11 +210,11 @@ class MpiCommunicator:
         return [array.copy() for array in arrays]
 
     def synchronize(self) -> None:
-        """Nothing to wait for: MPI's messages have come when a call returns."""
+        """Nothing to wait for: messages have arrived when a call returns."""
         self.check()
 
     def check(self) -> None:
-        """Raise what an earlier call has met, or another process tells. Does not wait."""
+        """Raise the error of an earlier call, or of another process. Does not wait."""
         self._messages.raise_if_broken()
 
     def tag_graph(self, fingerprint: int) -> None:
@@ -225,7 +224,7 @@ class MpiCommunicator:
     # --- the end ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Leave together with all other processes: it waits for them."""
+        """Free the communicator, together with all other processes: it waits for them."""
         if not self._closed:
             self._closed = True
             if self._messages.broken is None:
@@ -234,8 +233,8 @@ class MpiCommunicator:
                     self._messages.close()
 
     def leave(self, reason: str) -> None:
-        """Make no more calls, alone: the others get CommunicationError, with `reason`, instead of
-        waiting for this process.
+        """Make no more calls; does not wait. The others get CommunicationError with `reason`
+        instead of waiting for this process.
         """
         self._closed = True
         self._messages.leave(reason, None)
@@ -267,13 +266,13 @@ class MpiCommunicator:
         except (mpi.Exception, OverflowError) as error:
             where = mpi.Get_processor_name()
             raise self._messages.failure(f"on {where}: {name}: {error}") from error
-        except MemoryError as error:  # the others must not wait for what does not come
+        except MemoryError as error:  # the others must not wait for this process
             self._messages.leave(f"{name}: process {self.rank} has no memory: {error}", None)
             raise
 
     def _open(self, call: str, given: Sequence[np.ndarray] | None = None) -> np.ndarray:
-        """The numbers, 64 bits each, that every process gives this one, a row each, where given[p]
-        are for process p: as soon as all processes have come to the same `call`.
+        """Begin a call: wait until all processes have come to the same `call`. given[p] are numbers
+        of 64 bits for process p; the result is a row for each process, its numbers for this one.
         """
         rows = [b""] * self.processes if given is None else [row.tobytes() for row in given]
         received = b"".join(self._messages.open(call, rows))
@@ -281,7 +280,7 @@ class MpiCommunicator:
         return np.frombuffer(received, dtype).reshape(self.processes, len(rows[0]) // 8)
 
     def _first_gather(self, call: str, parts: Sequence[Array], sizes: Sequence[int]) -> Array:
-        """`_gather` at the beginning of a call, whose first messages take along what is small."""
+        """`_open` and `_gather` in one; small parts are sent with the first messages."""
         each = parts[0].itemsize
         by_process = [each * sum(sizes[p] for p in shards) for shards in self._by_process()]
         most = max(by_process)
@@ -305,7 +304,7 @@ class MpiCommunicator:
         by_process = [sum(sizes[p] for p in shards) for shards in self._by_process()]
         pieces = split(received, by_process)
         pieces[self.rank][:] = sent
-        # everything to everybody: Allgatherv, made for many processes, took 20 times as long on few
+        # messages between all pairs: Allgatherv took 20 times as long with few processes
         octets = [piece.view(np.uint8) for piece in pieces]
         self._messages.swap([sent.view(np.uint8)] * self.processes, octets)
         return received
@@ -315,8 +314,7 @@ class MpiCommunicator:
     ) -> list[list[Array]]:
         """all_to_all; sizes[k][p] elements come to local shard k from shard p.
 
-        What goes from one process to another stands shard by shard of the receiver, and for each
-        by shard of the sender.
+        What one process sends to another is ordered by the receiver's shards, then by the sender's.
         """
         dtype, k, by_process = parts[0][0].dtype, len(self.local), self._by_process()
         sent = np.concatenate([row[q] for q in range(self.num_shards) for row in parts])
@@ -344,7 +342,7 @@ class MpiCommunicator:
 
 
 def _mpi() -> Any:
-    """mpi4py's module, with MPI begun."""
+    """mpi4py.MPI; importing it initialises MPI."""
     try:
         from mpi4py import MPI
     except ImportError as error:  # no mpi4py, or no library of MPI for it
@@ -357,10 +355,10 @@ def _mpi() -> Any:
 
 @functools.cache
 def _name(dtype: np.dtype) -> str:
-    """'float64': NumPy takes longer to say so than a message takes."""
+    """'float64'. Cached, because str(dtype) takes longer than a message."""
     return str(dtype)
 
 
 def _brief(sizes: Sequence[Any]) -> str:
-    """Sizes in few letters: others look different."""
+    """The number of sizes and a hash of them: short, and different for different sizes."""
     return f"{len(sizes)} sizes #{zlib.crc32(repr(sizes).encode()):08x}"

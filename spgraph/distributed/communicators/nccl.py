@@ -1,4 +1,4 @@
-"""GPUs through NCCL: several of one process, or one a process on any number of hosts."""
+"""NcclCommunicator: GPUs through NCCL, several of one process, or one a process on many hosts."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ NAMES = ("all_gather", "all_to_all", "all_reduce", "reduce_scatter", "broadcast"
 class NcclCommunicator:
     """A `Communicator` of GPUs, one shard each, made by `for_devices` or `for_process`.
 
-    Messages go as bytes, so that every type travels. What NCCL lacks for reductions is done here:
-    bool reduces as uint8, 16-bit integers as 32-bit ones; `or` of integers gathers and combines
-    locally. There is no all-to-all in NCCL: it is a group of sends and receives, and so is an
-    all_gather of unequal sizes. Temporary arrays come from CuPy's pool, which reuses them;
+    Data is sent as bytes, so that every type can be sent. Reductions that NCCL lacks are done here:
+    bool is reduced as uint8, 16-bit integers as 32-bit ones; `or` of integers is an all_gather and
+    a local reduction. There is no all-to-all in NCCL: it is a group of sends and receives, and so
+    is an all_gather of unequal sizes. Temporary arrays come from CuPy's pool, which reuses them;
     `peak_bytes` is the most that one call needed on a device.
 
-    A process that ends is noticed by its line to the `TcpStore`, whatever NCCL and its kernels do.
+    The end of a process is noticed by its connection to the `TcpStore`, whatever NCCL does.
     Every other process then raises CommunicationError, from the call that waits or else from the
     next, and tells NCCL to give up once all know; one that the command `spgraph` launched ends with
     status 70. Several processes that have not made the same calls, or on different graphs, find out
@@ -88,8 +88,9 @@ class NcclCommunicator:
         """A communicator of the processes that meet in `store` and drive one GPU each: shard r is
         on the `device` of process r. From then on the store is the communicator's, which closes it.
 
-        Who waits for 30 s in a call says so to the logger "spgraph.distributed", with the processes
-        that have not come; after `timeout` seconds (default: none) it is a CommunicationError.
+        A process that waits for 30 s in a call logs a warning to "spgraph.distributed", with the
+        processes that have not come; after `timeout` seconds (default: none) it is a
+        CommunicationError.
 
         Errors: those of `for_devices`; CommunicationError when a process does not come, too.
         """
@@ -195,7 +196,7 @@ class NcclCommunicator:
         check_values("all_reduce_host", values, op)
         self._begin("all_reduce_host", 0)
         if self.processes == 1:
-            self.check()  # they may count what collectives have made
+            self.check()  # `values` may depend on results of collectives
             return values.copy()
         rows = self._host_rows([np.ascontiguousarray(values).view(np.int64)])
         return fold(list(rows.view(values.dtype)), op)
@@ -207,9 +208,9 @@ class NcclCommunicator:
         return self._readback.fetch(arrays, self.wait)
 
     def wait(self, event: Any, device: str) -> None:
-        """Wait on the host until a CUDA event of `device` has come.
+        """Wait on the host until a CUDA event of `device` has happened.
 
-        CommunicationError when it cannot come: NCCL or the device has failed, a process is lost.
+        CommunicationError when it cannot happen: NCCL or the device has failed, a process is lost.
         """
         self._links.wait(event, device)
 
@@ -218,14 +219,14 @@ class NcclCommunicator:
         self._graph_tag = fingerprint
 
     def synchronize(self) -> None:
-        """See `Communicator`. Within one process nothing is lost but by what `check` raises."""
+        """See `Communicator`. With one process there is nothing to wait for."""
         if self.processes > 1:
             self._links.finish()
         else:
             self._links.check()
 
     def check(self) -> None:
-        """Raise what NCCL has met since, or the loss of a process. See `Communicator`."""
+        """Raise an error of NCCL, or the loss of a process. See `Communicator`."""
         self._links.check()
 
     # --- the end ----------------------------------------------------------------------------------
@@ -238,7 +239,7 @@ class NcclCommunicator:
         links, store = self._links, self._links.store
         if links.broken is None:
             links.finish()
-            if store is not None:  # who comes much later finds the others gone in peace
+            if store is not None:  # a process that comes too late finds a closed store
                 with contextlib.suppress(CommunicationError):
                     store.barrier("nccl/end")
         if links.broken is None:
@@ -288,7 +289,7 @@ class NcclCommunicator:
         own = [np.asarray(row, np.int64) for row in rows]
         if self.processes == 1:
             return np.stack(own)
-        # of one size in all calls: processes that are not at the same call find out
+        # of one size in all calls, so that processes at different calls still understand each other
         size, space = own[0].size, max(HEADER, self.num_shards + 1)
         first = np.zeros((len(own), 3 + space), np.int64)
         first[:, :3] = self.calls, self._history, NAMES.index(self._links.collective)
@@ -307,7 +308,9 @@ class NcclCommunicator:
         return self._readback.fetch(received, self.wait)[0].reshape(self.num_shards, -1)
 
     def _compare(self, rows: np.ndarray) -> None:
-        """All shards are at the same call, after the same ones; a row of three numbers each."""
+        """Check that all shards are at the same call, after the same earlier ones: rows are
+        (number of the call, hash of the earlier ones, name).
+        """
         own = rows[self.local.start].tolist()
         for shard, row in enumerate(rows.tolist()):
             if row[0] == own[0] and row[2] == own[2] and row != own:
@@ -337,7 +340,7 @@ class NcclCommunicator:
 
 
 def _flat(array: Array) -> Array:
-    """The elements side by side: a view if they are."""
+    """The array as 1-D and contiguous: a view if possible."""
     return array_module(array).ascontiguousarray(array).reshape(-1)
 
 
@@ -350,10 +353,10 @@ def _widened(array: Array) -> Array:
 
 
 def _narrowed(array: Array, dtype: np.dtype) -> Array:
-    """What `_widened` made of `dtype`, in that type again: sums keep their lower half."""
+    """The inverse of `_widened`: of sums the lower half is kept."""
     return array.view(dtype) if dtype == np.bool_ else array.astype(dtype, copy=False)
 
 
 def _has_no_reduction(op: Op, dtype: np.dtype) -> bool:
-    """True where NCCL has no reduction for it: the bits of integers."""
+    """Whether NCCL lacks the reduction: `or` of integers."""
     return op == "or" and dtype.kind != "b"

@@ -1,4 +1,4 @@
-"""What every communicator promises, and the questions about arguments that all of them ask."""
+"""The protocol Communicator, and the checks of arguments that all communicators share."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Op = Literal["sum", "min", "max", "or"]
 
 
 class Communicator(Protocol):
-    """How the shards 0..shards-1 of a distribution exchange arrays.
+    """How the shards 0..num_shards - 1 exchange arrays.
 
-    One process drives the shards `local`, a contiguous range; every list of arrays has one item for
-    each local shard, in order. An argument lives on the device of its shard, and so does a result.
+    A process has the shards `local`, a contiguous range; every list of arrays has one item for each
+    local shard, in order. Arguments and results are on the device of their shard.
     Every process calls the same collectives in the same order; the calls of one process come from
     one thread at a time.
 
@@ -61,7 +61,7 @@ class Communicator(Protocol):
 
         parts[k][q] goes from local shard k to shard q. 1-D; sizes differ freely, zero included.
         `sizes`, where sizes[k][p] elements come to local shard k from shard p, saves their
-        exchange: of arrays that travel in pairs only the first has to ask.
+        exchange: for arrays that are sent in pairs only the first needs it.
         """
         ...
 
@@ -84,9 +84,8 @@ class Communicator(Protocol):
         ...
 
     def all_reduce_host(self, values: np.ndarray, op: Op) -> np.ndarray:
-        """`values` of all processes reduced by `op`, on the host: counts that decide over a loop.
-
-        `values`, 1-D of int64 or float64, is what this process's shards contribute together.
+        """`values` of all processes reduced by `op`, on the host, such as counts by which a loop
+        ends. `values`, 1-D of int64 or float64, is the contribution of all shards of this process.
         """
         ...
 
@@ -99,19 +98,20 @@ class Communicator(Protocol):
         ...
 
     def tag_graph(self, fingerprint: int) -> None:
-        """The calls that follow are about the graph of that number, below 2^63: processes that call
-        about different ones get CommunicationError, where processes look for that.
+        """Tag the calls that follow with the fingerprint of a graph, below 2^63. Processes that
+        make the same call with different tags get CommunicationError where the communicator
+        compares.
         """
         ...
 
     def synchronize(self) -> None:
-        """Wait until earlier collectives are done, and raise what they have met. Before that, what
-        they made may be wrong where a process is lost: nothing is given to the user before.
+        """Wait until earlier collectives are done; raise their errors. Until then their results may
+        be wrong, if a process is lost: call it before a result is handed to the user.
         """
         ...
 
     def check(self) -> None:
-        """Raise the error that an earlier collective has met since, if any. Does not wait."""
+        """Raise the error of an earlier collective, if there is one by now. Does not wait."""
         ...
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ def check_parts(
 def check_matrix(
     name: str, parts: Sequence[Sequence[Array]], devices: Sequence[str], shards: int
 ) -> np.dtype:
-    """The element type of parts[k][q], which go from local shard k to shard q."""
+    """The element type of parts[k][q], which local shard k sends to shard q."""
     if len(parts) != len(devices) or any(len(row) != shards for row in parts):
         raise ValueError(
             f"{name}: parts: expected {shards} arrays for each of {len(devices)} local shards, "
@@ -175,7 +175,7 @@ def check_sizes(name: str, sizes: Sequence[int], shards: int) -> list[int]:
 
 
 def check_own_sizes(name: str, parts: Sequence[Array], sizes: Sequence[int], local: range) -> None:
-    """Every local part has the size that was announced for its shard."""
+    """Check that every local part has the size in `sizes`."""
     for shard, part in zip(local, parts, strict=True):
         if part.size != sizes[shard]:
             raise ValueError(
@@ -190,7 +190,7 @@ def check_sources(
     shards: int,
     local: range,
 ) -> list[list[int]]:
-    """`sizes` as integers: of every shard for each local one, those of local shards as they are."""
+    """`sizes` as integers, checked: sizes[k][p] come to local shard k from shard p."""
     found = [check_sizes(name, row, shards) for row in sizes]
     if len(found) != len(local):
         raise ValueError(f"{name}: sizes: expected a row for each local shard, got {len(found)}")
@@ -217,7 +217,7 @@ def check_slices(name: str, parts: Sequence[Array], sizes: Sequence[int], shards
 
 
 def check_root(name: str, array: Array | None, root: int, shards: int, local: range) -> None:
-    """`root` is a shard, and `array` was given where it lives and only there."""
+    """Check that `root` is a shard, and that only its process gives the array."""
     if not 0 <= root < shards:
         raise ValueError(f"{name}: root: expected a shard of 0..{shards - 1}, got {root}")
     if (array is not None) != (root in local):
@@ -227,7 +227,7 @@ def check_root(name: str, array: Array | None, root: int, shards: int, local: ra
 
 
 def check_op(name: str, op: str, dtype: np.dtype) -> None:
-    """`op` is one of the four and has a meaning for `dtype`."""
+    """Check that `op` is a reduction and defined for `dtype`."""
     if op not in get_args(Op):
         raise ValueError(f"{name}: op: expected one of {get_args(Op)}, got {op!r}")
     if op == "or" and dtype.kind == "f":
@@ -237,7 +237,7 @@ def check_op(name: str, op: str, dtype: np.dtype) -> None:
 
 
 def check_values(name: str, values: np.ndarray, op: str) -> np.ndarray:
-    """`values` if `all_reduce_host` takes them."""
+    """`values`, checked for `all_reduce_host`."""
     if values.ndim != 1 or values.dtype not in (np.dtype(np.int64), np.dtype(np.float64)):
         raise TypeError(
             f"{name}: values: expected a 1-D NumPy array of int64 or float64, got "
@@ -248,12 +248,12 @@ def check_values(name: str, values: np.ndarray, op: str) -> np.ndarray:
 
 
 def type_code(dtype: np.dtype) -> int:
-    """A number that tells an element type from others, in every process."""
+    """A number for each element type, the same in every process."""
     return ord(dtype.kind) << 8 | dtype.itemsize
 
 
 def check_one_type(name: str, codes: np.ndarray) -> None:
-    """All shards have one type; `codes` are theirs."""
+    """Check that all shards have one type; `codes` are their `type_code`s."""
     if (codes != codes[0]).any():
         raise TypeError(f"{name}: expected one type in all shards, got different ones")
 
@@ -269,7 +269,7 @@ def fold(pieces: Sequence[Array], op: Op) -> Array:
 
 
 def starts_of(sizes: Sequence[int]) -> list[int]:
-    """Where each of consecutive slices of `sizes` begins, and where the last one ends."""
+    """The offsets of consecutive slices of these sizes, with the end of the last."""
     starts = [0]
     for size in sizes:
         starts.append(starts[-1] + size)
@@ -277,6 +277,6 @@ def starts_of(sizes: Sequence[int]) -> list[int]:
 
 
 def split(array: Array, sizes: Sequence[int]) -> list[Array]:
-    """Consecutive views of `array`."""
+    """Views of `array`: consecutive slices of these sizes."""
     starts = starts_of(sizes)
     return [array[lo:hi] for lo, hi in itertools.pairwise(starts)]

@@ -11,8 +11,8 @@ from spgraph.containers.arrays import Array, on_device
 
 
 class Readback:
-    """Pinned memory and an event for each local shard: the copies of all devices run side by side,
-    and one wait is paid instead of one a device. Buffers grow by doubling and are reused.
+    """Pinned memory and an event for each local shard: the copies of all devices run concurrently,
+    with one wait for all instead of one for each. Buffers grow by doubling and are reused.
     """
 
     def __init__(self, devices: Sequence[str]) -> None:
@@ -21,7 +21,7 @@ class Readback:
         self._events: list[Any] = [None] * len(devices)
 
     def fetch(self, arrays: Sequence[Array], wait: Callable[[Any, str], None]) -> list[np.ndarray]:
-        """Host copies of `arrays`; `wait(event, device)` returns when the event has come."""
+        """Host copies of `arrays`; `wait(event, device)` returns when the event has happened."""
         hosts = []
         for k, (array, device) in enumerate(zip(arrays, self.devices, strict=True)):
             with on_device(device) as cupy:

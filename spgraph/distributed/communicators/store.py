@@ -1,5 +1,5 @@
-"""Where the processes of one run meet: a few keys and values over TCP, and a line to each process
-whose end tells that the process has ended.
+"""TcpStore: a small key-value store over TCP, by which the processes of a run meet, and connections
+whose end shows that a process has ended.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, Self
 from spgraph.distributed.communicators import frames
 from spgraph.errors import CommunicationError
 
-KEYS = 1 << 12  # that one run may store
-UNAUTHENTICATED = 64  # connections at a time that have not proved who they are
+KEYS = 1 << 12  # at most, in one run
+UNAUTHENTICATED = 64  # at most so many connections at a time that have not authenticated
 NOTICE_SECONDS = 2.0  # seconds in which every process notices that process 0 is gone
 
 
@@ -27,10 +27,10 @@ class TcpStore:
     """A rendezvous of `processes` processes at `address`, "host:port": process 0 listens there,
     the others connect. Port 0 takes a free one, which `address` then names.
 
-    All of them give the same `token` (default: the environment variable SPGRAPH_TOKEN); nobody is
-    served or believed who does not prove to know it, and it never travels. Each process keeps its
-    connection: when one ends without `close`, every other learns it within moments through `lost`
-    and `when_lost`. TCP's keepalive finds hosts that vanished, within 20 s.
+    All of them give the same `token` (default: the environment variable SPGRAPH_TOKEN). Both ends
+    of a connection prove that they know it; it is never sent. Each process keeps its connection:
+    when one ends without `close`, every other process learns it within moments through `lost` and
+    `when_lost`. TCP's keepalive finds hosts that no longer answer, within 20 s.
 
     Errors: ValueError for a rank, an address or a token that cannot be; CommunicationError when the
     others are not there within `timeout` seconds, or refuse the token.
@@ -62,7 +62,7 @@ class TcpStore:
         self._values: dict[bytes, bytes] = {}  # of process 0
         self._connections: dict[int, socket.socket] = {}  # to the others; in these, to process 0
         self._left: set[int] = set()
-        # after a loss, at process 0: who knows of it, and whose connection is gone
+        # after a loss, at process 0: which processes have acknowledged it, and which are gone
         self._acknowledged: set[int] = set()
         self._gone: set[int] = set()
         self._all_acknowledged = False
@@ -82,14 +82,14 @@ class TcpStore:
 
     @classmethod
     def over_mpi(cls, comm: Any, *, timeout: float = 20.0) -> TcpStore:
-        """A store for the processes of an mpi4py communicator, which tells them where it is."""
+        """A store for the processes of an mpi4py communicator, by which they learn the address."""
         rank, processes = comm.Get_rank(), comm.Get_size()
         host = socket.gethostname()
         one_host = len(set(comm.allgather(host))) == 1
         store, where = None, None
         if rank == 0:
             token = secrets.token_hex(16)
-            # "" listens on every interface: which of them the other hosts reach is not known here
+            # "" listens on every interface: it is not known which of them other hosts can reach
             store = cls(
                 "127.0.0.1:0" if one_host else ":0", 0, processes, token=token, timeout=timeout
             )
@@ -121,12 +121,12 @@ class TcpStore:
         return value
 
     def peek(self, key: str) -> bytes | None:
-        """The value of `key`, None if nobody has stored one by now."""
+        """The value of `key`, None if there is none by now."""
         name = self._name(key)
         return self._values.get(name) if self.rank == 0 else self._request(frames.PEEK, name)
 
     def _request(self, kind: int, name: bytes) -> bytes | None:
-        """What process 0 answers."""
+        """The answer of process 0; None if it has none in time."""
         self._send(0, kind, name)
         try:
             return self._answers.get(timeout=self.timeout + 5)
@@ -134,7 +134,7 @@ class TcpStore:
             return None
 
     def barrier(self, name: str) -> None:
-        """Wait until every process has come to the barrier of this name, which serves once."""
+        """Wait until every process has come to the barrier of this name, which can be used once."""
         self.set(f"{name}/{self.rank}", b"")
         for rank in range(self.processes):
             self.get(f"{name}/{rank}")
@@ -148,14 +148,14 @@ class TcpStore:
             callback(reason)
 
     def lost_within(self, seconds: float) -> bool:
-        """Wait for the news of a loss that may have happened; True if there was one."""
+        """Wait until the loss of a process is known, at most `seconds`; whether there was one."""
         with self._changed:
             return bool(self._changed.wait_for(lambda: self.lost, seconds))
 
     def all_acknowledged(self, seconds: float) -> bool:
-        """Wait until every process that is still there knows of the loss, and its callbacks have
-        run: True. False after `seconds` without that news. Where process 0 is lost, who tells of
-        that, every process has noticed by itself within moments: they are waited for.
+        """Wait until every remaining process has acknowledged the loss, after its callbacks: True;
+        False after `seconds`. If process 0 is lost, which collects acknowledgements, wait as long
+        as the others need to notice it by themselves.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._all_acknowledged or self._server_lost, seconds)
@@ -174,7 +174,7 @@ class TcpStore:
                 self._send(0, frames.FAIL, reason.encode()[:1000])
 
     def close(self) -> None:
-        """Leave in peace. Process 0 stays until the others have left, at most `timeout`."""
+        """Leave without an error. Process 0 waits until the others have left, at most `timeout`."""
         if self._closed:
             return
         self._closed = True
@@ -220,7 +220,7 @@ class TcpStore:
             ) from error
 
     def _record_loss(self, reason: str) -> None:
-        """Remember the first loss and tell everybody; who has closed goes on to tell the others."""
+        """Record the first loss and notify all processes, also after `close`."""
         with self._changed:
             if self.lost is not None:
                 return
@@ -241,7 +241,7 @@ class TcpStore:
                 self._send(0, frames.ACKNOWLEDGED, b"")
 
     def _note_acknowledged(self, rank: int, *, gone: bool = False) -> None:
-        """Process 0: that one knows of the loss, or is gone. Once nobody is left, all are told."""
+        """Process 0: `rank` has acknowledged the loss, or is gone. After the last, notify all."""
         with self._changed:
             (self._gone if gone else self._acknowledged).add(rank)
             missing = set(range(self.processes)) - self._acknowledged - self._gone - self._left
@@ -254,7 +254,7 @@ class TcpStore:
                 self._send(other, frames.ALL, b"")
 
     def _keep_alive(self, connection: socket.socket) -> None:
-        """Have the kernel look after the other host: one that is silent for 20 s is gone."""
+        """Let TCP's keepalive end the connection if the other host is silent for 20 s."""
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -272,11 +272,11 @@ class TcpStore:
                 return  # closed
             if self._unauthenticated.acquire(blocking=False):
                 self._thread(self._serve, connection)
-            else:  # who means it comes again
+            else:  # a process of the run tries again
                 connection.close()
 
     def _serve(self, connection: socket.socket) -> None:
-        """One process from its greeting to its end. Strangers are shown the door."""
+        """Serve one process from the handshake to its end; close the connection if that fails."""
         rank: int | None = None
         try:
             try:
@@ -349,7 +349,7 @@ class TcpStore:
             try:
                 left = max(0.1, deadline - time.monotonic())
                 connection = socket.create_connection((host or "127.0.0.1", port), timeout=left)
-                if not connection.recv(1, socket.MSG_PEEK):  # too many strangers are there
+                if not connection.recv(1, socket.MSG_PEEK):  # too many connections at a time
                     connection.close()
                     raise ConnectionError("it hung up")
                 break
@@ -376,7 +376,7 @@ class TcpStore:
         return connection
 
     def _listen(self) -> None:
-        """What process 0 says, until it has ended."""
+        """Receive the frames of process 0 until it ends."""
         connection = self._connections[0]
         try:
             while True:

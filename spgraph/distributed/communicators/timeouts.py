@@ -1,4 +1,6 @@
-"""Who waits for whom: what the log says after a while, and when waiting is an error."""
+"""Timeouts of collectives: a warning in the log after some time, an error after the user's limit,
+both with the processes that have not come.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +12,23 @@ from spgraph.distributed.communicators.store import TcpStore
 
 logger = logging.getLogger("spgraph.distributed")
 
-WARN_AFTER = 30.0  # seconds after which the log tells who is waited for
-PUBLISH_AFTER = 1.0  # seconds after which a process tells the store that it waits
+WARN_AFTER = 30.0  # seconds of waiting after which a warning is logged
+PUBLISH_AFTER = 1.0  # seconds after which a process publishes in the store that it waits
 
 
 class Timeouts:
-    """How long this process waits in calls of NCCL, which do not tell who has not come: processes
-    that wait say so in their `store`, and the others are those that are waited for.
+    """The waiting of this process in calls of NCCL. NCCL does not say which process has not come,
+    so every process that waits publishes that in the `store`: the missing are all others.
     """
 
     def __init__(self, store: TcpStore | None, timeout: float | None) -> None:
         self._store, self._timeout = store, timeout
-        self._published = self._logged = 0  # the call of which that was said
+        self._published = self._logged = 0  # the number of the last such call
 
     def poll(self, seconds: float, number: int, call: str) -> str | None:
-        """Once in a while of waiting in a call, for so long: why there is no more waiting."""
+        """Called from time to time while this process waits, so far `seconds`, in a call: the
+        reason to give up, or None.
+        """
         store = self._store
         if seconds > PUBLISH_AFTER and self._published != number and store is not None:
             self._published = number
@@ -41,7 +45,7 @@ class Timeouts:
         return None
 
     def _missing(self, number: int) -> str:
-        """Those that do not wait in that call."""
+        """The processes that have not published that they wait in this call."""
         store, missing = self._store, []
         for rank in range(0 if store is None else store.processes):
             assert store is not None

@@ -1,4 +1,4 @@
-"""Calls that must not hang, and the end of a process whose peers are gone."""
+"""Calls with a time limit, calls in the background, the end of a process that has lost others."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from spgraph.errors import CommunicationError
 
-LOST_PEER = 70  # the exit status of a process that a lost peer has ended
-GRACE = 3.0  # seconds in which such a process may end by itself, with its own words
+R = TypeVar("R")
+
+LOST_PEER = 70  # the exit status of a process that is ended because another one is lost
+GRACE = 3.0  # seconds in which such a process may end by itself, with its own error
 
 
 def launched() -> bool:
-    """True in a process that the command `spgraph` started under mpirun: nobody types there, so
-    that it may be ended where a user's own process gets an exception.
+    """True in a process that the command `spgraph` started under mpirun: that is not interactive,
+    so that it may be ended where a user's own process gets an exception.
     """
     return bool(os.environ.get("SPGRAPH_LAUNCHED"))
 
@@ -28,16 +30,15 @@ def launched() -> bool:
 def in_time(
     what: str,
     seconds: float,
-    function: Callable[[], Any],
+    function: Callable[[], R],
     lost: Callable[[], str | None] = lambda: None,
-) -> Any:
-    """function(), in a thread that is left behind if it takes longer than `seconds`, or when
-    `lost()` gives a reason.
+) -> R:
+    """function(), for calls of libraries that have no time limit and cannot be interrupted.
 
-    For calls of libraries that neither take a time limit nor can be interrupted. Raises
-    CommunicationError with `what` when it is left behind, and what the function raises.
+    It runs in a thread, which is abandoned after `seconds`, or when `lost()` gives a reason: then
+    this raises CommunicationError that names `what`. Errors of the function are raised, too.
     """
-    found: list[Any] = []
+    found: list[R] = []
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -60,9 +61,9 @@ def in_time(
     return found[0]
 
 
-def in_background(function: Callable[[], Any]) -> None:
-    """function() in a thread of its own, whatever comes of it: it may hang or fail. The end of the
-    process waits a little for it, for a driver crashes where Python ends under its feet.
+def in_background(function: Callable[[], object]) -> None:
+    """function() in a thread of its own, where it may hang or fail. The process waits for it at its
+    end, at most GRACE seconds, because a driver crashes if Python ends during one of its calls.
     """
 
     def run() -> None:
@@ -75,11 +76,12 @@ def in_background(function: Callable[[], Any]) -> None:
 
 
 def end_process(message: str, grace: float = GRACE) -> None:
-    """End this process with status 70 and one line on stderr, unless it ends before by itself.
+    """End this process after `grace` seconds with status 70 and one line on stderr, unless it ends
+    by itself before.
 
-    From a thread, and without any clean-up: the main thread may be inside a driver that waits for
-    the lost peer for ever. An alarm stands behind it, for a process that hangs while Python ends,
-    when threads do not run any more.
+    This is done by a thread, without clean-up: the main thread may be inside a driver that waits
+    for the lost process for ever. An alarm ends a process that hangs while Python shuts down, when
+    threads no longer run.
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, grace + 5)
