@@ -160,7 +160,7 @@ class LocalCommunicator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _count(self, sent: int) -> None:

@@ -24,7 +24,7 @@ FAREWELL_BYTES = 512  # of the last message of a process, with its reason
 CALL, MORE, DATA, LEFT = 1, 2, 3, 4  # tags
 TESTS = 100  # busy tests of a wait, before it yields the processor: some 50 microseconds
 # seconds of waiting after which a process sleeps between two tests, and for how long: collectives
-# end before where nobody is late, and who waits for a late one leaves it the processor
+# end earlier if no process is late; then the processor is left to the late one
 YIELDING, PAUSE = 0.1, 0.0005
 LOOK, NAP = 0.01, 0.01  # seconds between checks for farewells; of sleeps at the end of the program
 # seconds after a farewell in which earlier messages of that process may still arrive

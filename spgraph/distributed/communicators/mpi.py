@@ -7,6 +7,7 @@ import functools
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence
+from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -242,7 +243,12 @@ class MpiCommunicator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if error is None:
             self.close()
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -46,8 +47,9 @@ class NcclCommunicator:
 
     The end of a process is noticed by its connection to the `TcpStore`, whatever NCCL does.
     Every other process then raises CommunicationError, from the call that waits or else from the
-    next, and tells NCCL to give up once all know; one that the command `spgraph` launched ends with
-    status 70. Several processes that have not made the same calls, or on different graphs, find out
+    next, and aborts NCCL once all have acknowledged it; one that the command `spgraph` launched
+    ends with status 70.
+    Several processes that have not made the same calls, or on different graphs, find out
     at the next call that exchanges sizes or numbers of the host.
     """
 
@@ -251,7 +253,12 @@ class NcclCommunicator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if error is None:
             self.close()
             return

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, Self, get_args
+from types import TracebackType
+from typing import Literal, Protocol, Self, get_args
 
 import numpy as np
 
@@ -120,7 +121,12 @@ class Communicator(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(self, *error: Any) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
 
 
 def check_parts(

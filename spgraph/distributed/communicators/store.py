@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any, Self
 
 from spgraph.distributed.communicators import frames
@@ -58,7 +59,7 @@ class TcpStore:
             )
         self.rank, self.processes, self.timeout = rank, processes, timeout
         self.lost: str | None = None  # why the run cannot go on
-        self._callbacks: list[Callable[[str], Any]] = []
+        self._callbacks: list[Callable[[str], object]] = []
         self._values: dict[bytes, bytes] = {}  # of process 0
         self._connections: dict[int, socket.socket] = {}  # to the others; in these, to process 0
         self._left: set[int] = set()
@@ -139,7 +140,7 @@ class TcpStore:
         for rank in range(self.processes):
             self.get(f"{name}/{rank}")
 
-    def when_lost(self, callback: Callable[[str], Any]) -> None:
+    def when_lost(self, callback: Callable[[str], object]) -> None:
         """Have `callback(reason)` called, from another thread, once a process is lost."""
         with self._changed:
             self._callbacks.append(callback)
@@ -194,7 +195,12 @@ class TcpStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if error is not None:
             self.fail(f"{type(error).__name__}: {error}")
         self.close()

@@ -203,12 +203,12 @@ def device_for(A: DistributedMatrix) -> str | None:
     used once (`_transient`) gathering does not pay.
     """
     placement = A.device
-    apart = len(set(placement.devices)) == placement.num_shards > 1
+    one_each = len(set(placement.devices)) == placement.num_shards > 1
     if (
         A._transient
         or placement.exchange_given
         or placement.communicator.processes > 1
-        or not apart
+        or not one_each
     ):
         return None
     faster = directions.one_device_pays(
