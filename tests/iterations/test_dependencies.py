@@ -153,7 +153,7 @@ def test_index_types(name: str, offsets: type, ids: type, device: str) -> None:
     np.testing.assert_array_equal(dense(levels(B, sources)), rows)
 
 
-@pytest.mark.parametrize("graph", [*GRAPHS, *MORE])
+@pytest.mark.parametrize("graph", CASES)
 def test_levels_equal_loops(graph: str, device: str) -> None:
     A = matrix(graph).to(device)
     for most in (1, 9):
