@@ -8,7 +8,7 @@ import numpy as np
 
 from ..containers import Matrix, MatrixLike, Vector, as_matrix
 from ..containers.annotations import Device
-from ..containers.arrays import INT32_MAX
+from ..containers.storage.arrays import INT32_MAX
 from ..errors import DimensionMismatch
 from ..iterations import contract, search
 from ..late_imports import whole

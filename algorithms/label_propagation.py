@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from ..containers import Matrix, MatrixLike, Vector
-from ..containers.arrays import Array
+from ..containers.storage.arrays import Array
 from ..errors import ConvergenceError
 from ..iterations.power_iteration import limits
 from ..operations import (

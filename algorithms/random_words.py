@@ -8,7 +8,7 @@ import numpy as np
 
 from ..containers import Vector
 from ..containers.annotations import Device
-from ..containers.arrays import Array
+from ..containers.storage.arrays import Array
 from ..errors import DomainMismatch
 
 WORD = 2**64 - 1

@@ -23,7 +23,7 @@ import numpy as np
 
 import spgraph as sg
 from benchmarks import cugraph_process, gpu_clock, graphs, machine
-from spgraph.containers.arrays import import_cupy
+from spgraph.containers.storage.arrays import import_cupy
 
 HERE = pathlib.Path(__file__).parent
 GRAPHS = "road_NY,road_BAY,kron21,rmat_n20_512,rmat_n24_32"

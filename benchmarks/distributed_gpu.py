@@ -26,7 +26,7 @@ import numpy as np
 
 import spgraph as sg
 from benchmarks import graphs, machine
-from spgraph.containers.arrays import import_cupy
+from spgraph.containers.storage.arrays import import_cupy
 from spgraph.distributed import DistributedMatrix, from_recipe
 from spgraph.iterations import search
 from spgraph.semirings import any_pair

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spgraph.containers.arrays import import_cupy
+from spgraph.containers.storage.arrays import import_cupy
 
 SPIN_US = 200  # at least; three times as long as the host takes to queue a call
 SPIN_MOST_US = 2000.0  # a call that reads back takes as long to queue as it takes

@@ -21,7 +21,7 @@ import numpy as np
 
 import spgraph as sg
 from benchmarks import gpu_clock, graphs, machine
-from spgraph.containers.arrays import import_cupy
+from spgraph.containers.storage.arrays import import_cupy
 from spgraph.semirings import any_pair, indexunary, min_plus, plus_times, unary
 
 HERE = pathlib.Path(__file__).parent

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import spgraph as sg
-from spgraph.containers.arrays import array_module
+from spgraph.containers.storage.arrays import array_module
 
 STEP = 1 << 25  # edges looked at together: about 2 GB of temporary arrays
 

@@ -11,7 +11,8 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.annotations import DType, Scalar
-from spgraph.containers.arrays import (
+from spgraph.containers.display import size_of
+from spgraph.containers.storage.arrays import (
     Array,
     array_module,
     as_array,
@@ -22,9 +23,8 @@ from spgraph.containers.arrays import (
     is_cuda,
     move,
 )
-from spgraph.containers.casting import converted_exactly, storing
-from spgraph.containers.display import size_of
-from spgraph.containers.values import value_dtype
+from spgraph.containers.storage.casting import converted_exactly, storing
+from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.operations.reductions import reduce_segments
 from spgraph.semirings import BinaryOp, Monoid

@@ -8,8 +8,8 @@ import numpy as np
 
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import Device
-from spgraph.containers.arrays import Array, device_of, move, on_device
-from spgraph.containers.casting import storing
+from spgraph.containers.storage.arrays import Array, device_of, move, on_device
+from spgraph.containers.storage.casting import storing
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import BinaryOp, Function, Monoid, Semiring
 

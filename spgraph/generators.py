@@ -10,7 +10,7 @@ import numpy as np
 
 from spgraph import late_imports
 from spgraph.containers import Matrix, memory
-from spgraph.containers.arrays import (
+from spgraph.containers.storage.arrays import (
     Array,
     array_module,
     check_device,

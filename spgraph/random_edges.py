@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, import_cupy, is_cuda
+from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda
 
 # splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014
 GOLDEN = 0x9E3779B97F4A7C15

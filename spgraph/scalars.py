@@ -13,9 +13,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, move
-from spgraph.containers.casting import storing
-from spgraph.containers.values import value_dtype
+from spgraph.containers.storage.arrays import Array, move
+from spgraph.containers.storage.casting import storing
+from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, binary, indexunary
 

@@ -12,7 +12,7 @@ from spgraph import backends, checks, late_imports
 from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.annotations import Device
-from spgraph.containers.casting import in_range, storing
+from spgraph.containers.storage.casting import in_range, storing
 from spgraph.semirings import Function, TypedSemiring
 
 

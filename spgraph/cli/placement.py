@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import spgraph as sg
 from spgraph import distributed
 from spgraph.cli import launch
-from spgraph.containers.arrays import check_device
+from spgraph.containers.storage.arrays import check_device
 from spgraph.errors import FormatError
 
 PARTITIONS = ("edges", "random", "biased", "metis")

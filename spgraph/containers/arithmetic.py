@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 
 from spgraph.containers.annotations import Number, Scalar, SparseArray
-from spgraph.containers.arrays import is_cuda
+from spgraph.containers.storage.arrays import is_cuda
 from spgraph.errors import DomainMismatch
 
 if TYPE_CHECKING:

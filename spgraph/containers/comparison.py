@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spgraph.containers.arrays import array_module
+from spgraph.containers.storage.arrays import array_module
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 if TYPE_CHECKING:

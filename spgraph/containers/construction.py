@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spgraph.containers.annotations import Device, DType, Position, Scalar
-from spgraph.containers.arrays import (
+from spgraph.containers.storage.arrays import (
     INT64_MAX,
     Array,
     array_module,
@@ -18,8 +18,8 @@ from spgraph.containers.arrays import (
     on_device,
     pack_bits,
 )
-from spgraph.containers.casting import held_number
-from spgraph.containers.values import value_dtype
+from spgraph.containers.storage.casting import held_number
+from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch, IndexOutOfBound
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from spgraph import late_imports
 from spgraph.containers.annotations import DType, Graph, Scalar, SparseArray
-from spgraph.containers.arrays import (
+from spgraph.containers.storage.arrays import (
     Array,
     array_module,
     as_array,
@@ -21,8 +21,8 @@ from spgraph.containers.arrays import (
     on_device,
     read_only,
 )
-from spgraph.containers.compressed import ascends, check_other, checked
-from spgraph.containers.values import value_dtype
+from spgraph.containers.storage.compressed import ascends, check_other, checked
+from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch
 
 if TYPE_CHECKING:

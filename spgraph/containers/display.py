@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from spgraph.containers.arrays import array_module, unpack_bits
+from spgraph.containers.storage.arrays import array_module, unpack_bits
 
 ROWS = 8
 

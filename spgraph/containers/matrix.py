@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers.annotations import Device, DType
-from spgraph.containers.arrays import (
+from spgraph.containers.comparison import MatrixComparison
+from spgraph.containers.construction import MatrixConstruction
+from spgraph.containers.conversions import MatrixConversions
+from spgraph.containers.display import MatrixDisplay
+from spgraph.containers.mask import Mask
+from spgraph.containers.storage.arrays import (
     Array,
     check_device,
     count_bits,
@@ -21,13 +26,8 @@ from spgraph.containers.arrays import (
     read_only,
     writable,
 )
-from spgraph.containers.comparison import MatrixComparison
-from spgraph.containers.construction import MatrixConstruction
-from spgraph.containers.conversions import MatrixConversions
-from spgraph.containers.display import MatrixDisplay
-from spgraph.containers.mask import Mask
+from spgraph.containers.storage.values import MatrixValues, converted, value_dtype
 from spgraph.containers.sugar import MatrixSugar
-from spgraph.containers.values import MatrixValues, converted, value_dtype
 from spgraph.containers.views import MatrixViews
 
 

@@ -22,8 +22,8 @@ from spgraph.containers.annotations import (
     SparseArray,
 )
 from spgraph.containers.arithmetic import MatrixArithmetic, VectorArithmetic
-from spgraph.containers.arrays import Array, is_cuda
 from spgraph.containers.mask import Mask
+from spgraph.containers.storage.arrays import Array, is_cuda
 from spgraph.errors import DomainMismatch
 
 if TYPE_CHECKING:

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers.annotations import Device, DType
-from spgraph.containers.arrays import (
+from spgraph.containers.comparison import VectorComparison
+from spgraph.containers.construction import VectorConstruction
+from spgraph.containers.conversions import VectorConversions
+from spgraph.containers.display import VectorDisplay
+from spgraph.containers.mask import Mask
+from spgraph.containers.storage.arrays import (
     Array,
     array_module,
     check_device,
@@ -20,13 +25,8 @@ from spgraph.containers.arrays import (
     read_only,
     unpack_bits,
 )
-from spgraph.containers.comparison import VectorComparison
-from spgraph.containers.construction import VectorConstruction
-from spgraph.containers.conversions import VectorConversions
-from spgraph.containers.display import VectorDisplay
-from spgraph.containers.mask import Mask
+from spgraph.containers.storage.values import VectorValues, converted, value_dtype
 from spgraph.containers.sugar import VectorSugar
-from spgraph.containers.values import VectorValues, converted, value_dtype
 
 
 class Vector(

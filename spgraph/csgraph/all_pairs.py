@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import NegativeCycleError
 
-from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.csgraph.conversions import csgraph_masked_from_dense, csgraph_to_dense
 from spgraph.csgraph.graphs import NULL, from_pydata, traversals
 from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse

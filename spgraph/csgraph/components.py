@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph.algorithms import connected_components as least_members
-from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.csgraph.graphs import rows_of, traversals
 from spgraph.csgraph.kinds import GraphLike
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import Array, array_module, on_device, unpack_bits
+from spgraph.containers.storage.arrays import Array, array_module, on_device, unpack_bits
 from spgraph.csgraph.graphs import NULL, Rows
 from spgraph.errors import ConvergenceError
 from spgraph.iterations import closure, dag_edges, search

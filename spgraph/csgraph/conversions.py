@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse
 
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import Array, array_module
-from spgraph.containers.compressed import ascends, check_other, checked
+from spgraph.containers.storage.arrays import Array, array_module
+from spgraph.containers.storage.compressed import ascends, check_other, checked
 from spgraph.csgraph.kinds import is_gpu, is_sparse
 
 # how numpy.ma.masked_values compares

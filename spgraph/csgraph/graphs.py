@@ -10,8 +10,8 @@ import numpy.typing as npt
 import scipy.sparse
 
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import Array, device_of, is_cuda, writable
-from spgraph.containers.compressed import check_other, checked
+from spgraph.containers.storage.arrays import Array, device_of, is_cuda, writable
+from spgraph.containers.storage.compressed import check_other, checked
 from spgraph.csgraph.conversions import csgraph_from_dense, csgraph_from_masked
 from spgraph.csgraph.kinds import is_gpu, is_pydata, is_sparse
 from spgraph.errors import BackendUnavailable

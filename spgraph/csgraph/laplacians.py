@@ -11,8 +11,8 @@ from scipy.sparse.linalg import LinearOperator
 
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import DType
-from spgraph.containers.arrays import Array, array_module
-from spgraph.containers.compressed import checked
+from spgraph.containers.storage.arrays import Array, array_module
+from spgraph.containers.storage.compressed import checked
 from spgraph.csgraph.graphs import from_pydata, like
 from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
 

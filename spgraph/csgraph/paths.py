@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import NegativeCycleError
 
-from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.csgraph import composed
 from spgraph.csgraph.all_pairs import floyd_warshall
 from spgraph.csgraph.graphs import Rows, from_pydata, rows_of, traversals, vertices_of

@@ -11,7 +11,7 @@ import scipy.sparse
 from spgraph.algorithms import bfs
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import SparseArray
-from spgraph.containers.arrays import Array, array_module, on_device, unpack_bits
+from spgraph.containers.storage.arrays import Array, array_module, on_device, unpack_bits
 from spgraph.csgraph.graphs import NULL, Rows, from_pydata, like, rows_of, traversals
 from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
 from spgraph.operations import ewise_add

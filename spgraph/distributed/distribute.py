@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import Array, check_device, import_cupy
+from spgraph.containers.storage.arrays import Array, check_device, import_cupy
 from spgraph.distributed.communicators import (
     Communicator,
     LocalCommunicator,

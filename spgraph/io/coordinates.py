@@ -10,7 +10,7 @@ import scipy.sparse
 
 from spgraph.build import check_row_pointers, relabelled
 from spgraph.containers import Matrix, memory
-from spgraph.containers.arrays import index_dtype
+from spgraph.containers.storage.arrays import index_dtype
 from spgraph.errors import FormatError
 
 

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from spgraph.containers.arrays import INT64_MAX
+from spgraph.containers.storage.arrays import INT64_MAX
 from spgraph.errors import FormatError
 from spgraph.io.coordinates import Coordinates
 from spgraph.io.source import Source

@@ -10,8 +10,8 @@ import numpy as np
 from spgraph.build import check_compact
 from spgraph.containers import Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import DType
-from spgraph.containers.casting import converted_exactly
-from spgraph.containers.values import value_dtype
+from spgraph.containers.storage.casting import converted_exactly
+from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import FormatError
 from spgraph.io import dimacs, edge_list, matrix_market, npz
 from spgraph.io.coordinates import Coordinates, check_digits, compacted_matrix, symmetrised

@@ -12,8 +12,8 @@ import scipy.sparse
 
 from spgraph.build import check_row_pointers
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import INT64_MAX, index_dtype
-from spgraph.containers.values import value_dtype
+from spgraph.containers.storage.arrays import INT64_MAX, index_dtype
+from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch, FormatError
 from spgraph.io.archive import BROKEN, Archive, is_of_disk
 from spgraph.io.coordinates import Coordinates

@@ -11,7 +11,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Direction
-from spgraph.containers.arrays import index_dtype
+from spgraph.containers.storage.arrays import index_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
 from spgraph.operations import assign, ewise_mult, reduce, vxm
 from spgraph.semirings import Semiring, TypedSemiring, binary

@@ -10,7 +10,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.containers.arrays import index_dtype, move
+from spgraph.containers.storage.arrays import index_dtype, move
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.iterations.level_search import search
 from spgraph.operations import apply, assign, ewise_add, ewise_mult, mxv, reduce, select, vxm

@@ -9,7 +9,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Indices, Position
-from spgraph.containers.arrays import Array, array_module, index_dtype
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Monoid
 from spgraph.steps import backend, finish, is_distributed

@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import INT64_MAX, Array, array_module, index_dtype
+from spgraph.containers.storage.arrays import INT64_MAX, Array, array_module, index_dtype
 from spgraph.errors import DimensionMismatch
 from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, widened
 from spgraph.semirings import BinaryOp, Function, Monoid, binary, indexunary

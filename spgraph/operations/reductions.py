@@ -9,7 +9,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Direction, DType, Number
-from spgraph.containers.arrays import Array, array_module, device_of
+from spgraph.containers.storage.arrays import Array, array_module, device_of
 from spgraph.operations.products import mxv_typed, vxm_typed
 from spgraph.semirings import BinaryOp, Monoid, TypedMonoid, TypedSemiring, binary
 from spgraph.semirings import monoid as monoids

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph.containers import Vector
-from spgraph.containers.arrays import Array, array_module, unpack_bits
-from spgraph.containers.casting import storing
+from spgraph.containers.storage.arrays import Array, array_module, unpack_bits
+from spgraph.containers.storage.casting import storing
 from spgraph.semirings import BinaryOp, Function
 from spgraph.steps import backend, fitted
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
-from spgraph.containers.arrays import INT64_MAX, array_module, index_dtype
+from spgraph.containers.storage.arrays import INT64_MAX, array_module, index_dtype
 from spgraph.containers.sugar import transposed
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Monoid, binary

@@ -7,7 +7,7 @@ from fixtures_device import device  # noqa: F401
 
 import spgraph as sg
 from spgraph.algorithms.random_words import fresh_seed, random_words
-from spgraph.containers.arrays import check_device
+from spgraph.containers.storage.arrays import check_device
 
 
 def test_words_are_distinct_and_look_random(device: str) -> None:

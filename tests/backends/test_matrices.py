@@ -20,7 +20,7 @@ from spgraph.backends import cpu, cuda
 from spgraph.backends.cpu.runtime import pool
 from spgraph.backends.cuda.runtime import jit as cuda_jit
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import index_dtype
+from spgraph.containers.storage.arrays import index_dtype
 from spgraph.semirings import binary, indexunary, unary
 
 INT32, INT64 = np.dtype("int32"), np.dtype("int64")

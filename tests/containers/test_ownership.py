@@ -13,7 +13,7 @@ import scipy.sparse
 import spgraph as sg
 from spgraph import Matrix, Vector, semirings
 from spgraph.backends.cpu.runtime import pool
-from spgraph.containers import compressed
+from spgraph.containers.storage import compressed
 from spgraph.errors import FormatError, NegativeWeight
 
 DENSE = np.array([[0.0, 2, 0, 1], [3, 0, 4, 0], [0, 0, 0, 5], [6, 0, 7, 0]])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spgraph import operations
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import count_bits, pack_bits, unpack_bits, words
+from spgraph.containers.storage.arrays import count_bits, pack_bits, unpack_bits, words
 from spgraph.semirings import binary, plus_times
 
 INDEX_TYPES = st.sampled_from(

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.gpu
 def placements() -> list[Any]:
     """(shards, exchange, partition) for the GPUs that there are."""
     try:
-        from spgraph.containers.arrays import import_cupy
+        from spgraph.containers.storage.arrays import import_cupy
 
         count = import_cupy().cuda.runtime.getDeviceCount()
     except sg.errors.BackendUnavailable:

@@ -16,7 +16,7 @@ from processes import MPIEXEC, finished, met
 
 import spgraph as sg
 from spgraph.cli import main
-from spgraph.containers.arrays import import_cupy
+from spgraph.containers.storage.arrays import import_cupy
 
 pytestmark = pytest.mark.gpu
 

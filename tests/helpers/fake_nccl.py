@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from spgraph.containers import arrays
+from spgraph.containers.storage import arrays
 
 GPUS = 8
 GARBAGE = 0x5A  # in all bytes of what a kernel that was broken off leaves

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.special
 
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import index_dtype
+from spgraph.containers.storage.arrays import index_dtype
 from spgraph.semirings import Function, TypedMonoid, TypedSemiring
 from spgraph.semirings.functions import TYPES
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spgraph.containers.arrays import device_of, move, on_device
+from spgraph.containers.storage.arrays import device_of, move, on_device
 from spgraph.distributed.communicators import (
     Communicator,
     MpiCommunicator,

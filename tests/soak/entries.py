@@ -113,7 +113,7 @@ def placed(entries: Entries, form: tuple[str, ...], place: Any) -> Any:
 def container(entries: Entries, form: tuple[str, ...]) -> Any:
     """A new Vector or Matrix of these entries, on the CPU; `form` is drawn by `draw_form`."""
     from spgraph.containers import Matrix, Vector
-    from spgraph.containers.arrays import pack_bits
+    from spgraph.containers.storage.arrays import pack_bits
 
     values = entries.values.copy()
     if len(entries.shape) == 1:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, import_cupy, on_device
+from spgraph.containers.storage.arrays import Array, import_cupy, on_device
 from spgraph.distributed.communicators import watchdog
 from spgraph.distributed.communicators.protocol import Op, split, starts_of
 from spgraph.distributed.communicators.store import TcpStore

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, check_device, device_of, on_device
+from spgraph.containers.storage.arrays import Array, check_device, device_of, on_device
 from spgraph.distributed.communicators.protocol import (
     Op,
     check_matrix,

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from spgraph.containers.arrays import Array
+from spgraph.containers.storage.arrays import Array
 from spgraph.distributed.communicators.messages import INLINE, Messages
 from spgraph.distributed.communicators.protocol import (
     Op,

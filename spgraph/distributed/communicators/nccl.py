@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, array_module, check_device, on_device
+from spgraph.containers.storage.arrays import Array, array_module, check_device, on_device
 from spgraph.distributed.communicators.links import Links
 from spgraph.distributed.communicators.protocol import (
     Op,

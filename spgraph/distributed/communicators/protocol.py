@@ -9,7 +9,7 @@ from typing import Literal, Protocol, Self, get_args
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, array_module, device_of
+from spgraph.containers.storage.arrays import Array, array_module, device_of
 
 Op = Literal["sum", "min", "max", "or"]
 

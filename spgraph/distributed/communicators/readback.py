@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, on_device
+from spgraph.containers.storage.arrays import Array, on_device
 
 
 class Readback:

@@ -10,8 +10,8 @@ import numpy as np
 
 from spgraph.containers import Matrix, Vector, display
 from spgraph.containers.annotations import Device, DType, Scalar
-from spgraph.containers.arrays import Array, array_module, index_dtype, move, on_device
-from spgraph.containers.values import check_sides
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, on_device
+from spgraph.containers.storage.values import check_sides
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.report import Report, border, report

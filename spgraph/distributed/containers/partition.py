@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import (
+from spgraph.containers.storage.arrays import (
     INT32_MAX,
     Array,
     array_module,

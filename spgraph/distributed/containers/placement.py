@@ -13,10 +13,10 @@ import numpy as np
 
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.annotations import DType, Scalar
-from spgraph.containers.arrays import Array, check_extent, index_dtype, on_device
-from spgraph.containers.casting import held_number
 from spgraph.containers.construction import check_position
-from spgraph.containers.values import value_dtype
+from spgraph.containers.storage.arrays import Array, check_extent, index_dtype, on_device
+from spgraph.containers.storage.casting import held_number
+from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.steps import backend

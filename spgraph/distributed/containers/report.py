@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spgraph.containers import display
-from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.distributed.containers.partition import Partition
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from spgraph.containers import Matrix, Vector, display
 from spgraph.containers.annotations import Device, DType, Scalar
-from spgraph.containers.arrays import Array, array_module, on_device
-from spgraph.containers.values import check_others
+from spgraph.containers.storage.arrays import Array, array_module, on_device
+from spgraph.containers.storage.values import check_others
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Entry, Placement
 from spgraph.distributed.exchange.collectives import replicate

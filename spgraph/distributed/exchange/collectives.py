@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import (
+from spgraph.containers.storage.arrays import (
     Array,
     array_module,
     index_dtype,

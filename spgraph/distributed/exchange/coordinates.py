@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import (
+from spgraph.containers.storage.arrays import (
     Array,
     array_module,
     index_dtype,

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, import_cupy, is_cuda
+from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda
 from spgraph.distributed.communicators import Communicator
 
 POLL = 0.05  # seconds between two checks for failures

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, device_of, move, on_device
+from spgraph.containers.storage.arrays import Array, device_of, move, on_device
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition, partition_by_counts
 from spgraph.distributed.io.ingest import (

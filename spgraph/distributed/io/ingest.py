@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse
 
 from spgraph.containers import memory
-from spgraph.containers.arrays import Array, array_module, index_dtype, is_cuda, move
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, is_cuda, move
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.errors import CommunicationError

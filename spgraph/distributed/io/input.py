@@ -11,8 +11,8 @@ import numpy as np
 from spgraph import io
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import DType
-from spgraph.containers.arrays import Array, move, on_device
-from spgraph.containers.values import value_dtype
+from spgraph.containers.storage.arrays import Array, move, on_device
+from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition

@@ -11,9 +11,9 @@ import numpy as np
 
 from spgraph.build import check_row_pointers
 from spgraph.containers.annotations import DType
-from spgraph.containers.arrays import Array, index_dtype, move
-from spgraph.containers.casting import converted_exactly
-from spgraph.containers.values import value_dtype
+from spgraph.containers.storage.arrays import Array, index_dtype, move
+from spgraph.containers.storage.casting import converted_exactly
+from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition, partition_by_counts
 from spgraph.distributed.io.ingest import (

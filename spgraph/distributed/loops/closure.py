@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import array_module
+from spgraph.containers.storage.arrays import array_module
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import (

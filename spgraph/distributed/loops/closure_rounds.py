@@ -45,7 +45,7 @@ from spgraph.backends.cuda.closure.closure_rounds import (
     counts_of,
 )
 from spgraph.containers import Vector
-from spgraph.containers.arrays import Array, on_device
+from spgraph.containers.storage.arrays import Array, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.host_counters import counts_of_round, host_mapped

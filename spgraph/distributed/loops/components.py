@@ -33,7 +33,7 @@ from spgraph.backends.cuda.contract import components as on_gpu
 from spgraph.backends.cuda.contract.contract import Forest
 from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import Array, array_module, index_dtype, on_device
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector

@@ -19,7 +19,7 @@ from spgraph.backends.cuda.dependencies.dependencies_shard import (
 )
 from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Vector
-from spgraph.containers.arrays import Array, array_module, on_device
+from spgraph.containers.storage.arrays import Array, array_module, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector

@@ -18,7 +18,7 @@ from spgraph.backends.cuda.closure.closure_peers import (
 from spgraph.backends.cuda.exchange.peer_graph import PeerGraph, PeerShard
 from spgraph.backends.cuda.search.search_peers import search_peers
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import Array
+from spgraph.containers.storage.arrays import Array
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.vector import DistributedVector

@@ -26,7 +26,7 @@ from spgraph.backends.cuda.power.power_stepwise import (
     to_host,
 )
 from spgraph.containers import Vector
-from spgraph.containers.arrays import Array, on_device
+from spgraph.containers.storage.arrays import Array, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector

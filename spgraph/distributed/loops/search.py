@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph import direction as directions
 from spgraph.containers import Vector
-from spgraph.containers.arrays import array_module, index_dtype
+from spgraph.containers.storage.arrays import array_module, index_dtype
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph

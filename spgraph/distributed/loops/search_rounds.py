@@ -24,7 +24,7 @@ from spgraph.backends.cuda.search.search_rounds import (
     leading_and_nonempty,
 )
 from spgraph.containers import Vector
-from spgraph.containers.arrays import Array, array_module, device_of, on_device
+from spgraph.containers.storage.arrays import Array, array_module, device_of, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.host_counters import counts_of_round, host_mapped

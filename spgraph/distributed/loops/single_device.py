@@ -12,7 +12,7 @@ import numpy as np
 
 from spgraph import direction as directions
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import (
+from spgraph.containers.storage.arrays import (
     Array,
     array_module,
     import_cupy,

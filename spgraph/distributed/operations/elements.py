@@ -7,7 +7,7 @@ from types import ModuleType
 
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.annotations import Scalar
-from spgraph.containers.arrays import Array, on_device
+from spgraph.containers.storage.arrays import Array, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import materialize

@@ -10,7 +10,7 @@ import numpy as np
 from spgraph import checks, operations
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.annotations import Scalar
-from spgraph.containers.arrays import Array, array_module, index_dtype, move
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector

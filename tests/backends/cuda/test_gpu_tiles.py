@@ -13,7 +13,7 @@ from spgraph import semirings
 from spgraph.algorithms import pagerank
 from spgraph.backends import cuda
 from spgraph.backends.cuda.products import tiles
-from spgraph.containers.arrays import array_module
+from spgraph.containers.storage.arrays import array_module
 
 pytestmark = pytest.mark.gpu
 on_cuda = importlib.import_module("spgraph.backends.cuda.power.power")

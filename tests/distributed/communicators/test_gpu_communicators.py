@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from processes import met
 
-from spgraph.containers.arrays import import_cupy, on_device
+from spgraph.containers.storage.arrays import import_cupy, on_device
 from spgraph.distributed.communicators import (
     Communicator,
     LocalCommunicator,

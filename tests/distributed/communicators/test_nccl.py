@@ -18,7 +18,7 @@ import fake_nccl
 import numpy as np
 import pytest
 
-from spgraph.containers.arrays import move
+from spgraph.containers.storage.arrays import move
 from spgraph.distributed.communicators import (
     LocalCommunicator,
     NcclCommunicator,

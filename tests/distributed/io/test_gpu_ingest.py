@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from spgraph import generators
-from spgraph.containers.arrays import move
+from spgraph.containers.storage.arrays import move
 from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.containers.partition import Partition, partition
 from spgraph.distributed.containers.report import border

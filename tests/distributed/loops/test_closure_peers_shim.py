@@ -18,7 +18,7 @@ from spgraph.backends.cuda.closure import closure_peers
 from spgraph.backends.cuda.closure.closure_peers import Closed, ClosureGraph, ClosureShard
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import move
+from spgraph.containers.storage.arrays import move
 from spgraph.errors import CommunicationError, ConvergenceError
 from spgraph.iterations.integer_sums import plus_and_one
 from spgraph.semirings import Semiring, min_plus, monoid

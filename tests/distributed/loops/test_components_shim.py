@@ -20,7 +20,7 @@ import spgraph as sg
 import tests.iterations.test_contract as graphs
 from spgraph import direction as directions
 from spgraph.backends.cuda.runtime import jit
-from spgraph.containers.arrays import pack_bits
+from spgraph.containers.storage.arrays import pack_bits
 from spgraph.distributed import DistributedVector
 from spgraph.distributed.loops import components, peers
 

@@ -11,7 +11,7 @@ import pytest
 from dependencies_cases import by_loops, matrix, same, two
 
 import spgraph as sg
-from spgraph.containers.arrays import import_cupy
+from spgraph.containers.storage.arrays import import_cupy
 from spgraph.distributed import LocalCommunicator
 from spgraph.errors import CommunicationError
 from spgraph.iterations.path_dependencies import dependencies

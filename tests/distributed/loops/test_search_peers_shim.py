@@ -19,7 +19,7 @@ import spgraph as sg
 from spgraph.backends.cuda.exchange.peer_graph import PeerGraph, PeerShard
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search import search_peers, search_peers_plan
-from spgraph.containers.arrays import move
+from spgraph.containers.storage.arrays import move
 from spgraph.errors import CommunicationError
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")

@@ -10,7 +10,7 @@ import numpy as np
 
 from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import count_bits, pack_bits
+from spgraph.containers.storage.arrays import count_bits, pack_bits
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from spgraph.backends.cpu.runtime import jit, pool
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import index_dtype
+from spgraph.containers.storage.arrays import index_dtype
 
 
 def contract(A: Matrix, undirected: bool) -> Vector:

@@ -11,7 +11,7 @@ from spgraph import direction as directions
 from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.backends.cpu.search.search import search
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import index_dtype, unpack_bits
+from spgraph.containers.storage.arrays import index_dtype, unpack_bits
 
 # bytes of workspace for source-parallel threads
 WORKSPACE = 1 << 32

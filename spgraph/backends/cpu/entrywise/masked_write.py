@@ -10,7 +10,7 @@ import numpy as np
 from spgraph.backends.cpu.entrywise.masks import mask_words, true_indices
 from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.containers import Mask, Vector
-from spgraph.containers.arrays import words
+from spgraph.containers.storage.arrays import words
 from spgraph.semirings import Function
 
 NO_BITS = np.empty(0, np.uint32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph.containers import Mask, Vector
-from spgraph.containers.arrays import pack_bits, words
+from spgraph.containers.storage.arrays import pack_bits, words
 
 NOT_INVERTED, INVERTED = np.uint32(0), np.uint32(0xFFFFFFFF)
 

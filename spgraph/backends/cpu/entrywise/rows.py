@@ -11,7 +11,7 @@ import numpy as np
 from spgraph.backends.cpu.entrywise import vectors
 from spgraph.backends.cpu.runtime import memory, pool
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import index_dtype
+from spgraph.containers.storage.arrays import index_dtype
 from spgraph.semirings import Function
 
 # chunks of rows per thread, taken dynamically: equal numbers of entries may differ in work

@@ -11,7 +11,7 @@ import numpy as np
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Vector
 from spgraph.containers.annotations import Scalar
-from spgraph.containers.arrays import index_dtype, pack_bits, words
+from spgraph.containers.storage.arrays import index_dtype, pack_bits, words
 from spgraph.semirings import Function, TypedMonoid
 
 NO_IDS = np.empty(0, np.int32)

@@ -12,7 +12,7 @@ import numpy as np
 
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Mask, Matrix
-from spgraph.containers.arrays import INT32_MAX, index_dtype
+from spgraph.containers.storage.arrays import INT32_MAX, index_dtype
 from spgraph.semirings import TypedSemiring
 
 # Rows are made in a buffer of this many entries per thread and then appended to the result:

@@ -7,7 +7,7 @@ import numpy as np
 from spgraph.backends.cpu.entrywise.masks import mask_words
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import index_dtype, words
+from spgraph.containers.storage.arrays import index_dtype, words
 from spgraph.semirings import TypedSemiring
 
 # push uses a hash table if the products are fewer than 1 / FEW of the positions of the result

@@ -11,7 +11,7 @@ import numpy as np
 from spgraph import direction as directions
 from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import index_dtype, words
+from spgraph.containers.storage.arrays import index_dtype, words
 from spgraph.semirings import TypedSemiring
 
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}

@@ -17,7 +17,7 @@ from spgraph.backends.cpu.entrywise.rows import (
 from spgraph.backends.cpu.runtime import jit, memory
 from spgraph.backends.cpu.structure.transpose import transpose
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import index_dtype, pack_bits
+from spgraph.containers.storage.arrays import index_dtype, pack_bits
 
 NO_ROWS = np.empty(0, np.int32)
 # searching for an entry costs as much as filling this many columns of a lookup table

@@ -13,7 +13,7 @@ from spgraph.backends.cpu.entrywise.rows import (
 )
 from spgraph.backends.cpu.runtime import jit, memory, preamble
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import index_dtype
+from spgraph.containers.storage.arrays import index_dtype
 from spgraph.semirings import Function
 
 

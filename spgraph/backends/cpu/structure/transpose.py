@@ -11,7 +11,7 @@ from spgraph.backends.cpu.entrywise.rows import (
 )
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import index_dtype
+from spgraph.containers.storage.arrays import index_dtype
 
 # entries are first sorted into buckets of columns: of about BUCKET entries, which stay in a core's
 # cache, but at most BUCKETS of them, each of which needs a cache line

@@ -12,7 +12,7 @@ import numpy as np
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import Array, array_module, words
+from spgraph.containers.storage.arrays import Array, array_module, words
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
 

@@ -22,7 +22,7 @@ from spgraph.backends.cuda.exchange.peer_graph import (
 )
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.runtime.jit import address
-from spgraph.containers.arrays import Array, array_module, move, words
+from spgraph.containers.storage.arrays import Array, array_module, move, words
 from spgraph.errors import CommunicationError, ConvergenceError
 from spgraph.semirings import TypedSemiring
 

@@ -12,7 +12,7 @@ import numpy as np
 from spgraph.backends.cuda.contract.contract import Forest
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import Array, array_module, index_dtype, words
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 
 # as in kernels/components.cu, in 64-bit words
 HEAD, REPORT = 2, 2

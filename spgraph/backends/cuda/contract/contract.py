@@ -10,7 +10,7 @@ import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import array_module, index_dtype, words
+from spgraph.containers.storage.arrays import array_module, index_dtype, words
 
 # as in kernels/contract.cu
 LONG_ROW = 2048

@@ -37,7 +37,7 @@ from spgraph.backends.cuda.exchange.peer_graph import PeerShard
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Vector
-from spgraph.containers.arrays import Array, array_module, words
+from spgraph.containers.storage.arrays import Array, array_module, words
 
 THREADS = 1024  # of a block of the cooperative kernel
 # as in kernels/dependencies_shard.cu

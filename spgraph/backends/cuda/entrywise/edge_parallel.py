@@ -10,7 +10,7 @@ import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import Array, array_module, index_dtype, words
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 
 # as in kernels/rows.cuh
 TILE, BATCH = 256, 4

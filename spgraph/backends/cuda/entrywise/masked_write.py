@@ -11,7 +11,7 @@ from spgraph import interrupts
 from spgraph.backends.cuda.entrywise.masks import mask_words, settle, true_indices
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Vector
-from spgraph.containers.arrays import array_module, words
+from spgraph.containers.storage.arrays import array_module, words
 from spgraph.semirings import Function
 
 INT32 = np.dtype(np.int32)

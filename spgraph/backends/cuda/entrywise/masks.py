@@ -6,7 +6,7 @@ import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Vector
-from spgraph.containers.arrays import Array, array_module, words
+from spgraph.containers.storage.arrays import Array, array_module, words
 
 NOT_INVERTED, INVERTED = np.uint32(0), np.uint32(0xFFFFFFFF)
 

@@ -15,7 +15,7 @@ from spgraph.backends.cuda.entrywise.edge_parallel import Kept, keep, result_typ
 from spgraph.backends.cuda.entrywise.vectors import ewise_preamble, other_operands
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix
-from spgraph.containers.arrays import Array, array_module, words
+from spgraph.containers.storage.arrays import Array, array_module, words
 from spgraph.semirings import Function
 
 # the operators that apply and select take, as calls of a value, its row and column and a scalar

@@ -11,7 +11,7 @@ from spgraph.backends.cuda.entrywise.masked_write import write
 from spgraph.backends.cuda.entrywise.masks import settle
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Vector
-from spgraph.containers.arrays import Array, array_module, index_dtype, unpack_bits, words
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, unpack_bits, words
 from spgraph.semirings import Function, TypedMonoid, binary, cuda_literal
 from spgraph.semirings import monoid as monoids
 

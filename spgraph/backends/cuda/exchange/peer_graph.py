@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from spgraph.backends.cuda.runtime.jit import Kernel
-from spgraph.containers.arrays import Array
+from spgraph.containers.storage.arrays import Array
 
 # as in kernels/peers.cuh: bytes of Inbox and of PeerBarrier, words that GPUs send each other
 MOST_PEERS = 8

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from spgraph.backends.cuda.runtime.jit import Kernel
-from spgraph.containers.arrays import import_cupy
+from spgraph.containers.storage.arrays import import_cupy
 from spgraph.errors import BackendUnavailable
 
 ALREADY_ENABLED = 704  # cudaErrorPeerAccessAlreadyEnabled

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit
-from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.random_edges import CUDA_PARAMETERS, CUDA_TEXT, Recipe
 
 STEP = 1 << 31  # edges of one launch

@@ -28,7 +28,7 @@ from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import Array, array_module, index_dtype, move
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move
 from spgraph.semirings import TypedSemiring
 
 __all__ = ["power", "power_shard", "program"]

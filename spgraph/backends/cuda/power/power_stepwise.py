@@ -21,7 +21,7 @@ from spgraph.backends.cuda.products.tiles import Tiles, prepare
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import Array, array_module, import_cupy, index_dtype, is_cuda
+from spgraph.containers.storage.arrays import Array, array_module, import_cupy, index_dtype, is_cuda
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/power_sums.cuh

@@ -18,7 +18,14 @@ from spgraph.backends.cuda.products.operands import (
 from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix
-from spgraph.containers.arrays import INT32_MAX, Array, array_module, index_dtype, move, words
+from spgraph.containers.storage.arrays import (
+    INT32_MAX,
+    Array,
+    array_module,
+    index_dtype,
+    move,
+    words,
+)
 from spgraph.semirings import TypedSemiring
 
 INT64 = np.dtype(np.int64)

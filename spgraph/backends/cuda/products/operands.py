@@ -10,7 +10,7 @@ import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix
-from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.semirings import Function, TypedSemiring, binary
 
 BYTE = np.dtype(np.uint8)

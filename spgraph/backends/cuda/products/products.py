@@ -9,7 +9,7 @@ from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.arrays import Array, array_module, index_dtype, words
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 from spgraph.semirings import TypedSemiring
 
 

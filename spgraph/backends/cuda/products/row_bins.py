@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import Array, array_module, index_dtype
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype
 
 # as in kernels/gather.cuh: entries of a piece of a split row, of the longest narrow row, of the
 # longest single one

@@ -10,7 +10,7 @@ from spgraph import direction as directions
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.arrays import Array, array_module, index_dtype, move, words
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 from spgraph.semirings import TypedSemiring
 from spgraph.semirings.translate import cuda_function
 

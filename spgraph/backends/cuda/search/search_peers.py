@@ -24,7 +24,7 @@ from spgraph.backends.cuda.exchange.peer_graph import DEADLINE, Buffers, PeerGra
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import DIRECTIONS
 from spgraph.backends.cuda.search.search_peers_plan import planned
-from spgraph.containers.arrays import Array, array_module, index_dtype, move, words
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 from spgraph.errors import CommunicationError
 
 

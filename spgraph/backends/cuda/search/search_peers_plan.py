@@ -20,7 +20,7 @@ from spgraph.backends.cuda.exchange.peer_graph import (
 )
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import PUSH_STEP, PUSH_STEP_HUBS, small_frontier
-from spgraph.containers.arrays import Array, array_module, index_dtype, move, words
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 from spgraph.semirings.translate import cuda_function
 
 # as in kernels/search_peers.cu

@@ -15,7 +15,7 @@ from spgraph.backends.cuda.entrywise.edge_parallel import (
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.transpose import transpose
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.storage.arrays import Array, array_module
 
 
 @jit.on_device

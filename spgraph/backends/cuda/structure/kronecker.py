@@ -9,7 +9,7 @@ from spgraph.backends.cuda.entrywise.edge_parallel import (
 )
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import array_module
+from spgraph.containers.storage.arrays import array_module
 from spgraph.semirings import Function
 
 

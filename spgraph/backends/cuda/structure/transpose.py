@@ -11,7 +11,7 @@ from spgraph.backends.cuda.entrywise.edge_parallel import (
 )
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix
-from spgraph.containers.arrays import array_module
+from spgraph.containers.storage.arrays import array_module
 
 # as in kernels/transpose.cu: the entries that a block sorts, and the bits of a digit at most
 PART, WIDTH = 4096, 8

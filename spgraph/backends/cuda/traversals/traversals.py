@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.storage.arrays import Array, array_module
 
 # the side of a tile: as many threads as a block may have
 TILE = 32

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, array_module
+from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.errors import FormatError
 
 # entries that are compared at once: 256 kB of ids stay in a core's own cache

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from spgraph.containers.arrays import Array, array_module, on_device, unpack_bits
-from spgraph.containers.values import converted, value_dtype
+from spgraph.containers.storage.arrays import Array, array_module, on_device, unpack_bits
+from spgraph.containers.storage.values import converted, value_dtype
 from spgraph.errors import DomainMismatch
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spgraph.containers.annotations import DType
-from spgraph.containers.arrays import (
+from spgraph.containers.storage.arrays import (
     Array,
     array_module,
     index_dtype,
