@@ -7,14 +7,15 @@ import pickle
 from typing import Any
 
 import distributed_cases as cases
+import minimal_backend
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spgraph as sg
-from spgraph import distributed, errors
-from spgraph.semirings import binary, min_plus, monoid, plus_times, unary
+from spgraph import backends, distributed, errors
+from spgraph.semirings import binary, min_plus, monoid, plus_pair, plus_times, unary
 
 BLOCKS = [1, 2, 3, 4, 7]
 
@@ -323,3 +324,26 @@ def test_a_search_of_peers_that_failed_gives_nothing_away() -> None:
     ):
         with pytest.raises(errors.CommunicationError, match="device 1 did not come"):
             use()
+
+
+def test_shards_on_the_minimal_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops and products over shards do without what a backend need not have. Ranks are gathered in
+    single precision by the fused form alone.
+    """
+    A = sg.generators.kronecker(6, 4, seed=2, symmetric=True)
+    loops = (
+        lambda A: sg.bfs(A, 1).parent,
+        lambda A: sg.connected_components(A),
+        lambda A: sg.pagerank(A),
+        lambda A: sg.hits(A)[0],
+        lambda A: sg.betweenness_centrality(A, sources=[1, 2]),
+        lambda A: sg.mxm(A, A, plus_pair, mask=A.S),
+        lambda A: sg.mxm(A, sg.Matrix.from_dense(np.ones((64, 3))), plus_times),
+    )
+    expected = [loop(A) for loop in loops]
+    monkeypatch.setattr(backends, "module_of", lambda device: minimal_backend)
+    B = A.distribute(2).prepare()
+    for loop, one in zip(loops[:-1], expected, strict=False):
+        assert loop(B).gather().isclose(one, rtol=1e-6)
+    X = sg.Matrix.from_dense(np.ones((64, 3))).to(B.device)
+    assert sg.mxm(B, X, plus_times).gather().isclose(expected[-1])
