@@ -33,8 +33,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 TIMES = 2  # different tests that launch a kernel, where there are so many
-# processes of their own would not be seen by the tool, and large graphs take too long under it
-LEFT_OUT = ("processes", "large", "memory", "real_graphs", "notebooks", "docs")
+# processes of their own would not be seen by the tool
+LEFT_OUT = ("processes", "memory", "real_graphs", "notebooks", "docs")
 # a call of nearly every algorithm: the programs of 60 kernels, each under many preambles, take more
 # than the 440 s that a tool had for them. Every one of these kernels has tests of its own
 LEFT_OUT += ("test_gpu_distributed.py::test_algorithms",)

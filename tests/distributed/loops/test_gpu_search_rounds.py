@@ -11,6 +11,7 @@ import pytest
 
 import spgraph as sg
 import tests.distributed.loops.test_search_peers_shim as graphs
+from spgraph.backends.cuda.search import search_rounds as kernels
 from spgraph.distributed.loops import search_rounds
 
 pytestmark = pytest.mark.gpu
@@ -83,6 +84,14 @@ def test_union_by_two_exchanges(devices: list[str], monkeypatch: pytest.MonkeyPa
 def test_a_push_after_pulls(devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The frontier becomes a queue again: a dense part, and a path that leaves it."""
     monkeypatch.setattr(search_rounds, "LIST_EDGES", 16)
+    monkeypatch.setattr(search_rounds, "CONVERT_EDGES", 0)
+    converted, convert = [], kernels.Shard.convert
+
+    def counted(shard: Any, round_: int) -> None:
+        converted.append(round_)
+        convert(shard, round_)
+
+    monkeypatch.setattr(kernels.Shard, "convert", counted)
     kron, path = sg.generators.kronecker(12, 32, seed=1), 60
     rows, columns, _ = kron.to_coo()
     hub, n = int(np.diff(kron.indptr).argmax()), kron.nrows
@@ -92,3 +101,4 @@ def test_a_push_after_pulls(devices: list[str], monkeypatch: pytest.MonkeyPatch)
     columns = np.concatenate([columns, ends[1:], ends[:-1]])
     A = sg.Matrix.from_coo(rows, columns, nrows=n + path, ncols=n + path)
     check(A, spread(A, devices, "edges"), [hub], ("auto",))
+    assert converted
