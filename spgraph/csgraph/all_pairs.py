@@ -94,13 +94,13 @@ def construct_dist_matrix(
     lengths = _lengths(graph, copy=not directed)
     xp, n = array_module(lengths), lengths.shape[0]
     given: Array = predecessors if is_gpu(predecessors) else np.asarray(predecessors)
+    if given.dtype != np.int32:
+        raise TypeError(f"predecessors: expected an array of int32, got {given.dtype}")
     if given.shape != lengths.shape:
         raise ValueError(
             "graph and predecessors must have the same shape, "
             f"got {lengths.shape} and {given.shape}"
         )
-    if given.dtype != np.int32:
-        raise TypeError(f"predecessors: expected an array of int32, got {given.dtype}")
     if not directed:
         lengths[lengths == 0] = np.inf
         xp.minimum(lengths, lengths.T.copy(), out=lengths)

@@ -105,6 +105,8 @@ def dijkstra(
             stacklevel=2,
         )
     starts, shape = vertices_of(indices, rows.n)
+    if isinstance(limit, str | bytes):
+        raise TypeError(f"limit: must be real number, not {type(limit).__name__}")
     limit = float(limit)
     if limit < 0:
         raise ValueError(f"limit must be >= 0, got {limit}")

@@ -33,7 +33,7 @@ def breadth_first_order(
     are in ascending order, and the predecessor is the one of least id.
 
     Raises ValueError for a graph that is not square and for a start out of range (OverflowError for
-    a negative one, as in SciPy), TypeError for a start that is not a number.
+    a negative one and for 2^32 or more, as in SciPy), TypeError for one that is not a number.
 
     >>> from spgraph.csgraph import breadth_first_order
     >>> breadth_first_order([[0, 1, 1], [0, 0, 1], [0, 0, 0]], 0)
@@ -74,8 +74,8 @@ def reconstruct_path(
     entry is that of the edge in `csgraph`: the sum of parallel edges, 0 if there is no edge; in an
     undirected graph (`directed=False`) the lesser of both directions, where 0 counts as infinite.
 
-    Raises ValueError for a graph that is not square, TypeError for predecessors that are not a 1-D
-    array of integers, IndexError for a wrong number of them or one that is out of range.
+    Raises ValueError for a graph that is not square and for predecessors that are not a 1-D array
+    of integers, IndexError for a wrong number of them, a single one, or one that is out of range.
 
     >>> import numpy as np
     >>> from spgraph.csgraph import reconstruct_path
@@ -87,8 +87,9 @@ def reconstruct_path(
     rows = rows_of(csgraph, directed)
     parent: Array = predecessors if is_gpu(predecessors) else np.asarray(predecessors)
     if parent.ndim != 1 or parent.dtype.kind not in "iu":
-        raise TypeError(
-            "predecessors: expected a 1-D array of integers, "
+        single = parent.ndim == 0 and parent.dtype.kind in "iu"
+        raise (IndexError if single else ValueError)(  # as in SciPy
+            "predecessors: expected a 1-D array of an integral type, "
             f"got {parent.ndim} dimensions of {parent.dtype}"
         )
     if parent.size != rows.n or (rows.n and int(parent.max()) >= rows.n):
@@ -175,11 +176,14 @@ def _kind(csgraph: Any, rows: Rows) -> Any:
 
 
 def _start(i_start: object, n: int) -> int:
-    if not isinstance(i_start, int | float | np.number):
+    given = i_start[()] if isinstance(i_start, np.ndarray) else i_start
+    if not isinstance(given, int | float | np.number | np.bool):
         raise TypeError(f"i_start: an integer is required, got {type(i_start).__name__}")
-    start = int(i_start)  # truncated, as in SciPy
+    start = int(given)  # truncated, as in SciPy
     if start < 0:
         raise OverflowError(f"i_start: can't convert negative value to unsigned int, got {start}")
+    if start >= 2**32:
+        raise OverflowError(f"i_start: value too large to convert to unsigned int, got {start}")
     if start >= n:
         raise ValueError(f"i_start: expected 0 <= i_start < {n}, got {start}")
     return start

@@ -133,6 +133,9 @@ def test_bad_predecessors() -> None:
         ours.construct_dist_matrix(G, before[:4])
     with pytest.raises(TypeError, match="expected an array of int32, got int64"):
         ours.construct_dist_matrix(G, before.astype(np.int64))
+    for library in (ours, theirs):  # the type is looked at before the shape
+        with pytest.raises(TypeError):
+            library.construct_dist_matrix(G, before[:4].astype(float))
     # SciPy never comes back from the first, and reads anywhere for the others
     for cycle in ([-9999, 2, 1, -9999, -9999], [-9999, 5, 0, 0, 0], [-9999, -3, 0, 0, 0]):
         before[0] = cycle
