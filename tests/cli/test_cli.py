@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from spgraph import cli, terminal, validation
 from spgraph.validation import Failure
 
 Run = Callable[..., tuple[int, str, str]]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -396,6 +398,41 @@ def test_interrupt_exits_130(run: Run, graph: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(sg, "read", interrupted)
     assert run("info", graph)[0] == 130
+
+
+IMPORTING = """
+import importlib, signal, sys
+where, what, module, function = sys.argv[1:]
+if what == "ignored":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+before = signal.getsignal(signal.SIGINT)
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == where:
+            print("interrupted", flush=True)
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["spgraph", "--version"]
+code = getattr(importlib.import_module(module), function)()
+assert signal.getsignal(signal.SIGINT) is before
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("where", ["spgraph", "numpy.linalg", "click", "spgraph.cli.launch"])
+@pytest.mark.parametrize("what", ["handled", "ignored"])
+def test_interrupt_while_the_command_is_imported(where: str, what: str) -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    entry = scripts["spgraph"].split(":")
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTING, where, what, *entry],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    said = "interrupted\n" + (f"spgraph {sg.__version__}\n" if what == "ignored" else "")
+    code = 0 if what == "ignored" else cli.INTERRUPTED
+    assert (done.returncode, done.stdout, done.stderr) == (code, said, "")
 
 
 WORKING = """
