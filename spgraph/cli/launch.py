@@ -32,7 +32,7 @@ class World(NamedTuple):
     all: Any
     host: Any
     farewell: Any
-    made: list[MpiCommunicator]
+    made: list[MpiCommunicator | NcclCommunicator]
 
 
 def processes() -> int:
@@ -89,10 +89,13 @@ def own_gpu() -> str:
 
 def communicator(gpus: int | None, shards: int | None) -> Communicator:
     """Between the processes: a GPU each, or so many shards on the CPU in all."""
+    made: MpiCommunicator | NcclCommunicator
     if gpus is None:
-        world().made.append(MpiCommunicator(world().all, shards=shards))
-        return world().made[-1]
-    return NcclCommunicator.for_process(own_gpu(), TcpStore.over_mpi(world().all))
+        made = MpiCommunicator(world().all, shards=shards)
+    else:
+        made = NcclCommunicator.for_process(own_gpu(), TcpStore.over_mpi(world().all))
+    world().made.append(made)
+    return made
 
 
 def leave(code: int, message: str = "", *, own: bool = False) -> int:

@@ -250,6 +250,16 @@ class NcclCommunicator:
         if store is not None:
             store.close()
 
+    def leave(self, reason: str) -> None:
+        """Make no more calls; does not wait. The others get CommunicationError with `reason`
+        instead of waiting for this process.
+        """
+        self._closed = True
+        if self._links.store is not None:
+            self._links.store.fail(reason)
+        if self._links.broken is None:
+            self._links.abandon(f"NcclCommunicator: it ended with {reason}")
+
     def __enter__(self) -> Self:
         return self
 
@@ -263,12 +273,7 @@ class NcclCommunicator:
             self.close()
             return
         # the others must not wait for a process that has left for an error
-        self._closed = True
-        reason = f"{type(error).__name__}: {error}"
-        if self._links.store is not None:
-            self._links.store.fail(reason)
-        if self._links.broken is None:
-            self._links.abandon(f"NcclCommunicator: it ended with {reason}")
+        self.leave(f"{type(error).__name__}: {error}")
 
     # --- steps ------------------------------------------------------------------------------------
 
