@@ -41,11 +41,8 @@ def kronecker(
     """The R-MAT or Kronecker graph of Graph500: an iso pattern Matrix of 2**scale vertices.
 
     edge_factor * 2**scale edges are generated. For every bit of its ends, each edge chooses a
-    quadrant of the matrix: upper left, upper right, lower left or lower right with probability a,
-    b, c, d (None: what is left to 1). Then a random permutation relabels the vertices (`permute`).
-    `symmetric` stores each edge in both directions; without it the graph is directed. Duplicate
-    edges are stored once, and self-loops are dropped unless `self_loops`, so that there are fewer
-    entries than generated edges.
+    quadrant of the matrix with the probabilities a, b, c and d. Without `symmetric` the graph is
+    directed. Duplicate edges are stored once, so that there are fewer entries than generated edges.
 
     Parameters:
         scale: the graph has 2**scale vertices.
@@ -58,7 +55,7 @@ def kronecker(
         seed: which random graph.
         permute: relabel the vertices at random.
         symmetric: store each edge in both directions.
-        self_loops: keep edges from a vertex to itself.
+        self_loops: keep edges from a vertex to itself; else they are dropped.
         device: where the graph is made: "cpu", "cuda" or "cuda:N".
 
     The defaults are Graph500's. GTgraph's R-MAT is permute=False, symmetric=False, noise=0.05:
@@ -80,28 +77,15 @@ def kronecker(
     >>> A.shape, A.symmetric, A.nvals < 2 * 8 * 1024
     ((1024, 1024), True, True)
     """
-    return _generated(
-        kronecker_recipe(
-            scale,
-            edge_factor,
-            a=a,
-            b=b,
-            c=c,
-            d=d,
-            noise=noise,
-            seed=seed,
-            permute=permute,
-            symmetric=symmetric,
-            self_loops=self_loops,
-        ),
-        device,
+    recipe = kronecker_recipe(
+        scale, edge_factor, a, b, c, d, noise, seed, permute, symmetric, self_loops
     )
+    return _generated(recipe, device)
 
 
 def kronecker_recipe(
     scale: int,
     edge_factor: float = 16,
-    *,
     a: float = 0.57,
     b: float = 0.19,
     c: float = 0.19,
