@@ -81,13 +81,7 @@ def build_matrix(
             f"columns: expected {rows.size} indices, one for each of rows, got {columns.size}"
         )
     square = nrows is None or ncols is None or nrows == ncols
-    shape = _extent("nrows", "rows", rows, nrows), _extent("ncols", "columns", columns, ncols)
-    if symmetric:  # square: an extent that was not given follows the other
-        shape = max(shape) if nrows is None else shape[0], max(shape) if ncols is None else shape[1]
-        if shape[0] != shape[1]:
-            raise DimensionMismatch(
-                f"symmetric: expected a square matrix, got {shape[0]} x {shape[1]}"
-            )
+    shape = _shape(rows, columns, nrows, ncols, symmetric)
     ids = None
     if compact:
         if not square:
@@ -113,38 +107,16 @@ def build_matrix(
     keys += columns.astype(np.int64, copy=False)
     # sorted input (files often are) needs no sort; iso values need no permutation
     if iso:
-        keys.sort()
-        one = stored[:1] if stored.size else xp.zeros(1, stored.dtype)
-        if keys.size:
-            fresh = xp.ones(keys.size, bool)
-            xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-            keys = keys if bool(fresh.all()) else keys[fresh]
-        stored = one
+        keys = _distinct(keys)
+        stored = stored[:1] if stored.size else xp.zeros(1, stored.dtype)
     else:
         keys, stored, starts = _group(
-            keys,
-            stored,
-            dup_op,
-            False,
-            "rows, columns",
+            *(keys, stored, dup_op, False, "rows, columns"),
             lambda key: f"({key // ncols}, {key % ncols})",
         )
         keys = keys if starts is None else keys[starts]
-
-    indptr = xp.zeros(nrows + 1, index_dtype(int(keys.size)))
-    row_of = keys // max(ncols, 1)
-    xp.cumsum(xp.bincount(row_of, minlength=nrows), out=indptr[1:])
-    row_of *= ncols
-    keys -= row_of
-    A = Matrix(
-        nrows,
-        ncols,
-        indptr,
-        keys.astype(index_dtype(max(nrows, ncols))),
-        stored,
-        iso=iso,
-        symmetric=symmetric,
-    )
+    pattern = _compressed_rows(keys, nrows, ncols)
+    A = Matrix(nrows, ncols, *pattern, stored, iso=iso, symmetric=symmetric)
     return A if ids is None else (A, ids)
 
 
@@ -219,6 +191,44 @@ def _extent(name: str, of: str, ids: Array, extent: int | None) -> int:
     if largest >= extent:
         raise IndexOutOfBound(f"{of}: expected indices below {name} = {extent}, got {largest}")
     return extent
+
+
+def _shape(
+    rows: Array, columns: Array, nrows: int | None, ncols: int | None, symmetric: bool | None
+) -> tuple[int, int]:
+    """(nrows, ncols), checked; with `symmetric` equal: one that was not given follows the other."""
+    shape = _extent("nrows", "rows", rows, nrows), _extent("ncols", "columns", columns, ncols)
+    if symmetric:
+        shape = max(shape) if nrows is None else shape[0], max(shape) if ncols is None else shape[1]
+        if shape[0] != shape[1]:
+            raise DimensionMismatch(
+                f"symmetric: expected a square matrix, got {shape[0]} x {shape[1]}"
+            )
+    return shape
+
+
+def _distinct(keys: Array) -> Array:
+    """The distinct keys, ascending; `keys` is used up."""
+    keys.sort()
+    if keys.size:
+        xp = array_module(keys)
+        fresh = xp.ones(keys.size, bool)
+        xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+        keys = keys if bool(fresh.all()) else keys[fresh]
+    return keys
+
+
+def _compressed_rows(keys: Array, nrows: int, ncols: int) -> tuple[Array, Array]:
+    """(indptr, indices) of the entries at row * ncols + column, ascending and distinct; `keys` is
+    used up.
+    """
+    xp = array_module(keys)
+    indptr = xp.zeros(nrows + 1, index_dtype(int(keys.size)))
+    row_of = keys // max(ncols, 1)
+    xp.cumsum(xp.bincount(row_of, minlength=nrows), out=indptr[1:])
+    row_of *= ncols
+    keys -= row_of
+    return indptr, keys.astype(index_dtype(max(nrows, ncols)))
 
 
 def _values(given: Scalar | Sequence[Scalar] | Array, ids: Array, dtype: DType | None) -> Array:
