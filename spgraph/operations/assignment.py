@@ -91,10 +91,9 @@ def assign(
         indices = [checks.position("assign", "indices", indices, w.size)]
     if indices is not None:
         ids = checks.index_array("assign", indices, w.size, w.device, "indices")
-    count = w.size if ids is None else int(ids.size)
     if isinstance(value, Vector):
         checks.same_device("assign", w=w, value=value)
-        where = "w.size" if ids is None else "the number of indices"
+        where, count = ("w.size", w.size) if ids is None else ("the number of indices", ids.size)
         checks.same_size("assign", "value.size", value.size, where, count)
         given: Any = value
     else:
@@ -106,10 +105,25 @@ def assign(
         t = given.dup() if isinstance(given, Vector) else _constant(w, given, mask)
         write("assign", w, t, mask, function, replace)
         return w
+    return _assign_at(w, given, ids, mask, accum, function, replace)
+
+
+def _assign_at(
+    w: Vector,
+    given: Any,
+    ids: Array,
+    mask: Mask | None,
+    accum: BinaryOp | Monoid | None,
+    function: Function | None,
+    replace: bool,
+) -> Vector:
+    """`assign` of a Vector or a scalar, `given` in a NumPy type, at the positions `ids`; `function`
+    is `accum` for the types at hand.
+    """
     t, combined = _placed(w, given, ids, accum, function)
     if function is None or combined:
         t = fitted("assign", t, w.dtype, mask)
-    if function is not None or not isinstance(given, Vector) or given.nvals == count:
+    if function is not None or not isinstance(given, Vector) or given.nvals == ids.size:
         if function is None or combined:
             # positions outside of `indices` keep their entries: a union that prefers t
             function = binary.second.resolve(w.dtype, w.dtype)
