@@ -74,16 +74,9 @@ def power(
 
     local = range(len(x.shards))
     if not hasattr(placement.backend(0), "power_shard"):
-        pairs = zip(matrices, scales, strict=True)
-        step = Step(
-            tuple(Hop(M.T, scale) for M, scale in pairs),
-            *constants,
-            restart,
-            weighted=semiring.multiply.name != "second",
-        )
-        limits: Any = {"norm": norm, "tol": tol, "max_iter": max_iter}
-        composed = power_iteration.composed(x, step, **limits)
-        return cast(DistributedVector, composed.value), (composed.iterations, composed.change)
+        hops = tuple(Hop(M.T, scale) for M, scale in zip(matrices, scales, strict=True))
+        weighted = semiring.multiply.name != "second"
+        return _composed(x, Step(hops, *constants, restart, weighted=weighted), norm, tol, max_iter)
     if peers is None:
         steps = [placement.backend(k).power_shard(*arguments(k)) for k in local]
         return _driven(steps, Gathering(placement, n), placement, n)
@@ -101,6 +94,15 @@ def power(
         except BaseException:  # some devices may still write into this memory
             peers.forget()
             raise
+
+
+def _composed(
+    x: DistributedVector, step: Step, norm: int | str | None, tol: float | None, max_iter: int
+) -> tuple[DistributedVector, Array]:
+    """As `power`, of a backend without `power_shard`: by operations on distributed containers."""
+    limits: Any = {"norm": norm, "tol": tol, "max_iter": max_iter}
+    found = power_iteration.composed(x, step, **limits)
+    return cast(DistributedVector, found.value), (found.iterations, found.change)
 
 
 class Gathering:
