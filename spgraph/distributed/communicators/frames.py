@@ -74,6 +74,16 @@ def authenticate(connection: socket.socket, secret: bytes, rank: int, processes:
         raise ValueError("an unexpected answer")
 
 
+def keep_alive(connection: socket.socket) -> None:
+    """Let TCP's keepalive end the connection if the other host is silent for 20 s."""
+    connection.settimeout(None)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
 def _proof(secret: bytes, role: bytes, nonce: bytes, rank: int, processes: int) -> bytes:
     return hmac.digest(secret, role + nonce + struct.pack("!II", rank, processes), "sha256")
 

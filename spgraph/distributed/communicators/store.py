@@ -259,15 +259,6 @@ class TcpStore:
             with contextlib.suppress(CommunicationError):
                 self._send(other, frames.ALL, b"")
 
-    def _keep_alive(self, connection: socket.socket) -> None:
-        """Let TCP's keepalive end the connection if the other host is silent for 20 s."""
-        connection.settimeout(None)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
-            if hasattr(socket, option):
-                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-
     # --- process 0 --------------------------------------------------------------------------------
 
     def _accept(self) -> None:
@@ -296,7 +287,7 @@ class TcpStore:
                     connection.close()
                     return
                 self._connections[rank] = connection
-            self._keep_alive(connection)
+            frames.keep_alive(connection)
             self._send(rank, frames.VALUE, b"")
             self._answer(rank, connection)
         except (OSError, ValueError, struct.error, CommunicationError):
@@ -378,7 +369,7 @@ class TcpStore:
                 f"TcpStore: {self.address} did not let process {self.rank} of {self.processes} in "
                 f"({error}): the token, the rank or the number of processes is not the same there"
             ) from error
-        self._keep_alive(connection)
+        frames.keep_alive(connection)
         return connection
 
     def _listen(self) -> None:
