@@ -89,13 +89,17 @@ def frontier_profile(trace: Sequence[Level], *, title: str | None = None) -> Fig
         quiet(axes)
     figure.align_ylabels()
     _legend(above, pull, areas=len(trace) > BARS)
+    headline(above, title or _summary(edges, seconds), pad=26)
+    return figure
+
+
+def _summary(edges: np.ndarray, seconds: np.ndarray) -> str:
+    """The title: how many levels and examined edges, and the time of all levels."""
     total = seconds.sum()
     amount = f"{total:.3g} s" if total >= 1 else f"{total * 1e3:.3g} ms"
     amount = amount if total >= 1e-4 else f"{total * 1e6:.3g} µs"
     looked = counted(int(edges.sum()), "edge")
-    text = f"{counted(len(trace), 'level')}, {looked} looked at, {amount}"
-    headline(above, title or text, pad=26)
-    return figure
+    return f"{counted(len(edges), 'level')}, {looked} looked at, {amount}"
 
 
 def _bars(

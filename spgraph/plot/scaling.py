@@ -65,16 +65,7 @@ def scaling(
         axes.set_axis_off()
     for axes in grid[:, 0]:
         axes.set_ylabel("speed-up" if speedup else "time [ms]")
-    named = {label: handle for axes in grid.flat for handle, label in _handles(axes)}
-    figure.legend(
-        [named[graph] for graph in named],
-        list(named),
-        loc="outside lower center",
-        ncols=max(int(figure.get_size_inches()[0] / 1.3), 1),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-    )
+    _legend(figure)
     layout = figure.get_layout_engine()
     assert layout is not None
     layout.set(w_pad=0.1, h_pad=0.08)  # type: ignore[call-arg]
@@ -175,6 +166,20 @@ def _dress(axes: Axes, devices: list[int], speedup: bool, algorithm: str) -> Non
     quiet(axes)
     axes.tick_params(labelbottom=True)
     axes.set_title(algorithm, loc="left", fontsize=10, color=INK)
+
+
+def _legend(figure: Figure) -> None:
+    """One legend for all subplots, below them: each graph once."""
+    named = {label: handle for axes in figure.axes for handle, label in _handles(axes)}
+    figure.legend(
+        list(named.values()),
+        list(named),
+        loc="outside lower center",
+        ncols=max(int(figure.get_size_inches()[0] / 1.3), 1),
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+    )
 
 
 def _handles(axes: Axes) -> list[tuple[Artist, str]]:
