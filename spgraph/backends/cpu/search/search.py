@@ -60,8 +60,7 @@ def search(
     """
     start = start.to_sparse()
     assert start._indices is not None
-    n = A.nrows
-    pulled = A if T is None else T
+    n, pulled = A.nrows, A if T is None else T
     iso, entries, back = A.iso, A._values, pulled._values
     pattern = None if semiring is None else semiring.of_pattern
     if semiring is None or pattern is not None:
@@ -81,14 +80,13 @@ def search(
     )
     findable = n if T is None else T._nonempty_count()
     state = np.zeros(STATE, np.int64)
-    way = DIRECTIONS["push" if T is None else direction]
 
     def launch(rows: np.ndarray) -> None:
         out.visited[:], state[:] = 0, 0
         work = (np.zeros((2, words(n)), np.uint32), np.empty((2, n), A._indices.dtype))
         stages = np.empty((threads, STAGE), A._indices.dtype)
         sources = (start._indices, values, findable)
-        limits = (state, way, max_depth, rows)
+        limits = (state, DIRECTIONS["push" if T is None else direction], max_depth, rows)
         pool.launch(kernel, threads, graph, out, *sources, *work, stages, *limits)
 
     rows = np.zeros((0, 4), np.int64)
