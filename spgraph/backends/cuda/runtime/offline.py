@@ -25,6 +25,8 @@ from spgraph.containers import Matrix, Vector
 from spgraph.errors import BackendUnavailable
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+# the types of values, and of ids and offsets, in the representative preambles
+SINGLE, INDEX = np.dtype(np.float32), np.dtype(np.int32)
 
 
 def compile_all(architectures: Sequence[str] = ARCHITECTURES) -> list[str]:
@@ -53,100 +55,139 @@ def compile_all(architectures: Sequence[str] = ARCHITECTURES) -> list[str]:
 
 def preambles() -> dict[str, str]:
     """For each kernel file, a preamble that a user's program would have."""
-    single, index = np.dtype(np.float32), np.dtype(np.int32)
-    ring = semirings.plus_times.resolve(single, single)
-    distances = semirings.min_plus.resolve(single, single)
-    plus = semirings.binary.plus.resolve(single, single)
-    above = semirings.indexunary.valuegt.resolve(single, single)
-    parents = semirings.min_secondi.resolve(index, np.dtype(bool), index=index)
-    searched = (("I", "i4"), ("O", "i4"), ("A", "?"), ("L", "i4"))
-    vector = Vector(0, np.empty(0, single))
-    matrix = Matrix.empty(0, 0, single)
-    product = preamble.types(O=index, I=index, A=single, U=single)
-    # of a matrix whose entries are taken one by one: itself and the result, and a second one
-    entries = preamble.types(O=index, I=index, U=single, Q=index, N=index)
-    others = preamble.types(P=index, J=index, V=single)
+    return (
+        _vector_operations()
+        | _matrix_operations()
+        | _products()
+        | _searches()
+        | _closures()
+        | _other_iterations()
+    )
+
+
+def _vector_operations() -> dict[str, str]:
+    """Of the operations on the entries of vectors."""
+    vector = Vector(0, np.empty(0, SINGLE))
+    plus = semirings.binary.plus.resolve(SINGLE, SINGLE)
+    above = semirings.indexunary.valuegt.resolve(SINGLE, SINGLE)
     return {
-        "apply": preamble.types(U=single, S=single, Z=single, N=index)
-        + vectors.call(plus, "right", single),
-        "closure": closure_preamble(matrix, distances, True, True),
-        "closure_peers": closure_peers_program(
-            *(distances, (("I", "<i4"), ("O", "<i4"), ("A", "<f4")), True, True, 1024, 4)
-        ),
-        "closure_rounds": closure_peers_program(
-            *(distances, (("I", "<i4"), ("O", "<i4"), ("A", "<f4")), True, False, 1024, 4)
-        ),
-        "components": preamble.types(I=index, O=index, L=index),
-        "contract": preamble.types(I=index, O=index, L=index),
-        "dependencies": dependencies_program("<i4", "<i4", "<i4", False),
-        "dependencies_source_parallel": dependencies_program("<i4", "<i4", "<i4", False),
-        "dependencies_order": order_program("<i4", "<i4", "<i4"),
-        "dependencies_shard": shard_program("<i4", "<i4", "|u1", "<i4"),
-        "random_edges": random_edges.preamble("noisy"),
-        "ewise": preamble.types(U=single, V=single, N=index)
+        "apply": preamble.types(U=SINGLE, S=SINGLE, Z=SINGLE, N=INDEX)
+        + vectors.call(plus, "right", SINGLE),
+        "ewise": preamble.types(U=SINGLE, V=SINGLE, N=INDEX)
         + vectors.ewise_preamble(plus, True, True),
-        "floyd_warshall": preamble.constants(TILE=32),
-        "leading_neighbours": preamble.types(O=index, I=index) + preamble.constants(HUBS=True),
-        "extract": preamble.types(U=single, N=index, J=index),
-        "kronecker": entries + others + preamble.types(Z=single) + plus.define_cuda("op"),
+        "extract": preamble.types(U=SINGLE, N=INDEX, J=INDEX),
+        "masks": preamble.types(U=SINGLE, N=INDEX) + preamble.constants(STRUCTURE=False),
+        "reduce": preamble.types(U=SINGLE, Z=SINGLE)
+        + preamble.monoid(semirings.monoid.max.resolve(SINGLE)),
+        "scatter": vectors.scatter_preamble(
+            semirings.monoid.min.resolve(SINGLE), SINGLE, np.dtype(np.int64)
+        ),
+        "segments": vectors.fold_preamble(plus, SINGLE, INDEX, SINGLE),
+        "select": preamble.types(U=SINGLE, S=SINGLE, N=INDEX)
+        + vectors.call(above, "index", np.dtype(bool)),
+        "write": masked_write.write_preamble(vector, vector, plus),
+    }
+
+
+def _matrix_operations() -> dict[str, str]:
+    """Of the operations on the entries and rows of matrices."""
+    plus = semirings.binary.plus.resolve(SINGLE, SINGLE)
+    above = semirings.indexunary.valuegt.resolve(SINGLE, SINGLE)
+    # of a matrix whose entries are taken one by one: itself and the result, and a second one
+    entries = preamble.types(O=INDEX, I=INDEX, U=SINGLE, Q=INDEX, N=INDEX)
+    others = preamble.types(P=INDEX, J=INDEX, V=SINGLE)
+    return {
+        "kronecker": entries + others + preamble.types(Z=SINGLE) + plus.define_cuda("op"),
         "matrix_apply": entries
-        + preamble.types(S=single, Z=single)
+        + preamble.types(S=SINGLE, Z=SINGLE)
         + preamble.constants(PLACED=True)
-        + matrices.call(plus, "right", single),
+        + matrices.call(plus, "right", SINGLE),
         "matrix_ewise": entries
         + others
         + vectors.ewise_preamble(plus, True, True)
         + preamble.constants(FLIP=False),
-        "matrix_extract": entries + preamble.types(V=np.dtype("u4"), S=index, K=index, C=index),
+        "matrix_extract": entries + preamble.types(V=np.dtype("u4"), S=INDEX, K=INDEX, C=INDEX),
         "matrix_select": entries
-        + preamble.types(S=single)
+        + preamble.types(S=SINGLE)
         + matrices.call(above, "index", np.dtype(bool)),
-        "matrix_write": matrices.write_preamble(single, single, plus)
-        + preamble.types(O=index, I=index, P=index, J=index, X=index, Y=index, M=single)
-        + preamble.types(Q=index, N=index)
+        "matrix_write": matrices.write_preamble(SINGLE, SINGLE, plus)
+        + preamble.types(O=INDEX, I=INDEX, P=INDEX, J=INDEX, X=INDEX, Y=INDEX, M=SINGLE)
+        + preamble.types(Q=INDEX, N=INDEX)
         + preamble.constants(MASKED=True, STRUCTURE=False),
-        "multiply_dense": multiply.dense_preamble(matrix, matrix, ring, index, index, 32, 2),
+        "nonempty": preamble.types(O=INDEX),
+        "rows": preamble.types(O=INDEX),
+        "transpose": preamble.types(O=INDEX, I=INDEX, N=INDEX, C=INDEX)
+        + preamble.types(V=np.dtype("u4"), Q=np.dtype("u4"))
+        + preamble.constants(VALUES=True),
+    }
+
+
+def _products() -> dict[str, str]:
+    """Of products of a matrix with a vector or a matrix."""
+    ring, matrix = semirings.plus_times.resolve(SINGLE, SINGLE), Matrix.empty(0, 0, SINGLE)
+    product = preamble.types(O=INDEX, I=INDEX, A=SINGLE, U=SINGLE)
+    return {
+        "multiply_dense": multiply.dense_preamble(matrix, matrix, ring, INDEX, INDEX, 32, 2),
         "multiply_dots": multiply.dots_preamble(matrix, matrix, ring, matrix.V),
-        "multiply_rows": multiply.rows_preamble(matrix, matrix, ring, matrix.V, index, count=False),
-        "nonempty": preamble.types(O=index),
+        "multiply_rows": multiply.rows_preamble(matrix, matrix, ring, matrix.V, INDEX, count=False),
         "one_value": operands.value_preamble(matrix, matrix, ring.multiply),
-        "masks": preamble.types(U=single, N=index) + preamble.constants(STRUCTURE=False),
-        "parents": dag_edges_preamble(matrix, distances),
-        "power": power_preamble(
-            semirings.plus_times.resolve(single, np.dtype(np.float64)),
-            *(False, "<f4", ("<i4", "<i4", "<f4", "<i4")),
-        ),
-        "power_stepwise": preamble.types(U=single),
         "pull": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=True, FULL=False)
         + product
-        + preamble.types(R=index),
+        + preamble.types(R=INDEX),
         "push": preamble.semiring(ring, ISO=False, FLIP=True, MASKED=True)
         + product
-        + preamble.types(N=index),
-        "reduce": preamble.types(U=single, Z=single)
-        + preamble.monoid(semirings.monoid.max.resolve(single)),
-        "row_flops": preamble.types(O=index, I=index, P=index),
-        "rows": preamble.types(O=index),
-        "scatter": vectors.scatter_preamble(
-            semirings.monoid.min.resolve(single), single, np.dtype(np.int64)
-        ),
+        + preamble.types(N=INDEX),
+        "row_flops": preamble.types(O=INDEX, I=INDEX, P=INDEX),
+        "tiles": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=False, FULL=True)
+        + product
+        + preamble.types(R=INDEX),
+        "tiles_build": preamble.types(O=INDEX, I=INDEX, A=SINGLE, R=INDEX)
+        + preamble.constants(ISO=False),
+    }
+
+
+def _searches() -> dict[str, str]:
+    """Of the fused searches, and of the neighbours that they look at first."""
+    parents = semirings.min_secondi.resolve(INDEX, np.dtype(bool), index=INDEX)
+    searched = (("I", "i4"), ("O", "i4"), ("A", "?"), ("L", "i4"))
+    return {
+        "leading_neighbours": preamble.types(O=INDEX, I=INDEX) + preamble.constants(HUBS=True),
         "search": program(parents, True, True, True, searched),
         "search_peers": peers_program((4, 1024, 1, 1, 1, 2048, 8192), ("<i4", "<i4", "<i4")),
         "search_rounds": rounds_program((4, 256, 1, 8192, 1024, 4096), ("<i4",) * 4),
-        "segments": vectors.fold_preamble(plus, single, index, single),
-        "select": preamble.types(U=single, S=single, N=index)
-        + vectors.call(above, "index", np.dtype(bool)),
-        "tiles": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=False, FULL=True)
-        + product
-        + preamble.types(R=index),
-        "path_lengths": "",
-        "tiles_build": preamble.types(O=index, I=index, A=single, R=index)
-        + preamble.constants(ISO=False),
+    }
+
+
+def _closures() -> dict[str, str]:
+    """Of closures, and of the shortest-path DAG and trees that follow from them."""
+    distances, matrix = semirings.min_plus.resolve(SINGLE, SINGLE), Matrix.empty(0, 0, SINGLE)
+    shards = (distances, (("I", "<i4"), ("O", "<i4"), ("A", "<f4")))
+    return {
+        "closure": closure_preamble(matrix, distances, True, True),
+        "closure_peers": closure_peers_program(*shards, True, True, 1024, 4),
+        "closure_rounds": closure_peers_program(*shards, True, False, 1024, 4),
         "dag_edges": dag_edges_preamble(matrix, distances),
-        "transpose": preamble.types(O=index, I=index, N=index, C=index)
-        + preamble.types(V=np.dtype("u4"), Q=np.dtype("u4"))
-        + preamble.constants(VALUES=True),
-        "write": masked_write.write_preamble(vector, vector, plus),
+        "floyd_warshall": preamble.constants(TILE=32),
+        "parents": dag_edges_preamble(matrix, distances),
+        "path_lengths": "",
+    }
+
+
+def _other_iterations() -> dict[str, str]:
+    """Of components, dependencies, the power iteration, and random edges."""
+    return {
+        "components": preamble.types(I=INDEX, O=INDEX, L=INDEX),
+        "contract": preamble.types(I=INDEX, O=INDEX, L=INDEX),
+        "dependencies": dependencies_program("<i4", "<i4", "<i4", False),
+        "dependencies_source_parallel": dependencies_program("<i4", "<i4", "<i4", False),
+        "dependencies_order": order_program("<i4", "<i4", "<i4"),
+        "dependencies_shard": shard_program("<i4", "<i4", "|u1", "<i4"),
+        "power": power_preamble(
+            semirings.plus_times.resolve(SINGLE, np.dtype(np.float64)),
+            *(False, "<f4", ("<i4", "<i4", "<f4", "<i4")),
+        ),
+        "power_stepwise": preamble.types(U=SINGLE),
+        "random_edges": random_edges.preamble("noisy"),
     }
 
 
