@@ -19,11 +19,12 @@ from spgraph.backends.cuda.exchange.peer_graph import (
     INBOX_BYTES,
     MOST_PEERS,
     Buffers,
+    raise_lost,
 )
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers.storage.arrays import Array, array_module, move, words
-from spgraph.errors import CommunicationError, ConvergenceError
+from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/closure_peers.cu
@@ -134,25 +135,15 @@ def closure_peers(
                 trace = rows if p == 0 else trace
             results.append(result)
             found.append((x, bits))
-            arguments.append(
-                (
-                    *(plan.given[p], x, bits, result, ids, given, ids.size),
-                    *(width, limit, rows, trace_rows),
-                )
-            )
+            limits = (width, limit, rows, trace_rows)
+            arguments.append((plan.given[p], x, bits, result, ids, given, ids.size, *limits))
         buffers.launch(plan.kernels, plan.grids, THREADS, arguments, plan.shared)
         states = [move(result, "cpu").tolist() for result in results]
         lost = [state[4] for state in states if state[4]]
         if lost:
             buffers.forget()
     if lost:
-        # a device that gave up has sent the number of the device that it waited for
-        named = [state - 1 for state in lost if 0 < state <= len(states)]
-        name = f"device {buffers.devices[named[0]]} (shard {named[0]})" if named else "a device"
-        raise CommunicationError(
-            f"closure by peer writes: {name} did not come to a barrier of {len(states)} devices "
-            f"within {deadline:g} s; the result is void"
-        )
+        raise_lost("closure", buffers, lost, deadline)
     parts = [Part(*part, *state[:2]) for part, state in zip(found, states, strict=True)]
     steps = move(trace, "cpu")[: states[0][5]] if trace_rows else None
     closed = Closed(parts, states[0][2], steps)

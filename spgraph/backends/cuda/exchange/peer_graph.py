@@ -7,10 +7,11 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from spgraph.backends.cuda.runtime.jit import Kernel
 from spgraph.containers.storage.arrays import Array
+from spgraph.errors import CommunicationError
 
 # as in kernels/peers.cuh: bytes of Inbox and of PeerBarrier, words that GPUs send each other
 MOST_PEERS = 8
@@ -79,3 +80,16 @@ class PeerGraph:
     def edges(self) -> int:
         """The number of entries of A."""
         return sum(int(shard.indices.size) for shard in self.shards)
+
+
+def raise_lost(name: str, buffers: Buffers, lost: Sequence[int], deadline: float) -> NoReturn:
+    """Raise CommunicationError for the loop `name`, which devices gave up with the states `lost`:
+    each has sent the others the number, from 1, of the device that it waited for.
+    """
+    peers = len(buffers.devices)
+    named = [state - 1 for state in lost if 0 < state <= peers]
+    device = f"device {buffers.devices[named[0]]} (shard {named[0]})" if named else "a device"
+    raise CommunicationError(
+        f"{name} by peer writes: {device} did not come to a barrier of {peers} devices "
+        f"within {deadline:g} s; the result is void"
+    )

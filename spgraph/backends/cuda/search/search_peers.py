@@ -20,12 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.peer_graph import DEADLINE, Buffers, PeerGraph
+from spgraph.backends.cuda.exchange.peer_graph import DEADLINE, Buffers, PeerGraph, raise_lost
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import DIRECTIONS
-from spgraph.backends.cuda.search.search_peers_plan import planned
+from spgraph.backends.cuda.search.search_peers_plan import Plan, planned
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
-from spgraph.errors import CommunicationError
+
+# levels, parents, the bits of the visited vertices, and a copy of these: as in Found
+Results = tuple[Array, Array | None, Array, Array | None]
 
 
 class Found(NamedTuple):
@@ -86,25 +88,16 @@ def search_peers(
         rows: list[Array] = [jit.NULL] * peers
         levels = 0
         for again in range(1 + trace):
-            found, arguments, results = [], [], []
+            found, results = [], []
             for p, shard in enumerate(graph.shards):
                 xp = array_module(shard.indptr)
                 with jit.device(shard.indptr):
-                    made = results_of(xp, plan.vertices[p], kind, values is not None)
+                    found.append(results_of(xp, plan.vertices[p], kind, values is not None))
                     results.append(xp.empty(3, np.int64))
                     if again:
                         rows[p] = xp.zeros((max(1, levels), 4), np.int64)
-                pointers = (jit.NULL if array is None else array for array in made)
-                limits = (total, way, max_depth, limit, rows[p])
-                arguments.append((plan.given[p], *pointers, results[p], *starts[p], *limits))
-                found.append(made)
-            try:
-                buffers.launch(
-                    plan.kernels, plan.grids, plan.threads, arguments, plan.shared, first
-                )
-            except BaseException:  # kernels may wait for others that were never launched
-                buffers.forget()
-                raise
+            limits = (total, way, max_depth, limit)
+            launch(plan, buffers, found, results, starts, limits, rows, first)
             totals = functools.cache(functools.partial(read, buffers, results, deadline))
             if trace:
                 levels = totals()[0][1]
@@ -115,9 +108,29 @@ def search_peers(
     return parts, move(rows[0], "cpu")[:levels] if trace else None
 
 
-def results_of(
-    xp: Any, n: int, kind: np.dtype, parents: bool
-) -> tuple[Array, Array | None, Array, Array | None]:
+def launch(
+    plan: Plan,
+    buffers: Buffers,
+    found: Sequence[Results],
+    results: Sequence[Array],
+    starts: Sequence[tuple[Array, Array, int, int, int]],
+    limits: tuple[int, np.int32, int, np.uint64],
+    rows: Sequence[Array],
+    first: int,
+) -> None:
+    """Launch the kernel of every shard once, that of shard `first` before the others."""
+    arguments = []
+    for p, made in enumerate(found):
+        pointers = (jit.NULL if array is None else array for array in made)
+        arguments.append((plan.given[p], *pointers, results[p], *starts[p], *limits, rows[p]))
+    try:
+        buffers.launch(plan.kernels, plan.grids, plan.threads, arguments, plan.shared, first)
+    except BaseException:  # kernels may wait for others that were never launched
+        buffers.forget()
+        raise
+
+
+def results_of(xp: Any, n: int, kind: np.dtype, parents: bool) -> Results:
     """Memory for the results of a shard of n vertices, as in Found."""
     level, visited = xp.empty(n, kind), xp.empty(words(n), np.uint32)
     if not parents:
@@ -146,11 +159,5 @@ def read(buffers: Buffers, results: Sequence[Array], deadline: float) -> list[tu
     if lost:
         with buffers.lock:
             buffers.forget()
-        # a device that gives up writes to the others for which one it has waited
-        named = [state - 1 for state in lost if 0 < state <= len(results)]
-        name = f"device {buffers.devices[named[0]]} (shard {named[0]})" if named else "a device"
-        raise CommunicationError(
-            f"search by peer writes: {name} did not come to a barrier of {len(results)} devices "
-            f"within {deadline:g} s; the result is void"
-        )
+        raise_lost("search", buffers, lost, deadline)
     return [(visited, depth) for visited, depth, _ in host]
