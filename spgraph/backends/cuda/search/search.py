@@ -55,17 +55,9 @@ def search(
     value = jit.NULL if semiring is None else xp.empty(n, semiring.dtype)
     values = jit.NULL if semiring is None else start._values.astype(semiring.dtype, copy=False)
     visited = xp.empty(words(n), np.uint32)
-    T = None if T is None else with_index_types(T, A)
-    pulled = A if T is None else T
-    leading = nonempty = jit.NULL
-    findable = n
-    if T is not None:
-        nonempty, findable = nonempty_rows(T)
-        if first or semiring is None:
-            leading = leading_neighbours(T, A, hubs=semiring is None)
     arguments = (
-        *(n, m, A._indptr, A._indices, A._values, pulled._indptr, pulled._indices, pulled._values),
-        *(leading, nonempty, findable, sources, values, sources.size, level, value, visited),
+        *(n, m, A._indptr, A._indices, A._values, *_pulled(A, T, semiring, first)),
+        *(sources, values, sources.size, level, value, visited),
         *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A._indices.dtype)),
         xp.empty(2 * n, A._indptr.dtype),
     )
@@ -81,19 +73,36 @@ def search(
     if trace:  # a first run counts the levels, the second records them
         rows = xp.zeros((int(launch(jit.NULL)[DEPTH]), 4), np.int64)
     control = launch(rows if trace else jit.NULL)
-
-    def num_visited() -> int:
-        """How many vertices the search has found; waits for it."""
-        found = int(control[VISITED])
-        if found < sources.size:
-            raise RuntimeError(
-                "search: a barrier between the kernel's blocks timed out; its result is void"
-            )
-        return found
-
+    num_visited = functools.partial(_num_visited, control, sources.size)
     levels = Vector(n, level, bits=visited, nvals=num_visited)
     found = None if semiring is None else Vector(n, value, bits=visited.copy(), nvals=num_visited)
     return levels, found, move(rows, "cpu") if trace else None
+
+
+def _pulled(
+    A: Matrix, T: Matrix | None, semiring: TypedSemiring | None, first: bool
+) -> tuple[Array, Array, Array, Array, Array, int]:
+    """What the kernel takes to pull over T: its arrays (those of A for None, not looked at), the
+    leading neighbours where a first hit decides, the bits of the rows with entries, and how many.
+    """
+    if T is None:
+        return A._indptr, A._indices, A._values, jit.NULL, jit.NULL, A.nrows
+    T = with_index_types(T, A)
+    leading = jit.NULL
+    nonempty, findable = nonempty_rows(T)
+    if first or semiring is None:
+        leading = leading_neighbours(T, A, hubs=semiring is None)
+    return T._indptr, T._indices, T._values, leading, nonempty, findable
+
+
+def _num_visited(control: Array, sources: int) -> int:
+    """How many vertices the search has found; waits for it."""
+    found = int(control[VISITED])
+    if found < sources:
+        raise RuntimeError(
+            "search: a barrier between the kernel's blocks timed out; its result is void"
+        )
+    return found
 
 
 def _compiled(
