@@ -158,10 +158,7 @@ def write_matrix(
     M = out if mask is None else mask.parent
     assert isinstance(M, Matrix)
     complement = mask is not None and mask.complement
-    types = write_preamble(out.dtype, t.dtype, accum)
-    types += preamble.types(O=out._indptr.dtype, I=out._indices.dtype)
-    types += preamble.types(P=t._indptr.dtype, J=t._indices.dtype)
-    types += preamble.types(X=M._indptr.dtype, Y=M._indices.dtype, M=M.dtype)
+    types = _write_types(out, t, M, accum)
     types += preamble.constants(MASKED=mask is not None, STRUCTURE=mask is None or mask.structure)
 
     def kernel(name: str, nvals: int) -> jit.Kernel:
@@ -220,6 +217,14 @@ def write_preamble(w: np.dtype, t: np.dtype, accum: Function | None) -> str:
     text += preamble.cast("cast", w) + ("" if accum is None else accum.define_cuda("op"))
     result = "cast(t)" if accum is None else "cast(op(w, t, 0, 0, 0, 0))"
     return text + f"__device__ __forceinline__ W combine_entries(W w, T t) {{ return {result}; }}\n"
+
+
+def _write_types(out: Matrix, t: Matrix, M: Matrix, accum: Function | None) -> str:
+    """The types of all arrays that a write reads, where M is the mask's matrix."""
+    text = write_preamble(out.dtype, t.dtype, accum)
+    text += preamble.types(O=out._indptr.dtype, I=out._indices.dtype)
+    text += preamble.types(P=t._indptr.dtype, J=t._indices.dtype)
+    return text + preamble.types(X=M._indptr.dtype, Y=M._indices.dtype, M=M.dtype)
 
 
 def _empty_pattern(xp: Any, nrows: int, ncols: int, nvals: int) -> tuple[Array, Array]:
