@@ -108,6 +108,104 @@ def by_vertex(v: Vector | float, xp: Any) -> tuple[int, Array]:
     return (-1, v._values) if isinstance(v, Vector) else (0, xp.full(1, v, np.float64))
 
 
+class Launches:
+    """What the steps of one shard's iteration share, and the launches that they consist of. Each
+    launch says where its kernel has written: what the next hop gathers, or the sums, or both.
+    """
+
+    def __init__(
+        self,
+        x: Vector,
+        matrices: tuple[Matrix, ...],
+        scales: tuple[Vector | None, ...],
+        settings: Settings,
+        places: Places | None,
+    ) -> None:
+        xp, n = array_module(x._values), x.size
+        text = preamble.types(U=settings.gathered)
+        self.scale, self.step, self.divide = (
+            jit.kernel("power_stepwise", f"power_{name}", text)
+            for name in ("scale", "step", "divide")
+        )
+        most = BLOCKS * jit.multiprocessors(jit.current_device())
+        grid = max(1, min(-(-n // jit.BLOCK), most))
+        self.threads, self.n, self.norm = grid * jit.BLOCK, n, np.int32(settings.norm)
+        self.parts, self.arrived = xp.empty(SUMS * grid), xp.zeros(1, np.uint32)
+        self.value = x._values.copy()
+        self.matrices = matrices
+        # rows without entries stay zero
+        self.products = [xp.zeros(n) for _ in matrices]
+        self.z = xp.empty(n) if self.norm else jit.NULL
+        self.spread = [by_vertex(1.0 if scale is None else scale, xp) for scale in scales]
+        self.cut = [_tiles(M, settings.max_iter) for M in matrices]
+        self.texts = [program_of(M, settings) for M in matrices]
+        constants = tuple(map(np.float64, settings.constants))
+        self.constants = (*constants, *by_vertex(settings.restart, xp))
+        # the values that each hop gathers; the only shard of a process copies only what it has to
+        self.sources = [self.value, *self.products[:-1]]
+        exact = places is None and settings.gathered == self.value.dtype
+        self.as_it_is = [exact and scale is None for scale in scales]
+        places = places or _own_places(0 if all(self.as_it_is) else n, settings.gathered, xp)
+        self.turns = itertools.cycle(places.values)
+        self.turns_of_sums = itertools.cycle(places.sums)
+        self.to: tuple[Any, ...] = ()  # where the last update has written what is gathered
+        self.peers, self.where = places.peers, (places.ids, int(places.ids.itemsize > 4))
+
+    def out(self, k: int) -> tuple[tuple[Any, ...], Any]:
+        """The arguments that say where a launch writes what hop k gathers, and the array there."""
+        to, part = (jit.NULL, self.sources[k]) if self.as_it_is[k] else next(self.turns)
+        return (self.peers, to, *self.where), part
+
+    def added(self) -> tuple[tuple[Any, ...], Any]:
+        """The arguments that say where a launch writes the sums, and the array there."""
+        to, own = next(self.turns_of_sums)
+        return (self.parts, self.arrived, to), own
+
+    def first(self) -> tuple[Any, Any]:
+        """What the first hop gathers, and the sums, of the iterate at the start."""
+        (to, part), (to_sums, own) = self.out(0), self.added()
+        jit.launch(self.scale, self.threads, self.n, self.value, *self.spread[0], *to, *to_sums)
+        return part, own
+
+    def between(self, k: int) -> Any:
+        """What hop k > 0 gathers: the product before it, scaled."""
+        to, part = self.out(k)
+        if not self.as_it_is[k]:
+            given = self.n, self.sources[k], *self.spread[k], *to, *[jit.NULL] * 3
+            jit.launch(self.scale, self.threads, *given)
+        return part
+
+    def multiply(self, k: int, whole: Array) -> None:
+        """The product of hop k with the values of all shards."""
+        M = self.matrices[k]
+        gather(M, self.cut[k], Vector(M.ncols, whole), self.texts[k], self.products[k])
+
+    def update(self, totals: Array) -> tuple[Any, Any]:
+        """What the first hop gathers next, and the sums, of the iterate after the last product;
+        before it is divided by its norm, if there is one.
+        """
+        (to, part), (to_sums, own) = self.out(0), self.added()
+        self.to = to
+        jit.launch(
+            self.step,
+            self.threads,
+            *(self.n, self.products[-1], *self.constants, *self.spread[0], self.norm),
+            *(totals.size // SUMS, totals, self.value, self.z, *to, *to_sums),
+        )
+        return part, own
+
+    def divided(self, totals: Array) -> Any:
+        """The sums of the iterate divided by its norm, which `update` has left out."""
+        to_sums, own = self.added()
+        jit.launch(
+            self.divide,
+            self.threads,
+            *(self.n, self.z, *self.spread[0], self.norm),
+            *(totals.size // SUMS, totals, self.value, *self.to, *to_sums),
+        )
+        return own
+
+
 def stepwise(
     x: Vector,
     matrices: tuple[Matrix, ...],
@@ -122,71 +220,21 @@ def stepwise(
     change, and starts the next product in between, unless the last changes suggest that there is
     none.
     """
-    xp, n, norm = array_module(x._values), x.size, np.int32(settings.norm)
-    text = preamble.types(U=settings.gathered)
-    scale, step, divide = (
-        jit.kernel("power_stepwise", f"power_{name}", text) for name in ("scale", "step", "divide")
-    )
-    most = BLOCKS * jit.multiprocessors(jit.current_device())
-    grid = max(1, min(-(-n // jit.BLOCK), most))
-    threads = grid * jit.BLOCK
-    parts, arrived = xp.empty(SUMS * grid), xp.zeros(1, np.uint32)
-    value = x._values.copy()
-    # rows without entries stay zero
-    products = [xp.zeros(n) for _ in matrices]
-    z = xp.empty(n) if norm else jit.NULL
-    spread = [by_vertex(1.0 if scale is None else scale, xp) for scale in scales]
-    cut = [_tiles(M, settings.max_iter) for M in matrices]
-    texts = [program_of(M, settings) for M in matrices]
-    constants = tuple(map(np.float64, settings.constants))
-    restarts = by_vertex(settings.restart, xp)
-    # the values that each hop gathers; the only shard of a process copies only what it has to
-    sources = [value, *products[:-1]]
-    exact = places is None and settings.gathered == value.dtype
-    as_it_is = [exact and scale is None for scale in scales]
-    places = places or _own_places(0 if all(as_it_is) else n, settings.gathered, xp)
-    turns, turns_of_sums = itertools.cycle(places.values), itertools.cycle(places.sums)
-    where = places.ids, int(places.ids.itemsize > 4)
-
-    def out(k: int) -> tuple[tuple[Any, ...], Any]:
-        """The arguments that say where a launch writes what hop k gathers, and the array there."""
-        to, part = (jit.NULL, sources[k]) if as_it_is[k] else next(turns)
-        return (places.peers, to, *where), part
-
-    def added() -> tuple[tuple[Any, ...], Any]:
-        """The arguments that say where a launch writes the sums, and the array there."""
-        to, own = next(turns_of_sums)
-        return (parts, arrived, to), own
-
-    (to, part), (to_sums, own) = out(0), added()
-    jit.launch(scale, threads, n, value, *spread[0], *to, *to_sums)
-    whole, totals = yield "share", (part, own)
-    shards = totals.size // SUMS
+    launches = Launches(x, matrices, scales, settings, places)
+    whole, totals = yield "share", launches.first()
     report: tuple[int, float] | None = None
     ahead, expected = False, np.inf
     for iteration in range(1, settings.max_iter + 1):
         last = iteration == settings.max_iter
-        for k, M in enumerate(matrices):
+        for k in range(len(matrices)):
             if k:
-                to, part = out(k)
-                if not as_it_is[k]:
-                    jit.launch(scale, threads, n, sources[k], *spread[k], *to, *[jit.NULL] * 3)
-                whole, _ = yield "share", (part, None)
+                whole, _ = yield "share", (launches.between(k), None)
             if k or not ahead:
-                gather(M, cut[k], Vector(M.ncols, whole), texts[k], products[k])
-        (to, part), (to_sums, own) = out(0), added()
-        jit.launch(
-            step,
-            threads,
-            *(n, products[-1], *constants, *restarts, *spread[0], norm),
-            *(shards, totals, value, z, *to, *to_sums),
-        )
-        if norm:
+                launches.multiply(k, whole)
+        part, own = launches.update(totals)
+        if settings.norm:
             _, totals = yield "share", (None, own)
-            to_sums, own = added()
-            jit.launch(
-                *(divide, threads, n, z, *spread[0], norm, shards, totals, value, *to, *to_sums)
-            )
+            own = launches.divided(totals)
         whole, totals = yield "share", (None if last else part, own)
         if settings.tol is None:
             continue
@@ -194,14 +242,14 @@ def stepwise(
         if early:
             yield "report", totals
         if ahead:
-            gather(matrices[0], cut[0], Vector(matrices[0].ncols, whole), texts[0], products[0])
+            launches.multiply(0, whole)
         changed = yield "change", totals
         # the next change, if changes shrink as they did from the last one to this
         expected = np.inf if report is None else changed * changed / report[1]
         report = iteration, changed
         if changed <= settings.tol:
             break
-    return Vector(n, value), report
+    return Vector(x.size, launches.value), report
 
 
 def _own_places(n: int, gathered: np.dtype, xp: Any) -> Places:
