@@ -57,46 +57,35 @@ def read(
     .gr     DIMACS: 'p sp N M', then lines 'a tail head weight': directed, int64 weights.
             PACE: 'p tw N M', then lines 'u v': undirected, a pattern.
     .txt .el .wel .edges .csv .tsv
-            edge list: lines 'source target' or 'source target weight'; the first line decides
-            which. Directed; a pattern, int64 weights, or float64 weights if any of them is not an
-            integer of int64 (`dtype="uint64"` reads larger integers exactly).
+            edge list: lines 'source target' or 'source target weight', as the first. Directed; a
+            pattern, int64 weights, or float64 where one is not an integer of int64.
     .npz    what `spgraph.write` or scipy.sparse.save_npz wrote.
 
-    Every format may be compressed: .gz, .bz2, .xz or .zst is appended to the suffix. For a pipe
-    without a suffix, such as /dev/stdin, the first bytes determine format and compression. In edge
-    lists numbers are separated by blanks or a comma, and a comment runs from '#' or '%' to the end
-    of the line; a first line whose first two fields are not numbers is a header and is skipped.
+    Each may be compressed: .gz, .bz2, .xz or .zst follows the suffix. For a pipe without a suffix,
+    such as /dev/stdin, the first bytes determine format and compression. Blanks or a comma separate
+    the numbers of an edge list, a comment runs from '#' or '%' to the end of the line, and a first
+    line whose first two fields are not numbers is a header. There are as many vertices as the
+    header says, or the largest id, counted from `base`, plus 1. Duplicate edges become one entry:
+    with the least weight (as in the GAP benchmark), or with the sum in .mtx and .npz.
 
     `symmetric=True` stores every edge of a directed file in both directions (where the file lists
-    both, both get the lesser weight); it requires a square matrix. `symmetric=False` requires a
-    directed file. None follows the file: edge lists and 'p sp' are directed. `base`, 0 or 1, is
-    the least vertex id: 0 by default for edge lists, 1 for .gr and .mtx (whose standard fixes it).
-    Neither is guessed from the ids.
+    both, both get the lesser weight) of a square matrix; False requires a directed file; None
+    follows the file. An .npz's own declaration of symmetry is verified by a checksum over all
+    entries, the argument is not. `base`, 0 or 1, is the least vertex id, not guessed: 0 by default
+    for edge lists, 1 for .gr and .mtx (whose standard fixes it). `dtype` is the type of the values
+    ("uint64": integers beyond int64). A float type accepts `inf`, `nan` and decimals for integers.
 
-    The number of vertices is the one in the header, or the largest id, counted from `base`, plus 1.
-    Duplicate edges become one entry: in edge lists and .gr files with the least weight (as in the
-    GAP benchmark, and what shortest paths need), in Matrix Market and .npz with the sum, as in
-    SciPy.
+    `compact=True` is for sparse ids of up to 63 bits: the vertices that have an edge are renumbered
+    0, 1, ... by ascending id, and the result is (Matrix, ids), where ids[k], of int64, is the id of
+    vertex k in the file, less `base`. By default (None) row pointers of over 1 GiB and over 64
+    times the bytes of ids and values are a MemoryError before they are allocated; False allocates.
 
-    `dtype` is the type of the values. A value that it cannot represent (out of range; NaN or a
-    fraction for an integer type) is a FormatError. A float type also accepts `inf`, `nan` and
-    decimals where the format or the header asks for integers.
-
-    `compact=True` is for sparse ids of up to 63 bits: the vertices that have an edge are
-    renumbered 0, 1, ... by ascending id, and the result is the pair (Matrix, ids), where ids[k], of
-    int64, is the id of vertex k in the file, less `base`. By default (None) a file whose row
-    pointers would take over 1 GiB and over 64 times the bytes of its ids and values is a
-    MemoryError before they are allocated; False allocates them.
-
-    The symmetry that an .npz declares is verified by a checksum over all entries, and ignored if
-    the entries contradict it. The argument `symmetric` is not verified.
-
-    Raises FileNotFoundError for a missing file; FormatError, with file and line, for a file that
-    violates its format: an unknown suffix, a damaged compressed stream, a wrong header, fewer or
-    more edges than declared, an id that is not an integer or is out of range, a value that is not a
-    number, a wrong number of columns, a carriage return within a line. MemoryError, before
-    allocating, if the graph needs more memory than is available. ValueError for arguments that
-    contradict the file. Pickled data is never loaded.
+    Raises FileNotFoundError for a missing file; FormatError, with file and line, for one that
+    violates its format (an unknown suffix, a damaged compressed stream, a wrong number of edges or
+    columns, an id that is not an integer or out of range, ...) or has a value that `dtype` cannot
+    represent (out of range; NaN or a fraction for an integer type); MemoryError, before allocating,
+    for a graph that needs more than is available; ValueError for arguments that contradict the
+    file. Pickled data is never loaded.
 
     >>> import pathlib, tempfile
     >>> import spgraph as sg
@@ -108,23 +97,8 @@ def read(
     """
     name, suffix, compression = check_arguments(path, symmetric, base, compact)
     kind = None if dtype is None else value_dtype(dtype)
-    if suffix == ".npz" and not compression:
-        found = npz.parse(name, compact)
-    else:
-        with Source(name, compression if suffix else None) as source:
-            suffix = suffix or _format_of(source)
-            check_base(suffix, base)
-            found = _parse(source, suffix, base, kind, compact)
-    if isinstance(found, Coordinates) and suffix != ".npz":
-        check_digits(name, found.values, kind)
-    A, ids = _matrix_of(name, found, compact)
-    check_direction(name, symmetric, bool(A.symmetric))
-    if symmetric and not A.symmetric:
-        if A.nrows != A.ncols:
-            raise ValueError(
-                f"symmetric: expected a square matrix in {name}, got {A.nrows} x {A.ncols}"
-            )
-        A = symmetrised(A)
+    A, ids = _matrix_of(name, _parsed(name, suffix, compression, base, kind, compact), compact)
+    A = _directed(name, A, symmetric)
     if kind is not None and kind != A.dtype:
         A = _typed(name, A, kind)
     return A if ids is None else (A, ids)
@@ -200,6 +174,18 @@ def _matrix_of(
         found, ids = found.compacted()
     found.check_size(compact)
     return found.to_matrix(), ids
+
+
+def _directed(name: str, A: Matrix, symmetric: bool | None) -> Matrix:
+    """A, with every edge in both directions for `symmetric`. Raises as `read` does."""
+    check_direction(name, symmetric, bool(A.symmetric))
+    if not symmetric or A.symmetric:
+        return A
+    if A.nrows != A.ncols:
+        raise ValueError(
+            f"symmetric: expected a square matrix in {name}, got {A.nrows} x {A.ncols}"
+        )
+    return symmetrised(A)
 
 
 def _typed(name: str, A: Matrix, dtype: np.dtype) -> Matrix:
@@ -310,6 +296,27 @@ def _suffixes(path: str, known: tuple[str, ...]) -> tuple[str, str]:
             f"by one of {' '.join(COMPRESSIONS)}; rename the file or make a link to it"
         )
     return suffix, compression
+
+
+def _parsed(
+    name: str,
+    suffix: str,
+    compression: str,
+    base: int | None,
+    dtype: np.dtype | None,
+    compact: bool | None,
+) -> Matrix | Coordinates:
+    """What the file holds; of a pipe without a `suffix` the first bytes decide on the format."""
+    if suffix == ".npz" and not compression:
+        found = npz.parse(name, compact)
+    else:
+        with Source(name, compression if suffix else None) as source:
+            suffix = suffix or _format_of(source)
+            check_base(suffix, base)
+            found = _parse(source, suffix, base, dtype, compact)
+    if isinstance(found, Coordinates) and suffix != ".npz":
+        check_digits(name, found.values, dtype)
+    return found
 
 
 def _parse(
