@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib.metadata
 import inspect
@@ -206,3 +207,33 @@ def test_the_citation_says_what_the_project_says() -> None:
     assert citation["license"] == project["license"]
     assert citation["abstract"] == project["description"]
     assert citation["keywords"] == project["keywords"]
+
+
+# --- the size of what a reader has to keep in mind ------------------------------------------------
+
+PACKAGE = [
+    path for top in ("spgraph", "algorithms", "semirings") for path in ROOT.glob(f"{top}/**/*.py")
+]
+
+
+def test_functions_have_at_most_60_lines() -> None:
+    """From `def` to the last line, docstring included. The kernels of the CPU are excepted, by the
+    name of their folders: Numba compiles each as a whole.
+    """
+    cpu = ROOT / "spgraph" / "backends" / "cpu"
+    long, count = {}, 0
+    for path in PACKAGE:
+        if cpu in path.parents and path.parent.name == "kernels":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines, count = (node.end_lineno or 0) - node.lineno + 1, count + 1
+                if lines > 60:
+                    long[f"{path.relative_to(ROOT)}: {node.name}"] = lines
+    assert count > 1000 and not long
+
+
+def test_modules_have_at_most_400_lines() -> None:
+    lines = {path.relative_to(ROOT): path.read_text().count("\n") for path in PACKAGE}
+    assert len(lines) > 200
+    assert not {path: count for path, count in lines.items() if count > 400}
