@@ -105,11 +105,7 @@ def dijkstra(
             stacklevel=2,
         )
     starts, shape = vertices_of(indices, rows.n)
-    if isinstance(limit, str | bytes):
-        raise TypeError(f"limit: must be real number, not {type(limit).__name__}")
-    limit = float(limit)
-    if limit < 0:
-        raise ValueError(f"limit must be >= 0, got {limit}")
+    limit = _checked_limit(limit)
     bounds = np.array([0, starts.size]) if min_only else np.arange(starts.size + 1)
     wants = return_predecessors
     distance, parent, origin = _shortest(
@@ -122,6 +118,16 @@ def dijkstra(
     if min_only:
         return found, parent.reshape(shape), origin.reshape(shape)
     return found, parent.reshape(shape)
+
+
+def _checked_limit(limit: float) -> float:
+    """`limit` as a float >= 0; TypeError and ValueError as in SciPy."""
+    if isinstance(limit, str | bytes):
+        raise TypeError(f"limit: must be real number, not {type(limit).__name__}")
+    limit = float(limit)
+    if limit < 0:
+        raise ValueError(f"limit must be >= 0, got {limit}")
+    return limit
 
 
 def bellman_ford(
