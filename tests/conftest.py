@@ -54,8 +54,17 @@ def quota() -> int:
         return os.cpu_count() or 1
 
 
+# before the marks are compared with what -m asks for
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out `full` unless -m names it; skip `gpu` and `mpi` where they cannot run, with why."""
+    """Leave out `full` unless -m names it; skip `gpu` and `mpi` where they cannot run, with why.
+
+    On the minimal backend `long` means `full`.
+    """
+    for item in items:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        if item.get_closest_marker("long") and parameters.get("device") == "minimal":
+            item.add_marker(pytest.mark.full)
     if "full" not in config.option.markexpr:
         left_out = [item for item in items if item.get_closest_marker("full")]
         if left_out:

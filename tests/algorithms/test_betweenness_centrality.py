@@ -45,13 +45,12 @@ def test_random_graphs(n: int, pairs: list[tuple[int, int]], both: bool) -> None
     [
         "one",
         "loop",
-        "path",
-        "star both",
-        "cycle",
         "complete",
-        "two components",
         "acyclic",
-        "rmat 8",
+        *(
+            pytest.param(graph, marks=pytest.mark.long)
+            for graph in ("path", "star both", "cycle", "two components", "rmat 8")
+        ),
     ],
 )
 def test_equals_networkx(graph: str, device: str) -> None:
@@ -66,6 +65,7 @@ def test_equals_networkx(graph: str, device: str) -> None:
         same(betweenness_centrality(A), 2 * np.array([halved[v] for v in range(A.nrows)]))
 
 
+@pytest.mark.long
 def test_sources_and_samples(device: str) -> None:
     A = matrix("rmat 8").to(device)
     sources = [9, 3, 200, 3]
@@ -105,6 +105,7 @@ def test_weighted_equals_networkx(dtype: type, device: str) -> None:
         same(got, np.array([expected[v] for v in range(A.nrows)]))
 
 
+@pytest.mark.long
 def test_weighted_by_ones_is_unweighted(device: str) -> None:
     for name in ("rmat 8", "sparse directed", "layers"):
         A = matrix(name).to(device)
@@ -117,7 +118,7 @@ def test_weighted_by_ones_is_unweighted(device: str) -> None:
     ("kind", "shards"),
     [
         (np.float32, None),
-        (np.float64, 3),
+        pytest.param(np.float64, 3, marks=pytest.mark.long),
         pytest.param(np.float32, 3, marks=pytest.mark.full),
         pytest.param(np.float64, None, marks=pytest.mark.full),
     ],
@@ -170,6 +171,7 @@ def test_takes_what_a_matrix_can_be_made_from() -> None:
         same(got, np.array([expected[v] for v in G]))
 
 
+@pytest.mark.long
 def test_the_matrix_stays_as_it_is(device: str) -> None:
     A = matrix("rmat 8").to(device)
     before = A.dup()

@@ -31,7 +31,7 @@ def test_index_types(index: Any, device: str) -> None:
     assert parent.dtype == index and level.dtype == np.int32
 
 
-@pytest.mark.parametrize("scale", [6, 10, 13])
+@pytest.mark.parametrize("scale", [6, 10, pytest.param(13, marks=pytest.mark.long)])
 def test_it_is_a_valid_graph500_tree(scale: int, device: str) -> None:
     A = sg.generators.kronecker(scale, 16, seed=scale)
     sources = np.flatnonzero(np.diff(A.indptr))[[0, 7, -1]]

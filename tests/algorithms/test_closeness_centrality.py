@@ -15,7 +15,10 @@ from spgraph.iterations import path_dependencies as loops
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 
-@pytest.mark.parametrize("graph", ["one", "path", "two components", "acyclic", "cycle", "rmat 8"])
+LONG = [pytest.param(graph, marks=pytest.mark.long) for graph in ("path", "cycle", "rmat 8")]
+
+
+@pytest.mark.parametrize("graph", ["one", "two components", "acyclic", *LONG])
 def test_equals_networkx(graph: str, device: str) -> None:
     A = matrix(graph).to(device)
     G = networkx_of(graph)

@@ -98,7 +98,12 @@ def test_labels_equal_networkx(graph: str, connection: str, device: str) -> None
     np.testing.assert_array_equal(label.to_numpy(), by_networkx(A, connection))
 
 
-@pytest.mark.parametrize("graph", [*GRAPHS, *DIRECTED])
+# of a thousand components or levels, one after the other
+LONG = ("path back", "path shuffled", "path from both ends", "chain of triangles", "two of a kind")
+SEARCHED = [pytest.param(g, marks=[pytest.mark.long] if g in LONG else []) for g in DIRECTED]
+
+
+@pytest.mark.parametrize("graph", [*GRAPHS, *SEARCHED])
 def test_forward_backward(graph: str, device: str) -> None:
     A = matrix(graph) if graph in GRAPHS else directed(graph)
     label = forward_backward(A.to(device))

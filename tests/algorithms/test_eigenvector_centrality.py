@@ -22,7 +22,10 @@ def test_equals_networkx(weighted: bool, device: str) -> None:
     np.testing.assert_allclose(found.to_numpy(), listed(expected), atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["star both", "complete", "path", "cycle", "loop", "one"])
+@pytest.mark.parametrize(
+    "name",
+    ["star both", "complete", "cycle", "loop", "one", pytest.param("path", marks=pytest.mark.long)],
+)
 def test_small_graphs(name: str, device: str) -> None:
     A = matrix(name)
     x = eigenvector_centrality(A.to(device), tol=1e-12, max_iter=100_000).to_numpy()

@@ -30,7 +30,10 @@ def solved(
     return np.linalg.solve(np.eye(n) - damping * P.T, (1 - damping) * v)
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(g, marks=[pytest.mark.long] if g.endswith("both") else []) for g in GRAPHS],
+)
 def test_error_is_within_six_tol(name: str, device: str) -> None:
     A = matrix(name)
     expected, G = solved(A.to_scipy()), A.to(device)

@@ -10,8 +10,10 @@ from search_cases import matrix, weighted_graph
 
 from spgraph.algorithms import salsa
 
+LONG = pytest.param("skewed both", marks=pytest.mark.long)
 
-@pytest.mark.parametrize("name", ["dense directed", "two components", "star out", "skewed both"])
+
+@pytest.mark.parametrize("name", ["dense directed", "two components", "star out", LONG])
 def test_it_is_the_share_of_edges_in_each_component(name: str, device: str) -> None:
     """Lempel and Moran, proposition 6: within a component of the graph of hubs and authorities the
     walker stands on a vertex in proportion to its degree; components share by their hubs.

@@ -1,7 +1,11 @@
 """The devices that tests of containers and operations run on, and moving arguments there and back.
 
 A test that takes the fixture `device` runs on the CPU, once with its backend and once with
-`minimal_backend` in its place, and, marked `gpu`, on a GPU.
+`minimal_backend` in its place, and, marked `gpu`, on a GPU. The minimal backend is there to test
+the contract of backends, for which small graphs and few rounds are enough. It is slow, so what is
+marked `long` (the test or one of its parameters) runs on it only with `-m full`; every operation
+and algorithm keeps quick cases (`tests/backends/test_minimal_runs.py`). What is marked `fused` says
+nothing about it and is skipped.
 """
 
 from __future__ import annotations

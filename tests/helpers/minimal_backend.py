@@ -16,7 +16,7 @@ import scipy.special
 
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype
-from spgraph.semirings import Function, TypedMonoid, TypedSemiring
+from spgraph.semirings import Function, TypedMonoid, TypedSemiring, binary
 from spgraph.semirings.functions import TYPES
 
 # what overflows or is no number is a value like others
@@ -84,10 +84,10 @@ def called(op: Function) -> Any:
     one = scope["op"]
 
     def many(*arguments: Any) -> np.ndarray:
-        given = np.broadcast_arrays(*(*arguments, 0, 0, 0, 0)[: len(op.parameters)])
-        z = np.empty(given[0].shape, op.result)
+        given = [np.asarray(x) for x in (*arguments, 0, 0, 0, 0)[: len(op.parameters)]]
+        z = np.empty(np.broadcast(*given).shape, op.result)
         if branches:
-            z[...] = [one(*each) for each in zip(*given, strict=True)]
+            z[...] = [one(*each) for each in zip(*np.broadcast_arrays(*given), strict=True)]
         else:
             z[...] = one(*given)
         return z
@@ -132,9 +132,20 @@ def moved(A: Any, shape: tuple[int, ...], keys: np.ndarray, of: np.ndarray) -> A
 
 def find(keys: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(where each wanted key stands among ascending ones, whether it does)."""
+    if keys.size == 0:
+        return np.zeros(wanted.size, np.int64), np.zeros(wanted.size, bool)
+    if keys[-1] - keys[0] == keys.size - 1:  # all of a range
+        at = wanted - keys[0]
+        found = (at >= 0) & (at < keys.size)
+        return np.where(found, at, 0), found
     at = np.searchsorted(keys, wanted)
     at[at == keys.size] = 0
-    return at, keys[at] == wanted if keys.size else np.zeros(wanted.size, bool)
+    return at, keys[at] == wanted
+
+
+def united(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The keys of either, ascending and each once."""
+    return a if a.size == b.size and (a == b).all() else np.union1d(a, b)
 
 
 def runs(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -149,7 +160,7 @@ def allowed(mask: Mask | None, keys: np.ndarray) -> np.ndarray:
     if mask is None:
         return np.ones(keys.size, bool)
     chosen, values = flat(mask.parent)
-    return np.isin(keys, chosen if mask.structure else chosen[values != 0]) != mask.complement
+    return find(chosen if mask.structure else chosen[values != 0], keys)[1] != mask.complement
 
 
 # --- entry by entry: the same for Vectors and Matrices --------------------------------------------
@@ -164,7 +175,7 @@ def apply(u: Any, op: Function, kind: str, scalar: Any) -> Any:
 @quiet
 def ewise(u: Any, v: Any, op: Function, union: bool, alpha: Any = None, beta: Any = None) -> Any:
     (a, x), (b, y) = flat(u), flat(v)
-    keys = np.union1d(a, b) if union else np.intersect1d(a, b, assume_unique=True)
+    keys = united(a, b) if union else a[find(b, a)[1]]
     (p, in_u), (q, in_v) = find(a, keys), find(b, keys)
     z = np.empty(keys.size, op.result)
     z[in_u], z[in_v] = x[p[in_u]], y[q[in_v]]
@@ -187,7 +198,7 @@ def select(u: Any, op: Function, thunk: Any) -> Any:
 @quiet
 def write(out: Any, t: Any, mask: Mask | None, accum: Function | None, replace: bool) -> None:
     (a, x), (b, y) = flat(out), flat(t)
-    keys = np.union1d(a, b)
+    keys = united(a, b)
     (p, in_out), (q, in_t), may = find(a, keys), find(b, keys), allowed(mask, keys)
     z = np.empty(keys.size, out.dtype)
     new = may & in_t
@@ -209,8 +220,10 @@ apply_matrix, ewise_matrix, select_matrix, write_matrix = apply, ewise, select, 
 
 def sums(keys: np.ndarray, values: np.ndarray, add: TypedMonoid) -> tuple[np.ndarray, np.ndarray]:
     """(keys, each once; the sum of the values of each)."""
-    order = np.argsort(keys, kind="stable")
-    keys, z = keys[order], values[order].astype(add.dtype)
+    z = values.astype(add.dtype)
+    if (keys[1:] < keys[:-1]).any():
+        order = np.argsort(keys, kind="stable")
+        keys, z = keys[order], z[order]
     if not add.any:  # of one value too: min and max drop NaN
         z = called(add.function)(add.identity, z)
     while True:  # neighbours of one key in pairs, until each stands alone
@@ -237,6 +250,14 @@ def reduce(u: Vector, monoid: TypedMonoid) -> Any:
 def reduce_segments(
     values: np.ndarray, starts: np.ndarray, op: Function, dtype: np.dtype, first: Any = None
 ) -> np.ndarray:
+    if dtype.kind in "iu" and values.dtype == dtype and starts.size:
+        for operator, fold in ((binary.min, np.minimum), (binary.max, np.maximum)):
+            if op == operator.resolve(dtype, dtype):  # in any order: long groups at once
+                z = fold.reduceat(values, starts)
+                if first is not None:
+                    flags, before = first
+                    z[flags] = fold(z[flags], before[flags].astype(dtype))
+                return z
     sizes = np.diff(np.append(starts, values.size))
     z = values[starts].astype(dtype)
     if first is not None:

@@ -53,6 +53,7 @@ FUSED = [
 ]
 
 
+@pytest.mark.fused
 @pytest.mark.parametrize("case", FUSED)
 @pytest.mark.parametrize("name", ["star both", "sparse directed", "many sources", "no edges"])
 def test_fused_equals_composed(name: str, case: str, device: str) -> None:

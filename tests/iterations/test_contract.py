@@ -104,6 +104,7 @@ def test_labels_equal_scipy(graph: str, both: bool, device: str) -> None:
     check(matrix(graph, both=both), device)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("both", [False, True])
 @pytest.mark.parametrize("graph", MORE)
 def test_labels_do_not_depend_on_names(graph: str, both: bool, device: str) -> None:
@@ -111,6 +112,7 @@ def test_labels_do_not_depend_on_names(graph: str, both: bool, device: str) -> N
         check(matrix(graph, both=both, shuffle=shuffle), device)
 
 
+@pytest.mark.fused
 @pytest.mark.parametrize("both", [False, True])
 @pytest.mark.parametrize("graph", [*GRAPHS, "path shuffled", "triples", "grid", "kronecker"])
 def test_fused_equals_composed(graph: str, both: bool, device: str) -> None:

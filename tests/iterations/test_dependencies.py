@@ -48,11 +48,19 @@ def test_dependencies_equal_loops(graph: str, device: str) -> None:
     check(graph, device, most=1)
 
 
+@pytest.mark.fused
 @pytest.mark.parametrize("graph", [g for g in (*GRAPHS, *MORE) if g not in MANY_PATHS])
 def test_fused_equals_composed(graph: str, device: str) -> None:
     A = matrix(graph).to(device)
     sources = some_sources(A.nrows, 2)
     same(dependencies(A, sources), composed(A, sources).to_numpy())
+
+
+def test_dependencies_along(device: str) -> None:
+    """Two paths lead to 3: 1 and 2 carry half of what leads to 3 and beyond, each."""
+    A = sg.Matrix.from_coo([0, 0, 1, 2, 3], [1, 2, 3, 3, 4], nrows=5, ncols=5).to(device)
+    level = sg.Vector.from_dense([0, 1, 1, 2, 3]).to(device)
+    same(dependencies_along(A, level), np.array([0.0, 1.0, 1.0, 1.0, 0.0]))
 
 
 def test_composed_along_equals_fused() -> None:

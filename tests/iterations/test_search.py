@@ -68,6 +68,7 @@ FUSED = [any_pair, min_secondi, lor_land]
 FUSED += [pytest.param(ring, marks=pytest.mark.full) for ring in (plus_first, min_plus)]
 
 
+@pytest.mark.fused
 @pytest.mark.parametrize("ring", FUSED, ids=repr)
 @pytest.mark.parametrize(
     "graph", ["skewed both", "sparse directed", "two components", "many sources"]
