@@ -6,6 +6,7 @@ import numpy as np
 
 from ..containers import Matrix, MatrixLike, as_matrix
 from ..containers.annotations import Position, Vertices
+from ..containers.storage.arrays import as_array
 from ..errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 
 
@@ -30,6 +31,7 @@ def vertices(name: str, A: Matrix, sources: Vertices) -> np.ndarray:
     """One vertex, or several in a 1-D array or sequence: ascending, each once."""
     if isinstance(sources, int | np.integer) and not isinstance(sources, bool):
         return np.array([vertex(name, A, sources, "sources")])
+    sources = as_array(f"{name}: sources", sources)
     try:
         array = np.asarray(sources)
     except Exception:  # CuPy's arrays convert by their own method only

@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import Device
-from spgraph.containers.storage.arrays import Array, device_of, move, on_device
+from spgraph.containers.storage.arrays import Array, as_array, device_of, move, on_device
 from spgraph.containers.storage.casting import storing
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import BinaryOp, Function, Monoid, Semiring
@@ -214,7 +214,7 @@ def index_array(name: str, indices: object, size: int, device: Device, argument:
         start, stop, step = indices.indices(size)
         with on_device(device) as xp:
             return xp.arange(start, stop, step)
-    array: Array = indices if hasattr(indices, "__cuda_array_interface__") else np.asarray(indices)
+    array: Array = as_array(f"{name}: {argument}", indices)
     if array.ndim != 1:
         raise DomainMismatch(
             f"{name}: {argument}: expected a slice or 1 dimension, got {array.ndim} dimensions"

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, move
+from spgraph.containers.storage.arrays import Array, as_array, move
 from spgraph.containers.storage.casting import storing
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch
@@ -89,7 +89,7 @@ def is_weak(value: object) -> TypeGuard[bool | int | float]:
 
 
 def _strong(name: str, argument: str, value: object) -> np.generic:
-    array: Array = value if hasattr(value, "__cuda_array_interface__") else np.asarray(value)
+    array: Array = as_array(f"{name}: {argument}", value)
     if array.ndim != 0 or array.dtype.kind not in "biuf":
         alternative = ", a Vector or a Matrix" if argument == "value" else ""
         raise DomainMismatch(

@@ -83,7 +83,7 @@ class VectorConstruction:
         if not isinstance(device, str):
             return device.filled(value, size=size, dtype=dtype)
         size = check_extent("size", size)
-        kind = value_dtype(np.asarray(value).dtype if dtype is None else dtype)
+        kind = value_dtype(as_array("value", value).dtype if dtype is None else dtype)
         with on_device(check_device(device)) as xp:
             return cls(size, xp.full(size, held_number("value", value, kind), kind))
 
@@ -122,6 +122,7 @@ class VectorConstruction:
         values = array.astype(value_dtype(array.dtype), copy=True)
         if missing is None:
             return cls(values.size, values)
+        as_array("missing", missing)  # refuses numpy.ma.masked
         present = values == values if missing != missing else values != missing
         return cls(values.size, values, bits=pack_bits(present))._conform()
 

@@ -111,6 +111,7 @@ class VectorConversions:
 
 def dtype_beside(dtype: np.dtype, fill: Scalar) -> np.dtype:
     """The type of an array of values of `dtype` and of the number `fill`."""
+    as_array("fill", fill)  # refuses numpy.ma.masked
     least = np.min_scalar_type(fill)
     if least.kind not in "biuf" or np.ndim(fill):
         raise ValueError(f"fill: expected a real number of at most 64 bits, got {fill!r}")
@@ -193,6 +194,7 @@ class MatrixConversions:
         if missing is None:
             present = xp.ones(array.shape, bool)
         else:
+            as_array("missing", missing)  # refuses numpy.ma.masked
             present = array == array if missing != missing else array != missing
         indptr = xp.zeros(array.shape[0] + 1, index_dtype(array.size))
         xp.cumsum(present.sum(axis=1), out=indptr[1:])

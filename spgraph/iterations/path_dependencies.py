@@ -10,7 +10,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.containers.storage.arrays import index_dtype, move
+from spgraph.containers.storage.arrays import as_array, index_dtype, move
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.iterations.level_search import search
 from spgraph.operations import apply, assign, ewise_add, ewise_mult, mxv, reduce, select, vxm
@@ -224,7 +224,7 @@ def _checked(
     A = checks.matrix(name, A)
     if A.nrows != A.ncols:
         raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")
-    first = np.asarray(sources)
+    first = np.asarray(as_array(f"{name}: sources", sources))
     if first.ndim != 1 or (first.size and first.dtype.kind not in "iu"):
         raise DomainMismatch(f"{name}: sources: expected a sequence of vertices, got {sources!r}")
     first = first.astype(np.int64)

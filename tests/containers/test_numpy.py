@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -219,7 +220,33 @@ def test_what_lies_on_cuda_is_not_read_in_silence() -> None:
 
 def test_masked_arrays_are_refused() -> None:
     hidden = np.ma.masked_array([1, 2], [False, True])
+    number = np.ma.masked_array(3.0, True)
+    v, A = Vector.from_dense([1.0, 2.0, 3.0]), Matrix.from_dense(np.ones((3, 3)))
+    shards = A.distribute(2)
+    calls: list[Callable[[], object]] = [
+        lambda: sg.extract(v, hidden),
+        lambda: sg.extract(A, hidden, [0]),
+        lambda: A[0, hidden],
+        lambda: v[hidden],
+        lambda: v + number,
+        lambda: v + np.ma.masked,
+        lambda: v > number,
+        lambda: sg.select(v, sg.semirings.indexunary.valuegt, number),
+        lambda: sg.apply(v, sg.semirings.binary.plus, right=number),
+        lambda: sg.assign(v.dup(), number),
+        lambda: sg.assign(v.dup(), 1.0, hidden),
+        lambda: Vector.filled(number, size=3),
+        lambda: Vector.from_dense([1.0, 2.0], missing=np.ma.masked),
+        lambda: Vector.from_coo([0], [1.0], size=2).to_numpy(fill=number),
+        lambda: sg.multi_source_bfs(A, hidden),
+        lambda: sg.betweenness_centrality(A, sources=hidden),
+        lambda: sg.closeness_centrality(A, sources=hidden),
+        lambda: A.distribute(2, partition=np.ma.masked_array([0, 1, 1], [0, 1, 0])),
+        lambda: sg.extract(shards, hidden, [0]),
+        lambda: sg.betweenness_centrality(shards, sources=hidden),
+    ]
     for call in (
+        *calls,
         lambda: Vector.from_dense(hidden),
         lambda: Matrix.from_dense(np.ma.masked_array(np.eye(2), np.eye(2))),
         lambda: Matrix.from_coo(hidden, [0, 1], [1, 2]),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, array_module, on_device, unpack_bits
+from spgraph.containers.storage.arrays import Array, array_module, as_array, on_device, unpack_bits
 from spgraph.containers.storage.values import converted, value_dtype
 from spgraph.errors import DomainMismatch
 
@@ -85,7 +85,7 @@ def held_number(argument: str, value: Any, dtype: np.dtype) -> Any:
     try:
         if type(value) is int and dtype.kind != "b":
             return dtype.type(value)
-        array = value if hasattr(value, "__cuda_array_interface__") else np.asarray(value)
+        array = as_array(argument, value)
         return converted_exactly(argument, array, dtype)[()]
     except OverflowError:
         raise ValueError(f"{argument}: expected a number that {dtype} holds, got {value}") from None

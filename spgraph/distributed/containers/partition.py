@@ -14,6 +14,7 @@ from spgraph.containers.storage.arrays import (
     INT32_MAX,
     Array,
     array_module,
+    as_array,
     device_of,
     index_dtype,
     is_cuda,
@@ -94,7 +95,7 @@ class Partition:
         it does not hold integers; ValueError if one lies outside of 0..shards - 1.
         """
         shards = check_shards(shards)
-        owner = np.asarray(move(owner, "cpu") if is_cuda(owner) else owner)
+        owner = move(owner, "cpu") if is_cuda(owner) else np.asarray(as_array("owner", owner))
         if owner.ndim != 1 or size not in (None, owner.size):
             expected = "one shard number per vertex"
             expected += "" if size is None else f", an array of length {size}"
@@ -171,12 +172,12 @@ class Partition:
 
     def to_internal(self, ids: int | Sequence[int] | Array) -> Array:
         """The internal ids of the user's ids, on the device where those are."""
-        array: Array = ids if is_cuda(ids) else np.asarray(ids)
+        array: Array = as_array("ids", ids)
         return array if self.ids is None else self._table("internal_ids", device_of(array))[array]
 
     def owner(self, ids: int | Sequence[int] | Array) -> Array:
         """The number of the shard that owns each of the internal ids, on their device."""
-        array: Array = ids if is_cuda(ids) else np.asarray(ids)
+        array: Array = as_array("ids", ids)
         offsets = self._table("offsets", device_of(array))
         return offsets.searchsorted(array, side="right").astype(np.int32) - 1
 
