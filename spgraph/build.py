@@ -5,6 +5,7 @@ operator.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +108,7 @@ def build_matrix(
     keys += columns.astype(np.int64, copy=False)
     # sorted input (files often are) needs no sort; iso values need no permutation
     if iso:
-        keys = _distinct(keys)
+        keys = _distinct(xp, keys)
         stored = stored[:1] if stored.size else xp.zeros(1, stored.dtype)
     else:
         keys, stored, starts = _group(
@@ -115,7 +116,7 @@ def build_matrix(
             lambda key: f"({key // ncols}, {key % ncols})",
         )
         keys = keys if starts is None else keys[starts]
-    pattern = _compressed_rows(keys, nrows, ncols)
+    pattern = _compressed_rows(xp, keys, nrows, ncols)
     A = Matrix(nrows, ncols, *pattern, stored, iso=iso, symmetric=symmetric)
     return A if ids is None else (A, ids)
 
@@ -207,22 +208,20 @@ def _shape(
     return shape
 
 
-def _distinct(keys: Array) -> Array:
+def _distinct(xp: Any, keys: Array) -> Array:
     """The distinct keys, ascending; `keys` is used up."""
     keys.sort()
     if keys.size:
-        xp = array_module(keys)
         fresh = xp.ones(keys.size, bool)
         xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
         keys = keys if bool(fresh.all()) else keys[fresh]
     return keys
 
 
-def _compressed_rows(keys: Array, nrows: int, ncols: int) -> tuple[Array, Array]:
+def _compressed_rows(xp: Any, keys: Array, nrows: int, ncols: int) -> tuple[Array, Array]:
     """(indptr, indices) of the entries at row * ncols + column, ascending and distinct; `keys` is
     used up.
     """
-    xp = array_module(keys)
     indptr = xp.zeros(nrows + 1, index_dtype(int(keys.size)))
     row_of = keys // max(ncols, 1)
     xp.cumsum(xp.bincount(row_of, minlength=nrows), out=indptr[1:])
