@@ -307,6 +307,38 @@ del module, stats
         assert list((folder / "cpu").iterdir()) == [path]
 
 
+@posix
+@pytest.mark.parametrize("cache_exists", [False, True])
+def test_a_home_that_is_read_only(cache_exists: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to others
+        home, other = pathlib.Path(name, "home"), pathlib.Path(name, "other")
+        kept = home / ".cache/spgraph/cpu"
+        (kept if cache_exists else home).mkdir(parents=True)
+        folders = [pathlib.Path(name), *([home] if cache_exists else []), *home.rglob("*")]
+        for folder in folders:
+            folder.chmod(0o755)
+        for folder in (home, *home.rglob("*")):
+            folder.chmod(0o555)
+        # root may write everywhere; what Python imports late, others may not be able to read
+        program = f"""
+import os
+{PROGRAM.replace("[1, 10, 100]", "[1.0, 10, 100]")}
+if os.geteuid() == 0:
+    os.seteuid({SOMEBODY})
+del os.environ["SPGRAPH_CACHE_DIR"]
+os.environ["HOME"] = {str(home)!r}
+cache.folder.cache_clear()
+jit.module.cache_clear()
+del module, stats
+""".replace("import cache", "import cache, jit")
+        printed, told = run(program + PROGRAM, SPGRAPH_CACHE_DIR=str(other), XDG_CACHE_HOME="")
+        assert printed[3] == RIGHT and printed[-1] == (str(kept) if cache_exists else "None")
+        assert told.count("RuntimeWarning") == 1 and "SPGRAPH_CACHE_DIR" in told
+        for folder in (*home.rglob("*"), home):
+            folder.chmod(0o755)
+        assert not [path for path in home.rglob("*") if path.is_file()]
+
+
 def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("SPGRAPH_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(variable, raising=False)

@@ -132,6 +132,9 @@ def test_positions_of_more_than_64_bits() -> None:
         lambda: sg.diag(v, 2**63 - 2),
         lambda: sg.diag(A, -(2**70)),
         lambda: Vector.unit(0, 1, size=2**63, dtype=int),
+        lambda: Matrix.from_coo([0], [1], ncols=2**63),
+        lambda: Matrix.from_coo([], [], nrows=2**63, ncols=2),
+        lambda: Vector.from_coo([0], [1], size=2**63),
     ):
         with pytest.raises(ValueError, match=r"expected an? \w+ below 2\*\*63"):
             call()

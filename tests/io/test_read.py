@@ -66,6 +66,7 @@ def test_edge_list(file: Make, suffix: str) -> None:
     [
         "0 1\n1 2\n2 0",  # no end of the last line
         "0 1\r\n1 2\r\n2 0\r\n",
+        "0 1\n1 2\n2 0\r",
         "\n\n0 1\n\n \t \n1 2\n2 0\n\n",
         "0\t1\n1\t2\n2\t0\n",
         "0 1\n1\t2\n2 \t  0\n",

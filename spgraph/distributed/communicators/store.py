@@ -184,9 +184,11 @@ class TcpStore:
                 self._changed.wait_for(
                     lambda: self.lost or len(self._left) == self.processes - 1, self.timeout
                 )
-            for rank in list(self._connections):
+            for rank, connection in list(self._connections.items()):
                 with contextlib.suppress(CommunicationError):
                     self._send(rank, frames.END, b"")
+                if rank in self._left:  # else `_serve` closes it when the process leaves
+                    connection.close()
             self._stop_listening()
         else:
             with contextlib.suppress(CommunicationError):

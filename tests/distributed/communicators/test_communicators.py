@@ -211,6 +211,9 @@ def test_what_one_process_stores_all_get() -> None:
     together(c.close, b.close, a.close)
     assert a.lost is b.lost is c.lost is None
     TcpStore(a.address, 0, 1, token="word").close()  # the port is free again
+    sockets = [socket for store in (a, b, c) for socket in store._connections.values()]
+    assert len(sockets) == 4
+    eventually(lambda: all(socket.fileno() < 0 for socket in sockets))
 
 
 def test_processes_may_come_before_the_first() -> None:
