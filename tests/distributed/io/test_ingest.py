@@ -26,6 +26,8 @@ from processes import MPIEXEC
 import spgraph as sg
 from spgraph import Matrix, distributed, generators, random_edges, read
 from spgraph import build as build_module
+from spgraph.backends import cpu
+from spgraph.backends.cuda.generate import random_edges as on_cuda
 from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.generate import recipes
@@ -91,6 +93,7 @@ def test_drawn_uniform_and_empty() -> None:
 def test_kernels_on_the_host(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """What a GPU does: each shard walks all edges and keeps its own."""
     shim.install(monkeypatch)
+    monkeypatch.setattr(cpu, "random_edges", on_cuda, raising=False)
     recipe = generators.kronecker_recipe(8, 6, **options)
     labels = recipes._labels(recipe, np)
     counts = sum(
