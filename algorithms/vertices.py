@@ -31,9 +31,10 @@ def vertices(name: str, A: Matrix, sources: Vertices) -> np.ndarray:
     """One vertex, or several in a 1-D array or sequence: ascending, each once."""
     if isinstance(sources, int | np.integer) and not isinstance(sources, bool):
         return np.array([vertex(name, A, sources, "sources")])
-    sources = as_array(f"{name}: sources", sources)
     try:
-        array = np.asarray(sources)
+        array = np.asarray(as_array(f"{name}: sources", sources))
+    except DomainMismatch:  # a masked array
+        raise
     except Exception:  # CuPy's arrays convert by their own method only
         array = np.empty((0, 0))
     if array.size == 0 and array.ndim == 1:
