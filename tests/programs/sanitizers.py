@@ -108,12 +108,17 @@ class Recorder:
 
 
 def in_words(size: int) -> Any:
-    """Memory of a device, not of a pool, in whole words: atomics on values of one or two bytes use
-    the aligned word around them, and no allocation ends inside one.
+    """Memory of a device, not of a pool, in whole words: atomics on values of one or two bytes read
+    the aligned word around them, and no allocation ends inside one. What fills such a word is zero,
+    so that initcheck does not take it for values that nobody wrote.
     """
     import cupy
 
-    return cupy.cuda.MemoryPointer(cupy.cuda.Memory(-(-size // 4) * 4), 0)
+    whole = -(-size // 4) * 4
+    memory = cupy.cuda.MemoryPointer(cupy.cuda.Memory(whole), 0)
+    if size < whole:
+        cupy.cuda.runtime.memset(memory.ptr + whole - 4, 0, 4)
+    return memory
 
 
 class Launched:
@@ -227,7 +232,7 @@ def run(tool: str, tests: list[str], path: str, seconds: float) -> tuple[int, st
 
 def under(tool: str, tests: list[str], parts: int, path: str, seconds: float) -> dict[str, Any]:
     """What a tool said of the tests, run in so many processes."""
-    start = time.perf_counter()
+    start, parts = time.perf_counter(), min(parts, len(tests))  # no tests would mean all of them
     with ThreadPoolExecutor(parts) as pool:
         runs = [
             pool.submit(run, tool, tests[part::parts], f"{path}.{part}", seconds)
