@@ -21,6 +21,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -213,18 +214,21 @@ def run(tool: str, tests: list[str], path: str, seconds: float) -> tuple[int, st
     if tool == "racecheck":
         settings["SPGRAPH_NO_BULK_COPIES"] = "1"
     settings["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, rotated(TOOLS.index(tool))))
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **settings, "SPGRAPH_KERNELS": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
     try:
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            env={**os.environ, **settings, "SPGRAPH_KERNELS": path},
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-        )
-        text, code = done.stdout + done.stderr, done.returncode
-    except subprocess.TimeoutExpired as error:
-        text, code = str(error.stdout or b"", "utf-8", "replace"), 124
+        text, code = process.communicate(timeout=seconds)[0], process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # the tool, and the Python that it runs
+        text, code = process.communicate()[0], 124
     pathlib.Path(f"{path}.log").write_text(text)
     summary = re.findall(r"\d+ (?:passed|failed|skipped|error)[^=\n]*", text)
     return code, summary[-1].strip() if summary else "ran out of time", reports(text)
