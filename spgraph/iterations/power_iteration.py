@@ -184,9 +184,10 @@ def _checked(
 ) -> TypedSemiring:
     """The semiring of the hops over a matrix's values and float64."""
     checks.vector("power", "x", x)
-    if x.dtype != FLOAT64 or x.storage != "full":
+    if x.dtype != FLOAT64 or x.nvals != x.size:
         raise DomainMismatch(
-            f"power: x: expected a full Vector of float64, got a {x.storage} one of {x.dtype}"
+            f"power: x: expected a full Vector of float64, got one of {x.dtype} with {x.nvals} "
+            f"entries of {x.size}"
         )
     if len(step.hops) not in (1, 2):
         raise ValueError(f"power: step.hops: expected 1 or 2 of them, got {len(step.hops)}")
@@ -200,10 +201,10 @@ def _checked(
     for name, v in vectors.items():
         if not isinstance(v, Vector):
             continue
-        if v.dtype != FLOAT64 or v.storage != "full":
+        if v.dtype != FLOAT64 or v.nvals != v.size:
             raise DomainMismatch(
-                f"power: {name}: expected a full Vector of float64, got a {v.storage} one of "
-                f"{v.dtype}"
+                f"power: {name}: expected a full Vector of float64, got one of {v.dtype} with "
+                f"{v.nvals} entries of {v.size}"
             )
         checks.same_size("power", f"{name}.size", v.size, "x.size", x.size)
         checks.same_device("power", x=x, **{name: v})

@@ -9,7 +9,9 @@ import pytest
 from fixtures_device import device  # noqa: F401
 
 import spgraph as sg
+from spgraph.containers.storage.arrays import array_module
 from spgraph.errors import BackendMismatch, DomainMismatch, IndexOutOfBound
+from spgraph.iterations.power_iteration import Hop, Step
 from spgraph.semirings import binary
 
 
@@ -69,11 +71,33 @@ def test_with_values_of_several(device: str) -> None:
         u._with_values(lambda x: x * 1j)
 
 
+@pytest.mark.parametrize("storage", ["sparse", "bitmap", "full"])
+def test_a_complete_vector_is_a_full_one_however_it_is_stored(storage: str, device: str) -> None:
+    """Where a write finds no memory to count its entries, a complete result stays a bitmap."""
+    given = np.array([2.0, 1.0, 4.0])
+    xp = array_module(sg.Vector.filled(0.0, size=3, device=device)._values)
+    parts: dict[str, Any] = {
+        "sparse": {"indices": xp.arange(3, dtype=np.int32)},
+        "bitmap": {"bits": xp.full(1, 7, np.uint32)},
+        "full": {},
+    }
+    v = sg.Vector(3, xp.asarray(given), **parts[storage])
+    assert v.storage == storage
+    assert float(v._total()) == 7.0
+    for other in (v, sg.Vector.from_dense(given).to(device)):
+        for u in (v, other):
+            assert u._with_values(np.add, other).to_numpy().tolist() == [4.0, 2.0, 8.0]
+    A = sg.Matrix.from_dense(np.ones((3, 3))).to(device)
+    assert A._where(lambda a, x, y: x < y, v).to_coo()[0].tolist() == [0, 1, 1]
+    power = sg.iterations.power(v, Step((Hop(A),)), norm=1, max_iter=1, tol=None)
+    assert power.value.to_numpy().tolist() == pytest.approx([1 / 3] * 3)
+
+
 def test_total_and_extent(device: str) -> None:
     v = sg.Vector.from_dense([3.0, -4.0, 0.5]).to(device)
     assert float(v._total()) == -0.5 and float(v._total(np.abs)) == 7.5
     assert v._value_range() == (-4.0, 3.0)
-    with pytest.raises(DomainMismatch, match="total: expected a full Vector, got a sparse one"):
+    with pytest.raises(DomainMismatch, match="_total: expected a full Vector, got one of 3 with 0"):
         sg.Vector.empty(3, device=device)._total()
     assert sg.Vector.empty(3, device=device)._value_range() == (0, 0)
     for size in (4, 40, 4000):  # what lies under absent entries does not count

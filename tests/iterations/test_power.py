@@ -186,7 +186,7 @@ def test_no_vertex(device: str) -> None:
     ("change", "error", "message"),
     [
         ({"x": sg.Vector.from_dense([1, 2])}, TypeError, "x: expected a full Vector of float64"),
-        ({"x": sg.Vector.empty(2)}, TypeError, "got a sparse one"),
+        ({"x": sg.Vector.empty(2)}, TypeError, "got one of float64 with 0 entries of 2"),
         ({"x": full([1], "cpu")}, ValueError, r"step.hops\[0\].A.nrows 2 != x.size 1"),
         ({"norm": 3}, ValueError, "norm: expected None, 1, 2 or 'max', got 3"),
         ({"tol": 0.0}, ValueError, "tol: expected a number > 0 or None, got 0.0"),

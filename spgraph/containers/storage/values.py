@@ -95,8 +95,10 @@ class VectorValues:
         >>> float(sg.Vector.from_dense([3.0, -4.0])._total(np.abs))
         7.0
         """
-        if self.storage != "full":
-            raise DomainMismatch(f"_total: expected a full Vector, got a {self.storage} one")
+        if self.nvals != self.size:  # a complete one may be stored as a bitmap
+            raise DomainMismatch(
+                f"_total: expected a full Vector, got one of {self.size} with {self.nvals} entries"
+            )
         with on_device(self.device):
             return (self._values if function is None else function(read_only(self._values))).sum()
 
@@ -216,10 +218,10 @@ def check_others(v: Any, others: tuple[Any, ...]) -> None:
                 f"_with_values: one of others is on {other.device}, the Vector on {v.device}; "
                 "move one with .to() of the other's .device"
             )
-        if other.size != v.size or {v.storage, other.storage} != {"full"}:
+        if not v.nvals == other.nvals == v.size == other.size:
             raise DomainMismatch(
                 f"_with_values: others: expected full Vectors of {v.size}, as the first is, "
-                f"got a {v.storage} and a {other.storage} one of {other.size}"
+                f"got one with {v.nvals} entries and one of {other.size} with {other.nvals}"
             )
 
 
@@ -231,10 +233,10 @@ def check_sides(A: Any, vectors: tuple[Any, ...]) -> None:
                 f"_where: one of vectors is on {v.device}, the Matrix on {A.device}; "
                 "move one with .to() of the other's .device"
             )
-        if (v.size, v.size) != A.shape or v.storage != "full":
+        if (v.size, v.size) != A.shape or v.nvals != v.size:
             raise DomainMismatch(
                 f"_where: vectors: expected full Vectors of the size of rows and columns, "
-                f"{A.nrows} and {A.ncols}, got a {v.storage} one of {v.size}"
+                f"{A.nrows} and {A.ncols}, got one of {v.size} with {v.nvals} entries"
             )
 
 

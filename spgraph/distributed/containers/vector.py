@@ -156,8 +156,10 @@ class DistributedVector(Vector):
         return self._with(lambda k, v, *more: v._with_values(function, *more), *lists)
 
     def _total(self, function: Callable[[Array], Array] | None = None) -> np.generic:
-        if self.storage != "full":
-            raise DomainMismatch(f"total: expected a full Vector, got a {self.storage} one")
+        if self.nvals != self.size:
+            raise DomainMismatch(
+                f"_total: expected a full Vector, got one of {self.size} with {self.nvals} entries"
+            )
 
         def own(k: int, v: Vector) -> Array:
             return array_module(v._values).reshape(v.to_bitmap()._total(function), 1)
