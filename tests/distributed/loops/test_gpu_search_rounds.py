@@ -81,6 +81,26 @@ def test_union_by_two_exchanges(devices: list[str], monkeypatch: pytest.MonkeyPa
     check(A, spread(A, devices, "edges"), [int(np.diff(A.indptr).argmax())], ("push",))
 
 
+def test_rows_longer_than_a_warp_takes(devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a warp leaves of a row, all warps look at."""
+    monkeypatch.setattr(kernels, "LONG_ROW", 128)
+    finished, pull_rows = [], kernels.Shard.pull_rows
+
+    def counted(shard: Any, *given: Any) -> None:
+        finished.append(given)
+        pull_rows(shard, *given)
+
+    monkeypatch.setattr(kernels.Shard, "pull_rows", counted)
+    # the hub's in-neighbours are all reached after it has looked at thousands that are not
+    n, deep = 6000, 5000
+    leaves = np.arange(1, n)
+    rows = np.concatenate([leaves, [n, n + 1], np.full(n - deep, n)])
+    columns = np.concatenate([np.zeros(n - 1, int), [n + 1, n], np.arange(deep, n)])
+    A = sg.Matrix.from_coo(rows, columns, nrows=n + 2, ncols=n + 2)
+    check(A, spread(A, devices, "edges"), [n + 1], ("pull",))
+    assert finished
+
+
 def test_a_push_after_pulls(devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The frontier becomes a queue again: a dense part, and a path that leaves it."""
     monkeypatch.setattr(search_rounds, "LIST_EDGES", 16)
