@@ -7,7 +7,7 @@ CuPy is imported only when an array already is CuPy's, or when one has to be mad
 import contextlib
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -127,6 +127,30 @@ def move(array: Array, device: str) -> Array:
         return array.get()
     with on_device(device) as cupy:
         return cupy.asarray(array)
+
+
+def to_host(array: Array) -> Callable[[], np.ndarray]:
+    """Start the copy of a small array to the host; a call of the result waits for it."""
+    if not is_cuda(array):
+        return lambda: array
+    cupy = import_cupy()
+    host = np.frombuffer(cupy.cuda.alloc_pinned_memory(array.nbytes), array.dtype, array.size)
+    array.get(out=host, blocking=False)
+    came = cupy.cuda.Event(disable_timing=True)
+    came.record()
+
+    def wait() -> np.ndarray:
+        came.synchronize()
+        return host
+
+    return wait
+
+
+def address(array: Array | None) -> int:
+    """Where an array lies in its device's memory, for structs that hold pointers; 0 for None."""
+    if array is None:
+        return 0
+    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
 
 
 _ON_CPU = contextlib.nullcontext(np)

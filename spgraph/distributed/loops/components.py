@@ -31,9 +31,8 @@ import numpy as np
 from spgraph import direction as directions
 from spgraph.backends.cuda.contract import components as on_gpu
 from spgraph.backends.cuda.contract.contract import Forest
-from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, array_module, index_dtype, on_device
+from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector

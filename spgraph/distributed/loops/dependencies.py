@@ -17,9 +17,8 @@ from spgraph.backends.cuda.dependencies.dependencies_shard import (
     dependencies_shard,
     workspace_words,
 )
-from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Vector
-from spgraph.containers.storage.arrays import Array, array_module, on_device
+from spgraph.containers.storage.arrays import Array, address, array_module, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector

@@ -23,10 +23,9 @@ from spgraph.backends.cuda.power.power_stepwise import (
     change,
     peer_places,
     power_peers,
-    to_host,
 )
 from spgraph.containers import Vector
-from spgraph.containers.storage.arrays import Array, on_device
+from spgraph.containers.storage.arrays import Array, on_device, to_host
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector

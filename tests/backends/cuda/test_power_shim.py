@@ -210,7 +210,7 @@ def test_products_begin_before_the_change_is_known_but_for_the_last(
 ) -> None:
     monkeypatch.setattr(on_cuda, "LARGE", 0)
     order: list[str] = []
-    gather, to_host = power_stepwise.gather, power_stepwise.to_host
+    gather, to_host = power_stepwise.gather, on_cuda.to_host
 
     def multiplied(*arguments: Any) -> None:
         order.append("product")

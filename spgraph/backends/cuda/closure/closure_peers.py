@@ -22,8 +22,7 @@ from spgraph.backends.cuda.exchange.peer_graph import (
     raise_lost,
 )
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.runtime.jit import address
-from spgraph.containers.storage.arrays import Array, array_module, move, words
+from spgraph.containers.storage.arrays import Array, address, array_module, move, words
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
 

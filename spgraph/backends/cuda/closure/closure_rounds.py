@@ -11,8 +11,7 @@ import numpy as np
 from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes
 from spgraph.backends.cuda.closure.closure_peers import ClosureGraph, program
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.cuda.runtime.jit import address
-from spgraph.containers.storage.arrays import Array, array_module, words
+from spgraph.containers.storage.arrays import Array, address, array_module, words
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/closure_rounds.cu

@@ -18,11 +18,17 @@ from spgraph.backends.cuda.dependencies.dependencies_shard import (
 )
 from spgraph.backends.cuda.exchange.peer_graph import PeerShard
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.runtime.jit import address
 from spgraph.backends.cuda.search.search import search
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, unpack_bits
+from spgraph.containers.storage.arrays import (
+    Array,
+    address,
+    array_module,
+    index_dtype,
+    move,
+    unpack_bits,
+)
 
 # threads of a block, where all work on one source, and where each takes a source of its own
 THREADS, SOURCE_THREADS = 1024, 256

@@ -35,9 +35,8 @@ import numpy as np
 from spgraph.backends.cuda.dependencies.dependencies_plan import HEAD, RANGE_WORDS, Plan, Step
 from spgraph.backends.cuda.exchange.peer_graph import PeerShard
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Vector
-from spgraph.containers.storage.arrays import Array, array_module, words
+from spgraph.containers.storage.arrays import Array, address, array_module, words
 
 THREADS = 1024  # of a block of the cooperative kernel
 # as in kernels/dependencies_shard.cu

@@ -22,13 +22,18 @@ from spgraph.backends.cuda.power.power_stepwise import (
     program_of,
     settings_of,
     stepwise,
-    to_host,
 )
 from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move
+from spgraph.containers.storage.arrays import (
+    Array,
+    address,
+    array_module,
+    index_dtype,
+    move,
+    to_host,
+)
 from spgraph.semirings import TypedSemiring
 
 __all__ = ["power", "power_shard", "program"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,9 +19,14 @@ import numpy as np
 from spgraph.backends.cuda.products.products import gather
 from spgraph.backends.cuda.products.tiles import Tiles, prepare
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.runtime.jit import address
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, array_module, import_cupy, index_dtype, is_cuda
+from spgraph.containers.storage.arrays import (
+    Array,
+    address,
+    array_module,
+    import_cupy,
+    index_dtype,
+)
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/power_sums.cuh
@@ -322,23 +327,6 @@ def view(address: int, size: int, dtype: np.dtype, owner: Any) -> Array:
     cupy = import_cupy()
     memory = cupy.cuda.UnownedMemory(address, size * dtype.itemsize, owner)
     return cupy.ndarray(size, dtype, cupy.cuda.MemoryPointer(memory, 0))
-
-
-def to_host(array: Array) -> Callable[[], np.ndarray]:
-    """Start the copy of a small array to the host; a call of the result waits for it."""
-    if not is_cuda(array):
-        return lambda: array
-    cupy = import_cupy()
-    host = np.frombuffer(cupy.cuda.alloc_pinned_memory(array.nbytes), array.dtype, array.size)
-    array.get(out=host, blocking=False)
-    came = cupy.cuda.Event(disable_timing=True)
-    came.record()
-
-    def wait() -> np.ndarray:
-        came.synchronize()
-        return host
-
-    return wait
 
 
 def change(totals: np.ndarray) -> float:

@@ -49,7 +49,7 @@ import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, array_module
+from spgraph.containers.storage.arrays import Array, address, array_module
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/tiles.cuh
@@ -226,7 +226,7 @@ def _make(A: Matrix) -> Tiles | None:
     first[1:] = through[:split]
     pieces = int(first[-1])
     kept = _fill(A, code, order, first, split, dealt, blocks, slots, count, ranges, span)
-    words = [blocks, count, width, slots, ranges, span, *map(jit.address, kept)]
+    words = [blocks, count, width, slots, ranges, span, *map(address, kept)]
     nonempty = int((degrees > 0).sum())
     rest = _rest(A, code, order[rows:nonempty], ranked[rows:nonempty], count, width)
     return Tiles(

@@ -130,10 +130,3 @@ def current_device() -> int:
     import cupy
 
     return int(cupy.cuda.runtime.getDevice())
-
-
-def address(array: Array | None) -> int:
-    """Where an array lies in its device's memory, for structs that hold pointers; 0 for None."""
-    if array is None:
-        return 0
-    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)

@@ -20,7 +20,7 @@ from spgraph.backends.cuda.exchange.peer_graph import (
 )
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import PUSH_STEP, PUSH_STEP_HUBS, small_frontier
-from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
+from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, move, words
 from spgraph.semirings.translate import cuda_function
 
 # as in kernels/search_peers.cu
@@ -95,7 +95,7 @@ def new_plan(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
             symmetric = graph.symmetric or shard.t_indices is shard.indices
             fields += [graph.edges, findable, symmetric, min(grids) * (THREADS // 32)]
             in_edges = 0 if shard.t_indices is None else shard.t_indices.size
-            fields += [sizes[p].bit_length(), in_edges, *map(jit.address, arrays)]
+            fields += [sizes[p].bit_length(), in_edges, *map(address, arrays)]
             fields += [memory[p] + parts[p][name] for name in OWN]
             given.append(xp.asarray(np.array([int(field) for field in fields], np.int64)))
     return Plan(key, needed, memory, kernels, grids, THREADS, shared, sizes, given)

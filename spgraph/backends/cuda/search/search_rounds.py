@@ -13,8 +13,7 @@ import numpy as np
 
 from spgraph.backends.cuda.exchange.peer_graph import PeerShard
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.runtime.jit import address
-from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
+from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, words
 
 # as in kernels/search_rounds.cu
 THREADS = 256
