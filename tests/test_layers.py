@@ -276,15 +276,38 @@ def test_the_contract_lists_what_backends_have() -> None:
     assert has == listed[0].keys()
 
 
-def test_ptx_stands_in_one_header() -> None:
-    """What another vendor's GPUs would need is found in one place; a mask of lanes is named."""
+def test_what_is_nvidias_stands_in_one_header() -> None:
+    """PTX, what the lanes of a warp do together, and the mask of all of them: other texts call the
+    header's functions, so that another vendor's GPUs need another header first of all.
+    """
     texts = {
         path.name: path.read_text("utf-8")
         for path in (PACKAGE / "backends/cuda").glob("*/kernels/*.cu*")
     }
     assert len(texts) > 50
-    assert {name for name, text in texts.items() if re.search(r"\basm\b", text)} == {"nvidia.cuh"}
-    assert not {name for name, text in texts.items() if re.search(r"_sync\(\s*(0x|-1|~0)", text)}
+    shim = (ROOT / "tests/helpers/cuda_host_shim.h").read_text("utf-8")
+    for own in (
+        r"\basm\b",
+        r"\b__(?:ballot|any|all|shfl\w*|match\w*|reduce\w*)_sync\b",
+        r"\b__syncwarp\b|\b__activemask\b",
+        r"\bFULL_WARP\b",
+    ):
+        named = {name for name, text in texts.items() if re.search(own, text)}
+        assert named - {"nvidia.cuh"} == set(), own
+        assert re.search(own, texts["nvidia.cuh"]), f"{own} is looked for and stands nowhere"
+    assert "warpSize" not in "".join(texts.values()), "the width is WARP"
+    header = texts["nvidia.cuh"]
+    lanes = header[header.index("the lanes of a warp") : header.index("memory that other threads")]
+    functions = re.findall(r"^DEVICE [\w ]+ (\w+)\(", lanes, re.M)
+    assert {"lane_id", "warp_ballot", "shuffle"} <= set(functions)
+    assert not [name for name in functions if not re.search(rf"\b{name}\b", shim)]
+    for name in functions:
+        found = [
+            text
+            for text, body in texts.items()
+            if re.search(rf"^DEVICE [\w ]+ {name}\(", body, re.M)
+        ]
+        assert found == ["nvidia.cuh"], f"{name} is defined in {found}"
 
 
 def test_shards_have_the_functions_of_a_backend() -> None:

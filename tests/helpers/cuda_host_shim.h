@@ -244,65 +244,61 @@ inline void __syncthreads() { shim::sync_threads(0); }
 inline int __syncthreads_or(int vote) { return shim::sync_threads(vote != 0); }
 inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 inline void __threadfence_block() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-inline void __syncwarp(unsigned mask = ~0u) {
-    shim::warp_exchange(mask, 0, [](shim::Warp&, unsigned) { return 0; });
-}
 inline void __nanosleep(unsigned) { shim::give_way(); }
 
-inline unsigned __ballot_sync(unsigned mask, int vote) {
+// the lanes of a warp, as in kernels/nvidia.cuh
+constexpr int WARP = 32;
+constexpr unsigned FULL_WARP = 0xffffffffu;
+inline int lane_id() { return threadIdx.x % WARP; }
+inline int warp_id() { return threadIdx.x / WARP; }
+inline unsigned lanes_below() { return (1u << lane_id()) - 1; }
+inline unsigned lanes_through(int lane) { return FULL_WARP >> (WARP - 1 - lane); }
+inline unsigned lane_group(int width) {
+    return FULL_WARP >> (WARP - width) << (lane_id() & ~(width - 1));
+}
+inline void warp_sync() {
+    shim::warp_exchange(FULL_WARP, 0, [](shim::Warp&, unsigned) { return 0; });
+}
+inline unsigned warp_ballot(int vote, unsigned mask = FULL_WARP) {
     return shim::warp_exchange(mask, vote != 0, [mask](shim::Warp& w, unsigned) {
         unsigned votes = 0;
-        for (int i = 0; i < 32; i++)
+        for (int i = 0; i < WARP; i++)
             if (mask >> i & 1 && w.slots[i]) votes |= 1u << i;
         return votes;
     });
 }
+inline bool warp_any(bool vote, unsigned mask = FULL_WARP) { return warp_ballot(vote, mask) != 0; }
 #define SHIM_REDUCE(NAME, SUM)                                                                     \
-    inline unsigned NAME(unsigned mask, unsigned value) {                                          \
-        return shim::warp_exchange(mask, value, [mask](shim::Warp& w, unsigned lane) {             \
-            unsigned sum = (unsigned)w.slots[lane];                                                \
-            for (unsigned i = 0; i < 32; i++) {                                                    \
-                unsigned x = (unsigned)w.slots[i];                                                 \
-                if (mask >> i & 1 && i != lane) sum = SUM;                                         \
+    inline unsigned NAME(unsigned value) {                                                         \
+        return shim::warp_exchange(FULL_WARP, value, [](shim::Warp& w, unsigned) {                 \
+            unsigned sum = w.slots[0];                                                             \
+            for (int i = 1; i < WARP; i++) {                                                       \
+                unsigned x = w.slots[i];                                                           \
+                sum = SUM;                                                                         \
             }                                                                                      \
             return sum;                                                                            \
         });                                                                                        \
     }
-SHIM_REDUCE(__reduce_add_sync, sum + x)
-SHIM_REDUCE(__reduce_min_sync, x < sum ? x : sum)
-SHIM_REDUCE(__reduce_max_sync, x > sum ? x : sum)
-SHIM_REDUCE(__reduce_or_sync, sum | x)
-SHIM_REDUCE(__reduce_and_sync, sum& x)
-inline int __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
-inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) == mask; }
+SHIM_REDUCE(reduce_add, sum + x)
+SHIM_REDUCE(reduce_or, sum | x)
 template <class T>
-T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+T shuffle(T value, int source) {
     return shim::unpack<T>(
-        shim::warp_exchange(mask, shim::pack(value), [=](shim::Warp& w, unsigned lane) {
-            return w.slots[(lane & ~(width - 1)) | (source & (width - 1))];
+        shim::warp_exchange(FULL_WARP, shim::pack(value),
+                            [=](shim::Warp& w, unsigned) { return w.slots[source % WARP]; }));
+}
+template <class T>
+T shuffle_xor(T value, int distance) {
+    return shim::unpack<T>(
+        shim::warp_exchange(FULL_WARP, shim::pack(value), [=](shim::Warp& w, unsigned lane) {
+            return w.slots[lane ^ distance];
         }));
 }
 template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int distance, int width = 32) {
+T shuffle_up(T value, int distance) {
     return shim::unpack<T>(
-        shim::warp_exchange(mask, shim::pack(value), [=](shim::Warp& w, unsigned lane) {
-            unsigned from = lane ^ distance;
-            return w.slots[from < (lane & ~(width - 1)) + width ? from : lane];
-        }));
-}
-template <class T>
-T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32) {
-    return shim::unpack<T>(
-        shim::warp_exchange(mask, shim::pack(value), [=](shim::Warp& w, unsigned lane) {
-            return w.slots[(lane & (width - 1)) >= distance ? lane - distance : lane];
-        }));
-}
-template <class T>
-T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32) {
-    return shim::unpack<T>(
-        shim::warp_exchange(mask, shim::pack(value), [=](shim::Warp& w, unsigned lane) {
-            return w
-                .slots[(lane & (width - 1)) + distance < (unsigned)width ? lane + distance : lane];
+        shim::warp_exchange(FULL_WARP, shim::pack(value), [=](shim::Warp& w, unsigned lane) {
+            return w.slots[(int)lane >= distance ? lane - distance : lane];
         }));
 }
 

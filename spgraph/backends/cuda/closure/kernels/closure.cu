@@ -161,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     u64 reached = 0;
     for (i64 w = thread_id() >> 5; w < words; w += thread_count() >> 5) {
         const i64 v = 32 * w + lane_id();
-        u32 here = __ballot_sync(FULL_WARP, v < n && !same(load_relaxed(&x[v]), identity()));
+        u32 here = warp_ballot(v < n && !same(load_relaxed(&x[v]), identity()));
         here |= load_relaxed(&bits[w]);
         if (lane_id() == 0 && here) bits[w] = here;
         reached += __popc(here);

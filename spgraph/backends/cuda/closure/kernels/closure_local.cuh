@@ -31,7 +31,7 @@ CALLED void follow(i64 vertices) {
             ring.value[i] = x;
             note_undercut(x);
         }
-        __syncwarp();
+        warp_sync();
     }
     held = receive_local(ring, tail, held);
     for (int step = 0; step < STEPS && head != tail; step++) {
@@ -43,9 +43,9 @@ CALLED void follow(i64 vertices) {
         O e = active ? ring.first[at] + sub : 0;
         const O last = active ? ring.last[at] : 0;
         head = tail - head < 32 / ROW_LANES ? tail : head + 32 / ROW_LANES;
-        __syncwarp();
+        warp_sync();
         const Z now = active ? load_relaxed(&all_x[u]) : identity();
-        while (__any_sync(FULL_WARP, e < last)) {
+        while (warp_any(e < last)) {
             const bool open = e < last;
             I v = 0;
             O first = 0, end = 0;
@@ -66,7 +66,7 @@ CALLED void follow(i64 vertices) {
             const bool abroad = found && !is_own(v);
             found = found && first < end;
             const bool light = found && end - first <= HEAVY;
-            const u32 who = __ballot_sync(FULL_WARP, light), free = RING - (tail - head);
+            const u32 who = warp_ballot(light), free = RING - (tail - head);
             const u32 rank = __popc(who & lanes_below()), all = __popc(who);
             const bool kept = light && rank < free;
             if (kept) {
@@ -82,7 +82,7 @@ CALLED void follow(i64 vertices) {
             held = claim(held, found && !kept, v);
             e += ROW_LANES;
         }
-        __syncwarp();
+        warp_sync();
     }
     count_edges(tried);
     for (; head != tail; head = tail - head < 32 ? tail : head + 32) {

@@ -297,8 +297,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     for (i64 i = thread_id() - lane_id(); i < own; i += thread_count()) {
         const i64 v = s.first + i + lane_id();
         const Z x = v < s.last ? load_relaxed(&s.x[v]) : identity();
-        const u32 here =
-            __ballot_sync(FULL_WARP, v < s.last && (!same(x, identity()) || test_bit(s.bits, v)));
+        const u32 here = warp_ballot(v < s.last && (!same(x, identity()) || test_bit(s.bits, v)));
         if (v < s.last) values[v - s.first] = x;
         if (lane_id() == 0) bits[i >> 5] = here;
         reached += __popc(here);

@@ -25,7 +25,7 @@ DEVICE bool exchange_counts(bool about_buckets) {
                              : (looked - load_relaxed(&c->published)) << 8 |
                                    (u64)(load_relaxed(&c->undercut) != 0) << 4 |
                                    (u64)(load_relaxed(&c->unsettled) != 0);
-    __syncwarp();
+    warp_sync();
     if (!exchange(word, got)) return false;
     const u64 sum = sum_of_peers(got);
     Z least = identity();
@@ -112,7 +112,7 @@ DEVICE u32 send_group(i64 g, u32 filled) {
         const i64 begin = given.border[q], end = given.border[q + 1];
         if (q == peers.me || begin >= 1024 * (g + 1) || end <= 1024 * g) continue;
         u32 part = bits & valid_bits(w, end);
-        if (32 * w < begin) part &= begin - 32 * w < 32 ? FULL_WARP << (begin - 32 * w) : 0;
+        if (32 * w < begin) part &= begin - 32 * w < 32 ? ALL_BITS << (begin - 32 * w) : 0;
         const int many = __popc(part), upto = warp_scan(many), all = shuffle(upto, 31);
         if (!all) continue;
         u64 slot = 0;
@@ -143,7 +143,7 @@ DEVICE u32 send_group(i64 g, u32 filled) {
                 near_sent += is_near_or_identity(z[k]);
             }
         }
-        __syncwarp();
+        warp_sync();
         if (sent < all) { // the inbox is full: the rest is sent in the next exchange
             u32 rest = part;
             for (int k = upto - many; k < sent && rest; k++) rest &= rest - 1;
@@ -153,7 +153,7 @@ DEVICE u32 send_group(i64 g, u32 filled) {
         }
     }
     if (mine) store_relaxed(&given.changed[w], left);
-    const u32 still = __ballot_sync(FULL_WARP, left != 0);
+    const u32 still = warp_ballot(left != 0);
     if (lane == 0) store_relaxed(&given.groups[g], still);
     return near_sent;
 }
@@ -171,7 +171,7 @@ CALLED void send() {
     for (i64 begin = me * batch; begin < groups; begin += warps * batch) {
         const bool mine = lane_id() < batch && begin + lane_id() < groups;
         const u32 filled = mine ? load_relaxed(&s.given.groups[begin + lane_id()]) : 0;
-        for (u32 rest = __ballot_sync(FULL_WARP, filled != 0); rest; rest &= rest - 1) {
+        for (u32 rest = warp_ballot(filled != 0); rest; rest &= rest - 1) {
             const int which = __ffs(rest) - 1;
             near_sent += send_group(begin + which, shuffle(filled, which));
         }

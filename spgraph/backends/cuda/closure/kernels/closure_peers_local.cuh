@@ -14,7 +14,7 @@ DEVICE T* inbox(int of, i64 offset, int side, int sender) {
 // Send the improved value of v to the peer that owns it. That may happen several times between two
 // barriers, each time with a better value.
 DEVICE void send_at_once(bool wanted, I v, Z value) {
-    if (PEERS == 1 || !__any_sync(FULL_WARP, wanted)) return;
+    if (PEERS == 1 || !warp_any(wanted)) return;
     const Given& given = s.given;
     const int lane = lane_id();
     int owner = 0;
@@ -23,7 +23,7 @@ DEVICE void send_at_once(bool wanted, I v, Z value) {
     u32 mine = 0; // in lane q: the lanes that send to shard q
 #pragma unroll
     for (int q = 0; q < PEERS; q++) {
-        const u32 who = __ballot_sync(FULL_WARP, wanted && owner == q);
+        const u32 who = warp_ballot(wanted && owner == q);
         if (lane == q) mine = who;
     }
     u64 slot = 0;
@@ -32,7 +32,7 @@ DEVICE void send_at_once(bool wanted, I v, Z value) {
     const bool fits = (i64)slot < given.capacity;
     // a value that does not fit makes another barrier necessary
     const bool near_sent = wanted && (!fits || is_near_or_identity(value));
-    const u32 all = __popc(__ballot_sync(FULL_WARP, near_sent));
+    const u32 all = __popc(warp_ballot(near_sent));
     if (lane == 0 && all) atomicAdd(&s.near_sent, (u64)all);
     if (wanted && fits) {
         inbox<I>(owner, given.inbox_ids, s.side, peers.me)[slot] = v;
@@ -69,7 +69,7 @@ DEVICE int receive_local(Ring& ring, u32& tail, int held) {
     }
     found = found && first < last;
     const bool light = found && last - first <= HEAVY;
-    const u32 who = __ballot_sync(FULL_WARP, light);
+    const u32 who = warp_ballot(light);
     if (light) {
         const u32 place = (tail + __popc(who & lanes_below())) % RING;
         ring.vertex[place] = v;
@@ -79,6 +79,6 @@ DEVICE int receive_local(Ring& ring, u32& tail, int held) {
         note_undercut(z);
     }
     tail += __popc(who);
-    __syncwarp();
+    warp_sync();
     return claim(held, found && !light, v);
 }

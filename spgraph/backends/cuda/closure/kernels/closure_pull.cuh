@@ -8,7 +8,7 @@ CALLED void relax_in(int from, int count) {
     O entry[SHARE];
     Z x[SHARE];
     bool open[SHARE];
-    __syncwarp();
+    warp_sync();
 #pragma unroll
     for (int k = 0; k < SHARE; k++) {
         const int i = 32 * k + lane_id();
@@ -25,7 +25,7 @@ CALLED void relax_in(int from, int count) {
             Z z = product(x[k], s.t_values, entry[k], u[k], v[k]);
             if (changes(load_lagging(&s.x[v[k]]), z)) improve(&s.x[v[k]], z, z);
         }
-    __syncwarp();
+    warp_sync();
 }
 
 // Takes in-edges of the queue's vertices. `bounded`: an edge whose product with the floor would be

@@ -5,9 +5,6 @@
 
 constexpr int SHARE = BATCH / 32; // of a batch, for each lane
 
-DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
-DEVICE int warp_id() { return threadIdx.x >> 5; }
-
 // Exclusive scan over the block of (count, degree); adds the sums to the totals.
 CALLED void block_scan(u32 count, O degree, u32& slot, O& edge, u32& total, O& total_edges) {
     const int warp = warp_id(), lane = lane_id();
@@ -69,18 +66,18 @@ struct Few {
 
 // A warp writes BATCH vertices to the queue.
 CALLED void release(const I* found) {
-    __syncwarp();
+    warp_sync();
     const Few few(found, BATCH);
     const O scanned = warp_scan(few.sum);
     u64 base = 0;
     if (lane_id() == 31) base = atomicAdd(s.packed, ((u64)scanned << s.count_bits) + BATCH);
     few.write(shuffle(base, 31), SHARE * lane_id(), scanned - few.sum);
-    __syncwarp();
+    warp_sync();
 }
 
 // The whole block writes the vertices that its warps still buffer.
 CALLED void release_rest(int held) {
-    __syncwarp();
+    warp_sync();
     const Few few(warp_work().found, held);
     u32 slot, total;
     O edge, edges;
@@ -94,7 +91,7 @@ CALLED void release_rest(int held) {
 
 // Buffer v in the lanes where it was found; how many the warp holds then.
 DEVICE int enqueue(int held, bool found, I v) {
-    const u32 who = __ballot_sync(FULL_WARP, found);
+    const u32 who = warp_ballot(found);
     I* const place = warp_work().found;
     if (found) place[held + __popc(who & lanes_below())] = v;
     held += __popc(who);

@@ -16,7 +16,7 @@ CALLED int relax(int from, int count, int held) {
     I v[SHARE];
     Z z[SHARE], old[SHARE];
     bool open[SHARE];
-    __syncwarp();
+    warp_sync();
     // all loads of a kind are issued before the first is waited for
 #pragma unroll
     for (int k = 0; k < SHARE; k++) {
@@ -36,7 +36,7 @@ CALLED int relax(int from, int count, int held) {
     }
 #pragma unroll
     for (int k = 0; k < SHARE; k++) held = claim(held, open[k], v[k]);
-    __syncwarp();
+    warp_sync();
     return held;
 }
 

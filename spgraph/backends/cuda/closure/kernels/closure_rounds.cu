@@ -170,13 +170,13 @@ DEVICE void send_group(i64 g, u32 filled) {
         const i64 begin = given.border[q], end = given.border[q + 1];
         if (q == given.me || begin >= 1024 * (g + 1) || end <= 1024 * g) continue;
         u32 part = bits & valid_bits(w, end);
-        if (32 * w < begin) part &= begin - 32 * w < 32 ? FULL_WARP << (begin - 32 * w) : 0;
+        if (32 * w < begin) part &= begin - 32 * w < 32 ? ALL_BITS << (begin - 32 * w) : 0;
         const int many = __popc(part), upto = warp_scan(many), all = shuffle(upto, 31);
         if (!all) continue;
         u64 slot = 0;
         if (lane == 0) slot = atomicAdd(&control()->sent[q], (u64)all);
         slot = shuffle(slot, 0) + begin;
-        for (u32 rest = __ballot_sync(FULL_WARP, part != 0); rest; rest &= rest - 1) {
+        for (u32 rest = warp_ballot(part != 0); rest; rest &= rest - 1) {
             const int from = __ffs(rest) - 1;
             const u32 word = shuffle(part, from);
             const u64 place = slot + shuffle(upto - many, from) + __popc(word & lanes_below());
@@ -191,7 +191,7 @@ DEVICE void send_group(i64 g, u32 filled) {
             if (VALUE_WORDS == 2) pair[ID_WORDS + 1] = (u32)(value >> 32);
             near_sent += is_near(z) || same(z, identity());
         }
-        __syncwarp();
+        warp_sync();
     }
     if (mine) store_relaxed(&given.changed[w], 0u);
     if (lane == 0) store_relaxed(&given.groups[g], 0u);
@@ -207,7 +207,7 @@ CALLED void send() {
     for (i64 begin = me * batch; begin < groups; begin += warps * batch) {
         const bool mine = lane_id() < batch && begin + lane_id() < groups;
         const u32 filled = mine ? load_relaxed(&s.given.groups[begin + lane_id()]) : 0;
-        for (u32 rest = __ballot_sync(FULL_WARP, filled != 0); rest; rest &= rest - 1) {
+        for (u32 rest = warp_ballot(filled != 0); rest; rest &= rest - 1) {
             const int which = __ffs(rest) - 1;
             send_group(begin + which, shuffle(filled, which));
         }
@@ -325,8 +325,7 @@ extern "C" __global__ void closure_ends(i64 first, i64 own, const Z* x, const u3
         const i64 v = first + i + lane_id();
         const bool mine = i + lane_id() < own;
         const Z value = mine ? x[v] : identity();
-        const u32 here =
-            __ballot_sync(FULL_WARP, mine && (!same(value, identity()) || test_bit(bits, v)));
+        const u32 here = warp_ballot(mine && (!same(value, identity()) || test_bit(bits, v)));
         if (mine) values[i + lane_id()] = value;
         if (lane_id() == 0) found[i >> 5] = here;
     }

@@ -110,7 +110,7 @@ extern __shared__ u64 work_memory[];
 
 #define CALLED static __device__ __noinline__
 
-DEVICE WarpWork& warp_work() { return reinterpret_cast<WarpWork*>(work_memory)[threadIdx.x >> 5]; }
+DEVICE WarpWork& warp_work() { return reinterpret_cast<WarpWork*>(work_memory)[warp_id()]; }
 
 // A pointer into global memory, and the compiler knows that it is one: of a pointer that is loaded
 // from shared memory it does not, and an atomic on it gets a branch for each kind of memory.

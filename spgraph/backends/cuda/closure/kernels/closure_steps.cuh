@@ -89,7 +89,7 @@ DEVICE void note_undercut(Z x) {
 
 // The place of a lane's product after the `tries` that the warp holds; -1 if it has none.
 DEVICE int append_product(bool wanted, int& tries) {
-    const u32 who = __ballot_sync(FULL_WARP, wanted);
+    const u32 who = warp_ballot(wanted);
     const int place = wanted ? tries + __popc(who & lanes_below()) : -1;
     tries += __popc(who);
     return place;

@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     dag_edges(i64 n, i64 m, const O* indptr, const I* indices, const A* values, u64 every,
               const Z* x, const u32* bits, u32* flags, u16* before, u32* counts) {
     __shared__ u32 lanes[WARPS][32], hits[WARPS][32];
-    const int lane = lane_id(), warp = threadIdx.x >> 5;
+    const int lane = lane_id(), warp = warp_id();
     const i64 warps = thread_count() >> 5, chunks = (m + CHUNK - 1) / CHUNK;
     const i64 share = (chunks + warps - 1) / warps;
     i64 chunk = (thread_id() >> 5) * share;
@@ -73,19 +73,19 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     Looker looker = {indices, values, (i64)every, x, bits, hits[warp], 0, 0, Z(), false};
     i64 window = row_at(indptr, n, chunk * CHUNK);
     hits[warp][lane] = 0;
-    __syncwarp();
+    warp_sync();
     for (; chunk < last; chunk++) {
         const i64 begin = chunk * CHUNK, end = begin + CHUNK < m ? begin + CHUNK : m;
         looker.chunk = begin;
         walk<EACH>(indptr, n, m, window, begin, end, lanes[warp], looker);
-        __syncwarp();
+        warp_sync();
         const u32 word = hits[warp][lane];
         hits[warp][lane] = 0;
         const u32 through = warp_scan((u32)__popc(word));
         flags[32 * chunk + lane] = word;
         before[32 * chunk + lane] = (u16)(through - __popc(word));
         if (lane == 31) counts[chunk] = through;
-        __syncwarp();
+        warp_sync();
     }
 }
 

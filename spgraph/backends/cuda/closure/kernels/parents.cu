@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     Looker looker = {indices, values, (i64)every, x, bits, parent, bound,
                      pulls,   pushes, bounded,    0, Z(),  0};
     i64 window = row_at(indptr, n, begin);
-    walk<EACH>(indptr, n, m, window, begin, end, lanes[threadIdx.x >> 5], looker);
+    walk<EACH>(indptr, n, m, window, begin, end, lanes[warp_id()], looker);
 }
 
 // A bit for each vertex that has a parent, and how many there are.
@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(256)
     u64 total = 0;
     for (i64 w = thread_id() >> 5; w < words; w += thread_count() >> 5) {
         const i64 v = 32 * w + lane_id();
-        const u32 found = __ballot_sync(FULL_WARP, v < n && parent[v < n ? v : 0] != NOTHING);
+        const u32 found = warp_ballot(v < n && parent[v < n ? v : 0] != NOTHING);
         if (lane_id() == 0) bits[w] = found;
         total += __popc(found);
     }

@@ -64,7 +64,7 @@ struct Box {
     }
     // the same for each lane that wants to; all 32 call
     MEMBER void add_all(bool wanted, L u, L v) const {
-        const u32 wanting = __ballot_sync(FULL_WARP, wanted);
+        const u32 wanting = warp_ballot(wanted);
         if (!wanting) return;
         u64 place = 0;
         if (lane_id() == 0) place = atomicAdd(&messages->count, (u64)__popc(wanting));
@@ -126,13 +126,13 @@ extern "C" __global__ void outside(OWN, const O* indptr, const I* indices, const
         const i64 word = base + lane_id();
         const u32 visited_bits = word < all ? visited[word] & valid_bits(word, own.count) : 0;
         const u32 open = word < all ? nonempty[word] & ~visited_bits : 0;
-        const u32 some = __ballot_sync(FULL_WARP, visited_bits != 0);
+        const u32 some = warp_ballot(visited_bits != 0);
         if (some && !led) { // ids ascend: what this warp sees later is no less
             led = true;
             if (lane_id() == __ffs(some) - 1)
                 atomicMax(&lead, (u64)(own.n - own.id(word * 32 + __ffs(visited_bits) - 1)));
         }
-        for (u32 left = __ballot_sync(FULL_WARP, open != 0); left; left &= left - 1) {
+        for (u32 left = warp_ballot(open != 0); left; left &= left - 1) {
             const int lane = __ffs(left) - 1;
             const i64 v = (base + lane) * 32 + lane_id();
             const bool here = shuffle(open, lane) >> lane_id() & 1;
@@ -253,7 +253,7 @@ extern "C" __global__ void send_roots(OWN, const L* label, const i64* giant, u32
             const i64 word = base + k, w = word * 32 + lane_id();
             if (word >= all) break;
             const bool mine = w < own.n && own.has((L)w), giants = w < own.n && root[k] == lead;
-            const u32 inside = __ballot_sync(FULL_WARP, giants && !mine);
+            const u32 inside = warp_ballot(giants && !mine);
             if (lane_id() == 0) box.flags(0)[word] = inside;
             bool wanted = w < own.n && !giants && !mine && root[k] != (L)w;
             if (mine && root[k] != (L)w && !own.has(root[k])) wanted = set_bit(named, root[k]);
@@ -284,7 +284,7 @@ extern "C" __global__ void receive_roots(OWN, i64 me, L* label, i64 parts, BOX, 
             for (i64 i = thread_id() - lane_id(); i < own.count; i += thread_count()) {
                 const L v = i + lane_id() < own.count ? own.id(i + lane_id()) : 0;
                 const bool is_member = i + lane_id() < own.count && test_bit(box.flags(p), v);
-                const u32 some = __ballot_sync(FULL_WARP, is_member);
+                const u32 some = warp_ballot(is_member);
                 if (!some) continue;
                 // most of them have one root, which one lane is enough for
                 const L root = is_member ? load_lagging(label + v) : 0;

@@ -84,7 +84,7 @@ DEVICE void elect(i64 m, const I* indices, const L* label, Control* control) {
         votes.add(load_relaxed(label + indices[m / samples * k]), 1);
     for (int distance = 16; distance; distance /= 2)
         votes.add(shuffle_xor(votes.candidate, distance), shuffle_xor(votes.count, distance));
-    if (lane_id() == 0) elected[threadIdx.x >> 5] = votes;
+    if (lane_id() == 0) elected[warp_id()] = votes;
     __syncthreads();
     if (threadIdx.x) return;
     for (int warp = 1; warp < WARPS; warp++)
@@ -130,7 +130,7 @@ extern "C" __global__ void mark(i64 n, const L* label, const Control* control, u
     // a warp makes a word; all its lanes stay to the end
     for (i64 word = thread_id() >> 5; word < (n + 31) / 32; word += thread_count() >> 5) {
         const i64 v = 32 * word + lane_id();
-        const u32 bits = __ballot_sync(FULL_WARP, v < n && label[v] == control->giant);
+        const u32 bits = warp_ballot(v < n && label[v] == control->giant);
         if (lane_id() == 0) inside[word] = bits;
     }
 }

@@ -13,7 +13,7 @@ DEVICE void share_edges(Team team, i64 first, i64 last, i64 begin, i64 end, Work
     i64 window = row_at(offset, last - first, from);
     worker.offset = offset;
     worker.order += first;
-    walk<EACH>(offset, last - first, end, window, from, to, row_lanes[threadIdx.x >> 5], worker);
+    walk<EACH>(offset, last - first, end, window, from, to, row_lanes[warp_id()], worker);
 }
 
 #if !EXTENDED
@@ -91,8 +91,8 @@ struct Puller {
         for (int k = 0; k < EACH; k++) {
             // rows ascend over the lanes: each one's sum comes to its last lane
             const int before = shuffle_up(owner[k], 1);
-            const u32 starts = __ballot_sync(FULL_WARP, lane == 0 || before != owner[k]);
-            const int start = 31 - __clz(starts & (FULL_WARP >> (31 - lane)));
+            const u32 starts = warp_ballot(lane == 0 || before != owner[k]);
+            const int start = 31 - __clz(starts & lanes_through(lane));
 #pragma unroll
             for (int distance = 1; distance < 32; distance *= 2) {
                 const double below = shuffle_up(v[k], distance);

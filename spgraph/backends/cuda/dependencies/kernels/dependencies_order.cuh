@@ -19,9 +19,9 @@ DEVICE i64 block_share(i64 count) { return ((count + gridDim.x - 1) / gridDim.x 
 // act(level, the lanes that have it), in all lanes, once for each level among those of a warp's lanes.
 template <class Act>
 DEVICE void by_level(i64 level, Act act) {
-    for (u32 left = __ballot_sync(FULL_WARP, level >= 0); left;) {
+    for (u32 left = warp_ballot(level >= 0); left;) {
         const i64 which = shuffle(level, __ffs(left) - 1);
-        const u32 same = __ballot_sync(FULL_WARP, level == which);
+        const u32 same = warp_ballot(level == which);
         act(which, same);
         left &= ~same;
     }
@@ -105,7 +105,7 @@ CALLED void sort_levels(u64* count) {
             }
             first = shuffle(first, 0);
             if (level == d) {
-                const u32 below = same & ((1u << lane_id()) - 1u);
+                const u32 below = same & lanes_below();
                 place = s.ranges[d].start + (i64)first + __popc(below);
             }
         });

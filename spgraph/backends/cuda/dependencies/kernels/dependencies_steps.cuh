@@ -47,7 +47,6 @@ struct Problem {
 __shared__ Problem s;
 __shared__ u32 row_lanes[32][32]; // of `walk`
 
-DEVICE int warp_id() { return threadIdx.x >> 5; }
 DEVICE int warps_of_block() { return blockDim.x >> 5; }
 
 // Some warps that work together.
@@ -105,7 +104,7 @@ DEVICE void gather(Team team, const O* indptr, const I* indices, i64 first, i64 
             sum = plus(sum, sum_of(u));
             e = end - e > EACH * width ? e + EACH * width : end;
         }
-        for (u32 left = __ballot_sync(FULL_WARP, e < end && sub == 0); left; left &= left - 1) {
+        for (u32 left = warp_ballot(e < end && sub == 0); left; left &= left - 1) {
             const int which = __ffs(left) - 1;
             N more = N();
             const i64 to = shuffle(end, which);

@@ -16,11 +16,12 @@ typedef unsigned long long u64;
 typedef long long i64;
 
 #define DEVICE static __device__ __forceinline__
-#define FULL_WARP 0xffffffffu
 
 #include "memory.cuh"
 
 // ---- bitmaps: bit i & 31 of word i >> 5 ---------------------------------------------------------
+
+constexpr u32 ALL_BITS = 0xffffffffu;
 
 DEVICE bool test_bit(const u32* words, i64 i) { return (words[i >> 5] >> (i & 31)) & 1; }
 
@@ -34,7 +35,7 @@ DEVICE bool set_bit(u32* words, i64 i) {
 // The bits of word w that are positions below n: the last word may be partial.
 DEVICE u32 valid_bits(i64 w, i64 n) {
     i64 left = n - w * 32;
-    return left >= 32 ? FULL_WARP : left <= 0 ? 0 : (1u << left) - 1;
+    return left >= 32 ? ALL_BITS : left <= 0 ? 0 : (1u << left) - 1;
 }
 
 // The first position of the ascending `ids` that is not below i; `count` if there is none.
@@ -71,7 +72,6 @@ DEVICE double from_ordered(u64 key) {
 
 // ---- the thread's place -------------------------------------------------------------------------
 
-DEVICE int lane_id() { return threadIdx.x & 31; }
 DEVICE i64 thread_id() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 DEVICE i64 thread_count() { return (i64)gridDim.x * blockDim.x; }
 

@@ -25,8 +25,8 @@ DEVICE void take(Sum& sum, Z value) {
 
 // The sum over each aligned group of `width` lanes, in its first lane at least. All 32 lanes call.
 DEVICE Sum merge(Sum sum, int width) {
-    u32 group = width == 32 ? FULL_WARP : ((1u << width) - 1) << (lane_id() & ~(width - 1));
-    u32 hits = __ballot_sync(FULL_WARP, sum.hit) & group;
+    u32 group = lane_group(width);
+    u32 hits = warp_ballot(sum.hit) & group;
     if constexpr (ADD_KIND == ADD_ANY)
         sum.value = shuffle(sum.value, hits ? __ffs(hits) - 1 : 0);
     else
@@ -81,7 +81,7 @@ DEVICE void walk(Sum& sum, i64 i, i64 base, int offset, i64 start, i64 stop, con
         for (int j = 0; j < BATCH; j++)
             if (meets[j]) take(sum, product(i, k[j], x[j], y[j]));
         if constexpr (STOPS)
-            if (__any_sync(FULL_WARP, sum.hit && is_terminal(sum.value))) break;
+            if (warp_any(sum.hit && is_terminal(sum.value))) break;
     }
 }
 

@@ -23,9 +23,9 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
         // the rows that have edges, in the first lanes: no two of them start at the same edge
         const O after = shuffle(first, (lane + 1) & 31);
         const bool filled = first < (lane < 31 ? after : next);
-        const u32 who = __ballot_sync(FULL_WARP, filled);
+        const u32 who = warp_ballot(filled);
         if (filled) lanes[__popc(who & (upto >> 1))] = lane;
-        __syncwarp();
+        warp_sync();
         const bool here = lane < __popc(who);
         const int mine = here ? (int)lanes[lane] : 0;
         first = shuffle(first, mine);
@@ -37,7 +37,7 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
             bool open[EACH];
             const O left = stop - edge;
             // a row of many edges owns all of these: then there is nothing to search
-            const int row = __popc(__ballot_sync(FULL_WARP, first <= edge)) - 1;
+            const int row = __popc(warp_ballot(first <= edge)) - 1;
             const O row_end = shuffle(first, (row + 1) & 31);
             if (left >= MANY && (row < 31 ? row_end : next) - edge >= MANY) {
                 const O start = shuffle(shift, row) + edge + lane;
@@ -50,12 +50,12 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
                 worker.template take<true>(owner, entry, open);
             } else {
                 // the owner is the last row that starts at or before an edge: count the starts
-                int before = __popc(__ballot_sync(FULL_WARP, first < edge)) - 1;
+                int before = __popc(warp_ballot(first < edge)) - 1;
                 const O distance = first - edge;
                 const u32 start = 1u << ((u32)distance & 31);
 #pragma unroll
                 for (int k = 0; k < EACH; k++) {
-                    const u32 starts = __reduce_or_sync(FULL_WARP, distance >> 5 == k ? start : 0u);
+                    const u32 starts = reduce_or(distance >> 5 == k ? start : 0u);
                     owner[k] = before + __popc(starts & upto);
                     before += __popc(starts);
                     open[k] = 32 * k + lane < left;
@@ -66,7 +66,7 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
             edge = left > MANY ? edge + MANY : stop;
         }
         if (next > (O)end) return;
-        __syncwarp();
+        warp_sync();
     }
 }
 
@@ -75,7 +75,7 @@ DEVICE i64 row_at(const O* offset, i64 count, i64 edge) {
     i64 low = 0, high = count;
     while (high - low > 1) { // 32 looks at a time
         const i64 step = (high - low + 31) >> 5, i = low + lane_id() * step;
-        const int many = __popc(__ballot_sync(FULL_WARP, i < high && (i64)offset[i] <= edge));
+        const int many = __popc(warp_ballot(i < high && (i64)offset[i] <= edge));
         low += (many - 1) * step;
         high = low + step < high ? low + step : high;
     }

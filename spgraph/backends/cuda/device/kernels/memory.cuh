@@ -5,10 +5,6 @@ struct alignas(16) Quad {
     u32 x[4];
 };
 
-#ifndef HOST_SHIM
-#include "nvidia.cuh"
-#endif
-
 template <int BYTES>
 struct BitsOf;
 template <>
@@ -53,6 +49,10 @@ DEVICE T from_bits(Bits<T> bits) {
     memcpy(&value, &bits, sizeof(T));
     return value;
 }
+
+#ifndef HOST_SHIM
+#include "nvidia.cuh"
+#endif
 
 // *p as some block wrote it: unordered, but never from this multiprocessor's own cache.
 template <class T>

@@ -105,10 +105,10 @@ DEVICE void combine_as(T* address, T value) {
 DEVICE void combine(Z* address, Z value) { combine_as<Z>(address, value); }
 
 // The sum over the lanes of the aligned groups of `width` lanes (a power of 2), in every lane of
-// the group; `mask` names all lanes that call. Lanes without a term bring identity().
-DEVICE Z warp_combine(Z value, int width = 32, u32 mask = FULL_WARP) {
+// the group. All lanes call; those without a term bring identity().
+DEVICE Z warp_combine(Z value, int width = WARP) {
     for (int distance = width / 2; distance; distance /= 2)
-        value = add(value, shuffle_xor(value, distance, mask));
+        value = add(value, shuffle_xor(value, distance));
     return value;
 }
 

@@ -1,5 +1,50 @@
-// What is NVIDIA's own: inline PTX, nowhere else in the kernels' texts. The shim that runs kernels on
-// a CPU (tests/helpers/cuda_host_shim.h) brings its own of what stands here.
+// What is NVIDIA's own: the width of a warp, what its lanes do together, and inline PTX. None of it
+// stands anywhere else in the kernels' texts. The shim that runs kernels on a CPU
+// (tests/helpers/cuda_host_shim.h) brings its own of what stands here.
+
+// ---- the lanes of a warp ------------------------------------------------------------------------
+
+constexpr int WARP = 32;
+constexpr u32 FULL_WARP = 0xffffffffu;
+
+DEVICE int lane_id() { return threadIdx.x & (WARP - 1); }
+DEVICE int warp_id() { return threadIdx.x / WARP; }
+
+// Masks, a bit a lane: the lanes before this one, the lanes up to `lane`, and the aligned group of
+// `width` lanes (a power of 2) that this one belongs to.
+DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
+DEVICE u32 lanes_through(int lane) { return FULL_WARP >> (WARP - 1 - lane); }
+DEVICE u32 lane_group(int width) {
+    return width == WARP ? FULL_WARP : ((1u << width) - 1) << (lane_id() & ~(width - 1));
+}
+
+// What the lanes of a warp do together: all call, or those named by `mask`.
+DEVICE void warp_sync() { __syncwarp(); }
+DEVICE u32 warp_ballot(int vote) { return __ballot_sync(FULL_WARP, vote); }
+DEVICE bool warp_any(bool vote, u32 mask = FULL_WARP) { return __any_sync(mask, vote); }
+DEVICE u32 reduce_add(u32 value) { return __reduce_add_sync(FULL_WARP, value); }
+DEVICE u32 reduce_or(u32 value) { return __reduce_or_sync(FULL_WARP, value); }
+template <class T>
+DEVICE T shuffle(T value, int source) {
+    if constexpr (sizeof(T) == 8)
+        return from_bits<T>(__shfl_sync(FULL_WARP, to_bits(value), source));
+    else
+        return from_bits<T>((Bits<T>)__shfl_sync(FULL_WARP, (u32)to_bits(value), source));
+}
+template <class T>
+DEVICE T shuffle_xor(T value, int distance) {
+    if constexpr (sizeof(T) == 8)
+        return from_bits<T>(__shfl_xor_sync(FULL_WARP, to_bits(value), distance));
+    else
+        return from_bits<T>((Bits<T>)__shfl_xor_sync(FULL_WARP, (u32)to_bits(value), distance));
+}
+template <class T>
+DEVICE T shuffle_up(T value, int distance) {
+    if constexpr (sizeof(T) == 8)
+        return from_bits<T>(__shfl_up_sync(FULL_WARP, to_bits(value), distance));
+    else
+        return from_bits<T>((Bits<T>)__shfl_up_sync(FULL_WARP, (u32)to_bits(value), distance));
+}
 
 // ---- memory that other threads, blocks and GPUs change ------------------------------------------
 

@@ -57,7 +57,7 @@ DEVICE i64 place_of(const T* ids, i64 low, i64 high, i64 j, i64 likely) {
 // counted here, the running sum is taken between the launches: a bit and a quarter of a byte an
 // entry. All lanes of a warp call.
 DEVICE void put_word(bool kept, i64 word, u32* bits, i64* before) {
-    const u32 found = __ballot_sync(FULL_WARP, kept);
+    const u32 found = warp_ballot(kept);
     if (lane_id() != 0) return;
     bits[word] = found;
     before[word + 1] = __popc(found);

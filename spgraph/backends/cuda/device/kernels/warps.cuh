@@ -1,33 +1,10 @@
-// What the lanes of a warp do together: all 32 call, or the `width` aligned lanes of each group
-// named by `mask`.
-
-template <class T>
-DEVICE T shuffle(T value, int source, int width = 32, u32 mask = FULL_WARP) {
-    if constexpr (sizeof(T) == 8)
-        return from_bits<T>(__shfl_sync(mask, to_bits(value), source, width));
-    else
-        return from_bits<T>((Bits<T>)__shfl_sync(mask, (u32)to_bits(value), source, width));
-}
-template <class T>
-DEVICE T shuffle_xor(T value, int distance, u32 mask = FULL_WARP) {
-    if constexpr (sizeof(T) == 8)
-        return from_bits<T>(__shfl_xor_sync(mask, to_bits(value), distance));
-    else
-        return from_bits<T>((Bits<T>)__shfl_xor_sync(mask, (u32)to_bits(value), distance));
-}
-template <class T>
-DEVICE T shuffle_up(T value, int distance) {
-    if constexpr (sizeof(T) == 8)
-        return from_bits<T>(__shfl_up_sync(FULL_WARP, to_bits(value), distance));
-    else
-        return from_bits<T>((Bits<T>)__shfl_up_sync(FULL_WARP, (u32)to_bits(value), distance));
-}
+// What is made of ballots and shuffles (nvidia.cuh): all lanes of the warp call.
 
 // The sum of `value` over the lanes up to this one, itself included.
 template <class T>
 DEVICE T warp_scan(T value) {
 #pragma unroll
-    for (int distance = 1; distance < 32; distance *= 2) {
+    for (int distance = 1; distance < WARP; distance *= 2) {
         T below = shuffle_up(value, distance);
         if (lane_id() >= distance) value += below;
     }
@@ -36,7 +13,7 @@ DEVICE T warp_scan(T value) {
 template <class T>
 DEVICE T warp_sum(T value) {
 #pragma unroll
-    for (int distance = 16; distance; distance /= 2) value += shuffle_xor(value, distance);
+    for (int distance = WARP / 2; distance; distance /= 2) value += shuffle_xor(value, distance);
     return value;
 }
 
@@ -45,7 +22,7 @@ template <class T>
 DEVICE int warp_search(T keys, T x) {
     int found = 0;
 #pragma unroll
-    for (int step = 16; step; step /= 2) {
+    for (int step = WARP / 2; step; step /= 2) {
         T key = shuffle(keys, found + step);
         if (key <= x) found += step;
     }
@@ -63,13 +40,13 @@ struct Place {
 // queue's length in its low `count_bits` bits and the sum of the degrees above, so the scanned
 // degrees of the queue come for free. All 32 lanes call.
 DEVICE Place queue_allocate(bool wanted, u64 degree, u64* packed, u32 count_bits) {
-    u32 wanting = __ballot_sync(FULL_WARP, wanted);
+    u32 wanting = warp_ballot(wanted);
     if (!wanting) return Place{0, 0};
     if (!wanted) degree = 0;
     u64 through = warp_scan(degree), total = shuffle(through, 31), base = 0;
     if (lane_id() == 0) base = atomicAdd(packed, (total << count_bits) + (u64)__popc(wanting));
     base = shuffle(base, 0);
-    u32 below = wanting & ((1u << lane_id()) - 1);
+    u32 below = wanting & lanes_below();
     return Place{(base & ((1ull << count_bits) - 1)) + (u64)__popc(below),
                  (base >> count_bits) + through - degree};
 }

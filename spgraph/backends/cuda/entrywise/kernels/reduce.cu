@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
     }
     sum = warp_combine(sum);
-    if (lane_id() == 0) sums[threadIdx.x >> 5] = sum;
+    if (lane_id() == 0) sums[warp_id()] = sum;
     __syncthreads();
     if (threadIdx.x < 32) {
         sum = warp_combine(lane_id() < 8 ? sums[lane_id()] : identity());

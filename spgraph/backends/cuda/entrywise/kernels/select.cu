@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(256)
     for (i64 w = thread_id() >> 5; w < (size + 31) / 32; w += thread_count() >> 5) {
         i64 i = 32 * w + lane_id();
         bool keep = i < size && (!bits || test_bit(bits, i)) && f(u[i], i, scalar);
-        u32 kept = __ballot_sync(FULL_WARP, keep);
+        u32 kept = warp_ballot(keep);
         if (i < size) z[i] = keep ? u[i] : (U)0;
         if (lane_id() == 0) z_bits[w] = kept;
     }

@@ -14,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(256)
     for (i64 word = thread_id() >> 5; word < (size + 31) / 32; word += thread_count() >> 5) {
         u32 valid = valid_bits(word, size), bit = 1u << lane_id();
         u32 in_w = w_bits ? w_bits[word] : valid, in_t = t_bits ? t_bits[word] : valid;
-        u32 allowed = mask ? mask[word] ^ invert : FULL_WARP;
+        u32 allowed = mask ? mask[word] ^ invert : ALL_BITS;
         u32 kept = ACCUM ? in_w & allowed : 0;
         if (!replace) kept |= in_w & ~allowed;
         u32 arrived = in_t & allowed;

@@ -58,7 +58,7 @@ struct Patience {
 // Let everyone know, once, that the GPU of shard `lost` did not come. A warp calls.
 static __device__ __noinline__ void give_up(u64 lost) {
     if (lane_id() < PEERS) store_relaxed_system(&inbox_of(lane_id())->lost, lost + 1);
-    __syncwarp();
+    warp_sync();
 }
 
 // Warp 0 of block 0: lane 4 q + k sends word k (48 bits) to GPU q and gets the word that GPU q
@@ -75,7 +75,7 @@ static __device__ __noinline__ bool exchange(u64 sent, u64& got) {
     Patience patience(peers.limit);
     for (u32 spins = 1; PEERS > 1; spins++) {
         const u64 word = peer ? load_acquire_system(&inbox->word[q][round & 1][k]) : mark;
-        const u32 late = __ballot_sync(FULL_WARP, (word & 0xffff) != mark);
+        const u32 late = warp_ballot((word & 0xffff) != mark);
         if (!late) {
             if (peer) got = word >> 16;
             break;
@@ -89,7 +89,7 @@ static __device__ __noinline__ bool exchange(u64 sent, u64& got) {
         }
     }
     if (lane == 0) store_relaxed(&peers.barrier->round, round);
-    __syncwarp();
+    warp_sync();
     return true;
 }
 
@@ -140,7 +140,7 @@ DEVICE int barrier_and(Talk talk, bool across, const u64* detour = nullptr) {
                 outcome = DETOUR;
             } else if (outcome == PASSED && across) {
                 if (!talk()) outcome = LOST;
-                __syncwarp();
+                warp_sync();
             }
             if (lane == 0) {
                 store_relaxed(&barrier->arrived, 0u);
@@ -222,13 +222,13 @@ static __device__ __noinline__ int barrier_all() {
         if (blockIdx.x == 0 && !all_arrived()) outcome = LOST;
         if (blockIdx.x == 0 && outcome == PASSED) {
             const u64 sent = load_relaxed(&barrier->mine[k]);
-            __syncwarp();
+            warp_sync();
             if (lane < WORDS_SENT) store_relaxed(&barrier->mine[lane], (u64)0);
             if (lane == 0) {
                 store_relaxed(&barrier->arrived, 0u);
                 store_relaxed(&barrier->round, round);
             }
-            __syncwarp();
+            warp_sync();
             fence_system();
             if (peer)
                 store_relaxed_system(&inbox_of(q)->word[peers.me][round & 1][k], sent << 16 | mark);
@@ -237,7 +237,7 @@ static __device__ __noinline__ int barrier_all() {
         Patience patience(blockIdx.x ? 2 * peers.limit : peers.limit);
         for (u32 spins = 1; outcome == PASSED; spins++) {
             const u64 word = peer ? load_acquire_system(&inbox->word[q][round & 1][k]) : mark;
-            const u32 late = __ballot_sync(FULL_WARP, (word & 0xffff) != mark);
+            const u32 late = warp_ballot((word & 0xffff) != mark);
             got = word >> 16;
             if (!late) break;
             if (spins & 63) continue;

@@ -79,7 +79,7 @@ DEVICE bool for_rows(const Hop& hop, const U* u, GridBarrier* barrier, Done done
         for (i64 task = thread_id() >> 5; task < tasks; task += thread_count() >> 5) {
             const Row row = pass == 1 ? join_pieces(hop, task) : sum_rows(hop, task, gathers, u);
             if (row.i >= 0) done(row.i, row.sum);
-            __syncwarp();
+            warp_sync();
         }
     }
     return true;
@@ -91,7 +91,7 @@ DEVICE bool meet(const double (&mine)[SUMS], int norm, double* sums, GridBarrier
     __shared__ double totals[SUMS];
     store_sums(mine, norm, sums);
     if (!grid_barrier(barrier, gridDim.x)) return false;
-    const int warp = threadIdx.x >> 5;
+    const int warp = warp_id();
     if (warp < SUMS) {
         const double sum = sum_parts(sums, gridDim.x, warp, norm);
         if (lane_id() == 0) totals[warp] = sum;

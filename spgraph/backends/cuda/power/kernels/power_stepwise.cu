@@ -31,7 +31,7 @@ DEVICE void share_sums(const double (&mine)[SUMS], int norm, i64 peers, double* 
     __syncthreads();
     if (!last) return;
     __threadfence();
-    const int which = threadIdx.x >> 5;
+    const int which = warp_id();
     if (which < SUMS) {
         const double sum = sum_parts(parts, gridDim.x, which, norm);
 #pragma unroll 1

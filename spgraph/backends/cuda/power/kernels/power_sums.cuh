@@ -28,7 +28,7 @@ DEVICE double norm_of(int norm, double size) {
 // Write the block's part of the sums to `sums`; a block has a warp for each of them.
 DEVICE void store_sums(const double (&mine)[SUMS], int norm, double* sums) {
     __shared__ double warps[SUMS][32];
-    const int lane = lane_id(), warp = threadIdx.x >> 5;
+    const int lane = lane_id(), warp = warp_id();
 #pragma unroll
     for (int k = 0; k < SUMS; k++) {
         double sum = join_warp(k, norm, mine[k]);

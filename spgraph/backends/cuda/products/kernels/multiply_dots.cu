@@ -176,15 +176,15 @@ DEVICE void meet(const Operands& g, const Row& row, Sum& sum, i64 i, i64 j, i64 
 
 // The sum over each aligned group of `width` lanes, in all of its lanes. All 32 lanes call.
 DEVICE Sum merge(Sum sum, int width) {
-    u32 group = width == 32 ? FULL_WARP : ((1u << width) - 1) << (lane_id() & ~(width - 1));
+    u32 group = lane_group(width);
     if constexpr (COUNTS) {
         if (width == 32)
-            sum.hits = __reduce_add_sync(FULL_WARP, sum.hits);
+            sum.hits = reduce_add(sum.hits);
         else
             for (int distance = width / 2; distance; distance /= 2)
                 sum.hits += shuffle_xor(sum.hits, distance);
     } else {
-        u32 hits = __ballot_sync(FULL_WARP, sum.hits != 0) & group;
+        u32 hits = warp_ballot(sum.hits != 0) & group;
 #if VALUES
         if constexpr (ADD_KIND == ADD_ANY)
             sum.value = shuffle(sum.value, hits ? __ffs(hits) - 1 : 0);
@@ -204,7 +204,7 @@ DEVICE void dots(const Operands& g, const Row& row, i64 i, i64 first, i64 last, 
                  int width, bool* hits, Z* z) {
     if (WIDTH) width = WIDTH;
     const int lane = lane_id(), groups = 32 / width, offset = lane & (width - 1);
-    const u32 group = width == 32 ? FULL_WARP : ((1u << width) - 1) << (lane & ~(width - 1));
+    const u32 group = lane_group(width);
     for (; first < last; first += 32 * stride) {
         const i64 e = first + (i64)lane * stride;
         i64 j = 0, start = 0, stop = 0;
@@ -229,7 +229,7 @@ DEVICE void dots(const Operands& g, const Row& row, i64 i, i64 first, i64 last, 
 #else
                 bool done = sum.hits;
 #endif
-                if (STOPS && __any_sync(group, done)) base = end;
+                if (STOPS && warp_any(done, group)) base = end;
             }
             if (base < end) meet<BITMAP, false>(g, row, sum, i, column, base + offset, end, width);
             sum = merge(sum, width);
@@ -298,7 +298,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const i64 entry = g.m_indptr[i], entries = (i64)g.m_indptr[i + 1] - entry;
         const i64 first = entry + entries * part / parts,
                   last = entry + entries * (part + 1) / parts;
-        const int warps = blockDim.x >> 5, warp = threadIdx.x >> 5;
+        const int warps = blockDim.x >> 5, warp = warp_id();
         const int width = lanes_for(work[i], entries);
         if (width == 32)
             dots<true, 32>(g, row, i, first + warp, last, warps, 32, hits, z);
@@ -320,7 +320,7 @@ extern "C" __global__ void __launch_bounds__(256)
     __shared__ u32 places[PAIR ? 1 : 8][PAIR ? 1 : 1 << BITS];
     const Operands g = OPERAND_VALUES;
     if (thread_id() >> 5 >= count) return;
-    const int warp = threadIdx.x >> 5;
+    const int warp = warp_id();
     u32* own = places[PAIR ? 0 : warp];
     const i64 i = rows[thread_id() >> 5], start = g.a_indptr[i];
     const i64 length = (i64)g.a_indptr[i + 1] - start;
@@ -329,10 +329,10 @@ extern "C" __global__ void __launch_bounds__(256)
     if (length <= LONGEST) {
         for (hash_bits = 5; 1 << hash_bits < 4 * length;) hash_bits++;
         for (int at = lane_id(); at < 1 << hash_bits; at += 32) keys[warp][at] = EMPTY;
-        __syncwarp();
+        warp_sync();
         for (int x = lane_id(); x < length; x += 32)
             insert(keys[warp], own, hash_bits, (K)columns[x], x);
-        __syncwarp();
+        warp_sync();
     }
     const Row row = {0, 0, keys[warp], own, hash_bits, columns, 0, length};
     const i64 first = g.m_indptr[i], last = g.m_indptr[i + 1];

@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(256)
                     const R* z_indptr, K* z_indices, Z* z) {
     for (i64 group = thread_id() >> 5; group < groups; group += thread_count() >> 5) {
         u32 word = bits[32 * group + lane_id()];
-        if (!__any_sync(FULL_WARP, word != 0)) continue;
+        if (!warp_any(word != 0)) continue;
         if (word) bits[32 * group + lane_id()] = 0;
         i64 s = group * GROUP / stride, first = s * (stride / GROUP);
         i64 to = (i64)z_indptr[rows[s]] + (group ? through[group - 1] : 0) -
@@ -120,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(256)
             u32 set = shuffle(word, w);
             if (set >> lane_id() & 1) {
                 i64 at = group * GROUP + 32 * w + lane_id();
-                i64 place = to + __popc(set & ((1u << lane_id()) - 1));
+                i64 place = to + __popc(set & lanes_below());
                 z_indices[place] = (K)(at - s * stride);
 #if VALUES
                 z[place] = sums[at];

@@ -11,7 +11,7 @@ DEVICE void sync_group() {
     if constexpr (BLOCK)
         __syncthreads();
     else
-        __syncwarp();
+        warp_sync();
 }
 
 // The sum of `value` over the threads before this one; `total` over all of the group.
@@ -21,7 +21,7 @@ DEVICE u32 scan_group(u32 value, u32& total) {
     total = shuffle(through, 31);
     if constexpr (BLOCK) {
         __shared__ u32 sums[32];
-        const u32 warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+        const u32 warp = warp_id(), warps = blockDim.x >> 5;
         __syncthreads(); // the last scan's sums have been read
         if (lane_id() == 31) sums[warp] = through;
         __syncthreads();
@@ -207,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(256)
     extern __shared__ i64 memory[];
     const Operands g = OPERAND_VALUES;
     if (thread_id() >> 5 >= count) return;
-    i64* own = memory + (threadIdx.x >> 5) * table_words(capacity, 32);
+    i64* own = memory + (warp_id()) * table_words(capacity, 32);
     i64 i = rows[thread_id() >> 5];
     table_row<false>(g, table_at(own, capacity, 32), i, (u32)bounds[i], counts, z_indptr, z_indices,
                      z);

@@ -17,7 +17,7 @@ DEVICE i64 warp_upper_bound(const i64* keys, i64 count, i64 x) {
     while (low < high) {
         // 32 evenly spread keys at a time: those up to x are the first ones
         i64 step = (high - low + 31) / 32, at = low + lane_id() * step;
-        int passed = __popc(__ballot_sync(FULL_WARP, at < high && keys[at] <= x));
+        int passed = __popc(warp_ballot(at < high && keys[at] <= x));
         if (passed == 0) break;
         i64 bound = low + passed * step;
         low = bound - step + 1;

@@ -77,18 +77,18 @@ DEVICE void add_runs(const u32 (&row)[K], const Z (&v)[K], Shared sums) {
     // the last run of a lane may go on in the next: a lane with a single row may join the lane before
     const u32 last = row[K - 1];
     const bool joins = shuffle_up(last, 1) == row[0] && row[0] == last && lane > 0;
-    const u32 joining = __ballot_sync(FULL_WARP, joins);
+    const u32 joining = warp_ballot(joins);
     if (joining) {
-        const int first = 31 - __clz(~joining & (FULL_WARP >> (31 - lane)));
+        const int first = 31 - __clz(~joining & lanes_through(lane));
 #pragma unroll
         for (int distance = 1; distance < 32; distance *= 2) {
             Z below = shuffle_up(run, distance);
             if (lane - distance >= first) run = add(below, run);
         }
     }
-    __syncwarp();
+    warp_sync();
     if (!(joining >> 1 >> lane & 1)) add_at(sums, last, run);
-    __syncwarp();
+    warp_sync();
 }
 
 // The entries of a step and their values: four consecutive ones for each lane, then four more.
@@ -148,12 +148,12 @@ struct Stream {
 template <class Done>
 DEVICE void sum_tiles(const Tiles t, const U* hubs, const U* u, const A* a, Quad* pool, Z* partial,
                       Done done) {
-    const int lane = lane_id(), warp = threadIdx.x >> 5, places = (int)t.slots + 1;
+    const int lane = lane_id(), warp = warp_id(), places = (int)t.slots + 1;
     const int count = (int)t.count, parts = count + (int)t.ranges;
     Quad* part = pool + WARPS * places * (int)sizeof(Z) / 16;
     const Shared sums = shared_address(pool) + warp * places * (int)sizeof(Z);
     for (int s = lane; s < places; s += 32) store_shared<Z>(sums + s * (int)sizeof(Z), identity());
-    __syncwarp();
+    warp_sync();
 
     const i64 q = (i64)blockIdx.x * WARPS + warp;
     const u32* ends = t.ends + q * parts;
@@ -179,5 +179,5 @@ DEVICE void sum_tiles(const Tiles t, const U* hubs, const U* u, const A* a, Quad
         else if (target < -1)
             partial[-2 - target] = sum;
     }
-    __syncwarp();
+    warp_sync();
 }

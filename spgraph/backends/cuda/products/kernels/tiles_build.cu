@@ -17,7 +17,7 @@ DEVICE i64 place_of(i64 p) { return (p & ~255ll) | (p & 4) << 5 | (p & 248) >> 1
 // The lanes among `valid` whose tile is this lane's; `last` is the largest there is.
 DEVICE u32 lanes_of(u32 tile, u32 last, u32 valid) {
     for (int bit = 0; last >> bit; bit++) {
-        u32 set = __ballot_sync(FULL_WARP, tile >> bit & 1);
+        u32 set = warp_ballot(tile >> bit & 1);
         valid &= tile >> bit & 1 ? set : ~set;
     }
     return valid;
@@ -32,10 +32,10 @@ DEVICE void build(const O* indptr, const I* indices, const A* a, const u32* code
     extern __shared__ u32 cursors[];
     const int lane = lane_id();
     const i64 warps = blocks * WARPS, q = thread_id() >> 5, parts = count + ranges;
-    u32* cursor = cursors + (threadIdx.x >> 5) * parts;
+    u32* cursor = cursors + threadIdx.x / WARP * parts;
     if (q >= warps) return;
     for (i64 b = lane; b < parts; b += 32) cursor[b] = 0;
-    __syncwarp();
+    warp_sync();
     const i64 dealt = q % WARPS * blocks + q / WARPS, cut = first[split];
     for (i64 slot = 0; slot < slots; slot++) {
         const i64 v = slot * warps + (slot & 1 ? warps - 1 - dealt : dealt);
@@ -61,7 +61,7 @@ DEVICE void build(const O* indptr, const I* indices, const A* a, const u32* code
 #pragma unroll
             for (int j = 0; j < BATCH; j++) {
                 const i64 p = e + 32 * shares * j + lane;
-                const u32 valid = __ballot_sync(FULL_WARP, p < stop), tile = at[j] >> 16;
+                const u32 valid = warp_ballot(p < stop), tile = at[j] >> 16;
                 const u32 same = lanes_of(tile, (u32)parts - 1, valid);
                 const u32 below = __popc(same & ((1u << lane) - 1));
                 if (p < stop) {
@@ -76,9 +76,9 @@ DEVICE void build(const O* indptr, const I* indices, const A* a, const u32* code
                         if (!ISO) values[to] = a[p];
                     }
                 }
-                __syncwarp();
+                warp_sync();
                 if (p < stop && below == 0) cursor[tile] += __popc(same);
-                __syncwarp();
+                warp_sync();
             }
         }
     }

@@ -44,7 +44,7 @@ struct Feed {
         return parts + tile % BUFFERS * bytes;
     }
     __device__ __forceinline__ void done(int tile) const {
-        __syncwarp();
+        warp_sync();
         if (lane_id() != 0 || tile + BUFFERS >= count) return;
         const u32 all = (tile / BUFFERS + 1) * WARPS;
         if (add_shared(at(tile) + 8, 1) + 1 != all) return;

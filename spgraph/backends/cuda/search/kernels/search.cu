@@ -83,7 +83,7 @@ CALLED void convert(L depth) {
             bits = s.frontier[w];
             s.next[w] = 0;
         }
-        for (u32 who = __ballot_sync(FULL_WARP, bits); who; who &= who - 1) {
+        for (u32 who = warp_ballot(bits); who; who &= who - 1) {
             const int k = __ffs(who) - 1;
             const bool found = (shuffle(bits, k) >> lane_id()) & 1u;
             stage.add(found, (I)(32 * (begin + k) + lane_id()), to);

@@ -126,8 +126,6 @@ __shared__ u64 block_sum[WORDS_SENT];
 extern __shared__ u64 work_memory[];
 
 DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
-DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
-DEVICE int warp_id() { return threadIdx.x >> 5; }
 
 // Where shards begin, in registers.
 struct Borders {

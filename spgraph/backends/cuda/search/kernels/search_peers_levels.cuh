@@ -122,7 +122,7 @@ CALLED bool scan_row(i64 e, i64 end, bool& found, L& least, u32& probes) {
             here[k] = here[k] && test_bit(s.frontier, borders.position(u[k]));
 #pragma unroll
         for (int k = 0; k < 2; k++) {
-            const u32 who = __ballot_sync(FULL_WARP, here[k]);
+            const u32 who = warp_ballot(here[k]);
             probes += !stop && e + 32 * k + lane_id() < end;
             if (stop || !who) continue;
             if (FIRST) { // the least of the row: the lowest lane
@@ -194,14 +194,14 @@ DEVICE void look_at_rows(const Borders& borders, bool active, I v, O skip, Finds
     O e = active ? s.t_indptr[v] + skip : 0, end = active ? s.t_indptr[v + 1] : 0;
     const bool stop = scan_start(borders, e, end, found, least, finds.probes);
     // rows that go on get the warp one after the other; what it does not finish, the grid
-    for (u32 rest = __ballot_sync(FULL_WARP, !stop && e < end); rest; rest &= rest - 1) {
+    for (u32 rest = warp_ballot(!stop && e < end); rest; rest &= rest - 1) {
         const int from = __ffs(rest) - 1;
         const O row = shuffle(e, from), all = shuffle(end, from);
         const O to = all - row > LONG_ROW ? row + LONG_ROW : all;
         bool row_found = found && lane_id() == from;
         L row_least = row_found ? least : max_label();
         const bool done = scan_row(row, to, row_found, row_least, finds.probes);
-        const u32 who = __ballot_sync(FULL_WARP, row_found);
+        const u32 who = warp_ballot(row_found);
         if (PARENTS && who) row_least = warp_least(row_least);
         if (lane_id() != from) continue;
         found = who != 0;
@@ -216,7 +216,7 @@ DEVICE void look_at_rows(const Borders& borders, bool active, I v, O skip, Finds
 #endif
         }
     }
-    __syncwarp();
+    warp_sync();
     if (found) finds.add(v, least);
 }
 
@@ -238,14 +238,14 @@ CALLED void sweep(L depth) {
         const bool mine = lane < batch && w < s.words;
         const u32 visited = mine ? s.visited[s.base + w] : 0, rows = mine ? s.nonempty[w] : 0;
         const u32 before = mine ? published(w) : 0, open = rows & ~visited;
-        if (!__any_sync(FULL_WARP, open)) { // most words of the last levels
+        if (!warp_any(open)) { // most words of the last levels
             if (mine) publish(w, 0, before);
             continue;
         }
         const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
         finds.begin = begin;
         finds.hit[lane] = 0;
-        __syncwarp();
+        warp_sync();
         int held = 0;
         I coming = Ranked(open, upto, begin, lane, lane < total).vertex;
         Leading its = leading && lane < total ? s.leading[coming] : Leading{};
@@ -259,25 +259,25 @@ CALLED void sweep(L depth) {
                     coming = Ranked(open, upto, begin, next, next < total).vertex;
                 if (leading && next < total) its = s.leading[coming];
                 if (leading && waits) waits = look_at_leading(borders, v, row, finds);
-                const u32 who = __ballot_sync(FULL_WARP, waits);
+                const u32 who = warp_ballot(waits);
                 if (waits) waiting[held + __popc(who & lanes_below())] = v;
                 held += __popc(who);
-                __syncwarp();
+                warp_sync();
             }
             if (held < 32 && base + 32 < total) continue;
             const int many = held < 32 ? held : 32;
             held -= many;
             const I v = lane < many ? waiting[held + lane] : 0;
             if (many) look_at_rows(borders, lane < many, v, skip, finds);
-            __syncwarp();
+            warp_sync();
         }
-        __syncwarp();
+        warp_sync();
         if (mine) {
             const u32 bits = finds.hit[lane];
             publish(w, bits, before);
             if (bits) s.visited[s.base + w] = s.visited_next[s.base + w] = visited | bits;
         }
-        __syncwarp();
+        warp_sync();
     }
     finds.finish();
 }
@@ -296,7 +296,7 @@ CALLED void pull_long_rows(i64 rows, L depth) {
             bool found = false;
             L least = max_label();
             scan_row(e, e + 1024 < end ? e + 1024 : end, found, least, probes);
-            const bool any = __any_sync(FULL_WARP, found);
+            const bool any = warp_any(found);
             if (found) {
 #if PARENTS
                 atomicMin(&s.parent[v], least);

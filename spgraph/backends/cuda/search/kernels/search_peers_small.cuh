@@ -16,7 +16,7 @@ DEVICE void small_add(SmallFrontier& to, SmallCount& count, const bool (&found)[
     u64 edges = 0;
 #pragma unroll
     for (int k = 0; k < PAIR; k++) {
-        who[k] = __ballot_sync(FULL_WARP, found[k]);
+        who[k] = warp_ballot(found[k]);
         all += __popc(who[k]);
         const O degree = last[k] - first[k];
         if (found[k]) edges += (u64)degree;
@@ -110,7 +110,7 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
             }
         }
         const int stride = heavy ? 32 * PAIR : 4;
-        while (__any_sync(FULL_WARP, e[0] < end[0] || e[1] < end[1])) {
+        while (warp_any(e[0] < end[0] || e[1] < end[1])) {
             I v[PAIR], place[PAIR];
             bool found[PAIR];
             u32 word[PAIR];
@@ -125,7 +125,7 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
 #pragma unroll
             for (int k = 0; k < PAIR; k++) {
                 place[k] = borders.position(v[k]);
-                word[k] = found[k] ? load_relaxed(&s.visited[place[k] >> 5]) : FULL_WARP;
+                word[k] = found[k] ? load_relaxed(&s.visited[place[k] >> 5]) : ALL_BITS;
                 const int q = borders.owner(v[k]);
                 v[k] -= (I)s.first[q];
                 first[k] = last[k] = 0;
@@ -187,7 +187,7 @@ DEVICE void small_exchange(const SmallCount& size, const SmallCount& next, bool 
     if (k == 1) word = size.edges;
     if (k == 2) word = (u64)big << BIG | (next.vertices + sent);
     if (k == 3) word = q < PEERS ? small_sent[q] : 0;
-    __syncwarp();
+    warp_sync();
     const bool met = exchange(word, got);
     if (k == 3 && q < PEERS) {
         small_come[q] = (u32)got;
@@ -196,7 +196,7 @@ DEVICE void small_exchange(const SmallCount& size, const SmallCount& next, bool 
     const u64 sum = sum_of_peers(got);
     if (lane < WORDS_SENT) small_sum[lane] = sum;
     if (lane == 0) small_lost = !met;
-    __syncwarp();
+    warp_sync();
 }
 
 // The frontier and its scanned degrees become the queue: all threads of the block call.

@@ -54,14 +54,14 @@ CALLED bool scan_row(i64 v, i64 e, i64 end, bool& found, Z& sum, u32& probes) {
 #pragma unroll
         for (int k = 0; k < 2; k++) {
             const i64 x = e + 32 * k + lane_id();
-            const u32 who = __ballot_sync(FULL_WARP, here[k]);
+            const u32 who = warp_ballot(here[k]);
             if (TRACE) probes += !stop && x < end;
             if (stop || !who) continue;
             if (FIRST || !VALUES) { // the least of the row: the lowest lane
                 if (lane_id() == __ffs(who) - 1) take(u[k], v, x, found, sum);
                 stop = true;
             } else {
-                stop = __any_sync(FULL_WARP, here[k] && take(u[k], v, x, found, sum));
+                stop = warp_any(here[k] && take(u[k], v, x, found, sum));
             }
         }
     }
@@ -102,7 +102,7 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
         const u32 open = mine ? s.nonempty[w] & ~visited : 0;
         const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
         hit[lane] = 0;
-        __syncwarp();
+        warp_sync();
         for (int base = 0; base < total; base += 32) {
             const int rank = base + lane;
             const bool active = rank < total;
@@ -136,7 +136,7 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
             if (!stop) stop = scan_start(v, e, end, found, sum, probes);
             // rows that go on get the warp one after the other, and what it does not finish gets
             // the grid
-            for (u32 left = __ballot_sync(FULL_WARP, !stop && e < end); left; left &= left - 1) {
+            for (u32 left = warp_ballot(!stop && e < end); left; left &= left - 1) {
                 const int which = __ffs(left) - 1;
                 const O from = shuffle(e, which), all = shuffle(end, which);
                 const O to = all - from > LONG_ROW ? from + LONG_ROW : all;
@@ -148,7 +148,7 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
                     s.next_queue[k] = v; // the queues are free while a level pulls
                     s.next_offset[k] = to;
                 }
-                const u32 who = __ballot_sync(FULL_WARP, row_found);
+                const u32 who = warp_ballot(row_found);
                 if (!who) continue;
 #if VALUES
                 row_sum = FIRST ? shuffle(row_sum, __ffs(who) - 1) : warp_combine(row_sum);
@@ -169,13 +169,13 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
                 count++;
             }
         }
-        __syncwarp();
+        warp_sync();
         if (mine) {
             const u32 bits = hit[lane];
             s.next[w] = bits;
             if (bits) s.visited[w] = visited | bits;
         }
-        __syncwarp();
+        warp_sync();
     }
     reduce_counts(count, edges, probes, packed, all_probes);
 }
@@ -193,7 +193,7 @@ CALLED void pull_long_rows(i64 rows, L depth, u64* packed, u64* all_probes) {
             bool found = false;
             Z sum = nothing();
             scan_row(v, e, e + 1024 < end ? e + 1024 : end, found, sum, probes);
-            const bool any = __any_sync(FULL_WARP, found);
+            const bool any = warp_any(found);
             if (found) {
                 const bool first = set_bit(s.next, v);
 #if VALUES

@@ -66,18 +66,18 @@ struct Four {
 
 // A warp hands on 128 staged vertices: one atomic gives them their slots and offsets.
 CALLED void release(const I* staged, const Target& to) {
-    __syncwarp();
+    warp_sync();
     const Four four(staged, 128);
     const O scanned = warp_scan(four.sum);
     u64 base = 0;
     if (lane_id() == 31) base = atomicAdd(to.packed, ((u64)scanned << s.count_bits) + 128);
     four.write(to, shuffle(base, 31), 4 * lane_id(), scanned - four.sum);
-    __syncwarp();
+    warp_sync();
 }
 
 // The whole block hands on what its warps have left: one atomic a block. At most 128 a warp.
 CALLED void release_rest(const I* staged, int count, const Target& to) {
-    __syncwarp();
+    warp_sync();
     const Four four(staged, count);
     u32 slot, total = 0;
     O edge, edges = 0;
@@ -95,7 +95,7 @@ struct Stage {
     int count;
     __device__ __forceinline__ Stage() : held(work().stage[warp_id()]), count(0) {}
     __device__ __forceinline__ void add(bool found, I v, const Target& to) {
-        const u32 who = __ballot_sync(FULL_WARP, found);
+        const u32 who = warp_ballot(found);
         if (found) held[count + __popc(who & lanes_below())] = v;
         count += __popc(who);
         if (count > STAGE - 32) {

@@ -69,8 +69,6 @@ __shared__ Given g;
 __shared__ u64 sums[COUNTS], published[COUNTS];
 __shared__ bool is_last;
 
-DEVICE int warp_id() { return threadIdx.x >> 5; }
-DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
 DEVICE i64 warp_number() { return (i64)blockIdx.x * WARPS + warp_id(); }
 DEVICE i64 own_vertices() { return g.first[g.me + 1] - g.first[g.me]; }
 DEVICE u32* own_part(u32* bitmap) { return bitmap + g.me * g.words; }
@@ -163,7 +161,7 @@ DEVICE void for_each_bit(Bits bits, Work work) {
     for (i64 begin = 32 * warp_number(); begin < g.words; begin += 32 * WARPS * (i64)gridDim.x) {
         const i64 w = begin + lane_id();
         const u32 mine = w < g.words ? bits(w) : 0;
-        for (u32 rest = __ballot_sync(FULL_WARP, mine != 0); rest; rest &= rest - 1) {
+        for (u32 rest = warp_ballot(mine != 0); rest; rest &= rest - 1) {
             const int from = __ffs(rest) - 1;
             work((shuffle(mine, from) >> lane_id()) & 1u, 32 * (begin + from) + lane_id());
         }

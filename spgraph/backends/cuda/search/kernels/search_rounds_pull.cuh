@@ -43,7 +43,7 @@ CALLED I scan_row(const u32* frontier, i64 e, i64 end) {
         for (int k = 0; k < 2; k++) here[k] = probe.hits(u[k]);
 #pragma unroll
         for (int k = 0; k < 2; k++) {
-            const u32 who = __ballot_sync(FULL_WARP, here[k]);
+            const u32 who = warp_ballot(here[k]);
             if (who) return shuffle(u[k], __ffs(who) - 1);
         }
     }
@@ -89,7 +89,7 @@ DEVICE bool look_at_leading(const Probe& probe, I v, const Leading& leading, Fin
 DEVICE void look_at_rows(const Probe& probe, bool active, I v, O skip, Finds& finds) {
     O e = active ? g.t_indptr[v] + skip : 0, end = active ? g.t_indptr[v + 1] : 0;
     I found = scan_start(probe, e, end);
-    for (u32 rest = __ballot_sync(FULL_WARP, found < 0 && e < end); rest; rest &= rest - 1) {
+    for (u32 rest = warp_ballot(found < 0 && e < end); rest; rest &= rest - 1) {
         const int from = __ffs(rest) - 1;
         const i64 row = shuffle(e, from), all = shuffle(end, from);
         const i64 to = all - row > LONG_ROW ? row + LONG_ROW : all;
@@ -102,7 +102,7 @@ DEVICE void look_at_rows(const Probe& probe, bool active, I v, O skip, Finds& fi
             g.offset[k] = (O)to;
         }
     }
-    __syncwarp();
+    warp_sync();
     if (found >= 0) finds.add(v, found);
 }
 
@@ -131,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
         const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
         finds.begin = begin;
         finds.hit[lane] = 0;
-        __syncwarp();
+        warp_sync();
         int held = 0;
         for (int base = 0; base < total || held; base += 32) {
             if (base < total) {
@@ -140,25 +140,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                 const RankedBit place(open, upto, rank, active);
                 const I v = (I)(32 * (begin + place.word) + place.bit);
                 if (active) active = look_at_leading(probe, v, g.leading[v], finds);
-                const u32 who = __ballot_sync(FULL_WARP, active);
+                const u32 who = warp_ballot(active);
                 if (active) waiting[held + __popc(who & lanes_below())] = v;
                 held += __popc(who);
-                __syncwarp();
+                warp_sync();
             }
             if (held < 32 && base + 32 < total) continue;
             const int many = held < 32 ? held : 32;
             held -= many;
             const I v = lane < many ? waiting[held + lane] : 0;
             if (many) look_at_rows(probe, lane < many, v, skip, finds);
-            __syncwarp();
+            warp_sync();
         }
-        __syncwarp();
+        warp_sync();
         if (here) {
             const u32 bits = finds.hit[lane];
             g.own[w] = bits;
             if (bits) mine[w] = visited_bits | bits;
         }
-        __syncwarp();
+        warp_sync();
     }
     count(VERTICES, finds.number);
     count(EDGES, finds.edges + (u64)(finds.last - finds.first));

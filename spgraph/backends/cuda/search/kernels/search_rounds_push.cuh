@@ -178,7 +178,7 @@ extern "C" __global__ void compact(const u64* given, const u32* visited, const u
         const i64 first = q * g.words;
         const auto news = [&](i64 w) { return visited_next[first + w] & ~visited[first + w]; };
         for_each_bit(news, [&](bool active, i64 v) {
-            const u32 who = __ballot_sync(FULL_WARP, active);
+            const u32 who = warp_ballot(active);
             u64 slot = 0;
             if (lane_id() == 0) slot = atomicAdd(&g.control->count[VERTICES], (u64)__popc(who));
             slot = shuffle(slot, 0) + __popc(who & lanes_below());

@@ -10,13 +10,13 @@ DEVICE void small_add(SmallFrontier& to, SmallCount& count, const bool (&found)[
     u32 who[PAIR], all = 0, edges = 0;
 #pragma unroll
     for (int k = 0; k < PAIR; k++) {
-        who[k] = __ballot_sync(FULL_WARP, found[k]);
+        who[k] = warp_ballot(found[k]);
         all += __popc(who[k]);
         const O degree = last[k] - first[k];
         if (found[k]) edges += degree < SMALL_EDGES ? (u32)degree : SMALL_EDGES + 1u;
     }
     if (!all) return;
-    edges = __reduce_add_sync(FULL_WARP, edges);
+    edges = reduce_add(edges);
     u32 slot = 0;
     if (lane_id() == 0) {
         slot = atomicAdd(&count.vertices, all);
@@ -89,7 +89,7 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
             }
         }
         const int stride = heavy ? 32 * PAIR : 4;
-        while (__any_sync(FULL_WARP, e[0] < end[0] || e[1] < end[1])) {
+        while (warp_any(e[0] < end[0] || e[1] < end[1])) {
             I v[PAIR];
             bool found[PAIR];
             u32 word[PAIR];
@@ -114,7 +114,7 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
             // to load all
 #pragma unroll
             for (int k = 0; k < PAIR; k++) {
-                word[k] = found[k] ? atomicOr(&claims[v[k] >> 5], 1u << (v[k] & 31)) : FULL_WARP;
+                word[k] = found[k] ? atomicOr(&claims[v[k] >> 5], 1u << (v[k] & 31)) : ALL_BITS;
                 first[k] = found[k] ? indptr[v[k]] : 0;
                 last[k] = found[k] ? indptr[v[k] + 1] : 0;
             }

@@ -78,8 +78,6 @@ extern __shared__ u64 work_memory[];
 #define CALLED static __device__ __noinline__
 
 DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
-DEVICE u32 lanes_below() { return (1u << lane_id()) - 1u; }
-DEVICE int warp_id() { return threadIdx.x >> 5; }
 
 // A barrier of all blocks. True when one of them did not come: the kernel must then return.
 CALLED bool barrier_failed() { return !grid_barrier(&s.control->barrier, gridDim.x); }

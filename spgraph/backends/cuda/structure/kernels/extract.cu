@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(256)
     for (i64 w = thread_id() >> 5; w < (count + 31) / 32; w += thread_count() >> 5) {
         i64 k = 32 * w + lane_id(), i = k < count ? (i64)indices[k] : 0;
         bool present = k < count && (!bits || test_bit(bits, i));
-        u32 found = __ballot_sync(FULL_WARP, present);
+        u32 found = warp_ballot(present);
         if (k < count) z[k] = present ? u[i] : (U)0;
         if (z_bits && lane_id() == 0) z_bits[w] = found;
     }

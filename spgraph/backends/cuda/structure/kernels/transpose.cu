@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(256, BLOCKS)
     __shared__ i64 shift_of[DIGITS]; // from a digit's places in the part to those in the result
     __shared__ u8 digit_at[PART];
     __shared__ u64 staged[PART * (sizeof(I) == 8 || sizeof(N) == 8 || sizeof(V) == 8 ? 8 : 4) / 8];
-    const u32 digits = 1u << width, lane = lane_id(), warp = threadIdx.x >> 5, d = threadIdx.x;
+    const u32 digits = 1u << width, lane = lane_id(), warp = warp_id(), d = threadIdx.x;
     const i64 begin = (i64)blockIdx.x * PART, mine = begin + warp * SHARE + lane;
     const u32 here = count - begin < PART ? (u32)(count - begin) : PART;
 
@@ -64,18 +64,18 @@ extern "C" __global__ void __launch_bounds__(256, BLOCKS)
     for (int r = 0; r < ROUNDS; r++) {
         const bool valid = mine + 32 * r < count;
         const u32 digit = digit_of(key[r], shift, digits);
-        u32 same = __ballot_sync(FULL_WARP, valid);
+        u32 same = warp_ballot(valid);
         for (int b = 0; b < (int)width; b++) {
             const bool set = digit >> b & 1;
-            const u32 with = __ballot_sync(FULL_WARP, set);
+            const u32 with = warp_ballot(set);
             same &= set ? with : ~with;
         }
-        const u32 below = __popc(same & ((1u << lane) - 1));
+        const u32 below = __popc(same & lanes_below());
         const u32 before = tally[warp][digit];
         place[r] = before + below;
-        __syncwarp();
+        warp_sync();
         if (valid && below == 0) tally[warp][digit] = before + __popc(same);
-        __syncwarp();
+        warp_sync();
     }
     __syncthreads();
 
