@@ -21,4 +21,6 @@ struct RankedBit {
         const int before = shuffle(upto - __popc(bits), word);
         bit = nth_bit(shuffle(bits, word), active ? rank - before : 0);
     }
+    // its position in the bitmap in which the words begin at word `begin`
+    __device__ __forceinline__ i64 position(i64 begin) const { return 32 * (begin + word) + bit; }
 };

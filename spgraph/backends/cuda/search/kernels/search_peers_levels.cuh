@@ -6,19 +6,6 @@ DEVICE i64 words_at_a_time(i64 words) {
     return rounds ? (words + rounds * s.warps - 1) / (rounds * s.warps) : 1;
 }
 
-// The vertex of `rank` among the bits of the 32 words from `begin` on, one a lane, of which there
-// are `upto` through this lane's. All lanes of a warp call; the lanes' ranks ascend.
-struct Ranked {
-    int word, bit;
-    I vertex;
-    __device__ __forceinline__ Ranked(u32 bits, int upto, i64 begin, int rank, bool active) {
-        word = warp_search(upto - __popc(bits), active ? rank : 0);
-        const int before = shuffle(upto - __popc(bits), word);
-        bit = nth_bit(shuffle(bits, word), active ? rank - before : 0);
-        vertex = (I)(32 * (begin + word) + bit);
-    }
-};
-
 // Adds this thread's counts to what its GPU adds to the sums of the next barrier_all, with one
 // atomic a block.
 CALLED void reduce_counts(u64 vertices, u64 edges, u64 others) {
@@ -247,7 +234,7 @@ CALLED void sweep(L depth) {
         finds.hit[lane] = 0;
         warp_sync();
         int held = 0;
-        I coming = Ranked(open, upto, begin, lane, lane < total).vertex;
+        I coming = (I)RankedBit(open, upto, lane, lane < total).position(begin);
         Leading its = leading && lane < total ? s.leading[coming] : Leading{};
         for (int base = 0; base < total || held; base += 32) {
             if (base < total) {
@@ -256,7 +243,7 @@ CALLED void sweep(L depth) {
                 const Leading row = its;
                 const int next = base + 32 + lane; // fetched while this one is looked at
                 if (base + 32 < total)
-                    coming = Ranked(open, upto, begin, next, next < total).vertex;
+                    coming = (I)RankedBit(open, upto, next, next < total).position(begin);
                 if (leading && next < total) its = s.leading[coming];
                 if (leading && waits) waits = look_at_leading(borders, v, row, finds);
                 const u32 who = warp_ballot(waits);

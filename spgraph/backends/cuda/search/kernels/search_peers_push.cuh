@@ -16,8 +16,8 @@ CALLED void convert(bool claimed, i64 all) {
         u64 edges = 0;
         for (int base = 0; base < total; base += 32) {
             const bool active = base + lane < total;
-            const Ranked which(bits, upto, begin, base + lane, active);
-            if (active) edges += (u64)degree_of(which.vertex);
+            const RankedBit which(bits, upto, base + lane, active);
+            if (active) edges += (u64)degree_of((I)which.position(begin));
         }
         edges = warp_sum(edges);
         u64 place = 0;
@@ -27,10 +27,11 @@ CALLED void convert(bool claimed, i64 all) {
         O edge = (O)queue_edges(place, (u32)s.count_bits);
         for (int base = 0; base < total; base += 32) {
             const bool active = base + lane < total;
-            const Ranked which(bits, upto, begin, base + lane, active);
-            const O degree = active ? degree_of(which.vertex) : 0, through = warp_scan(degree);
+            const RankedBit which(bits, upto, base + lane, active);
+            const I v = (I)which.position(begin);
+            const O degree = active ? degree_of(v) : 0, through = warp_scan(degree);
             if (active) {
-                s.queue[slot + base + lane] = which.vertex;
+                s.queue[slot + base + lane] = v;
                 s.offset[slot + base + lane] = edge + through - degree;
             }
             edge += shuffle(through, 31);
@@ -141,10 +142,11 @@ CALLED void send_claims() {
             const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
             for (int base = 0; base < total; base += 32) {
                 const bool active = base + lane < total;
-                const Ranked which(bits, upto, begin, base + lane, active);
+                const RankedBit which(bits, upto, base + lane, active);
                 if (!active) continue;
-                parents[32 * begin + base + lane] = load_relaxed(&best[which.vertex]);
-                best[which.vertex] = 0;
+                const I v = (I)which.position(begin);
+                parents[32 * begin + base + lane] = load_relaxed(&best[v]);
+                best[v] = 0;
             }
         }
     }
@@ -190,8 +192,8 @@ CALLED void settle(L depth) {
 #endif
         for (int base = 0; base < total; base += 32) {
             const bool active = base + lane < total;
-            const Ranked which(bits, upto, begin, base + lane, active);
-            const I v = which.vertex;
+            const RankedBit which(bits, upto, base + lane, active);
+            const I v = (I)which.position(begin);
 #if PARENTS
             Key key[PEERS];
 #pragma unroll

@@ -107,7 +107,7 @@ CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
             const int rank = base + lane;
             const bool active = rank < total;
             const RankedBit place(open, upto, rank, active);
-            const I v = (I)(32 * (begin + place.word) + place.bit);
+            const I v = (I)place.position(begin);
             O e = 0, end = 0;
             bool found = false, stop = false;
             Z sum = nothing();

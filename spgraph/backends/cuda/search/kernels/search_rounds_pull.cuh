@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                 const int rank = base + lane;
                 bool active = rank < total;
                 const RankedBit place(open, upto, rank, active);
-                const I v = (I)(32 * (begin + place.word) + place.bit);
+                const I v = (I)place.position(begin);
                 if (active) active = look_at_leading(probe, v, g.leading[v], finds);
                 const u32 who = warp_ballot(active);
                 if (active) waiting[held + __popc(who & lanes_below())] = v;
