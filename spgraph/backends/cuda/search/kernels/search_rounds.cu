@@ -65,15 +65,15 @@ struct Given {
     u64* host_counters; // the same in the host's memory, each above 16 bits of the round
 };
 
-__shared__ Given g;
+__shared__ Given s;
 __shared__ u64 sums[COUNTS], published[COUNTS];
 __shared__ bool is_last;
 
 DEVICE i64 warp_number() { return (i64)blockIdx.x * WARPS + warp_id(); }
-DEVICE i64 own_vertices() { return g.first[g.me + 1] - g.first[g.me]; }
-DEVICE u32* own_part(u32* bitmap) { return bitmap + g.me * g.words; }
-DEVICE O degree_of(i64 v) { return g.indptr[v + 1] - g.indptr[v]; }
-DEVICE L user_id(i64 v) { return g.ids ? g.ids[v] : (L)v; }
+DEVICE i64 own_vertices() { return s.first[s.me + 1] - s.first[s.me]; }
+DEVICE u32* own_part(u32* bitmap) { return bitmap + s.me * s.words; }
+DEVICE O degree_of(i64 v) { return s.indptr[v + 1] - s.indptr[v]; }
+DEVICE L user_id(i64 v) { return s.ids ? s.ids[v] : (L)v; }
 DEVICE Key key_of(L parent) { return (Key)(L)(~(u64)0 >> (65 - 8 * sizeof(L))) - (Key)parent; }
 DEVICE L parent_of(Key key) { return (L)key_of((L)key); }
 
@@ -84,8 +84,8 @@ struct Borders {
     __device__ __forceinline__ Borders() {
 #pragma unroll
         for (int q = 1; q < PEERS; q++) {
-            first[q] = (I)g.first[q];
-            shift[q] = (Q)(32 * g.words - (g.first[q] - g.first[q - 1]));
+            first[q] = (I)s.first[q];
+            shift[q] = (Q)(32 * s.words - (s.first[q] - s.first[q - 1]));
         }
     }
     __device__ __forceinline__ Q position(I v) const {
@@ -99,7 +99,7 @@ struct Borders {
 // Every kernel begins with `enter`, and one that counts ends with `publish_counts`.
 DEVICE void enter(const u64* given) {
     for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
-        reinterpret_cast<u64*>(&g)[i] = given[i];
+        reinterpret_cast<u64*>(&s)[i] = given[i];
     if (threadIdx.x < COUNTS) sums[threadIdx.x] = 0;
     __syncthreads();
 }
@@ -113,7 +113,7 @@ DEVICE void count(Count which, u64 value) {
 // The sums of all thread blocks and what they put into the queue go to the host; a list gets its
 // length. True in the last block to come, where they are in `published`.
 CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
-    Control* const c = g.control;
+    Control* const c = s.control;
     __syncthreads();
     if (threadIdx.x < COUNTS && sums[threadIdx.x])
         atomicAdd(&c->count[threadIdx.x], sums[threadIdx.x]);
@@ -127,12 +127,12 @@ CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
         const u64 packed = load_relaxed(&c->packed);
         for (int k = 0; k < COUNTS; k++) {
             u64 value = load_relaxed(&c->count[k]);
-            if (k == VERTICES) value += queue_count(packed, (u32)g.count_bits);
-            if (k == EDGES) value += queue_edges(packed, (u32)g.count_bits);
+            if (k == VERTICES) value += queue_count(packed, (u32)s.count_bits);
+            if (k == EDGES) value += queue_edges(packed, (u32)s.count_bits);
             if (list && k == VERTICES) list->vertex = (L)value;
-            g.counts[k] = published[k] = value;
+            s.counts[k] = published[k] = value;
             // every word has the round: they need no order among themselves
-            *(volatile u64*)&g.host_counters[k] = value << 16 | (u64)(round & 0xffff);
+            *(volatile u64*)&s.host_counters[k] = value << 16 | (u64)(round & 0xffff);
         }
         *c = Control{};
     }
@@ -142,11 +142,11 @@ CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
 
 // Own vertices, one a lane that is `active`, into the queue. All lanes of a warp call.
 DEVICE void enqueue(bool active, i64 v) {
-    const Place place = queue_allocate(active, active ? (u64)degree_of(v) : 0, &g.control->packed,
-                                       (u32)g.count_bits);
+    const Place place = queue_allocate(active, active ? (u64)degree_of(v) : 0, &s.control->packed,
+                                       (u32)s.count_bits);
     if (!active) return;
-    g.queue[place.slot] = (I)v;
-    g.offset[place.slot] = (O)place.edge;
+    s.queue[place.slot] = (I)v;
+    s.offset[place.slot] = (O)place.edge;
 }
 
 // The same for vertices that are new: visited from now on.
@@ -158,9 +158,9 @@ DEVICE void claim(bool active, i64 v, u32* visited) {
 // work(active, v) for the vertices that are bits of own words, `bits(w)`; whole warps.
 template <class Bits, class Work>
 DEVICE void for_each_bit(Bits bits, Work work) {
-    for (i64 begin = 32 * warp_number(); begin < g.words; begin += 32 * WARPS * (i64)gridDim.x) {
+    for (i64 begin = 32 * warp_number(); begin < s.words; begin += 32 * WARPS * (i64)gridDim.x) {
         const i64 w = begin + lane_id();
-        const u32 mine = w < g.words ? bits(w) : 0;
+        const u32 mine = w < s.words ? bits(w) : 0;
         for (u32 rest = warp_ballot(mine != 0); rest; rest &= rest - 1) {
             const int from = __ffs(rest) - 1;
             work((shuffle(mine, from) >> lane_id()) & 1u, 32 * (begin + from) + lane_id());
@@ -178,17 +178,17 @@ extern "C" __global__ void clear(const u64* given, L* level, L* parent, u32* vis
         level[v] = -1;
         if (PARENTS) parent[v] = -1;
     }
-    for (i64 w = thread; w < PEERS * g.words; w += threads) visited[w] = 0;
-    for (i64 w = thread; w < g.words; w += threads) g.own[w] = 0;
-    if (thread == 0) *g.control = Control{};
+    for (i64 w = thread; w < PEERS * s.words; w += threads) visited[w] = 0;
+    for (i64 w = thread; w < s.words; w += threads) s.own[w] = 0;
+    if (thread == 0) *s.control = Control{};
 }
 
 // The own part of the frontier from bits to a queue, and back.
 extern "C" __global__ void convert(const u64* given, i64 round) {
     enter(given);
     const auto taken = [](i64 w) {
-        const u32 bits = g.own[w];
-        if (bits) g.own[w] = 0;
+        const u32 bits = s.own[w];
+        if (bits) s.own[w] = 0;
         return bits;
     };
     for_each_bit(taken, [](bool active, i64 v) { enqueue(active, v); });
@@ -198,7 +198,7 @@ extern "C" __global__ void convert(const u64* given, i64 round) {
 extern "C" __global__ void mark(const u64* given, i64 vertices) {
     enter(given);
     for (i64 i = thread_id(); i < vertices; i += thread_count())
-        atomicOr(&g.own[g.queue[i] >> 5], 1u << (g.queue[i] & 31));
+        atomicOr(&s.own[s.queue[i] >> 5], 1u << (s.queue[i] & 31));
 }
 
 #include "search_rounds_push.cuh"
@@ -215,7 +215,7 @@ extern "C" __global__ void begin(const u64* given, L* level, L* parent, u32* vis
         if (active) {
             level[v] = 0;
             if (PARENTS) parent[v] = values[base + lane_id()];
-            covered += !g.nonempty || test_bit(g.nonempty, v);
+            covered += !s.nonempty || test_bit(s.nonempty, v);
         }
         claim(active, v, visited);
     }

@@ -18,7 +18,7 @@ DEVICE I scan_start(const Probe& probe, O& e, O end) {
         I u[EACH];
         bool here[EACH];
 #pragma unroll
-        for (int j = 0; j < EACH; j++) u[j] = j < end - e ? g.t_indices[e + j] : -1;
+        for (int j = 0; j < EACH; j++) u[j] = j < end - e ? s.t_indices[e + j] : -1;
 #pragma unroll
         for (int j = 0; j < EACH; j++) here[j] = probe.hits(u[j]);
 #pragma unroll
@@ -37,7 +37,7 @@ CALLED I scan_row(const u32* frontier, i64 e, i64 end) {
 #pragma unroll
         for (int k = 0; k < 2; k++) {
             const i64 x = e + 32 * k + lane_id();
-            u[k] = x < end ? g.t_indices[x] : -1;
+            u[k] = x < end ? s.t_indices[x] : -1;
         }
 #pragma unroll
         for (int k = 0; k < 2; k++) here[k] = probe.hits(u[k]);
@@ -64,8 +64,8 @@ struct Finds {
         level[v] = depth;
         if (PARENTS) parent[v] = user_id(from);
         edges += (u64)(last - first);
-        first = g.indptr[v];
-        last = g.indptr[v + 1];
+        first = s.indptr[v];
+        last = s.indptr[v + 1];
         number++;
     }
 };
@@ -87,7 +87,7 @@ DEVICE bool look_at_leading(const Probe& probe, I v, const Leading& leading, Fin
 // The rows of up to 32 vertices, one a lane that is `active`, from their entry `skip` on. Rows that
 // go on get the warp one after the other; what it does not finish waits for `pull_rows`.
 DEVICE void look_at_rows(const Probe& probe, bool active, I v, O skip, Finds& finds) {
-    O e = active ? g.t_indptr[v] + skip : 0, end = active ? g.t_indptr[v + 1] : 0;
+    O e = active ? s.t_indptr[v] + skip : 0, end = active ? s.t_indptr[v + 1] : 0;
     I found = scan_start(probe, e, end);
     for (u32 rest = warp_ballot(found < 0 && e < end); rest; rest &= rest - 1) {
         const int from = __ffs(rest) - 1;
@@ -97,9 +97,9 @@ DEVICE void look_at_rows(const Probe& probe, bool active, I v, O skip, Finds& fi
         if (lane_id() != from) continue;
         found = hit;
         if (hit < 0 && to < all) {
-            const u64 k = atomicAdd(&g.control->count[WAITING], 1ull);
-            g.queue[k] = v; // the queue is free while a level pulls
-            g.offset[k] = (O)to;
+            const u64 k = atomicAdd(&s.control->count[WAITING], 1ull);
+            s.queue[k] = v; // the queue is free while a level pulls
+            s.offset[k] = (O)to;
         }
     }
     warp_sync();
@@ -114,20 +114,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     __shared__ u32 hits[WARPS][32];
     __shared__ I waits[WARPS][64];
     enter(given);
-    for (i64 w = thread_id(); w < PEERS * g.words; w += thread_count())
-        if (frontier[w] && w / g.words != g.me) visited[w] |= frontier[w];
+    for (i64 w = thread_id(); w < PEERS * s.words; w += thread_count())
+        if (frontier[w] && w / s.words != s.me) visited[w] |= frontier[w];
     const int lane = lane_id();
     const O skip = PARENTS ? 4 : 0; // for parents these are the row's first entries
     const Probe probe(frontier);
     Finds finds{level, parent, depth, hits[warp_id()]};
     I* const waiting = waits[warp_id()];
     u32* const mine = own_part(visited);
-    for (i64 begin = warp_number() * batch; begin < g.words;
+    for (i64 begin = warp_number() * batch; begin < s.words;
          begin += (i64)gridDim.x * WARPS * batch) {
         const i64 w = begin + lane;
-        const bool here = lane < batch && w < g.words;
+        const bool here = lane < batch && w < s.words;
         const u32 visited_bits = here ? mine[w] : 0;
-        const u32 open = here && 32 * w < own_vertices() ? g.nonempty[w] & ~visited_bits : 0;
+        const u32 open = here && 32 * w < own_vertices() ? s.nonempty[w] & ~visited_bits : 0;
         const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
         finds.begin = begin;
         finds.hit[lane] = 0;
@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                 bool active = rank < total;
                 const RankedBit place(open, upto, rank, active);
                 const I v = (I)place.position(begin);
-                if (active) active = look_at_leading(probe, v, g.leading[v], finds);
+                if (active) active = look_at_leading(probe, v, s.leading[v], finds);
                 const u32 who = warp_ballot(active);
                 if (active) waiting[held + __popc(who & lanes_below())] = v;
                 held += __popc(who);
@@ -155,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
         warp_sync();
         if (here) {
             const u32 bits = finds.hit[lane];
-            g.own[w] = bits;
+            s.own[w] = bits;
             if (bits) mine[w] = visited_bits | bits;
         }
         warp_sync();
@@ -172,11 +172,11 @@ extern "C" __global__ void pull_rows(const u64* given, L* level, L* parent, u32*
     const i64 warps = (i64)gridDim.x * WARPS;
     u64 edges = 0, number = 0;
     for (i64 r = 0; r < rows; r++) {
-        const I v = g.queue[r];
-        const i64 end = g.t_indptr[v + 1];
-        u32* const word = &g.own[v >> 5];
+        const I v = s.queue[r];
+        const i64 end = s.t_indptr[v + 1];
+        u32* const word = &s.own[v >> 5];
         const u32 bit = 1u << (v & 31);
-        for (i64 e = (i64)g.offset[r] + 1024 * warp_number(); e < end; e += 1024 * warps) {
+        for (i64 e = (i64)s.offset[r] + 1024 * warp_number(); e < end; e += 1024 * warps) {
             if (!PARENTS && shuffle(load_relaxed(word) & bit, 0)) break;
             const I found = scan_row(frontier, e, e + 1024 < end ? e + 1024 : end);
             if (found < 0) continue;

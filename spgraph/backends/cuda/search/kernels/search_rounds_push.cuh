@@ -5,11 +5,11 @@
 // What edge e of the own frontier reaches, whose row of the queue is number i and starts at edge
 // `start`: -1 if that is visited.
 DEVICE Entry target_of(const Borders& borders, const u32* visited, i64 i, i64 start, i64 e) {
-    const I u = load_relaxed(&g.queue[i]), v = g.indices[g.indptr[u] + (e - start)];
+    const I u = load_relaxed(&s.queue[i]), v = s.indices[s.indptr[u] + (e - start)];
     Entry entry;
     entry.vertex = test_bit(visited, borders.position(v)) ? -1 : v;
 #if PARENTS
-    entry.parent = user_id(g.first[g.me] + u);
+    entry.parent = user_id(s.first[s.me] + u);
 #endif
     return entry;
 }
@@ -21,8 +21,8 @@ extern "C" __global__ void push_list(const u64* given, const u32* visited, Entry
     const Borders borders;
     if (thread_id() == 0) list->vertex = (L)edges;
     for (i64 e = thread_id(); e < edges; e += thread_count()) {
-        const i64 i = lower_bound(g.offset, vertices, e + 1) - 1; // the last row that starts by e
-        list[1 + e] = target_of(borders, visited, i, g.offset[i], e);
+        const i64 i = lower_bound(s.offset, vertices, e + 1) - 1; // the last row that starts by e
+        list[1 + e] = target_of(borders, visited, i, s.offset[i], e);
     }
 }
 
@@ -33,7 +33,7 @@ CALLED void push_ahead(const u32* visited, Entry* list) {
     const i64 vertices = published[VERTICES], edges = published[EDGES];
     if (vertices > AHEAD_VERTICES || edges > AHEAD) return;
     const Borders borders;
-    for (i64 i = threadIdx.x; i < vertices; i += THREADS) offset[i] = load_relaxed(&g.offset[i]);
+    for (i64 i = threadIdx.x; i < vertices; i += THREADS) offset[i] = load_relaxed(&s.offset[i]);
     __syncthreads();
     if (threadIdx.x == 0) list->vertex = (L)edges;
     for (i64 e = threadIdx.x; e < edges; e += THREADS) {
@@ -54,7 +54,7 @@ extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u3
         const i64 length = list->vertex;
         for (i64 base = thread_id() - lane_id(); base < length; base += thread_count()) {
             const i64 i = base + lane_id();
-            const i64 id = i < length ? (i64)list[1 + i].vertex : -1, v = id - g.first[g.me];
+            const i64 id = i < length ? (i64)list[1 + i].vertex : -1, v = id - s.first[s.me];
             bool is_new = false;
             if (id >= 0 && v >= 0 && v < own_vertices()) {
                 L found = load_relaxed(&level[v]);
@@ -87,9 +87,9 @@ struct Pusher {
     __device__ __forceinline__ Pusher(const u32* visited, u32* visited_next, Key* best)
         : visited(visited), visited_next(visited_next), best(best) {}
     __device__ __forceinline__ O load(i64 i, bool here) {
-        const I u = here ? g.queue[i] : 0;
-        if (PARENTS) key = here ? key_of(user_id(g.first[g.me] + u)) : 0;
-        return here ? g.indptr[u] - g.offset[i] : 0;
+        const I u = here ? s.queue[i] : 0;
+        if (PARENTS) key = here ? key_of(user_id(s.first[s.me] + u)) : 0;
+        return here ? s.indptr[u] - s.offset[i] : 0;
     }
     template <bool ONE>
     __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
@@ -97,7 +97,7 @@ struct Pusher {
         Q p[EACH];
         u32 word[EACH];
 #pragma unroll
-        for (int k = 0; k < EACH; k++) p[k] = open[k] ? load_once(&g.indices[entry[k]]) : 0;
+        for (int k = 0; k < EACH; k++) p[k] = open[k] ? load_once(&s.indices[entry[k]]) : 0;
 #if PARENTS
         Key parent[EACH], old[EACH];
 #pragma unroll
@@ -141,9 +141,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     share = (share + 31) / 32 * 32;
     const i64 begin = me * share, end = begin + share < edges ? begin + share : edges;
     if (begin >= end) return;
-    i64 window = row_at(g.offset, vertices, begin);
+    i64 window = row_at(s.offset, vertices, begin);
     Pusher pusher(visited, visited_next, best);
-    walk<EACH>(g.offset, vertices, edges, window, begin, end, lanes[warp_id()], pusher);
+    walk<EACH>(s.offset, vertices, edges, window, begin, end, lanes[warp_id()], pusher);
 }
 
 // The union of `parts` bitmaps that lie `stride` words apart, of which the own words begin at
@@ -152,8 +152,8 @@ extern "C" __global__ void settle_bits(const u64* given, L* level, u32* visited,
                                        const u32* visited_next, const u32* came, i64 parts,
                                        i64 stride, i64 from, L depth, i64 round) {
     enter(given);
-    for (i64 w = thread_id(); w < PEERS * g.words; w += thread_count())
-        if (w / g.words != g.me) visited[w] = visited_next[w];
+    for (i64 w = thread_id(); w < PEERS * s.words; w += thread_count())
+        if (w / s.words != s.me) visited[w] = visited_next[w];
     u32* const mine = own_part(visited);
     const auto news = [&](i64 w) {
         u32 bits = 0;
@@ -175,16 +175,16 @@ extern "C" __global__ void compact(const u64* given, const u32* visited, const u
     enter(given);
 #if PARENTS
     for (int q = 0; q < PEERS; q++) {
-        const i64 first = q * g.words;
+        const i64 first = q * s.words;
         const auto news = [&](i64 w) { return visited_next[first + w] & ~visited[first + w]; };
         for_each_bit(news, [&](bool active, i64 v) {
             const u32 who = warp_ballot(active);
             u64 slot = 0;
-            if (lane_id() == 0) slot = atomicAdd(&g.control->count[VERTICES], (u64)__popc(who));
+            if (lane_id() == 0) slot = atomicAdd(&s.control->count[VERTICES], (u64)__popc(who));
             slot = shuffle(slot, 0) + __popc(who & lanes_below());
             if (!active) return;
             const i64 p = 32 * first + v;
-            list[1 + slot] = Entry{(L)(g.first[q] + v), parent_of(load_relaxed(&best[p]))};
+            list[1 + slot] = Entry{(L)(s.first[q] + v), parent_of(load_relaxed(&best[p]))};
             best[p] = 0;
         });
     }
