@@ -216,7 +216,6 @@ def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) 
     key, needed = ("closure", tuple(sizes), kinds, dtype), [part["end"] for part in parts]
     memory = buffers.reserve(key, needed)
     shared = THREADS // 32 * warp_bytes(dtype, *kinds)
-    every = 0 if graph.iso else -1
     kernels, grids, given = [], [], []
     for p, shard in enumerate(graph.shards):
         xp = array_module(shard.indptr)
@@ -224,13 +223,24 @@ def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) 
             kernel = loaded(text, jit.current_device(), shared, dtype)
             kernels.append(kernel)
             grids.append(jit.occupancy(kernel, THREADS, shared))
-            fields = [p, *graph.offsets, *memory]
-            fields += [parts[p][name] for name in ("ids", "values", "whole")]
-            fields += [capacity, graph.edges, sizes[p].bit_length(), every, *map(address, shard)]
-            own = ("bits", "claims", "changed", "groups", "queues", "offsets", "barrier", "control")
-            fields += [memory[p] + parts[p][name] for name in own]
-            given.append(xp.asarray(np.array([int(field) for field in fields], np.int64)))
+            own = ("bits", "claims", "changed", "groups", "queues", "offsets")
+            buffers_of_p = [memory[p] + parts[p][name] for name in own]
+            fields = given_fields(graph, p, shard, graph.edges, buffers_of_p)
+            fields += [*memory, *(parts[p][name] for name in ("ids", "values", "whole")), capacity]
+            fields += [memory[p] + parts[p][name] for name in ("barrier", "control")]
+            given.append(xp.asarray(np.array(fields, np.int64)))
     return Plan(key, needed, memory, kernels, grids, shared, given)
+
+
+def given_fields(
+    graph: ClosureGraph, number: int, shard: ClosureShard, edges: int, buffers: Sequence[int]
+) -> list[int]:
+    """The fields of kernels/closure_given.cuh for shard `number`; `edges` are those of all shards,
+    `buffers` the addresses of bits, claims, changed, groups, queues and offsets.
+    """
+    own = int(graph.offsets[number + 1] - graph.offsets[number])
+    fields = [number, *graph.offsets, edges, own.bit_length(), 0 if graph.iso else -1]
+    return [int(field) for field in (*fields, *map(address, shard), *buffers)]
 
 
 def memory_offsets(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes
-from spgraph.backends.cuda.closure.closure_peers import ClosureGraph, program
+from spgraph.backends.cuda.closure.closure_peers import ClosureGraph, given_fields, program
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers.storage.arrays import Array, address, array_module, words
 from spgraph.semirings import TypedSemiring
@@ -75,12 +75,10 @@ class Shard:
             marks = empty(2 * words(n), np.uint32), empty(words(n), np.uint32)
             groups = empty(words(words(n)), np.uint32)
             queues = empty(2 * self.own, ids), empty(2 * self.own, rows)
-            self.held = (self.bits, *marks, groups, *queues, self.pairs)
-            pointers = (*arrays, *self.held, self.control, self.counts, host_counters)
-            fields = [*graph.offsets, number, edges, self.own.bit_length()]
-            fields += [0 if graph.iso else -1]
-            fields += map(address, pointers)
-            self.given = self.xp.asarray(np.array([int(field) for field in fields], np.int64))
+            self.held = (self.bits, *marks, groups, *queues)
+            fields = given_fields(graph, number, arrays, edges, [*map(address, self.held)])
+            fields += map(address, (self.pairs, self.control, self.counts, host_counters))
+            self.given = self.xp.asarray(np.array(fields, np.int64))
 
     def begin(self, sources: Array, values: Array) -> None:
         """Begin a closure with `values` at the own vertices `sources`, counted from 0."""

@@ -25,22 +25,11 @@
 // functions are not inlined, and find the state in shared memory.
 
 #include "closure_state.cuh"
-
-__shared__ Closure s;
-
+#include "closure_none.cuh"
 #include "closure_improve.cuh"
 #include "closure_queue.cuh"
 #include "load_balance.cuh"
-
-DEVICE bool is_own(I) { return true; }
-DEVICE void mark_changed(I) {}
-
 #include "closure_steps.cuh"
-
-DEVICE void count_edges(u32) {}
-DEVICE void send_at_once(bool, I, Z) {}
-DEVICE int receive_local(Ring&, u32&, int held) { return held; }
-
 #include "closure_relax.cuh"
 
 // The end of a step: a barrier, then the queues swap. True where the barrier timed out: the caller

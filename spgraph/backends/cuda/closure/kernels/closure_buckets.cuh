@@ -27,7 +27,6 @@ DEVICE Z doubled(Z width) {
 // Queue the vertices that `wanted(v, x)` names; all own vertices are looked at.
 template <class Wanted>
 DEVICE void gather(Wanted wanted) {
-    constexpr int AT_ONCE = 4;
     int held = 0;
     for (i64 base = s.first + (thread_id() >> 5) * 32 * AT_ONCE; base < s.last;
          base += thread_count() * AT_ONCE) {

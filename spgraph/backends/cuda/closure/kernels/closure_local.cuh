@@ -33,7 +33,7 @@ CALLED void follow(i64 vertices) {
         }
         warp_sync();
     }
-    held = receive_local(ring, tail, held);
+    held = Exchange::receive_local(ring, tail, held);
     for (int step = 0; step < STEPS && head != tail; step++) {
         const u32 i = head + lane / ROW_LANES;
         const bool active = i < tail;
@@ -55,7 +55,7 @@ CALLED void follow(i64 vertices) {
                 v = indices[e];
                 z = product(x, values, e, u, v);
                 // needed only where v improves, but waiting for that costs more than loading
-                if (is_own(v)) {
+                if (Exchange::is_own(v)) {
                     first = indptr[v];
                     end = indptr[v + 1];
                 }
@@ -63,7 +63,7 @@ CALLED void follow(i64 vertices) {
                 found = same(x, now) && is_followed(z, threshold) &&
                         (improve(&all_x[v], z, z) ? is_wanted(v, z) : reach(v, z));
             }
-            const bool abroad = found && !is_own(v);
+            const bool abroad = found && !Exchange::is_own(v);
             found = found && first < end;
             const bool light = found && end - first <= HEAVY;
             const u32 who = warp_ballot(light), free = RING - (tail - head);
@@ -78,13 +78,13 @@ CALLED void follow(i64 vertices) {
                 note_undercut(z);
             }
             tail += all < free ? all : free;
-            send_at_once(abroad, v, z);
+            Exchange::send_at_once(abroad, v, z);
             held = claim(held, found && !kept, v);
             e += ROW_LANES;
         }
         warp_sync();
     }
-    count_edges(tried);
+    Exchange::count_edges(tried);
     for (; head != tail; head = tail - head < 32 ? tail : head + 32) {
         const u32 i = head + lane;
         const bool here = i < tail;

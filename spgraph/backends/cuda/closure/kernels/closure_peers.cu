@@ -23,76 +23,15 @@
 
 #include "peers.cuh"
 #include "closure_state.cuh"
-#include "nth_bit.cuh"
-
-#ifndef ALONE // the most steps of a GPU between two barriers: the others wait
-#define ALONE 128
-#endif
-#ifndef SATURATED_EDGES // a round is one step where the queues have more edges on average
-#define SATURATED_EDGES LOCAL_EDGES
-#endif
-
-struct PeerControl : Control { // of one GPU; zero at launch
-    u64 sent[PEERS];           // values for each peer; more than were written if its inbox was full
-    u64 near;                  // of these, how many are near there, or were not written
-    u64 relaxations, published;     // edges looked at; the number that the peers have received
-    u64 received[PEERS];            // values from each peer, as of the last barrier
-    u64 deferred;                   // the exchange in which marked vertices have to be sent,
-    u64 deferred_then;              // as of the last barrier
-    u64 queued, near_of_all, flags; // sums over all GPUs, as of the last barrier
-    Z best_of_all;
-};
-static_assert(sizeof(PeerControl) <= 512, "closure_peers.py gives it 512 bytes");
-
-// The parameters that closure_peers.py writes, in fields of 8 bytes.
-struct Given {
-    i64 me;
-    i64 border[PEERS + 1];              // the first vertex of each shard, and n
-    u64 memory[PEERS];                  // memory that all peers write to; and the offsets in it of
-    i64 inbox_ids, inbox_values, whole; // the inboxes and of the values of all vertices
-    i64 capacity;                       // of an inbox for one sender and parity
-    i64 m, count_bits;                  // edges of the whole graph
-    u64 every;
-    const O* indptr; // out-edges of the own vertices
-    const I* indices;
-    const A* values;
-    const O* t_indptr; // in-edges, or null
-    const I* t_indices;
-    const A* t_values;
-    u32* bits;    // a bit for each vertex of the whole graph
-    u32* claims;  // likewise; two of them
-    u32* changed; // as in closure_shards.cuh
-    u32* groups;
-    I* queues;
-    O* offsets;
-    PeerBarrier* barrier;
-    PeerControl* control;
-};
-
-struct PeerClosure : Closure {
-    Given given;
-    i64 n;
-    u64 queued, near; // of all GPUs: edges in the queues before the last barrier, near values sent
-    u64 relaxations;  // of all GPUs, since the barrier before
-    Z best_of_all;    // the best far value of all GPUs
-    bool active;      // some queue is not empty
-    bool undercut;    // some GPU has noted that the floor was undercut
-    bool unsettled;   // some GPU gave up
-    bool marked;      // some vertex that is marked in `changed` has not been sent
-    u64 received[PEERS],
-        all_received;      // values for this GPU that wait in its inboxes, and their sum
-    u64 exchanges;         // the number of barriers with exchange so far
-    int side;              // the parity of the inboxes that are written to
-    u64 looked, near_sent; // of this block, since they were added to PeerControl
-};
-
-__shared__ PeerClosure s;
-
+#include "closure_given.cuh"
+#include "closure_peers_state.cuh"
 #include "closure_improve.cuh"
 #include "closure_queue.cuh"
 #include "load_balance.cuh"
-#include "closure_shards.cuh"
+#include "nth_bit.cuh"
 #include "closure_steps.cuh"
+#include "closure_peers_inboxes.cuh"
+#include "closure_shards.cuh"
 #include "closure_peers_local.cuh"
 #include "closure_relax.cuh"
 #include "closure_peers_exchange.cuh"
@@ -125,47 +64,28 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                   const Z* source_values, i64 number_of_sources, Z width, u64 limit, i64* trace,
                   i64 trace_rows) {
     if (!given) return; // a first launch, which loads the kernel
-    for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
-        reinterpret_cast<u64*>(&s.given)[i] = given[i];
-    __syncthreads();
+    read_given(s.given, given);
     const Given& g = s.given;
     if (threadIdx.x < PEERS) peers.memory[threadIdx.x] = g.memory[threadIdx.x];
     if (blockIdx.x == 0)
         for (int i = threadIdx.x; i < sizeof(PeerControl) / 8; i += THREADS)
             reinterpret_cast<u64*>(g.control)[i] = 0;
     __syncthreads();
-    const i64 n = g.border[PEERS], words = (n + 31) / 32;
+    const i64 n = g.border[PEERS];
     if (threadIdx.x == 0) {
         peers.me = (int)g.me;
         peers.barrier = g.barrier;
         peers.limit = limit;
         s.n = n;
-        s.first = g.border[g.me];
-        s.last = g.border[g.me + 1];
-        s.m = g.m;
-        s.every = g.every;
-        s.indptr = s.rows = g.indptr - s.first;
-        s.indices = g.indices;
-        s.values = g.values;
-        s.t_indptr = g.t_indptr ? g.t_indptr - s.first : g.t_indptr;
-        s.t_indices = g.t_indices;
-        s.t_values = g.t_values;
+        take_given(0);
         s.x = in_memory_of<Z>(peers.me, g.whole);
-        s.bits = g.bits;
-        s.claims = g.claims;
-        s.claimed = g.claims + words;
-        s.queue = g.queues;
-        s.next_queue = g.queues + (s.last - s.first);
-        s.offset = g.offsets;
-        s.next_offset = g.offsets + (s.last - s.first);
         s.control = g.control;
         s.trace = trace;
         s.trace_rows = trace_rows;
         s.since = TRACE ? globaltimer() : 0;
-        s.count_bits = (u32)g.count_bits;
         s.width = width;
         s.has_threshold = s.undercut = s.marked = false;
-        s.all_received = s.exchanges = s.looked = s.near_sent = 0;
+        s.all_received = s.exchanges = 0;
         s.side = 0;
         s.limit = s.start = s.threshold = s.floor = identity();
         select_step(0);
@@ -173,10 +93,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             for (int i = 0; i < 6; i++) result[i] = 0;
     }
     __syncthreads();
-    for (i64 v = thread_id(); v < n; v += thread_count()) s.x[v] = identity();
-    for (i64 w = thread_id(); w < words; w += thread_count())
-        g.bits[w] = g.claims[w] = g.claims[words + w] = g.changed[w] = 0;
-    for (i64 w = thread_id(); w < (words + 31) / 32; w += thread_count()) g.groups[w] = 0;
+    clear_shard();
     if (meet_here(true) == LOST) return leave(result);
     begin(sources, source_values, number_of_sources);
     if (meet_peers(true) == LOST) return leave(result);
@@ -233,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 turn(true);
             }
             if (!passed) {
-                if (marked) send();
+                if (marked) send_marked();
                 if (meet_peers(false) == LOST) return leave(result);
             }
             RECORD(BARRIER, s.near, s.queued)
@@ -292,16 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         saturated = s.queued > (u64)SATURATED_EDGES * PEERS;
     }
 
-    u64 reached = 0;
-    const i64 own = s.last - s.first;
-    for (i64 i = thread_id() - lane_id(); i < own; i += thread_count()) {
-        const i64 v = s.first + i + lane_id();
-        const Z x = v < s.last ? load_relaxed(&s.x[v]) : identity();
-        const u32 here = warp_ballot(v < s.last && (!same(x, identity()) || test_bit(s.bits, v)));
-        if (v < s.last) values[v - s.first] = x;
-        if (lane_id() == 0) bits[i >> 5] = here;
-        reached += __popc(here);
-    }
+    const u64 reached = copy_own(s.x, s.bits, s.first, s.last - s.first, values, bits);
     if (lane_id() == 0 && reached) atomicAdd((u64*)&result[0], reached);
     if (thread_id() == 0) {
         result[1] = (i64)load_relaxed(&g.control->relaxations);

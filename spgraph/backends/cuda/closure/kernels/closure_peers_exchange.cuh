@@ -1,7 +1,6 @@
 // The exchange between the GPUs of a closure: a few words when they meet, and values before that.
 
 constexpr int BARRIER = 5; // a kind of step in the trace
-constexpr int AT_ONCE = 4; // values a lane has in flight
 
 // Warp 0 of block 0 exchanges WORDS_SENT words with each peer: the number of values sent there; the
 // edges of the next queue, above 4 bits that count the GPUs whose queue is not empty; and either,
@@ -98,121 +97,12 @@ CALLED int meet_here(bool turns) {
     return outcome;
 }
 
-// Send the vertices that are marked in the 32 words of group g; bits of `filled` say which words
-// are not zero. How many values this lane has sent, or could not send, that are near or the
-// identity. A warp calls.
-DEVICE u32 send_group(i64 g, u32 filled) {
-    const Given& given = s.given;
-    const int lane = lane_id();
-    const i64 w = 32 * g + lane;
-    const bool mine = filled >> lane & 1;
-    const u32 bits = mine ? load_relaxed(&given.changed[w]) : 0;
-    u32 near_sent = 0, left = 0;
-    for (int q = 0; q < PEERS; q++) {
-        const i64 begin = given.border[q], end = given.border[q + 1];
-        if (q == peers.me || begin >= 1024 * (g + 1) || end <= 1024 * g) continue;
-        u32 part = bits & valid_bits(w, end);
-        if (32 * w < begin) part &= begin - 32 * w < 32 ? ALL_BITS << (begin - 32 * w) : 0;
-        const int many = __popc(part), upto = warp_scan(many), all = shuffle(upto, 31);
-        if (!all) continue;
-        u64 slot = 0;
-        if (lane == 0) slot = atomicAdd(&given.control->sent[q], (u64)all);
-        slot = shuffle(slot, 0);
-        const i64 free = given.capacity - (i64)slot;
-        const int sent = free < 0 ? 0 : all < free ? all : (int)free;
-        I* const ids = inbox<I>(q, given.inbox_ids, s.side, peers.me) + slot;
-        Z* const values = inbox<Z>(q, given.inbox_values, s.side, peers.me) + slot;
-        for (int base = lane; base < 32 * ((sent + 31) / 32); base += 32 * AT_ONCE) {
-            I v[AT_ONCE];
-            Z z[AT_ONCE];
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
-                const int rank = base + 32 * k < sent ? base + 32 * k : 0;
-                const int word = warp_search(upto - many, rank);
-                const int before = shuffle(upto - many, word);
-                v[k] = (I)(32 * (32 * g + word) + nth_bit(shuffle(part, word), rank - before));
-            }
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++)
-                z[k] = base + 32 * k < sent ? load_relaxed(&s.x[v[k]]) : identity();
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
-                if (base + 32 * k >= sent) continue;
-                ids[base + 32 * k] = v[k];
-                values[base + 32 * k] = z[k];
-                near_sent += is_near_or_identity(z[k]);
-            }
-        }
-        warp_sync();
-        if (sent < all) { // the inbox is full: the rest is sent in the next exchange
-            u32 rest = part;
-            for (int k = upto - many; k < sent && rest; k++) rest &= rest - 1;
-            left |= rest;
-            near_sent += __popc(rest);
-            defer();
-        }
-    }
-    if (mine) store_relaxed(&given.changed[w], left);
-    const u32 still = warp_ballot(left != 0);
-    if (lane == 0) store_relaxed(&given.groups[g], still);
-    return near_sent;
-}
-
 // Send the peers' vertices that have improved to their owners, who have them after the next
 // barrier.
-CALLED void send() {
-    if (PEERS == 1) return;
+DEVICE void send_marked() {
     __syncthreads(); // all threads have read s.marked
     if (threadIdx.x == 0) s.marked = false;
-    const i64 groups = (s.n + 1023) / 1024;
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
-    const i64 share = (groups + warps - 1) / warps, batch = share < 32 ? share : 32;
-    u32 near_sent = 0;
-    for (i64 begin = me * batch; begin < groups; begin += warps * batch) {
-        const bool mine = lane_id() < batch && begin + lane_id() < groups;
-        const u32 filled = mine ? load_relaxed(&s.given.groups[begin + lane_id()]) : 0;
-        for (u32 rest = warp_ballot(filled != 0); rest; rest &= rest - 1) {
-            const int which = __ffs(rest) - 1;
-            near_sent += send_group(begin + which, shuffle(filled, which));
-        }
-    }
-    near_sent = warp_sum(near_sent);
-    if (lane_id() == 0 && near_sent) atomicAdd(&s.near_sent, (u64)near_sent);
-}
-
-// Received values join the own ones; vertices that improve and are near join the next queue.
-CALLED void receive() {
-    const i64 stride = thread_count() * AT_ONCE;
-    int held = 0;
-    for (int q = 0; q < PEERS; q++) {
-        const i64 received = (i64)s.received[q];
-        const I* const ids = inbox<I>(peers.me, s.given.inbox_ids, s.side ^ 1, q);
-        const Z* const values = inbox<Z>(peers.me, s.given.inbox_values, s.side ^ 1, q);
-        for (i64 base = (thread_id() >> 5) * 32 * AT_ONCE; base < received; base += stride) {
-            I v[AT_ONCE];
-            Z z[AT_ONCE], old[AT_ONCE];
-            bool wanted[AT_ONCE];
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
-                const i64 i = base + 32 * k + lane_id();
-                wanted[k] = i < received;
-                v[k] = wanted[k] ? load_relaxed(ids + i) : 0;
-                z[k] = wanted[k] ? load_relaxed(values + i) : identity();
-            }
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++)
-                old[k] = wanted[k] ? load_relaxed(&s.x[v[k]]) : identity();
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
-                if (wanted[k])
-                    wanted[k] = changes(old[k], z[k])
-                                    ? improve(&s.x[v[k]], z[k], old[k]) && is_near(old[k])
-                                    : reach(v[k], z[k]);
-                held = claim(held, wanted[k], v[k]);
-            }
-        }
-    }
-    release_rest(held);
+    send();
 }
 
 // One step on the queue and on received values.

@@ -1,21 +1,17 @@
-// The sends and receives of a local step, which need no step of their own.
+// The sends and receives of a closure on peers: those of a local step need no step of their own.
 
-// Whether the owner of a vertex has to relax it in this bucket when it receives the value.
-DEVICE bool is_near_or_identity(Z value) { return is_near(value) || same(value, identity()); }
-
-// Marked vertices that are not sent now have to be sent in the next exchange.
-DEVICE void defer() { store_relaxed(&s.given.control->deferred, s.exchanges + 1); }
-
-template <class T>
-DEVICE T* inbox(int of, i64 offset, int side, int sender) {
-    return in_memory_of<T>(of, offset) + ((i64)side * PEERS + sender) * s.given.capacity;
+// Received values join the own ones; vertices that improve and are near join the next queue.
+CALLED void receive() {
+    int held = 0;
+    for (int q = 0; q < PEERS; q++) held = receive_from(Received(q), (i64)s.received[q], held);
+    release_rest(held);
 }
 
 // Send the improved value of v to the peer that owns it. That may happen several times between two
 // barriers, each time with a better value.
-DEVICE void send_at_once(bool wanted, I v, Z value) {
+__device__ __forceinline__ void Exchange::send_at_once(bool wanted, I v, Z value) {
     if (PEERS == 1 || !warp_any(wanted)) return;
-    const Given& given = s.given;
+    const GivenShard& given = s.given;
     const int lane = lane_id();
     int owner = 0;
 #pragma unroll
@@ -27,25 +23,24 @@ DEVICE void send_at_once(bool wanted, I v, Z value) {
         if (lane == q) mine = who;
     }
     u64 slot = 0;
-    if (mine) slot = atomicAdd(&given.control->sent[lane], (u64)__popc(mine));
+    if (mine) slot = atomicAdd(&s.given.control->sent[lane], (u64)__popc(mine));
     slot = shuffle(slot, owner) + __popc(shuffle(mine, owner) & lanes_below());
-    const bool fits = (i64)slot < given.capacity;
+    const bool fits = (i64)slot < s.given.capacity;
     // a value that does not fit makes another barrier necessary
     const bool near_sent = wanted && (!fits || is_near_or_identity(value));
     const u32 all = __popc(warp_ballot(near_sent));
     if (lane == 0 && all) atomicAdd(&s.near_sent, (u64)all);
     if (wanted && fits) {
-        inbox<I>(owner, given.inbox_ids, s.side, peers.me)[slot] = v;
-        inbox<Z>(owner, given.inbox_values, s.side, peers.me)[slot] = value;
+        Outbox(owner, (i64)slot).put(0, v, value);
     } else if (wanted) {
         mark_changed(v);
-        defer();
+        Outbox::defer();
     }
 }
 
 // A warp's share of the received values joins the own ones, and vertices that improve and are near
 // join the ring, which has space for them: see relax_all.
-DEVICE int receive_local(Ring& ring, u32& tail, int held) {
+__device__ __forceinline__ int Exchange::receive_local(Ring& ring, u32& tail, int held) {
     const i64 received = (i64)s.all_received;
     if (!received) return held;
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
@@ -60,8 +55,7 @@ DEVICE int receive_local(Ring& ring, u32& tail, int held) {
     if (found) {
         int q = 0;
         for (; i >= (i64)s.received[q]; q++) i -= (i64)s.received[q];
-        v = load_relaxed(inbox<I>(peers.me, s.given.inbox_ids, s.side ^ 1, q) + i);
-        z = load_relaxed(inbox<Z>(peers.me, s.given.inbox_values, s.side ^ 1, q) + i);
+        Received(q).load(i, v, z);
         first = s.indptr[v];
         last = s.indptr[v + 1];
         found =

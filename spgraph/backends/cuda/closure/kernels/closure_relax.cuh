@@ -1,10 +1,5 @@
 // One step on the queue: relax its vertices, a small queue as closure_local.cuh says, a large one
-// by a push, in which warps take equal shares of its edges. The file that includes this has, called
-// by whole warps,
-//   count_edges(edges)  this lane has followed so many edges
-//   send_at_once(wanted, v, value)  in a small queue: send the new value of v to its owner
-//   receive_local(ring, tail, held)  put received vertices into a warp's ring, beside those of the
-//   queue
+// by a push, in which warps take equal shares of its edges.
 
 #include "closure_buckets.cuh"
 #include "closure_local.cuh"

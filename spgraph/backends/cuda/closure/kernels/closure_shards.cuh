@@ -1,18 +1,186 @@
-// For a closure over shards: who owns a vertex, and which vertices of other shards have improved.
-// `s` has, beside the members that closure_state.cuh lists, `looked`, and in `given`
-//   changed  a bit for each vertex of another shard that improved since it was sent last
-//   groups   a bit for each word of `changed` that is not zero
+// What the exchanges of a closure over shards have in common: the vertices of other shards that
+// have improved are marked, sent to their owners, and received. An exchange has, beside what
+// closure_none.cuh lists, `struct Outbox`, where a warp writes values for the owner of vertices:
+//   reserve(q, number)  a place for so many values for shard q; how many of them fit is `free`
+//   put(i, v, value)    write value number i
+//   defer()             the marked vertices whose values did not fit are sent in the next exchange
+// and `s` has `given`, and `looked` (edges) and `near_sent` (values) of this block.
 
-DEVICE bool is_own(I v) { return v >= (I)s.first && v < (I)s.last; }
-
-DEVICE void mark_changed(I v) {
+__device__ __forceinline__ void Exchange::mark_changed(I v) {
     const i64 w = v >> 5;
     const u32 bit = 1u << (v & 31);
     if (load_lagging(s.given.changed + w) & bit) return;
     if (!atomicOr(s.given.changed + w, bit)) set_bit(s.given.groups, w);
 }
 
-DEVICE void count_edges(u32 edges) {
+__device__ __forceinline__ void Exchange::count_edges(u32 edges) {
     edges = warp_sum(edges);
     if (lane_id() == 0 && edges) atomicAdd(&s.looked, (u64)edges);
+}
+
+// Whether the owner of a vertex has to relax it in this bucket when it receives the value.
+DEVICE bool is_near_or_identity(Z value) { return is_near(value) || same(value, identity()); }
+
+// Thread 0 sets the shared state from s.given, but for `x`, the control, and the limits. The queues
+// have swapped `swaps` times.
+DEVICE void take_given(u32 swaps) {
+    const GivenShard& g = s.given;
+    const i64 words = (g.border[PEERS] + 31) / 32;
+    s.first = g.border[g.me];
+    s.last = g.border[g.me + 1];
+    s.m = g.m;
+    s.every = g.every;
+    s.indptr = s.rows = g.indptr - s.first;
+    s.indices = g.indices;
+    s.values = g.values;
+    s.t_indptr = g.t_indptr ? g.t_indptr - s.first : g.t_indptr;
+    s.t_indices = g.t_indices;
+    s.t_values = g.t_values;
+    s.bits = g.bits;
+    s.count_bits = (u32)g.count_bits;
+    s.looked = s.near_sent = 0;
+    const i64 own = s.last - s.first, now = swaps & 1, next = now ^ 1;
+    s.claims = g.claims + now * words;
+    s.claimed = g.claims + next * words;
+    s.queue = g.queues + now * own;
+    s.next_queue = g.queues + next * own;
+    s.offset = g.offsets + now * own;
+    s.next_offset = g.offsets + next * own;
+}
+
+// Nothing is reached, nothing is marked. All blocks call.
+DEVICE void clear_shard() {
+    const GivenShard& g = s.given;
+    const i64 n = g.border[PEERS], words = (n + 31) / 32;
+    for (i64 v = thread_id(); v < n; v += thread_count()) s.x[v] = identity();
+    for (i64 w = thread_id(); w < words; w += thread_count())
+        g.bits[w] = g.claims[w] = g.claims[words + w] = g.changed[w] = 0;
+    for (i64 w = thread_id(); w < (words + 31) / 32; w += thread_count()) g.groups[w] = 0;
+}
+
+// ---- send ---------------------------------------------------------------------------------------
+
+// Send the vertices that are marked in the 32 words of group g; bits of `filled` say which words
+// are not zero. How many values this lane has sent, or could not send, that are near or the
+// identity. A warp calls.
+DEVICE u32 send_group(i64 g, u32 filled) {
+    const GivenShard& given = s.given;
+    const int lane = lane_id();
+    const i64 w = 32 * g + lane;
+    const bool mine = filled >> lane & 1;
+    const u32 bits = mine ? load_relaxed(&given.changed[w]) : 0;
+    u32 near_sent = 0, left = 0;
+    for (int q = 0; q < PEERS; q++) {
+        const i64 begin = given.border[q], end = given.border[q + 1];
+        if (q == given.me || begin >= 1024 * (g + 1) || end <= 1024 * g) continue;
+        u32 part = bits & valid_bits(w, end);
+        if (32 * w < begin) part &= begin - 32 * w < 32 ? ALL_BITS << (begin - 32 * w) : 0;
+        const int many = __popc(part), upto = warp_scan(many), all = shuffle(upto, 31);
+        if (!all) continue;
+        const Outbox box = Outbox::reserve(q, all);
+        const int sent = box.free < 0 ? 0 : all < box.free ? all : (int)box.free;
+        for (int base = lane; base < 32 * ((sent + 31) / 32); base += 32 * AT_ONCE) {
+            I v[AT_ONCE];
+            Z z[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                const int rank = base + 32 * k < sent ? base + 32 * k : 0;
+                const int word = warp_search(upto - many, rank);
+                const int before = shuffle(upto - many, word);
+                v[k] = (I)(32 * (32 * g + word) + nth_bit(shuffle(part, word), rank - before));
+            }
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++)
+                z[k] = base + 32 * k < sent ? load_relaxed(&s.x[v[k]]) : identity();
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                if (base + 32 * k >= sent) continue;
+                box.put(base + 32 * k, v[k], z[k]);
+                near_sent += is_near_or_identity(z[k]);
+            }
+        }
+        warp_sync();
+        if (sent < all) { // the inbox is full: the rest is sent in the next exchange
+            u32 rest = part;
+            for (int k = upto - many; k < sent && rest; k++) rest &= rest - 1;
+            left |= rest;
+            near_sent += __popc(rest);
+            Outbox::defer();
+        }
+    }
+    if (mine) store_relaxed(&given.changed[w], left);
+    const u32 still = warp_ballot(left != 0);
+    if (lane == 0) store_relaxed(&given.groups[g], still);
+    return near_sent;
+}
+
+// Send all vertices that are marked to their owners.
+CALLED void send() {
+    if (PEERS == 1) return;
+    const i64 groups = (s.given.border[PEERS] + 1023) / 1024;
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
+    const i64 share = (groups + warps - 1) / warps, batch = share < 32 ? share : 32;
+    u32 near_sent = 0;
+    for (i64 begin = me * batch; begin < groups; begin += warps * batch) {
+        const bool mine = lane_id() < batch && begin + lane_id() < groups;
+        const u32 filled = mine ? load_relaxed(&s.given.groups[begin + lane_id()]) : 0;
+        for (u32 rest = warp_ballot(filled != 0); rest; rest &= rest - 1) {
+            const int which = __ffs(rest) - 1;
+            near_sent += send_group(begin + which, shuffle(filled, which));
+        }
+    }
+    near_sent = warp_sum(near_sent);
+    if (lane_id() == 0 && near_sent) atomicAdd(&s.near_sent, (u64)near_sent);
+}
+
+// ---- receive ------------------------------------------------------------------------------------
+
+// `number` received values join the own ones; vertices that improve and are near join the next
+// queue. from.load(i, v, z) reads value number i. How many vertices the warp buffers then.
+template <class Received>
+DEVICE int receive_from(const Received& from, i64 number, int held) {
+    for (i64 base = (thread_id() >> 5) * 32 * AT_ONCE; base < number;
+         base += thread_count() * AT_ONCE) {
+        I v[AT_ONCE];
+        Z z[AT_ONCE], old[AT_ONCE];
+        bool wanted[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const i64 i = base + 32 * k + lane_id();
+            wanted[k] = i < number;
+            v[k] = 0;
+            z[k] = identity();
+            if (wanted[k]) from.load(i, v[k], z[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            old[k] = wanted[k] ? load_relaxed(&s.x[v[k]]) : identity();
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            if (wanted[k])
+                wanted[k] = changes(old[k], z[k])
+                                ? improve(&s.x[v[k]], z[k], old[k]) && is_near(old[k])
+                                : reach(v[k], z[k]);
+            held = claim(held, wanted[k], v[k]);
+        }
+    }
+    return held;
+}
+
+// ---- the result ---------------------------------------------------------------------------------
+
+// Copy the values of the own vertices, and write a bit for each that has an entry; how many bits
+// this warp has set.
+DEVICE u64 copy_own(const Z* x, const u32* have, i64 first, i64 own, Z* values, u32* bits) {
+    u64 reached = 0;
+    for (i64 i = thread_id() - lane_id(); i < own; i += thread_count()) {
+        const i64 v = first + i + lane_id();
+        const bool mine = i + lane_id() < own;
+        const Z value = mine ? load_relaxed(&x[v]) : identity();
+        const u32 here = warp_ballot(mine && (!same(value, identity()) || test_bit(have, v)));
+        if (mine) values[i + lane_id()] = value;
+        if (lane_id() == 0) bits[i >> 5] = here;
+        reached += __popc(here);
+    }
+    return reached;
 }

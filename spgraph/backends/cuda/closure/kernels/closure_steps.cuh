@@ -1,6 +1,4 @@
-// Functions that the steps of a closure share. The file that includes this has
-//   is_own(v)        whether this device owns v: then it may be queued
-//   mark_changed(v)  note that v, which another device owns, has improved
+// Functions that the steps of a closure share.
 
 DEVICE bool is_near(Z value) { return !ORDERED || better(value, s.limit); }
 DEVICE bool is_followed(Z value, Z threshold) {
@@ -17,12 +15,12 @@ DEVICE Z product(Z x, const A* values, i64 entry, i64 u, i64 v) {
 
 // Whether a new value of v has to be followed now, or sent to its owner: of the own vertices, those
 // that are far are found by their values when their bucket comes.
-DEVICE bool is_wanted(I v, Z value) { return !is_own(v) || is_near(value); }
+DEVICE bool is_wanted(I v, Z value) { return !Exchange::is_own(v) || is_near(value); }
 
 // Put v, which has improved and is wanted, into the next queue, unless it is there already.
 DEVICE int claim(int held, bool wanted, I v) {
-    const bool own = is_own(v);
-    if (wanted && !own) mark_changed(v);
+    const bool own = Exchange::is_own(v);
+    if (wanted && !own) Exchange::mark_changed(v);
     return enqueue(held, wanted && own && set_bit(s.claims, v), v);
 }
 

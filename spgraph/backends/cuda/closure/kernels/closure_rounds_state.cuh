@@ -1,0 +1,83 @@
+// The state of a shard of a closure in rounds, and the exchange; closure_none.cuh says what an
+// exchange is. What a round sends lies in pairs, of which the host takes care.
+
+#ifndef ALONE // the most steps of a launch
+#define ALONE 128
+#endif
+
+enum Action { BEGIN = 1, SOURCES = 2, PULLS = 4, BUCKETS = 8, UNDERCUT = 16 };
+enum Count { QUEUED, EDGES, NEAR, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT };
+constexpr int COUNTS = SENT + PEERS;
+enum Flag { WAS_UNDERCUT = 1, LOST = 2 };
+
+// An id and a value, in words of 32 bits side by side.
+constexpr int ID_WORDS = sizeof(I) / 4, VALUE_WORDS = sizeof(Z) < 4 ? 1 : sizeof(Z) / 4;
+constexpr int PAIR = ID_WORDS + VALUE_WORDS;
+
+struct RoundControl : Control { // zero before a launch that begins a closure
+    u64 sent[PEERS];            // pairs for each shard
+    u64 near_sent;              // of these, how many are near there
+    u64 looked;                 // edges
+    u64 found;                  // vertices of a new bucket
+    u32 arrived;
+    u32 at; // the step of the launch before
+};
+static_assert(sizeof(RoundControl) <= 256 + 8 * PEERS, "closure_rounds.py gives it no more");
+
+struct Given : GivenShard {
+    u32* pairs; // those for a shard lie where its vertices would
+    RoundControl* control;
+    u64* counts;        // of the last launch, on the device;
+    u64* host_counters; // on the host, with the round in the low 16 bits
+};
+
+struct RoundClosure : Closure {
+    Given given;
+    u64 looked, near_sent; // of this block
+};
+
+__shared__ RoundClosure s;
+
+struct Exchange {
+    DEVICE bool is_own(I v) { return v >= (I)s.first && v < (I)s.last; }
+    DEVICE void mark_changed(I v);
+    DEVICE void count_edges(u32 edges);
+    DEVICE void send_at_once(bool wanted, I v, Z) {
+        if (wanted) mark_changed(v);
+    }
+    DEVICE int receive_local(Ring&, u32&, int held) { return held; }
+};
+
+// A place for pairs for shard q.
+struct Outbox {
+    static constexpr i64 free = 1ll << 62; // it never is full
+    u32* pairs;
+    DEVICE Outbox reserve(int q, int number) {
+        u64 slot = 0;
+        if (lane_id() == 0) slot = atomicAdd(&s.given.control->sent[q], (u64)number);
+        const i64 place = s.given.border[q] + (i64)shuffle(slot, 0);
+        return Outbox{s.given.pairs + place * PAIR};
+    }
+    DEVICE void defer() {}
+    __device__ __forceinline__ void put(i64 i, I v, Z z) const {
+        const u64 value = (u64)to_bits(z);
+        u32* const pair = pairs + i * PAIR;
+        pair[0] = (u32)v;
+        if (ID_WORDS == 2) pair[1] = (u32)((u64)v >> 32);
+        pair[ID_WORDS] = (u32)value;
+        if (VALUE_WORDS == 2) pair[ID_WORDS + 1] = (u32)(value >> 32);
+    }
+};
+
+// Pairs that others have sent to this shard.
+struct Received {
+    const u32* pairs;
+    __device__ __forceinline__ void load(i64 i, I& v, Z& z) const {
+        const u32* const pair = pairs + i * PAIR;
+        u64 id = pair[0], bits = pair[ID_WORDS];
+        if (ID_WORDS == 2) id |= (u64)pair[1] << 32;
+        if (VALUE_WORDS == 2) bits |= (u64)pair[ID_WORDS + 1] << 32;
+        v = (I)id;
+        z = from_bits<Z>((Bits<Z>)bits);
+    }
+};
