@@ -41,9 +41,6 @@ enum Direction { AUTO = 0, PUSH = 1, PULL = 2 };
 
 #define CALLED static __device__ __noinline__
 
-// A parent, so that the least is the greatest and 0 is none: max_label() less the user's id.
-typedef Bits<L> Key;
-
 // What GPU p sends GPU q in small levels: one of q's vertices, and its parent.
 struct __align__(2 * sizeof(L)) Message {
     L vertex, parent;
@@ -77,7 +74,7 @@ struct Given {
     // the next two are all zero when a launch begins and when it ends
     u32* visited;      // own part: visited; others': those that this GPU has heard of or sent there
     u32* visited_next; // that, and what this level reaches
-    Key* best;         // by bit position: parents of what this level reaches; else zero
+    Bits<L>* best;     // by bit position: parents of what this level reaches; else zero
     I* queue;          // own frontier
     O* offset;         // its degrees scanned
     PeerBarrier* barrier;
@@ -127,50 +124,12 @@ extern __shared__ u64 work_memory[];
 
 DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
 
-// Where shards begin, in registers.
-struct Borders {
-    I first[PEERS];
-    I shift[PEERS]; // how much further bit positions lie from ids than in the shard before
-    __device__ __forceinline__ Borders() {
-#pragma unroll
-        for (int q = 1; q < PEERS; q++) {
-            first[q] = (I)s.first[q];
-            shift[q] = (I)(32 * (s.word[q] - s.word[q - 1]) - (s.first[q] - s.first[q - 1]));
-        }
-    }
-    __device__ __forceinline__ int owner(I v) const {
-        int q = 0;
-#pragma unroll
-        for (int k = 1; k < PEERS; k++) q += v >= first[k];
-        return q;
-    }
-    // the bit of vertex v in a bitmap of all vertices
-    __device__ __forceinline__ I position(I v) const {
-        I p = v;
-#pragma unroll
-        for (int k = 1; k < PEERS && PADDED; k++) p += v >= first[k] ? shift[k] : 0;
-        return p;
-    }
-    __device__ __forceinline__ I vertex(I p) const {
-        I v = p, begin = 0;
-#pragma unroll
-        for (int k = 1; k < PEERS && PADDED; k++) {
-            begin += shift[k];
-            v -= p >= first[k] + begin ? shift[k] : 0;
-        }
-        return v;
-    }
-};
+DEVICE i64 first_word(int q) { return s.word[q]; }
+typedef I Q; // ids have room for bit positions
+#include "search_shards.cuh"
 
-DEVICE L user_id(I v) { return s.ids ? s.ids[v] : (L)v; }
-DEVICE L own_user_id(I v) { return user_id((I)(s.first[s.me] + v)); }
-DEVICE bool can_be_found(i64 v) { return !s.nonempty || test_bit(s.nonempty, v); }
 DEVICE I source_at(i64 i) { return s.sources ? s.sources[i] : s.source; }
 DEVICE L value_at(i64 i) { return s.sources ? s.values[i] : s.value; }
-DEVICE O degree_of(i64 v) { return s.indptr[v + 1] - s.indptr[v]; }
-DEVICE L max_label() { return (L)(~(u64)0 >> (65 - 8 * sizeof(L))); }
-DEVICE Key key_of(L parent) { return (Key)(max_label() - parent); }
-DEVICE L parent_of(Key key) { return max_label() - (L)key; }
 // What the last level has claimed of own word w.
 DEVICE u32 claimed_bits(i64 w) { return s.visited_next[s.base + w] & ~s.visited[s.base + w]; }
 

@@ -25,8 +25,6 @@ enum Count { VERTICES, EDGES, COVERED, WAITING, COUNTS };
 
 #define CALLED static __device__ __noinline__
 
-typedef Bits<L> Key; // a parent, so that the least is the greatest and 0 is none
-
 #include "leading_neighbours.cuh"
 
 // A vertex that was reached, or -1; the first of a list has the length of the list instead.
@@ -72,29 +70,9 @@ __shared__ bool is_last;
 DEVICE i64 warp_number() { return (i64)blockIdx.x * WARPS + warp_id(); }
 DEVICE i64 own_vertices() { return s.first[s.me + 1] - s.first[s.me]; }
 DEVICE u32* own_part(u32* bitmap) { return bitmap + s.me * s.words; }
-DEVICE O degree_of(i64 v) { return s.indptr[v + 1] - s.indptr[v]; }
-DEVICE L user_id(i64 v) { return s.ids ? s.ids[v] : (L)v; }
-DEVICE Key key_of(L parent) { return (Key)(L)(~(u64)0 >> (65 - 8 * sizeof(L))) - (Key)parent; }
-DEVICE L parent_of(Key key) { return (L)key_of((L)key); }
-
-// Where shards begin, in registers.
-struct Borders {
-    I first[PEERS];
-    Q shift[PEERS]; // how much further bit positions lie from ids than in the shard before
-    __device__ __forceinline__ Borders() {
-#pragma unroll
-        for (int q = 1; q < PEERS; q++) {
-            first[q] = (I)s.first[q];
-            shift[q] = (Q)(32 * s.words - (s.first[q] - s.first[q - 1]));
-        }
-    }
-    __device__ __forceinline__ Q position(I v) const {
-        Q p = v;
-#pragma unroll
-        for (int q = 1; q < PEERS; q++) p += v >= first[q] ? shift[q] : 0;
-        return p;
-    }
-};
+DEVICE i64 first_word(int q) { return q * s.words; }
+constexpr bool PADDED = true; // bit positions are not ids
+#include "search_shards.cuh"
 
 // Every kernel begins with `enter`, and one that counts ends with `publish_counts`.
 DEVICE void enter(const u64* given) {
@@ -215,7 +193,7 @@ extern "C" __global__ void begin(const u64* given, L* level, L* parent, u32* vis
         if (active) {
             level[v] = 0;
             if (PARENTS) parent[v] = values[base + lane_id()];
-            covered += !s.nonempty || test_bit(s.nonempty, v);
+            covered += can_be_found(v);
         }
         claim(active, v, visited);
     }

@@ -9,7 +9,7 @@ DEVICE Entry target_of(const Borders& borders, const u32* visited, i64 i, i64 st
     Entry entry;
     entry.vertex = test_bit(visited, borders.position(v)) ? -1 : v;
 #if PARENTS
-    entry.parent = user_id(s.first[s.me] + u);
+    entry.parent = own_user_id(u);
 #endif
     return entry;
 }
@@ -88,7 +88,7 @@ struct Pusher {
         : visited(visited), visited_next(visited_next), best(best) {}
     __device__ __forceinline__ O load(i64 i, bool here) {
         const I u = here ? s.queue[i] : 0;
-        if (PARENTS) key = here ? key_of(user_id(s.first[s.me] + u)) : 0;
+        if (PARENTS) key = here ? key_of(own_user_id(u)) : 0;
         return here ? s.indptr[u] - s.offset[i] : 0;
     }
     template <bool ONE>
