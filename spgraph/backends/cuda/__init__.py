@@ -8,8 +8,15 @@ GPU.
 """
 
 from spgraph.backends.cuda.closure.closure import closure, dag_edges, parents
+from spgraph.backends.cuda.closure.closure_peers import closure_peers
+from spgraph.backends.cuda.closure.closure_rounds import Shard as ClosureShard
+from spgraph.backends.cuda.contract import components
 from spgraph.backends.cuda.contract.contract import contract
 from spgraph.backends.cuda.dependencies.dependencies import dependencies, levels
+from spgraph.backends.cuda.dependencies.dependencies_shard import (
+    dependencies_shard,
+    workspace_words,
+)
 from spgraph.backends.cuda.entrywise.masked_write import write
 from spgraph.backends.cuda.entrywise.matrices import (
     apply_matrix,
@@ -26,10 +33,11 @@ from spgraph.backends.cuda.entrywise.vectors import (
     scatter,
     select,
 )
-from spgraph.backends.cuda.exchange.peer_graph import MOST_PEERS
+from spgraph.backends.cuda.exchange.buffers import MOST_PEERS
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.backends.cuda.generate import random_edges
 from spgraph.backends.cuda.power.power import power, power_shard
+from spgraph.backends.cuda.power.power_stepwise import peer_places, power_peers
 from spgraph.backends.cuda.products.multiply import (
     multiply_dense,
     multiply_dots,
@@ -39,6 +47,9 @@ from spgraph.backends.cuda.products.multiply import (
 from spgraph.backends.cuda.products.products import pull, push
 from spgraph.backends.cuda.products.tiles import prepare
 from spgraph.backends.cuda.search.search import search
+from spgraph.backends.cuda.search.search_peers import search_peers
+from spgraph.backends.cuda.search.search_rounds import Shard as SearchShard
+from spgraph.backends.cuda.search.search_rounds import leading_and_nonempty
 from spgraph.backends.cuda.structure.extract import extract_matrix
 from spgraph.backends.cuda.structure.kronecker import kronecker
 from spgraph.backends.cuda.structure.transpose import transpose
@@ -46,25 +57,33 @@ from spgraph.backends.cuda.traversals import traversals
 
 __all__ = [
     "MOST_PEERS",
+    "ClosureShard",
     "PeerBuffers",
+    "SearchShard",
     "apply",
     "apply_matrix",
     "closure",
+    "closure_peers",
+    "components",
     "contract",
     "dag_edges",
     "dependencies",
+    "dependencies_shard",
     "ewise",
     "ewise_matrix",
     "extract",
     "extract_matrix",
     "kronecker",
+    "leading_and_nonempty",
     "levels",
     "multiply_dense",
     "multiply_dots",
     "multiply_flops",
     "multiply_rows",
     "parents",
+    "peer_places",
     "power",
+    "power_peers",
     "power_shard",
     "prepare",
     "pull",
@@ -74,10 +93,12 @@ __all__ = [
     "reduce_segments",
     "scatter",
     "search",
+    "search_peers",
     "select",
     "select_matrix",
     "transpose",
     "traversals",
+    "workspace_words",
     "write",
     "write_matrix",
 ]

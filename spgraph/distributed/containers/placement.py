@@ -139,6 +139,17 @@ class Placement:
         """The backend of local shard k."""
         return backend(self.devices[k])
 
+    @property
+    def kernels(self) -> ModuleType:
+        """The backend of the shards, for the kernels with which their devices exchange. Which it
+        has, `has` says.
+        """
+        return self.backend(0)
+
+    def has(self, name: str) -> bool:
+        """Whether `kernels` has this one of the optional functions and classes of a backend."""
+        return hasattr(self.kernels, name)
+
     def total(self, counts: Sequence[int]) -> int:
         """The sum over all shards of all processes; `counts` are those of the local shards."""
         return int(self.communicator.all_reduce_host(np.array([sum(counts)], np.int64), "sum")[0])

@@ -18,10 +18,9 @@ POLL = 0.05  # seconds between two checks for failures
 
 
 class RoundShard(Protocol):
-    """What is asked of a shard of loops in rounds: arrays on its device."""
+    """What is asked of a shard of loops in rounds."""
 
-    given: Array  # what its kernels read
-    counts: Array  # of the last launch
+    counts: Array  # of the last launch, on the shard's device
 
 
 def host_mapped(shape: tuple[int, int], array: Array) -> np.ndarray:
@@ -73,6 +72,6 @@ def check(shards: Sequence[RoundShard], communicator: Communicator) -> None:
     """Raise if the counts can no longer come: a kernel, a device or a process has failed."""
     communicator.check()
     for shard in shards:
-        if is_cuda(shard.given):
-            with shard.given.device:
+        if is_cuda(shard.counts):
+            with shard.counts.device:
                 _ = import_cupy().cuda.get_current_stream().done  # raises if a kernel has failed

@@ -49,9 +49,10 @@ def closure(
         except ConvergenceError as error:
             error.result = one.scatter(cast(Vector, error.result))
             raise
-    if A.device.devices[0] != "cpu" and not semiring.multiply.positional:
-        form = closure_rounds if A.device.peers is None else peers
-        return form.closure(A, start, semiring, delta)
+    rounds = A.device.peers is None
+    able = A.device.has("ClosureShard" if rounds else "closure_peers")
+    if able and not semiring.multiply.positional:
+        return (closure_rounds if rounds else peers).closure(A, start, semiring, delta)
     add = semiring.add
     x = start.dup(semiring.dtype)
     waiting = x.dup()

@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.closure.closure_peers import ClosureGraph
-from spgraph.backends.cuda.closure.closure_rounds import (
+from spgraph.backends.shards.closure import (
     BEGIN,
     BEST,
     BEST_HIGH,
@@ -41,7 +40,8 @@ from spgraph.backends.cuda.closure.closure_rounds import (
     SOURCES,
     UNDERCUT,
     WAS_UNDERCUT,
-    Shard,
+    ClosureGraph,
+    ClosureShard,
     counts_of,
 )
 from spgraph.containers import Vector
@@ -139,8 +139,8 @@ class Rounds:
         number = counts_of(placement.num_shards)
         self.host_counters = host_mapped((len(graph.shards), number), graph.shards[0].indptr)
         self.round = 0
-        self.shards: list[Shard] = placement.map(
-            lambda k, _: Shard(
+        self.shards: list[ClosureShard] = placement.map(
+            lambda k, _: placement.kernels.ClosureShard(
                 graph, k, placement.local[k], self.edges, semiring, sign != 0, self.host_counters[k]
             ),
             graph.shards,
@@ -266,7 +266,7 @@ class Rounds:
             received.append(pieces[0] if pieces else None)
         return received
 
-    def device_of(self, shard: Shard) -> str:
+    def device_of(self, shard: ClosureShard) -> str:
         return self.communicator.devices[shard.number - self.communicator.local.start]
 
     # --- values -----------------------------------------------------------------------------------

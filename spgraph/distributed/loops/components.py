@@ -25,12 +25,11 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import numpy as np
 
 from spgraph import direction as directions
-from spgraph.backends.cuda.contract import components as on_gpu
-from spgraph.backends.cuda.contract.contract import Forest
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -56,17 +55,17 @@ def contract(A: DistributedMatrix, undirected: bool) -> DistributedVector:
     """
     tag_graph(A)
     materialize(A)
-    if A.device.devices[0] == "cpu":
-        return on_cpus(A)
+    if not A.device.has("components"):
+        return by_exact_lists(A)
     if one := single_device_of(A):
         return one.scatter(A.device.backend(0).contract(one.whole, undirected))
-    return on_gpus(A, undirected)
+    return by_kernels(A, undirected)
 
 
-# --- on GPUs --------------------------------------------------------------------------------------
+# --- by kernels -----------------------------------------------------------------------------------
 
 
-def on_gpus(A: DistributedMatrix, undirected: bool) -> DistributedVector:
+def by_kernels(A: DistributedMatrix, undirected: bool) -> DistributedVector:
     """The labels: by the giant component if that is expected to pay and does, else by forests."""
     if A.nvals == 0:
         return A.device.arange(A.nrows)
@@ -87,20 +86,21 @@ class Plan:
     def __init__(self, A: DistributedMatrix) -> None:
         placement, n = A.device, A.nrows
         partition, kind = placement.partition(n), index_dtype(n)
+        kernels = placement.kernels.components
 
-        def own(k: int, shard: Matrix) -> on_gpu.Rows:
+        def own(k: int, shard: Matrix) -> Any:
             first = int(partition.offsets[placement.local[k]])
             if partition.ids is None:
-                return on_gpu.Rows(shard, n, first, None, None)
+                return kernels.Rows(shard, n, first, None, None)
             every = array_module(shard._indptr).arange(n, dtype=kind)
             internal_ids = partition.to_internal(every).astype(kind, copy=False)
             ids = placement.shard_ids(k, n).astype(kind, copy=False)
-            return on_gpu.Rows(shard, n, first, ids, internal_ids)
+            return kernels.Rows(shard, n, first, ids, internal_ids)
 
         self.rows = placement.map(own, A.shards)
         self.capacity = max(LEAST_CAPACITY, n // VERTICES_A_PAIR)
         self.giant: Giant | None = None
-        if placement.peers is not None and A.symmetric:
+        if placement.has("search_peers") and placement.peers is not None and A.symmetric:
             giant = Giant(A, self.rows, self.capacity)
             if directions.all_are_near(n, A.nvals, giant.degree, NEAR):
                 self.giant = giant
@@ -112,7 +112,7 @@ class Giant:
     for the outcome.
     """
 
-    def __init__(self, A: DistributedMatrix, rows: list[on_gpu.Rows], capacity: int) -> None:
+    def __init__(self, A: DistributedMatrix, rows: list[Any], capacity: int) -> None:
         placement, n = A.device, A.nrows
 
         def most(k: int, shard: Matrix) -> tuple[int, int]:
@@ -125,7 +125,8 @@ class Giant:
         self.degree, hub = max(placement.map(most, A.shards))
         self.start = placement.unit(hub, hub, size=n, dtype=index_dtype(n))
         self.capacity = capacity
-        self.messages = peer_memory(placement, on_gpu.pairs_form(rows[0], capacity).size)
+        form = placement.kernels.components.pairs_form(rows[0], capacity)
+        self.messages = peer_memory(placement, form.size)
         self.addresses = []
         for device in placement.devices:
             with on_device(device) as xp:
@@ -168,6 +169,7 @@ def peer_memory(placement: Placement, size: int) -> list[Array]:
 def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
     """The labels by the giant component; None where too many edges remain outside of it."""
     placement, giant, work = A.device, plan.giant, range(len(plan.rows))
+    kernels = placement.kernels.components
     assert giant is not None and placement.peers is not None
     with giant.lock:
         giant.round += 1
@@ -177,14 +179,14 @@ def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
         for k in work:
             with on_device(placement.devices[k]):
                 arguments = (visited[k], giant.messages[k], giant.capacity)
-                tables.append(on_gpu.outside(plan.rows[k], *arguments))
+                tables.append(kernels.outside(plan.rows[k], *arguments))
         with placement.peers.lock:
             placement.peers.barrier()
         for k in work:
             with on_device(placement.devices[k]):
                 lists = (giant.messages[k], giant.addresses[k], giant.capacity)
                 answer = (giant.round, address(giant.host_counters[k:]))
-                found.append(on_gpu.settle(plan.rows[k], visited[k], tables[k], *lists, *answer))
+                found.append(kernels.settle(plan.rows[k], visited[k], tables[k], *lists, *answer))
         is_void = giant.wait(placement)
     _ = level.shards  # raises where a device was lost
     return None if is_void else labels(A, found)
@@ -195,12 +197,12 @@ def by_forests(A: DistributedMatrix, plan: Plan, sampled: bool) -> DistributedVe
     has to be symmetric.
     """
     placement, comm = A.device, A.device.communicator
-    work = range(len(plan.rows))
+    work, kernels = range(len(plan.rows)), placement.kernels.components
     while True:
         forests, reports, found = [], [], []
         for k in work:
             with on_device(placement.devices[k]) as xp:
-                forests.append(Forest(A.lifted(k)))
+                forests.append(kernels.Forest(A.lifted(k)))
                 forests[k].sample()
                 if not sampled:  # the giants of two shards need not be one component
                     forests[k].rest(undirected=False)
@@ -209,11 +211,11 @@ def by_forests(A: DistributedMatrix, plan: Plan, sampled: bool) -> DistributedVe
         if sampled:
             for k in work:
                 with on_device(placement.devices[k]):
-                    on_gpu.follow(plan.rows[k], forests[k], received[k], plan.capacity)
+                    kernels.follow(plan.rows[k], forests[k], received[k], plan.capacity)
             exchange_roots(placement, plan, forests, reports)
         for k in work:
             with on_device(placement.devices[k]):
-                found.append(on_gpu.finish(plan.rows[k], forests[k]))
+                found.append(kernels.finish(plan.rows[k], forests[k]))
         # equal in all processes: they come from messages that all have received
         longest = max(int(report[0]) for report in comm.fetch(reports))
         if longest <= plan.capacity:
@@ -223,24 +225,24 @@ def by_forests(A: DistributedMatrix, plan: Plan, sampled: bool) -> DistributedVe
 
 
 def exchange_roots(
-    placement: Placement, plan: Plan, forests: list[Forest], reports: list[Array]
+    placement: Placement, plan: Plan, forests: list[Any], reports: list[Array]
 ) -> list[Array]:
     """Send the roots of others' vertices to their owners, and merge into every forest the pairs of
     roots that the owners publish. The first messages of all shards, at each local shard.
     """
-    sent, answers = [], []
+    sent, answers, kernels = [], [], placement.kernels.components
     for k, rows in enumerate(plan.rows):
         with on_device(placement.devices[k]):
-            sent.append(on_gpu.send_roots(rows, forests[k], plan.capacity))
+            sent.append(kernels.send_roots(rows, forests[k], plan.capacity))
     received = gather_messages(placement, sent)
     for k, rows in enumerate(plan.rows):
         with on_device(placement.devices[k]):
             me = placement.local[k]
-            answers.append(on_gpu.receive_roots(rows, forests[k], me, received[k], plan.capacity))
+            answers.append(kernels.receive_roots(rows, forests[k], me, received[k], plan.capacity))
     links = gather_messages(placement, answers)
     for k, rows in enumerate(plan.rows):
         with on_device(placement.devices[k]):
-            on_gpu.join(rows, forests[k], links[k], reports[k], plan.capacity)
+            kernels.join(rows, forests[k], links[k], reports[k], plan.capacity)
     return received
 
 
@@ -255,10 +257,10 @@ def labels(A: DistributedMatrix, found: list[Array]) -> DistributedVector:
     return DistributedVector(A.nrows, [Vector(x.size, x) for x in found], A.device)
 
 
-# --- on CPUs --------------------------------------------------------------------------------------
+# --- out of operations ----------------------------------------------------------------------------
 
 
-def on_cpus(A: DistributedMatrix) -> DistributedVector:
+def by_exact_lists(A: DistributedMatrix) -> DistributedVector:
     """The labels by forests, with lists of exact length."""
     placement, n = A.device, A.nrows
 

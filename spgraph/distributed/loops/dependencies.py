@@ -6,17 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from spgraph.backends.cuda.dependencies.dependencies_plan import Plan
-from spgraph.backends.cuda.dependencies.dependencies_shard import (
-    Workspace,
-    dependencies_shard,
-    workspace_words,
-)
+from spgraph.backends.shards.dependencies import Plan, Steps, Workspace
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, address, array_module, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -41,8 +36,6 @@ from spgraph.semirings import (
 MOST = 1e290
 
 R = TypeVar("R")
-# what one shard does for a source (`dependencies_shard`): yields (request, data), is sent an answer
-Steps = Generator[tuple[str, Any], Any, None]
 
 
 class Numbers(NamedTuple):
@@ -117,7 +110,7 @@ def dependencies(
             placement.backend(0).dependencies(one.whole, one.whole.T, sources, whole_level)
         )
     score = placement.filled(0.0, size=n, dtype=np.float64)
-    if level is None and placement.devices[0] != "cpu":
+    if level is None and placement.has("dependencies_shard"):
         sources = in_shards(A, T, sources, [shard._values for shard in score.shards])
     for source in sources.tolist():
         adjacent = level is None
@@ -154,7 +147,7 @@ def in_shards(
     communicator.
     """
     placement, n = A.device, A.nrows
-    graph = peers.peer_graph(A, T)
+    graph = peers.search_graph(A, T)
     inside = placement.partition(n).to_internal(sources)
     reports = _on_each(placement, lambda k, xp: xp.zeros(max(1, sources.size), np.uint8))
     answers = _by_communicator if placement.peers is None else _by_peers
@@ -165,7 +158,7 @@ def in_shards(
             if placement.peers is not None:  # the values of the source before have been read
                 placement.peers.barrier()
             steps: list[Steps] = [
-                dependencies_shard(
+                placement.kernels.dependencies_shard(
                     *(edges, graph.offsets, p, workspaces[k], level.unchecked[k], place, scores[k]),
                     reports[k][j : j + 1],
                 )
@@ -189,7 +182,7 @@ def _on_each(placement: Placement, make: Callable[[int, Any], R]) -> list[R]:
 
 def _workspaces(A: DistributedMatrix, offsets: Sequence[int]) -> list[Workspace]:
     """The workspaces of the local shards; those that other devices write to are kept with A."""
-    placement, words = A.device, workspace_words(A.nrows)
+    placement, words = A.device, A.device.kernels.workspace_words(A.nrows)
     shared = placement.peers is not None
     if placement.peers is not None:
         if "dependencies" not in A._derived:

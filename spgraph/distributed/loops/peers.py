@@ -9,14 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from spgraph.backends.cuda.closure.closure_peers import (
-    Closed,
-    ClosureGraph,
-    ClosureShard,
-    closure_peers,
-)
-from spgraph.backends.cuda.exchange.peer_graph import PeerGraph, PeerShard
-from spgraph.backends.cuda.search.search_peers import search_peers
+from spgraph.backends.shards.closure import Closed, ClosureGraph, ClosureRows
+from spgraph.backends.shards.search import SearchGraph, SearchRows
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -51,8 +45,8 @@ def search(
     parents = semiring is not None
     transposed = A.T if T is None and parents else T
     sources, values = start_entries(start)
-    found, rows = search_peers(
-        peer_graph(A, transposed),
+    found, rows = placement.kernels.search_peers(
+        search_graph(A, transposed),
         placement.peers,
         sources,
         values if parents else None,
@@ -95,7 +89,7 @@ def start_entries(
     return [shard._indices for shard in shards], [shard._values for shard in shards]
 
 
-def peer_graph(A: DistributedMatrix, T: DistributedMatrix | None) -> PeerGraph:
+def search_graph(A: DistributedMatrix, T: DistributedMatrix | None) -> SearchGraph:
     """The shards of A, and of its transpose if given, with internal ids: the graph that search
     kernels take. Kept with A.
     """
@@ -116,10 +110,10 @@ def peer_graph(A: DistributedMatrix, T: DistributedMatrix | None) -> PeerGraph:
         if partition.ids is not None:
             user_ids = placement.map(lambda k, s: partition.user_ids(s.device), A.shards)
         parts = zip(out, back, user_ids, strict=True)
-        shards = [PeerShard(i, j, ti, tj, ids) for (i, j), (ti, tj), ids in parts]
+        shards = [SearchRows(i, j, ti, tj, ids) for (i, j), (ti, tj), ids in parts]
         # the columns of a row ascend by the user's ids, whatever their internal ids are
         offsets = tuple(partition.offsets.tolist())
-        A._derived[kind] = PeerGraph(offsets, shards, ordered=True, symmetric=symmetric)
+        A._derived[kind] = SearchGraph(offsets, shards, ordered=True, symmetric=symmetric)
     return A._derived[kind]
 
 
@@ -163,7 +157,8 @@ def run_closure(
     assert placement.peers is not None
     first = placement.map(lambda k, shard: shard.to_sparse(), start.shards)
     ids, values = [shard._indices for shard in first], [shard._values for shard in first]
-    return closure_peers(closure_graph(A), placement.peers, ids, values, semiring, delta)
+    graph, peers = closure_graph(A), placement.peers
+    return placement.kernels.closure_peers(graph, peers, ids, values, semiring, delta)
 
 
 def _as_vector(found: Closed, A: DistributedMatrix) -> DistributedVector:
@@ -192,6 +187,6 @@ def closure_graph(A: DistributedMatrix) -> ClosureGraph:
         back: list[Any] = out if T is A else [(None, None, None)] * len(out)
         if T is not None and T is not A:
             back = placement.map(internal, T.shards)
-        shards = [ClosureShard(*rows, *columns) for rows, columns in zip(out, back, strict=True)]
+        shards = [ClosureRows(*rows, *columns) for rows, columns in zip(out, back, strict=True)]
         A._derived[kind] = ClosureGraph(tuple(partition.offsets.tolist()), shards, A.iso)
     return A._derived[kind]

@@ -18,12 +18,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any, cast
 
-from spgraph.backends.cuda.power.power_stepwise import (
-    SUMS,
-    change,
-    peer_places,
-    power_peers,
-)
+from spgraph.backends.shards.power import SUMS, change
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, on_device, to_host
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -72,11 +67,11 @@ def power(
         )
 
     local = range(len(x.shards))
-    if not hasattr(placement.backend(0), "power_shard"):
+    if not placement.has("power_shard"):
         hops = tuple(Hop(M.T, scale) for M, scale in zip(matrices, scales, strict=True))
         weighted = semiring.multiply.name != "second"
         return _composed(x, Step(hops, *constants, restart, weighted=weighted), norm, tol, max_iter)
-    if peers is None:
+    if peers is None or not placement.has("power_peers"):
         steps = [placement.backend(k).power_shard(*arguments(k)) for k in local]
         return _driven(steps, Gathering(placement, n), placement, n)
     partition = placement.partition(n)
@@ -84,9 +79,10 @@ def power(
         try:
             starts = [shard._values for shard in x.shards]
             ids = None if partition.ids is None else [placement.shard_ids(k, n) for k in local]
-            places = peer_places(peers, partition.offsets.tolist(), single, starts, ids)
+            offsets, kernels = partition.offsets.tolist(), placement.kernels
+            places = kernels.peer_places(peers, offsets, single, starts, ids)
             peers.barrier()
-            steps = [power_peers(places[k], *arguments(k)) for k in local]
+            steps = [kernels.power_peers(places[k], *arguments(k)) for k in local]
             found = _driven(steps, Barrier(peers, placement), placement, n)
             peers.hand_over()
             return found

@@ -43,8 +43,9 @@ def search(
         found = A.device.backend(0).search(whole, transposed, one.gather(start), *rest)
         scatter = one.scatter
         return scatter(found[0]), None if found[1] is None else scatter(found[1]), found[2]
-    if peers.supports(semiring) and A.device.devices[0] != "cpu":
-        form = search_rounds if A.device.peers is None else peers
+    rounds = A.device.peers is None
+    if peers.supports(semiring) and A.device.has("SearchShard" if rounds else "search_peers"):
+        form = search_rounds if rounds else peers
         return form.search(A, T, start, semiring, direction, max_depth, trace)
     typed = any_pair.resolve(start.dtype, A.dtype) if semiring is None else semiring
     placement, n = A.device, A.nrows

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from spgraph import direction as directions
-from spgraph.backends.cuda.exchange.peer_graph import PeerGraph, PeerShard
-from spgraph.backends.cuda.search.search_rounds import (
+from spgraph.backends.shards.search import (
     COUNTS,
     COVERED,
     EDGES,
     VERTICES,
     WAITING,
-    Shard,
-    leading_and_nonempty,
+    SearchGraph,
+    SearchRows,
+    SearchShard,
 )
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module, device_of, on_device
@@ -107,8 +107,8 @@ class Rounds:
     def __init__(self, A: DistributedMatrix, T: DistributedMatrix | None, parents: bool) -> None:
         placement = A.device
         self.lock = threading.Lock()
-        self.communicator, self.map, self.parents = placement.communicator, placement.map, parents
-        graph = peers.peer_graph(A, T)
+        self.placement, self.communicator, self.parents = placement, placement.communicator, parents
+        graph = peers.search_graph(A, T)
         self.edges, self.symmetric = A.nvals, graph.symmetric
         rows: Sequence[tuple[Array, Array] | None] = [None] * len(graph.shards)
         self.findable = A.nrows
@@ -117,8 +117,8 @@ class Rounds:
             self.findable = placement.total(counts)
         self.host_counters = host_mapped((len(graph.shards), COUNTS), graph.shards[0].indptr)
         self.round = 0
-        self.shards: list[Shard] = placement.map(
-            lambda k, arrays: Shard(
+        self.shards: list[SearchShard] = placement.map(
+            lambda k, arrays: placement.kernels.SearchShard(
                 graph.offsets, placement.local[k], arrays, rows[k], parents, self.host_counters[k]
             ),
             graph.shards,
@@ -126,23 +126,24 @@ class Rounds:
         self.words = self.shards[0].words
         self.list_edges = max(LIST_EDGES, A.nrows // 32)
 
-    def leading_and_nonempty(self, graph: PeerGraph) -> list[tuple[tuple[Array, Array], int]]:
+    def leading_and_nonempty(self, graph: SearchGraph) -> list[tuple[tuple[Array, Array], int]]:
         """The result of the backend's `leading_and_nonempty` for each local shard."""
+        each, find = self.placement.map, self.placement.kernels.leading_and_nonempty
         if self.parents:
-            return self.map(lambda k, shard: leading_and_nonempty(shard), graph.shards)
-        degrees = self.map(
+            return each(lambda k, shard: find(shard), graph.shards)
+        degrees = each(
             lambda k, shard: (shard.indptr[1:] - shard.indptr[:-1]).astype(np.int64), graph.shards
         )
         sizes = [end - begin for begin, end in itertools.pairwise(graph.offsets)]
         of_all = self.communicator.all_gather(degrees, sizes=sizes)
 
-        def own(k: int, shard: PeerShard, counts: Array) -> tuple[tuple[Array, Array], int]:
+        def own(k: int, shard: SearchRows, counts: Array) -> tuple[tuple[Array, Array], int]:
             xp = array_module(counts)
             indptr = xp.zeros(counts.size + 1, np.int64)
             xp.cumsum(counts, out=indptr[1:])
-            return leading_and_nonempty(shard, indptr)
+            return find(shard, indptr)
 
-        return self.map(own, graph.shards, of_all)
+        return each(own, graph.shards, of_all)
 
     # --- the iteration ----------------------------------------------------------------------------
 

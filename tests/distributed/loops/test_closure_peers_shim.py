@@ -15,8 +15,8 @@ from closure_cases import CASES, entries, expected, fixed_point, graph
 
 import spgraph as sg
 from spgraph.backends.cuda.closure import closure_peers
-from spgraph.backends.cuda.closure.closure_peers import Closed, ClosureGraph, ClosureShard
 from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.shards.closure import Closed, ClosureGraph, ClosureRows
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import move
 from spgraph.errors import CommunicationError, ConvergenceError
@@ -66,7 +66,7 @@ def shards_of(
             at = slice(int(M.indptr[begin]), int(M.indptr[end]))
             parts += [(M.indptr[begin : end + 1] - at.start).astype(rows)]
             parts += [M.indices[at].astype(index), M.values if M.iso else M.values[at].copy()]
-        made.append(ClosureShard(*parts))
+        made.append(ClosureRows(*parts))
     return ClosureGraph(tuple(offsets), made, A.iso)
 
 

@@ -13,11 +13,12 @@ import pytest
 from closure_cases import CASES, entries, expected, fixed_point, graph
 
 import spgraph as sg
+from spgraph.backends import cuda
 from spgraph.backends.cuda.closure import closure_rounds as kernels
 from spgraph.backends.cuda.closure.closure_peers import program
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Matrix, Vector
-from spgraph.distributed import LocalCommunicator
+from spgraph.distributed import LocalCommunicator, Placement
 from spgraph.distributed.exchange import host_counters
 from spgraph.distributed.loops import closure_rounds
 from spgraph.errors import ConvergenceError
@@ -36,6 +37,7 @@ DISTANCES = min_plus.resolve("int64", "int64")
 def few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "THREADS", 64)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
+    monkeypatch.setattr(Placement, "kernels", cuda)
 
 
 def spread(A: Matrix, cuts: Sequence[float], relabelled: bool = False) -> Any:

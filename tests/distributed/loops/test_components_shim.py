@@ -19,9 +19,10 @@ from scipy.sparse import csgraph
 import spgraph as sg
 import tests.iterations.test_contract as graphs
 from spgraph import direction as directions
+from spgraph.backends import cuda
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers.storage.arrays import pack_bits
-from spgraph.distributed import DistributedVector
+from spgraph.distributed import DistributedVector, Placement
 from spgraph.distributed.loops import components, peers
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
@@ -32,6 +33,7 @@ def on_the_shim() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jit, "current_device", lambda: 0)
         cuda_host_shim.install(patch)
+        patch.setattr(Placement, "kernels", cuda)
         patch.setattr(peers, "search", search)
         patch.setattr(components, "peer_memory", reachable)
         yield
@@ -146,7 +148,7 @@ def test_what_the_giant_leaves(relabelled: bool, monkeypatch: pytest.MonkeyPatch
         G = spread(A, 3, relabelled)
         check(A, components.by_giant(G, planned(G)))
         monkeypatch.setattr(components, "by_forests", None)
-        check(A, components.on_gpus(G, True))
+        check(A, components.by_kernels(G, True))
 
 
 @pytest.mark.parametrize("relabelled", [False, True])
@@ -162,15 +164,15 @@ def test_when_the_giant_does_not_do(relabelled: bool, monkeypatch: pytest.Monkey
     ):
         G = spread(A, 3, relabelled)
         plan = planned(G)
-        check(A, components.on_gpus(G, True))
+        check(A, components.by_kernels(G, True))
         assert not plan.giant, "the next call does not try"
-        check(A, components.on_gpus(G, True))
+        check(A, components.by_kernels(G, True))
 
 
 def test_without_edges() -> None:
     for n in (0, 5):
         A = sg.Matrix.empty(n, n)
-        check(A, components.on_gpus(spread(A, 3), True))
+        check(A, components.by_kernels(spread(A, 3), True))
 
 
 def test_two_giants_and_a_hidden_edge() -> None:

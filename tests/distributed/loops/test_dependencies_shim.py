@@ -11,6 +11,7 @@ import pytest
 from dependencies_cases import by_loops, matrix, same, two
 
 import spgraph as sg
+from spgraph.backends import cuda
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.distributed import LocalCommunicator
 from spgraph.errors import CommunicationError
@@ -59,6 +60,7 @@ def in_shards(
         G.device.peers = Meetings(G.device.num_shards)
         G._derived["dependencies"] = Meetings(G.device.num_shards)
     cuda_host_shim.install(patch)
+    patch.setattr(sg.distributed.Placement, "kernels", cuda)
     patch.setattr(device_jit, "BLOCK", 64)
     patch.setattr(steps, "THREADS", 64)
     patch.setattr(host, "_levels_from", lambda A, T, source: level[source])
@@ -117,7 +119,7 @@ FREE = {"SUM_STEP": 0, "BARRIER": 0, "BARRIER_LISTS": 0}
 @shim
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_of_a_level(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_plan")
+    plan = importlib.import_module("spgraph.backends.shards.dependencies")
     for name, value in (FREE | FORMS[form]).items():
         monkeypatch.setattr(plan, name, value)
     for graph in ("star both", "sparse directed", "rmat 8"):
@@ -130,7 +132,7 @@ def test_forms_of_a_level(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_forms_on_gpus(form: str, exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On one of them; in three shards there; a shard each on two."""
     host = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies")
-    plan = importlib.import_module("spgraph.backends.cuda.dependencies.dependencies_plan")
+    plan = importlib.import_module("spgraph.backends.shards.dependencies")
     monkeypatch.setattr(host, "LARGE", 0)
     monkeypatch.setattr(host, "source_parallel_pays", lambda *arguments: False)
     for name, value in (FREE | FORMS[form]).items():

@@ -11,8 +11,8 @@ from closure_cases import CASES, expected, graph
 
 import spgraph as sg
 import tests.distributed.loops.test_closure_peers_shim as host
-from spgraph.backends.cuda.closure.closure_peers import ClosureGraph
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
+from spgraph.backends.shards.closure import ClosureGraph
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import CommunicationError, ConvergenceError
 from spgraph.semirings import min_plus, monoid

@@ -35,7 +35,7 @@ def test_labels(shards: int, exchange: str, how: str) -> None:
         G: Any = spread(A, shards, exchange, how)
         plan = components.plan_of(G)
         for _ in range(3):  # lists have grown, or the giant was given up, after the first
-            found: Any = components.on_gpus(G, bool(A.symmetric))
+            found: Any = components.by_kernels(G, bool(A.symmetric))
             assert found.gather().isequal(expected), name
             for sampled in {False, bool(A.symmetric)}:
                 found = components.by_forests(G, plan, sampled)

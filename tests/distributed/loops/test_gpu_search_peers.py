@@ -10,8 +10,8 @@ import pytest
 
 import spgraph as sg
 import tests.distributed.loops.test_search_peers_shim as host
-from spgraph.backends.cuda.exchange.peer_graph import PeerGraph
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
+from spgraph.backends.shards.search import SearchGraph
 from spgraph.errors import BackendUnavailable, CommunicationError
 
 pytestmark = pytest.mark.gpu
@@ -35,13 +35,13 @@ def place(p: int, array: np.ndarray) -> Any:
         return cupy.asarray(array)
 
 
-def on_devices(made: PeerGraph) -> PeerGraph:
+def on_devices(made: SearchGraph) -> SearchGraph:
     """The same graph, each shard on a device of its own; what was one array stays one."""
     shards = []
     for p, shard in enumerate(made.shards):
         moved = {id(a): place(p, a) for a in shard if a is not None}
         shards.append(type(shard)(*(None if a is None else moved[id(a)] for a in shard)))
-    return PeerGraph(made.offsets, shards, made.ordered)
+    return SearchGraph(made.offsets, shards, made.ordered)
 
 
 def cuts(n: int, peers: int) -> Sequence[int]:
@@ -76,7 +76,7 @@ def test_in_edges_that_begin_and_end_anywhere(begin: int, buffers: PeerBuffers) 
     for p, shard in enumerate(on_devices(plain).shards):
         larger = np.concatenate([np.zeros(begin, np.int32), plain.shards[p].t_indices])
         shards.append(shard._replace(t_indices=place(p, larger)[begin:]))
-    made = PeerGraph(cuts(n, peers), shards, False)
+    made = SearchGraph(cuts(n, peers), shards, False)
     level, parent = host.breadth_first(S, sources, user, n)
     for direction in ("auto", "pull"):
         got, given, _ = host.run(made, buffers, sources, True, direction, n, user, place)

@@ -16,9 +16,9 @@ import pytest
 import scipy.sparse
 
 import spgraph as sg
-from spgraph.backends.cuda.exchange.peer_graph import PeerGraph, PeerShard
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search import search_peers, search_peers_plan
+from spgraph.backends.shards.search import SearchGraph, SearchRows
 from spgraph.containers.storage.arrays import move
 from spgraph.errors import CommunicationError
 
@@ -163,7 +163,7 @@ def shards_of(
     ids: str = "i4",
     rows: str = "i4",
     ordered: bool | None = None,
-) -> PeerGraph:
+) -> SearchGraph:
     """The graph in shards; `user[i]` is what the user calls vertex i. If `ordered`, the transpose's
     rows ascend by that.
     """
@@ -181,12 +181,12 @@ def shards_of(
         if symmetric and not ordered:
             parts[2:] = parts[:2]
         parts.append(None if user is None else user.astype(np.int32))
-        made.append(PeerShard(*parts))
-    return PeerGraph(tuple(offsets), made, ordered=user is None if ordered is None else ordered)
+        made.append(SearchRows(*parts))
+    return SearchGraph(tuple(offsets), made, ordered=user is None if ordered is None else ordered)
 
 
 def run(
-    made: PeerGraph,
+    made: SearchGraph,
     buffers: Any,
     sources: Sequence[int],
     parents: bool,
@@ -301,7 +301,7 @@ def test_in_edges_that_begin_and_end_anywhere(begin: int) -> None:
     made = shards_of(S, symmetric, (0, 60), user)
     assert made.shards[0].t_indices is not None and made.shards[0].t_indices.size == 59
     larger = np.concatenate([np.zeros(begin, np.int32), made.shards[0].t_indices])
-    made = PeerGraph(made.offsets, [made.shards[0]._replace(t_indices=larger[begin:])], False)
+    made = SearchGraph(made.offsets, [made.shards[0]._replace(t_indices=larger[begin:])], False)
     level, parent = breadth_first(S, sources, user, 60)
     got, given, _ = run(made, HostBuffers(1), sources, True, "pull", 60, user)
     np.testing.assert_array_equal(got, level)
@@ -323,7 +323,7 @@ def test_push_needs_no_transpose() -> None:
     whole = shards_of(S, False, (0, 224, 500))
     shards = [shard._replace(t_indptr=None, t_indices=None) for shard in whole.shards]
     user, buffers = np.arange(500), HostBuffers(2)
-    made = PeerGraph(whole.offsets, shards)
+    made = SearchGraph(whole.offsets, shards)
     expected = breadth_first(S, sources, user, 500)
     for parents in (True, False):
         level, parent, _ = run(made, buffers, sources, parents, "auto", 10**6, user)

@@ -13,9 +13,10 @@ import pytest
 
 import spgraph as sg
 import tests.distributed.loops.test_search_peers_shim as graphs
+from spgraph.backends import cuda
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search import search_rounds
-from spgraph.distributed import LocalCommunicator
+from spgraph.distributed import LocalCommunicator, Placement
 from spgraph.distributed.exchange import host_counters
 from spgraph.distributed.loops import search_rounds as rounds
 from spgraph.semirings import min_secondi
@@ -35,6 +36,7 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "LIST_EDGES", 16)
     monkeypatch.setattr(rounds, "CONVERT_EDGES", 0)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
+    monkeypatch.setattr(Placement, "kernels", cuda)
 
 
 def spread(

@@ -4,7 +4,6 @@ which send improved values by writing into each other's memory.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ import numpy as np
 
 from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes, width_of
 from spgraph.backends.cuda.closure.closure import program as closure_program
-from spgraph.backends.cuda.exchange.peer_graph import (
+from spgraph.backends.cuda.exchange.buffers import (
     BARRIER_BYTES,
     DEADLINE,
     INBOX_BYTES,
@@ -22,6 +21,7 @@ from spgraph.backends.cuda.exchange.peer_graph import (
     raise_lost,
 )
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.shards.closure import Closed, ClosureGraph, ClosureRows, Part
 from spgraph.containers.storage.arrays import Array, address, array_module, move, words
 from spgraph.errors import ConvergenceError
 from spgraph.semirings import TypedSemiring
@@ -30,69 +30,6 @@ from spgraph.semirings import TypedSemiring
 CONTROL, RESULT = 512, 6
 # vertices that fit the inbox for one sender; more come in several rounds
 INBOX = 1 << 22
-
-
-class ClosureShard(NamedTuple):
-    """The rows that one device owns: of A, and of its transpose (None: no pull). Columns are ids of
-    all shards' vertices, and values have one element where all entries of A have the same.
-    """
-
-    indptr: Array
-    indices: Array
-    values: Array
-    t_indptr: Array | None = None
-    t_indices: Array | None = None
-    t_values: Array | None = None
-
-
-@dataclasses.dataclass(eq=False)
-class ClosureGraph:
-    """A matrix in shards: shard p owns the vertices from offsets[p] to offsets[p + 1].
-
-    Types are the same in all shards, and so is what is None. `iso`: all entries have one value.
-    `derived` keeps what closures make once.
-    """
-
-    offsets: Sequence[int]
-    shards: Sequence[ClosureShard]
-    iso: bool = False
-    derived: dict[Any, Any] = dataclasses.field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        """The number of vertices."""
-        return int(self.offsets[-1])
-
-    @property
-    def edges(self) -> int:
-        """The number of entries of A."""
-        return sum(int(shard.indices.size) for shard in self.shards)
-
-
-class Part(NamedTuple):
-    """One shard's values, on its device, identities at vertices whose bit in `bits` is not set; how
-    many bits are set, and how many edges the shard looked at.
-    """
-
-    values: Array
-    bits: Array
-    reached: int
-    relaxations: int
-
-
-class Closed(NamedTuple):
-    """The parts of all shards, the number of barriers, and rows of the trace: kind of step (as in
-    kernels/closure_state.cuh; 5: a barrier), vertices, edges, nanoseconds.
-    """
-
-    parts: list[Part]
-    rounds: int
-    trace: np.ndarray | None
-
-    @property
-    def relaxations(self) -> int:
-        """How many edges all shards looked at."""
-        return sum(part.relaxations for part in self.parts)
 
 
 def closure_peers(
@@ -233,7 +170,7 @@ def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) 
 
 
 def given_fields(
-    graph: ClosureGraph, number: int, shard: ClosureShard, edges: int, buffers: Sequence[int]
+    graph: ClosureGraph, number: int, shard: ClosureRows, edges: int, buffers: Sequence[int]
 ) -> list[int]:
     """The fields of kernels/closure_given.cuh for shard `number`; `edges` are those of all shards,
     `buffers` the addresses of bits, claims, changed, groups, queues and offsets.

@@ -9,22 +9,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes
-from spgraph.backends.cuda.closure.closure_peers import ClosureGraph, given_fields, program
+from spgraph.backends.cuda.closure.closure_peers import given_fields, program
 from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.shards.closure import ClosureGraph, ClosureShard, counts_of
 from spgraph.containers.storage.arrays import Array, address, array_module, words
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/closure_rounds.cu
-BEGIN, SOURCES, PULLS, BUCKETS, UNDERCUT = 1, 2, 4, 8, 16
-QUEUED, EDGES, NEAR, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT = range(9)
-WAS_UNDERCUT, LOST = 1, 2
 # bytes of a RoundControl beside its words for each shard
 CONTROL = 256
-
-
-def counts_of(shards: int) -> int:
-    """How many counts a shard publishes after a launch."""
-    return SENT + shards
 
 
 def pair_words(values: np.dtype, ids: np.dtype) -> int:
@@ -32,7 +25,7 @@ def pair_words(values: np.dtype, ids: np.dtype) -> int:
     return max(values.itemsize, 4) // 4 + ids.itemsize // 4
 
 
-class Shard:
+class Shard(ClosureShard):
     """Shard `number` of a graph, number k of those of this process, with the kernels and arrays of
     closures over `semiring`. `edges` are those of all shards; `host_counters`, of `counts_of`
     words, is host-mapped memory that kernels write.

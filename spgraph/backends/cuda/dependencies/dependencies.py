@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.dependencies.dependencies_plan import RANGE_WORDS, Plan
 from spgraph.backends.cuda.dependencies.dependencies_shard import (
-    Workspace,
     dependencies_shard,
     workspace_words,
 )
-from spgraph.backends.cuda.exchange.peer_graph import PeerShard
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import search
 from spgraph.backends.cuda.structure.index_types import with_index_types
+from spgraph.backends.shards.dependencies import RANGE_WORDS, Plan, Workspace
+from spgraph.backends.shards.search import SearchRows
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import (
     Array,
@@ -148,7 +147,7 @@ def _stepwise(A: Matrix, T: Matrix, sources: np.ndarray, score: Array) -> np.nda
     place = address(held)
     workspace = Workspace(place, xp.full(1, place, np.int64), True, xp.zeros(1, np.int64))
     reports = xp.zeros(sources.size, np.uint8)
-    shard, done = PeerShard(*_edges(A, T)), sources.size
+    shard, done = SearchRows(*_edges(A, T)), sources.size
     for j, source in enumerate(sources.tolist()):
         level = _levels_from(A, T, source)
         steps = dependencies_shard(

@@ -27,14 +27,14 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.dependencies.dependencies_plan import HEAD, RANGE_WORDS, Plan, Step
-from spgraph.backends.cuda.exchange.peer_graph import PeerShard
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.shards.dependencies import HEAD, RANGE_WORDS, Plan, Step, Steps, Workspace
+from spgraph.backends.shards.search import SearchRows
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, address, array_module, words
 
@@ -47,19 +47,6 @@ EDGES = 4
 LEVELS, FEW = 1 << 14, 64
 SHALLOW = 255  # levels that fit a byte, neighbour the value that says that there is none
 
-# what a shard asks of the others, and the answer
-Steps = Generator[tuple[str, Any], Any, None]
-
-
-class Workspace(NamedTuple):
-    """Where a shard keeps values of the vertices of all shards, as kernels take it."""
-
-    own: int  # the address of `workspace_words` words
-    all: Array  # the addresses of all that the shard writes to, its own too; on the device
-    shared: bool  # whether these are the workspaces of all shards
-    firsts: Array  # the first vertex of each shard, on the device
-    held: Array | None = None  # the array that holds the workspace
-
 
 def workspace_words(n: int) -> int:
     """The 64-bit words of a workspace: four rows for n vertices, a word, levels of 32 bits."""
@@ -67,7 +54,7 @@ def workspace_words(n: int) -> int:
 
 
 def dependencies_shard(
-    edges: PeerShard,
+    edges: SearchRows,
     offsets: Sequence[int],
     number: int,
     workspace: Workspace,
@@ -129,7 +116,7 @@ class _Shard:
 
     def __init__(
         self,
-        edges: PeerShard,
+        edges: SearchRows,
         offsets: Sequence[int],
         number: int,
         workspace: Workspace,

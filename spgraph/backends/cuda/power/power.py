@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from spgraph.backends.cuda.power.power_stepwise import (
-    SUMS,
     Settings,
     Steps,
     by_vertex,
-    change,
     program,
     program_of,
     settings_of,
@@ -25,6 +23,7 @@ from spgraph.backends.cuda.power.power_stepwise import (
 )
 from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.shards.power import SUMS, change
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import (
     Array,

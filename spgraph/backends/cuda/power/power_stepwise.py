@@ -19,6 +19,7 @@ import numpy as np
 from spgraph.backends.cuda.products.products import gather
 from spgraph.backends.cuda.products.tiles import Tiles, prepare
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.shards.power import SUMS
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import (
     Array,
@@ -31,7 +32,6 @@ from spgraph.semirings import TypedSemiring
 
 # as in kernels/power_sums.cuh
 NORMS = {None: 0, 1: 1, 2: 2, "max": 3}
-SUMS = 3
 # iterations that tiles are worth making for
 MANY = 8
 # blocks a multiprocessor, where every thread has vertices of its own
@@ -327,8 +327,3 @@ def view(address: int, size: int, dtype: np.dtype, owner: Any) -> Array:
     cupy = import_cupy()
     memory = cupy.cuda.UnownedMemory(address, size * dtype.itemsize, owner)
     return cupy.ndarray(size, dtype, cupy.cuda.MemoryPointer(memory, 0))
-
-
-def change(totals: np.ndarray) -> float:
-    """The change of all shards, from their sums on the host."""
-    return float(totals[::SUMS].sum())

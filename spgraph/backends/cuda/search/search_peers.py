@@ -15,39 +15,24 @@ here and there of what memory delivers in 64, the rest are fixed costs.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.peer_graph import DEADLINE, Buffers, PeerGraph, raise_lost
+from spgraph.backends.cuda.exchange.buffers import DEADLINE, Buffers, raise_lost
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import DIRECTIONS
 from spgraph.backends.cuda.search.search_peers_plan import Plan, planned
+from spgraph.backends.shards.search import Found, SearchGraph
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 
 # levels, parents, the bits of the visited vertices, and a copy of these: as in Found
 Results = tuple[Array, Array | None, Array, Array | None]
 
 
-class Found(NamedTuple):
-    """One shard's part of a search, on its device: levels and parents of the vertices whose bit is
-    set in `visited`, undefined elsewhere. `visited_copy` has the same bits in memory of its own, so
-    that the levels and the parents may each own a bitmap.
-
-    `num_visited()` is how many they are; it waits for all devices, and raises CommunicationError if
-    one of them was lost.
-    """
-
-    level: Array
-    parent: Array | None
-    visited: Array
-    visited_copy: Array | None
-    num_visited: Callable[[], int]
-
-
 def search_peers(
-    graph: PeerGraph,
+    graph: SearchGraph,
     buffers: Buffers,
     sources: Sequence[Array | int | None],
     values: Sequence[Array | int | None] | None,

@@ -11,15 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from spgraph import direction as directions
-from spgraph.backends.cuda.exchange.peer_graph import (
+from spgraph.backends.cuda.exchange.buffers import (
     BARRIER_BYTES,
     INBOX_BYTES,
     MOST_PEERS,
     Buffers,
-    PeerGraph,
 )
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import PUSH_STEP, PUSH_STEP_HUBS, small_frontier
+from spgraph.backends.shards.search import SearchGraph
 from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, move, words
 from spgraph.semirings.translate import cuda_function
 
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
     given: list[Array]  # of each shard: what the kernel calls Given
 
 
-def planned(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
+def planned(graph: SearchGraph, buffers: Buffers, parents: bool) -> Plan:
     """The plan for levels, or for `parents` too; made once, with all that is to be compiled, loaded
     or allocated for it.
     """
@@ -55,7 +55,7 @@ def planned(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
     return plan
 
 
-def new_plan(graph: PeerGraph, buffers: Buffers, parents: bool) -> Plan:
+def new_plan(graph: SearchGraph, buffers: Buffers, parents: bool) -> Plan:
     """A plan, with the memory that it reserves on every device."""
     checked(graph, buffers)
     first, peers = graph.shards[0], len(graph.shards)
@@ -129,7 +129,7 @@ def layout(
     return result
 
 
-def checked(graph: PeerGraph, buffers: Buffers) -> None:
+def checked(graph: SearchGraph, buffers: Buffers) -> None:
     """Raise where no search can run."""
     peers = len(graph.shards)
     if not 1 <= peers <= MOST_PEERS:
@@ -178,7 +178,7 @@ def loaded(text: str, device_id: int, shared: int) -> jit.Kernel:
     return kernel
 
 
-def leading_and_nonempty(graph: PeerGraph, hubs: bool) -> list[tuple[Array, Array, int]]:
+def leading_and_nonempty(graph: SearchGraph, hubs: bool) -> list[tuple[Array, Array, int]]:
     """(leading neighbours, one bit a row that has an entry, how many rows have) of each shard's
     transpose.
 

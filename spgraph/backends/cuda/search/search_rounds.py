@@ -11,20 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.peer_graph import PeerShard
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.shards.search import COUNTS, SearchRows, SearchShard
 from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, words
 
 # as in kernels/search_rounds.cu
 THREADS = 256
 LONG_ROW = 8192
-CONTROL, COUNTS = 6, 4
-VERTICES, EDGES, COVERED, WAITING = range(COUNTS)
+CONTROL = 6
 AHEAD_VERTICES, AHEAD = 1024, 4096
 BATCH = 8  # words that a warp takes at a time: many more shares than warps run at once
 
 
-class Shard:
+class Shard(SearchShard):
     """A shard of a graph on its device: `number` among those that begin at `offsets`, and what
     searches need beside its arrays. `parents` says what they look for, `host_counters`, of
     COUNTS words, is host-mapped memory that kernels write.
@@ -37,7 +36,7 @@ class Shard:
         self,
         offsets: Sequence[int],
         number: int,
-        arrays: PeerShard,
+        arrays: SearchRows,
         rows: tuple[Array, Array] | None,
         parents: bool,
         host_counters: np.ndarray,
@@ -200,7 +199,7 @@ class Shard:
         return self.list[:size]
 
 
-def alike(shard: PeerShard) -> PeerShard:
+def alike(shard: SearchRows) -> SearchRows:
     """The same with ids of one type, and offsets of one, in both directions."""
     if shard.t_indptr is None or shard.t_indices is None:
         return shard
@@ -224,7 +223,7 @@ def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
 
 
 def leading_and_nonempty(
-    shard: PeerShard, degrees: Array | None = None
+    shard: SearchRows, degrees: Array | None = None
 ) -> tuple[tuple[Array, Array], int]:
     """((the leading neighbours of the transpose's rows, one bit a row that has an entry), how many
     have).

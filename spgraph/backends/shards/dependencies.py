@@ -4,12 +4,14 @@ which form. All shards come to the same plan, from the counts of all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-# what a shard counts, as in kernels/dependencies_order.cuh: the words before its level ranges, the
+from spgraph.containers.storage.arrays import Array
+
+# what a shard counts: the words before its level ranges, the
 # one among them that is the number of levels, and the words of a LevelRange
 HEAD, LEVELS_AT, RANGE_WORDS = 8, 2, 3
 # costs, in edges of a pull: of an edge of a push, which is a test and an atomic more; of a vertex
@@ -26,6 +28,20 @@ MARKED_EDGES, RARE = 4, 16
 # the vertices of the neighbouring level, for each of these edges, beyond which their values are
 # read where their owners keep them instead of being sent
 SMALL_EDGES, UNREAD = 1 << 14, 8
+
+
+# what a shard asks of the others, and the answer
+Steps = Generator[tuple[str, Any], Any, None]
+
+
+class Workspace(NamedTuple):
+    """Where a shard keeps values of the vertices of all shards, as kernels take it."""
+
+    own: int  # the address of `workspace_words` words
+    all: Array  # the addresses of all that the shard writes to, its own too; on the device
+    shared: bool  # whether these are the workspaces of all shards
+    firsts: Array  # the first vertex of each shard, on the device
+    held: Array | None = None  # the array that holds the workspace
 
 
 class Step(NamedTuple):

@@ -1,0 +1,51 @@
+"""What loops over shards ask of memory that several GPUs of one process write."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+from spgraph.backends.cuda.runtime.jit import Kernel
+from spgraph.errors import CommunicationError
+
+# as in kernels/peers.cuh: bytes of Inbox and of PeerBarrier, words that GPUs send each other
+MOST_PEERS = 8
+INBOX_BYTES, BARRIER_BYTES, WORDS_SENT = 1024, 128, 4
+DEADLINE = 5.0  # seconds that a device waits for another
+
+
+class Buffers(Protocol):
+    """What loops ask of `peers.PeerBuffers`."""
+
+    devices: tuple[int, ...]
+
+    @property
+    def lock(self) -> threading.RLock: ...
+
+    def reserve(self, layout: object, sizes: Sequence[int]) -> list[int]: ...
+
+    def forget(self) -> None: ...
+
+    def launch(
+        self,
+        kernels: Sequence[Kernel],
+        grids: Sequence[int],
+        threads: int,
+        arguments: Sequence[tuple[Any, ...]],
+        shared: int,
+        first: int = 0,
+    ) -> None: ...
+
+
+def raise_lost(name: str, buffers: Buffers, lost: Sequence[int], deadline: float) -> NoReturn:
+    """Raise CommunicationError for the loop `name`, which devices gave up with the states `lost`:
+    each has sent the others the number, from 1, of the device that it waited for.
+    """
+    peers = len(buffers.devices)
+    named = [state - 1 for state in lost if 0 < state <= peers]
+    device = f"device {buffers.devices[named[0]]} (shard {named[0]})" if named else "a device"
+    raise CommunicationError(
+        f"{name} by peer writes: {device} did not come to a barrier of {peers} devices "
+        f"within {deadline:g} s; the result is void"
+    )

@@ -1,0 +1,1 @@
+"""What loops over shards and the backends that run their kernels agree on."""

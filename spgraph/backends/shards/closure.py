@@ -1,0 +1,129 @@
+"""Closures over shards: the graph that kernels take, what they count, and what they find."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from spgraph.containers.storage.arrays import Array
+
+# What a launch does, as bits: it stores the start's values; queues its vertices; lets the vertices
+# beyond the threshold pull; queues the vertices up to the next limit. UNDERCUT says that a vertex
+# became better than the floor while there was a threshold.
+BEGIN, SOURCES, PULLS, BUCKETS, UNDERCUT = 1, 2, 4, 8, 16
+# What a shard counts, in this order: queued vertices and their edges; pairs sent that are before
+# the limit; edges read; vertices of a new bucket; flags; the best value that waits, its low and its
+# high bits; the pairs for each shard.
+QUEUED, EDGES, NEAR, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT = range(9)
+# Flags: as UNDERCUT, in this shard; a barrier between the blocks timed out: all counts are void.
+WAS_UNDERCUT, LOST = 1, 2
+
+
+def counts_of(shards: int) -> int:
+    """How many counts a shard publishes after a launch."""
+    return SENT + shards
+
+
+class ClosureRows(NamedTuple):
+    """The rows that one device owns: of A, and of its transpose (None: no pull). Columns are ids of
+    all shards' vertices, and values have one element where all entries of A have the same.
+    """
+
+    indptr: Array
+    indices: Array
+    values: Array
+    t_indptr: Array | None = None
+    t_indices: Array | None = None
+    t_values: Array | None = None
+
+
+@dataclasses.dataclass(eq=False)
+class ClosureGraph:
+    """A matrix in shards: shard p owns the vertices from offsets[p] to offsets[p + 1].
+
+    Types are the same in all shards, and so is what is None. `iso`: all entries have one value.
+    `derived` keeps what closures make once.
+    """
+
+    offsets: Sequence[int]
+    shards: Sequence[ClosureRows]
+    iso: bool = False
+    derived: dict[Any, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The number of vertices."""
+        return int(self.offsets[-1])
+
+    @property
+    def edges(self) -> int:
+        """The number of entries of A."""
+        return sum(int(shard.indices.size) for shard in self.shards)
+
+
+class ClosureShard(Protocol):
+    """What a closure in rounds asks of the kernels of one shard, `ClosureShard` of a backend. Its
+    counts, as many as `counts_of` says, reach the host's memory each above 16 bits of the round's
+    number, and `counts`. Nothing waits for the device.
+    """
+
+    number: int  # among all shards
+    pair: int  # the 32-bit words of a pair of a vertex and a value
+    x: Array  # the values of the vertices of all shards
+    counts: Array
+
+    def begin(self, sources: Array, values: Array) -> None:
+        """Begin a closure with `values` at the own vertices `sources`, counted from 0."""
+
+    def launch(
+        self,
+        action: int,
+        limits: Sequence[np.generic],
+        saturated_edges: int,
+        received: Array | None,
+        round_: int,
+    ) -> None:
+        """Run one round as far as the shard can alone. `limits` are the limit, the next limit, the
+        push-pull threshold and the floor; `received` are the pairs that others have sent, or None.
+        """
+
+    def sent(self, numbers: list[int], offsets: Sequence[int]) -> list[Array]:
+        """The pairs for each shard, of which there are `numbers`."""
+
+    @property
+    def part(self) -> Array:
+        """The values of the own vertices."""
+
+    def take(self) -> tuple[Array, Array]:
+        """(the values of the own vertices, a bit for each that has an entry), which the shard keeps
+        no longer.
+        """
+
+
+class Part(NamedTuple):
+    """One shard's values, on its device, identities at vertices whose bit in `bits` is not set; how
+    many bits are set, and how many edges the shard looked at.
+    """
+
+    values: Array
+    bits: Array
+    reached: int
+    relaxations: int
+
+
+class Closed(NamedTuple):
+    """The parts of all shards, the number of barriers, and rows of the trace: kind of step (as in
+    kernels/closure_state.cuh; 5: a barrier), vertices, edges, nanoseconds.
+    """
+
+    parts: list[Part]
+    rounds: int
+    trace: np.ndarray | None
+
+    @property
+    def relaxations(self) -> int:
+        """How many edges all shards looked at."""
+        return sum(part.relaxations for part in self.parts)

@@ -1,0 +1,122 @@
+"""Searches over shards: the graph that kernels take, what they count, and what they find."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from spgraph.containers.storage.arrays import Array
+
+# what a shard counts in a round, in this order: the vertices that it has found, their out-edges,
+# how many of them have in-edges, and long rows that `pull` has left to `pull_rows`
+COUNTS = 4
+VERTICES, EDGES, COVERED, WAITING = range(COUNTS)
+
+
+class SearchRows(NamedTuple):
+    """The rows that one device owns: of A, and of its transpose (None: there is only push). Columns
+    are ids of all shards' vertices; `ids`, if they are not the user's own, are the user's ids of
+    *all* vertices, on this device.
+    """
+
+    indptr: Array
+    indices: Array
+    t_indptr: Array | None
+    t_indices: Array | None
+    ids: Array | None = None
+
+
+@dataclasses.dataclass(eq=False)
+class SearchGraph:
+    """A graph in shards: shard p owns the vertices from offsets[p] to offsets[p + 1].
+
+    `ordered` says that the rows of the transpose ascend by the user's ids, so that the first parent
+    found is the least: as they do where `ids` are None. `symmetric` says that A is its own
+    transpose, which helps to choose directions; that both are one array says it too. Index types
+    are the same in all shards, and so is what is None. `derived` keeps what searches make once.
+    """
+
+    offsets: Sequence[int]
+    shards: Sequence[SearchRows]
+    ordered: bool = True
+    symmetric: bool = False
+    derived: dict[Any, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The number of vertices."""
+        return int(self.offsets[-1])
+
+    @property
+    def edges(self) -> int:
+        """The number of entries of A."""
+        return sum(int(shard.indices.size) for shard in self.shards)
+
+
+class SearchShard(Protocol):
+    """What a search in rounds asks of the kernels of one shard, `SearchShard` of a backend.
+
+    A method that takes `round_` counts: COUNTS numbers, which reach the host's memory each above 16
+    bits of the round's number, and `counts`. Bitmaps have `words` words for each shard. Nothing
+    waits for the device.
+    """
+
+    number: int  # among all shards
+    words: int
+    own: Array  # the bitmap of the frontier's own vertices, where it is not a queue
+    counts: Array
+
+    def begin(self, sources: Array, values: Array | None, round_: int) -> None:
+        """Begin at the own vertices `sources`, counted from 0, with the parents `values`."""
+
+    def take(self) -> tuple[Array, Array, Array]:
+        """(levels, parents, one bit an own vertex), which the shard keeps no longer."""
+
+    def pull(self, frontier: Array, depth: int, round_: int) -> None:
+        """The open vertices look for the frontier, a bitmap of all; the next one is in `own`."""
+
+    def pull_rows(self, frontier: Array, rows: int, depth: int, round_: int) -> None:
+        """The same for the `rows` long ones that `pull` has left."""
+
+    def convert(self, round_: int) -> None:
+        """The frontier in `own` becomes a queue."""
+
+    def mark(self, vertices: int) -> None:
+        """The queue of so many is the frontier in `own`."""
+
+    def push_list(self, vertices: int, edges: int, capacity: int) -> Array:
+        """What the frontier's edges reach, as a flat array of one length for equal `capacity`."""
+
+    def settle_list(self, came: Array, depth: int, round_: int) -> None:
+        """Own vertices in the lists of all shards are found, and become the queue."""
+
+    def push_bits(self, vertices: int, edges: int) -> Array:
+        """A bitmap of all vertices: what is visited, and what the frontier reaches."""
+
+    def settle_bits(self, came: Array, depth: int, round_: int) -> None:
+        """Own vertices in bitmaps of all vertices, one a shard, or in the own part of their union,
+        are found; they are the frontier in `own`.
+        """
+
+    def compact(self, capacity: int, round_: int) -> None:
+        """What `push_bits` has reached becomes a list."""
+
+    def list_of(self, capacity: int) -> Array:
+        """That list, with room for so many entries."""
+
+
+class Found(NamedTuple):
+    """One shard's part of a search, on its device: levels and parents of the vertices whose bit is
+    set in `visited`, undefined elsewhere. `visited_copy` has the same bits in memory of its own, so
+    that the levels and the parents may each own a bitmap.
+
+    `num_visited()` is how many they are; it waits for all devices, and raises CommunicationError if
+    one of them was lost.
+    """
+
+    level: Array
+    parent: Array | None
+    visited: Array
+    visited_copy: Array | None
+    num_visited: Callable[[], int]
