@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from spgraph.errors import DomainMismatch
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
     from spgraph.containers.vector import Vector
+
+Dense: TypeAlias = "np.ndarray[Any, Any]"
 
 
 class Arithmetic:
@@ -105,7 +107,7 @@ class VectorArithmetic(Arithmetic):
 
 
 class MatrixArithmetic(Arithmetic):
-    """The products of a Matrix."""
+    """The products of a Matrix: with an array of NumPy or CuPy an array of that kind."""
 
     __slots__ = ()
 
@@ -115,10 +117,19 @@ class MatrixArithmetic(Arithmetic):
     @overload
     def __matmul__(self, other: Matrix | SparseArray) -> Matrix: ...
 
-    def __matmul__(self, other: Vector | Matrix | SparseArray) -> Vector | Matrix:
+    @overload
+    def __matmul__(self, other: Dense) -> Dense: ...
+
+    def __matmul__(self, other: Vector | Matrix | SparseArray | Dense) -> Vector | Matrix | Dense:
         return _product(self, other)
 
-    def __rmatmul__(self, other: SparseArray) -> Matrix:
+    @overload
+    def __rmatmul__(self, other: SparseArray) -> Matrix: ...
+
+    @overload
+    def __rmatmul__(self, other: Dense) -> Dense: ...
+
+    def __rmatmul__(self, other: SparseArray | Dense) -> Matrix | Dense:
         return _product(other, self)
 
 
@@ -158,6 +169,11 @@ def _product(x: Any, y: Any) -> Any:
     from spgraph.containers.vector import Vector
     from spgraph.semirings import plus_times
 
+    for array, other in ((y, x), (x, y)):
+        if (isinstance(array, np.ndarray) or is_cuda(array)) and not isinstance(other, Vector):
+            if array.ndim != 1:
+                return operations.mxm(x, y)
+            return operations.mxv(x, y) if array is y else operations.vxm(x, y)
     for side in (x, y):
         if not isinstance(side, Arithmetic) and not hasattr(side, "tocsr"):
             raise DomainMismatch(

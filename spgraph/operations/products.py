@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+
 from spgraph import checks
 from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import Direction
+from spgraph.containers.annotations import Direction, Graph, Scalar, SparseArray
+from spgraph.operations import arrays
 from spgraph.semirings import BinaryOp, Monoid, Semiring, TypedSemiring, plus_times
 from spgraph.steps import backend, finish, push_or_pull
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+# what stands for a Matrix, but for arrays
+Sparse: TypeAlias = Matrix | SparseArray | Graph | Sequence[Sequence[float]]
+
+
+@overload
+def mxv(
+    A: MatrixLike,
+    u: Vector,
+    semiring: Semiring = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Vector | None = ...,
+    direction: Direction = ...,
+) -> Vector: ...
+
+
+@overload
+def mxv(
+    A: MatrixLike,
+    u: Array,
+    semiring: Semiring = ...,
+    *,
+    direction: Direction = ...,
+    fill: Scalar | None = ...,
+) -> Array: ...
 
 
 def mxv(
     A: MatrixLike,
-    u: Vector,
+    u: Vector | Array,
     semiring: Semiring = plus_times,
     *,
     mask: Mask | None = None,
@@ -20,22 +55,35 @@ def mxv(
     replace: bool = False,
     out: Vector | None = None,
     direction: Direction = "auto",
-) -> Vector:
+    fill: Scalar | None = None,
+) -> Vector | Array:
     """The product A u over a semiring: t[i] = the sum over k of A[i, k] * u[k].
 
     `A` is a Matrix or what `Matrix` can be made from, of shape (n, m), `u` a Vector of size m; the
     result has size n and the semiring's type over the types of A and u. An entry exists where at
     least one pair of entries meets.
 
+    Of an array `u` of NumPy or CuPy, of one dimension, the result is a new array of that kind. Rows
+    of A without entries then hold the identity of the semiring's monoid, such as inf for min_plus,
+    or `fill`, which monoids without an identity (any) require. Mask, accum, replace and out are
+    for Vectors alone: ValueError.
+
     `direction` is "pull" (each row looks for entries of u), "push" (each entry of u follows its
     column, over the transpose, which a Matrix keeps), or "auto": by the density of u. Raises
     DimensionMismatch, DomainMismatch, BackendMismatch.
 
-    >>> import spgraph as sg
+    >>> import numpy as np, spgraph as sg
+    >>> from spgraph.semirings import min_plus
     >>> A = sg.Matrix.from_dense([[1, 2], [0, 3]])
     >>> sg.mxv(A, sg.Vector.from_dense([10, 100])).to_numpy().tolist()
     [210, 300]
+    >>> sg.mxv(A, np.array([10.0, 100.0]), min_plus)
+    array([ 11., 103.])
     """
+    if arrays.is_array(u):
+        written = {"mask": mask, "accum": accum, "replace": replace, "out": out}
+        return arrays.product("mxv", A, u, semiring, fill, written, False, direction)
+    _no_fill("mxv", fill)
     A, u = checks.matrix("mxv", A), checks.vector("mxv", "u", u)
     device = checks.same_device("mxv", A=A, u=u)
     checks.same_size("mxv", "u.size", u.size, "A.ncols", A.ncols)
@@ -68,8 +116,33 @@ def mxv_typed(
     return finish("mxv", t, mask, function, replace, out, masked=True)
 
 
+@overload
 def vxm(
     u: Vector,
+    A: MatrixLike,
+    semiring: Semiring = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Vector | None = ...,
+    direction: Direction = ...,
+) -> Vector: ...
+
+
+@overload
+def vxm(
+    u: Array,
+    A: MatrixLike,
+    semiring: Semiring = ...,
+    *,
+    direction: Direction = ...,
+    fill: Scalar | None = ...,
+) -> Array: ...
+
+
+def vxm(
+    u: Vector | Array,
     A: MatrixLike,
     semiring: Semiring = plus_times,
     *,
@@ -78,7 +151,8 @@ def vxm(
     replace: bool = False,
     out: Vector | None = None,
     direction: Direction = "auto",
-) -> Vector:
+    fill: Scalar | None = None,
+) -> Vector | Array:
     """The product u A over a semiring: t[j] = the sum over k of u[k] * A[k, j].
 
     As `mxv`, with `u` of size n on the left: "push" follows the rows of A at the entries of u,
@@ -90,6 +164,10 @@ def vxm(
     >>> sg.vxm(sg.Vector.from_coo([0], True, size=3), A, any_pair).to_coo()[0].tolist()
     [1, 2]
     """
+    if arrays.is_array(u):
+        written = {"mask": mask, "accum": accum, "replace": replace, "out": out}
+        return arrays.product("vxm", A, u, semiring, fill, written, True, direction)
+    _no_fill("vxm", fill)
     A, u = checks.matrix("vxm", A), checks.vector("vxm", "u", u)
     device = checks.same_device("vxm", u=u, A=A)
     checks.same_size("vxm", "u.size", u.size, "A.nrows", A.nrows)
@@ -122,6 +200,29 @@ def vxm_typed(
     return finish("vxm", t, mask, function, replace, out, masked=True)
 
 
+@overload
+def mxm(
+    A: Sparse,
+    B: Sparse,
+    semiring: Semiring = ...,
+    *,
+    mask: Mask | None = ...,
+    accum: BinaryOp | Monoid | None = ...,
+    replace: bool = ...,
+    out: Matrix | None = ...,
+) -> Matrix: ...
+
+
+@overload
+def mxm(
+    A: MatrixLike, B: Array, semiring: Semiring = ..., *, fill: Scalar | None = ...
+) -> Array: ...
+
+
+@overload
+def mxm(A: Array, B: Sparse, semiring: Semiring = ..., *, fill: Scalar | None = ...) -> Array: ...
+
+
 def mxm(
     A: MatrixLike,
     B: MatrixLike,
@@ -131,16 +232,22 @@ def mxm(
     accum: BinaryOp | Monoid | None = None,
     replace: bool = False,
     out: Matrix | None = None,
-) -> Matrix:
+    fill: Scalar | None = None,
+) -> Matrix | Array:
     """The product A B over a semiring: T[i, j] = the sum over k of A[i, k] * B[k, j].
 
     `A` and `B` are Matrices or what `Matrix` can be made from, of shapes (n, m) and (m, p); the
     result has shape (n, p) and the semiring's type over the types of A and B. An entry exists where
     at least one pair of entries meets.
 
-    It is computed row by row (Gustavson), as dot products of rows of A and columns of B where a
-    mask leaves few positions, or as products with dense rows where B has every entry: whichever
-    takes the fewest multiplications. Raises DimensionMismatch, DomainMismatch, BackendMismatch.
+    If A or B is an array of NumPy or CuPy, of two dimensions, the result is a new array of that
+    kind; for rows (or columns, if A is the array) of the Matrix without entries, `fill` and what an
+    array excludes, see `mxv`. Of two arrays the first is converted to a Matrix.
+
+    Of Matrices it is computed row by row (Gustavson), as dot products of rows of A and columns of B
+    where a mask leaves few positions, or as products with dense rows where B has every entry:
+    whichever takes the fewest multiplications. Raises DimensionMismatch, DomainMismatch,
+    BackendMismatch.
 
     Source: Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted
     transposition" (1978); masked products: Davis, "Algorithm 1000: SuiteSparse:GraphBLAS" (2019).
@@ -153,7 +260,20 @@ def mxm(
     >>> L = sg.select(A, indexunary.tril, -1)
     >>> int(sg.reduce(sg.mxm(L, L.T, plus_times, mask=L.S), monoid.plus))
     2
+
+    The least sums of edges and features of each vertex's neighbours:
+
+    >>> import numpy as np
+    >>> from spgraph.semirings import min_plus
+    >>> sg.mxm(A, np.array([[1.0, 8], [5, 6], [7, 3], [2, 4]]), min_plus).tolist()
+    [[6.0, 4.0], [2.0, 4.0], [2.0, 5.0], [6.0, 4.0]]
     """
+    if arrays.is_array(B) or arrays.is_array(A):
+        left = not arrays.is_array(B)
+        written = {"mask": mask, "accum": accum, "replace": replace, "out": out}
+        matrix, array = (B, A) if left else (A, B)
+        return arrays.product("mxm", matrix, array, semiring, fill, written, left)
+    _no_fill("mxm", fill)
     A, B = checks.matrix("mxm", A), checks.matrix("mxm", B, "B")
     device = checks.same_device("mxm", A=A, B=B)
     checks.same_size("mxm", "B.nrows", B.nrows, "A.ncols", A.ncols)
@@ -162,15 +282,18 @@ def mxm(
         "mxm", checks.semiring("mxm", semiring), A.dtype, B.dtype, index=A.index_dtype
     )
     function = checks.accumulator("mxm", accum, out, typed.dtype)
-    on = backend(device)
+    return finish("mxm", _by_cost(A, B, typed, mask), mask, function, replace, out, masked=True)
+
+
+def _by_cost(A: Matrix, B: Matrix, typed: TypedSemiring, mask: Mask | None) -> Matrix:
+    """A B where the mask allows, in the form that touches the fewest entries."""
+    on = backend(A.device)
     dense, dots = (getattr(on, name, None) for name in ("multiply_dense", "multiply_dots"))
     if dense and mask is None and B.nvals == B.nrows * B.ncols and B.nvals:
-        return finish("mxm", dense(A, B, typed), mask, function, replace, out)
-    if dots and mask is not None and not mask.complement and _dots_pay(A, B, mask, device):
-        t = dots(A, B.T, typed, mask)
-    else:
-        t = on.multiply_rows(A, B, typed, mask)
-    return finish("mxm", t, mask, function, replace, out, masked=True)
+        return dense(A, B, typed)
+    if dots and mask is not None and not mask.complement and _dots_pay(A, B, mask, A.device):
+        return dots(A, B.T, typed, mask)
+    return on.multiply_rows(A, B, typed, mask)
 
 
 def _dots_pay(A: Matrix, B: Matrix, mask: Mask, device: str) -> bool:
@@ -186,3 +309,11 @@ def _dots_pay(A: Matrix, B: Matrix, mask: Mask, device: str) -> bool:
     rows = flops(A, B)
     make_dots, make_rows = (0 if made else B.nvals for made in (B.has_transpose, B._has_arrays))
     return directions.dots_pay(dots, rows, make_dots - make_rows)
+
+
+def _no_fill(name: str, fill: Scalar | None) -> None:
+    if fill is not None:
+        raise ValueError(
+            f"{name}: fill: expected none beside a Vector or Matrix, whose positions may be empty; "
+            "give it to_numpy or to_dense, which make an array of the result"
+        )

@@ -30,7 +30,8 @@ def u(size: int = 3) -> Vector:
 CASES: list[tuple[str, Callable[[Vector], Any], type[Exception], str]] = [
     ("mxv size", lambda w: ops.mxv(A(), u(2), out=w), DimensionMismatch, "mxv: u.size 2 != A.ncols 3"),
     ("vxm size", lambda w: ops.vxm(u(3), A(), out=w), DimensionMismatch, "vxm: u.size 3 != A.nrows 2"),
-    ("mxv vector", lambda w: ops.mxv(A(), np.ones(3), out=w), DomainMismatch, "mxv: u: expected a Vector, got ndarray"),
+    ("mxv vector", lambda w: ops.mxv(A(), [1, 2, 3], out=w), DomainMismatch, "mxv: u: expected a Vector, got list"),
+    ("mxv array", lambda w: ops.mxv(A(), np.ones(3), out=w), ValueError, "mxv: out: expected none beside an array"),
     ("mxv matrix", lambda w: ops.mxv("A", u(), out=w), DomainMismatch, "mxv: A: expected a Matrix.*got str"),
     ("mxv semiring", lambda w: ops.mxv(A(), u(), monoid.plus, out=w), DomainMismatch, "mxv: semiring: expected a Semiring"),
     ("mxv direction", lambda w: ops.mxv(A(), u(), direction="down", out=w), ValueError, "mxv: direction: expected 'auto'"),

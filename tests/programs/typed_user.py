@@ -41,6 +41,10 @@ assert float(sg.reduce(u, monoid.max)) == 2.0
 # operators and brackets
 assert_type(A @ A, sg.Matrix)
 assert_type(A @ u, sg.Vector)
+assert (A @ np.ones(6)).shape == (6,) and (np.ones((2, 6)) @ A).shape == (2, 6)
+assert_type(sg.mxm(A, A, plus_times), sg.Matrix)
+assert sg.mxv(A, np.ones(6), plus_times, fill=0).dtype == np.float64
+assert sg.mxm(S, np.ones((6, 3))).ndim == 2
 assert_type(2 * u + full / 3, sg.Vector)
 assert_type(u > 1, sg.Vector)
 assert_type(A[0], sg.Vector)
@@ -77,8 +81,8 @@ assert_type(A.row_degrees(), sg.Vector)
 def refused() -> None:
     """Never called: each line is wrong."""
     _ = sg.select(u, indexunary.tril).nrows  # error: attr-defined
-    sg.mxv(A, A)  # error: arg-type
+    sg.mxv(A, A)  # error: call-overload
     sg.bfs(A, "0")  # error: call-overload
-    sg.vxm(u, A, direction="up")  # error: arg-type
+    sg.vxm(u, A, direction="up")  # error: call-overload
     sg.Vector.filled("x", size=3)  # error: arg-type
     sg.ewise_add(u, A)  # error: call-overload

@@ -1,0 +1,186 @@
+"""Products of a Matrix with an array of NumPy or CuPy, which give an array of the same kind.
+
+An array has a value at every position, so that nothing is masked or accumulated; a row without
+entries, whose sum is one of nothing, gets the monoid's identity or `fill`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spgraph import checks
+from spgraph.containers import Matrix, MatrixLike, Vector
+from spgraph.containers.annotations import Direction, Scalar
+from spgraph.containers.storage.arrays import (
+    Array,
+    array_module,
+    as_array,
+    device_of,
+    is_cuda,
+    on_device,
+    unpack_bits,
+    writable,
+)
+from spgraph.containers.storage.casting import held_number
+from spgraph.containers.storage.values import value_dtype
+from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch
+from spgraph.semirings import Semiring, TypedSemiring
+from spgraph.steps import backend, is_distributed, push_or_pull
+
+# of each operation: (the array's name, its dimensions, what takes another number of them)
+OPERANDS = {
+    ("mxv", False): ("u", 1, "mxm takes 2"),
+    ("vxm", True): ("u", 1, "mxm takes 2"),
+    ("mxm", False): ("B", 2, "mxv takes 1"),
+    ("mxm", True): ("A", 2, "vxm takes 1"),
+}
+
+
+def is_array(given: object) -> bool:
+    """Whether it is an array of NumPy or CuPy."""
+    return isinstance(given, np.ndarray) or is_cuda(given)
+
+
+def product(
+    name: str,
+    A: MatrixLike,
+    x: Array,
+    semiring: Semiring,
+    fill: Scalar | None,
+    written: dict[str, Any],
+    left: bool = False,
+    direction: Direction = "auto",
+) -> Array:
+    """A x, or x A if the array is `left`, for the operation `name`; a new array of x's kind and
+    device. `written` are mask, accum, replace and out, of which none may be given.
+    """
+    argument, dimensions, other = OPERANDS[name, left]
+    A = checks.matrix(name, A, "B" if argument == "A" else "A")
+    for keyword, value in written.items():
+        if value is not None and value is not False:
+            raise ValueError(
+                f"{name}: {keyword}: expected none beside an array, which has a value at every "
+                f"position; give {argument} as a Vector or Matrix (from_dense makes one), or use "
+                "NumPy's functions on the result"
+            )
+    x = _values(name, argument, x, A.device)
+    if x.ndim != dimensions:
+        raise DimensionMismatch(
+            f"{name}: {argument}: expected an array of {dimensions} dimension"
+            f"{'s' * (dimensions > 1)}, got {x.ndim}{f'; {other}' if x.ndim in (1, 2) else ''}"
+        )
+    extent, expected = ("nrows", A.nrows) if left else ("ncols", A.ncols)
+    matrix = "B" if argument == "A" else "A"
+    if x.shape[-1 if left else 0] != expected:
+        raise DimensionMismatch(
+            f"{name}: {argument}.shape {x.shape} does not fit {matrix}.{extent} {expected}"
+        )
+    types = (x.dtype, A.dtype) if left else (A.dtype, x.dtype)
+    typed = checks.typed(name, checks.semiring(name, semiring), *types, index=A.index_dtype)
+    nothing = _nothing(name, typed, fill)
+    with on_device(device_of(x)):
+        if x.ndim == 1:
+            return _by_vector(name, A, x, typed, nothing, left, direction)
+        if left:
+            return product_of_columns(A.T, _rows(x.T), typed, True, nothing).T
+        return product_of_columns(A, _rows(x), typed, False, nothing)
+
+
+def product_of_columns(
+    A: Matrix, X: Array, typed: TypedSemiring, flip: bool, fill: np.generic
+) -> Array:
+    """The array of the sums over k of A[i, k] * X[k, c] (flip: X[k, c] * A[i, k]), X in rows of
+    consecutive values on A's device; `fill` where row i has no entry.
+
+    The backend's `multiply_array`, else a product of Matrices; of a single column always a pull.
+    """
+    on, columns = backend(A.device), X.shape[1]
+    xp = array_module(X)
+    if columns == 0 or X.shape[0] == 0:
+        return xp.full((A.nrows, columns), fill, typed.dtype)
+    if hasattr(on, "multiply_array") and (columns > 1 or is_distributed(A)):
+        return on.multiply_array(A, X, typed, flip, fill)
+    if columns == 1:
+        t = on.pull(A, Vector(X.shape[0], X.ravel()), typed, None, flip)
+        return _dense(t, fill).reshape(A.nrows, 1)
+    if flip:
+        return (
+            on.multiply_rows(Matrix.from_dense(X.T, missing=None), A.T, typed, None)
+            .to_dense(fill)
+            .T
+        )
+    return on.multiply_rows(A, Matrix.from_dense(X, missing=None), typed, None).to_dense(fill)
+
+
+def _values(name: str, argument: str, given: Any, device: Any) -> Array:
+    """The array in a type of spgraph's, once it is where the Matrix is."""
+    x = as_array(f"{name}: {argument}", given)
+    x = x if is_cuda(x) else np.asarray(x)  # of no subclass, such as numpy.matrix
+    try:
+        kind = value_dtype(x.dtype)
+    except DomainMismatch as error:
+        raise DomainMismatch(f"{name}: {argument}: {error}") from None
+    here = device_of(x)
+    if isinstance(device, str):
+        if here != device:
+            to = "cupy.asarray" if device != "cpu" else "cupy.asnumpy"
+            raise BackendMismatch(
+                f"{name}: {argument} is an array on {here}, the Matrix on {device}; "
+                f"{to}({argument}) makes one that fits, or .to({here!r}) moves the Matrix"
+            )
+    elif here != "cpu" and here not in device.devices:
+        raise BackendMismatch(
+            f"{name}: {argument} is an array on {here}, the Matrix in {device}; "
+            f"cupy.asnumpy({argument}) makes one that fits"
+        )
+    with on_device(here):
+        return x.astype(kind, copy=False)
+
+
+def _nothing(name: str, typed: TypedSemiring, fill: Scalar | None) -> np.generic:
+    """The value of a row without entries."""
+    if fill is not None:
+        return held_number(f"{name}: fill", fill, typed.dtype)
+    if typed.add.any:
+        raise ValueError(
+            f"{name}: fill: expected a number for rows without entries, as {typed.name} has no "
+            "sum of nothing, got none; give fill=0, for example"
+        )
+    return typed.add.identity
+
+
+def _rows(X: Array) -> Array:
+    """X in rows of consecutive values, which Numba need not know to be read-only."""
+    return writable(array_module(X).ascontiguousarray(X))
+
+
+def _by_vector(
+    name: str,
+    A: Matrix,
+    x: Array,
+    typed: TypedSemiring,
+    fill: np.generic,
+    left: bool,
+    direction: Direction,
+) -> Array:
+    """The product with an array of one dimension: that with the full Vector of its values."""
+    u: Vector = Vector(x.size, _rows(x))
+    if is_distributed(A):
+        u = u.to(A.device)
+    over_transpose, rows = ("pull", A.ncols) if left else ("push", A.nrows)
+    way = push_or_pull(name, direction, A, u, rows, typed, None, over_transpose)
+    form = getattr(backend(A.device), way)
+    t = form(A.T if way == over_transpose else A, u, typed, None, way == over_transpose)
+    if is_distributed(A):
+        t = t.gather(device_of(x))
+    return _dense(t, fill)
+
+
+def _dense(t: Vector, fill: np.generic) -> Array:
+    """The values of t, a new Vector that is given up, by position."""
+    t = t.to_bitmap()
+    if t._bits is not None:
+        t._values[~unpack_bits(t._bits, t.size)] = fill
+    return t._values
