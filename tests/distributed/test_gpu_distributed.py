@@ -4,6 +4,7 @@ plain copies, one shard a GPU through NCCL and through peer memory.
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import distributed_cases as cases
@@ -61,3 +62,18 @@ def test_algorithms(shards: int, exchange: str, how: str) -> None:
     A, S = cases.graph(), cases.graph(symmetric=True)
     G, H = spread(A, shards, exchange, how), spread(S, shards, exchange, how)
     cases.check_algorithms(A, G, S, H)
+
+
+@pytest.mark.parametrize(("shards", "exchange", "how"), placements())
+def test_a_backend_without_kernels_for_shards(
+    shards: int, exchange: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops are then made of operations, as on a kind of device that has no more than these."""
+    monkeypatch.setattr(sg.distributed.Placement, "kernels", types.SimpleNamespace())
+    A = cases.graph()
+    G = spread(A, shards, exchange, how)
+    cases.check_loops(A, G, lambda container: container.to(G.device))
+    cases.check_power(A, G, lambda container: container.to(G.device))
+    sources = [5, 8]
+    found = sg.betweenness_centrality(G, sources=sources)
+    cases.same(found, sg.betweenness_centrality(A, sources=sources), close=1e-9)

@@ -10,7 +10,7 @@ GPU.
 from spgraph.backends.cuda.closure.closure import closure, dag_edges, parents
 from spgraph.backends.cuda.closure.closure_peers import closure_peers
 from spgraph.backends.cuda.closure.closure_rounds import Shard as ClosureShard
-from spgraph.backends.cuda.contract import components
+from spgraph.backends.cuda.contract.components import Shard as ComponentsShard
 from spgraph.backends.cuda.contract.contract import contract
 from spgraph.backends.cuda.dependencies.dependencies import dependencies, levels
 from spgraph.backends.cuda.dependencies.dependencies_shard import (
@@ -58,13 +58,13 @@ from spgraph.backends.cuda.traversals import traversals
 __all__ = [
     "MOST_PEERS",
     "ClosureShard",
+    "ComponentsShard",
     "PeerBuffers",
     "SearchShard",
     "apply",
     "apply_matrix",
     "closure",
     "closure_peers",
-    "components",
     "contract",
     "dag_edges",
     "dependencies",

@@ -25,11 +25,12 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from spgraph import direction as directions
+from spgraph.backends.shards.components import ComponentsShard, Forest
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -55,7 +56,7 @@ def contract(A: DistributedMatrix, undirected: bool) -> DistributedVector:
     """
     tag_graph(A)
     materialize(A)
-    if not A.device.has("components"):
+    if not A.device.has("ComponentsShard"):
         return by_exact_lists(A)
     if one := single_device_of(A):
         return one.scatter(A.device.backend(0).contract(one.whole, undirected))
@@ -79,29 +80,29 @@ def by_kernels(A: DistributedMatrix, undirected: bool) -> DistributedVector:
 
 
 class Plan:
-    """What is kept of a graph from call to call: `rows` of the local shards, `giant` where to begin
-    by the giant component (else None), and the `capacity` of lists, in pairs.
+    """What is kept of a graph from call to call: the local `shards`, `giant` where to begin by the
+    giant component (else None), and the `capacity` of lists, in pairs.
     """
 
     def __init__(self, A: DistributedMatrix) -> None:
         placement, n = A.device, A.nrows
         partition, kind = placement.partition(n), index_dtype(n)
-        kernels = placement.kernels.components
+        made = placement.kernels.ComponentsShard
 
-        def own(k: int, shard: Matrix) -> Any:
+        def own(k: int, shard: Matrix) -> ComponentsShard:
             first = int(partition.offsets[placement.local[k]])
             if partition.ids is None:
-                return kernels.Rows(shard, n, first, None, None)
+                return made(shard, n, first, None, None)
             every = array_module(shard._indptr).arange(n, dtype=kind)
             internal_ids = partition.to_internal(every).astype(kind, copy=False)
             ids = placement.shard_ids(k, n).astype(kind, copy=False)
-            return kernels.Rows(shard, n, first, ids, internal_ids)
+            return made(shard, n, first, ids, internal_ids)
 
-        self.rows = placement.map(own, A.shards)
+        self.shards = placement.map(own, A.shards)
         self.capacity = max(LEAST_CAPACITY, n // VERTICES_A_PAIR)
         self.giant: Giant | None = None
         if placement.has("search_peers") and placement.peers is not None and A.symmetric:
-            giant = Giant(A, self.rows, self.capacity)
+            giant = Giant(A, self.shards, self.capacity)
             if directions.all_are_near(n, A.nvals, giant.degree, NEAR):
                 self.giant = giant
 
@@ -112,7 +113,9 @@ class Giant:
     for the outcome.
     """
 
-    def __init__(self, A: DistributedMatrix, rows: list[Any], capacity: int) -> None:
+    def __init__(
+        self, A: DistributedMatrix, shards: Sequence[ComponentsShard], capacity: int
+    ) -> None:
         placement, n = A.device, A.nrows
 
         def most(k: int, shard: Matrix) -> tuple[int, int]:
@@ -125,13 +128,12 @@ class Giant:
         self.degree, hub = max(placement.map(most, A.shards))
         self.start = placement.unit(hub, hub, size=n, dtype=index_dtype(n))
         self.capacity = capacity
-        form = placement.kernels.components.pairs_form(rows[0], capacity)
-        self.messages = peer_memory(placement, form.size)
+        self.messages = peer_memory(placement, shards[0].pairs_words(capacity))
         self.addresses = []
         for device in placement.devices:
             with on_device(device) as xp:
                 self.addresses.append(xp.asarray([address(array) for array in self.messages]))
-        self.host_counters = host_mapped((len(rows), 1), rows[0].nonempty)[:, 0]
+        self.host_counters = host_mapped((len(shards), 1), shards[0].nonempty)[:, 0]
         self.lock = threading.Lock()
         self.round = 0
 
@@ -168,8 +170,7 @@ def peer_memory(placement: Placement, size: int) -> list[Array]:
 
 def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
     """The labels by the giant component; None where too many edges remain outside of it."""
-    placement, giant, work = A.device, plan.giant, range(len(plan.rows))
-    kernels = placement.kernels.components
+    placement, giant, work = A.device, plan.giant, range(len(plan.shards))
     assert giant is not None and placement.peers is not None
     with giant.lock:
         giant.round += 1
@@ -179,14 +180,14 @@ def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
         for k in work:
             with on_device(placement.devices[k]):
                 arguments = (visited[k], giant.messages[k], giant.capacity)
-                tables.append(kernels.outside(plan.rows[k], *arguments))
+                tables.append(plan.shards[k].outside(*arguments))
         with placement.peers.lock:
             placement.peers.barrier()
         for k in work:
             with on_device(placement.devices[k]):
                 lists = (giant.messages[k], giant.addresses[k], giant.capacity)
                 answer = (giant.round, address(giant.host_counters[k:]))
-                found.append(kernels.settle(plan.rows[k], visited[k], tables[k], *lists, *answer))
+                found.append(plan.shards[k].settle(visited[k], tables[k], *lists, *answer))
         is_void = giant.wait(placement)
     _ = level.shards  # raises where a device was lost
     return None if is_void else labels(A, found)
@@ -197,25 +198,22 @@ def by_forests(A: DistributedMatrix, plan: Plan, sampled: bool) -> DistributedVe
     has to be symmetric.
     """
     placement, comm = A.device, A.device.communicator
-    work, kernels = range(len(plan.rows)), placement.kernels.components
+    work = range(len(plan.shards))
     while True:
         forests, reports, found = [], [], []
         for k in work:
             with on_device(placement.devices[k]) as xp:
-                forests.append(kernels.Forest(A.lifted(k)))
-                forests[k].sample()
-                if not sampled:  # the giants of two shards need not be one component
-                    forests[k].rest(undirected=False)
+                forests.append(plan.shards[k].forest(A.lifted(k), sampled))
                 reports.append(xp.zeros(1, np.int64))
         received = exchange_roots(placement, plan, forests, reports)
         if sampled:
             for k in work:
                 with on_device(placement.devices[k]):
-                    kernels.follow(plan.rows[k], forests[k], received[k], plan.capacity)
+                    plan.shards[k].follow(forests[k], received[k], plan.capacity)
             exchange_roots(placement, plan, forests, reports)
         for k in work:
             with on_device(placement.devices[k]):
-                found.append(kernels.finish(plan.rows[k], forests[k]))
+                found.append(plan.shards[k].finish(forests[k]))
         # equal in all processes: they come from messages that all have received
         longest = max(int(report[0]) for report in comm.fetch(reports))
         if longest <= plan.capacity:
@@ -225,24 +223,24 @@ def by_forests(A: DistributedMatrix, plan: Plan, sampled: bool) -> DistributedVe
 
 
 def exchange_roots(
-    placement: Placement, plan: Plan, forests: list[Any], reports: list[Array]
+    placement: Placement, plan: Plan, forests: list[Forest], reports: list[Array]
 ) -> list[Array]:
     """Send the roots of others' vertices to their owners, and merge into every forest the pairs of
     roots that the owners publish. The first messages of all shards, at each local shard.
     """
-    sent, answers, kernels = [], [], placement.kernels.components
-    for k, rows in enumerate(plan.rows):
+    sent, answers = [], []
+    for k, shard in enumerate(plan.shards):
         with on_device(placement.devices[k]):
-            sent.append(kernels.send_roots(rows, forests[k], plan.capacity))
+            sent.append(shard.send_roots(forests[k], plan.capacity))
     received = gather_messages(placement, sent)
-    for k, rows in enumerate(plan.rows):
+    for k, shard in enumerate(plan.shards):
         with on_device(placement.devices[k]):
             me = placement.local[k]
-            answers.append(kernels.receive_roots(rows, forests[k], me, received[k], plan.capacity))
+            answers.append(shard.receive_roots(forests[k], me, received[k], plan.capacity))
     links = gather_messages(placement, answers)
-    for k, rows in enumerate(plan.rows):
+    for k, shard in enumerate(plan.shards):
         with on_device(placement.devices[k]):
-            kernels.join(rows, forests[k], links[k], reports[k], plan.capacity)
+            shard.join(forests[k], links[k], reports[k], plan.capacity)
     return received
 
 
@@ -267,7 +265,7 @@ def by_exact_lists(A: DistributedMatrix) -> DistributedVector:
     def publish(k: int, _: Matrix) -> tuple[Array, tuple[Array, Array]]:
         label = contract_whole(A.lifted(k))._values
         own = placement.shard_ids(k, n)
-        sent = label != np.arange(n)
+        sent = label != array_module(label).arange(n)
         sent[label[own]] = True  # roots of components that span several shards
         sent[own] = False
         others = np.flatnonzero(sent).astype(label.dtype)

@@ -11,6 +11,7 @@ import numpy as np
 
 from spgraph.backends.cuda.contract.contract import Forest
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.shards.components import ComponentsShard
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 
@@ -18,7 +19,30 @@ from spgraph.containers.storage.arrays import Array, array_module, index_dtype, 
 HEAD, REPORT = 2, 2
 
 
-class Rows:
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """What messages hold behind their head: `bits` 64-bit words of bits, then up to `capacity`
+    pairs of labels.
+    """
+
+    bits: int
+    capacity: int
+    label: np.dtype
+
+    @property
+    def size(self) -> int:
+        """The 64-bit words of a message."""
+        return HEAD + self.bits + self.capacity * (2 * self.label.itemsize // 8)
+
+    def box(self, messages: Array, places: Array | None = None) -> tuple[Any, ...]:
+        """The arguments that stand for messages in a launch: they lie one after the other in
+        `messages`, or at the addresses `places`.
+        """
+        where = jit.NULL if places is None else places
+        return messages, where, self.size, self.bits, self.capacity
+
+
+class Shard(ComponentsShard):
     """The rows that a shard owns of a graph of `size` vertices, from the inner id `first` on.
 
     `ids` are the user's ids of own vertices, `places` the inner ids of all; None where both are the
@@ -50,130 +74,110 @@ class Rows:
         kernel, most = self.kernels[name]
         kernel((min(max(1, -(-work // jit.BLOCK)), most),), (jit.BLOCK,), arguments)
 
+    def pairs_words(self, capacity: int) -> int:
+        """The 64-bit words of a message that `outside` and `receive_roots` make."""
+        return self.pairs_form(capacity).size
 
-@dataclasses.dataclass(frozen=True)
-class Form:
-    """What messages hold behind their head: `bits` 64-bit words of bits, then up to `capacity`
-    pairs of labels.
-    """
+    def pairs_form(self, capacity: int) -> Form:
+        """The form of the messages that `outside` and `receive_roots` make."""
+        return Form(0, capacity, self.label)
 
-    bits: int
-    capacity: int
-    label: np.dtype
+    def roots_form(self, capacity: int) -> Form:
+        """The form of the messages that `send_roots` makes."""
+        return Form((words(self.size) + 1) // 2, capacity, self.label)
 
-    @property
-    def size(self) -> int:
-        """The 64-bit words of a message."""
-        return HEAD + self.bits + self.capacity * (2 * self.label.itemsize // 8)
+    # --- by the giant component -------------------------------------------------------------------
 
-    def box(self, messages: Array, places: Array | None = None) -> tuple[Any, ...]:
-        """The arguments that stand for messages in a launch: they lie one after the other in
-        `messages`, or at the addresses `places`.
+    def outside(self, visited: Array, message: Array, capacity: int) -> Array:
+        """Write the edges of the own vertices that are not in the bitmap `visited` to `message`.
+        Returns memory for the labels of all ends of such edges, by user's ids, for `settle`.
         """
-        where = jit.NULL if places is None else places
-        return messages, where, self.size, self.bits, self.capacity
+        A = self.matrix
+        table = array_module(message).empty(self.size, self.label)  # only ends of edges are touched
+        message[:HEAD] = 0
+        box = self.pairs_form(capacity).box(message)
+        arguments = (A._indptr, A._indices, visited, self.nonempty, table, *box)
+        self.run("outside", A.nrows // 32 + 1, *self.own, *arguments)
+        return table
 
+    def settle(
+        self,
+        visited: Array,
+        table: Array,
+        message: Array,
+        places: Array,
+        capacity: int,
+        round_: int,
+        host_counter: int,
+    ) -> Array:
+        """The labels of own vertices from what `outside` made on all shards, at the addresses
+        `places`. The host-mapped word at the address `host_counter` becomes twice the number of
+        the round, and 1 more if the labels are void.
+        """
+        xp, form = array_module(table), self.pairs_form(capacity)
+        label, report = xp.empty(self.matrix.nrows, self.label), xp.zeros(REPORT, np.int64)
+        box = (places.size, *form.box(message, places))
+        # lists are short: a launch for all of the capacity would take longer than they do
+        self.run("begin", capacity // 16, *self.own, visited, table, *box, report)
+        self.run("join", capacity // 16, table, *box, jit.NULL)
+        arguments = (visited, self.nonempty, table, label, report, round_, host_counter)
+        self.run("settle", label.size // 4 + 1, *self.own, *arguments)
+        return label
 
-def pairs_form(rows: Rows, capacity: int) -> Form:
-    """The form of the messages that `outside` and `receive_roots` make."""
-    return Form(0, capacity, rows.label)
+    # --- any graph --------------------------------------------------------------------------------
 
+    def forest(self, matrix: Matrix, sampled: bool) -> Forest:
+        """The components of the own rows, a matrix of the whole's shape; if `sampled`, of two edges
+        of each vertex, for `follow` to go on from.
+        """
+        forest = Forest(matrix)
+        forest.sample()
+        if not sampled:  # the giants of two shards need not be one component
+            forest.rest(undirected=False)
+        return forest
 
-def roots_form(rows: Rows, capacity: int) -> Form:
-    """The form of the messages that `send_roots` makes."""
-    return Form((words(rows.size) + 1) // 2, capacity, rows.label)
+    def send_roots(self, forest: Forest, capacity: int) -> Array:
+        """The message to all shards: the roots that other shards' vertices have in `forest`, the
+        components of the own rows (rows of others are empty there).
+        """
+        form, xp = self.roots_form(capacity), array_module(forest.label)
+        message, named = xp.empty(form.size, np.int64), xp.zeros(words(self.size), np.uint32)
+        message[:HEAD] = 0
+        box = form.box(message)
+        self.run("send_roots", self.size, *self.own, forest.label, forest.giant, named, *box)
+        return message
 
+    def receive_roots(self, forest: Forest, me: int, came: Array, capacity: int) -> Array:
+        """Merge the roots that all shards have sent into the forest of shard `me`. Returns the
+        message to all shards about what that has changed.
+        """
+        form, answer = self.roots_form(capacity), self.pairs_form(capacity)
+        links = array_module(came).zeros(answer.size, np.int64)
+        box = (came.size // form.size, *form.box(came))
+        work = max(self.matrix.nrows, capacity)
+        self.run("receive_roots", work, *self.own, me, forest.label, *box, links, capacity)
+        return links
 
-# --- about the giant ------------------------------------------------------------------------------
+    def join(self, forest: Forest, answers: Array, report: Array, capacity: int) -> None:
+        """Merge what all shards returned from `receive_roots` into the forest. `report` rises to
+        the length of the longest list, which may be more than fitted.
+        """
+        form = self.pairs_form(capacity)
+        box = (answers.size // form.size, *form.box(answers))
+        self.run("join", capacity, forest.label, *box, report)
 
+    def follow(self, forest: Forest, came: Array, capacity: int) -> None:
+        """Follow the other edges of a symmetric graph, after the roots of a sample of the edges
+        were exchanged; not those of the rows of one giant component, the same at all shards.
+        """
+        form = self.roots_form(capacity)
+        box = (came.size // form.size, *form.box(came))
+        self.run("agree", 1, forest.label, *box, forest.giant)
+        forest.compress(vote=False)
+        forest.rest(undirected=True)
 
-def outside(rows: Rows, visited: Array, message: Array, capacity: int) -> Array:
-    """Write the edges of the own vertices that are not in the bitmap `visited` to `message`.
-    Returns memory for the labels of all ends of such edges, by user's ids, for `settle`.
-    """
-    A = rows.matrix
-    table = array_module(message).empty(rows.size, rows.label)  # only ends of edges are touched
-    message[:HEAD] = 0
-    box = pairs_form(rows, capacity).box(message)
-    arguments = (A._indptr, A._indices, visited, rows.nonempty, table, *box)
-    rows.run("outside", A.nrows // 32 + 1, *rows.own, *arguments)
-    return table
-
-
-def settle(
-    rows: Rows,
-    visited: Array,
-    table: Array,
-    message: Array,
-    places: Array,
-    capacity: int,
-    round_: int,
-    host_counter: int,
-) -> Array:
-    """The labels of own vertices from what `outside` made on all shards, at the addresses
-    `places`. The host-mapped word at the address `host_counter` becomes twice the number of
-    the round, and 1 more if the labels are void.
-    """
-    xp, form = array_module(table), pairs_form(rows, capacity)
-    label, report = xp.empty(rows.matrix.nrows, rows.label), xp.zeros(REPORT, np.int64)
-    box = (places.size, *form.box(message, places))
-    # lists are short: a launch for all of the capacity would take longer than they do
-    rows.run("begin", capacity // 16, *rows.own, visited, table, *box, report)
-    rows.run("join", capacity // 16, table, *box, jit.NULL)
-    arguments = (visited, rows.nonempty, table, label, report, round_, host_counter)
-    rows.run("settle", label.size // 4 + 1, *rows.own, *arguments)
-    return label
-
-
-# --- any graph ------------------------------------------------------------------------------------
-
-
-def send_roots(rows: Rows, forest: Forest, capacity: int) -> Array:
-    """The message to all shards: the roots that other shards' vertices have in `forest`, the
-    components of the own rows (rows of others are empty there).
-    """
-    form, xp = roots_form(rows, capacity), array_module(forest.label)
-    message, named = xp.empty(form.size, np.int64), xp.zeros(words(rows.size), np.uint32)
-    message[:HEAD] = 0
-    box = form.box(message)
-    rows.run("send_roots", rows.size, *rows.own, forest.label, forest.giant, named, *box)
-    return message
-
-
-def receive_roots(rows: Rows, forest: Forest, me: int, came: Array, capacity: int) -> Array:
-    """Unite the roots that all shards have sent with the forest of shard `me`. Returns the message
-    to all shards about what that has changed.
-    """
-    form, answer = roots_form(rows, capacity), pairs_form(rows, capacity)
-    links = array_module(came).zeros(answer.size, np.int64)
-    box = (came.size // form.size, *form.box(came))
-    work = max(rows.matrix.nrows, capacity)
-    rows.run("receive_roots", work, *rows.own, me, forest.label, *box, links, capacity)
-    return links
-
-
-def join(rows: Rows, forest: Forest, answers: Array, report: Array, capacity: int) -> None:
-    """Unite what all shards returned from `receive_roots` with the forest. `report` rises to the
-    length of the longest list, which may be more than fitted.
-    """
-    form = pairs_form(rows, capacity)
-    box = (answers.size // form.size, *form.box(answers))
-    rows.run("join", capacity, forest.label, *box, report)
-
-
-def follow(rows: Rows, forest: Forest, came: Array, capacity: int) -> None:
-    """Follow the other edges of a symmetric graph, after the roots of a sample of the edges were
-    exchanged; not those of the rows of one giant component, the same at all shards.
-    """
-    form = roots_form(rows, capacity)
-    box = (came.size // form.size, *form.box(came))
-    rows.run("agree", 1, forest.label, *box, forest.giant)
-    forest.compress(vote=False)
-    forest.rest(undirected=True)
-
-
-def finish(rows: Rows, forest: Forest) -> Array:
-    """The labels of own vertices."""
-    label = array_module(forest.label).empty(rows.matrix.nrows, rows.label)
-    rows.run("finish", label.size, *rows.own, forest.label, label)
-    return label
+    def finish(self, forest: Forest) -> Array:
+        """The labels of own vertices."""
+        label = array_module(forest.label).empty(self.matrix.nrows, self.label)
+        self.run("finish", label.size, *self.own, forest.label, label)
+        return label
