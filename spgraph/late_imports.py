@@ -1,4 +1,4 @@
-"""Libraries that are imported at their first use, whatever else happens meanwhile."""
+"""Libraries that are imported at their first use, and what a fork by another thread waits for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import Any
 
 from spgraph.interrupts import deferred
 
-_importing = threading.RLock()
+# A fork by another thread waits for the end of a block `with forks_wait:`. It is for calls of C++
+# libraries that release the GIL: a child that is forked during the first of them would find
+# variables locked that another thread was initialising, and wait for that thread forever.
+forks_wait = threading.RLock()
 
 
 @contextlib.contextmanager
@@ -26,17 +29,18 @@ def whole() -> Iterator[None]:
     >>> with whole():
     ...     import scipy.sparse
     """
-    with _importing, deferred():
+    with forks_wait, deferred():
         yield
 
 
 def _wait_before_fork() -> None:
-    """Take the locks of `whole`, Numba and LLVM, in the order in which a first call takes them.
+    """Take `forks_wait` and the locks of Numba and LLVM, in the order in which a first call takes
+    them.
 
     In a child that is forked while another thread holds them they would stay locked forever, and
     the data that they protect would be inconsistent.
     """
-    _importing.acquire()
+    forks_wait.acquire()
     if "numba" in sys.modules:
         from llvmlite.binding import ffi
         from numba.core.compiler_lock import global_compiler_lock
@@ -51,7 +55,7 @@ def _go_on_after_fork() -> None:
         compiler, llvm = _compilers.pop()
         llvm.__exit__()
         compiler.release()
-    _importing.release()
+    forks_wait.release()
 
 
 _compilers: list[tuple[Any, Any]] = []  # the locks that the process which forks holds

@@ -1,4 +1,4 @@
-"""Libraries that are imported at their first use: what comes in the middle of it does no harm."""
+"""Libraries that are imported at their first use: an interrupt or a fork meanwhile does no harm."""
 
 from __future__ import annotations
 
@@ -85,6 +85,32 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 other.join()
 """
 
+# the exit status of the child is the number of tables that were read before the fork
+FORK_WHILE_READING = """
+import pyarrow.csv
+
+read_csv = pyarrow.csv.read_csv
+tables = []
+
+
+def slow(*given, **options):
+    begun.set()
+    time.sleep(0.2)
+    tables.append(read_csv(*given, **options))
+    return tables[-1]
+
+
+pyarrow.csv.read_csv = slow
+other = threading.Thread(target=lambda: {call})
+other.start()
+begun.wait(100)
+child = os.fork()
+if child == 0:
+    os._exit(len(tables))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+other.join()
+"""
+
 
 def run(program: str, folder: Path, **words: str) -> list[str]:
     """The lines that the program prints, in a process of its own."""
@@ -102,7 +128,8 @@ def run(program: str, folder: Path, **words: str) -> list[str]:
         env=os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
         timeout=280,
     )
-    assert done.returncode == 0, done.stderr
+    print(done.stderr)  # of a child that was forked, too: pytest shows it if the test fails
+    assert done.returncode == 0
     return done.stdout.splitlines()
 
 
@@ -122,6 +149,12 @@ def test_a_child_forked_meanwhile_computes(
 ) -> None:
     found = run(FORK, tmp_path, module=module, call=call, then="time.sleep(0.2)")
     assert found == [expected, "0"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_waits_while_pyarrow_reads(tmp_path: Path) -> None:
+    call = "sg.read(path).nvals"
+    assert run(FORK_WHILE_READING, tmp_path, module="none", call=call, then="pass") == ["1"]
 
 
 def test_blocks_within_blocks() -> None:

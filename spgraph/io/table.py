@@ -197,28 +197,31 @@ def _typed(form: Form, block: bytes, delimiter: bytes, type: str) -> list[np.nda
     kinds: list[Any] = [pyarrow.binary()] * len(form.letter) + [pyarrow.int64()] * form.ids
     kinds += [pyarrow.type_for_alias(type)] if type else []
     names = [str(k) for k in range(len(kinds))]
-    try:
-        table = pyarrow.csv.read_csv(
-            pyarrow.BufferReader(block),
-            read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=1 << 21),
-            parse_options=pyarrow.csv.ParseOptions(
-                delimiter=delimiter.decode(),
-                quote_char=False,
-                double_quote=False,
-                escape_char=False,
-            ),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict(zip(names, kinds, strict=True)), null_values=[], check_utf8=False
-            ),
-        )
-    except pyarrow.ArrowInvalid:
-        return None
-    if form.letter:
-        same = pyarrow.compute.all(pyarrow.compute.equal(table.column(0), form.letter))
-        if not same.as_py():
+    with late_imports.forks_wait:
+        try:
+            table = pyarrow.csv.read_csv(
+                pyarrow.BufferReader(block),
+                read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=1 << 21),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=delimiter.decode(),
+                    quote_char=False,
+                    double_quote=False,
+                    escape_char=False,
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=dict(zip(names, kinds, strict=True)),
+                    null_values=[],
+                    check_utf8=False,
+                ),
+            )
+        except pyarrow.ArrowInvalid:
             return None
-        table = table.remove_column(0)
-    return [column.to_numpy() for column in table.columns]
+        if form.letter:
+            same = pyarrow.compute.all(pyarrow.compute.equal(table.column(0), form.letter))
+            if not same.as_py():
+                return None
+            table = table.remove_column(0)
+        return [column.to_numpy() for column in table.columns]
 
 
 def _normalise(form: Form, block: bytes) -> bytes | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from spgraph import late_imports
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.errors import BackendUnavailable, DimensionMismatch
 from spgraph.plot.style import (
@@ -100,7 +101,8 @@ def draw(
 def _placed(A: Matrix) -> np.ndarray:
     """Positions by NetworkX, for each weak component alone; the components are put side by side."""
     try:
-        import networkx
+        with late_imports.whole():
+            import networkx
     except ImportError as error:
         raise BackendUnavailable(
             "draw: laying out the vertices needs NetworkX, which is not installed: "

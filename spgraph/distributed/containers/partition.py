@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from spgraph import late_imports
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import (
     INT32_MAX,
@@ -359,7 +360,8 @@ def _metis(A: Matrix, shards: int) -> np.ndarray:
     degree + 1.
     """
     try:
-        import pymetis
+        with late_imports.whole():
+            import pymetis
     except ImportError as error:
         raise BackendUnavailable(
             "partition 'metis' needs pymetis, which is not installed: "
