@@ -4,40 +4,31 @@ plain copies, one shard a GPU through NCCL and through peer memory.
 
 from __future__ import annotations
 
+import itertools
 import types
 from typing import Any
 
 import distributed_cases as cases
 import pytest
+from gpus import names
 
 import spgraph as sg
 
 pytestmark = pytest.mark.gpu
 
 
-def placements() -> list[Any]:
-    """(shards, exchange, partition) for the GPUs that there are."""
-    try:
-        from spgraph.containers.storage.arrays import import_cupy
-
-        count = import_cupy().cuda.runtime.getDeviceCount()
-    except sg.errors.BackendUnavailable:
-        count = 0
-    found = [(3, "auto", "edges"), (3, "auto", "random")]
-    for shards in (2, 4):
-        lacking = pytest.mark.skipif(count < shards, reason=f"needs {shards} GPUs, got {count}")
-        for exchange in ("nccl", "peer"):
-            for how in ("edges", "random"):
-                found.append(pytest.param(shards, exchange, how, marks=lacking))  # type: ignore[arg-type]
-    return found
+# (shards, exchange, partition)
+PLACEMENTS = [(3, "auto", "edges"), (3, "auto", "random")]
+PLACEMENTS += itertools.product((2, 4), ("nccl", "peer"), ("edges", "random"))
 
 
 def spread(A: sg.Matrix, shards: int, exchange: str, how: str) -> Any:
-    devices = ["cuda:0"] * shards if exchange == "auto" else "cuda"
+    """A in shards, for "auto" all on one GPU; skips the test where there are too few GPUs."""
+    devices = ["cuda:0"] * shards if exchange == "auto" else names(shards)
     return A.distribute(shards, devices=devices, partition=how, exchange=exchange)
 
 
-@pytest.mark.parametrize(("shards", "exchange", "how"), placements())
+@pytest.mark.parametrize(("shards", "exchange", "how"), PLACEMENTS)
 @pytest.mark.parametrize(
     "case",
     [
@@ -57,14 +48,14 @@ def test_operations_and_loops(case: Any, shards: int, exchange: str, how: str) -
     case(A, G, lambda container: container.to(G.device))
 
 
-@pytest.mark.parametrize(("shards", "exchange", "how"), placements())
+@pytest.mark.parametrize(("shards", "exchange", "how"), PLACEMENTS)
 def test_algorithms(shards: int, exchange: str, how: str) -> None:
     A, S = cases.graph(), cases.graph(symmetric=True)
     G, H = spread(A, shards, exchange, how), spread(S, shards, exchange, how)
     cases.check_algorithms(A, G, S, H)
 
 
-@pytest.mark.parametrize(("shards", "exchange", "how"), placements())
+@pytest.mark.parametrize(("shards", "exchange", "how"), PLACEMENTS)
 def test_a_backend_without_kernels_for_shards(
     shards: int, exchange: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,24 +12,16 @@ import distributed_cases
 import mpi_cases
 import numpy as np
 import pytest
+from gpus import visible
 from processes import MPIEXEC, finished, met
 
 import spgraph as sg
 from spgraph.cli import main
-from spgraph.containers.storage.arrays import import_cupy
 
 pytestmark = pytest.mark.gpu
 
 TIMES = {"seconds", "read_seconds", "teps"}
 PLACES = {"device", "gpus", "shards", "partition"}
-
-
-def visible(least: int) -> int:
-    """How many GPUs there are; skips where they are fewer than `least`."""
-    count = int(import_cupy().cuda.runtime.getDeviceCount())
-    if count < least:
-        pytest.skip(f"gpu: needs {least} GPUs, {count} visible")
-    return count
 
 
 @pytest.fixture

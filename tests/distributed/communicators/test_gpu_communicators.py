@@ -8,9 +8,10 @@ from typing import Any
 import communicator_cases as cases
 import numpy as np
 import pytest
+from gpus import names, visible
 from processes import met
 
-from spgraph.containers.storage.arrays import import_cupy, on_device
+from spgraph.containers.storage.arrays import on_device
 from spgraph.distributed.communicators import (
     Communicator,
     LocalCommunicator,
@@ -21,14 +22,6 @@ from spgraph.errors import BackendUnavailable
 pytestmark = pytest.mark.gpu
 
 
-def gpus(count: int) -> list[str]:
-    """The names of `count` GPUs; skips where there are fewer."""
-    visible = import_cupy().cuda.runtime.getDeviceCount()
-    if visible < count:
-        pytest.skip(f"gpu: needs {count} GPUs, {visible} visible")
-    return [f"cuda:{k}" for k in range(count)]
-
-
 @pytest.mark.parametrize("shards", [1, 3])
 def test_local_on_one_gpu(shards: int) -> None:
     with LocalCommunicator(shards, ["cuda:0"] * shards) as comm:
@@ -36,27 +29,27 @@ def test_local_on_one_gpu(shards: int) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 4])
-def test_local_between_gpus(count: int) -> None:
-    with LocalCommunicator(count, gpus(count)) as comm:
+def test_local_between_names(count: int) -> None:
+    with LocalCommunicator(count, names(count)) as comm:
         cases.contract(comm)
 
 
-def test_local_with_two_shards_on_one_of_two_gpus() -> None:
-    a, b = gpus(2)
+def test_local_with_two_shards_on_one_of_two_names() -> None:
+    a, b = names(2)
     with LocalCommunicator(3, [b, a, b]) as comm:
         cases.contract(comm)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_nccl_of_one_process(count: int) -> None:
-    with NcclCommunicator.for_devices(gpus(count)[::-1]) as comm:
+    with NcclCommunicator.for_devices(names(count)[::-1]) as comm:
         cases.contract(comm)
 
 
 def make(kind: str, count: int) -> Communicator:
     if kind == "nccl":
-        return NcclCommunicator.for_devices(gpus(count))
-    return LocalCommunicator(count, gpus(count))
+        return NcclCommunicator.for_devices(names(count))
+    return LocalCommunicator(count, names(count))
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -108,7 +101,7 @@ def test_collectives_keep_the_order_of_streams(kind: str, count: int) -> None:
 
 
 def test_nccl_refuses() -> None:
-    count = import_cupy().cuda.runtime.getDeviceCount()
+    count = visible()
     with pytest.raises(BackendUnavailable, match=f"'cuda:{count}' was asked for"):
         NcclCommunicator.for_devices([f"cuda:{count}"])
     with pytest.raises(ValueError, match="different GPUs"):
@@ -120,7 +113,7 @@ def test_nccl_refuses() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_nccl_of_a_process_each(count: int) -> None:
-    gpus(count)
+    names(count)
     for status, words, _ in met(count, cases.__file__, "contract"):
         assert status == 0 and "is done" in words, words
 
@@ -131,7 +124,7 @@ def test_nccl_of_a_process_each(count: int) -> None:
 def test_nccl_a_process_that_ends_takes_the_others_along(
     what: str, launched: bool, count: int
 ) -> None:
-    gpus(count)
+    names(count)
     environment = {"SPGRAPH_LAUNCHED": "1"} if launched else {}
     *others, last = met(count, cases.__file__, what, **environment)
     assert last[0] == (-9 if what == "rounds" else 1)

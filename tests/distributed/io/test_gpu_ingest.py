@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gpus import visible
 
 from spgraph import generators
 from spgraph.containers.storage.arrays import move
@@ -29,9 +30,7 @@ GRAPHS: list[dict[str, Any]] = [
 
 def devices(shards: int) -> list[str]:
     """All GPUs there are, in turn."""
-    import cupy
-
-    count = cupy.cuda.runtime.getDeviceCount()
+    count = visible()
     return [f"cuda:{p % count}" for p in range(shards)]
 
 

@@ -9,10 +9,10 @@ import cuda_host_shim
 import numpy as np
 import pytest
 from dependencies_cases import by_loops, matrix, same, two
+from gpus import visible
 
 import spgraph as sg
 from spgraph.backends import cuda
-from spgraph.containers.storage.arrays import import_cupy
 from spgraph.distributed import LocalCommunicator
 from spgraph.errors import CommunicationError
 from spgraph.iterations.path_dependencies import dependencies
@@ -138,8 +138,8 @@ def test_forms_on_gpus(form: str, exchange: str, monkeypatch: pytest.MonkeyPatch
     for name, value in (FREE | FORMS[form]).items():
         monkeypatch.setattr(plan, name, value)
     shards, devices = (3, ["cuda:0"] * 3) if exchange == "auto" else (2, "cuda")
-    if shards == 2 and exchange and import_cupy().cuda.runtime.getDeviceCount() < 2:
-        pytest.skip("needs 2 GPUs")
+    if shards == 2 and exchange:
+        visible(2)
     for graph in ("rmat 10", "rmat 9 directed", "grid"):
         A: Any = matrix(graph)
         if exchange:

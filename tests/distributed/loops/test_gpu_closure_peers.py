@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+import gpus
 import numpy as np
 import pytest
 from closure_cases import CASES, expected, graph
@@ -23,28 +23,12 @@ DISTANCES = min_plus.resolve("int64", "int64")
 
 @pytest.fixture(params=[1, 2, 4])
 def buffers(request: pytest.FixtureRequest) -> Iterator[PeerBuffers]:
-    """Buffers of so many devices, where there are."""
-    import cupy
-
-    count = cupy.cuda.runtime.getDeviceCount()
-    if count < request.param:
-        pytest.skip(f"gpu: {request.param} devices are needed, {count} visible")
-    yield PeerBuffers(range(request.param))
-
-
-def place(p: int, array: np.ndarray) -> Any:
-    import cupy
-
-    with cupy.cuda.Device(p):
-        return cupy.asarray(array)
+    yield gpus.buffers_of(request.param)
 
 
 def on_devices(made: ClosureGraph) -> ClosureGraph:
-    """The same matrix, each shard on a device of its own."""
-    shards = [
-        type(shard)(*(None if array is None else place(p, array) for array in shard))
-        for p, shard in enumerate(made.shards)
-    ]
+    """The same graph, each shard on a device of its own."""
+    shards = gpus.on_devices(made.shards)
     return ClosureGraph(made.offsets, shards, made.iso)
 
 
@@ -60,7 +44,7 @@ def test_small_graphs(name: str, case: str, buffers: PeerBuffers) -> None:
     there = on_devices(host.shards_of(made.A, cuts(made.A.nrows, len(buffers.devices))))
     ordered = kind.ring.monoid in (monoid.min, monoid.max)
     for delta in (0.05, 20) if ordered else (None,):
-        found, _ = host.run(there, buffers, made.v, typed, delta, place)
+        found, _ = host.run(there, buffers, made.v, typed, delta, gpus.place)
         assert found == expected(name, kind)
 
 
@@ -87,7 +71,7 @@ def test_large_graphs(name: str, kind: str, buffers: PeerBuffers) -> None:
     looked = []
     for delta in (1, 8, 64) if name == "kronecker" else (64, 500):
         for _ in range(10):
-            found, closed = host.run(there, buffers, start, typed, delta, place)
+            found, closed = host.run(there, buffers, start, typed, delta, gpus.place)
             got = np.full(A.nrows, -1, dtype)
             got[list(found)] = list(found.values())
             np.testing.assert_array_equal(got, distance)
@@ -101,33 +85,17 @@ def test_no_fixed_point(buffers: PeerBuffers) -> None:
     start = Vector.unit(0, 0, size=7, dtype=np.int64)
     for delta in (None, 3):
         with pytest.raises(ConvergenceError, match=r"min_plus.*7 rounds"):
-            host.run(there, buffers, start, DISTANCES, delta, place)
+            host.run(there, buffers, start, DISTANCES, delta, gpus.place)
 
 
 def test_a_device_that_does_not_come_is_named() -> None:
-    import cupy
-
-    if cupy.cuda.runtime.getDeviceCount() < 2:
-        pytest.skip("gpu: 2 devices are needed")
-
-    class Absent(PeerBuffers):
-        absent = False
-
-        def launch(self, kernels: Any, grids: Any, *rest: Any) -> None:
-            if self.absent:  # a device whose kernel does nothing
-
-                def nothing(*arguments: Any, **more: Any) -> None: ...
-
-                kernels = [kernels[0], nothing, *kernels[2:]]
-            super().launch(kernels, grids, *rest)
-
-    made, buffers = graph("grid", CASES["distance"]), Absent(range(2))
+    made, buffers = graph("grid", CASES["distance"]), gpus.Absent()
     there = on_devices(host.shards_of(made.A, (0, 50, made.A.nrows)))
     for absent in (False, True, False, True, False):
         buffers.absent = absent
         if absent:
             with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come"):
-                host.run(there, buffers, made.v, DISTANCES, 9, place, deadline=0.2)
+                host.run(there, buffers, made.v, DISTANCES, 9, gpus.place, deadline=0.2)
         else:
-            found, _ = host.run(there, buffers, made.v, DISTANCES, 9, place)
+            found, _ = host.run(there, buffers, made.v, DISTANCES, 9, gpus.place)
             assert found == expected("grid", CASES["distance"])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from closure_cases import CASES, entries, expected, graph
+from gpus import visible
 
 from spgraph.containers import Matrix
 from spgraph.distributed.loops import closure_rounds
@@ -20,11 +21,7 @@ pytestmark = pytest.mark.gpu
     params=[("cuda:0",) * 3, ("cuda:0", "cuda:1"), tuple(f"cuda:{d}" for d in range(4))]
 )
 def devices(request: pytest.FixtureRequest) -> list[str]:
-    import cupy
-
-    count = cupy.cuda.runtime.getDeviceCount()
-    if count < len(set(request.param)):
-        pytest.skip(f"gpu: {len(set(request.param))} devices are needed, {count} visible")
+    visible(len(set(request.param)))
     return list(request.param)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import spgraph as sg
 from spgraph.distributed.loops import components
-from tests.distributed.test_gpu_distributed import placements, spread
+from tests.distributed.test_gpu_distributed import PLACEMENTS, spread
 
 pytestmark = pytest.mark.gpu
 
@@ -28,7 +28,7 @@ def graphs() -> dict[str, sg.Matrix]:
     }
 
 
-@pytest.mark.parametrize(("shards", "exchange", "how"), placements())
+@pytest.mark.parametrize(("shards", "exchange", "how"), PLACEMENTS)
 def test_labels(shards: int, exchange: str, how: str) -> None:
     for name, A in graphs().items():
         expected = sg.connected_components(A)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+import gpus
 import numpy as np
 import pytest
 
@@ -19,28 +19,12 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(params=[1, 2, 4])
 def buffers(request: pytest.FixtureRequest) -> Iterator[PeerBuffers]:
-    """Buffers of so many devices, where there are."""
-    import cupy
-
-    count = cupy.cuda.runtime.getDeviceCount()
-    if count < request.param:
-        pytest.skip(f"gpu: {request.param} devices are needed, {count} visible")
-    yield PeerBuffers(range(request.param))
-
-
-def place(p: int, array: np.ndarray) -> Any:
-    import cupy
-
-    with cupy.cuda.Device(p):
-        return cupy.asarray(array)
+    yield gpus.buffers_of(request.param)
 
 
 def on_devices(made: SearchGraph) -> SearchGraph:
-    """The same graph, each shard on a device of its own; what was one array stays one."""
-    shards = []
-    for p, shard in enumerate(made.shards):
-        moved = {id(a): place(p, a) for a in shard if a is not None}
-        shards.append(type(shard)(*(None if a is None else moved[id(a)] for a in shard)))
+    """The same graph, each shard on a device of its own."""
+    shards = gpus.on_devices(made.shards)
     return SearchGraph(made.offsets, shards, made.ordered)
 
 
@@ -59,7 +43,9 @@ def test_small_graphs(name: str, relabelled: bool, buffers: PeerBuffers) -> None
     level, parent = host.breadth_first(S, sources, user, n)
     for direction in ("auto", "push", "pull"):
         for parents in (True, False):
-            got, given, _ = host.run(there, buffers, sources, parents, direction, n, user, place)
+            got, given, _ = host.run(
+                there, buffers, sources, parents, direction, n, user, gpus.place
+            )
             np.testing.assert_array_equal(got, level)
             if parents:
                 np.testing.assert_array_equal(given, parent)
@@ -75,11 +61,11 @@ def test_in_edges_that_begin_and_end_anywhere(begin: int, buffers: PeerBuffers) 
     shards = []
     for p, shard in enumerate(on_devices(plain).shards):
         larger = np.concatenate([np.zeros(begin, np.int32), plain.shards[p].t_indices])
-        shards.append(shard._replace(t_indices=place(p, larger)[begin:]))
+        shards.append(shard._replace(t_indices=gpus.place(p, larger)[begin:]))
     made = SearchGraph(cuts(n, peers), shards, False)
     level, parent = host.breadth_first(S, sources, user, n)
     for direction in ("auto", "pull"):
-        got, given, _ = host.run(made, buffers, sources, True, direction, n, user, place)
+        got, given, _ = host.run(made, buffers, sources, True, direction, n, user, gpus.place)
         np.testing.assert_array_equal(got, level)
         np.testing.assert_array_equal(given, parent)
 
@@ -97,40 +83,24 @@ def test_large_graphs(name: str, buffers: PeerBuffers) -> None:
         for direction in ("auto", "push", "pull") if name == "kronecker" else ("auto",):
             for _ in range(10):
                 level, parent, _ = host.run(
-                    made, buffers, [source], True, direction, A.nrows, user, place
+                    made, buffers, [source], True, direction, A.nrows, user, gpus.place
                 )
                 np.testing.assert_array_equal(level, oracle[0])
                 np.testing.assert_array_equal(parent, oracle[1])
 
 
 def test_a_device_that_does_not_come_is_named() -> None:
-    import cupy
-
-    if cupy.cuda.runtime.getDeviceCount() < 2:
-        pytest.skip("gpu: 2 devices are needed")
-
-    class Absent(PeerBuffers):
-        absent = False
-
-        def launch(self, kernels: Any, grids: Any, *rest: Any) -> None:
-            if self.absent:  # a device whose kernel does nothing
-
-                def nothing(*arguments: Any, **more: Any) -> None: ...
-
-                kernels = [kernels[0], nothing, *kernels[2:]]
-            super().launch(kernels, grids, *rest)
-
     S, _, sources = host.graph("skewed")
-    user, buffers = np.arange(1000), Absent(range(2))
+    user, buffers = np.arange(1000), gpus.Absent()
     made = on_devices(host.shards_of(S, True, (0, 400, 1000)))
     level, _ = host.breadth_first(S, sources, user, 1000)
     for absent in (True, False, True, False):
         buffers.absent = absent
         if absent:
             with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come"):
-                host.run(made, buffers, sources, True, "auto", 1000, user, place, deadline=0.2)
+                host.run(made, buffers, sources, True, "auto", 1000, user, gpus.place, deadline=0.2)
         else:
-            got, _, _ = host.run(made, buffers, sources, True, "auto", 1000, user, place)
+            got, _, _ = host.run(made, buffers, sources, True, "auto", 1000, user, gpus.place)
             np.testing.assert_array_equal(got, level)
 
 

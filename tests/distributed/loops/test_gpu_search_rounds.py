@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gpus import names
 
 import spgraph as sg
 import tests.distributed.loops.test_search_peers_shim as graphs
@@ -20,14 +21,9 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture(params=["3 on one", "2", "4"])
 def devices(request: pytest.FixtureRequest) -> list[str]:
     """The device of each shard, where there are so many."""
-    import cupy
-
-    count, have = int(request.param[0]), cupy.cuda.runtime.getDeviceCount()
     if request.param == "3 on one":
         return ["cuda:0"] * 3
-    if have < count:
-        pytest.skip(f"gpu: {count} devices are needed, {have} visible")
-    return [f"cuda:{d}" for d in range(count)]
+    return names(int(request.param))
 
 
 def spread(A: sg.Matrix, devices: list[str], partition: Any) -> Any:

@@ -7,6 +7,7 @@ import logging
 import distributed_cases as cases
 import numpy as np
 import pytest
+from gpus import visible
 
 import spgraph as sg
 from spgraph import direction
@@ -15,19 +16,10 @@ from spgraph.distributed.loops.single_device import single_device_of
 pytestmark = pytest.mark.gpu
 
 
-def enough(shards: int) -> None:
-    """Skips where there are fewer GPUs."""
-    import cupy
-
-    count = cupy.cuda.runtime.getDeviceCount()
-    if count < shards:
-        pytest.skip(f"gpu: {shards} devices are needed, {count} visible")
-
-
 @pytest.mark.parametrize("how", ["edges", "random"])
 @pytest.mark.parametrize("shards", [2, 4])
 def test_loops_on_one_device(shards: int, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    enough(shards)
+    visible(shards)
     monkeypatch.setattr(direction, "one_device_pays", lambda *_: True)  # of a small graph, too
     A = cases.graph()
     G = A.distribute(shards, devices="cuda", partition=how)
@@ -41,7 +33,7 @@ def test_loops_on_one_device(shards: int, how: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("shards", [2, 4])
 def test_a_grid(shards: int, caplog: pytest.LogCaptureFixture) -> None:
-    enough(shards)
+    visible(shards)
     A = sg.generators.grid(120, 120)
     weights = np.random.default_rng(1).integers(1, 9, A.nvals)
     W = sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, weights)
