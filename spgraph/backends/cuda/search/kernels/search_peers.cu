@@ -31,11 +31,9 @@ constexpr int SMALL_EDGES =
     8 * SMALL;                   // a small level with more edges than this is done by the grid
 constexpr int ENTER = SMALL / 2; // so that a search does not flap between the two
 constexpr int ENTER_EDGES = 2 * SMALL;
-constexpr int LIGHT =
-    16; // in a small level: edges that four lanes walk; else a warp for each PIECE
 constexpr int PIECE = 128;
-constexpr int PIECES = SMALL + SMALL_EDGES / PIECE;
-constexpr int PAIR = 2; // edges a lane of a small level has in flight
+typedef u64 SmallEdges;
+#include "search_small_frontier.cuh"
 
 enum Direction { AUTO = 0, PUSH = 1, PULL = 2 };
 
@@ -94,17 +92,6 @@ struct Search : Given {
     const L* values;
     I source;
     L value;
-};
-
-struct SmallFrontier {
-    I vertex[SMALL];
-    O start[SMALL], end[SMALL];
-    u32 heavy[PIECES]; // pieces of the vertices with more than LIGHT edges: place in the low half
-};
-
-struct SmallCount {
-    u64 edges;
-    u32 vertices, pieces;
 };
 
 struct Pull { // of each warp: the bits it has found, rows that wait for it

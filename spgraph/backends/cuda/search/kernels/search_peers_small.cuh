@@ -1,4 +1,6 @@
-// Small levels: thread block 0 of each GPU alone, in its shared memory.
+// Small levels of peers: thread block 0 of each GPU alone, in its shared memory.
+
+#include "search_small_steps.cuh"
 
 __shared__ SmallCount small_count[3];
 __shared__ u32 small_sent[PEERS], small_come[PEERS], small_covered, small_lost;
@@ -7,53 +9,6 @@ __shared__ O small_edges[WARPS];
 
 constexpr int BIG = 40; // from this bit on, the third word that is exchanged counts the GPUs whose
                         // level does not fit; below lies how many vertices the next one may have
-
-// Put the found vertices, with their edges first to last, into a frontier in shared memory; what
-// does not fit goes to the queue. A warp calls.
-DEVICE void small_add(SmallFrontier& to, SmallCount& count, const bool (&found)[PAIR],
-                      const I (&v)[PAIR], const O (&first)[PAIR], const O (&last)[PAIR]) {
-    u32 who[PAIR], all = 0;
-    u64 edges = 0;
-#pragma unroll
-    for (int k = 0; k < PAIR; k++) {
-        who[k] = warp_ballot(found[k]);
-        all += __popc(who[k]);
-        const O degree = last[k] - first[k];
-        if (found[k]) edges += (u64)degree;
-    }
-    if (!all) return;
-    edges = warp_sum(edges);
-    u32 slot = 0;
-    if (lane_id() == 0) {
-        slot = atomicAdd(&count.vertices, all);
-        atomicAdd(&count.edges, edges);
-    }
-    slot = shuffle(slot, 0);
-#pragma unroll
-    for (int k = 0; k < PAIR; k++) {
-        const u32 place = slot + __popc(who[k] & lanes_below());
-        slot += __popc(who[k]);
-        if (!found[k]) continue;
-        if (place < SMALL) {
-            to.vertex[place] = v[k];
-            to.start[place] = first[k];
-            to.end[place] = last[k];
-            const O degree = last[k] - first[k];
-            if (degree > LIGHT && degree <= SMALL_EDGES) { // with a larger one it is no small level
-                const u32 pieces = ((u32)degree + PIECE - 1) / PIECE;
-                const u32 at = atomicAdd(&count.pieces, pieces);
-                for (u32 p = 0; p < pieces && at + p < PIECES; p++)
-                    to.heavy[at + p] = place | p << 16;
-            }
-        } else {
-            s.queue[place] = v[k];
-        }
-    }
-}
-
-DEVICE I small_vertex(const SmallFrontier& list, u32 i) {
-    return i < SMALL ? list.vertex[i] : s.queue[i];
-}
 
 // Claim an own vertex for the level of `to`; true for the first that does.
 DEVICE bool small_claim(I v, L parent, L depth) {
@@ -81,47 +36,18 @@ DEVICE void small_parents(const SmallFrontier& list, const SmallCount& size) {
     }
 }
 
-// The edges of `from`: four lanes walk those of a light vertex, a warp those of a piece of a heavy
-// one. `parity` is that of the barrier that follows.
+// What the edges of `from` reach joins `to` or is sent. `parity` is that of the barrier that follows.
 DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const SmallCount& size,
                         SmallCount& count, L depth, int parity) {
-    constexpr u32 GROUP = 32 / 4 * PAIR; // light vertices of a warp
     const Borders borders;
-    const u32 light = (size.vertices + GROUP - 1) / GROUP, tasks = light + size.pieces;
-    for (u32 task = warp_id(); task < tasks; task += WARPS) {
-        const bool heavy = task >= light;
-        const u32 piece = heavy ? from.heavy[task - light] : 0;
-        I u[PAIR];
-        O e[PAIR], end[PAIR];
-#pragma unroll
-        for (int k = 0; k < PAIR; k++) {
-            const u32 i = heavy ? piece & 0xffff : GROUP * task + 8 * k + lane_id() / 4;
-            e[k] = end[k] = 0;
-            if (i >= size.vertices) continue;
-            u[k] = from.vertex[i];
-            const O start = from.start[i], stop = from.end[i];
-            if (heavy) {
-                const O offset = (O)(piece >> 16) * PIECE;
-                e[k] = start + offset + 32 * k + lane_id();
-                end[k] = stop - start - offset > PIECE ? start + offset + PIECE : stop;
-            } else if (stop - start <= LIGHT) {
-                e[k] = start + (lane_id() & 3);
-                end[k] = stop;
-            }
-        }
-        const int stride = heavy ? 32 * PAIR : 4;
-        while (warp_any(e[0] < end[0] || e[1] < end[1])) {
-            I v[PAIR], place[PAIR];
-            bool found[PAIR];
+    small_walk(
+        from, size, [&](const I(&u)[PAIR], I(&v)[PAIR], const O(&)[PAIR], bool (&found)[PAIR]) {
+            I place[PAIR];
             u32 word[PAIR];
             O first[PAIR], last[PAIR];
             L id[PAIR];
 #pragma unroll
-            for (int k = 0; k < PAIR; k++) {
-                found[k] = e[k] < end[k];
-                v[k] = found[k] ? s.indices[e[k]] : 0;
-                id[k] = PARENTS && found[k] ? own_user_id(u[k]) : 0;
-            }
+            for (int k = 0; k < PAIR; k++) id[k] = PARENTS && found[k] ? own_user_id(u[k]) : 0;
 #pragma unroll
             for (int k = 0; k < PAIR; k++) {
                 place[k] = borders.position(v[k]);
@@ -136,21 +62,18 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
                     last[k] = s.indptr[v[k] + 1];
                 } else if (found[k]) {
                     found[k] = false;
-                    // once for each edge: the level may be done again in another form, so that what
-                    // is sent does not become visited yet
+                    // once for each edge: the level may be done again in another form, so that what is
+                    // sent does not become visited yet
                     Message* const box = in_memory_of<Message>(q, s.messages);
                     const u32 slot = atomicAdd(&small_sent[q], 1u);
                     box[(i64)(parity * PEERS + s.me) * SMALL_EDGES + slot] = {(L)v[k], id[k]};
                 }
             }
 #pragma unroll
-            for (int k = 0; k < PAIR; k++) {
+            for (int k = 0; k < PAIR; k++)
                 if (found[k]) found[k] = small_claim(v[k], id[k], depth);
-                e[k] += stride;
-            }
             small_add(to, count, found, v, first, last);
-        }
-    }
+        });
 }
 
 // What the peers have sent joins the next level.
@@ -159,21 +82,14 @@ DEVICE void small_receive(SmallFrontier& to, SmallCount& count, L depth, int par
     for (int q = 0; q < PEERS; q++) {
         const Message* const box = boxes + (i64)(parity * PEERS + q) * SMALL_EDGES;
         const u32 come = q == s.me ? 0 : small_come[q];
-        for (u32 base = 32 * warp_id(); base < come; base += THREADS) {
-            const u32 i = base + lane_id();
-            bool found[PAIR] = {i < come};
-            I v[PAIR] = {};
-            O first[PAIR] = {}, last[PAIR] = {};
-            if (found[0]) {
-                v[0] = (I)load_relaxed(&box[i].vertex);
-                const L id = load_relaxed(&box[i].parent);
-                const u32 word = load_relaxed(&s.visited[s.base + (v[0] >> 5)]);
-                first[0] = s.indptr[v[0]];
-                last[0] = s.indptr[v[0] + 1];
-                found[0] = !((word >> (v[0] & 31)) & 1u) && small_claim(v[0], id, depth);
-            }
-            small_add(to, count, found, v, first, last);
-        }
+        small_fill(to, count, come, [&](i64 i, I& v, O& first, O& last) {
+            v = (I)load_relaxed(&box[i].vertex);
+            const L id = load_relaxed(&box[i].parent);
+            const u32 word = load_relaxed(&s.visited[s.base + (v >> 5)]);
+            first = s.indptr[v];
+            last = s.indptr[v + 1];
+            return !((word >> (v & 31)) & 1u) && small_claim(v, id, depth);
+        });
     }
 }
 
@@ -243,26 +159,20 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
         s.control->packed = 0;
     }
     __syncthreads();
-    for (i64 base = 32 * warp_id(); base < nf; base += THREADS) {
-        const i64 i = base + lane_id();
-        I v[PAIR] = {};
-        O first[PAIR] = {}, last[PAIR] = {};
-        const bool found[PAIR] = {i < nf};
-        if (found[0]) {
-            v[0] = from_sources ? source_at(i) : s.queue[i];
-            first[0] = s.indptr[v[0]];
-            last[0] = s.indptr[v[0] + 1];
-            if (from_sources) {
-                s.level[v[0]] = 0;
-                atomicOr(&s.visited_next[s.base + (v[0] >> 5)], 1u << (v[0] & 31));
+    small_fill(frontier[0], count[0], nf, [&](i64 i, I& v, O& first, O& last) {
+        v = from_sources ? source_at(i) : s.queue[i];
+        first = s.indptr[v];
+        last = s.indptr[v + 1];
+        if (from_sources) {
+            s.level[v] = 0;
+            atomicOr(&s.visited_next[s.base + (v >> 5)], 1u << (v & 31));
 #if PARENTS
-                s.parent[v[0]] = value_at(i);
+            s.parent[v] = value_at(i);
 #endif
-                if (can_be_found(v[0])) atomicAdd(&small_covered, 1u);
-            }
+            if (can_be_found(v)) atomicAdd(&small_covered, 1u);
         }
-        small_add(frontier[0], count[0], found, v, first, last);
-    }
+        return true;
+    });
     __syncthreads();
     bool counted = !from_sources, handed = false, fresh = from_sources, queued = false;
     int side = 0, turn = 0;

@@ -7,7 +7,8 @@ constexpr int EACH = 4;    // edges a thread has in flight
 // a frontier in shared memory: in pieces of PIECE edges its heavy vertices, of SMALL_EDGES at most
 constexpr int SMALL_EDGES = 8192;
 constexpr int PIECE = 256;
-constexpr int PIECES = SMALL + SMALL_EDGES / PIECE;
+typedef u32 SmallEdges;
+#include "search_small_frontier.cuh"
 
 enum Direction { AUTO = 0, PUSH = 1, PULL = 2 };
 
@@ -50,16 +51,6 @@ struct Search {
     i64* trace; // direction, frontier, edges looked at, ns; one row a level
     u64 since;
     u32 count_bits;
-};
-
-struct SmallFrontier {
-    I vertex[SMALL];
-    O start[SMALL], end[SMALL];
-    u32 heavy[PIECES]; // pieces of heavy vertices: place in the low half, number in the high
-};
-
-struct SmallCount {
-    u32 vertices, pieces, edges;
 };
 
 union Work {
