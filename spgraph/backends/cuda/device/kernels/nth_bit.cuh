@@ -24,3 +24,16 @@ struct RankedBit {
     // its position in the bitmap in which the words begin at word `begin`
     __device__ __forceinline__ i64 position(i64 begin) const { return 32 * (begin + word) + bit; }
 };
+
+// each(which, rank, active) for the bits of 32 words, one a lane, a bit a lane at a time. All lanes of
+// a warp call; returns how many bits there are.
+template <class Each>
+DEVICE int for_each_bit(u32 bits, Each each) {
+    const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
+#pragma unroll 1
+    for (int base = 0; base < total; base += 32) {
+        const int rank = base + lane_id();
+        each(RankedBit(bits, upto, rank, rank < total), rank, rank < total);
+    }
+    return total;
+}

@@ -1,5 +1,7 @@
 // Levels of the whole grid that push.
 
+#include "search_shards_push.cuh"
+
 // The own part of the frontier, of `all` vertices in all parts, becomes the queue with its scanned
 // degrees. If it is `claimed` it becomes visited, and the peers are not sent it.
 CALLED void convert(bool claimed, i64 all) {
@@ -11,31 +13,7 @@ CALLED void convert(bool claimed, i64 all) {
         const bool mine = lane < batch && w < s.words;
         const u32 bits = !mine ? 0 : claimed ? claimed_bits(w) : s.frontier[s.base + w];
         if (claimed && bits) s.visited[s.base + w] |= bits;
-        const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
-        if (!total) continue;
-        u64 edges = 0;
-        for (int base = 0; base < total; base += 32) {
-            const bool active = base + lane < total;
-            const RankedBit which(bits, upto, base + lane, active);
-            if (active) edges += (u64)degree_of((I)which.position(begin));
-        }
-        edges = warp_sum(edges);
-        u64 place = 0;
-        if (lane == 0) place = atomicAdd(&s.control->packed, (edges << s.count_bits) + (u64)total);
-        place = shuffle(place, 0);
-        const i64 slot = (i64)queue_count(place, (u32)s.count_bits);
-        O edge = (O)queue_edges(place, (u32)s.count_bits);
-        for (int base = 0; base < total; base += 32) {
-            const bool active = base + lane < total;
-            const RankedBit which(bits, upto, base + lane, active);
-            const I v = (I)which.position(begin);
-            const O degree = active ? degree_of(v) : 0, through = warp_scan(degree);
-            if (active) {
-                s.queue[slot + base + lane] = v;
-                s.offset[slot + base + lane] = edge + through - degree;
-            }
-            edge += shuffle(through, 31);
-        }
+        enqueue_words(bits, begin, [](I) {});
     }
     // of a large frontier the peers' parts become visited, too: nothing there is to be sent to them
     if (PEERS == 1 || claimed || all < s.word[PEERS]) return;
@@ -139,15 +117,12 @@ CALLED void send_claims() {
             if (!PARENTS) continue;
             // side by side from the place of the first word's on: over NVLink a store of a few
             // bytes takes as long as one of a whole line
-            const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
-            for (int base = 0; base < total; base += 32) {
-                const bool active = base + lane < total;
-                const RankedBit which(bits, upto, base + lane, active);
-                if (!active) continue;
-                const I v = (I)which.position(begin);
-                parents[32 * begin + base + lane] = load_relaxed(&best[v]);
-                best[v] = 0;
-            }
+            for_each_bit(bits, [&](const RankedBit& which, int rank, bool active) {
+                if (!active) return;
+                const i64 at = which.position(begin);
+                parents[32 * begin + rank] = load_relaxed(&best[at]);
+                best[at] = 0;
+            });
         }
     }
 }

@@ -73,6 +73,8 @@ DEVICE u32* own_part(u32* bitmap) { return bitmap + s.me * s.words; }
 DEVICE i64 first_word(int q) { return q * s.words; }
 constexpr bool PADDED = true; // bit positions are not ids
 #include "search_shards.cuh"
+#include "nth_bit.cuh"
+#include "search_shards_push.cuh"
 
 // Every kernel begins with `enter`, and one that counts ends with `publish_counts`.
 DEVICE void enter(const u64* given) {
@@ -133,16 +135,13 @@ DEVICE void claim(bool active, i64 v, u32* visited) {
     if (active) atomicOr(&own_part(visited)[v >> 5], 1u << (v & 31));
 }
 
-// work(active, v) for the vertices that are bits of own words, `bits(w)`; whole warps.
+// work(bits, begin) for 32 own words at a time, one a lane, from word `begin` on; whole warps.
 template <class Bits, class Work>
-DEVICE void for_each_bit(Bits bits, Work work) {
+DEVICE void for_each_words(Bits bits, Work work) {
+#pragma unroll 1
     for (i64 begin = 32 * warp_number(); begin < s.words; begin += 32 * WARPS * (i64)gridDim.x) {
         const i64 w = begin + lane_id();
-        const u32 mine = w < s.words ? bits(w) : 0;
-        for (u32 rest = warp_ballot(mine != 0); rest; rest &= rest - 1) {
-            const int from = __ffs(rest) - 1;
-            work((shuffle(mine, from) >> lane_id()) & 1u, 32 * (begin + from) + lane_id());
-        }
+        work(w < s.words ? bits(w) : 0, begin);
     }
 }
 
@@ -169,7 +168,7 @@ extern "C" __global__ void convert(const u64* given, i64 round) {
         if (bits) s.own[w] = 0;
         return bits;
     };
-    for_each_bit(taken, [](bool active, i64 v) { enqueue(active, v); });
+    for_each_words(taken, [](u32 bits, i64 begin) { enqueue_words(bits, begin, [](I) {}); });
     publish_counts(round);
 }
 

@@ -1,8 +1,6 @@
 // Levels that pull: open vertices look for the frontier among their in-edges. Rows ascend by the
 // users' ids, so that the first hit decides.
 
-#include "nth_bit.cuh"
-
 struct Probe {
     const u32* frontier; // of all vertices
     const Borders borders;

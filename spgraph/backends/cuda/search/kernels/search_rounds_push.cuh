@@ -162,9 +162,8 @@ extern "C" __global__ void settle_bits(const u64* given, L* level, u32* visited,
         mine[w] |= bits;
         return bits;
     };
-    for_each_bit(news, [&](bool active, i64 v) {
-        if (active) level[v] = depth;
-        enqueue(active, v);
+    for_each_words(news, [&](u32 bits, i64 begin) {
+        enqueue_words(bits, begin, [&](I v) { level[v] = depth; });
     });
     publish_counts(round);
 }
@@ -177,15 +176,18 @@ extern "C" __global__ void compact(const u64* given, const u32* visited, const u
     for (int q = 0; q < PEERS; q++) {
         const i64 first = q * s.words;
         const auto news = [&](i64 w) { return visited_next[first + w] & ~visited[first + w]; };
-        for_each_bit(news, [&](bool active, i64 v) {
-            const u32 who = warp_ballot(active);
+        for_each_words(news, [&](u32 bits, i64 begin) {
+            const int total = warp_sum(__popc(bits));
             u64 slot = 0;
-            if (lane_id() == 0) slot = atomicAdd(&s.control->count[VERTICES], (u64)__popc(who));
-            slot = shuffle(slot, 0) + __popc(who & lanes_below());
-            if (!active) return;
-            const i64 p = 32 * first + v;
-            list[1 + slot] = Entry{(L)(s.first[q] + v), parent_of(load_relaxed(&best[p]))};
-            best[p] = 0;
+            if (lane_id() == 0 && total) slot = atomicAdd(&s.control->count[VERTICES], (u64)total);
+            slot = shuffle(slot, 0);
+            for_each_bit(bits, [&](const RankedBit& which, int rank, bool active) {
+                if (!active) return;
+                const i64 v = which.position(begin), p = 32 * first + v;
+                list[1 + slot + rank] =
+                    Entry{(L)(s.first[q] + v), parent_of(load_relaxed(&best[p]))};
+                best[p] = 0;
+            });
         });
     }
 #endif
