@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import shutil
 import signal
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -52,6 +54,16 @@ def quota() -> int:
         return max(1, int(most) // int(period))
     except (OSError, ValueError):  # no such file, or "max": no limit
         return os.cpu_count() or 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let all processes of a run share the programs that the shim of CUDA kernels compiles, and
+    remove them at its end, unless the environment names a folder that keeps them.
+    """
+    if "SPGRAPH_SHIM_CACHE" not in os.environ:  # as it is for xdist's workers
+        folder = tempfile.mkdtemp(prefix="spgraph-shim-")
+        os.environ["SPGRAPH_SHIM_CACHE"] = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 # before the marks are compared with what -m asks for

@@ -87,7 +87,7 @@ CASES = {
     ),
 }  # fmt: skip
 
-GRAPHS = (*SHAPES, "acyclic", "grid", "parallel edges", "isolated vertices")
+GRAPHS = (*SHAPES, "acyclic", "parallel edges", "isolated vertices")
 
 
 @functools.cache
@@ -97,12 +97,6 @@ def shape(name: str) -> tuple[int, np.ndarray, list[int]]:
     if name == "acyclic":
         pairs = np.sort(rng.integers(0, 400, (1600, 2)), axis=1)
         return 400, pairs[pairs[:, 0] < pairs[:, 1]], [0, 3]
-    if name == "grid":
-        ids = np.arange(12 * 17).reshape(12, 17)
-        right = np.stack([ids[:, :-1].ravel(), ids[:, 1:].ravel()], axis=1)
-        down = np.stack([ids[:-1].ravel(), ids[1:].ravel()], axis=1)
-        pairs = np.concatenate([right, down])
-        return ids.size, np.concatenate([pairs, pairs[:, ::-1]]), [20]
     if name == "parallel edges":
         pairs = rng.integers(0, 30, (120, 2))
         return 30, np.concatenate([pairs, pairs[:40]]), [1]

@@ -4,9 +4,9 @@ cuda_host_shim.h.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
+import fcntl
 import functools
 import hashlib
 import os
@@ -15,14 +15,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from spgraph import operations, steps
+from spgraph import distributed, operations, steps
 from spgraph.backends import cuda
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.runtime.sources import source
@@ -45,7 +44,8 @@ THREADS = 2  # of the operating system, for a launch that is not cooperative
 class HostKernel:
     """Stands for a cupy.RawKernel: called with grid, block and arguments."""
 
-    def __init__(self, function: Any, cooperative: bool) -> None:
+    def __init__(self, stem: str, function: Any, cooperative: bool) -> None:
+        self.stem = stem  # of the program's file
         self.function = function
         self.cooperative = cooperative
 
@@ -86,7 +86,7 @@ def whole_words(array: np.ndarray) -> None:
 
 @functools.cache
 def kernel(stem: str, name: str, preamble: str, cooperative: bool = False) -> HostKernel:
-    return HostKernel(getattr(library(stem, preamble), f"launch_{name}"), cooperative)
+    return HostKernel(stem, getattr(library(stem, preamble), f"launch_{name}"), cooperative)
 
 
 @functools.cache
@@ -135,9 +135,7 @@ def shipped_values(stem: str, preamble: str, names: tuple[str, ...]) -> dict[str
 
 
 def compiled(name: str, text: str) -> ctypes.CDLL:
-    """A program as a library with an entry for each kernel; kept for the next run if
-    SPGRAPH_SHIM_CACHE names a folder.
-    """
+    """A program as a library with an entry for each kernel."""
     kernels = re.findall(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(", text)
     assert kernels
     text += "\n" + "\n".join(f"KERNEL_ENTRY({kernel})" for kernel in kernels) + "\n"
@@ -146,9 +144,10 @@ def compiled(name: str, text: str) -> ctypes.CDLL:
     text = re.sub(r"extern __shared__ (\w+) (\w+)\[\];", dynamic, text)
     text = f'#include "{header().name}"\n{text}'
     path = folder() / f"{name}_{digest(text)}.so"
-    if not path.exists():
-        path.with_suffix(".cpp").write_text(text)
-        build(path, "-shared", path.with_suffix(".cpp"))
+    with alone(path):
+        if not path.exists():
+            path.with_suffix(".cpp").write_text(text)
+            build(path, "-shared", path.with_suffix(".cpp"))
     return ctypes.CDLL(str(path))
 
 
@@ -158,10 +157,19 @@ def header() -> pathlib.Path:
     text = HEADER.read_text()
     path = folder() / f"shim_{digest(text)}.h"
     made = path.with_suffix(".h.gch")
-    if not made.exists():
-        path.write_text(text)
-        build(made, "-xc++-header", path)
+    with alone(made):
+        if not made.exists():
+            path.write_text(text)
+            build(made, "-xc++-header", path)
     return path
+
+
+@contextlib.contextmanager
+def alone(path: pathlib.Path) -> Iterator[None]:
+    """Hold the lock of a file: of the processes that need it, one makes it and the others wait."""
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def build(result: pathlib.Path, *what: str | pathlib.Path) -> None:
@@ -195,15 +203,11 @@ def under_address_sanitizer(*tests: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@functools.cache
 def folder() -> pathlib.Path:
-    kept = os.environ.get("SPGRAPH_SHIM_CACHE")
-    if kept:
-        pathlib.Path(kept).mkdir(parents=True, exist_ok=True)
-        return pathlib.Path(kept)
-    made = tempfile.mkdtemp(prefix="spgraph-shim-")
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return pathlib.Path(made)
+    """Where programs are kept: see tests/conftest.py."""
+    kept = pathlib.Path(os.environ["SPGRAPH_SHIM_CACHE"])
+    kept.mkdir(parents=True, exist_ok=True)
+    return kept
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,4 +220,9 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "occupancy", lambda *arguments: 2)
     parts = [module for module in vars(operations).values() if hasattr(module, "backend")]
     for module in (steps, *parts):
-        monkeypatch.setattr(module, "backend", lambda device: cuda)
+        monkeypatch.setattr(module, "backend", backend)
+
+
+def backend(device: Any) -> Any:
+    """The backend of a device: CUDA's for the CPU, that of shards for a Placement."""
+    return cuda if isinstance(device, str) else distributed

@@ -7,28 +7,37 @@ from typing import Any
 import numpy as np
 import pytest
 from fixtures_device import device  # noqa: F401
-from search_cases import GRAPHS, check_against_dense, check_index_types, matrix, start_value
+from search_cases import CASES, GRAPHS, check_index_types, check_search, graph, matrix
 
 import spgraph as sg
 from spgraph.iterations.level_search import composed, search
-from spgraph.semirings import any_pair, any_secondi, lor_land, min_plus, min_secondi, plus_first
+from spgraph.semirings import any_pair, min_plus, min_secondi, plus_first
 
 DIRECTIONS = ("auto", "push", "pull")
-RINGS = (any_pair, min_secondi, any_secondi, plus_first, min_plus)
+# each is compiled; the others have two graphs
+COVER = ("levels", "least parent", "any parent", "paths", "distance")
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("ring", RINGS, ids=repr)
-@pytest.mark.parametrize("graph", GRAPHS)
-def test_search_equals_dense_loops(graph: str, ring: Any, direction: str, device: str) -> None:
-    check_against_dense(graph, ring, direction, device)
+@pytest.mark.parametrize("case", COVER)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_search_equals_plain_loops(name: str, case: str, direction: str, device: str) -> None:
+    check_search(name, case, lambda container: container.to(device), direction)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("case", [case for case in CASES if case not in COVER])
+@pytest.mark.parametrize("name", ["skewed both", "sparse directed"])
+def test_all_semirings(name: str, case: str, device: str) -> None:
+    for direction in DIRECTIONS:
+        check_search(name, case, lambda container: container.to(device), direction)
 
 
 @pytest.mark.parametrize("max_depth", [0, 1, 2, 5])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_max_depth(direction: str, max_depth: int, device: str) -> None:
-    for graph in ("path", "skewed both", "many sources"):
-        check_against_dense(graph, min_secondi, direction, device, max_depth)
+    for name in ("path", "skewed both", "many sources"):
+        check_search(name, "least parent", lambda x: x.to(device), direction, max_depth)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -40,10 +49,10 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
     pool.close()
     try:
-        for graph in GRAPHS:
-            for ring in (any_pair, min_secondi, plus_first):
+        for name in GRAPHS:
+            for case in ("levels", "least parent", "paths"):
                 for direction in DIRECTIONS:
-                    check_against_dense(graph, ring, direction, "cpu")
+                    check_search(name, case, direction=direction)
     finally:
         pool.close()
 
@@ -64,26 +73,18 @@ def test_index_types_of_a_directed_graph(ids: Any, offsets: Any, device: str) ->
 
 
 # each is compiled in both forms: the others are compared with dense loops above
-FUSED = [any_pair, min_secondi, lor_land]
-FUSED += [pytest.param(ring, marks=pytest.mark.full) for ring in (plus_first, min_plus)]
+FUSED = ["levels", "least parent", "truth"]
+FUSED += [pytest.param(case, marks=pytest.mark.full) for case in ("paths", "distance")]
 
 
 @pytest.mark.fused
-@pytest.mark.parametrize("ring", FUSED, ids=repr)
+@pytest.mark.parametrize("case", FUSED)
 @pytest.mark.parametrize(
-    "graph", ["skewed both", "sparse directed", "two components", "many sources"]
+    "name", ["skewed both", "sparse directed", "two components", "many sources"]
 )
-def test_fused_equals_composed(graph: str, ring: Any, device: str) -> None:
-    A = matrix(graph).to(device)
-    n = A.nrows
-    kind = bool if ring in (any_pair, lor_land) else np.int64 if ring == min_plus else np.int32
-    sources = range(0, n, 97)
-    start = sg.Vector.from_coo(
-        np.array(sources),
-        np.array([start_value(ring, s) for s in sources], kind),
-        size=n,
-        device=device,
-    )
+def test_fused_equals_composed(name: str, case: str, device: str) -> None:
+    made, ring = graph(name, case), CASES[case].ring
+    A, start = made.A.to(device), made.start().to(device)
     slow = composed(A, start, ring)
     for direction in DIRECTIONS:
         fast = search(A, start, ring, direction=direction)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from search_cases import matrix, weighted_graph
+from shim_exchanges import HostBuffers
 
 import spgraph as sg
 from spgraph import distributed, semirings
@@ -25,7 +26,6 @@ from spgraph.backends.cuda.runtime import jit, offline, preamble
 from spgraph.backends.cuda.runtime.sources import source
 from spgraph.distributed.containers import placement
 from spgraph.iterations import power_iteration as powers
-from tests.distributed.loops.test_search_peers_shim import HostBuffers
 from tests.iterations.test_power import NORMS, dense, full, steps
 
 on_cuda = importlib.import_module("spgraph.backends.cuda.power.power")

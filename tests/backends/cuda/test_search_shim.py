@@ -1,85 +1,252 @@
-"""The CUDA search without a GPU: its host code on NumPy arrays, its kernels under the shim."""
+"""The CUDA search without a GPU, by every exchange: its host code on NumPy arrays, its kernels
+under the shim, a launch for each shard; on peers all of them at the same time.
+"""
 
 from __future__ import annotations
 
+import functools
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import cuda_host_shim
 import numpy as np
 import pytest
-from search_cases import GRAPHS, check_against_dense, matrix
+import shim_exchanges
+from search_cases import CASES, GRAPHS, check_search, gathered, graph, levels_and_values
+from shim_exchanges import EXCHANGES, form_of
 
 import spgraph as sg
-from spgraph.backends import cuda
-from spgraph.backends.cuda.runtime import jit
-from spgraph.iterations import level_search as searches
-from spgraph.semirings import any_pair, any_secondi, min_plus, min_secondi, plus_first
+from spgraph.backends.cuda.search import search_peers_plan, search_rounds
+from spgraph.distributed import LocalCommunicator
+from spgraph.distributed.exchange import host_counters
+from spgraph.distributed.loops import search_rounds as rounds
+from spgraph.iterations import search
+from spgraph.semirings import any_pair, min_secondi, plus_first
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
-# graphs that between them take every path of the kernel; the rest take long for what they add
-COVER = ("one", "no edges", "star in", "two components", "sparse directed", "skewed both")
-RINGS = (any_pair, min_secondi, plus_first)
-CASES = [
-    pytest.param(graph, ring, marks=() if ring in RINGS and graph in COVER else pytest.mark.full)
-    for graph in GRAPHS
-    for ring in (*RINGS, any_secondi, min_plus)
-]
+one_device = importlib.import_module("spgraph.backends.cuda.search.search")
+
+# What shards compute by kernels of their own, all else they compose of operations: that is right,
+# and slower. So this says what is missing.
+PARENTS = ("least parent", "any parent", "least parent, column", "any parent, column")
+FUSED = {
+    "one device": tuple(CASES),
+    "peers": ("levels", *PARENTS),
+    "rounds": ("levels", *PARENTS),
+}
+# of what is composed; each has two CPU kernels to compile
+COMPOSED = ("paths", "greatest label", "truth", "own id")
+# each stands for the exchanges of its form
+FORMS = ("one device", "3 peers", "rounds, 3 shards")
+SHARDS = tuple(name for name in EXCHANGES if name != "one device")
+# graphs for what has not all: hubs, a direction, many that push to one, many levels, ...
+COVER = (
+    "skewed both", "sparse directed", "funnel", "broom", "one", "no edges", "star in",
+    "two components", "many sources",
+)  # fmt: skip
+FULL = pytest.mark.full
+DIRECTIONS = ("auto", "push", "pull")
 
 
 @pytest.fixture(autouse=True)
-def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
-    cuda_host_shim.install(monkeypatch)
-    monkeypatch.setattr(searches, "backend", lambda device: cuda)
-    monkeypatch.setattr(jit, "current_device", lambda: 0)
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Few threads and small frontiers, so that graphs of a few hundred vertices see every form of a
+    level.
+    """
+    for module in (search_peers_plan, search_rounds):
+        monkeypatch.setattr(module, "THREADS", 64)
+        monkeypatch.setattr(module, "LONG_ROW", 128)
+    for module in (one_device, search_peers_plan):
+        monkeypatch.setattr(module, "small_frontier", lambda ids, offsets: 32)
+    monkeypatch.setattr(search_rounds, "AHEAD_VERTICES", 4)
+    monkeypatch.setattr(search_rounds, "AHEAD", 6)
+    monkeypatch.setattr(rounds, "LIST_EDGES", 16)
+    monkeypatch.setattr(rounds, "CONVERT_EDGES", 0)
+    kept = (one_device.program, one_device._kernel, search_peers_plan.loaded)
+    for cache in kept:
+        cache.cache_clear()
+    yield
+    for cache in kept:
+        cache.cache_clear()
 
 
-@pytest.mark.parametrize(("graph", "ring"), CASES, ids=repr)
-def test_search_equals_dense_loops(graph: str, ring: Any) -> None:
-    for direction in ("auto", "push", "pull"):
-        check_against_dense(graph, ring, direction, "cpu")
+@functools.cache
+def placed(name: str, case: str, exchange: str) -> Any:
+    """The Matrix of a graph, kept with all that searches have made for it."""
+    return EXCHANGES[exchange].place(graph(name, case).A)
 
 
-@pytest.mark.parametrize("ring", RINGS, ids=repr)
+def check(
+    patch: pytest.MonkeyPatch,
+    name: str,
+    case: str,
+    exchange: str,
+    A: Any = None,
+    *,
+    directions: Any = DIRECTIONS,
+    depths: Any = (None,),
+) -> None:
+    """Searches equal plain loops, and are of the form that they should be."""
+    A = placed(name, case, exchange) if A is None else A
+    with patch.context() as patch:
+        shim_exchanges.install(patch)
+        form = EXCHANGES[exchange].form
+        expected = form if case in FUSED[form] else "operations"
+        for depth in depths:
+            for direction in directions:
+                stems = shim_exchanges.launched(patch)
+                check_search(name, case, lambda _: A, direction, depth)
+                assert form_of("search", stems) == expected
+
+
+def names_of(exchange: str, case: str) -> tuple[str, ...]:
+    """The graphs of a case; the others say nothing new, and are tested where time is no matter."""
+    fused = case in FUSED[EXCHANGES[exchange].form]
+    if case in ("levels", "least parent"):
+        return GRAPHS if exchange in FORMS[1:] else COVER if exchange in FORMS else COVER[:2]
+    return COVER[:1] if exchange in FORMS and (fused or case in COMPOSED) else ()
+
+
+EVERY = [
+    *((exchange, case, name) for exchange in EXCHANGES for case in CASES
+      for name in names_of(exchange, case)),
+    *(pytest.param(exchange, case, "all others", marks=pytest.mark.full)
+      for exchange in EXCHANGES for case in CASES),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("exchange", "case", "name"), EVERY)
+def test_search(exchange: str, case: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [each for each in GRAPHS if each not in names_of(exchange, case)]
+    cover = case in ("levels", "least parent") or name == "all others"
+    for each in others if name == "all others" else [name]:
+        check(monkeypatch, each, case, exchange, directions=DIRECTIONS if cover else DIRECTIONS[1:])
+
+
+@pytest.mark.parametrize("exchange", FORMS)
+def test_depths(exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for case in ("levels", "least parent"):
+        check(monkeypatch, "skewed both", case, exchange, depths=(0, 1, 2))
+
+
+@pytest.mark.parametrize("exchange", FORMS)
+@pytest.mark.parametrize("case", ["levels", "least parent"])
+def test_a_start_of_one_entry(exchange: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards get it as numbers instead of arrays: 3 is the source of the graph, 9 its value."""
+    A, ring = placed("skewed both", case, exchange), CASES[case].ring
+    level, value = levels_and_values("skewed both", case)
+    shim_exchanges.install(monkeypatch)
+    kind, one = (bool, True) if case == "levels" else ("int32", 9)
+    new = sg.Vector if exchange == "one device" else A.device
+    start = new.unit(3, one, size=A.nrows, dtype=kind)
+    for direction in DIRECTIONS:
+        found = search(A, start, ring, direction=direction)
+        np.testing.assert_array_equal(gathered(found.level).to_numpy(fill=-1), level)
+        if found.value is not None:
+            got = gathered(found.value).to_numpy(fill=-1)
+            np.testing.assert_array_equal(got, np.where(level < 0, -1, value))
+
+
+@pytest.mark.parametrize("exchange", FORMS)
+@pytest.mark.parametrize(
+    ("ids", "offsets"), [("int64", "int64"), pytest.param("int32", "int64", marks=FULL)]
+)
+def test_types_of_indices(
+    exchange: str, ids: str, offsets: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Transposes have the smallest types that will do; kernels know one of each kind."""
+    A = graph("sparse directed", "least parent").A
+    wide = sg.Matrix(*A.shape, A.indptr.astype(offsets), A.indices.astype(ids), A.values, iso=True)
+    # values are of the type of ids
+    case = "least parent" if ids == "int32" else "levels"
+    check(monkeypatch, "sparse directed", case, exchange, EXCHANGES[exchange].place(wide))
+
+
+@pytest.mark.parametrize("exchange", ["3 peers", "rounds, 3 shards"])
+@pytest.mark.parametrize("case", ["levels", "least parent"])
+def test_trace(exchange: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "skewed both"
+    A, made = placed(name, case, exchange), graph(name, case)
+    level, degrees = levels_and_values(name, case)[0], np.diff(made.A.indptr)
+    shim_exchanges.install(monkeypatch)
+    for direction in DIRECTIONS:
+        start = made.start().to(A.device)
+        trace = search(A, start, CASES[case].ring, direction=direction, trace=True).trace  # type: ignore[arg-type]
+        assert [row.frontier for row in trace] == np.bincount(level[level >= 0]).tolist()
+        for row in trace[:-1]:
+            assert direction in ("auto", row.direction) and row.seconds > 0
+            if row.direction == "push" or "rounds" in exchange:
+                assert row.edges == degrees[level == row.depth].sum()
+            assert row.edges > 0
+
+
+# --- one device -----------------------------------------------------------------------------------
+
+
+def test_trace_counts_what_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    A = sg.generators.grid(9, 11)
+    start = sg.Vector.unit(0, True, size=99, dtype=bool)
+    shim_exchanges.install(monkeypatch)
+    found: Any = search(A, start, any_pair, trace=True)
+    assert [level.frontier for level in found.trace][:3] == [1, 2, 3]
+    assert sum(level.frontier for level in found.trace) == 99
+
+
+@pytest.mark.parametrize("ring", [any_pair, min_secondi, plus_first], ids=repr)
 def test_graphs_of_all_types_of_values_share_a_program(
     ring: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = importlib.import_module(cuda.search.__module__)
-    compile_, texts = module._kernel, []
+    made, place = graph("two components", "least parent"), EXCHANGES["one device"].place
+    pattern = place(made.A.pattern())
+    matrices = [
+        place(sg.Matrix.from_coo(made.rows, made.columns, values, nrows=96, ncols=96))
+        for values in (np.arange(pattern.nvals), np.arange(pattern.nvals) / 2)
+    ]
+    compile_, texts = one_device._kernel, []
     monkeypatch.setattr(
-        module, "_kernel", lambda text, *rest: texts.append(text) or compile_(text, *rest)
+        one_device, "_kernel", lambda text, *rest: texts.append(text) or compile_(text, *rest)
     )
-    pattern = matrix("two components").pattern()
-    rows, columns, _ = pattern.to_coo()
-    start = sg.Vector.unit(5, 1, size=pattern.nrows, dtype=pattern.index_dtype)
-    expected = searches.search(pattern, start, ring)
-    for dtype in (np.int32, np.float64):
-        values = np.arange(pattern.nvals).astype(dtype)
-        A = sg.Matrix.from_coo(rows, columns, values, nrows=pattern.nrows, ncols=pattern.ncols)
+    shim_exchanges.install(monkeypatch)
+    start = sg.Vector.unit(5, 1, size=96, dtype=pattern.index_dtype)
+    expected: Any = search(pattern, start, ring)
+    for A in matrices:
         for direction in ("auto", "pull"):
-            found = searches.search(A, start, ring, direction=direction)
+            found: Any = search(A, start, ring, direction=direction)  # type: ignore[arg-type]
             assert found.level.isequal(expected.level)
             assert ring == any_pair or found.value.isequal(expected.value)
     assert len(texts) == 5 and len(set(texts)) == 1
 
 
-def test_trace_counts_what_was_looked_at() -> None:
-    A = sg.generators.grid(9, 11)
-    start = sg.Vector.unit(0, True, size=99, dtype=bool)
-    found = searches.search(A, start, any_pair, trace=True)
-    assert [level.frontier for level in found.trace][:3] == [1, 2, 3]
-    assert sum(level.frontier for level in found.trace) == 99
+# --- rounds ---------------------------------------------------------------------------------------
 
 
-def test_a_transpose_of_other_index_types() -> None:
-    """Transposes have the smallest types that will do; the kernel knows one of each kind."""
-    A = matrix("sparse directed")
-    n = A.nrows
-    start = sg.Vector.from_coo([3], 3, size=n)
-    wide = sg.Matrix(n, n, A._indptr.astype(np.int64), A._indices.astype(np.int64), A._values)
-    for direction in ("auto", "push", "pull"):
-        given = (start, None, True, direction, n, False)
-        expected, _, _ = cuda.search(A, A.T, *given)
-        found, _, _ = cuda.search(wide, A.T, *given)
-        assert found.isequal(expected) and found.nvals > 1
+@pytest.mark.parametrize("name", ["skewed both", "dense directed"])
+def test_union_by_two_exchanges(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "GATHER_BYTES", 0)
+    check(monkeypatch, name, "levels", "rounds, 3 shards", directions=("push",))
+
+
+def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They travel by the communicator: here it says that there are others."""
+    A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", "least parent").A)
+    start = graph("skewed both", "least parent").start().to(A.device)
+    monkeypatch.setattr(LocalCommunicator, "processes", 2)
+    monkeypatch.setattr(host_counters, "wait_for_counts", None)
+    shim_exchanges.install(monkeypatch)
+    level, value = levels_and_values("skewed both", "least parent")
+    for direction in DIRECTIONS:
+        found: Any = search(A, start, min_secondi, direction=direction)
+        np.testing.assert_array_equal(gathered(found.level).to_numpy(fill=-1), level)
+        got = gathered(found.value).to_coo()
+        np.testing.assert_array_equal(got[1], value[got[0]])
+
+
+def test_a_search_that_failed_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    A = EXCHANGES["rounds, 3 shards"].place(graph("grid", "least parent").A)
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds.Rounds, "settle_lists", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            check(patch, "grid", "least parent", "rounds, 3 shards", A, directions=("push",))
+    check(monkeypatch, "grid", "least parent", "rounds, 3 shards", A, directions=("push",))

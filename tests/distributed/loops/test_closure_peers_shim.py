@@ -12,6 +12,7 @@ import cuda_host_shim
 import numpy as np
 import pytest
 from closure_cases import CASES, entries, expected, fixed_point, graph
+from shim_exchanges import HostBuffers
 
 import spgraph as sg
 from spgraph.backends.cuda.closure import closure_peers
@@ -22,7 +23,6 @@ from spgraph.containers.storage.arrays import move
 from spgraph.errors import CommunicationError, ConvergenceError
 from spgraph.iterations.integer_sums import plus_and_one
 from spgraph.semirings import Semiring, min_plus, monoid
-from tests.distributed.loops.test_search_peers_shim import HostBuffers
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 

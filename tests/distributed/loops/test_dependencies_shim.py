@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from dependencies_cases import by_loops, matrix, same, two
 from gpus import visible
+from shim_exchanges import HostBuffers
 
 import spgraph as sg
 from spgraph.backends import cuda
 from spgraph.distributed import LocalCommunicator
 from spgraph.errors import CommunicationError
 from spgraph.iterations.path_dependencies import dependencies
-from tests.distributed.loops.test_search_peers_shim import HostBuffers
 
 shim = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import gpus
 import numpy as np
+import peer_shards as host
 import pytest
+from search_cases import GRAPHS
 
 import spgraph as sg
-import tests.distributed.loops.test_search_peers_shim as host
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.backends.shards.search import SearchGraph
 from spgraph.errors import BackendUnavailable, CommunicationError
@@ -33,7 +34,7 @@ def cuts(n: int, peers: int) -> Sequence[int]:
 
 
 @pytest.mark.parametrize("relabelled", [False, True])
-@pytest.mark.parametrize("name", [name for name in host.NAMES if name not in ("one",)])
+@pytest.mark.parametrize("name", [name for name in GRAPHS if name not in ("one", "loop")])
 def test_small_graphs(name: str, relabelled: bool, buffers: PeerBuffers) -> None:
     S, symmetric, sources = host.graph(name)
     n, peers = S.shape[0], len(buffers.devices)
@@ -90,17 +91,17 @@ def test_large_graphs(name: str, buffers: PeerBuffers) -> None:
 
 
 def test_a_device_that_does_not_come_is_named() -> None:
-    S, _, sources = host.graph("skewed")
-    user, buffers = np.arange(1000), gpus.Absent()
-    made = on_devices(host.shards_of(S, True, (0, 400, 1000)))
-    level, _ = host.breadth_first(S, sources, user, 1000)
+    S, _, sources = host.graph("skewed both")
+    user, buffers = np.arange(1500), gpus.Absent()
+    made = on_devices(host.shards_of(S, True, (0, 400, 1500)))
+    level, _ = host.breadth_first(S, sources, user, 1500)
     for absent in (True, False, True, False):
         buffers.absent = absent
         if absent:
             with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come"):
-                host.run(made, buffers, sources, True, "auto", 1000, user, gpus.place, deadline=0.2)
+                host.run(made, buffers, sources, True, "auto", 1500, user, gpus.place, deadline=0.2)
         else:
-            got, _, _ = host.run(made, buffers, sources, True, "auto", 1000, user, gpus.place)
+            got, _, _ = host.run(made, buffers, sources, True, "auto", 1500, user, gpus.place)
             np.testing.assert_array_equal(got, level)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from gpus import names
+from search_cases import GRAPHS, edges_of, matrix
 
 import spgraph as sg
-import tests.distributed.loops.test_search_peers_shim as graphs
 from spgraph.backends.cuda.search import search_rounds as kernels
 from spgraph.distributed.loops import search_rounds
 
@@ -47,13 +47,12 @@ def check(A: sg.Matrix, G: Any, sources: list[int], directions: tuple[str, ...])
 
 
 @pytest.mark.parametrize("partition", ["edges", "random"])
-@pytest.mark.parametrize("name", [name for name in graphs.NAMES if name != "one"])
+@pytest.mark.parametrize("name", [name for name in GRAPHS if name not in ("one", "loop")])
 def test_small_graphs(
     name: str, partition: str, devices: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_rounds, "LIST_EDGES", 16)
-    S, _, sources = graphs.graph(name)
-    A = sg.Matrix.from_scipy(S)
+    A, sources = matrix(name), edges_of(name)[2]
     G = spread(A, devices, partition)
     check(A, G, sources[:2], ("auto", "push", "pull"))
 
