@@ -111,6 +111,34 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 other.join()
 """
 
+# prints the modules that are imported outside of what a fork waits for
+UNGUARDED = """
+from numba.core.compiler_lock import global_compiler_lock
+from spgraph.late_imports import forks_wait
+
+guards = forks_wait, global_compiler_lock._lock
+
+
+class Unguarded:
+    def find_spec(self, name, *rest):
+        if not any(guard._is_owned() for guard in guards):
+            print(name)
+
+
+sys.meta_path.insert(0, Unguarded())
+sg.read(path)
+sg.bfs(sg.read(matrix), 0)
+sg.write(path + ".npz", A)
+sg.read(path + ".npz")
+sg.write(path + ".mtx", A)
+sg.apply(A, sg.semirings.UnaryOp.define(double))
+sg.connected_components(B, connection="strong")
+sg.generators.random_geometric(9, 2.0, seed=1)
+sg.bfs(A.distribute(2), 0)
+sg.csgraph.laplacian(A.to_scipy())
+sg.plot.draw(A)
+"""
+
 
 def run(program: str, folder: Path, **words: str) -> list[str]:
     """The lines that the program prints, in a process of its own."""
@@ -155,6 +183,11 @@ def test_a_child_forked_meanwhile_computes(
 def test_a_fork_waits_while_pyarrow_reads(tmp_path: Path) -> None:
     call = "sg.read(path).nvals"
     assert run(FORK_WHILE_READING, tmp_path, module="none", call=call, then="pass") == ["1"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_waits_for_every_import(tmp_path: Path) -> None:
+    assert run(UNGUARDED, tmp_path, module="none", call="", then="") == []
 
 
 def test_blocks_within_blocks() -> None:

@@ -6,6 +6,7 @@ than the file has bytes for.
 
 from __future__ import annotations
 
+import encodings.cp437  # noqa: F401 (zipfile's first archive would import it, during forks too)
 import errno
 import io
 import lzma

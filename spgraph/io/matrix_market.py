@@ -5,10 +5,11 @@ SciPy reads headers and writes files; the numbers are read by `table`, whose doc
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import types
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -112,9 +113,6 @@ def negative(path: str, values: np.ndarray) -> np.ndarray:
 
 def write(stream: IO[bytes], A: Matrix) -> None:
     """A in coordinate format: 'pattern' if every value is True, 'symmetric' if A is known to be."""
-    with late_imports.whole():
-        from scipy.io import mmwrite
-
     S = A.to_scipy(copy=False).tocoo()
     field = None
     if A.dtype == bool:
@@ -123,14 +121,13 @@ def write(stream: IO[bytes], A: Matrix) -> None:
     elif A.dtype == np.float32:
         S = S.astype(np.float64)  # or 0.1f would be written as 0.1, which it is not
     only_writes = types.SimpleNamespace(write=stream.write)  # mmwrite seeks if it can
-    mmwrite(only_writes, S, field=field, symmetry="symmetric" if A.symmetric else "general")
+    _scipy_io().mmwrite(
+        only_writes, S, field=field, symmetry="symmetric" if A.symmetric else "general"
+    )
 
 
 def _header(source: Source) -> tuple[int, int, int, str, str, str]:
     """The header by SciPy's mminfo: rows, columns, entries, layout, field, symmetry."""
-    with late_imports.whole():
-        from scipy.io import mminfo
-
     lines: list[bytes] = []
     while (line := source.readline()) is not None:
         sizes = bool(line.strip()) and not line.lstrip().startswith(b"%")
@@ -145,7 +142,8 @@ def _header(source: Source) -> tuple[int, int, int, str, str, str]:
             and not all(token.isdigit() for token in line.split())
         ):
             raise ValueError(f"sizes {line[:60].decode('utf-8', 'replace')!r} are not integers")
-        nrows, ncols, count, layout, field, symmetry = mminfo(io.BytesIO(b"\n".join(lines) + b"\n"))
+        header = io.BytesIO(b"\n".join(lines) + b"\n")
+        nrows, ncols, count, layout, field, symmetry = _scipy_io().mminfo(header)
         if field not in _VALUES:
             raise ValueError(
                 f"field {field!r} is not supported (a graph has real, integer or no values)"
@@ -165,6 +163,16 @@ def _header(source: Source) -> tuple[int, int, int, str, str, str]:
             "with %, and a line 'rows columns entries'"
         ) from error
     return nrows, ncols, count, layout, field, symmetry
+
+
+@functools.cache
+def _scipy_io() -> Any:
+    """scipy.io, with what its Matrix Market functions import when they are first called."""
+    with late_imports.whole():
+        import scipy.io
+
+        scipy.io.mminfo(io.BytesIO(b"%%MatrixMarket matrix coordinate pattern general\n0 0 0\n"))
+    return scipy.io
 
 
 def _listed(nrows: int, ncols: int, symmetry: str) -> int:

@@ -103,6 +103,7 @@ def _placed(A: Matrix) -> np.ndarray:
     try:
         with late_imports.whole():
             import networkx
+            import scipy.optimize  # noqa: F401 (NetworkX's first layout imports it)
     except ImportError as error:
         raise BackendUnavailable(
             "draw: laying out the vertices needs NetworkX, which is not installed: "

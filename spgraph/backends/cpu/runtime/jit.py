@@ -20,7 +20,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
 from spgraph.backends.cpu.device import atomics, prefetching
-from spgraph.backends.cpu.runtime import teams
+from spgraph.backends.cpu.runtime import cache, teams  # noqa: F401 (cache: texts import it)
 
 # made at their first use, under locks of Numba's that a forked child would have for ever
 assert cpu_target.typing_context and cpu_target.target_context
