@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-
-import numpy as np
-
 from ..containers import Matrix, MatrixLike
-from ..operations import apply, ewise_add, mxm, reduce, select
-from ..semirings import IndexUnaryOp, binary, indexunary, plus_pair
+from ..operations import ewise_add, reduce_mxm, select
+from ..operations.structure import orient
+from ..semirings import binary, indexunary, plus_pair
 from .vertices import square
 
 
@@ -30,34 +27,23 @@ def triangle_count(A: MatrixLike) -> int:
     >>> sg.triangle_count(A)
     2
     """
-    L = _upward(undirected("triangle_count", A))
-    # C<L> = L plus.pair L': at each edge the third vertices that both its ends are joined to
-    return int(reduce(mxm(L, L.T, plus_pair, mask=L.S)))
+    L = orient(pattern_both_ways("triangle_count", A))
+    # the sum of C<L> = L plus.pair L': at each edge the third vertices that both its ends lead to
+    return int(reduce_mxm(L, L.T, plus_pair, mask=L.S))
 
 
 def undirected(name: str, A: MatrixLike) -> Matrix:
     """The pattern of A's edges both ways, without loops."""
+    simple = select(pattern_both_ways(name, A), indexunary.offdiag)
+    simple.symmetric = True
+    return simple
+
+
+def pattern_both_ways(name: str, A: MatrixLike) -> Matrix:
+    """The pattern of A's edges both ways."""
     A = square(name, A)
     pattern = A.pattern()
     if not A.symmetric:
         pattern = ewise_add(pattern, A.T.pattern(), binary.lor)
         pattern.symmetric = True
-    simple = select(pattern, indexunary.offdiag)
-    simple.symmetric = True
-    return simple
-
-
-def _upward(A: Matrix) -> Matrix:
-    """The edges that lead to a vertex of higher degree, or of the same and a lesser number.
-
-    There the row of a vertex holds its neighbours of higher degree, and these are few: at most
-    sqrt(2 m) among m entries.
-    """
-    height = apply(A.row_degrees().astype(np.int64), degree_and_vertex(), right=A.nrows)
-    return A._where(lambda a, x, y: x < y, height)
-
-
-@functools.cache
-def degree_and_vertex() -> IndexUnaryOp:
-    """(degree, -vertex) as one number, below n^2."""
-    return IndexUnaryOp.define(lambda d, i, j, n: d * n + (n - 1 - i), "degree_and_vertex")
+    return pattern

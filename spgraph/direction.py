@@ -25,6 +25,9 @@ MISPREDICTION = 8.0
 # a multiplication of a row-by-row product, which also finds its place in the row, in units of one
 # of a dot product
 ROW_STEP = 2.0
+# how far the mean degree at the ends of edges may exceed that of the vertices before the edges of a
+# graph are pointed by degree instead of by number
+SKEWED = 2.0
 # transposing one entry, in the same units
 TRANSPOSE_STEP = 8.0
 # edges per vertex, on average, from which it pays to sample two edges per vertex before an exchange
@@ -84,6 +87,17 @@ def dots_pay(dot_products: int, row_products: int, transposed: int) -> bool:
     products; if negative, for the product by rows.
     """
     return dot_products + TRANSPOSE_STEP * transposed <= ROW_STEP * row_products
+
+
+def degree_order_pays(squares: float, entries: int, rows: int) -> bool:
+    """Whether triangles should be counted along edges that lead to the vertex of higher degree
+    instead of the lesser number: in skewed graphs rows become far shorter. `squares` is the sum of
+    the squares of the degrees.
+
+    An edge's end has squares / entries neighbours on average, a vertex entries / rows. Beamer,
+    Asanovic, Patterson, "The GAP benchmark suite" (2015) relabel by degree for the same reason.
+    """
+    return squares * rows > SKEWED * entries * entries
 
 
 def bucket_width(step: float, vertices: int, edges: int, device: str) -> float:

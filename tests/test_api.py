@@ -37,8 +37,8 @@ FUNCTIONS = """apply assign bfs betweenness_centrality closeness_centrality clus
     connected_components core_number diag eigenvector_centrality ewise_add ewise_mult ewise_union
     extract greedy_color hits katz_centrality kronecker label_propagation load
     maximal_independent_set minimum_spanning_tree most_reliable_path multi_source_bfs mxm mxv
-    pagerank reachable read reduce reduce_columnwise reduce_rowwise salsa save select sssp transpose
-    triangle_count vxm widest_path write"""
+    pagerank reachable read reduce reduce_columnwise reduce_mxm reduce_rowwise salsa save select
+    sssp transpose triangle_count vxm widest_path write"""
 CLASSES = """BFS HITS Mask Matrix MostReliablePath SALSA SSSP TracedBFS Vector WidestPath"""
 BOTH = """S V astype copy device dtype dup empty from_coo from_dense indices isclose isequal nbytes
     nvals shape to to_coo values"""

@@ -17,7 +17,7 @@ from spgraph.operations.assignment import assign
 from spgraph.operations.elements import apply, ewise_add, ewise_mult, ewise_union, select
 from spgraph.operations.extraction import extract
 from spgraph.operations.products import mxm, mxv, vxm
-from spgraph.operations.reductions import reduce, reduce_columnwise, reduce_rowwise
+from spgraph.operations.reductions import reduce, reduce_columnwise, reduce_mxm, reduce_rowwise
 from spgraph.operations.structure import diag, kronecker, transpose
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "mxv",
     "reduce",
     "reduce_columnwise",
+    "reduce_mxm",
     "reduce_rowwise",
     "select",
     "transpose",

@@ -282,23 +282,25 @@ def mxm(
         "mxm", checks.semiring("mxm", semiring), A.dtype, B.dtype, index=A.index_dtype
     )
     function = checks.accumulator("mxm", accum, out, typed.dtype)
-    return finish("mxm", _by_cost(A, B, typed, mask), mask, function, replace, out, masked=True)
+    return finish("mxm", by_cost(A, B, typed, mask), mask, function, replace, out, masked=True)
 
 
-def _by_cost(A: Matrix, B: Matrix, typed: TypedSemiring, mask: Mask | None) -> Matrix:
+def by_cost(A: Matrix, B: Matrix, typed: TypedSemiring, mask: Mask | None) -> Matrix:
     """A B where the mask allows, in the form that touches the fewest entries."""
     on = backend(A.device)
     dense, dots = (getattr(on, name, None) for name in ("multiply_dense", "multiply_dots"))
     if dense and mask is None and B.nvals == B.nrows * B.ncols and B.nvals:
         return dense(A, B, typed)
-    if dots and mask is not None and not mask.complement and _dots_pay(A, B, mask, A.device):
+    if dots and mask is not None and dots_pay(A, B, mask):
         return dots(A, B.T, typed, mask)
     return on.multiply_rows(A, B, typed, mask)
 
 
-def _dots_pay(A: Matrix, B: Matrix, mask: Mask, device: str) -> bool:
+def dots_pay(A: Matrix, B: Matrix, mask: Mask) -> bool:
     """Whether dot products at the positions of the mask touch fewer entries than whole rows do."""
-    M, flops = mask.parent, backend(device).multiply_flops
+    if mask.complement:
+        return False
+    M, flops = mask.parent, backend(A.device).multiply_flops
     assert isinstance(M, Matrix)
     if B.has_transpose:
         dots = flops(M, B.T)

@@ -10,8 +10,16 @@ from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Direction, DType, Number
 from spgraph.containers.storage.arrays import Array, array_module, device_of
-from spgraph.operations.products import mxv_typed, vxm_typed
-from spgraph.semirings import BinaryOp, Monoid, TypedMonoid, TypedSemiring, binary
+from spgraph.operations.products import by_cost, dots_pay, mxv_typed, vxm_typed
+from spgraph.semirings import (
+    BinaryOp,
+    Monoid,
+    Semiring,
+    TypedMonoid,
+    TypedSemiring,
+    binary,
+    plus_times,
+)
 from spgraph.semirings import monoid as monoids
 from spgraph.steps import backend, is_distributed
 
@@ -47,11 +55,63 @@ def reduce(
         raise ValueError(
             f"reduce: u: expected entries, as {monoid!r} has no identity to give for none, got none"
         )
+    return _reduced(u, typed)
+
+
+def _reduced(u: Vector | Matrix, typed: TypedMonoid) -> Any:
     if isinstance(u, Vector) or is_distributed(u):
         return backend(u.device).reduce(u, typed)
     if u.iso:
         return sum_of_equals(u._values, u.nvals, typed)
     return backend(u.device).reduce(Vector(u.nvals, u._values), typed)
+
+
+def reduce_mxm(
+    A: MatrixLike,
+    B: MatrixLike,
+    semiring: Semiring = plus_times,
+    monoid: Monoid = monoids.plus,
+    *,
+    mask: Mask | None = None,
+    dtype: DType | None = None,
+) -> Number:
+    """The sum over a monoid of all entries of the product A B: a NumPy scalar, the same as
+    `reduce(mxm(A, B, semiring, mask=mask), monoid, dtype=dtype)`, without the product in memory.
+
+    Arguments, type and errors are those of `mxm` and `reduce`. Nothing is stored where dot products
+    at the positions of the mask are the cheapest form of the product, on the CPU; otherwise the
+    product is made first. Sums of floats may differ from those of the two calls by rounding.
+
+    Source: Azad, Buluc, Gilbert, "Parallel triangle counting and enumeration using matrix algebra"
+    (2015), whose last step is such a sum.
+
+    >>> import spgraph as sg
+    >>> from spgraph.semirings import indexunary, plus_pair
+    >>> A = sg.Matrix.from_dense([[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 0]])
+    >>> L = sg.select(A, indexunary.tril, -1)
+    >>> int(sg.reduce_mxm(L, L.T, plus_pair, mask=L.S))  # the triangles of an undirected graph
+    2
+    """
+    A, B = checks.matrix("reduce_mxm", A), checks.matrix("reduce_mxm", B, "B")
+    device = checks.same_device("reduce_mxm", A=A, B=B)
+    checks.same_size("reduce_mxm", "B.nrows", B.nrows, "A.ncols", A.ncols)
+    checks.output("reduce_mxm", (A.nrows, B.ncols), device, mask, None, False, None)
+    typed = checks.typed(
+        "reduce_mxm", checks.semiring("reduce_mxm", semiring), A.dtype, B.dtype, index=A.index_dtype
+    )
+    sum_ = _typed("reduce_mxm", monoid, typed.dtype, dtype)
+    dots = getattr(backend(device), "reduce_dots", None)
+    # under a mask of A's own entries the products A A' by dots or by rows are about as many
+    own = mask is not None and not mask.complement and mask.parent is A and B.T is A
+    if dots and mask is not None and not sum_.any and (own or dots_pay(A, B, mask)):
+        return dots(A, B.T, typed, mask, sum_)
+    product = by_cost(A, B, typed, mask)
+    if sum_.any and product.nvals == 0:
+        raise ValueError(
+            f"reduce_mxm: expected a product with entries, as {monoid!r} has no identity to give "
+            "for none, got none"
+        )
+    return _reduced(product, sum_)
 
 
 def sum_of_equals(value: Array, count: int, monoid: TypedMonoid) -> Any:

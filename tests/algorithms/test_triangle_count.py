@@ -10,6 +10,7 @@ from networkx_cases import TRIANGLES, triangular
 
 import spgraph as sg
 from spgraph.errors import DimensionMismatch
+from spgraph.operations.structure import orient
 
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
@@ -41,3 +42,19 @@ def test_bad_input() -> None:
     assert sg.triangle_count(sg.Matrix.empty(0, 0)) == 0
     with pytest.raises(DimensionMismatch, match="triangle_count: A: expected a square"):
         sg.triangle_count(sg.Matrix.empty(2, 3))
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_an_oriented_graph_has_each_edge_once_and_no_cycle(skewed: bool, device: str) -> None:
+    """By number where degrees are alike, else by degree: then no row is long."""
+    G = nx.barabasi_albert_graph(200, 3, seed=2) if skewed else nx.random_regular_graph(4, 60, 3)
+    G.add_edge(5, 5)
+    A = sg.Matrix.from_networkx(G).pattern()
+    L = orient(A.to(device)).to("cpu")
+    assert {frozenset(edge) for edge in zip(*L.to_coo()[:2], strict=True)} == {
+        frozenset(edge) for edge in G.edges if edge[0] != edge[1]
+    }
+    assert L.nvals == G.number_of_edges() - 1 and L.iso
+    H = nx.DiGraph(list(zip(*(ids.tolist() for ids in L.to_coo()[:2]), strict=True)))
+    assert nx.is_directed_acyclic_graph(H)
+    assert not skewed or int(L.row_degrees().to_numpy().max()) <= (2 * A.nvals) ** 0.5

@@ -37,6 +37,7 @@ assert_type(sg.diag(A), sg.Vector)
 assert_type(sg.reduce_rowwise(A), sg.Vector)
 assert int(sg.reduce(A.pattern(), dtype=np.int64)) == 36
 assert float(sg.reduce(u, monoid.max)) == 2.0
+assert int(sg.reduce_mxm(A, A.T, plus_times, mask=A.S)) >= 0
 
 # operators and brackets
 assert_type(A @ A, sg.Matrix)

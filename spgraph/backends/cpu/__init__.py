@@ -29,11 +29,13 @@ from spgraph.backends.cpu.products.multiply import (
     multiply_dots,
     multiply_flops,
     multiply_rows,
+    reduce_dots,
 )
 from spgraph.backends.cpu.products.products import prepare, pull, push
 from spgraph.backends.cpu.search.search import search
 from spgraph.backends.cpu.structure.extract import extract_matrix
 from spgraph.backends.cpu.structure.kronecker import kronecker
+from spgraph.backends.cpu.structure.orient import orient
 from spgraph.backends.cpu.structure.transpose import transpose
 from spgraph.backends.cpu.traversals import traversals
 
@@ -54,6 +56,7 @@ __all__ = [
     "multiply_dots",
     "multiply_flops",
     "multiply_rows",
+    "orient",
     "parents",
     "power",
     "power_shard",
@@ -61,6 +64,7 @@ __all__ = [
     "pull",
     "push",
     "reduce",
+    "reduce_dots",
     "reduce_segments",
     "scatter",
     "search",

@@ -6,20 +6,28 @@ not depend on the number of threads.
 
 from __future__ import annotations
 
+import functools
 from types import ModuleType
 
 import numpy as np
 
+from spgraph.backends.cpu.entrywise.vectors import reduce
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
-from spgraph.containers import Mask, Matrix
+from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.storage.arrays import INT32_MAX, index_dtype
-from spgraph.semirings import TypedSemiring
+from spgraph.semirings import TypedMonoid, TypedSemiring, python_literal
 
 # Rows are made in a buffer of this many entries per thread and then appended to the result:
 # counting the entries first would take another pass over all products.
 BUFFER = 1 << 20
 # the fixed cost of a row, in products
 ROW_COST = 16
+# entries of a mask whose sum is one partial sum of `reduce_dots`, where these are not too many
+CHUNK, MOST_CHUNKS = 2048, 1024
+# what kernels/multiply_dots.py names where it does not reduce
+NOT_REDUCED = (
+    "\nZERO = 0\n@njit\ndef cast(x):\n    return x\n@njit\ndef combine(x, y):\n    return x\n"
+)
 # columns of X summed at a time: a row of sums stays in the L1 cache
 BLOCK = 1024
 
@@ -103,7 +111,8 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     counts = np.zeros(A.nrows + 1, np.int64)
     columns, z = _pair(size, *result)
     if size and A.nvals and BT.nvals:
-        kernel = jit.module("multiply_dots", preamble.semiring(semiring, VALUES=constant is None))
+        text = preamble.semiring(semiring, VALUES=constant is None, REDUCE=False) + NOT_REDUCED
+        kernel = jit.module("multiply_dots", text)
         bits = np.zeros((threads, (A.ncols + 63) // 64), np.uint64)
         laid = np.empty((threads, 1 if A.iso or constant is not None else A.ncols), A.dtype)
         pool.launch(
@@ -121,6 +130,43 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
         pool.launch(_common().join, threads, *given)
         columns, z = to_columns, to_z
     return _matrix(_sums(counts[1:]), columns, z, *result)
+
+
+def reduce_dots(
+    A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask, monoid: TypedMonoid
+) -> np.generic:
+    """The sum over `monoid` of the entries that `multiply_dots` gives, none of which is stored.
+
+    Beside the operands it needs a bit for each column, and a value where A has values, a thread.
+    """
+    m_indptr, m_indices = _chosen(mask)
+    size = m_indices.size
+    if not (size and A.nvals and BT.nvals):
+        return monoid.identity
+    threads = pool.threads_for(A.nvals + size * (1 + BT.nvals // max(1, BT.nrows)))
+    # partial sums of chunks that do not depend on the number of threads, added in their order
+    chunks = min(-(-size // CHUNK), MOST_CHUNKS)
+    splits = size * np.arange(chunks + 1) // chunks
+    rows = np.searchsorted(m_indptr, splits[:-1].astype(m_indptr.dtype), side="right") - 1
+    bits = np.zeros((threads, (A.ncols + 63) // 64), np.uint64)
+    laid = np.empty((threads, 1 if A.iso else A.ncols), A.dtype)
+    sums, none = np.empty(chunks, monoid.dtype), np.empty(0, np.int64)
+    pool.launch(
+        jit.module("multiply_dots", _reduced(semiring, monoid)).multiply_dots,
+        threads,
+        *_operands(A, BT),
+        *(m_indptr, m_indices, splits, rows, np.zeros(1, np.int64), bits, laid),
+        *(none, none, m_indices, sums),
+    )
+    return reduce(Vector(chunks, sums), monoid)
+
+
+@functools.lru_cache(maxsize=1024)
+def _reduced(semiring: TypedSemiring, monoid: TypedMonoid) -> str:
+    """The preamble of `reduce_dots`."""
+    text = preamble.semiring(semiring, VALUES=True, REDUCE=True)
+    text += "\n" + monoid.define_python("combine") + preamble.cast("cast", monoid.dtype)
+    return f"{text}ZERO = {python_literal(monoid.identity)}\n"
 
 
 def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:

@@ -1,10 +1,11 @@
 # Sparse times sparse at the positions of a mask: entry (i, j) is the dot product of row i of A and
 # row j of the transpose of B. Preamble: multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE, VALUES
-# (False: all values of the result are equal and known).
+# (False: all values of the result are equal and known), REDUCE (True: only the sum of the entries
+# of each chunk is written, to z), and for that `combine`, ZERO, its identity, and `cast`.
 #
 # Row i of A is expanded once, to a bitmap and a dense row of values, and each entry of the rows j
-# in the mask is looked up there. If one of the two rows is much shorter, its columns are searched
-# for in the other instead.
+# in the mask is looked up there; a short row is searched itself. If one of the two rows is much
+# shorter, its columns are searched for in the other instead.
 
 from spgraph.backends.cpu.device.prefetching import fetch_rows
 
@@ -14,18 +15,23 @@ BIT = np.uint64(1)
 
 # the cost of one step of a binary search, in lookups in the bitmap
 HALVING = 4
+# rows of at most this length are searched, behind a filter in a register: roads have no others
+SHORT = 8
 
 
 @inner
-def search_cost(length, other):
-    """The cost of searching for each column of the shorter row in the longer, in lookups."""
-    short = min(length, other)
-    long = max(length, other)
+def lookups_pay(length, other):
+    """Whether looking each column of the other row up costs no more than searching for each column
+    of the shorter row in the longer.
+    """
+    if other <= 8 * length:  # the usual case, and true for any number of halvings
+        return True
+    long = other
     halvings = 2
     while long > 0:
         long >>= 1
         halvings += 1
-    return HALVING * short * halvings
+    return other <= HALVING * length * halvings
 
 
 @kernel
@@ -38,11 +44,13 @@ def multiply_dots(
     while True:
         poll(sync)
         chunk = atomic_add(ticket, 0, 1)
-        if chunk >= lengths.size:
+        if chunk >= splits.size - 1:
             break
         e = splits[chunk]
         target = np.uint64(e)
         i = rows[chunk]
+        if REDUCE:
+            total = ZERO
         while e < splits[chunk + 1]:
             while m_indptr[i + 1] <= e:
                 i += 1
@@ -56,15 +64,22 @@ def multiply_dots(
             length = np.int64(last - first)
             if length == 0:
                 continue
-            streamed = np.int64(0)
-            for f in range(m_first, m_last):
-                j = np.uint64(m_indices[f])
-                streamed += np.int64(b_indptr[j + BIT]) - np.int64(b_indptr[j])
-            laid = length <= 4 * streamed
+            short = length <= SHORT
+            laid = short
+            filter_ = np.uint64(0)  # of a short row: the bits of its columns modulo 64
+            if not short:
+                streamed = np.int64(0)
+                for f in range(m_first, m_last):
+                    j = np.uint64(m_indices[f])
+                    streamed += np.int64(b_indptr[j + BIT]) - np.int64(b_indptr[j])
+                laid = length <= 4 * streamed
             if laid:
                 for p in range(first, last):
                     k = np.uint64(a_indices[p])
-                    bits[k >> SIX] |= BIT << (k & LOW)
+                    if short:
+                        filter_ |= BIT << (k & LOW)
+                    else:
+                        bits[k >> SIX] |= BIT << (k & LOW)
                     if VALUES:
                         row[k & a_keep] = a[p & a_keep]
             before = target
@@ -76,12 +91,19 @@ def multiply_dots(
                 other = np.int64(b_last - b_first)
                 sum_ = IDENTITY
                 hits = np.uint64(0)  # the lowest bit: whether there was a product
-                if laid and other <= search_cost(length, other):
+                if laid and lookups_pay(length, other):
                     for q in range(b_first, b_last):
                         k = np.uint64(b_indices[q])
                         # the other bits do not matter; masking them prevents LLVM from vectorising
                         # this loop
-                        hit = bits[k >> SIX] >> (k & LOW)
+                        if short:
+                            hit = filter_ >> (k & LOW)
+                            if hit & BIT != 0:
+                                hit = np.uint64(0)
+                                for p in range(first, last):
+                                    hit |= np.uint64(np.uint64(a_indices[p]) == k)
+                        else:
+                            hit = bits[k >> SIX] >> (k & LOW)
                         hits |= hit
                         if hit & BIT != 0:
                             if VALUES:
@@ -129,14 +151,21 @@ def multiply_dots(
                             p += BIT
                         else:
                             q += BIT
-                if hits & BIT != 0:
+                if REDUCE:
+                    if hits & BIT != 0:
+                        total = combine(total, cast(sum_))
+                elif hits & BIT != 0:
                     columns[target] = j
                     if VALUES:
                         z[target] = sum_
                     target += BIT
-            if laid:
+            if laid and not short:
                 for p in range(first, last):
                     bits[np.uint64(a_indices[p]) >> SIX] = 0
-            # a chunk may begin or end inside a row
-            atomic_add(counts, i + 1, np.int64(target - before))
-        lengths[chunk] = np.int64(target) - splits[chunk]
+            if not REDUCE:
+                # a chunk may begin or end inside a row
+                atomic_add(counts, i + 1, np.int64(target - before))
+        if REDUCE:
+            z[chunk] = total
+        else:
+            lengths[chunk] = np.int64(target) - splits[chunk]

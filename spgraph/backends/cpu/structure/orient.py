@@ -1,0 +1,26 @@
+"""One entry for each two of a symmetric pattern: a graph whose edges point one way."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spgraph import direction
+from spgraph.backends.cpu.entrywise.rows import index_type, pointer_of, row_sizes, run
+from spgraph.backends.cpu.runtime import jit, memory
+from spgraph.containers import Matrix
+
+
+def orient(A: Matrix) -> Matrix:
+    """Of each (i, j) and (j, i) of the symmetric pattern A one, and no loops: (i, j) if j is of
+    higher degree, or of the same and less than i, or where degrees differ little, if j < i.
+    """
+    squares = np.square(np.diff(A._indptr), dtype=np.float64).sum()
+    by_degree = direction.degree_order_pays(float(squares), A.nvals, A.nrows)
+    kernels = jit.module("orient", "")
+    given = (A._indptr, A._indices, by_degree)
+    sizes = row_sizes(A.nrows, A.nvals)
+    run(kernels.orient_sizes, (A._indptr,), *given, sizes)
+    indptr = pointer_of(sizes)
+    indices = memory.empty(int(indptr[-1]), index_type(A))
+    run(kernels.orient, (A._indptr,), *given, indptr, indices)
+    return Matrix(A.nrows, A.ncols, indptr, indices, A._values[:1].copy(), iso=True)
