@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,13 +18,14 @@ from spgraph.distributed.exchange.collectives import (
 )
 from spgraph.distributed.exchange.coordinates import lower_matrix
 from spgraph.distributed.loops import closure_rounds, peers
-from spgraph.distributed.loops.closure_rounds import Scalar, next_limit
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.distributed.operations.elements import ewise, reduce, select
 from spgraph.distributed.operations.products import push
 from spgraph.errors import ConvergenceError
 from spgraph.iterations.fixed_point import composed_dag_edges, composed_parents
 from spgraph.semirings import TypedMonoid, TypedSemiring, binary, indexunary, monoid
+
+Scalar = Any  # a NumPy scalar of the semiring's type: NumPy's types of numbers share no order
 
 
 def closure(
@@ -87,6 +88,17 @@ def closure(
         )
         steps += 1
     return x
+
+
+def next_limit(best: Scalar, delta: float | int, sign: int, dtype: np.dtype) -> Scalar:
+    """The end of a bucket that begins at `best`: `delta` beyond it, or the next number of the type
+    where `delta` is less than that.
+    """
+    if dtype.kind == "f":
+        limit = dtype.type(best + sign * dtype.type(min(delta, float(np.finfo(dtype).max))))
+        return np.nextafter(best, dtype.type(sign * np.inf)) if limit == best else limit
+    ends = np.iinfo(dtype)
+    return dtype.type(min(max(int(best) + sign * max(int(delta), 1), ends.min), ends.max))
 
 
 def _split(

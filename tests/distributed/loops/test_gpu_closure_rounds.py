@@ -9,6 +9,8 @@ import pytest
 from closure_cases import CASES, entries, expected, graph
 from gpus import visible
 
+from spgraph.backends.cuda.closure import closure_rounds as kernels
+from spgraph.backends.cuda.closure.closure_peers import program
 from spgraph.containers import Matrix
 from spgraph.distributed.loops import closure_rounds
 from spgraph.errors import ConvergenceError
@@ -31,12 +33,12 @@ def spread(A: Matrix, devices: list[str], how: str) -> Any:
 
 
 @pytest.mark.parametrize("how", ["edges", "random"])
-@pytest.mark.parametrize("edges", [40, closure_rounds.SATURATED_EDGES])
+@pytest.mark.parametrize("edges", [40, 1 << 19])
 def test_closures(
     devices: list[str], how: str, edges: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(closure_rounds, "SATURATED_EDGES", edges)
-    monkeypatch.setattr(closure_rounds, "THRESHOLD_EDGES", 1)
+    chosen = f"#define SATURATED_EDGES {edges}\n#define THRESHOLD_EDGES 1\n"
+    monkeypatch.setattr(kernels, "program", lambda *given: chosen + program(*given))
     for name in ("skewed both", "sparse directed", "grid", "many sources"):
         for case in ("distance, zeros", "width, float32", "narrowness", "reached"):
             made, kind = graph(name, CASES[case]), CASES[case]

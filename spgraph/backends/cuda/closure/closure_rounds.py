@@ -8,16 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes
+from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes, width_of
 from spgraph.backends.cuda.closure.closure_peers import given_fields, program
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.shards.closure import ClosureGraph, ClosureShard, counts_of
+from spgraph.backends.shards.closure import ClosureGraph, ClosureShard, Totals, counts_of
 from spgraph.containers.storage.arrays import Array, address, array_module, words
 from spgraph.semirings import TypedSemiring
 
-# as in kernels/closure_rounds.cu
 # bytes of a RoundControl beside its words for each shard
-CONTROL = 256
+CONTROL = 512
 
 
 def pair_words(values: np.dtype, ids: np.dtype) -> int:
@@ -73,7 +72,7 @@ class Shard(ClosureShard):
             fields += map(address, (self.pairs, self.control, self.counts, host_counters))
             self.given = self.xp.asarray(np.array(fields, np.int64))
 
-    def begin(self, sources: Array, values: Array) -> None:
+    def begin(self, sources: Array, values: Array, delta: float | int | None) -> None:
         """Begin a closure with `values` at the own vertices `sources`, counted from 0."""
         with jit.device(self.given):
             self.x = self.xp.empty(self.size, self.dtype)
@@ -81,23 +80,17 @@ class Shard(ClosureShard):
             sources = sources.astype(self.arrays.indices.dtype, copy=False)
             self.start = (sources, values.astype(self.dtype, copy=False), sources.size)
             self.nothing = self.xp.empty(0, np.uint32)
+            self.width = width_of(delta, self.dtype)
 
-    def launch(
-        self,
-        action: int,
-        limits: Sequence[np.generic],
-        saturated_edges: int,
-        received: Array | None,
-        round_: int,
-    ) -> None:
-        """Run one round as far as the shard can alone. `limits` are the limit, the next limit, the
-        push-pull threshold and the floor; `received` are the pairs that others have sent, or None.
+    def launch(self, action: int, totals: Totals, received: Array | None, round_: int) -> None:
+        """Run one round as far as the shard can alone. `received` are the pairs that others have
+        sent, or None.
         """
         received = self.nothing if received is None else received
         with jit.device(self.given):
             pairs = received, received.size // self.pair
-            arguments = (self.given, action, self.x, *limits, saturated_edges, *pairs)
-            arguments += (*self.start, round_)
+            inputs = self.given, action, self.x, self.width, *totals
+            arguments = (*inputs, *pairs, *self.start, round_)
             self.kernel((self.grid,), (THREADS,), arguments, shared_mem=self.shared)
 
     def sent(self, numbers: list[int], offsets: Sequence[int]) -> list[Array]:

@@ -27,34 +27,36 @@
 #include "closure_state.cuh"
 #include "closure_none.cuh"
 #include "closure_improve.cuh"
+#include "closure_decisions.cuh"
 #include "closure_queue.cuh"
 #include "load_balance.cuh"
 #include "closure_steps.cuh"
+#include "closure_buckets.cuh"
+#include "closure_local.cuh"
+#include "closure_pull.cuh"
 #include "closure_relax.cuh"
+#include "closure_resident.cuh"
 
-// The end of a step: a barrier, then the queues swap. True where the barrier timed out: the caller
-// returns.
-CALLED bool barrier_failed(bool exchange_claims) {
-    if (!grid_barrier(&s.control->barrier, gridDim.x)) return true;
-    turn(exchange_claims);
-    return false;
+CALLED bool meet_blocks() {
+    if (!grid_barrier(&s.control->barrier, gridDim.x)) return false;
+    turn();
+    return true;
 }
+__device__ __forceinline__ bool Exchange::meet_here() { return meet_blocks(); }
 
-// Whether the queue has a large share of all edges: after its bucket, little is left.
-DEVICE bool is_bulk() { return s.edges >= THRESHOLD_EDGES && s.edges * THRESHOLD_SHARE >= s.m; }
-
-#define MEET(KIND, VERTICES, EDGES, EXCHANGE)                                                      \
-    {                                                                                              \
-        const i64 vertices_ = VERTICES, edges_ = EDGES;                                            \
-        if (barrier_failed(EXCHANGE)) return;                                                      \
-        if (TRACE && thread_id() == 0) record(KIND, vertices_, edges_);                            \
+__device__ __forceinline__ bool Exchange::settle(Progress& progress) {
+    while (s.vertices > 0) {
+        if (is_unsettled(progress.rounds, s.last)) break;
+        progress.rounds++;
+        progress.edges += s.edges;
+        consider_threshold(progress, s.edges);
+        const int kind = relax_queue();
+        const i64 vertices = s.vertices, edges = s.edges;
+        if (!meet_here()) return false;
+        RECORD(kind, vertices, edges)
     }
-#define BLOCK_SETS(STATEMENTS)                                                                     \
-    __syncthreads();                                                                               \
-    if (threadIdx.x == 0) {                                                                        \
-        STATEMENTS                                                                                 \
-    }                                                                                              \
-    __syncthreads();
+    return true;
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     closure(i64 n, i64 m, const O* indptr, const I* indices, const A* values, const O* t_indptr,
@@ -92,60 +94,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         select_step(0);
     }
     __syncthreads();
-    for (i64 v = thread_id(); v < n; v += thread_count()) x[v] = identity();
-    for (i64 w = thread_id(); w < words; w += thread_count())
-        bits[w] = bitmaps[w] = bitmaps[words + w] = 0;
-    MEET(START, 0, 0, false)
-    begin(sources, source_values, number_of_sources);
-    MEET(START, 0, 0, false)
-    BLOCK_SETS(s.start = s.far; s.limit = limit_after(s.far);)
-    begin_queue(sources, number_of_sources);
-    MEET(START, 0, 0, false)
-
-    i64 rounds = 0, bucket_edges = 0;
-    int thresholds = 0;
-    bool bulk = false;
-    for (;;) {
-        if (s.vertices > 0) {
-            if (rounds > n) {
-                if (thread_id() == 0) control->unsettled = 1;
-                break;
-            }
-            rounds++;
-            bucket_edges += s.edges;
-            bulk = bulk || is_bulk();
-            if (ORDERED && t_indptr && !s.has_threshold && thresholds < MAX_THRESHOLDS &&
-                is_bulk()) {
-                BLOCK_SETS(s.threshold = limit_after(s.limit); s.floor = s.start;
-                           s.has_threshold = !same(s.threshold, identity());)
-                thresholds++;
-            }
-            const int kind = relax_queue();
-            MEET(kind, s.vertices, s.edges, true)
-            continue;
-        }
-        if (!ORDERED) break;
-        if (s.has_threshold && !better(s.limit, s.threshold)) {
-            BLOCK_SETS(s.rows = t_indptr;)
-            open_vertices();
-            MEET(PULL, 0, 0, false)
-            pull(s.vertices, s.edges, !POSITIONAL && !load_relaxed(&control->undercut));
-            MEET(PULL, s.vertices, s.edges, false)
-            BLOCK_SETS(s.rows = indptr; s.has_threshold = false; s.threshold = identity();)
-        }
-        const bool widens = bulk && rounds > 0 && bucket_edges < WIDENING_EDGES * rounds;
-        BLOCK_SETS(if (widens) s.width = doubled(s.width);)
-        rounds = bucket_edges = 0;
-        Z limit = limit_after(s.limit);
-        if (s.has_threshold && better(s.threshold, limit)) limit = s.threshold;
-        next_bucket(limit);
-        MEET(BUCKET, 0, 0, false)
-        // the bucket is empty: the next one begins at the best value that is left
-        const bool none = s.vertices == 0,
-                   all_beyond = s.has_threshold && !better(s.far, s.threshold);
-        if (none && same(s.far, identity()) && !s.has_threshold) break;
-        BLOCK_SETS(s.start = s.limit; s.limit = !none ? limit : all_beyond ? s.threshold : s.far;)
-    }
+    clear(n, x, bits, bitmaps);
+    Progress progress = {};
+    if (!run(sources, source_values, number_of_sources, progress)) return;
+    if (Exchange::gave_up(progress) && thread_id() == 0) control->unsettled = 1;
 
     u64 reached = 0;
     for (i64 w = thread_id() >> 5; w < words; w += thread_count() >> 5) {

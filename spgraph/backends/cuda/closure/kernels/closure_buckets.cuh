@@ -1,28 +1,4 @@
-// The limits of buckets, and the vertices between two limits, which are the next queue.
-
-// The limit one width after `from`; the next value where the width is too small to change `from`.
-template <class T>
-DEVICE T limit_after_as(T from) {
-    constexpr bool floating = (double)(T)0.5 == 0.5;
-    typedef Bits<T> B;
-    if (same(from, identity())) return from;
-    if constexpr (floating) {
-        const T to = LEAST ? from + s.width : from - s.width;
-        if (better(from, to)) return to;
-        return from_ordered((B)(LEAST ? ordered(from) + 1 : ordered(from) - 1));
-    } else {
-        const B ends = to_bits(identity()), at = to_bits(from), width = to_bits(s.width);
-        const B left = LEAST ? (B)(ends - at) : (B)(at - ends);
-        return left <= width ? identity() : from_bits<T>(LEAST ? (B)(at + width) : (B)(at - width));
-    }
-}
-DEVICE Z limit_after(Z from) { return ORDERED ? limit_after_as<Z>(from) : from; }
-
-DEVICE Z doubled(Z width) {
-    constexpr bool floating = (double)(Z)0.5 == 0.5;
-    const bool fits = floating ? width < (Z)1e30f : to_bits(width) >> (8 * sizeof(Z) - 3) == 0;
-    return fits ? (Z)(width + width) : width;
-}
+// The vertices between the limits of a bucket, which are the next queue.
 
 // Queue the vertices that `wanted(v, x)` names; all own vertices are looked at.
 template <class Wanted>
@@ -61,6 +37,14 @@ CALLED void next_bucket(Z limit) {
         return false;
     });
     combine_best(best);
+}
+
+// Of n vertices none is reached, none is queued; `claims` has two bitmaps. All blocks call.
+DEVICE void clear(i64 n, Z* x, u32* bits, u32* claims) {
+    const i64 words = (n + 31) / 32;
+    for (i64 v = thread_id(); v < n; v += thread_count()) x[v] = identity();
+    for (i64 w = thread_id(); w < words; w += thread_count())
+        bits[w] = claims[w] = claims[words + w] = 0;
 }
 
 // Write the values of the sources, and find the best of them. Sources are counted from the first

@@ -87,14 +87,26 @@ CALLED int meet_peers(bool about_buckets, const u64* detour = nullptr) {
     return outcome;
 }
 
-// A barrier of the blocks of this GPU; with `turns` the queues swap.
-CALLED int meet_here(bool turns) {
+// A barrier of the blocks of this GPU: PASSED or LOST.
+CALLED int meet_blocks() {
     add_counts();
     const int outcome = barrier_and([] { return true; }, false);
     if (threadIdx.x == 0) s.all_received = 0;
     __syncthreads();
-    if (turns) turn(true);
     return outcome;
+}
+
+CALLED bool meet_and_turn() {
+    if (meet_blocks() == LOST) return false;
+    turn();
+    return true;
+}
+__device__ __forceinline__ bool Exchange::meet_here() { return meet_and_turn(); }
+
+__device__ __forceinline__ bool Exchange::meet_all(bool buckets) {
+    if (meet_peers(buckets) == LOST) return false;
+    turn();
+    return true;
 }
 
 // Send the peers' vertices that have improved to their owners, who have them after the next
@@ -117,7 +129,7 @@ DEVICE int relax_all() {
 }
 
 // Write the own values that are better than the threshold to all peers.
-CALLED void publish() {
+CALLED void publish_values() {
     for (i64 base = s.first + (thread_id() >> 5) * 32 * AT_ONCE; base < s.last;
          base += thread_count() * AT_ONCE) {
         Z x[AT_ONCE];
@@ -135,4 +147,73 @@ CALLED void publish() {
                 if (q != peers.me) in_memory_of<Z>(q, s.given.whole)[v] = x[k];
         }
     }
+}
+__device__ __forceinline__ void Exchange::publish() { publish_values(); }
+
+__device__ __forceinline__ bool Exchange::gave_up(const Progress& progress) {
+    return s.unsettled || is_unsettled(progress.rounds, s.given.border[PEERS]);
+}
+
+// Rounds until no GPU has a near vertex.
+__device__ __forceinline__ bool Exchange::settle(Progress& progress) {
+    const i64 n = s.given.border[PEERS];
+    // the sources have not been counted: then all GPUs take a round
+    bool on = s.active || s.exchanges == 1, saturated = is_saturated(s.queued, PEERS);
+    for (i64 steps = 0; on;) {
+        if (saturated) consider_threshold(progress, (i64)s.queued);
+        bool passed = false, marked = s.marked, filled = saturated;
+        if (saturated) {
+            const i64 vertices = s.vertices, edges = s.edges;
+            const int kind = vertices ? relax_queue() : LOCAL;
+            marked = marked || kind == PUSH;
+            if (kind == PUSH) count_step(edges);
+            if (meet_blocks() == LOST) return false;
+            RECORD(kind, vertices, edges)
+        }
+        for (int alone = 1; !saturated && (s.vertices || s.all_received); alone++) {
+            const i64 vertices = s.vertices, edges = s.edges;
+            const int kind = relax_all();
+            marked = marked || kind == PUSH;
+            if (kind == PUSH) count_step(edges);
+            if (thread_id() == 0 && is_unsettled(++steps, 2 * n)) s.given.control->unsettled = 1;
+            // values that were sent at once need no second barrier
+            const bool goes_on = alone < ALONE;
+            const int outcome =
+                marked ? meet_blocks() : meet_peers(false, goes_on ? s.packed : nullptr);
+            if (outcome == LOST) return false;
+            passed = !marked && outcome == PASSED;
+            RECORD(kind, vertices, edges)
+            const u64 packed = load_relaxed(s.packed);
+            const bool rests = passed ? goes_on : packed == 0;
+            if (rests) steps = 0;
+            // others may be idle
+            filled =
+                passed || rests || !goes_on || is_saturated(queue_edges(packed, s.count_bits), 1);
+            if (filled) break;
+            __syncthreads(); // all have looked at `packed`
+            turn();
+        }
+        if (!passed) {
+            if (marked) send_marked();
+            if (meet_peers(false) == LOST) return false;
+        }
+        RECORD(BARRIER, s.near, s.queued)
+        progress.edges += s.relaxations;
+        progress.rounds++;
+        if (gave_up(progress)) break;
+        on = s.active || s.near;
+        saturated = on && is_saturated(s.queued + s.near * (u64)(s.m / n + 1), PEERS);
+        if (saturated || !on) {
+            const bool received = s.all_received != 0;
+            if (received) receive();
+            if (saturated ? meet_peers(false) == LOST : received && meet_blocks() == LOST)
+                return false;
+            if (saturated || received) turn();
+            if (saturated || received) RECORD(BARRIER, 0, s.queued)
+        } else if (filled) {
+            __syncthreads(); // all have looked at `packed`
+            turn();
+        }
+    }
+    return true;
 }

@@ -29,7 +29,6 @@ struct Given : GivenShard {
 
 struct PeerClosure : Closure {
     Given given;
-    i64 n;
     u64 queued, near; // of all GPUs: edges in the queues before the last barrier, near values sent
     u64 relaxations;  // of all GPUs, since the barrier before
     Z best_of_all;    // the best far value of all GPUs
@@ -47,9 +46,20 @@ struct PeerClosure : Closure {
 __shared__ PeerClosure s;
 
 struct Exchange {
+    static constexpr int SHARDS = PEERS;
+    static constexpr i64 ROUNDS_PER_VERTEX = 2, WIDENING_EDGES = 16384;
     DEVICE bool is_own(I v) { return v >= (I)s.first && v < (I)s.last; }
     DEVICE void mark_changed(I v);
     DEVICE void count_edges(u32 edges);
     DEVICE void send_at_once(bool wanted, I v, Z value);
     DEVICE int receive_local(Ring& ring, u32& tail, int held);
+    DEVICE bool meet_here();
+    DEVICE bool meet_all(bool buckets);
+    DEVICE bool is_empty() { return !s.active; }
+    DEVICE Z best() { return s.best_of_all; }
+    DEVICE void count_step(i64 edges);
+    DEVICE void publish();
+    DEVICE bool was_undercut() { return s.undercut; }
+    DEVICE bool settle(Progress& progress);
+    DEVICE bool gave_up(const Progress& progress);
 };

@@ -1,10 +1,6 @@
 // One step on the queue: relax its vertices, a small queue as closure_local.cuh says, a large one
 // by a push, in which warps take equal shares of its edges.
 
-#include "closure_buckets.cuh"
-#include "closure_local.cuh"
-#include "closure_pull.cuh"
-
 // Relax `count` products that the warp holds, at most BATCH.
 CALLED int relax(int from, int count, int held) {
     const Products& products = warp_work().products;

@@ -11,8 +11,9 @@
 //            steps would be done again when better values arrive;
 //   send     the vertices of others that improved are written for their owners, once each with the
 //            last value, in pairs of an id and a value.
-// The last block of the launch writes the counts to memory of the host; the host exchanges the
-// pairs, and decides about limits and thresholds (see closure.cu) for all shards.
+// The last block of the launch writes the counts to memory of the host, which exchanges the pairs
+// and launches again, with the totals of the counts of all shards. From these every shard decides
+// alike about limits and thresholds (closure_decisions.cuh).
 //
 // The preamble is that of closure.cu, and PEERS, the number of shards. Positions that multiply
 // looks at count the vertices of all shards, one shard after the other.
@@ -21,11 +22,15 @@
 #include "closure_given.cuh"
 #include "closure_rounds_state.cuh"
 #include "closure_improve.cuh"
+#include "closure_decisions.cuh"
 #include "closure_queue.cuh"
 #include "load_balance.cuh"
 #include "nth_bit.cuh"
 #include "closure_steps.cuh"
+#include "closure_buckets.cuh"
 #include "closure_shards.cuh"
+#include "closure_local.cuh"
+#include "closure_pull.cuh"
 #include "closure_relax.cuh"
 
 DEVICE RoundControl* control() { return s.given.control; }
@@ -39,8 +44,19 @@ DEVICE void write_counts(const u64* count, i64 round) {
     }
 }
 
+// What this shard lets the host know: each flag holds where all shards have it. Of a bucket that is
+// empty here, what is to be done next if it is empty everywhere.
+DEVICE u64 flags_of(bool buckets, bool empty, Z best) {
+    Limits then = s.decided;
+    const bool last = !ORDERED || (buckets && is_last(then, empty, best));
+    if (buckets) move_on(then, empty, best, s.next);
+    return (load_relaxed(&control()->undercut) ? WAS_UNDERCUT : 0) | (last ? LAST : 0) |
+           (ends_threshold(then) ? ENDS_THRESHOLD : 0) |
+           (is_unsettled(s.progress.rounds, s.given.border[PEERS]) ? UNSETTLED : 0);
+}
+
 // The end of a launch: the last block publishes the counts.
-CALLED void publish_counts(i64 round) {
+CALLED void publish_counts(i64 round, bool buckets) {
     RoundControl* const c = control();
     __syncthreads();
     if (threadIdx.x) return;
@@ -49,14 +65,15 @@ CALLED void publish_counts(i64 round) {
     __threadfence();
     if (atomicAdd(&c->arrived, 1u) != gridDim.x - 1) return;
     __threadfence();
-    const u64 packed = load_relaxed(s.packed), best = (u64)to_bits(load_relaxed(s.best));
+    const Z far = load_relaxed(s.best);
+    const u64 packed = load_relaxed(s.packed), best = (u64)to_bits(far);
     u64 count[COUNTS];
     count[QUEUED] = queue_count(packed, s.count_bits);
     count[EDGES] = queue_edges(packed, s.count_bits);
     count[NEAR] = load_relaxed(&c->near_sent);
     count[LOOKED] = load_relaxed(&c->looked);
     count[FOUND] = load_relaxed(&c->found);
-    count[FLAGS] = load_relaxed(&c->undercut) ? WAS_UNDERCUT : 0;
+    count[FLAGS] = flags_of(buckets, count[FOUND] == 0, far);
     count[BEST] = best & 0xffffffffu;
     count[BEST_HIGH] = best >> 32;
     for (int q = 0; q < PEERS; q++) {
@@ -66,6 +83,10 @@ CALLED void publish_counts(i64 round) {
     c->near_sent = c->looked = c->found = 0;
     c->arrived = 0;
     c->at = s.step;
+    c->had_bucket = buckets;
+    c->next = s.next;
+    c->limits = s.decided;
+    c->progress = s.progress;
     write_counts(count, round);
 }
 
@@ -84,19 +105,40 @@ CALLED void receive(const u32* received, i64 number) {
 
 #define MEET()                                                                                     \
     if (!grid_barrier(&s.control->barrier, gridDim.x)) return leave(round);
-#define BLOCK_SETS(STATEMENTS)                                                                     \
-    __syncthreads();                                                                               \
-    if (threadIdx.x == 0) {                                                                        \
-        STATEMENTS                                                                                 \
-    }                                                                                              \
-    __syncthreads();
 
-// x: a value for each vertex of the whole graph. `threshold` is identity() where there is none.
-// `received` has `number` pairs; sources, which BEGIN and SOURCES read, are counted from the first
-// own vertex.
+// The limits that follow from the totals after the launch before, alike on all shards. Thread 0 of
+// every block calls.
+DEVICE void decide(i64 action, const Totals& totals) {
+    const RoundControl* const c = control();
+    Limits& at = s.decided;
+    Progress& progress = s.progress;
+    at = c->limits;
+    progress = c->progress;
+    if (action & SOURCES) {
+        begin_buckets(at, totals.best);
+    } else {
+        const bool empty = totals.found == 0;
+        if (c->had_bucket) move_on(at, empty, totals.best, c->next);
+        if (!(c->had_bucket && empty)) {
+            progress.rounds++;
+            progress.edges += totals.looked;
+        }
+        if (action & BUCKETS) {
+            if (widens(progress)) at.width = doubled(at.width);
+            progress.rounds = progress.edges = 0;
+        } else if (begins_threshold(at, progress, totals.edges, s.m, s.t_indptr != nullptr)) {
+            set_threshold(at);
+        }
+    }
+}
+
+// x: a value for each vertex of the whole graph. BEGIN reads `width`, what follows the totals over
+// all shards of the counts of the launch before. `received` has `number` pairs; sources, which BEGIN
+// and SOURCES read, are counted from the first own vertex. Before a launch that ends a threshold,
+// which is one of BUCKETS, the host gathers x.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    closure_rounds(const u64* given, i64 action, Z* x, Z limit, Z next, Z threshold, Z floor,
-                   i64 saturated_edges, const u32* received, i64 number, const I* sources,
+    closure_rounds(const u64* given, i64 action, Z* x, Z width, i64 found, i64 edges, i64 looked,
+                   Z best, const u32* received, i64 number, const I* sources,
                    const Z* source_values, i64 number_of_sources, i64 round) {
     read_given(s.given, given);
     const Given& g = s.given;
@@ -105,10 +147,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         take_given(at); // the queues swap in every step
         s.x = x;
         s.control = g.control;
-        s.limit = limit;
-        s.threshold = threshold;
-        s.floor = floor;
-        s.has_threshold = !same(threshold, identity());
+        s.next = identity();
+        if (action & BEGIN) {
+            const Z none = identity();
+            s.decided = Limits{none, none, width, false, none, none};
+            s.progress = Progress{};
+        } else {
+            decide(action, Totals{found, edges, looked, best});
+        }
+        static_cast<Limits&>(s) = s.decided;
         select_step(at);
     }
     __syncthreads();
@@ -118,25 +165,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (thread_id() == 0) *s.best = identity();
         MEET()
         begin(sources, source_values, number_of_sources);
-        return publish_counts(round);
+        return publish_counts(round, false);
     }
     if (number) receive(received, number);
     if (action & SOURCES) begin_queue(sources, number_of_sources);
-    if (action & PULLS) {
+    if (action & BUCKETS && ends_threshold(s)) {
         BLOCK_SETS(s.rows = s.t_indptr;)
         open_vertices();
         MEET()
-        turn(true);
-        const i64 vertices = s.vertices, edges = s.edges;
-        if (thread_id() == 0) s.looked += (u64)edges;
-        pull(vertices, edges, !POSITIONAL && !(action & UNDERCUT));
+        turn();
+        Exchange::count_step(s.edges);
+        pull(s.vertices, s.edges, !POSITIONAL && !(action & UNDERCUT));
         MEET()
-        BLOCK_SETS(s.rows = s.indptr; s.has_threshold = false; s.threshold = identity();)
+        BLOCK_SETS(s.rows = s.indptr; drop_threshold(s); drop_threshold(s.decided);)
     }
     if (action & BUCKETS) {
         if (number) MEET()
+        const Z next = next_limit(s);
         next_bucket(next);
-        BLOCK_SETS(s.limit = next;)
+        BLOCK_SETS(s.limit = s.next = next;)
     }
     MEET()
     u64 packed = load_relaxed(s.packed);
@@ -144,20 +191,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (action & BUCKETS) {
         if (thread_id() == 0) control()->found = queue_count(packed, s.count_bits);
         // a saturated queue is relaxed in the next round, when all shards have its counts
-        on = on && queue_edges(packed, s.count_bits) <= (u64)saturated_edges;
+        on = on && !is_saturated(queue_edges(packed, s.count_bits), 1);
     }
     for (int steps = 0; on; steps++) {
         __syncthreads(); // all have looked at `packed`
-        turn(true);
+        turn();
         const i64 edges = s.edges;
-        if (relax_queue() == PUSH && thread_id() == 0) atomicAdd(&s.looked, (u64)edges);
+        if (relax_queue() == PUSH) Exchange::count_step(edges);
         MEET()
         packed = load_relaxed(s.packed);
-        on = packed != 0 && queue_edges(packed, s.count_bits) <= (u64)saturated_edges &&
-             steps < ALONE;
+        on = packed != 0 && !is_saturated(queue_edges(packed, s.count_bits), 1) && steps < ALONE;
     }
     send();
-    publish_counts(round);
+    publish_counts(round, action & BUCKETS);
 }
 
 // The values of the own vertices, and a bit for each that has an entry.

@@ -5,10 +5,15 @@
 #define ALONE 128
 #endif
 
-enum Action { BEGIN = 1, SOURCES = 2, PULLS = 4, BUCKETS = 8, UNDERCUT = 16 };
+#ifndef SATURATED_EDGES // a shard goes on alone while its queue has fewer edges
+#define SATURATED_EDGES (1 << 19)
+#endif
+
+enum Action { BEGIN = 1, SOURCES = 2, BUCKETS = 4, UNDERCUT = 8 }; // 0: relax
 enum Count { QUEUED, EDGES, NEAR, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT };
 constexpr int COUNTS = SENT + PEERS;
-enum Flag { WAS_UNDERCUT = 1, LOST = 2 };
+// what an action after this one is for, where all shards have the flag: see publish_counts
+enum Flag { WAS_UNDERCUT = 1, LOST = 2, LAST = 4, ENDS_THRESHOLD = 8, UNSETTLED = 16 };
 
 // An id and a value, in words of 32 bits side by side.
 constexpr int ID_WORDS = sizeof(I) / 4, VALUE_WORDS = sizeof(Z) < 4 ? 1 : sizeof(Z) / 4;
@@ -20,9 +25,14 @@ struct RoundControl : Control { // zero before a launch that begins a closure
     u64 looked;                 // edges
     u64 found;                  // vertices of a new bucket
     u32 arrived;
-    u32 at; // the step of the launch before
+    // of the launch before:
+    u32 at;          // its step
+    bool had_bucket; // whether it began a bucket, up to `next`
+    Z next;
+    Limits limits; // without that bucket
+    Progress progress;
 };
-static_assert(sizeof(RoundControl) <= 256 + 8 * PEERS, "closure_rounds.py gives it no more");
+static_assert(sizeof(RoundControl) <= 512 + 8 * PEERS, "closure_rounds.py gives it no more");
 
 struct Given : GivenShard {
     u32* pairs; // those for a shard lie where its vertices would
@@ -31,20 +41,31 @@ struct Given : GivenShard {
     u64* host_counters; // on the host, with the round in the low 16 bits
 };
 
+struct Totals { // over all shards, of the launch before
+    i64 found, edges, looked;
+    Z best;
+};
+
 struct RoundClosure : Closure {
     Given given;
+    Limits decided; // the limits, without a bucket that this launch begins, up to `next`
+    Z next;
+    Progress progress;
     u64 looked, near_sent; // of this block
 };
 
 __shared__ RoundClosure s;
 
 struct Exchange {
+    static constexpr int SHARDS = PEERS;
+    static constexpr i64 ROUNDS_PER_VERTEX = 1, WIDENING_EDGES = 1 << 23;
     DEVICE bool is_own(I v) { return v >= (I)s.first && v < (I)s.last; }
     DEVICE void mark_changed(I v);
     DEVICE void count_edges(u32 edges);
     DEVICE void send_at_once(bool wanted, I v, Z) {
         if (wanted) mark_changed(v);
     }
+    DEVICE void count_step(i64 edges);
     DEVICE int receive_local(Ring&, u32&, int held) { return held; }
 };
 

@@ -18,6 +18,14 @@ __device__ __forceinline__ void Exchange::count_edges(u32 edges) {
     if (lane_id() == 0 && edges) atomicAdd(&s.looked, (u64)edges);
 }
 
+__device__ __forceinline__ void Exchange::count_step(i64 edges) {
+    if (thread_id() == 0) atomicAdd(&s.looked, (u64)edges);
+}
+
+// Whether the queues of so many GPUs have so many edges that a GPU takes one step at a time: others
+// may have nothing to do, and its further steps would be done again when better values arrive.
+DEVICE bool is_saturated(u64 edges, int gpus) { return edges > (u64)SATURATED_EDGES * gpus; }
+
 // Whether the owner of a vertex has to relax it in this bucket when it receives the value.
 DEVICE bool is_near_or_identity(Z value) { return is_near(value) || same(value, identity()); }
 
@@ -52,9 +60,8 @@ DEVICE void take_given(u32 swaps) {
 DEVICE void clear_shard() {
     const GivenShard& g = s.given;
     const i64 n = g.border[PEERS], words = (n + 31) / 32;
-    for (i64 v = thread_id(); v < n; v += thread_count()) s.x[v] = identity();
-    for (i64 w = thread_id(); w < words; w += thread_count())
-        g.bits[w] = g.claims[w] = g.claims[words + w] = g.changed[w] = 0;
+    clear(n, s.x, g.bits, g.claims);
+    for (i64 w = thread_id(); w < words; w += thread_count()) g.changed[w] = 0;
     for (i64 w = thread_id(); w < (words + 31) / 32; w += thread_count()) g.groups[w] = 0;
 }
 

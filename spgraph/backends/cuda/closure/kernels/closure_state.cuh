@@ -11,9 +11,7 @@ constexpr int ROW_LANES = 4;       // lanes that relax the edges of one of them
 // a threshold is set where the queue has THRESHOLD_EDGES edges, and this part (1 / 20) of all edges
 constexpr i64 THRESHOLD_SHARE = 20;
 constexpr int MAX_THRESHOLDS = 3; // so often in one closure
-// after the largest bucket, buckets become wider where a round has fewer edges
-constexpr i64 WIDENING_EDGES = 16384;
-#ifndef STEPS // hops of a local step
+#ifndef STEPS                     // hops of a local step
 #define STEPS 16
 #endif
 #ifndef LOCAL_VERTICES // vertices and edges of a queue that warps relax by themselves
@@ -44,7 +42,23 @@ struct Control { // zero at launch
     u32 undercut; // a vertex became better than `floor` while a threshold was set
 };
 
-struct Closure {
+struct Limits { // of buckets; the same on all GPUs
+    Z limit;    // better values are near
+    Z start;    // the limit of the bucket before
+    Z width;
+    bool has_threshold;
+    Z threshold; // products that are not better are not pushed; identity() where there is none
+    Z floor;     // better values had been relaxed everywhere before the threshold was set
+};
+
+struct Progress { // likewise
+    i64 rounds;   // of the bucket so far
+    i64 edges;    // that they looked at
+    int thresholds;
+    bool bulk; // the bucket with a large share of all edges has come
+};
+
+struct Closure : Limits {
     i64 first, last, m; // the own vertices; the edges of the whole graph
     u64 every;          // the value of entry e is values[e & every]: 0 where one stands for all
     const O* indptr;
@@ -73,12 +87,6 @@ struct Closure {
     i64 vertices, edges; // of the queue
     Z far;               // the best far value of the last step
     bool heavy_queue;
-    Z limit; // better values are near
-    Z start; // the limit of the bucket before
-    Z width;
-    bool has_threshold;
-    Z threshold; // products that are not better are not pushed; identity() where there is none
-    Z floor;     // better values had been relaxed everywhere before the threshold was set
 };
 
 // The buffers of a warp: products to relax, or a queue of its own; and vertices to queue.

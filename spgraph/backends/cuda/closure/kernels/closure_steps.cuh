@@ -44,6 +44,16 @@ DEVICE void select_step(u32 step) {
     }
 }
 
+// Thread 0 of each block changes the shared state, after all have read it and before any reads on.
+#define BLOCK_SETS(STATEMENTS)                                                                     \
+    {                                                                                              \
+        __syncthreads();                                                                           \
+        if (threadIdx.x == 0) {                                                                    \
+            STATEMENTS                                                                             \
+        }                                                                                          \
+        __syncthreads();                                                                           \
+    }
+
 // A row of the trace.
 CALLED void record(i64 kind, i64 vertices, i64 edges) {
     const u64 now = globaltimer();
@@ -58,8 +68,14 @@ CALLED void record(i64 kind, i64 vertices, i64 edges) {
     s.since = now;
 }
 
-// After a barrier that ends a step: read its counters, and swap the queues.
-DEVICE void turn(bool exchange_claims) {
+#define RECORD(KIND, VERTICES, EDGES)                                                              \
+    {                                                                                              \
+        if (TRACE && thread_id() == 0) record(KIND, VERTICES, EDGES);                              \
+    }
+
+// After a barrier that ends a step: read its counters, and swap the queues and their claims. Between
+// buckets nothing is claimed.
+DEVICE void turn() {
     if (threadIdx.x == 0) {
         const u64 packed = load_relaxed(s.packed);
         s.far = load_relaxed(s.best);
@@ -68,7 +84,7 @@ DEVICE void turn(bool exchange_claims) {
         s.edges = (i64)queue_edges(packed, s.count_bits);
         swap(s.queue, s.next_queue);
         swap(s.offset, s.next_offset);
-        if (exchange_claims) swap(s.claims, s.claimed);
+        swap(s.claims, s.claimed);
         select_step(s.step + 1);
     }
     __syncthreads();

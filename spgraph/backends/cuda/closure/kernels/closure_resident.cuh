@@ -1,0 +1,54 @@
+// The loop of a closure that one launch runs to its end: on one GPU, and on peers.
+
+// Begin a push-pull threshold where the queues of all GPUs, of so many edges, are worth one.
+DEVICE void consider_threshold(Progress& progress, i64 edges) {
+    if (begins_threshold(s, progress, edges, s.m, s.t_indptr != nullptr))
+        BLOCK_SETS(set_threshold(s);)
+}
+
+// The vertices behind the threshold pull what was not pushed to them. False where a barrier failed.
+DEVICE bool pull_behind_threshold() {
+    BLOCK_SETS(s.rows = s.t_indptr;)
+    open_vertices();
+    Exchange::publish();
+    if (!Exchange::meet_all(false)) return false;
+    RECORD(PULL, 0, 0)
+    Exchange::count_step(s.edges);
+    pull(s.vertices, s.edges, !POSITIONAL && !Exchange::was_undercut());
+    const i64 vertices = s.vertices, edges = s.edges;
+    if (!Exchange::meet_here()) return false;
+    RECORD(PULL, vertices, edges)
+    BLOCK_SETS(s.rows = s.indptr; drop_threshold(s);)
+    return true;
+}
+
+// From values that are cleared to the least fixed point, or until it gives up. Sources are
+// counted from the first own vertex. False where a barrier failed.
+DEVICE bool run(const I* sources, const Z* source_values, i64 number_of_sources,
+                Progress& progress) {
+    if (!Exchange::meet_here()) return false;
+    RECORD(START, 0, 0)
+    begin(sources, source_values, number_of_sources);
+    if (!Exchange::meet_all(true)) return false;
+    RECORD(START, 0, 0)
+    BLOCK_SETS(begin_buckets(s, Exchange::best());)
+    begin_queue(sources, number_of_sources);
+    if (!Exchange::meet_here()) return false;
+    RECORD(START, 0, 0)
+    for (;;) {
+        if (!Exchange::settle(progress)) return false;
+        if (!ORDERED || Exchange::gave_up(progress)) return true;
+        if (ends_threshold(s) && !pull_behind_threshold()) return false;
+        const bool wider = widens(progress);
+        BLOCK_SETS(if (wider) s.width = doubled(s.width);)
+        progress.rounds = progress.edges = 0;
+        const Z next = next_limit(s);
+        next_bucket(next);
+        if (!Exchange::meet_all(true)) return false;
+        RECORD(BUCKET, s.vertices, s.edges)
+        const bool empty = Exchange::is_empty();
+        const Z best = Exchange::best();
+        if (is_last(s, empty, best)) return true;
+        BLOCK_SETS(move_on(s, empty, best, next);)
+    }
+}
