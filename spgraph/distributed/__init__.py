@@ -33,6 +33,7 @@ from spgraph.distributed.operations.elements import (
     write_matrix,
 )
 from spgraph.distributed.operations.products import (
+    multiply_array,
     multiply_dense,
     multiply_dots,
     multiply_flops,
@@ -80,6 +81,7 @@ __all__ = [
     "extract_row",
     "from_recipe",
     "kronecker",
+    "multiply_array",
     "multiply_dense",
     "multiply_dots",
     "multiply_flops",

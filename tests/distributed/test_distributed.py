@@ -49,6 +49,7 @@ def spread_like(G: Any) -> Any:
         cases.check_elements,
         cases.check_structure,
         cases.check_matrix_products,
+        cases.check_array_products,
         cases.check_counting,
         cases.check_writes,
         cases.check_loops,

@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 import distributed_cases as cases
+import numpy as np
 import pytest
 from gpus import names
 
@@ -36,6 +37,7 @@ def spread(A: sg.Matrix, shards: int, exchange: str, how: str) -> Any:
         cases.check_elements,
         cases.check_structure,
         cases.check_matrix_products,
+        cases.check_array_products,
         cases.check_counting,
         cases.check_writes,
         cases.check_loops,
@@ -46,6 +48,22 @@ def test_operations_and_loops(case: Any, shards: int, exchange: str, how: str) -
     A = cases.graph()
     G = spread(A, shards, exchange, how)
     case(A, G, lambda container: container.to(G.device))
+
+
+@pytest.mark.parametrize(("shards", "exchange", "how"), PLACEMENTS)
+def test_products_with_arrays_of_a_device(shards: int, exchange: str, how: str) -> None:
+    """An array of CuPy gives one on its device."""
+    cupy = pytest.importorskip("cupy")
+    A = cases.graph()
+    G = spread(A, shards, exchange, how)
+    X = np.random.default_rng(2).integers(0, 9, (A.ncols, 6)).astype(np.float64)
+    for device in sorted({int(name[5:]) for name in G.device.devices}):
+        with cupy.cuda.Device(device):
+            there = cupy.asarray(X)
+        for x, plain in ((there, A @ X), (there[:, 0], A @ X[:, 0])):
+            for ours, expected in ((G @ x, plain), (x.T @ G.T, plain.T)):
+                assert isinstance(ours, cupy.ndarray) and ours.device.id == device
+                assert np.array_equal(ours.get(), expected)
 
 
 @pytest.mark.parametrize(("shards", "exchange", "how"), PLACEMENTS)

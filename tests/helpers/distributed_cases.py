@@ -10,6 +10,7 @@ import numpy as np
 
 import spgraph as sg
 from spgraph.semirings import (
+    Semiring,
     any_pair,
     binary,
     indexunary,
@@ -198,6 +199,23 @@ def check_matrix_products(A: sg.Matrix, G: Any, spread: Spread) -> None:
     sg.mxm(A, A, plus_times, mask=~A.S, accum=binary.plus, out=C)
     sg.mxm(G, G, plus_times, mask=~G.S, accum=binary.plus, out=D)
     same(D, C)
+
+
+def check_array_products(A: sg.Matrix, G: Any, spread: Spread) -> None:
+    """Arrays of NumPy: the same one in every process, and the whole product in every process."""
+    rng = np.random.default_rng(4)
+    last = Semiring(monoid.max, binary.secondj), Semiring(monoid.max, binary.firsti)
+    for ring in (plus_times, min_plus, *last):
+        for shape in ((A.ncols,), (A.ncols, 1), (A.ncols, 5), (A.ncols, 0)):
+            x = rng.integers(0, 9, shape).astype(np.float64)
+            right, left = (sg.mxv, sg.vxm) if x.ndim == 1 else (sg.mxm, sg.mxm)
+            for fill in (None, 3):
+                for ours, plain in (
+                    (right(G, x, ring, fill=fill), right(A, x, ring, fill=fill)),
+                    (left(x.T, G, ring, fill=fill), left(x.T, A, ring, fill=fill)),
+                ):
+                    assert type(ours) is np.ndarray and ours.dtype == plain.dtype
+                    assert np.array_equal(ours, plain)
 
 
 def check_writes(A: sg.Matrix, G: Any, spread: Spread) -> None:

@@ -27,6 +27,7 @@ OPERATIONS = (
     cases.check_elements,
     cases.check_structure,
     cases.check_matrix_products,
+    cases.check_array_products,
     cases.check_counting,
     cases.check_writes,
     cases.check_loops,

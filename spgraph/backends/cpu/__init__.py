@@ -25,6 +25,7 @@ from spgraph.backends.cpu.entrywise.vectors import (
 )
 from spgraph.backends.cpu.power.power import power, power_shard
 from spgraph.backends.cpu.products.multiply import (
+    multiply_array,
     multiply_dense,
     multiply_dots,
     multiply_flops,
@@ -52,6 +53,7 @@ __all__ = [
     "extract_matrix",
     "kronecker",
     "levels",
+    "multiply_array",
     "multiply_dense",
     "multiply_dots",
     "multiply_flops",

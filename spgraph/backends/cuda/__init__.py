@@ -38,12 +38,8 @@ from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.backends.cuda.generate import random_edges
 from spgraph.backends.cuda.power.power import power, power_shard
 from spgraph.backends.cuda.power.power_stepwise import peer_places, power_peers
-from spgraph.backends.cuda.products.multiply import (
-    multiply_dense,
-    multiply_dots,
-    multiply_flops,
-    multiply_rows,
-)
+from spgraph.backends.cuda.products.dense import multiply_array, multiply_dense
+from spgraph.backends.cuda.products.multiply import multiply_dots, multiply_flops, multiply_rows
 from spgraph.backends.cuda.products.products import pull, push
 from spgraph.backends.cuda.products.tiles import prepare
 from spgraph.backends.cuda.search.search import search
@@ -76,6 +72,7 @@ __all__ = [
     "kronecker",
     "leading_and_nonempty",
     "levels",
+    "multiply_array",
     "multiply_dense",
     "multiply_dots",
     "multiply_flops",

@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 
 from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.storage.arrays import Array, device_of, move, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import (
@@ -25,6 +26,7 @@ from spgraph.distributed.exchange.coordinates import (
     lower_matrix,
     shard_mask,
 )
+from spgraph.operations.arrays import product_of_columns
 from spgraph.semirings import TypedSemiring
 
 
@@ -125,6 +127,34 @@ def multiply_dense(
 
     shards = placement.map(own, X.replicated())
     return DistributedMatrix(A.nrows, X.ncols, shards, placement)
+
+
+def multiply_array(
+    A: DistributedMatrix, X: Array, semiring: TypedSemiring, flip: bool, fill: np.generic
+) -> Array:
+    """The product with an array that every process has, whole in every process and on X's device.
+
+    Of X nothing is exchanged; the rows that each shard computes are all-gathered, once.
+    """
+    placement, columns = A.device, X.shape[1]
+    partition = placement.partition(A.nrows)
+    tag_graph(A)
+    materialize(A)
+
+    def own(k: int, shard: Matrix) -> Array:
+        here = move(X, placement.devices[k])
+        if not semiring.multiply.positional:
+            return product_of_columns(shard, here, semiring, flip, fill).ravel()
+        rows = product_of_columns(A.lifted(k), here, semiring, flip, fill)
+        return rows[placement.shard_ids(k, A.nrows)].ravel()
+
+    parts = placement.map(own, A.shards)
+    sizes = [rows * columns for rows in partition.sizes]
+    whole = placement.communicator.all_gather(parts, sizes=sizes)[0]
+    placement.communicator.synchronize()
+    with on_device(placement.devices[0]):
+        product = partition.in_user_order(whole.reshape(A.nrows, columns))
+    return move(product, device_of(X))
 
 
 def multiply_flops(A: DistributedMatrix, B: DistributedMatrix) -> int:

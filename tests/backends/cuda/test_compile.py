@@ -16,7 +16,7 @@ from pairwise import pairwise
 
 from spgraph.backends import cpu, cuda
 from spgraph.backends.cuda.entrywise import masked_write, matrices, vectors
-from spgraph.backends.cuda.products import multiply, operands
+from spgraph.backends.cuda.products import dense, multiply, operands
 from spgraph.backends.cuda.runtime import offline, preamble
 from spgraph.backends.cuda.runtime.sources import source, stems
 from spgraph.containers import Mask, Matrix, Vector
@@ -146,7 +146,7 @@ FEW = {
 }
 # texts for two matrices and a mask
 FACTORS = {
-    "multiply_dense": ["bool", "float64"],
+    "multiply_dense": ["bool", "int8", "float32", "float64"],
     "multiply_dots": ["bool", "int16", "uint64", "float32"],
     "multiply_rows": ["bool", "int8", "int64", "float64"],
     "one_value": ["bool"],
@@ -252,7 +252,9 @@ def product_preamble(
     mask = Mask(B if one else A, structure=two)
     match stem:
         case "multiply_dense":
-            return multiply.dense_preamble(A, B, ring, index, offset, 8 if one else 32, 2)
+            shape = dense.dense_shape(64 if one else 33, dtype.itemsize, 0)
+            text = dense.dense_preamble(A, dtype, ring, index, offset, shape, two)
+            return text + preamble.constants(PLACED=one)
         case "multiply_dots":
             return multiply.dots_preamble(A, B, ring, mask)
         case "multiply_rows":

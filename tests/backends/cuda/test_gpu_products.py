@@ -11,9 +11,10 @@ import pytest
 import scipy.sparse
 
 import tests.backends.cuda.test_operations_shim as host
-from spgraph import operations, semirings
+from spgraph import generators, operations, semirings
 from spgraph.backends import cpu, cuda
 from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.storage.arrays import move
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import Semiring, binary, indexunary, monoid
 
@@ -55,6 +56,33 @@ def test_rows_of_every_length(ring: str, dtype: str, iso: bool, index: str) -> N
             both(
                 "push", A, host.vector(A.nrows, share, dtype), getattr(semirings, ring), mask, flip
             )
+
+
+@pytest.mark.parametrize("case", host.ARRAYS, ids=lambda case: "-".join(map(str, case[:6])))
+def test_multiply_array_rows_of_every_length(case: tuple[Any, ...]) -> None:
+    for width in case[-1]:
+        host.check_array(case, width, "cuda:0", move)
+
+
+def test_multiply_array_of_rows_at_any_address() -> None:
+    cupy = pytest.importorskip("cupy")
+    A = host.rows_of_every_length("float32", False)
+    for offset in (0, 1, 2, 4):
+        store = cupy.arange(A.ncols * 4 + offset, dtype=np.float32) % 7
+        X = store[offset:].reshape(A.ncols, 4)
+        got = (A.to("cuda") @ X).get()
+        assert np.array_equal(got, A.to_scipy() @ X.get())
+
+
+@pytest.mark.parametrize("width", [2, 32, 64, 100, 256])
+def test_multiply_array_of_a_power_law_graph(width: int) -> None:
+    """Hub rows of many pieces, and rows without entries, in tens of thousands of blocks."""
+    A = generators.kronecker(15, 16, seed=1).astype(np.float64)
+    X = np.random.default_rng(0).integers(0, 9, (A.ncols, width)).astype(np.float64)
+    got = A.to("cuda") @ move(X, "cuda:0")
+    assert np.array_equal(got.get(), A.to_scipy() @ X)
+    again = A.to("cuda") @ move(X, "cuda:0")
+    assert bool((got == again).all())
 
 
 def random_matrix(n: int, degree: int, dtype: str, index: str) -> Matrix:

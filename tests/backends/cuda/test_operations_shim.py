@@ -4,6 +4,7 @@ cuda_host_shim.h).
 
 from __future__ import annotations
 
+import itertools
 import signal
 import zlib
 from typing import Any
@@ -17,11 +18,12 @@ import tests.operations.test_elements as elements
 import tests.operations.test_products as products
 from spgraph import semirings
 from spgraph.backends import cpu, cuda
+from spgraph.backends.cuda.products import dense
 from spgraph.backends.cuda.runtime import preamble
 from spgraph.backends.cuda.runtime.sources import whole
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.errors import DomainMismatch
-from spgraph.semirings import BinaryOp, Monoid, binary, monoid
+from spgraph.semirings import BinaryOp, Monoid, Semiring, binary, monoid
 
 pytestmark = pytest.mark.skipif(shim.COMPILER is None, reason="needs g++")
 
@@ -143,6 +145,80 @@ def test_push_rows_of_every_length(
     chosen = mask_of(vector(NCOLS, 0.5, "int8"), mask)
     u = vector(A.nrows, share, dtype)
     same(ring, cuda.push(A, u, typed, chosen, flip), cpu.push(A, u, typed, chosen, flip))
+
+
+# (semiring, type of A, of X, iso, index, flip) and columns: of one load a lane, of two, of several
+# tiles, and rows that are not aligned to 16 bytes
+ARRAYS = [
+    ("plus_times", "float32", "float32", False, "int32", False, (2, 4, 33, 64, 256, 300)),
+    ("min_plus", "float64", "float64", False, "int64", True, (6, 64, 130)),
+    ("lor_land", "bool", "bool", True, "int32", False, (5, 16, 48)),
+    ("any_secondi", "int32", "int32", True, "int32", False, (8,)),
+    ("plus_pair", "uint8", "int8", False, "int32", True, (32, 7)),
+    ("max_secondj", "int32", "float32", False, "int64", False, (12,)),
+    ("plus_times", "int16", "float64", False, "int32", False, (2,)),
+]
+
+
+def check_array(
+    case: tuple[Any, ...], width: int, device: str, move: Any = lambda x, device: x
+) -> None:
+    """The product of rows of every length with an array, by both backends."""
+    ring, dtype, other, iso, index, flip, _ = case
+    A = rows_of_every_length(dtype, iso, index)
+    X = np.random.default_rng(width).integers(0, 5, (NCOLS, width)).astype(other)
+    types = (other, dtype) if flip else (dtype, other)
+    semiring = getattr(semirings, ring, None) or Semiring(monoid.max, binary.secondj)
+    typed = semiring.resolve(*types, index=A.indices.dtype)
+    fill = typed.dtype.type(1)
+    expected = cpu.multiply_array(A, X, typed, flip, fill)
+    got = cuda.multiply_array(A.to(device), move(X, device), typed, flip, fill)
+    got = move(got, "cpu")
+    assert got.dtype == expected.dtype == typed.dtype and got.shape == expected.shape
+    if ring.startswith("any"):  # one of the products: a column of the row
+        first = got[:, :1]
+        assert np.array_equal(got, np.broadcast_to(first, got.shape))
+        rows = [set(A.indices[a:b].tolist()) or {1} for a, b in pairwise_of(A.indptr)]
+        assert all(value in row for value, row in zip(first[:, 0].tolist(), rows, strict=True))
+    else:
+        assert np.array_equal(got, expected)
+
+
+def pairwise_of(bounds: np.ndarray) -> list[tuple[int, int]]:
+    return list(itertools.pairwise(bounds.tolist()))
+
+
+@pytest.mark.parametrize(
+    ("case", "width"),
+    [
+        pytest.param(case, width, marks=pytest.mark.full if k > 1 else [])
+        for case in ARRAYS
+        for k, width in enumerate(case[-1])
+    ],
+    ids=lambda value: "-".join(map(str, value[:6])) if isinstance(value, tuple) else str(value),
+)
+def test_multiply_array_rows_of_every_length(case: tuple[Any, ...], width: int) -> None:
+    check_array(case, width, "cpu")
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4])
+def test_multiply_array_of_rows_at_any_address(offset: int) -> None:
+    """16 bytes are loaded at once only where that is allowed."""
+    A = rows_of_every_length("float32", False)
+    store = np.arange(NCOLS * 4 + offset, dtype=np.float32) % 7
+    X = store[offset:].reshape(NCOLS, 4)
+    assert dense.dense_shape(4, 4, X.ctypes.data)[2] == (4 if X.ctypes.data % 16 == 0 else 1)
+    typed = semirings.plus_times.resolve(A.dtype, X.dtype)
+    got = cuda.multiply_array(A, X, typed, False, np.float32(0))
+    assert np.array_equal(got, A.to_scipy() @ X)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (5, 5)])
+def test_multiply_array_without_entries(shape: tuple[int, int]) -> None:
+    A, X = Matrix.empty(*shape, np.float32), np.ones((shape[1], 8), np.float32)
+    typed = semirings.plus_times.resolve(A.dtype, X.dtype)
+    got = cuda.multiply_array(A, X, typed, False, np.float32(2))
+    assert got.shape == (shape[0], 8) and (got == 2).all()
 
 
 @pytest.mark.parametrize("inward", [False, True])

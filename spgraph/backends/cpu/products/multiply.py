@@ -30,6 +30,7 @@ NOT_REDUCED = (
 )
 # columns of X summed at a time: a row of sums stays in the L1 cache
 BLOCK = 1024
+NO_PLACES = np.empty(0, np.int64)
 
 
 def multiply_flops(A: Matrix, B: Matrix) -> int:
@@ -172,25 +173,58 @@ def _reduced(semiring: TypedSemiring, monoid: TypedMonoid) -> str:
 def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
     """A X for a full X; a row of the result is full if that of A has an entry, else empty."""
     width = X.ncols
-    rows = np.flatnonzero(A._indptr[1:] > A._indptr[:-1])
+    full = A._indptr[1:] > A._indptr[:-1]
     constant = _constant(A, X, semiring)
-    indptr = _sums((A._indptr[1:] > A._indptr[:-1]) * np.int64(width))
-    indices = np.tile(np.arange(width, dtype=index_dtype(max(A.nrows, width))), rows.size)
+    indptr = _sums(full * np.int64(width))
+    rows = np.count_nonzero(full)
+    indices = np.tile(np.arange(width, dtype=index_dtype(max(A.nrows, width))), rows)
     z = memory.empty(0 if constant is not None else indices.size, semiring.dtype)
     if z.size:
-        kernel = jit.module("multiply_dense", preamble.semiring(semiring)).multiply_dense
-        threads = pool.threads_for(A.nvals * width)
         x = np.repeat(X._values, width) if X.iso else X._values
-        work = np.append(A._indptr[rows], A._indptr[-1])
-        chunks = max(1 if threads == 1 else 16 * threads, A.nvals * min(BLOCK, width) // pool.PIECE)
-        splits = _splits(work, chunks)
-        pool.launch(
-            kernel,
-            threads,
-            *(A._indptr, A._indices, A._values, _keep(A), x, 0 if X.iso else width),
-            *(rows, splits, width, min(BLOCK, width), np.zeros(1, np.int64), z),
-        )
+        _sum_rows(A, x, 0 if X.iso else width, width, semiring, False, indptr, z)
     return _matrix(indptr, indices, z, A.nrows, width, semiring, constant)
+
+
+def multiply_array(
+    A: Matrix, X: np.ndarray, semiring: TypedSemiring, flip: bool, fill: np.generic
+) -> np.ndarray:
+    """The array of the sums over k of A[i, k] * X[k, c] (flip: X[k, c] * A[i, k]); where row i has
+    no entry, `fill`.
+    """
+    width = X.shape[1]
+    z = memory.empty(A.nrows * width, semiring.dtype)
+    _sum_rows(A, X.ravel(), width, width, semiring, flip, None, z, fill)
+    return z.reshape(A.nrows, width)
+
+
+def _sum_rows(
+    A: Matrix,
+    x: np.ndarray,
+    stride: int,
+    width: int,
+    semiring: TypedSemiring,
+    flip: bool,
+    places: np.ndarray | None,
+    z: np.ndarray,
+    fill: np.generic | None = None,
+) -> None:
+    """Write the sums of each row to z: from places[i] on those of row i, if that has entries.
+    Without `places` z has all rows, of which those without entries get `fill`.
+    """
+    text = preamble.semiring(semiring, FLIP=flip, PLACED=places is not None)
+    kernel = jit.module("multiply_dense", text + preamble.accumulate(semiring.add)).multiply_dense
+    # filling a row costs about as much as an entry
+    work = A._indptr + np.arange(A.nrows + 1, dtype=np.int64)
+    threads = pool.threads_for(int(work[-1]) * width)
+    block = min(BLOCK, width)
+    chunks = max(1 if threads == 1 else 16 * threads, int(work[-1]) * block // pool.PIECE)
+    pool.launch(
+        kernel,
+        threads,
+        *(A._indptr, A._indices, A._values, _keep(A), x, np.uint64(stride)),
+        *(NO_PLACES if places is None else places, np.full(1, fill or 0, z.dtype)),
+        *(_splits(work, chunks), width, block, np.zeros(1, np.int64), z),
+    )
 
 
 # --- what the forms share -------------------------------------------------------------------------

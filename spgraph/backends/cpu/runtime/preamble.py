@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from spgraph.semirings import Function, TypedMonoid, TypedSemiring, python_literal
+from spgraph.semirings import monoid as monoids
 
 # TERMINAL: what ends the sum over a row early: nothing, the first product, or the sum being
 # TERMINAL_VALUE
@@ -40,6 +41,21 @@ def monoid(add: TypedMonoid) -> str:
         f"TERMINAL = {ends}\n"
         f"TERMINAL_VALUE = {python_literal(terminal)}\n"
     )
+
+
+@lru_cache(maxsize=1024)
+def accumulate(add: TypedMonoid) -> str:
+    """`accumulate`: what `add` gives where its first operand is no NaN. For min and max of floats
+    that is one instruction, which takes a third of the time where a loop is vectorised.
+    """
+    sign = {"min": "<", "max": ">"}.get(add.name)
+    if sign is None or add.dtype.kind != "f" or add.identity != add.identity:
+        return add.define_python("accumulate")
+    # a user's monoid may carry any name
+    if getattr(monoids, add.name).resolve(add.dtype).function != add.function:
+        return add.define_python("accumulate")
+    body = f"y if y {sign} x else x"
+    return f"@njit(error_model='numpy')\ndef accumulate(x, y):\n    return {body}\n"
 
 
 @lru_cache(maxsize=1024)

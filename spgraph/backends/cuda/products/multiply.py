@@ -1,6 +1,4 @@
-"""Matrix times matrix: row by row (Gustavson 1978), as masked dot products, or by a matrix that has
-all of its entries.
-"""
+"""Matrix times matrix: row by row (Gustavson 1978), or as masked dot products."""
 
 from __future__ import annotations
 
@@ -9,13 +7,11 @@ import numpy as np
 from spgraph.backends.cuda.products.operands import (
     BYTE,
     is_pair,
-    keep,
     one_value,
     operand_types,
     operands,
     row_flops,
 )
-from spgraph.backends.cuda.products.row_bins import row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix
 from spgraph.containers.storage.arrays import (
@@ -299,71 +295,3 @@ def _make_dots(
     blocks = min(jit.occupancy(kernel, jit.BLOCK, shared), tasks)
     lists = (rows, piece_row, piece_first, tasks, work, xp.zeros(1, np.int64), hits, z)
     kernel((blocks,), (jit.BLOCK,), (*given, *lists), shared_mem=shared)
-
-
-# --- a dense right-hand side ----------------------------------------------------------------------
-
-
-@jit.on_device
-def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
-    """The matrix of the sums over k of A[i, k] * X[k, c], where X has all of its entries: empty
-    rows of A give empty rows, the others full ones.
-
-    Sums are in a fixed order, whatever the number of columns. Launches: the product, one more where
-    a row of A has over 1024 entries, and six of CuPy's; nothing is read back, except for the
-    row bins of A when they are first asked for.
-    """
-    xp = array_module(A._indptr)
-    wide = X.ncols
-    bins = row_bins(A)
-    full = xp.cumsum(A._indptr[1:] > A._indptr[:-1], dtype=np.int64) * wide
-    nvals = bins.nonempty * wide
-    indptr = xp.zeros(A.nrows + 1, np.int32 if nvals <= INT32_MAX else np.int64)
-    indptr[1:] = full
-    columns = xp.arange(wide, dtype=index_dtype(max(A.nrows, wide)))
-    indices = xp.tile(columns, bins.nonempty)
-    constant = one_value(A, X, semiring)
-    if constant is not None:
-        return Matrix(A.nrows, wide, indptr, indices, constant, iso=True)
-    z = xp.empty(nvals, semiring.dtype)
-    if nvals:
-        lanes = min(32, 1 << (wide - 1).bit_length())
-        each = 1 if wide <= 32 else 2 if wide <= 64 else 4
-        tiles = -(-wide // (lanes * each))
-        text = dense_preamble(A, X, semiring, bins.rows.dtype, indptr.dtype, lanes, each)
-        kernel, gather = (
-            jit.kernel("multiply_dense", name, text)
-            for name in ("multiply_dense", "multiply_dense_split")
-        )
-        pieces = bins.piece_row.size
-        others = bins.nonempty - bins.split
-        partial = xp.empty(pieces * wide, semiring.dtype)
-        jit.launch(
-            kernel,
-            lanes * tiles * (pieces + others),
-            *(A._indptr, A._indices, A._values, keep(A), X._values, keep(X), wide, tiles),
-            *(bins.rows, bins.split, pieces, others, bins.piece_row, bins.piece_first),
-            *(indptr, partial, z),
-        )
-        if bins.split:
-            lists = (bins.rows, bins.split, wide, bins.piece_first, indptr, partial, z)
-            jit.launch(gather, bins.split * wide, *lists)
-    return Matrix(A.nrows, wide, indptr, indices, z)
-
-
-def dense_preamble(
-    A: Matrix,
-    X: Matrix,
-    semiring: TypedSemiring,
-    rows: np.dtype,
-    offsets: np.dtype,
-    lanes: int,
-    each: int,
-) -> str:
-    """The preamble of kernels/multiply_dense.cu."""
-    return (
-        preamble.types(O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, U=X.dtype)
-        + preamble.types(R=offsets, S=rows)
-        + preamble.semiring(semiring)
-        + preamble.constants(WIDTH=lanes, EACH=each)
-    )

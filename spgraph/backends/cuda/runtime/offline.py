@@ -15,7 +15,7 @@ from spgraph.backends.cuda.dependencies.dependencies_shard import program as sha
 from spgraph.backends.cuda.entrywise import masked_write, matrices, vectors
 from spgraph.backends.cuda.generate import random_edges
 from spgraph.backends.cuda.power.power import program as power_preamble
-from spgraph.backends.cuda.products import multiply, operands
+from spgraph.backends.cuda.products import dense, multiply, operands
 from spgraph.backends.cuda.runtime import preamble
 from spgraph.backends.cuda.runtime.sources import OPTIONS, source, stems
 from spgraph.backends.cuda.search.search import program
@@ -127,7 +127,10 @@ def _products() -> dict[str, str]:
     ring, matrix = semirings.plus_times.resolve(SINGLE, SINGLE), Matrix.empty(0, 0, SINGLE)
     product = preamble.types(O=INDEX, I=INDEX, A=SINGLE, U=SINGLE)
     return {
-        "multiply_dense": multiply.dense_preamble(matrix, matrix, ring, INDEX, INDEX, 32, 2),
+        "multiply_dense": dense.dense_preamble(
+            *(matrix, SINGLE, ring, INDEX, INDEX, (16, 4, 4), False)
+        )
+        + preamble.constants(PLACED=False),
         "multiply_dots": multiply.dots_preamble(matrix, matrix, ring, matrix.V),
         "multiply_rows": multiply.rows_preamble(matrix, matrix, ring, matrix.V, INDEX, count=False),
         "one_value": operands.value_preamble(matrix, matrix, ring.multiply),
