@@ -5,29 +5,7 @@
 
 constexpr int SHARE = BATCH / 32; // of a batch, for each lane
 
-// Exclusive scan over the block of (count, degree); adds the sums to the totals.
-CALLED void block_scan(u32 count, O degree, u32& slot, O& edge, u32& total, O& total_edges) {
-    const int warp = warp_id(), lane = lane_id();
-    const u32 counts = warp_scan(count);
-    const O degrees = warp_scan(degree);
-    if (lane == 31) {
-        warp_count[warp] = counts;
-        warp_edges[warp] = degrees;
-    }
-    __syncthreads();
-    const u32 all_counts = warp_scan(lane < WARPS ? warp_count[lane] : 0u);
-    const O all_degrees = warp_scan(lane < WARPS ? warp_edges[lane] : (O)0);
-    slot = counts - count;
-    edge = degrees - degree;
-    const u32 slots_before = shuffle(all_counts, (warp + 31) & 31);
-    const O edges_before = shuffle(all_degrees, (warp + 31) & 31);
-    if (warp) {
-        slot += slots_before;
-        edge += edges_before;
-    }
-    total = shuffle(all_counts, 31);
-    total_edges = shuffle(all_degrees, 31);
-}
+#include "block_scan.cuh"
 
 // The vertices of this lane, of up to BATCH that a warp writes, and their degrees.
 struct Few {

@@ -113,8 +113,6 @@ struct WarpWork {
 };
 
 __shared__ u64 block_base;
-__shared__ u32 warp_count[WARPS];
-__shared__ O warp_edges[WARPS];
 extern __shared__ u64 work_memory[];
 
 #define CALLED static __device__ __noinline__

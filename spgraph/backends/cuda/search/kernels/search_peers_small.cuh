@@ -1,11 +1,11 @@
 // Small levels of peers: thread block 0 of each GPU alone, in its shared memory.
 
+#include "block_scan.cuh"
 #include "search_small_steps.cuh"
 
 __shared__ SmallCount small_count[3];
 __shared__ u32 small_sent[PEERS], small_come[PEERS], small_covered, small_lost;
 __shared__ u64 small_sum[WORDS_SENT];
-__shared__ O small_edges[WARPS];
 
 constexpr int BIG = 40; // from this bit on, the third word that is exchanged counts the GPUs whose
                         // level does not fit; below lies how many vertices the next one may have
@@ -115,32 +115,6 @@ DEVICE void small_exchange(const SmallCount& size, const SmallCount& next, bool 
     warp_sync();
 }
 
-// The frontier and its scanned degrees become the queue: all threads of the block call.
-DEVICE void small_queue(const SmallFrontier& list, const SmallCount& size) {
-    constexpr int SHARE = (SMALL + THREADS - 1) / THREADS;
-    O degree[SHARE], all = 0;
-    const u32 first = SHARE * threadIdx.x;
-#pragma unroll
-    for (int k = 0; k < SHARE; k++) {
-        degree[k] = first + k < size.vertices ? list.end[first + k] - list.start[first + k] : 0;
-        all += degree[k];
-    }
-    const O through = warp_scan(all);
-    if (lane_id() == 31) small_edges[warp_id()] = through;
-    __syncthreads();
-    O edge = through - all;
-    for (int w = 0; w < warp_id(); w++) edge += small_edges[w];
-#pragma unroll
-    for (int k = 0; k < SHARE; k++) {
-        if (first + k < size.vertices) {
-            s.queue[first + k] = list.vertex[first + k];
-            s.offset[first + k] = edge;
-        }
-        edge += degree[k];
-    }
-    if (threadIdx.x == 0) s.control->packed = (size.edges << s.count_bits) + size.vertices;
-}
-
 // Block 0 runs levels until they outgrow one of the GPUs, and leaves the last frontier as the
 // queue, or claimed. The first frontier is this GPU's sources if `from_sources`, or the queue,
 // which is counted already.
@@ -227,8 +201,9 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
                 else
                     atomicAnd(word, ~bit);
             }
-            if (queued) small_queue(frontier[side], size);
+            if (queued) small_queue(frontier[side], size.vertices);
             if (threadIdx.x == 0) {
+                if (queued) s.control->packed = (size.edges << s.count_bits) + size.vertices;
                 s.control->vertices = vertices;
                 s.control->edges = edges;
             }

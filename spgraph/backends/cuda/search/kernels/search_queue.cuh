@@ -2,28 +2,7 @@
 // found in shared memory, and 128 of them get their slots and their edge offsets from one 64-bit
 // atomic add.
 
-// Exclusive scan over the block of (count, degree); gives this thread's place and adds to the
-// totals.
-CALLED void block_scan(u32 count, O degree, u32& slot, O& edge, u32& total, O& total_edges) {
-    const int warp = warp_id(), lane = lane_id();
-    const u32 counts = warp_scan(count);
-    const O degrees = warp_scan(degree);
-    if (lane == 31) {
-        warp_count[warp] = counts;
-        warp_edges[warp] = degrees;
-    }
-    __syncthreads();
-    const u32 all_counts = warp_scan(warp_count[lane]);
-    const O all_degrees = warp_scan(warp_edges[lane]);
-    slot = total + counts - count;
-    edge = total_edges + degrees - degree;
-    if (warp) {
-        slot += shuffle(all_counts, warp - 1);
-        edge += shuffle(all_degrees, warp - 1);
-    }
-    total += shuffle(all_counts, 31);
-    total_edges += shuffle(all_degrees, 31);
-}
+#include "block_scan.cuh"
 
 // Where found vertices go: the counter that allocates, the arrays, their level.
 struct Target {
@@ -79,8 +58,8 @@ CALLED void release(const I* staged, const Target& to) {
 CALLED void release_rest(const I* staged, int count, const Target& to) {
     warp_sync();
     const Four four(staged, count);
-    u32 slot, total = 0;
-    O edge, edges = 0;
+    u32 slot, total;
+    O edge, edges;
     block_scan(four.count, four.sum, slot, edge, total, edges);
     if (threadIdx.x == 0 && total)
         block_sum[0] = atomicAdd(to.packed, ((u64)edges << s.count_bits) + total);

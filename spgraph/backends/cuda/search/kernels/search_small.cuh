@@ -100,21 +100,8 @@ CALLED void small_levels(const I* sources, const Z* source_values, i64 nf, i64 d
         side ^= 1;
         turn = next;
     }
-    // the queue with its scanned degrees
     const u32 vertices = count[turn].vertices;
-    u32 slot, total = 0;
-    O place, edges = 0;
-    for (u32 base = 0; base < vertices; base += THREADS) {
-        const u32 i = base + threadIdx.x;
-        const I v = i < vertices ? small_vertex(frontier[side], i) : 0;
-        const O degree = i < vertices ? s.indptr[v + 1] - s.indptr[v] : 0;
-        block_scan(i < vertices, degree, slot, place, total, edges);
-        if (i < vertices) {
-            s.queue[i] = v;
-            s.offset[i] = place;
-        }
-        __syncthreads();
-    }
+    const O edges = small_queue(frontier[side], vertices);
     if (threadIdx.x == 0) {
         i64* state = s.control->state;
         state[0] = vertices;

@@ -115,3 +115,24 @@ DEVICE void small_walk(const SmallFrontier& from, const SmallCount& size, Look l
         }
     }
 }
+
+// A frontier becomes the queue, with its scanned degrees; how many edges it has. All threads of the
+// block call.
+DEVICE O small_queue(const SmallFrontier& list, u32 vertices) {
+    O all_edges = 0;
+    for (u32 base = 0; base < vertices; base += THREADS) {
+        const u32 i = base + threadIdx.x;
+        const I v = i < vertices ? small_vertex(list, i) : 0;
+        const O degree = i < vertices ? s.indptr[v + 1] - s.indptr[v] : 0;
+        u32 slot, total;
+        O place, edges;
+        block_scan(i < vertices, degree, slot, place, total, edges);
+        if (i < vertices) {
+            s.queue[i] = v;
+            s.offset[i] = all_edges + place;
+        }
+        all_edges += edges;
+        __syncthreads();
+    }
+    return all_edges;
+}

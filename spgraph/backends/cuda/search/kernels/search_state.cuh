@@ -62,8 +62,6 @@ union Work {
 __shared__ Search s;
 __shared__ u64 block_sum[3];
 __shared__ SmallCount small_count[3];
-__shared__ u32 warp_count[WARPS];
-__shared__ O warp_edges[WARPS];
 extern __shared__ u64 work_memory[];
 
 #define CALLED static __device__ __noinline__
