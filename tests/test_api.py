@@ -43,8 +43,8 @@ CLASSES = """BFS HITS Mask Matrix MostReliablePath SALSA SSSP TracedBFS Vector W
 BOTH = """S V astype copy device dtype dup empty from_coo from_dense indices isclose isequal nbytes
     nvals shape to to_coo values"""
 MATRIX = """T distribute expanded_values from_cupyx from_networkx from_scipy has_transpose
-    index_dtype indptr is_symmetric iso ncols nrows pattern prepare row_degrees row_indices
-    symmetric to_cupyx to_dense to_scipy"""
+    index_dtype indptr is_symmetric iso matmat matvec ncols ndim nrows pattern prepare rmatmat
+    rmatvec row_degrees row_indices symmetric to_cupyx to_dense to_scipy"""
 VECTOR = """arange bits filled size storage to_bitmap to_cupy to_numpy to_sparse unit"""
 
 

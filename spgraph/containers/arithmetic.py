@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 import numpy as np
 
 from spgraph.containers.annotations import Number, Scalar, SparseArray
-from spgraph.containers.storage.arrays import is_cuda
+from spgraph.containers.storage.arrays import as_array, is_cuda
 from spgraph.errors import DomainMismatch
 
 if TYPE_CHECKING:
@@ -131,6 +131,67 @@ class MatrixArithmetic(Arithmetic):
 
     def __rmatmul__(self, other: SparseArray | Dense) -> Matrix | Dense:
         return _product(other, self)
+
+    # what the linear operators of scipy.sparse.linalg and cupyx.scipy.sparse.linalg are made of
+
+    @property
+    def ndim(self) -> int:
+        """2, the number of dimensions.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.empty(3, 4).ndim
+        2
+        """
+        return 2
+
+    def matvec(self, x: Dense) -> Dense:
+        """`A @ x` for an array of one dimension or one column, over plus_times.
+
+        With `shape`, `dtype`, `rmatvec`, `matmat` and `rmatmat` a Matrix is what the solvers of
+        scipy.sparse.linalg take for a linear operator, those of cupyx on a GPU.
+
+        >>> import spgraph as sg
+        >>> from scipy.sparse.linalg import eigsh
+        >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1], 1.0)
+        >>> A.matvec([[1], [2], [3]]).tolist()
+        [[2.0], [4.0], [2.0]]
+        >>> float(eigsh(A, k=1, which="LA")[0][0].round(6))
+        1.414214
+        """
+        return self @ _as_dense("matvec", x)
+
+    def rmatvec(self, x: Dense) -> Dense:
+        """`A.T @ x` for an array of one dimension or one column, over plus_times.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0], [1], 2.0, nrows=2, ncols=2).rmatvec([1, 5]).tolist()
+        [0.0, 2.0]
+        """
+        x = _as_dense("rmatvec", x)
+        return x @ self if x.ndim == 1 else self.T @ x  # type: ignore[attr-defined]
+
+    def matmat(self, X: Dense) -> Dense:
+        """`A @ X` for an array of two dimensions, over plus_times.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0], [1], 2.0, nrows=2, ncols=2).matmat([[1, 2], [3, 4]]).tolist()
+        [[6.0, 8.0], [0.0, 0.0]]
+        """
+        return self @ _as_dense("matmat", X)
+
+    def rmatmat(self, X: Dense) -> Dense:
+        """`A.T @ X` for an array of two dimensions, over plus_times.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0], [1], 2.0, nrows=2, ncols=2).rmatmat([[1, 2], [3, 4]]).tolist()
+        [[0.0, 0.0], [2.0, 4.0]]
+        """
+        return self.T @ _as_dense("rmatmat", X)  # type: ignore[attr-defined]
+
+
+def _as_dense(name: str, x: Any) -> Any:
+    """x as an array, of CuPy if it is one."""
+    return as_array(f"{name}: x", x)
 
 
 def _combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = False) -> Any:
