@@ -25,6 +25,7 @@ from spgraph.backends.shards.search import (
 )
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module, device_of, on_device
+from spgraph.direction import CONVERT_EDGES, SEARCH_PUSH_STEP, SEARCH_PUSH_STEP_HUBS
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.host_counters import counts_of_round, host_mapped
@@ -32,10 +33,6 @@ from spgraph.distributed.loops import peers
 from spgraph.semirings import TypedSemiring
 
 PUSH, PULL = 1, 2  # in the trace
-# what an edge of a push costs, in edges of a pull: with parents; and with levels only, where a pull
-# reads the hubs among the in-neighbours first
-PUSH_STEP, PUSH_STEP_HUBS = 2.0, 4.0
-CONVERT_EDGES = 65536  # a bitmap is made a queue for a push if that saves so many edges
 LIST_EDGES = 4096  # up to so many edges of a shard's frontier, found vertices travel as a list
 # up to so many bytes for each shard, bitmaps are gathered in one exchange; a reduce-scatter is two
 GATHER_BYTES = 1 << 25
@@ -191,7 +188,7 @@ class Rounds:
         """PUSH or PULL for the next level: every process decides from the same counts."""
         if direction != "auto":
             return PULL if direction == "pull" else PUSH
-        step = PUSH_STEP if self.parents else PUSH_STEP_HUBS
+        step = SEARCH_PUSH_STEP if self.parents else SEARCH_PUSH_STEP_HUBS
         edges += 0 if last == PUSH else CONVERT_EDGES
         # the out-edges of unvisited vertices are their in-edges only in a symmetric graph
         back = open_edges if self.symmetric else self.edges

@@ -16,9 +16,6 @@ from spgraph.semirings.translate import cuda_function
 
 # as in kernels/search.cu
 THREADS, STAGE, MORE_PIECES = 1024, 256, 32
-# what a step of push costs, in probes of a pull whose first hit decides: with parents; and with
-# levels only, where a pull looks at the hubs among the neighbours first
-PUSH_STEP, PUSH_STEP_HUBS = 2.0, 4.0
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # 64-bit words of its Control, and where the ones that the host reads lie
 CONTROL, DEPTH, VISITED = 18, 16, 17
@@ -137,21 +134,28 @@ def program(
     types: tuple[tuple[str, str], ...],
 ) -> str:
     """The preamble of a search; `types` are those of I, O, A and L."""
-    rule = directions.pull_pays if first or semiring is None else directions.pull_pays_all
-    counts = 4 if rule is directions.pull_pays else 2
     text = preamble.constants(
         VALUES=semiring is not None, FIRST=first, ISO=iso, TRACE=trace
     ) + preamble.types(**{name: np.dtype(kind) for name, kind in types})
     kinds = dict(types)
     text += preamble.constants(SMALL=small_frontier(np.dtype(kinds["I"]), np.dtype(kinds["O"])))
-    text += cuda_function(rule, "pull_rule", (np.dtype(np.float64),) * counts, np.dtype(bool))
-    step = PUSH_STEP_HUBS if semiring is None else PUSH_STEP
-    first_hit = f"mf, (left) / {step}, (open) / {step}, m"
-    arguments = first_hit if counts == 4 else "mf, open"
-    text += f"#define PULL_PAYS(mf, left, open, m) pull_rule({arguments})\n"
+    text += decisions(semiring is not None, first or semiring is None)
     return text + (
         preamble.types(Z=np.dtype(np.uint8)) if semiring is None else preamble.semiring(semiring)
     )
+
+
+def decisions(values: bool, first: bool) -> str:
+    """What kernels/search_decisions.cuh is given: the rule of push and pull, of a search that
+    combines `values` or finds levels only, and in which the `first` hit decides.
+    """
+    rule = directions.pull_pays if first else directions.pull_pays_all
+    step = directions.SEARCH_PUSH_STEP if values else directions.SEARCH_PUSH_STEP_HUBS
+    arguments = f"mf, (left) / {step}, (open) / {step}, m" if first else "mf, open"
+    double = (np.dtype(np.float64),) * (4 if first else 2)
+    text = preamble.constants(CONVERT_EDGES=directions.CONVERT_EDGES)
+    text += cuda_function(rule, "pull_rule", double, np.dtype(bool))
+    return text + f"#define PULL_PAYS(mf, left, open, m) pull_rule({arguments})\n"
 
 
 def small_frontier(ids: np.dtype, offsets: np.dtype) -> int:

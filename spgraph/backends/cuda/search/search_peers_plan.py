@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spgraph import direction as directions
 from spgraph.backends.cuda.exchange.buffers import (
     BARRIER_BYTES,
     INBOX_BYTES,
@@ -18,10 +17,9 @@ from spgraph.backends.cuda.exchange.buffers import (
     Buffers,
 )
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.search.search import PUSH_STEP, PUSH_STEP_HUBS, small_frontier
+from spgraph.backends.cuda.search.search import decisions, small_frontier
 from spgraph.backends.shards.search import SearchGraph
 from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, move, words
-from spgraph.semirings.translate import cuda_function
 
 # as in kernels/search_peers.cu
 CONTROL_BYTES = 128
@@ -158,11 +156,7 @@ def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
     names = ("PEERS", "THREADS", "PARENTS", "FIRST", "PADDED", "SMALL", "LONG_ROW")
     text = preamble.constants(**dict(zip(names, shape, strict=True)))
     text += preamble.types(**{k: np.dtype(v) for k, v in zip("IOL", kinds, strict=True)})
-    double = np.dtype(np.float64)
-    text += cuda_function(directions.pull_pays, "pull_rule", (double,) * 4, np.dtype(bool))
-    step = PUSH_STEP if shape[names.index("PARENTS")] else PUSH_STEP_HUBS
-    arguments = f"mf, (left) / {step}, (open) / {step}, m"
-    return text + f"#define PULL_PAYS(mf, left, open, m) pull_rule({arguments})\n"
+    return text + decisions(bool(shape[names.index("PARENTS")]), True)
 
 
 @functools.cache

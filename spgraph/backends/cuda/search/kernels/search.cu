@@ -30,9 +30,9 @@
 #include "search_pull.cuh"
 #include "search_small.cuh"
 
-constexpr int ENTER = SMALL / 2; // so that a search does not flap between small levels and others
 constexpr int ENTER_EDGES = 4096;
-constexpr i64 STAY = 65536; // frontier edges that turning a bitmap back into a queue is worth
+DEVICE bool is_symmetric() { return s.t_indptr == s.indptr; }
+#include "search_decisions.cuh"
 
 // ---- what happens once -------------------------------------------------------------------------
 
@@ -143,13 +143,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             small = false;
             continue;
         }
-        small = direction != PULL && nf <= ENTER && mf <= ENTER_EDGES;
-        // out-edges of open vertices are their in-edges only in a symmetric graph
-        const bool pull =
-            direction == PULL ||
-            (direction == AUTO && !(queued && small) &&
-             PULL_PAYS(mf + (queued ? 0 : STAY), left, (t_indptr == indptr ? open_edges : m), m));
-        small = small && !pull;
+        const Form form = form_of_level(direction, queued, false, nf, mf, left, open_edges);
+        const bool pull = form.pull;
+        small = form.small;
         if (thread == 0) {
             control->packed[(round + 2) % 3] = 0;
             control->long_rows[(round + 1) & 1] = 0;

@@ -24,12 +24,10 @@
 #include "leading_neighbours.cuh"
 
 constexpr int WARPS = THREADS / 32;
-constexpr int EACH = 4;     // edges a thread has in flight
-constexpr int PROBES = 32;  // in-edges one lane looks at before its warp takes the row
-constexpr i64 STAY = 65536; // frontier edges that turning a bitmap into a queue is worth
+constexpr int EACH = 4;    // edges a thread has in flight
+constexpr int PROBES = 32; // in-edges one lane looks at before its warp takes the row
 constexpr int SMALL_EDGES =
-    8 * SMALL;                   // a small level with more edges than this is done by the grid
-constexpr int ENTER = SMALL / 2; // so that a search does not flap between the two
+    8 * SMALL; // a small level with more edges than this is done by the grid
 constexpr int ENTER_EDGES = 2 * SMALL;
 constexpr int PIECE = 128;
 typedef u64 SmallEdges;
@@ -142,12 +140,8 @@ DEVICE void publish(i64 w, u32 bits, u32 before) {
         in_memory_of<u32>(q, s.frontiers[s.side ^ 1])[s.base + w] = bits;
 }
 
-// Whether a level with those many edges should pull; `pushed`: the last one did not.
-DEVICE bool pull_pays(int direction, bool pushed, i64 edges, i64 left, i64 open) {
-    // out-edges of open vertices are their in-edges only in a symmetric graph
-    return direction == PULL || (direction == AUTO && PULL_PAYS(edges + (pushed ? 0 : STAY), left,
-                                                                s.symmetric ? open : s.m, s.m));
-}
+DEVICE bool is_symmetric() { return s.symmetric; }
+#include "search_decisions.cuh"
 
 #include "search_peers_levels.cuh"
 #include "search_peers_push.cuh"
@@ -249,9 +243,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             claimed = !queued;
         }
         from_sources = false;
-        const bool fits = !small && direction != PULL && nf <= ENTER && mf <= ENTER_EDGES;
-        const bool pull = !(pushed && fits) && pull_pays(direction, pushed, mf, left, open);
-        small = fits && !pull;
+        const Form form = form_of_level(direction, pushed, small, nf, mf, left, open);
+        const bool pull = form.pull;
+        small = form.small;
         pushed = !pull;
         if (pull && claimed) {
             announce();
