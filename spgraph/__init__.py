@@ -9,7 +9,7 @@ made of it.
 
 from typing import TYPE_CHECKING, Any
 
-from spgraph import algorithms, errors, generators, iterations, operations, semirings
+from spgraph import agg, algorithms, errors, generators, iterations, operations, semirings
 from spgraph.algorithms import *  # noqa: F403
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.io import load, read, save, write
@@ -27,6 +27,7 @@ __all__ = [
     "Mask",
     "Matrix",
     "Vector",
+    "agg",
     "algorithms",
     "csgraph",
     "distributed",

@@ -31,8 +31,8 @@ def test_select_is_the_operation() -> None:
     assert select is semirings.indexunary
 
 
-MODULES = """algorithms csgraph distributed errors generators iterations operations plot semirings
-    validation"""
+MODULES = """agg algorithms csgraph distributed errors generators iterations operations plot
+    semirings validation"""
 FUNCTIONS = """apply assign bfs betweenness_centrality closeness_centrality clustering
     connected_components core_number diag eigenvector_centrality ewise_add ewise_mult ewise_union
     extract greedy_color hits katz_centrality kronecker label_propagation load

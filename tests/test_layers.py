@@ -31,7 +31,7 @@ ROWS = (
     {"checks", "scalars", "backends"},
     {"steps"},
     {"operations"},
-    {"build"},
+    {"agg", "build"},
     {"iterations"},
     {"algorithms"},
     {"io", "generators", "plot", "validation", "terminal", "csgraph"},

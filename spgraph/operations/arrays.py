@@ -31,11 +31,11 @@ from spgraph.steps import backend, is_distributed, push_or_pull
 
 # of each operation: (the array's name, its dimensions, what takes another number of them)
 OPERANDS = {
-    ("mxv", False): ("u", 1, "mxm takes 2"),
-    ("vxm", True): ("u", 1, "mxm takes 2"),
-    ("mxm", False): ("B", 2, "mxv takes 1"),
-    ("mxm", True): ("A", 2, "vxm takes 1"),
-}
+    ("mxv", False): ("u", (1,), "; mxm takes 2"),
+    ("vxm", True): ("u", (1,), "; mxm takes 2"),
+    ("mxm", False): ("B", (2,), "; mxv takes 1"),
+    ("mxm", True): ("A", (2,), "; vxm takes 1"),
+} | {(f"agg.{name}", False): ("X", (1, 2), "") for name in ("sum", "max", "mean")}
 
 
 def is_array(given: object) -> bool:
@@ -66,10 +66,11 @@ def product(
                 "NumPy's functions on the result"
             )
     x = _values(name, argument, x, A.device)
-    if x.ndim != dimensions:
+    if x.ndim not in dimensions:
+        asked = " or ".join(map(str, dimensions))
         raise DimensionMismatch(
-            f"{name}: {argument}: expected an array of {dimensions} dimension"
-            f"{'s' * (dimensions > 1)}, got {x.ndim}{f'; {other}' if x.ndim in (1, 2) else ''}"
+            f"{name}: {argument}: expected an array of {asked} dimension{'s' * (asked != '1')}, "
+            f"got {x.ndim}{other if x.ndim in (1, 2) else ''}"
         )
     extent, expected = ("nrows", A.nrows) if left else ("ncols", A.ncols)
     matrix = "B" if argument == "A" else "A"
