@@ -16,6 +16,8 @@ them into CUDA C++. They compute in floating point: products of edge counts over
 # ALL_EDGES: where all edges are combined.
 FIRST_HIT = 1.0
 ALL_EDGES = 0.5
+# the same on a CPU, whose push steps miss the caches and whose probes mostly do not
+CPU_FIRST_HIT = 0.25
 # one step of push in units of one step of pull in a single product: scattering costs more than
 # gathering
 PUSH_STEP = 2.0

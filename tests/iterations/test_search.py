@@ -44,9 +44,13 @@ def test_max_depth(direction: str, max_depth: int, device: str) -> None:
 def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs run on one thread; here they are made to share."""
     from spgraph.backends.cpu.runtime import pool
+    from spgraph.backends.cpu.search import search as module
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    for name, value in {"ALONE": 8, "VERTICES": 4, "HEAVY": 20}.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "program", module.program.__wrapped__)  # without its cache
     pool.close()
     try:
         for name in GRAPHS:

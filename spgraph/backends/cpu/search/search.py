@@ -17,6 +17,12 @@ from spgraph.semirings import TypedSemiring
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # as in kernels/search.py
 STATE, DEPTH, VISITED, STAGE = 64, 48, 52, 256
+# frontier edges below which one thread is faster than several with barriers
+ALONE = 65536
+# vertices of a queue that a thread takes at a time: neighbours in the queue have common neighbours
+VERTICES = 1024
+# the edges of a vertex with more edges than this are divided among all threads
+HEAVY = 16384
 # passed as values of A if products do not use them
 NO_VALUES = np.zeros(1, np.uint8)
 
@@ -113,7 +119,10 @@ def program(semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool)
         FIRST=first,
         ISO=iso,
         TRACE=trace,
-        FIRST_HIT=directions.FIRST_HIT,
+        ALONE=ALONE,
+        VERTICES=VERTICES,
+        HEAVY=HEAVY,
+        FIRST_HIT=directions.CPU_FIRST_HIT,
         ALL_EDGES=directions.ALL_EDGES,
     )
     text += "".join(f"@njit(error_model='numpy')\n{inspect.getsource(rule)}\n" for rule in rules)

@@ -8,21 +8,19 @@
 # push makes queues, pull bitmaps, and each is converted to the other when the direction changes.
 #
 # `graph` and `out` are the named tuples Graph and Out of search.py. Preamble: VALUES (False: levels
-# only), FIRST (the first product decides), ISO, TRACE, multiply, add, IDENTITY, TERMINAL,
-# TERMINAL_VALUE, pull_pays, pull_pays_all.
+# only), FIRST (the first product decides), ISO, TRACE, ALONE (frontier edges below which a level is
+# pushed by thread 0), VERTICES (of a queue that a thread takes at a time), HEAVY (the edges of a
+# vertex with more are divided), multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE, pull_pays,
+# pull_pays_all.
 
 # positions of the shared counters in `state`: each has a cache line of its own
 COUNT, EDGES, PROBES, TICKET, SKIPPED, FILLED = 0, 8, 16, 24, 32, 40
 # what thread 0 reports after levels that it ran alone, and at the end
 DEPTH, LEFT, OPEN_EDGES, LEVELS, VISITED = 48, 49, 50, 51, 52
-# frontier edges below which one thread is faster than several with barriers
-ALONE = 4096
-# vertices of a queue, and words of a bitmap, that a thread takes at a time
-VERTICES, WORDS = 64, 32
+# words of a bitmap that a thread takes at a time
+WORDS = 32
 # found vertices that a thread buffers before it appends them to the queue
 STAGE = 256
-# the edges of a vertex with more edges than this are divided among all threads
-HEAVY = 16384
 # cost of converting a bitmap to a queue, in edges of the frontier
 TO_QUEUE = 4096
 
@@ -120,6 +118,27 @@ def to_queue(frontier, fresh, first_word, last_word, queue, stage, state):
     hand_on(stage, held, queue, state)
 
 
+# These loops are functions of arrays: in the kernel, where arrays are members of a tuple, Numba
+# takes each out of it again in every step.
+
+
+@inner
+def fill(value, visited, first_word, last_word):
+    """Once per search: values that several threads combine start from the identity."""
+    for v in range(np.uint64(first_word * 32), np.uint64(min(last_word * 32, value.size))):
+        if not has_bit(visited, v):
+            value[v] = IDENTITY
+
+
+@inner
+def join(visited, fresh, first_word, last_word, keep):
+    """The vertices found in a level are visited from now on; `fresh` is kept or cleared."""
+    for w in range(np.uint64(first_word), np.uint64(last_word)):
+        visited[w] |= fresh[w]
+        if not keep:
+            fresh[w] = 0
+
+
 @kernel
 def search(
     thread, threads, sync, graph, out, sources, source_values, findable, bitmaps, queues, stages,
@@ -170,10 +189,7 @@ def search(
                 since = nanoseconds()
             continue
         if VALUES and TERMINAL != 1 and not pull and state[FILLED] == 0:
-            # once per search: values that several threads combine start from the identity
-            for v in range(first_word * 32, min(last_word * 32, out.value.size)):
-                if not has_bit(out.visited, np.uint64(v)):
-                    out.value[v] = IDENTITY
+            fill(out.value, out.visited, first_word, last_word)
         if thread == 0:
             state[COUNT], state[EDGES], state[PROBES] = 0, 0, 0
             state[TICKET], state[SKIPPED] = 0, 0
@@ -200,11 +216,7 @@ def search(
                     *(fresh, stage, state),
                 )
         barrier(sync, threads)
-        # vertices found in this level are visited from now on
-        for w in range(first_word, last_word):
-            out.visited[w] |= fresh[w]
-            if not pull:
-                fresh[w] = 0
+        join(out.visited, fresh, first_word, last_word, pull)
         if TRACE and thread == 0:
             now = nanoseconds()
             examined = state[PROBES] if pull else edges
