@@ -5,6 +5,7 @@ values: all of them (the shortest-path DAG), or one for each vertex (parents).
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -65,19 +66,17 @@ def run(
     kernel = _kernel(text, jit.current_device(), shared)
     sources = start._indices.astype(A._indices.dtype, copy=False)  # type: ignore[union-attr]
     values = start._values.astype(semiring.dtype, copy=False)
-    x, bits = xp.empty(n, semiring.dtype), xp.empty(words(n), np.uint32)
-    control = xp.zeros(CONTROL, np.int64)
+    x, control = xp.empty(n, semiring.dtype), xp.zeros(CONTROL, np.int64)
+    sizes = working_arrays(n, n, A._indices.dtype, A._indptr.dtype)
+    working = [xp.empty(*size) for size in sizes.values()]
+    rows = (A._indptr, A._indices, A._values, *_in_edges(A))
+    given = kernel_arrays(rows, m, n, A.iso, working)
     trace: Any = xp.zeros((trace_rows, 4), np.int64) if trace_rows else jit.NULL
+    width = width_of(delta, semiring.dtype)
     kernel(
         (jit.occupancy(kernel, THREADS, shared),),
         (THREADS,),
-        (
-            *(n, m, A._indptr, A._indices, A._values, *_in_edges(A)),
-            *(np.uint64(0 if A.iso else EVERY), sources, values, sources.size, x, bits),
-            *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A._indices.dtype)),
-            *(xp.empty(2 * n, A._indptr.dtype), control, np.uint32(n.bit_length())),
-            *(width_of(delta, semiring.dtype), trace, trace_rows),
-        ),
+        (n, *given, x, sources, values, sources.size, control, width, trace, trace_rows),
         shared_mem=shared,
     )
     state = control.tolist()
@@ -85,7 +84,7 @@ def run(
         raise RuntimeError(
             "closure: a barrier between the kernel's blocks timed out; its result is void"
         )
-    result = Vector(n, x, bits=bits, nvals=state[REACHED])
+    result = Vector(n, x, bits=working[0], nvals=state[REACHED])
     if state[UNSETTLED]:
         raise ConvergenceError(
             f"closure: {semiring.name} has not converged after {n} rounds over {n} vertices; "
@@ -178,6 +177,30 @@ def _in_edges(A: Matrix) -> tuple[Array, Array, Array]:
         return jit.NULL, jit.NULL, jit.NULL
     T = with_index_types(A.T, A)
     return T._indptr, T._indices, T._values
+
+
+def working_arrays(
+    n: int, own: int, ids: np.dtype, offsets: np.dtype
+) -> dict[str, tuple[int, np.dtype]]:
+    """The length and the type of each array that a closure works in, of the last fields of struct
+    Arrays in kernels/closure_state.cuh.
+    """
+    word = np.dtype(np.uint32)
+    return {
+        "bits": (words(n), word),
+        "claims": (2 * words(n), word),
+        "queues": (2 * own, ids),
+        "offsets": (2 * own, offsets),
+    }
+
+
+def kernel_arrays(
+    rows: Sequence[Any], edges: int, own: int, iso: bool, working: Sequence[Any]
+) -> tuple[Any, ...]:
+    """The fields of struct Arrays: `rows` are the six arrays of A and its transpose (or nulls),
+    `edges` those of the whole graph, `working` as `working_arrays` says.
+    """
+    return (edges, own.bit_length(), 0 if iso else -1, *rows, *working)
 
 
 def width_of(delta: float | int | None, dtype: np.dtype) -> np.generic:

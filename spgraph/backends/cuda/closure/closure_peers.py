@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes, width_of
+from spgraph.backends.cuda.closure.closure import (
+    THREADS,
+    kernel_arrays,
+    warp_bytes,
+    width_of,
+    working_arrays,
+)
 from spgraph.backends.cuda.closure.closure import program as closure_program
 from spgraph.backends.cuda.exchange.buffers import (
     BARRIER_BYTES,
@@ -160,31 +166,39 @@ def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) 
             kernel = loaded(text, jit.current_device(), shared, dtype)
             kernels.append(kernel)
             grids.append(jit.occupancy(kernel, THREADS, shared))
-            own = ("bits", "claims", "changed", "groups", "queues", "offsets")
-            buffers_of_p = [memory[p] + parts[p][name] for name in own]
-            fields = given_fields(graph, p, shard, graph.edges, buffers_of_p)
+            working = [memory[p] + parts[p][name] for name in shard_arrays(n, sizes[p], *kinds)]
+            fields = given_fields(graph, p, shard, graph.edges, working)
             fields += [*memory, *(parts[p][name] for name in ("ids", "values", "whole")), capacity]
             fields += [memory[p] + parts[p][name] for name in ("barrier", "control")]
             given.append(xp.asarray(np.array(fields, np.int64)))
     return Plan(key, needed, memory, kernels, grids, shared, given)
 
 
+def shard_arrays(
+    n: int, own: int, ids: np.dtype, offsets: np.dtype
+) -> dict[str, tuple[int, np.dtype]]:
+    """As `working_arrays`, with the bitmaps of the vertices of other shards that have improved."""
+    word = np.dtype(np.uint32)
+    marks = {"changed": (words(n), word), "groups": (words(words(n)), word)}
+    return working_arrays(n, own, ids, offsets) | marks
+
+
 def given_fields(
-    graph: ClosureGraph, number: int, shard: ClosureRows, edges: int, buffers: Sequence[int]
+    graph: ClosureGraph, number: int, shard: ClosureRows, edges: int, working: Sequence[int]
 ) -> list[int]:
     """The fields of kernels/closure_given.cuh for shard `number`; `edges` are those of all shards,
-    `buffers` the addresses of bits, claims, changed, groups, queues and offsets.
+    `working` the addresses of the arrays that `shard_arrays` lists.
     """
     own = int(graph.offsets[number + 1] - graph.offsets[number])
-    fields = [number, *graph.offsets, edges, own.bit_length(), 0 if graph.iso else -1]
-    return [int(field) for field in (*fields, *map(address, shard), *buffers)]
+    fields = kernel_arrays([*map(address, shard)], edges, own, graph.iso, working)
+    return [int(field) for field in (*fields, number, *graph.offsets)]
 
 
 def memory_offsets(
     sizes: Sequence[int], n: int, kinds: tuple[np.dtype, ...], capacity: int
 ) -> list[dict[str, int]]:
     """The byte offsets in each shard's memory; areas that peers write have the same in all."""
-    ids, offsets, values = (kind.itemsize for kind in kinds)
+    ids, values = kinds[0].itemsize, kinds[2].itemsize
     peers, result = len(sizes), []
     inbox = 2 * peers * capacity if peers > 1 else 0
     for own in sizes:
@@ -195,13 +209,9 @@ def memory_offsets(
             "whole": n * values,
             "barrier": BARRIER_BYTES,
             "control": CONTROL,
-            "bits": 4 * words(n),
-            "claims": 8 * words(n),
-            "changed": 4 * words(n),
-            "groups": 4 * words(words(n)),
-            "queues": 2 * own * ids,
-            "offsets": 2 * own * offsets,
         }
+        working = shard_arrays(n, own, *kinds[:2])
+        parts |= {name: size * kind.itemsize for name, (size, kind) in working.items()}
         ends = np.cumsum([-(-size // 256) * 256 for size in parts.values()])
         places = dict(zip(parts, [0, *ends[:-1].tolist()], strict=True))
         result.append(places | {"end": int(ends[-1])})

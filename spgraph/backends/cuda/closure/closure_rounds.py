@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes, width_of
-from spgraph.backends.cuda.closure.closure_peers import given_fields, program
+from spgraph.backends.cuda.closure.closure_peers import given_fields, program, shard_arrays
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.closure import ClosureGraph, ClosureShard, Totals, counts_of
 from spgraph.containers.storage.arrays import Array, address, array_module, words
@@ -63,12 +63,11 @@ class Shard(ClosureShard):
             self.grid = jit.occupancy(self.kernel, THREADS, self.shared)
             self.counts = empty(counts_of(shards), np.int64)
             self.control = self.xp.zeros(CONTROL // 8 + shards, np.int64)
-            self.bits, self.pairs = empty(words(n), np.uint32), empty(self.pair * n, np.uint32)
-            marks = empty(2 * words(n), np.uint32), empty(words(n), np.uint32)
-            groups = empty(words(words(n)), np.uint32)
-            queues = empty(2 * self.own, ids), empty(2 * self.own, rows)
-            self.held = (self.bits, *marks, groups, *queues)
-            fields = given_fields(graph, number, arrays, edges, [*map(address, self.held)])
+            self.pairs = empty(self.pair * n, np.uint32)
+            working = shard_arrays(n, self.own, ids, rows)
+            self.held = {name: empty(*size) for name, size in working.items()}
+            addresses = [*map(address, self.held.values())]
+            fields = given_fields(graph, number, arrays, edges, addresses)
             fields += map(address, (self.pairs, self.control, self.counts, host_counters))
             self.given = self.xp.asarray(np.array(fields, np.int64))
 
@@ -112,7 +111,7 @@ class Shard(ClosureShard):
             values = self.xp.empty(self.own, self.dtype)
             found = self.xp.empty(words(self.own), np.uint32)
             grid = min(self.grid, max(1, -(-self.own // THREADS)))
-            arguments = (self.first, self.own, self.x, self.bits, values, found)
+            arguments = (self.first, self.own, self.x, self.held["bits"], values, found)
             self.ends((grid,), (THREADS,), arguments)
         del self.x, self.start
         return values, found

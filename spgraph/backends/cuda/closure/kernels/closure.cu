@@ -59,42 +59,20 @@ __device__ __forceinline__ bool Exchange::settle(Progress& progress) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    closure(i64 n, i64 m, const O* indptr, const I* indices, const A* values, const O* t_indptr,
-            const I* t_indices, const A* t_values, u64 every, const I* sources,
-            const Z* source_values, i64 number_of_sources, Z* x, u32* bits, u32* bitmaps, I* queues,
-            O* offsets, Control* control, u32 count_bits, Z width, i64* trace, i64 trace_rows) {
+    closure(i64 n, i64 m, i64 count_bits, u64 every, const O* indptr, const I* indices,
+            const A* values, const O* t_indptr, const I* t_indices, const A* t_values, u32* bits,
+            u32* claims, I* queues, O* offsets, Z* x, const I* sources, const Z* source_values,
+            i64 number_of_sources, Control* control, Z width, i64* trace, i64 trace_rows) {
     const i64 words = (n + 31) / 32;
     if (threadIdx.x == 0) {
-        s.first = 0;
-        s.last = n;
-        s.m = m;
-        s.every = every;
-        s.indptr = s.rows = indptr;
-        s.indices = indices;
-        s.values = values;
-        s.t_indptr = t_indptr;
-        s.t_indices = t_indices;
-        s.t_values = t_values;
-        s.x = x;
-        s.bits = bits;
-        s.claims = bitmaps;
-        s.claimed = bitmaps + words;
-        s.queue = queues;
-        s.next_queue = queues + n;
-        s.offset = offsets;
-        s.next_offset = offsets + n;
-        s.control = control;
-        s.trace = trace;
-        s.trace_rows = trace_rows;
-        s.since = TRACE ? globaltimer() : 0;
-        s.count_bits = count_bits;
-        s.width = width;
-        s.has_threshold = false;
-        s.limit = s.start = s.threshold = s.floor = identity();
-        select_step(0);
+        const Arrays given = {m,         count_bits, every, indptr, indices, values, t_indptr,
+                              t_indices, t_values,   bits,  claims, queues,  offsets};
+        take_arrays(given, x, 0, n, n, control, 0);
+        take_trace(trace, trace_rows);
+        no_limits(s, width);
     }
     __syncthreads();
-    clear(n, x, bits, bitmaps);
+    clear(n, x, bits, claims);
     Progress progress = {};
     if (!run(sources, source_values, number_of_sources, progress)) return;
     if (Exchange::gave_up(progress) && thread_id() == 0) control->unsettled = 1;

@@ -62,6 +62,13 @@ DEVICE void drop_threshold(Limits& at) {
 
 // ---- buckets ------------------------------------------------------------------------------------
 
+// Before the sources are known.
+DEVICE void no_limits(Limits& at, Z width) {
+    at.limit = at.start = at.threshold = at.floor = identity();
+    at.width = width;
+    at.has_threshold = false;
+}
+
 // The first bucket begins at the best of the sources.
 DEVICE void begin_buckets(Limits& at, Z best) {
     at.start = best;

@@ -1,23 +1,11 @@
 // What the host gives to a closure over shards for the shard of this GPU, in fields of 8 bytes:
 // `given_fields` in closure_peers.py writes them.
 
-struct GivenShard {
-    i64 me;
-    i64 border[PEERS + 1]; // the first vertex of each shard, and n
-    i64 m, count_bits;     // edges of the whole graph
-    u64 every;
-    const O* indptr; // out-edges of the own vertices
-    const I* indices;
-    const A* values;
-    const O* t_indptr; // in-edges, or null
-    const I* t_indices;
-    const A* t_values;
-    u32* bits;    // a bit for each vertex of the whole graph
-    u32* claims;  // likewise; two of them
+struct GivenShard : Arrays {
     u32* changed; // a bit for each vertex of another shard that improved since it was sent last
     u32* groups;  // a bit for each word of `changed` that is not zero
-    I* queues;
-    O* offsets;
+    i64 me;
+    i64 border[PEERS + 1]; // the first vertex of each shard, and n
 };
 
 // A block reads `given`, of which `to` is its copy in shared memory.

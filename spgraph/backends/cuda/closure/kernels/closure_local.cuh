@@ -89,7 +89,7 @@ CALLED void follow(i64 vertices) {
         const u32 i = head + lane;
         const bool here = i < tail;
         const I v = here ? ring.vertex[i % RING] : 0;
-        held = claim(held, here && same(load_relaxed(&all_x[v]), ring.value[i % RING]), v);
+        held = claim_own(held, here && same(load_relaxed(&all_x[v]), ring.value[i % RING]), v);
     }
     release_rest(held);
 }

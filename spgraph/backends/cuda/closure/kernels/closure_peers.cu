@@ -64,18 +64,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         peers.me = (int)g.me;
         peers.barrier = g.barrier;
         peers.limit = limit;
-        take_given(0);
-        s.x = in_memory_of<Z>(peers.me, g.whole);
-        s.control = g.control;
-        s.trace = trace;
-        s.trace_rows = trace_rows;
-        s.since = TRACE ? globaltimer() : 0;
-        s.width = width;
-        s.has_threshold = s.undercut = s.marked = false;
+        take_given(in_memory_of<Z>(peers.me, g.whole), g.control, 0);
+        take_trace(trace, trace_rows);
+        no_limits(s, width);
+        s.undercut = s.marked = false;
         s.all_received = s.exchanges = 0;
         s.side = 0;
-        s.limit = s.start = s.threshold = s.floor = identity();
-        select_step(0);
         if (blockIdx.x == 0)
             for (int i = 0; i < 6; i++) result[i] = 0;
     }

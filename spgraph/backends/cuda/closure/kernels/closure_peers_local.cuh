@@ -74,5 +74,5 @@ __device__ __forceinline__ int Exchange::receive_local(Ring& ring, u32& tail, in
     }
     tail += __popc(who);
     warp_sync();
-    return claim(held, found && !light, v);
+    return claim_own(held, found && !light, v);
 }

@@ -144,19 +144,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const Given& g = s.given;
     if (threadIdx.x == 0) {
         const u32 at = load_relaxed(&g.control->at);
-        take_given(at); // the queues swap in every step
-        s.x = x;
-        s.control = g.control;
+        take_given(x, g.control, at); // the queues swap in every step
         s.next = identity();
         if (action & BEGIN) {
-            const Z none = identity();
-            s.decided = Limits{none, none, width, false, none, none};
+            no_limits(s.decided, width);
             s.progress = Progress{};
         } else {
             decide(action, Totals{found, edges, looked, best});
         }
         static_cast<Limits&>(s) = s.decided;
-        select_step(at);
     }
     __syncthreads();
 

@@ -29,31 +29,11 @@ DEVICE bool is_saturated(u64 edges, int gpus) { return edges > (u64)SATURATED_ED
 // Whether the owner of a vertex has to relax it in this bucket when it receives the value.
 DEVICE bool is_near_or_identity(Z value) { return is_near(value) || same(value, identity()); }
 
-// Thread 0 sets the shared state from s.given, but for `x`, the control, and the limits. The queues
-// have swapped `swaps` times.
-DEVICE void take_given(u32 swaps) {
+// Thread 0 sets the shared state from s.given; the queues have swapped `swaps` times.
+DEVICE void take_given(Z* x, Control* control, u32 swaps) {
     const GivenShard& g = s.given;
-    const i64 words = (g.border[PEERS] + 31) / 32;
-    s.first = g.border[g.me];
-    s.last = g.border[g.me + 1];
-    s.m = g.m;
-    s.every = g.every;
-    s.indptr = s.rows = g.indptr - s.first;
-    s.indices = g.indices;
-    s.values = g.values;
-    s.t_indptr = g.t_indptr ? g.t_indptr - s.first : g.t_indptr;
-    s.t_indices = g.t_indices;
-    s.t_values = g.t_values;
-    s.bits = g.bits;
-    s.count_bits = (u32)g.count_bits;
+    take_arrays(g, x, g.border[g.me], g.border[g.me + 1], g.border[PEERS], control, swaps);
     s.looked = s.near_sent = 0;
-    const i64 own = s.last - s.first, now = swaps & 1, next = now ^ 1;
-    s.claims = g.claims + now * words;
-    s.claimed = g.claims + next * words;
-    s.queue = g.queues + now * own;
-    s.next_queue = g.queues + next * own;
-    s.offset = g.offsets + now * own;
-    s.next_offset = g.offsets + next * own;
 }
 
 // Nothing is reached, nothing is marked. All blocks call.
@@ -91,10 +71,9 @@ DEVICE u32 send_group(i64 g, u32 filled) {
             Z z[AT_ONCE];
 #pragma unroll
             for (int k = 0; k < AT_ONCE; k++) {
-                const int rank = base + 32 * k < sent ? base + 32 * k : 0;
-                const int word = warp_search(upto - many, rank);
-                const int before = shuffle(upto - many, word);
-                v[k] = (I)(32 * (32 * g + word) + nth_bit(shuffle(part, word), rank - before));
+                const int rank = base + 32 * k;
+                const RankedBit at(part, upto, rank, rank < sent);
+                v[k] = (I)at.position(32 * g);
             }
 #pragma unroll
             for (int k = 0; k < AT_ONCE; k++)
@@ -168,7 +147,7 @@ DEVICE int receive_from(const Received& from, i64 number, int held) {
                 wanted[k] = changes(old[k], z[k])
                                 ? improve(&s.x[v[k]], z[k], old[k]) && is_near(old[k])
                                 : reach(v[k], z[k]);
-            held = claim(held, wanted[k], v[k]);
+            held = claim_own(held, wanted[k], v[k]);
         }
     }
     return held;

@@ -58,6 +58,22 @@ struct Progress { // likewise
     bool bulk; // the bucket with a large share of all edges has come
 };
 
+// What the host gives to every closure, in fields of 8 bytes: `kernel_arrays` in closure.py.
+struct Arrays {
+    i64 m, count_bits; // edges of the whole graph; bits of the number of own vertices
+    u64 every;
+    const O* indptr; // out-edges of the own vertices
+    const I* indices;
+    const A* values;
+    const O* t_indptr; // in-edges, or null
+    const I* t_indices;
+    const A* t_values;
+    u32* bits;   // a bit for each vertex of the whole graph
+    u32* claims; // likewise; two of them
+    I* queues;   // for each own vertex; two of them
+    O* offsets;  // likewise
+};
+
 struct Closure : Limits {
     i64 first, last, m; // the own vertices; the edges of the whole graph
     u64 every;          // the value of entry e is values[e & every]: 0 where one stands for all

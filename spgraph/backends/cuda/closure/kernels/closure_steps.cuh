@@ -17,11 +17,17 @@ DEVICE Z product(Z x, const A* values, i64 entry, i64 u, i64 v) {
 // that are far are found by their values when their bucket comes.
 DEVICE bool is_wanted(I v, Z value) { return !Exchange::is_own(v) || is_near(value); }
 
-// Put v, which has improved and is wanted, into the next queue, unless it is there already.
+// Put an own vertex, which has improved and is wanted, into the next queue, unless it is there
+// already.
+DEVICE int claim_own(int held, bool wanted, I v) {
+    return enqueue(held, wanted && set_bit(s.claims, v), v);
+}
+
+// The same, whoever owns the vertex: its owner will be sent the value.
 DEVICE int claim(int held, bool wanted, I v) {
     const bool own = Exchange::is_own(v);
     if (wanted && !own) Exchange::mark_changed(v);
-    return enqueue(held, wanted && own && set_bit(s.claims, v), v);
+    return claim_own(held, wanted && own, v);
 }
 
 template <class T>
@@ -42,6 +48,34 @@ DEVICE void select_step(u32 step) {
         store_relaxed(&s.control->best[(step + 1) % 3], identity());
         store_relaxed(&s.control->heavy[(step + 1) % 3], 0u);
     }
+}
+
+// Thread 0 sets the shared state, but for the limits, of a GPU that owns the vertices from `first` to
+// `last` of n; the queues have swapped `swaps` times.
+DEVICE void take_arrays(const Arrays& given, Z* x, i64 first, i64 last, i64 n, Control* control,
+                        u32 swaps) {
+    s.first = first;
+    s.last = last;
+    s.m = given.m;
+    s.every = given.every;
+    s.indptr = s.rows = given.indptr - first;
+    s.indices = given.indices;
+    s.values = given.values;
+    s.t_indptr = given.t_indptr ? given.t_indptr - first : given.t_indptr;
+    s.t_indices = given.t_indices;
+    s.t_values = given.t_values;
+    s.x = x;
+    s.bits = given.bits;
+    s.control = control;
+    s.count_bits = (u32)given.count_bits;
+    const i64 own = last - first, words = (n + 31) / 32, now = swaps & 1, next = now ^ 1;
+    s.claims = given.claims + now * words;
+    s.claimed = given.claims + next * words;
+    s.queue = given.queues + now * own;
+    s.next_queue = given.queues + next * own;
+    s.offset = given.offsets + now * own;
+    s.next_offset = given.offsets + next * own;
+    select_step(swaps);
 }
 
 // Thread 0 of each block changes the shared state, after all have read it and before any reads on.
@@ -68,6 +102,11 @@ CALLED void record(i64 kind, i64 vertices, i64 edges) {
     s.since = now;
 }
 
+DEVICE void take_trace(i64* trace, i64 trace_rows) {
+    s.trace = trace;
+    s.trace_rows = trace_rows;
+    s.since = TRACE ? globaltimer() : 0;
+}
 #define RECORD(KIND, VERTICES, EDGES)                                                              \
     {                                                                                              \
         if (TRACE && thread_id() == 0) record(KIND, VERTICES, EDGES);                              \
