@@ -6,14 +6,17 @@ An array of a container is NumPy's or CuPy's, which share no static type (`array
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from spgraph.containers.mask import Mask
+    from spgraph.containers.matrix import Matrix
     from spgraph.containers.vector import Vector
     from spgraph.distributed import Placement
+    from spgraph.semirings import BinaryOp, Monoid
 
 Scalar: TypeAlias = bool | int | float | np.generic
 # what a reduction gives
@@ -28,6 +31,26 @@ Vertices: TypeAlias = int | np.integer[Any] | Sequence[int] | npt.NDArray[Any]
 # what may stand between brackets, where a tuple has a meaning of its own
 Several: TypeAlias = "slice | list[int] | npt.NDArray[Any] | Vector"
 Indices: TypeAlias = "slice | Sequence[int] | Sequence[np.integer[Any]] | npt.NDArray[Any] | Vector"
+
+
+class Into(TypedDict, total=False):
+    """How an operation writes its result."""
+
+    mask: Mask | None
+    accum: BinaryOp | Monoid | None
+    replace: bool
+
+
+class IntoVector(Into, total=False):
+    """... into a Vector."""
+
+    out: Vector | None
+
+
+class IntoMatrix(Into, total=False):
+    """... into a Matrix."""
+
+    out: Matrix | None
 
 
 class SparseArray(Protocol):

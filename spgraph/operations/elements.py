@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 
 from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import Scalar
+from spgraph.containers.annotations import IntoMatrix, IntoVector, Scalar
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
 from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, Monoid, UnaryOp, binary
@@ -20,11 +20,7 @@ def ewise_add(
     u: Vector,
     v: Vector,
     op: BinaryOp | Monoid = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Vector | None = ...,
+    **into: Unpack[IntoVector],
 ) -> Vector: ...
 
 
@@ -33,11 +29,7 @@ def ewise_add(
     u: MatrixLike,
     v: MatrixLike,
     op: BinaryOp | Monoid = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Matrix | None = ...,
+    **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
 
 
@@ -75,10 +67,7 @@ def ewise_union(
     *,
     left: Scalar = ...,
     right: Scalar = ...,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Vector | None = ...,
+    **into: Unpack[IntoVector],
 ) -> Vector: ...
 
 
@@ -90,10 +79,7 @@ def ewise_union(
     *,
     left: Scalar = ...,
     right: Scalar = ...,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Matrix | None = ...,
+    **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
 
 
@@ -129,11 +115,7 @@ def ewise_mult(
     u: Vector,
     v: Vector,
     op: BinaryOp | Monoid = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Vector | None = ...,
+    **into: Unpack[IntoVector],
 ) -> Vector: ...
 
 
@@ -142,11 +124,7 @@ def ewise_mult(
     u: MatrixLike,
     v: MatrixLike,
     op: BinaryOp | Monoid = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Matrix | None = ...,
+    **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
 
 
@@ -217,10 +195,7 @@ def apply(
     *,
     left: Scalar | None = ...,
     right: Scalar | None = ...,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Vector | None = ...,
+    **into: Unpack[IntoVector],
 ) -> Vector: ...
 
 
@@ -231,10 +206,7 @@ def apply(
     *,
     left: Scalar | None = ...,
     right: Scalar | None = ...,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Matrix | None = ...,
+    **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
 
 
@@ -309,11 +281,7 @@ def select(
     u: Vector,
     op: IndexUnaryOp,
     thunk: Scalar = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Vector | None = ...,
+    **into: Unpack[IntoVector],
 ) -> Vector: ...
 
 
@@ -322,11 +290,7 @@ def select(
     u: MatrixLike,
     op: IndexUnaryOp,
     thunk: Scalar = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Matrix | None = ...,
+    **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
 
 

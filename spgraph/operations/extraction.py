@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import Indices, Position
+from spgraph.containers.annotations import Indices, IntoMatrix, IntoVector, Position
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import BinaryOp, Monoid
@@ -20,11 +20,7 @@ def extract(
     u: Vector,
     indices: Indices | None = ...,
     columns: None = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Vector | None = ...,
+    **into: Unpack[IntoVector],
 ) -> Vector: ...
 
 
@@ -33,11 +29,7 @@ def extract(
     u: MatrixLike,
     indices: Indices | None = ...,
     columns: Indices | None = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Matrix | None = ...,
+    **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
 
 
@@ -46,11 +38,7 @@ def extract(
     u: MatrixLike,
     indices: Position,
     columns: Indices | None = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Vector | None = ...,
+    **into: Unpack[IntoVector],
 ) -> Vector: ...
 
 
@@ -59,11 +47,7 @@ def extract(
     u: MatrixLike,
     indices: Indices | None,
     columns: Position,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Vector | None = ...,
+    **into: Unpack[IntoVector],
 ) -> Vector: ...
 
 
