@@ -16,9 +16,9 @@ the others alone, packed, would cost as much in unpacking as it saves between tw
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from spgraph.backends.shards.power import SUMS, change
+from spgraph.backends.shards.power import SUMS, Arguments, change
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, on_device, to_host
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -27,6 +27,8 @@ from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
 from spgraph.iterations import Hop, Step, power_iteration
 from spgraph.semirings import TypedSemiring
+
+R = TypeVar("R", float, None)
 
 # (a part of a vector, partial sums) of one shard; or (the whole vector, the sums of all shards)
 Share = tuple[Array | None, Array | None]
@@ -55,10 +57,10 @@ def power(
     tag_graph(matrices[0])
     placement, n, peers = x.device, x.size, x.device.peers
 
-    def of_shard(v: DistributedVector | float | None, k: int) -> Vector | float | None:
+    def of_shard(v: DistributedVector | R, k: int) -> Vector | R:
         return v.shards[k].to_bitmap() if isinstance(v, DistributedVector) else v
 
-    def arguments(k: int) -> tuple[Any, ...]:
+    def arguments(k: int) -> Arguments:
         return (
             x.shards[k].to_bitmap(),
             tuple(M.shards[k] for M in matrices),

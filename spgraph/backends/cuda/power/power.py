@@ -126,13 +126,13 @@ def _cooperative(
         words += _hop(M, scale, settings.gathered, 2 if k == 0 else 1, held)
     value, report = x._values.copy(), xp.zeros(2)
     z = xp.empty(n) if settings.norm else jit.NULL
-    sums, meeting = xp.empty(AREAS * SUMS * grid), xp.zeros(BARRIER, np.int64)
+    sums, barrier = xp.empty(AREAS * SUMS * grid), xp.zeros(BARRIER, np.int64)
     hops = xp.asarray(np.array(words, np.int64))
     arguments = (
         *(hops, np.int32(len(matrices)), np.int32(settings.norm), n, value, z),
         *map(np.float64, settings.constants),
         *by_vertex(settings.restart, xp),
-        *(np.float64(-1.0 if tol is None else tol), settings.max_iter, sums, meeting, report),
+        *(np.float64(-1.0 if tol is None else tol), settings.max_iter, sums, barrier, report),
     )
     kernel((grid,), (THREADS,), arguments)
     return Vector(n, value), None if tol is None else move(report, "cpu")

@@ -19,7 +19,7 @@ import numpy as np
 from spgraph.backends.cuda.products.products import gather
 from spgraph.backends.cuda.products.tiles import Tiles, prepare
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.shards.power import SUMS
+from spgraph.backends.shards.power import SUMS, Arguments
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import (
     Array,
@@ -271,24 +271,11 @@ def _tiles(M: Matrix, max_iter: int) -> Tiles | None:
 # --- devices that write to each other -------------------------------------------------------------
 
 
-def power_peers(
-    places: Places,
-    x: Vector,
-    matrices: tuple[Matrix, ...],
-    scales: tuple[Vector | None, ...],
-    semiring: TypedSemiring,
-    constants: tuple[float, float, float, float],
-    restart: Vector | float,
-    norm: int | str | None,
-    tol: float | None,
-    max_iter: int,
-    single: bool,
-) -> Steps:
-    """As `power_shard`, for a shard whose kernels write to all devices: the answer is what it
-    yielded, once all devices have synchronised.
+def power_peers(places: Places, *arguments: *Arguments) -> Steps:
+    """As `power_shard` of these arguments, for a shard whose kernels write to all devices: the
+    answer is what it yielded, once all devices have synchronised.
     """
-    settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
-    return stepwise(x, matrices, scales, settings, True, places)
+    return stepwise(*arguments[:3], settings_of(*arguments[3:]), True, places)
 
 
 def peer_places(
