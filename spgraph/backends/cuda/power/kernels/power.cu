@@ -86,8 +86,8 @@ DEVICE bool for_rows(const Hop& hop, const U* u, GridBarrier* barrier, Done done
 }
 
 // A barrier that adds up the sums of all blocks; false if it timed out.
-DEVICE bool meet(const double (&mine)[SUMS], int norm, double* sums, GridBarrier* barrier,
-                 double (&all)[SUMS]) {
+DEVICE bool sum_over_blocks(const double (&mine)[SUMS], int norm, double* sums,
+                            GridBarrier* barrier, double (&all)[SUMS]) {
     __shared__ double totals[SUMS];
     store_sums(mine, norm, sums);
     if (!grid_barrier(barrier, gridDim.x)) return false;
@@ -142,7 +142,7 @@ DEVICE bool iterate(const Hop* hops, int count, int norm, i64 n, double* x, doub
             if (!last && !grid_barrier(barrier, gridDim.x)) return false;
         }
         if (iteration >= 0 && norm != NORM_NONE) {
-            if (!meet(mine, norm, sums + 2 * area, barrier, all)) return false;
+            if (!sum_over_blocks(mine, norm, sums + 2 * area, barrier, all)) return false;
             divisor = norm_of(norm, all[SIZE]);
         }
         if (iteration < 0 || norm != NORM_NONE) {
@@ -152,7 +152,7 @@ DEVICE bool iterate(const Hop* hops, int count, int norm, i64 n, double* x, doub
                 settle(i, x[i], source[i] / divisor, to);
         }
         // two areas take turns: some blocks may still read the sums of the last iteration
-        if (!meet(mine, norm, sums + from * area, barrier, all)) return false;
+        if (!sum_over_blocks(mine, norm, sums + from * area, barrier, all)) return false;
         shift = constants.teleport + constants.dangling * all[DANGLING];
         if (iteration < 0) continue;
         if (thread_id() == 0) {

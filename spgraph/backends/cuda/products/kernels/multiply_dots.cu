@@ -106,8 +106,8 @@ DEVICE void take(const Operands& g, Sum& sum, i64 i, i64 j, K k, i64 p, i64 q) {
 // Look up BATCH entries, from, from + step, ..., of row j of B's transpose, and add the products with
 // the entries of row i of A in the same columns. WHOLE: all of them are before `stop`.
 template <bool BITMAP, bool WHOLE>
-DEVICE void meet(const Operands& g, const Row& row, Sum& sum, i64 i, i64 j, i64 from, i64 stop,
-                 int step) {
+DEVICE void multiply_batch(const Operands& g, const Row& row, Sum& sum, i64 i, i64 j, i64 from,
+                           i64 stop, int step) {
     K k[BATCH];
 #pragma unroll
     for (int n = 0; n < BATCH; n++) {
@@ -223,7 +223,7 @@ DEVICE void dots(const Operands& g, const Row& row, i64 i, i64 first, i64 last, 
             if (ADD_KIND != ADD_ANY) sum.value = identity();
 #endif
             for (; base + BATCH * width <= end; base += BATCH * width) {
-                meet<BITMAP, true>(g, row, sum, i, column, base + offset, end, width);
+                multiply_batch<BITMAP, true>(g, row, sum, i, column, base + offset, end, width);
 #if VALUES
                 bool done = STOPS && sum.hits && is_terminal(sum.value);
 #else
@@ -231,7 +231,8 @@ DEVICE void dots(const Operands& g, const Row& row, i64 i, i64 first, i64 last, 
 #endif
                 if (STOPS && warp_any(done, group)) base = end;
             }
-            if (base < end) meet<BITMAP, false>(g, row, sum, i, column, base + offset, end, width);
+            if (base < end)
+                multiply_batch<BITMAP, false>(g, row, sum, i, column, base + offset, end, width);
             sum = merge(sum, width);
             // the sum of a lane's entry is in the group that computed it
             const int from = (lane & (groups - 1)) * width;
