@@ -1,5 +1,5 @@
-"""What the console script `spgraph` calls: it is here before the package is imported, which takes
-half a second, so that Ctrl-C in this time ends the command quietly.
+"""What the console script `spgraph` and `python -m spgraph` call: it is here before the package is
+imported, which takes half a second, so that Ctrl-C in this time ends the command quietly.
 """
 
 from __future__ import annotations
@@ -7,16 +7,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from types import FrameType
 
 INTERRUPTED = 130
 
 
 def main() -> int:
     """Import and run the command of this process; its exit code."""
-    # KeyboardInterrupt would not do: extension modules print it, or report another error for it
-    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:  # else somebody has asked for it to be ignored
-        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    ours = leave_at_ctrl_c()
     from spgraph.cli import main as run
 
     try:
@@ -25,6 +23,20 @@ def main() -> int:
         return run()
     except KeyboardInterrupt:  # before the command looks out for it, or after
         return INTERRUPTED
+
+
+def leave_at_ctrl_c() -> bool:
+    """Let Ctrl-C end the process until `main` runs the command; False if somebody handles it or
+    has asked for it to be ignored.
+    """
+    # KeyboardInterrupt would not do: extension modules print it, or report another error for it
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+    return signal.getsignal(signal.SIGINT) is _leave
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os._exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,14 @@ made of it.
 [0, 1, 2]
 """
 
+import sys
 from typing import TYPE_CHECKING, Any
+
+# Python imports the package before it runs __main__.py
+if sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] in ("spgraph", "-mspgraph"):
+    from spgraph_command import leave_at_ctrl_c
+
+    leave_at_ctrl_c()
 
 from spgraph import agg, algorithms, errors, generators, iterations, operations, semirings
 from spgraph.algorithms import *  # noqa: F403

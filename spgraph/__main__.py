@@ -2,7 +2,7 @@
 
 import sys
 
-from spgraph.cli import main
+from spgraph_command import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -400,19 +400,23 @@ def test_interrupt_exits_130(run: Run, graph: Path, monkeypatch: pytest.MonkeyPa
     assert run("info", graph)[0] == 130
 
 
-IMPORTING = """
-import importlib, signal, sys
-where, what, module, function = sys.argv[1:]
+INTERRUPTING = """
+import signal, sys
+where, what = {where!r}, {what!r}
 if what == "ignored":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-before = signal.getsignal(signal.SIGINT)
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
         if name == where:
             print("interrupted", flush=True)
             signal.raise_signal(signal.SIGINT)
 sys.meta_path.insert(0, Interrupting())
-sys.argv = ["spgraph", "--version"]
+"""
+
+AS_SCRIPT = """
+import importlib, signal, sys
+before = signal.getsignal(signal.SIGINT)
+module, function, *sys.argv = sys.argv[1:]
 code = getattr(importlib.import_module(module), function)()
 assert signal.getsignal(signal.SIGINT) is before
 sys.exit(code)
@@ -421,12 +425,21 @@ sys.exit(code)
 
 @pytest.mark.parametrize("where", ["spgraph", "numpy.linalg", "click", "spgraph.cli.launch"])
 @pytest.mark.parametrize("what", ["handled", "ignored"])
-def test_interrupt_while_the_command_is_imported(where: str, what: str) -> None:
+@pytest.mark.parametrize("how", ["script", "-m", "-mspgraph"])
+def test_interrupt_while_the_command_is_imported(
+    how: str, where: str, what: str, tmp_path: Path
+) -> None:
+    """With -m from the package's first line on: before that Python alone is there."""
+    if how != "script" and where == "spgraph":
+        where = "spgraph.algorithms"
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    entry = scripts["spgraph"].split(":")
+    script = ["-c", AS_SCRIPT, *scripts["spgraph"].split(":"), "spgraph"]
+    words = {"script": script, "-m": ["-m", "spgraph"], "-mspgraph": ["-mspgraph"]}[how]
+    # Python imports a module of this name before it runs anything
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTING.format(where=where, what=what))
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTING, where, what, *entry],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        [sys.executable, *words, "--version"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))},
         capture_output=True,
         text=True,
     )
