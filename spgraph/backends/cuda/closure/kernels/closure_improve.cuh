@@ -1,13 +1,8 @@
 // The monoid as a relation: what an idempotent sum does to a value in memory, and, where it is min
 // or max, which of two values is the better one.
 
-constexpr bool LEAST = ADD_KIND == ADD_MIN, GREATEST = ADD_KIND == ADD_MAX;
+#include "closure_order.cuh"
 
-// a is strictly nearer to the end of a min or max.
-DEVICE bool better(Z a, Z b) {
-    if constexpr (LEAST) return a < b;
-    return a > b;
-}
 DEVICE bool same(Z a, Z b) { return a == b || (a != a && b != b); }
 
 // The sum of a value in memory and another. `any` keeps the first one.

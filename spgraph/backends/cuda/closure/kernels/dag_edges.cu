@@ -8,7 +8,7 @@ constexpr int WARPS = 8;
 #include "load_balance.cuh"
 
 // Tests entries of the matrix, for load_balance.cuh: its row i is row i of the matrix.
-struct Looker {
+struct EdgeTester {
     const I* indices;
     const A* values;
     i64 every; // all bits set, or none where all entries have the value of the first
@@ -70,14 +70,14 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     i64 chunk = (thread_id() >> 5) * share;
     const i64 last = chunk + share < chunks ? chunk + share : chunks;
     if (chunk >= last) return;
-    Looker looker = {indices, values, (i64)every, x, bits, hits[warp], 0, 0, Z(), false};
+    EdgeTester tester = {indices, values, (i64)every, x, bits, hits[warp], 0, 0, Z(), false};
     i64 window = row_at(indptr, n, chunk * CHUNK);
     hits[warp][lane] = 0;
     warp_sync();
     for (; chunk < last; chunk++) {
         const i64 begin = chunk * CHUNK, end = begin + CHUNK < m ? begin + CHUNK : m;
-        looker.chunk = begin;
-        walk<EACH>(indptr, n, m, window, begin, end, lanes[warp], looker);
+        tester.chunk = begin;
+        walk<EACH>(indptr, n, m, window, begin, end, lanes[warp], tester);
         warp_sync();
         const u32 word = hits[warp][lane];
         hits[warp][lane] = 0;

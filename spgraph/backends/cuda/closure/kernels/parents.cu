@@ -15,17 +15,11 @@ constexpr int SAMPLE = 1024; // entries whose rows the floor is chosen from
 constexpr int EARLY = 16;    // how many of them are better than the floor, at most
 constexpr I NOTHING = (I)((u64)-1 >> (65 - 8 * sizeof(I)));
 
+#include "closure_order.cuh"
 #include "load_balance.cuh"
 
 // The tests along the edges of a row.
 enum { LOOKS_IN = 1, LOOKS_OUT = 2 };
-
-// Whether z is better than x; false where the monoid has no order.
-DEVICE bool better(Z z, Z x) {
-    if constexpr (ADD_KIND == ADD_MIN) return z < x;
-    if constexpr (ADD_KIND == ADD_MAX) return z > x;
-    return false;
-}
 
 // The value of a row of M such that at most EARLY of SAMPLE of its entries lie in rows of better
 // ones; `chosen` is 0 if hardly any row of a value has entries. One block.
@@ -62,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(SAMPLE)
 }
 
 // Tests entries of the matrix M, for load_balance.cuh: its row i is row i of M.
-struct Looker {
+struct ParentTester {
     const I* indices;
     const A* values;
     i64 every; // all bits set, or none where all entries have the value of the first
@@ -137,10 +131,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     if (begin >= end) return;
     const bool bounded = chosen && *chosen;
     const Z bound = bounded ? *floor : Z();
-    Looker looker = {indices, values, (i64)every, x, bits, parent, bound,
-                     pulls,   pushes, bounded,    0, Z(),  0};
+    ParentTester tester = {indices, values, (i64)every, x, bits, parent, bound,
+                           pulls,   pushes, bounded,    0, Z(),  0};
     i64 window = row_at(indptr, n, begin);
-    walk<EACH>(indptr, n, m, window, begin, end, lanes[warp_id()], looker);
+    walk<EACH>(indptr, n, m, window, begin, end, lanes[warp_id()], tester);
 }
 
 // A bit for each vertex that has a parent, and how many there are.

@@ -1,0 +1,86 @@
+"""What loops do on one GPU, on peers and in rounds is one text: each body and each decision has one
+definition, whatever the exchange.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import re
+
+import pytest
+
+from spgraph.backends.cuda.runtime import sources
+
+# by folder: what every exchange brings its own of, beside the members of struct Exchange
+OF_EACH_EXCHANGE = {
+    "closure": {
+        "struct Exchange", "struct Given", "struct Outbox", "struct Received", "leave",
+        "meet_blocks", "receive",
+    },
+}  # fmt: skip
+# by folder: bodies and decisions that the exchanges share
+SHARED = {
+    "closure": """
+        improve changes joined release release_rest enqueue gather claim claim_own turn select_step
+        unclaim note_undercut append_product edge_share begin begin_queue next_bucket clear relax
+        push follow relax_in pull open_vertices relax_queue is_local take_arrays take_given
+        send_group send receive_from copy_own run pull_behind_threshold consider_threshold
+        limit_after doubled is_bulk is_saturated is_unsettled begins_threshold set_threshold
+        ends_threshold drop_threshold begin_buckets widens next_limit is_last move_on
+    """.split(),
+}
+
+
+@functools.cache
+def definitions(folder: str) -> dict[str, list[str]]:
+    """The files of a capability's kernels in which each function, `Exchange::` and all, and each
+    `struct` is defined; not the kernels themselves, nor members that are defined in their class.
+    """
+    found = collections.defaultdict(list)
+    for name, path in sources.paths().items():
+        if path.parts[-3] != folder:
+            continue
+        text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
+        functions = re.finditer(r"^(?:DEVICE|CALLED|static|__device__)\b[^;{}]*?\{", text, re.M)
+        for match in functions:
+            head = re.match(r"[^(]*?((?:\w+::)?\w+)\(", match[0])
+            assert head, match[0]
+            found[head[1]].append(name)
+        for match in re.finditer(r"^struct (\w+)[^;{}]*\{", text, re.M):
+            found[f"struct {match[1]}"].append(name)
+    return dict(found)
+
+
+@pytest.mark.parametrize("folder", SHARED)
+def test_each_name_is_defined_once(folder: str) -> None:
+    several = {name for name, files in definitions(folder).items() if len(files) > 1}
+    members = {name for name in several if name.startswith("Exchange::")}
+    assert several - members == OF_EACH_EXCHANGE[folder] & several
+    for name in members | OF_EACH_EXCHANGE[folder]:
+        # one for each program, never two for one
+        files = definitions(folder)[name]
+        assert len(files) == len(set(files)), name
+
+
+@pytest.mark.parametrize("folder", SHARED)
+def test_what_is_shared_is_there(folder: str) -> None:
+    assert {name: definitions(folder).get(name, []) for name in SHARED[folder]} == {
+        name: definitions(folder)[name][:1] for name in SHARED[folder]
+    }
+
+
+def test_a_second_definition_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    folder = tmp_path / "closure" / "kernels"
+    folder.mkdir(parents=True)
+    copy = folder / "copy.cuh"
+    copy.write_text(
+        "DEVICE bool is_bulk(i64 edges,\n                    i64 m) {\n    return 1;\n}"
+    )
+    both = sources.paths() | {"copy.cuh": copy}
+    monkeypatch.setattr(sources, "paths", lambda: both)
+    definitions.cache_clear()
+    try:
+        assert definitions("closure")["is_bulk"] == ["closure_decisions.cuh", "copy.cuh"]
+    finally:
+        definitions.cache_clear()
