@@ -21,7 +21,7 @@ class Value(NamedTuple):
     """A C++ expression and its type."""
 
     text: str
-    type: np.dtype[Any]
+    type: np.dtype
 
 
 Names = dict[str, Value]  # the C++ variable of each Python variable at some point of the function
@@ -52,7 +52,7 @@ _UNARY: dict[type[ast.AST], Callable[[Any], Any]] = {
 _INTEGER = {"fabs": "absolute", "fmin": "lesser", "fmax": "greater"}
 
 
-def cast(value: Value, dtype: np.dtype[Any]) -> str:
+def cast(value: Value, dtype: np.dtype) -> str:
     return value.text if value.type == dtype else f"({cuda_cast(dtype, value.text)})"
 
 
@@ -60,7 +60,7 @@ def truth(value: Value) -> str:
     return value.text if value.type == BOOL else f"({value.text} != 0)"
 
 
-def _number(value: Any, dtype: np.dtype[Any]) -> Value:
+def _number(value: Any, dtype: np.dtype) -> Value:
     return Value(cuda_literal(dtype.type(value)), dtype)
 
 
@@ -69,7 +69,7 @@ class Expressions:
 
     def __init__(self, owner: str) -> None:
         self.owner = owner
-        self.helpers: dict[tuple[str, np.dtype[Any]], None] = {}
+        self.helpers: dict[tuple[str, np.dtype], None] = {}
 
     def refuse(self, node: ast.AST, what: str, remedy: str) -> NoReturn:
         place = f"line {node.lineno}: " if hasattr(node, "lineno") else ""
@@ -119,7 +119,7 @@ class Expressions:
 
     def types(
         self, node: ast.expr, function: Callable[..., Any], *values: Value
-    ) -> tuple[np.dtype[Any], ...]:
+    ) -> tuple[np.dtype, ...]:
         found = operation_types(function, tuple(value.type for value in values))
         if found is None:
             types = ", ".join(value.type.name for value in values)
@@ -128,7 +128,7 @@ class Expressions:
             )
         return found
 
-    def helper(self, helper: str, dtype: np.dtype[Any], *arguments: str) -> Value:
+    def helper(self, helper: str, dtype: np.dtype, *arguments: str) -> Value:
         self.helpers[helper, dtype] = None
         return Value(f"{helper_name(helper, dtype)}({', '.join(arguments)})", dtype)
 
@@ -152,9 +152,7 @@ class Expressions:
         text = f"({a} {_SYMBOLS[type(node.op)]} {b})"
         return Value(f"({cuda_cast(dtype, text)})" if dtype == BOOL else text, dtype)
 
-    def power(
-        self, node: ast.BinOp, base: str, by: str, taken: np.dtype[Any], dtype: np.dtype[Any]
-    ) -> Value:
+    def power(self, node: ast.BinOp, base: str, by: str, taken: np.dtype, dtype: np.dtype) -> Value:
         if taken.kind == "f":
             return Value(f"pow({base}, {by})", dtype)
         exponent = literal(node.right)

@@ -29,18 +29,18 @@ C_TYPES: dict[str, str] = {
     "float32": "float",
     "float64": "double",
 }
-TYPES: tuple[np.dtype[Any], ...] = tuple(np.dtype(name) for name in C_TYPES)
+TYPES: tuple[np.dtype, ...] = tuple(np.dtype(name) for name in C_TYPES)
 _CANONICAL = {dtype: dtype for dtype in TYPES}  # "longlong" becomes int64
 BOOL, INT64, FLOAT64 = np.dtype("bool"), np.dtype("int64"), np.dtype("float64")
 
-DType: TypeAlias = str | type | np.dtype[Any]  # what names a type, hashable
+DType: TypeAlias = str | type | np.dtype  # what names a type, hashable
 
 NAME = "_NAME_"  # stands for the function's name inside the texts
 # parameters that are rows or columns
 POSITIONS = frozenset(("i", "j", "ix", "jx", "iy", "jy"))
 
 
-def scalar_type(given: DType | None, owner: str) -> np.dtype[Any]:
+def scalar_type(given: DType | None, owner: str) -> np.dtype:
     """The NumPy type that `given` names; DomainMismatch naming `owner` if spgraph has no such type.
 
     >>> scalar_type("int8", "binary.plus"), scalar_type(float, "binary.plus")
@@ -58,16 +58,16 @@ def scalar_type(given: DType | None, owner: str) -> np.dtype[Any]:
     return found
 
 
-def names(types: Iterable[np.dtype[Any]]) -> str:
+def names(types: Iterable[np.dtype]) -> str:
     return ", ".join(dtype.name for dtype in types)
 
 
-def real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def real_type(dtype: np.dtype) -> np.dtype:
     """The floating type that functions such as sqrt compute in: float32 or wider."""
     return np.result_type(dtype, np.float32)
 
 
-def ring_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def ring_type(dtype: np.dtype) -> np.dtype:
     """The type that sums and products of `dtype` are computed in: for integers an unsigned one of
     32 bits or more, so that they wrap around without undefined behaviour.
     """
@@ -76,18 +76,18 @@ def ring_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype("uint32" if dtype.itemsize <= 4 else "uint64")
 
 
-def _integers(dtype: np.dtype[Any]) -> np.iinfo[Any]:
+def _integers(dtype: np.dtype) -> np.iinfo:
     return np.iinfo(np.dtype(dtype.name))
 
 
-def lowest(dtype: np.dtype[Any]) -> Any:
+def lowest(dtype: np.dtype) -> Any:
     """The least value of the type: False, the most negative integer, or -inf."""
     if dtype.kind == "f":
         return dtype.type(-math.inf)
     return np.False_ if dtype.kind == "b" else dtype.type(_integers(dtype).min)
 
 
-def highest(dtype: np.dtype[Any]) -> Any:
+def highest(dtype: np.dtype) -> Any:
     """The greatest value of the type: True, the greatest integer, or +inf."""
     if dtype.kind == "f":
         return dtype.type(math.inf)
@@ -167,8 +167,8 @@ class Function:
 
     name: str
     parameters: tuple[str, ...]
-    arguments: tuple[np.dtype[Any], ...]
-    result: np.dtype[Any]
+    arguments: tuple[np.dtype, ...]
+    result: np.dtype
     python: Text
     cuda: Text
 
@@ -204,7 +204,7 @@ class Function:
         lines += [f"    return {cuda_cast(self.result, self.cuda.value)};", "}", ""]
         return "\n".join(lines).replace(NAME, name)
 
-    def returning(self, result: np.dtype[Any]) -> "Function":
+    def returning(self, result: np.dtype) -> "Function":
         """The same function with its result cast to another type."""
         return replace(self, result=result)
 
@@ -220,9 +220,9 @@ def _used(function: Function) -> frozenset[str]:
     return frozenset(words).intersection(function.parameters)
 
 
-def python_cast(dtype: np.dtype[Any], text: str) -> str:
+def python_cast(dtype: np.dtype, text: str) -> str:
     return f"np.{'bool_' if dtype.kind == 'b' else dtype.name}({text})"
 
 
-def cuda_cast(dtype: np.dtype[Any], text: str) -> str:
+def cuda_cast(dtype: np.dtype, text: str) -> str:
     return f"({C_TYPES[dtype.name]})({text})"

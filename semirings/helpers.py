@@ -8,7 +8,6 @@ function that is translated to CUDA must do what Numba does.
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -206,7 +205,7 @@ HELPERS: dict[str, Helper] = {
 }
 
 
-def python_text(text: str, dtype: np.dtype[Any]) -> str:
+def python_text(text: str, dtype: np.dtype) -> str:
     """`text` with T, U, LOWEST and HIGHEST replaced by those of `dtype`, for Numba."""
     words = {
         "T": python_cast(dtype, "").removesuffix("()"),
@@ -217,7 +216,7 @@ def python_text(text: str, dtype: np.dtype[Any]) -> str:
     return re.sub(r"\b(T|U|LOWEST|HIGHEST)\b", lambda found: words[found[0]], text)
 
 
-def cuda_text(text: str, dtype: np.dtype[Any]) -> str:
+def cuda_text(text: str, dtype: np.dtype) -> str:
     """`text` with T, U, LOWEST and HIGHEST replaced by those of `dtype`, for CUDA C++."""
     words = {
         "T": C_TYPES[dtype.name],
@@ -228,14 +227,14 @@ def cuda_text(text: str, dtype: np.dtype[Any]) -> str:
     return re.sub(r"\b(T|U|LOWEST|HIGHEST)\b", lambda found: words[found[0]], text)
 
 
-def helper_name(helper: str, dtype: np.dtype[Any]) -> str:
+def helper_name(helper: str, dtype: np.dtype) -> str:
     """The name of a helper, prefixed by that of the function that uses it, so that the texts of
     several functions can be joined without a clash.
     """
     return f"{NAME}_{helper}_{dtype.name}"
 
 
-def python_helper(helper: str, dtype: np.dtype[Any]) -> str:
+def python_helper(helper: str, dtype: np.dtype) -> str:
     """The complete Numba function of a helper for one type."""
     written = HELPERS[helper]
     parameters = ", ".join(part.split()[-1] for part in written.parameters.split(","))
@@ -243,7 +242,7 @@ def python_helper(helper: str, dtype: np.dtype[Any]) -> str:
     return f"{head}{_body(python_text(written.python, dtype))}\n\n\n"
 
 
-def cuda_helper(helper: str, dtype: np.dtype[Any]) -> str:
+def cuda_helper(helper: str, dtype: np.dtype) -> str:
     """The complete CUDA device function of a helper for one type."""
     written = HELPERS[helper]
     parameters = cuda_text(written.parameters, dtype)

@@ -16,11 +16,11 @@ from ..interrupts import deferred
 from ..late_imports import whole
 from .functions import C_TYPES, NAME, names
 
-Types = tuple[np.dtype[Any], ...]
+Types = tuple[np.dtype, ...]
 
 
 @lru_cache(maxsize=1024)
-def infer(text: str, types: Types) -> np.dtype[Any]:
+def infer(text: str, types: Types) -> np.dtype:
     """The type that a function, given as text, returns for arguments of `types`. DomainMismatch,
     with Numba's reason, if it does not compile for them or does not return one number.
     """
@@ -81,14 +81,14 @@ def operation_types(function: Callable[..., Any], types: Types) -> Types | None:
 
 
 @cache
-def range_type(types: Types) -> np.dtype[Any] | None:
+def range_type(types: Types) -> np.dtype | None:
     """The type of the numbers of `range`; None if its arguments are not integers."""
     found = _resolve(range, types)
     return None if found is None else _dtype(found.return_type.dtype)
 
 
 @cache
-def unify(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
+def unify(one: np.dtype, other: np.dtype) -> np.dtype:
     """The common type of a value that is of one of two types, depending on control flow."""
     numba = _numba()
     context = numba.core.registry.cpu_target.typing_context
@@ -107,7 +107,7 @@ def _resolve(function: Callable[..., Any], types: Types) -> Any:
         return None
 
 
-def _dtype(numba_type: Any) -> np.dtype[Any]:
+def _dtype(numba_type: Any) -> np.dtype:
     return np.dtype(_numba().np.numpy_support.as_dtype(numba_type))
 
 

@@ -18,18 +18,18 @@ from .operators import BinaryOp, Namespace, binary
 
 Number = bool | int | float | np.generic
 # a number, or a function from a type to a number (None: no such value for that type)
-Limit = Number | None | Callable[[np.dtype[Any]], Number | None]
+Limit = Number | None | Callable[[np.dtype], Number | None]
 
 
-def _zero_unless_real(dtype: np.dtype[Any]) -> int | None:
+def _zero_unless_real(dtype: np.dtype) -> int | None:
     return None if dtype.kind == "f" else 0  # not terminal for floats: 0 * inf is NaN
 
 
-def _true_if_bool(dtype: np.dtype[Any]) -> bool | None:
+def _true_if_bool(dtype: np.dtype) -> bool | None:
     return True if dtype.kind == "b" else None  # over bool, plus is or
 
 
-def _all_bits(dtype: np.dtype[Any]) -> int:
+def _all_bits(dtype: np.dtype) -> int:
     return -1 if dtype.kind == "i" else int(highest(dtype))
 
 
@@ -54,7 +54,7 @@ class TypedMonoid:
     idempotent: bool
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype:
         return self.function.result
 
     def define_python(self, name: str) -> str:
@@ -159,7 +159,7 @@ def _reduction(given: Monoid, x: DType, dtype: DType | None) -> TypedMonoid:
 
 
 @lru_cache(maxsize=1024)
-def _typed(given: Monoid, dtype: np.dtype[Any]) -> TypedMonoid:
+def _typed(given: Monoid, dtype: np.dtype) -> TypedMonoid:
     function = given.op.resolve(dtype, dtype)
     if function.result != dtype:
         if function.result.kind != dtype.kind:
@@ -180,7 +180,7 @@ def _typed(given: Monoid, dtype: np.dtype[Any]) -> TypedMonoid:
     )
 
 
-def _limit(given: Limit, dtype: np.dtype[Any], owner: str) -> np.generic | None:
+def _limit(given: Limit, dtype: np.dtype, owner: str) -> np.generic | None:
     value = given(dtype) if callable(given) else given
     if value is None:
         return None

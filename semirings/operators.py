@@ -251,7 +251,7 @@ class _Operator:
         return tuple(name in ("i", "j") for name in cls.values)
 
 
-def _index_type(index: DType, owner: str) -> np.dtype[Any]:
+def _index_type(index: DType, owner: str) -> np.dtype:
     found = scalar_type(index, owner)
     if found not in (INT64, np.dtype("int32")):
         raise DomainMismatch(f"{owner}: index must be int32 or int64, got {found.name}")
@@ -259,7 +259,7 @@ def _index_type(index: DType, owner: str) -> np.dtype[Any]:
 
 
 @lru_cache(maxsize=4096)
-def _typed(op: _Operator, values: tuple[np.dtype[Any], ...], index: np.dtype[Any]) -> Function:
+def _typed(op: _Operator, values: tuple[np.dtype, ...], index: np.dtype) -> Function:
     if isinstance(op.body, Scalar):
         return op.body.function(
             op.name, repr(op), dict(zip(op.values, values, strict=True)), op.parameters

@@ -9,7 +9,6 @@ logic give bool, first and second the type of their operand, functions such as s
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -62,9 +61,9 @@ class Row:
 def row_function(
     owner: str,
     rows: tuple[Row, ...],
-    values: Mapping[str, np.dtype[Any]],
+    values: Mapping[str, np.dtype],
     parameters: tuple[str, ...],
-    index: np.dtype[Any],
+    index: np.dtype,
 ) -> Function:
     """The function of the first row whose kinds include the common type of `values`; parameters not
     in `values` are int64.
@@ -110,7 +109,7 @@ def row_function(
     )
 
 
-def _python(text: str, types: Mapping[str, np.dtype[Any]], own: np.dtype[Any]) -> Text:
+def _python(text: str, types: Mapping[str, np.dtype], own: np.dtype) -> Text:
     used = _words(text)
     lines = tuple(
         f"{name} = {python_cast(dtype, name)}" for name, dtype in types.items() if name in used
@@ -120,7 +119,7 @@ def _python(text: str, types: Mapping[str, np.dtype[Any]], own: np.dtype[Any]) -
     return Text(_call(python_text(text, own), helpers, own), lines, before)
 
 
-def _cuda(text: str, types: Mapping[str, np.dtype[Any]], own: np.dtype[Any]) -> Text:
+def _cuda(text: str, types: Mapping[str, np.dtype], own: np.dtype) -> Text:
     used = _words(text)
     lines = tuple(
         f"const {C_TYPES[dtype.name]} {name} = {cuda_cast(dtype, f'{name}_')};"
@@ -136,7 +135,7 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"\b[a-z_]\w*\b", text))
 
 
-def _call(text: str, helpers: list[str], own: np.dtype[Any]) -> str:
+def _call(text: str, helpers: list[str], own: np.dtype) -> str:
     for helper in helpers:
         text = re.sub(rf"\b{helper}\(", f"{helper_name(helper, own)}(", text)
     return text

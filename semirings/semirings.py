@@ -7,7 +7,6 @@ min_plus, any_pair, lor_land, min_secondi. They are created on access: there are
 import difflib
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class TypedSemiring:
         return hash((self.name, self.multiply.result))
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype:
         """The type of the products, of their sums and of the result."""
         return self.multiply.result
 
@@ -151,9 +150,7 @@ def _products(semiring: Semiring, x: DType, y: DType, index: DType) -> Function:
     return product.returning(INT64) if product.result == BOOL else product
 
 
-def _taking(
-    op: BinaryOp, kind: np.dtype[Any], x: np.dtype[Any], y: np.dtype[Any], index: DType
-) -> Function:
+def _taking(op: BinaryOp, kind: np.dtype, x: np.dtype, y: np.dtype, index: DType) -> Function:
     """The operator over `kind`, with operands of types x and y that are converted to it."""
     function = op.resolve(kind, kind, index)
     return replace(function, arguments=(x, y, *function.arguments[2:]))

@@ -31,9 +31,7 @@ class Edge(NamedTuple):
     lines: Lines
 
 
-def cuda_function(
-    f: Any, name: str, arguments: tuple[np.dtype[Any], ...], result: np.dtype[Any]
-) -> str:
+def cuda_function(f: Any, name: str, arguments: tuple[np.dtype, ...], result: np.dtype) -> str:
     """The CUDA C++ text of a plain Python function: a device function called `name` over the given
     types.
 
@@ -55,7 +53,7 @@ def cuda_function(
 
 
 def translate(
-    tree: ast.FunctionDef, arguments: tuple[np.dtype[Any], ...], result: np.dtype[Any], owner: str
+    tree: ast.FunctionDef, arguments: tuple[np.dtype, ...], result: np.dtype, owner: str
 ) -> str:
     """The CUDA C++ text of a tree made by `source.read`; the function in it is called `SCALAR`."""
     return _Writer(owner).function(tree, arguments, result)
@@ -81,7 +79,7 @@ class _Writer(Expressions):
         self.returned: list[tuple[Value, Lines]] = []
 
     def function(
-        self, tree: ast.FunctionDef, arguments: tuple[np.dtype[Any], ...], result: np.dtype[Any]
+        self, tree: ast.FunctionDef, arguments: tuple[np.dtype, ...], result: np.dtype
     ) -> str:
         taken = [argument.arg for argument in tree.args.args]
         self.taken = len(taken)
@@ -111,7 +109,7 @@ class _Writer(Expressions):
     def spelling(self, name: str, index: int) -> str:
         return f"{name if name.isascii() else 'variable'}_{index}"
 
-    def variable(self, name: str, dtype: np.dtype[Any]) -> Value:
+    def variable(self, name: str, dtype: np.dtype) -> Value:
         """A new C++ variable for the Python variable `name`."""
         made = Value(self.spelling(name, self.taken + len(self.declared)), dtype)
         self.declared.append(made)

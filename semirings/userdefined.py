@@ -27,7 +27,7 @@ class Scalar:
     cuda: str | None = None
 
     def function(
-        self, name: str, owner: str, values: dict[str, np.dtype[Any]], parameters: tuple[str, ...]
+        self, name: str, owner: str, values: dict[str, np.dtype], parameters: tuple[str, ...]
     ) -> Function:
         """The typed function; Numba infers its result type for the types as stored."""
         _count(self)
@@ -111,9 +111,7 @@ def from_texts(
     return scalar
 
 
-def _first_types(
-    scalar: Scalar, owner: str, positions: tuple[bool, ...]
-) -> tuple[Types, np.dtype[Any]]:
+def _first_types(scalar: Scalar, owner: str, positions: tuple[bool, ...]) -> tuple[Types, np.dtype]:
     reasons = []
     for dtype in (FLOAT64, INT64, BOOL):
         types = tuple(INT64 if position else dtype for position in positions)

@@ -33,7 +33,7 @@ from spgraph.steps import is_distributed
 
 __all__ = ["max", "mean", "sum"]
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = "np.ndarray"
 
 
 def sum(A: MatrixLike, X: Array) -> Array:

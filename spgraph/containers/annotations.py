@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 Scalar: TypeAlias = bool | int | float | np.generic
 # what a reduction gives
-Number: TypeAlias = np.bool_ | np.integer[Any] | np.floating[Any]
+Number: TypeAlias = np.bool_ | np.integer | np.floating
 DType: TypeAlias = npt.DTypeLike
 # 'cpu', 'cuda', 'cuda:1'; or the `device` of a distributed container
 Device: TypeAlias = "str | Placement"
 Direction: TypeAlias = Literal["auto", "push", "pull"]
-Position: TypeAlias = int | np.integer[Any]
+Position: TypeAlias = int | np.integer
 # one vertex, or several
-Vertices: TypeAlias = int | np.integer[Any] | Sequence[int] | npt.NDArray[Any]
+Vertices: TypeAlias = int | np.integer | Sequence[int] | np.ndarray
 # what may stand between brackets, where a tuple has a meaning of its own
-Several: TypeAlias = "slice | list[int] | npt.NDArray[Any] | Vector"
-Indices: TypeAlias = "slice | Sequence[int] | Sequence[np.integer[Any]] | npt.NDArray[Any] | Vector"
+Several: TypeAlias = "slice | list[int] | np.ndarray | Vector"
+Indices: TypeAlias = "slice | Sequence[int] | Sequence[np.integer] | np.ndarray | Vector"
 
 
 class Into(TypedDict, total=False):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
     from spgraph.containers.vector import Vector
 
-Dense: TypeAlias = "np.ndarray[Any, Any]"
+Dense: TypeAlias = "np.ndarray"
 
 
 class Arithmetic:

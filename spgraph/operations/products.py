@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, overload
+from typing import TypeAlias, overload
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from spgraph.operations import arrays
 from spgraph.semirings import BinaryOp, Monoid, Semiring, TypedSemiring, plus_times
 from spgraph.steps import backend, finish, push_or_pull
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = "np.ndarray"
 # what stands for a Matrix, but for arrays
 Sparse: TypeAlias = Matrix | SparseArray | Graph | Sequence[Sequence[float]]
 
