@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def _dtype(numba_type: Any) -> np.dtype:
 
 
 @cache
-def _numba() -> Any:
+def _numba() -> ModuleType:
     """The library, with the parts that are used here."""
     with whole():
         import numba

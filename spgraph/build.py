@@ -5,7 +5,7 @@ operator.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -208,7 +208,7 @@ def _shape(
     return shape
 
 
-def _distinct(xp: Any, keys: Array) -> Array:
+def _distinct(xp: ModuleType, keys: Array) -> Array:
     """The distinct keys, ascending; `keys` is used up."""
     keys.sort()
     if keys.size:
@@ -218,7 +218,7 @@ def _distinct(xp: Any, keys: Array) -> Array:
     return keys
 
 
-def _compressed_rows(xp: Any, keys: Array, nrows: int, ncols: int) -> tuple[Array, Array]:
+def _compressed_rows(xp: ModuleType, keys: Array, nrows: int, ncols: int) -> tuple[Array, Array]:
     """(indptr, indices) of the entries at row * ncols + column, ascending and distinct; `keys` is
     used up.
     """

@@ -9,7 +9,8 @@ import functools
 import io
 import re
 import types
-from typing import IO, Any
+from types import ModuleType
+from typing import IO
 
 import numpy as np
 
@@ -166,7 +167,7 @@ def _header(source: Source) -> tuple[int, int, int, str, str, str]:
 
 
 @functools.cache
-def _scipy_io() -> Any:
+def _scipy_io() -> ModuleType:
     """scipy.io, with what its Matrix Market functions import when they are first called."""
     with late_imports.whole():
         import scipy.io

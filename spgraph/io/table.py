@@ -17,6 +17,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -183,7 +184,7 @@ def _arrow(
 
 
 @functools.cache
-def _pyarrow() -> Any:
+def _pyarrow() -> ModuleType:
     """The library, for which `import spgraph` need not pay."""
     with late_imports.whole():
         import pyarrow

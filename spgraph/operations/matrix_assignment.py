@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,7 @@ def _filled(
 
 
 def _iso_region(
-    xp: Any, shape: tuple[int, int], value: Any, rows: Array | None, cols: Array | None
+    xp: ModuleType, shape: tuple[int, int], value: Any, rows: Array | None, cols: Array | None
 ) -> Matrix:
     """The iso Matrix of `shape` with `value` at every position of the region."""
     nrows, ncols = shape

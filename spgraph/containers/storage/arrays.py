@@ -8,6 +8,7 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def is_cuda(array: Array) -> bool:
     return cupy is not None and isinstance(array, cupy.ndarray)
 
 
-def array_module(array: Array) -> Any:
+def array_module(array: Array) -> ModuleType:
     """The library (numpy or cupy) whose functions take `array`."""
     return sys.modules["cupy"] if is_cuda(array) else np
 
@@ -80,7 +81,7 @@ def device_of(array: Array) -> str:
 
 
 @functools.cache
-def import_cupy() -> Any:
+def import_cupy() -> ModuleType:
     """The cupy module, or BackendUnavailable with what to install."""
     cache_folder.check_cupy()
     try:
@@ -156,13 +157,13 @@ def address(array: Array | None) -> int:
 _ON_CPU = contextlib.nullcontext(np)
 
 
-def on_device(device: str) -> contextlib.AbstractContextManager[Any]:
+def on_device(device: str) -> contextlib.AbstractContextManager[ModuleType]:
     """The library that makes arrays for `device` (a full name), which is then the current one."""
     return _ON_CPU if device == "cpu" else _on_cuda(device)
 
 
 @contextlib.contextmanager
-def _on_cuda(device: str) -> Iterator[Any]:
+def _on_cuda(device: str) -> Iterator[ModuleType]:
     cupy = import_cupy()
     with cupy.cuda.Device(int(device.partition(":")[2])):
         yield cupy

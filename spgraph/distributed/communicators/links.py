@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ LOSS_ACKNOWLEDGED = 10.0  # seconds in which all other processes have acknowledg
 CALL_LIMIT = 3.0  # after a loss, seconds that a call of NCCL in another thread may take
 
 
-def load_nccl() -> Any:
+def load_nccl() -> ModuleType:
     """CuPy's module for NCCL."""
     import_cupy()
     from cupy.cuda import nccl

@@ -7,7 +7,7 @@ import functools
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -347,7 +347,7 @@ class MpiCommunicator:
         self.peak_bytes = max(self.peak_bytes, temporary)
 
 
-def _mpi() -> Any:
+def _mpi() -> ModuleType:
     """mpi4py.MPI; importing it initialises MPI."""
     try:
         from mpi4py import MPI

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -171,7 +172,7 @@ def in_shards(
     return sources[lost > 0]
 
 
-def _on_each(placement: Placement, make: Callable[[int, Any], R]) -> list[R]:
+def _on_each(placement: Placement, make: Callable[[int, ModuleType], R]) -> list[R]:
     """make(k, NumPy or CuPy) for each local shard k, on its device."""
     made = []
     for k, device in enumerate(placement.devices):
@@ -189,7 +190,7 @@ def _workspaces(A: DistributedMatrix, offsets: Sequence[int]) -> list[Workspace]
             A._derived["dependencies"] = type(placement.peers)(placement.peers.devices)
         places = A._derived["dependencies"].reserve(words, [8 * words] * placement.num_shards)
 
-    def workspace(k: int, xp: Any) -> Workspace:
+    def workspace(k: int, xp: ModuleType) -> Workspace:
         firsts = xp.asarray(offsets, np.int64)
         if shared:
             return Workspace(places[k], xp.asarray(places, np.int64), True, firsts)

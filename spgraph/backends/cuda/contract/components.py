@@ -66,7 +66,7 @@ class Shard(ComponentsShard):
         work = 32 * self.nonempty.size
         jit.sweep(kernel, work, matrix.nrows, matrix._indptr, self.nonempty, count)
 
-    def run(self, name: str, work: int, *arguments: Any) -> None:
+    def run(self, name: str, work: int, *arguments: object) -> None:
         """Launch a kernel with a thread for each item of work, or as many as run at once."""
         if name not in self.kernels:
             kernel = jit.kernel("components", name, self.text)

@@ -4,8 +4,6 @@ found.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
@@ -45,7 +43,7 @@ class Forest:
         self.control = xp.empty(CONTROL, np.int64)
         self.giant = self.control[GIANT:]
 
-    def run(self, name: str, *arguments: Any) -> None:
+    def run(self, name: str, *arguments: object) -> None:
         if self.A.nrows:
             kernel = jit.kernel("contract", name, self.text)
             grid = min(-(-self.A.nrows // jit.BLOCK), jit.occupancy(kernel))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -226,7 +226,7 @@ def _order(A: Matrix, blocks: int) -> tuple[Array, Array, Array]:
     return order, offset, xp.empty((blocks, n + 2, RANGE_WORDS), np.int64)
 
 
-def _numbers(xp: Any, n: int, extended: bool) -> tuple[Array, Array]:
+def _numbers(xp: ModuleType, n: int, extended: bool) -> tuple[Array, Array]:
     """Space for two rows of numbers of paths, and of shares."""
     words = 4 * n if extended else 2 * n
     return xp.empty(words), xp.empty(words)

@@ -28,7 +28,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -253,7 +252,7 @@ class _Shard:
         x = self.values(neighbour, back) + 8 * self.first
         self._along("push_level", neighbour, 1 - back, x, self.sums(step), self.levels, d)
 
-    def _along(self, name: str, depth: int, out: int, *arguments: Any) -> None:
+    def _along(self, name: str, depth: int, out: int, *arguments: object) -> None:
         """Run a kernel over the out-edges or in-edges of the shard's vertices of a level."""
         first, last, begin, end = self._range(depth, out)
         if begin == end:
@@ -346,7 +345,7 @@ class _Shard:
             self.kernels[name] = jit.kernel("dependencies_shard", name, self.text)
         return self.kernels[name]
 
-    def _sweep(self, name: str, threads: int, *arguments: Any) -> None:
+    def _sweep(self, name: str, threads: int, *arguments: object) -> None:
         jit.sweep(self.kernel(name), threads, *arguments)
 
 

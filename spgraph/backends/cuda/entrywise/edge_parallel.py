@@ -4,7 +4,8 @@ entry, and bits for the entries that a result keeps.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def row_tiles(indptr: Array, count: int) -> Array:
     return tiles
 
 
-def sweep(kernel: jit.Kernel, entries: int, *arguments: Any) -> None:
+def sweep(kernel: jit.Kernel, entries: int, *arguments: object) -> None:
     """Run a kernel whose threads take BATCH entries at a time."""
     jit.sweep(kernel, -(-entries // BATCH), *arguments)
 
@@ -52,7 +53,7 @@ class Kept(NamedTuple):
     before: Array
 
     @classmethod
-    def empty(cls, xp: Any, count: int) -> Kept:
+    def empty(cls, xp: ModuleType, count: int) -> Kept:
         """For a list of `count` entries; filled in already where that is 0."""
         before = xp.empty(words(count) + 1, np.int64) if count else xp.zeros(1, np.int64)
         return cls(xp.empty(words(count), np.uint32), before)

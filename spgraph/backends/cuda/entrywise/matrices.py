@@ -7,6 +7,7 @@ tell entries apart. Its offsets and columns are of the smallest types that hold 
 from __future__ import annotations
 
 import functools
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -227,7 +228,7 @@ def _write_types(out: Matrix, t: Matrix, M: Matrix, accum: Function | None) -> s
     return text + preamble.types(X=M._indptr.dtype, Y=M._indices.dtype, M=M.dtype)
 
 
-def _empty_pattern(xp: Any, nrows: int, ncols: int, nvals: int) -> tuple[Array, Array]:
+def _empty_pattern(xp: ModuleType, nrows: int, ncols: int, nvals: int) -> tuple[Array, Array]:
     """Offsets and columns of a result, still to be written."""
     types = result_types(nrows, ncols, nvals)
     return xp.empty(nrows + 1, types["Q"]), xp.empty(nvals, types["N"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 from spgraph.backends.cuda.runtime.jit import Kernel
 from spgraph.errors import CommunicationError
@@ -32,7 +32,7 @@ class Buffers(Protocol):
         kernels: Sequence[Kernel],
         grids: Sequence[int],
         threads: int,
-        arguments: Sequence[tuple[Any, ...]],
+        arguments: Sequence[tuple[object, ...]],
         shared: int,
         first: int = 0,
     ) -> None: ...

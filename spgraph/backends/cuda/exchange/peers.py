@@ -134,7 +134,7 @@ class PeerBuffers:
         kernels: Sequence[Kernel],
         grids: Sequence[int],
         threads: int,
-        arguments: Sequence[tuple[Any, ...]],
+        arguments: Sequence[tuple[object, ...]],
         shared: int,
         first: int = 0,
     ) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit
@@ -45,7 +43,7 @@ def place_columns(
 
 
 def _walk(
-    name: str, recipe: Recipe, first: int, last: int, labels: Array | None, *after: Any
+    name: str, recipe: Recipe, first: int, last: int, labels: Array | None, *after: object
 ) -> None:
     xp = array_module(after[-1])
     kernel = jit.kernel("random_edges", name, preamble(recipe.kind))

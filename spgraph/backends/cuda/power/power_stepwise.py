@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Generator, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -108,7 +109,7 @@ def program_of(M: Matrix, settings: Settings) -> str:
     return program(ring, M.iso or ring.multiply.name == "second", settings.gathered.str, types)
 
 
-def by_vertex(v: Vector | float, xp: Any) -> tuple[int, Array]:
+def by_vertex(v: Vector | float, xp: ModuleType) -> tuple[int, Array]:
     """(mask, values): vertex i has values[i & mask]."""
     return (-1, v._values) if isinstance(v, Vector) else (0, xp.full(1, v, np.float64))
 
@@ -257,7 +258,7 @@ def stepwise(
     return Vector(x.size, launches.value), report
 
 
-def _own_places(n: int, gathered: np.dtype, xp: Any) -> Places:
+def _own_places(n: int, gathered: np.dtype, xp: ModuleType) -> Places:
     """The places of a single shard. One side is enough: its stream keeps the order."""
     values, sums = xp.empty(n, gathered), xp.empty(SUMS)
     to = xp.asarray(np.array([[address(values)], [address(sums)]], np.int64))

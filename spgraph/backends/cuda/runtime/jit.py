@@ -32,7 +32,7 @@ class Kernel(Protocol):
         self,
         grid: tuple[int, ...],
         block: tuple[int, ...],
-        arguments: tuple[Any, ...],
+        arguments: tuple[object, ...],
         *,
         shared_mem: int = 0,
     ) -> None: ...
@@ -92,12 +92,12 @@ def _kernel(stem: str, name: str, preamble: str, cooperative: bool, device_id: i
     return made
 
 
-def launch(kernel: Kernel, threads: int, *arguments: Any) -> None:
+def launch(kernel: Kernel, threads: int, *arguments: object) -> None:
     """Run `kernel` on at least `threads` threads, in blocks of BLOCK."""
     kernel((max(1, -(-threads // BLOCK)),), (BLOCK,), arguments)
 
 
-def sweep(kernel: Kernel, threads: int, *arguments: Any) -> None:
+def sweep(kernel: Kernel, threads: int, *arguments: object) -> None:
     """Run a kernel whose threads stride over their work: no more blocks than fill the device."""
     launch(kernel, min(threads, 32 * multiprocessors(current_device()) * BLOCK), *arguments)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -115,7 +115,7 @@ def launch(
         raise
 
 
-def results_of(xp: Any, n: int, kind: np.dtype, parents: bool) -> Results:
+def results_of(xp: ModuleType, n: int, kind: np.dtype, parents: bool) -> Results:
     """Memory for the results of a shard of n vertices, as in Found."""
     level, visited = xp.empty(n, kind), xp.empty(words(n), np.uint32)
     if not parents:

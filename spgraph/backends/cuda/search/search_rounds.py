@@ -7,7 +7,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -83,7 +82,7 @@ class Shard(SearchShard):
             self.list = self.xp.empty((1 + AHEAD) * self.entry, self.label)
             self.is_ahead = False  # the kernel that made the queue may have pushed it already
 
-    def run(self, name: str, work: int, *arguments: Any, most: int = 0) -> None:
+    def run(self, name: str, work: int, *arguments: object, most: int = 0) -> None:
         """Launch a kernel with a thread for each item of work, up to `most` blocks of threads, or
         as many as run at once.
         """
