@@ -118,7 +118,7 @@ class Expressions:
         )
 
     def types(
-        self, node: ast.expr, function: Callable[..., Any], *values: Value
+        self, node: ast.expr, function: Callable[..., object], *values: Value
     ) -> tuple[np.dtype, ...]:
         found = operation_types(function, tuple(value.type for value in values))
         if found is None:

@@ -69,7 +69,7 @@ def _reason(message: str) -> str:
 
 
 @cache
-def operation_types(function: Callable[..., Any], types: Types) -> Types | None:
+def operation_types(function: Callable[..., object], types: Types) -> Types | None:
     """The types that Numba casts the operands of an operation to, followed by its result type; None
     if the operation is not defined for `types`.
     """
@@ -96,7 +96,7 @@ def unify(one: np.dtype, other: np.dtype) -> np.dtype:
     return _dtype(context.unify_pairs(numba.from_dtype(one), numba.from_dtype(other)))
 
 
-def _resolve(function: Callable[..., Any], types: Types) -> Any:
+def _resolve(function: Callable[..., object], types: Types) -> Any:
     numba = _numba()
     context = numba.core.registry.cpu_target.typing_context
     context.refresh()

@@ -16,7 +16,7 @@ import keyword
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -195,7 +195,7 @@ class _Operator:
         return not isinstance(self.body, Scalar) and self.body[0].gives == POSITION
 
     @classmethod
-    def define(cls, f: Callable[..., Any], name: str | None = None) -> Self:
+    def define(cls, f: Callable[..., object], name: str | None = None) -> Self:
         """An operator made from a plain Python function of numbers, as fast as a built-in one.
 
         Numba compiles the function, and its syntax tree is translated to CUDA C++. It may contain

@@ -30,7 +30,7 @@ _REMEDY = (
 _RETURN = "return a number on every path"
 
 
-def read(f: Callable[..., Any], owner: str, count: int) -> ast.FunctionDef:
+def read(f: Callable[..., object], owner: str, count: int) -> ast.FunctionDef:
     """The syntax tree of `f`, a function of `count` arguments, ready for Numba and for `translate`.
 
     The function in the tree is called `SCALAR`. Raises DomainMismatch naming the construct and its

@@ -4,7 +4,6 @@ import ast
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -77,7 +76,7 @@ def _count(scalar: Scalar) -> None:
             )
 
 
-def from_function(f: Callable[..., Any], owner: str, positions: tuple[bool, ...]) -> Scalar:
+def from_function(f: Callable[..., object], owner: str, positions: tuple[bool, ...]) -> Scalar:
     """The operator that `f` computes; `positions` tells which of its arguments are rows or columns.
 
     Errors in `f` are raised here: its source is read, translated, and its types are inferred for

@@ -60,22 +60,22 @@ TYPES: dict[str, click.ParamType] = {
 }
 
 
-def summary(function: Callable[..., Any]) -> str:
+def summary(function: Callable[..., object]) -> str:
     """The first line of a docstring up to where it says what comes back: what is computed."""
     first = " ".join(_paragraphs(function)[0].split())
     return re.split(r"[:.](?: |$)", first)[0].replace("`", "")
 
 
-def explanation(function: Callable[..., Any]) -> str:
+def explanation(function: Callable[..., object]) -> str:
     """The second paragraph of a docstring: what the result means."""
     return " ".join(_paragraphs(function)[1].split()).replace("`", "")
 
 
-def _paragraphs(function: Callable[..., Any]) -> list[str]:
+def _paragraphs(function: Callable[..., object]) -> list[str]:
     return (inspect.getdoc(function) or "").split("\n\n")
 
 
-def helps(function: Callable[..., Any]) -> dict[str, str]:
+def helps(function: Callable[..., object]) -> dict[str, str]:
     """The texts `name: text` of the paragraph "Parameters:" of a docstring, by name."""
     for paragraph in _paragraphs(function):
         if paragraph.startswith("Parameters:"):
@@ -86,7 +86,7 @@ def helps(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def options(
-    function: Callable[..., Any], *, without: Collection[str] = (), default: str | None = None
+    function: Callable[..., object], *, without: Collection[str] = (), default: str | None = None
 ) -> list[click.Parameter]:
     """An option for each parameter of a function, but for those in `without`.
 

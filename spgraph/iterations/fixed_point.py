@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -329,7 +329,7 @@ def _check_values(A: Matrix, first: tuple[float, float], ring: Semiring) -> None
             raise ValueError(f"start: expected values >= 0, got {first[0]}")
 
 
-def _first(A: Matrix, wrong: Callable[..., Any]) -> str:
+def _first(A: Matrix, wrong: Callable[..., object]) -> str:
     """The first entry whose value is wrong, as text."""
     i, j, value = next(iter(A._where(wrong)))
     return f"A[{i}, {j}] = {value}"

@@ -8,36 +8,46 @@ import sys
 import time
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.base import BaseContext
 from numba.extending import intrinsic
 
 _I64 = types.intp
 
 
-def _element(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+def _element(
+    context: BaseContext, builder: ir.IRBuilder, kind: types.Array, array: ir.Value, index: ir.Value
+) -> tuple[ir.Value, ir.IntType]:
     """(pointer to array[index], the integer type of an element's width), because atomics operate on
     integers.
     """
-    view = context.make_array(array_type)(context, builder, array)
-    pointer = cgutils.get_item_pointer(
-        context, builder, array_type, view, [index], wraparound=False
-    )
+    view = context.make_array(kind)(context, builder, array)
+    pointer = cgutils.get_item_pointer(context, builder, kind, view, [index], wraparound=False)
     stored = pointer.type.pointee
     width = context.get_abi_sizeof(stored) * 8
-    integer = cgutils.ir.IntType(width)
+    integer = ir.IntType(width)
     return builder.bitcast(pointer, integer.as_pointer()), integer
 
 
-def _to_bits(context: Any, builder: Any, numba_type: Any, value: Any, integer: Any) -> Any:
-    data = context.get_value_as_data(builder, numba_type, value)
+def _to_bits(
+    context: BaseContext,
+    builder: ir.IRBuilder,
+    kind: types.Type,
+    value: ir.Value,
+    integer: ir.IntType,
+) -> ir.Value:
+    data = context.get_value_as_data(builder, kind, value)
     return data if data.type == integer else builder.bitcast(data, integer)
 
 
-def _from_bits(context: Any, builder: Any, numba_type: Any, bits: Any) -> Any:
-    data_type = context.get_data_type(numba_type)
+def _from_bits(
+    context: BaseContext, builder: ir.IRBuilder, kind: types.Type, bits: ir.Value
+) -> ir.Value:
+    data_type = context.get_data_type(kind)
     data = bits if bits.type == data_type else builder.bitcast(bits, data_type)
-    return context.data_model_manager[numba_type].from_data(builder, data)
+    return context.data_model_manager[kind].from_data(builder, data)
 
 
 @intrinsic
@@ -116,9 +126,8 @@ def nanoseconds(typing_context):  # type: ignore[no-untyped-def]
     return types.int64(), codegen
 
 
-def nanoseconds_now(builder: Any) -> Any:
+def nanoseconds_now(builder: ir.IRBuilder) -> ir.Value:
     """The LLVM value of `nanoseconds`."""
-    ir = cgutils.ir
     integer = ir.IntType(64)
     if sys.platform == "win32":  # in milliseconds
         function = cgutils.get_or_insert_function(

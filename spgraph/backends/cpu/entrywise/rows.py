@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,9 @@ def lower_bound(ids, low, high, wanted):
 '''
 
 
-def run(kernel: Callable[..., Any], pointers: tuple[np.ndarray, ...], *arguments: object) -> None:
+def run(
+    kernel: Callable[..., object], pointers: tuple[np.ndarray, ...], *arguments: object
+) -> None:
     """Launch kernel(thread, threads, sync, bounds, ticket, *arguments): chunk c is the rows from
     bounds[c] to bounds[c + 1]. Chunks have about equal numbers of rows and entries, where
     `pointers` are the indptr arrays that count the entries.

@@ -25,7 +25,7 @@ import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -84,7 +84,7 @@ class Team(NamedTuple):
     kernels: ModuleType
 
 
-def launch(kernel: Callable[..., Any], threads: int, *arguments: object) -> None:
+def launch(kernel: Callable[..., object], threads: int, *arguments: object) -> None:
     """Run kernel(thread, threads, sync, *arguments) once on each of `threads` threads, and return
     when all have finished.
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import platform
 import sys
-from typing import Any
 
 from llvmlite import ir
 from numba import types
@@ -59,13 +58,17 @@ FUTEX = FUTEX if sys.platform == "linux" else 0
 _WAIT, _WAKE = 128, 129  # private to the process
 
 
-def _pointer(builder: Any, address: Any, offset: int = 0, kind: Any = _WORD) -> Any:
+def _pointer(
+    builder: ir.IRBuilder, address: ir.Value, offset: int = 0, kind: ir.Type = _WORD
+) -> ir.Value:
     if offset:
         address = builder.add(address, _WORD(offset))
     return builder.inttoptr(address, kind.as_pointer())
 
 
-def _function(module: Any, name: str, result: Any, *arguments: Any, variadic: bool = False) -> Any:
+def _function(
+    module: ir.Module, name: str, result: ir.Type, *arguments: ir.Type, variadic: bool = False
+) -> ir.Function:
     """A function of the system or of Python, by the name of its symbol."""
     kind = ir.FunctionType(result, arguments, var_arg=variadic)
     return cgutils.get_or_insert_function(module, kind, name)
@@ -166,7 +169,9 @@ def wake(typing_context, address):  # type: ignore[no-untyped-def]
     return types.none(types.int64), codegen
 
 
-def _system_call(builder: Any, address: Any, operation: int, value: Any, time: Any) -> None:
+def _system_call(
+    builder: ir.IRBuilder, address: ir.Value, operation: int, value: ir.Value, time: ir.Value
+) -> None:
     call = _function(builder.module, "syscall", _WORD, _WORD, variadic=True)
     zero = _WORD(0)
     builder.call(call, [_WORD(FUTEX), address, _WORD(operation), value, time, zero, zero])
@@ -193,7 +198,7 @@ def check_signals(typing_context, sync):  # type: ignore[no-untyped-def]
     """
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.call(_checker(context, builder.module), arguments)
+        return builder.call(_checker(builder.module), arguments)
 
     return types.boolean(types.int64), codegen
 
@@ -208,7 +213,7 @@ def poll(typing_context, sync):  # type: ignore[no-untyped-def]
     """
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        stop = builder.call(_poller(context, builder.module), arguments)
+        stop = builder.call(_poller(builder.module), arguments)
         with builder.if_then(stop, likely=False):
             context.call_conv.return_user_exc(builder, KeyboardInterrupt, ())
         return context.get_dummy_value()
@@ -224,7 +229,7 @@ def barrier(typing_context, sync, threads):  # type: ignore[no-untyped-def]
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         sync, threads = arguments
-        stop = builder.call(_barrier(context, builder.module), [sync, threads])
+        stop = builder.call(_barrier(builder.module), [sync, threads])
         with builder.if_then(stop, likely=False):
             context.call_conv.return_user_exc(builder, KeyboardInterrupt, ())
         return context.get_dummy_value()
@@ -289,7 +294,7 @@ def own_address(typing_context, words):  # type: ignore[no-untyped-def]
     return types.int64(words), codegen
 
 
-def _part(kernel: Any, kept: Any, module: Any) -> Any:
+def _part(kernel: ir.Function, kept: ir.PointerType, module: ir.Module) -> ir.Function:
     """A function (address of the arguments, thread, sync, address for an exception) -> status: one
     thread's call of a kernel.
     """
@@ -313,7 +318,9 @@ def _part(kernel: Any, kept: Any, module: Any) -> Any:
 # --- functions that are part of every kernel's machine code ---------------------------------------
 
 
-def _helper(module: Any, name: str, arguments: int) -> tuple[Any, Any]:
+def _helper(
+    module: ir.Module, name: str, arguments: int
+) -> tuple[ir.Function, ir.IRBuilder | None]:
     """(a function of `arguments` words that returns whether to stop, its builder, or None if the
     module has the function already).
     """
@@ -327,7 +334,7 @@ def _helper(module: Any, name: str, arguments: int) -> tuple[Any, Any]:
     return function, ir.IRBuilder(function.append_basic_block())
 
 
-def _checker(context: Any, module: Any) -> Any:
+def _checker(module: ir.Module) -> ir.Function:
     function, builder = _helper(module, "check_signals", 1)
     if builder is None:
         return function
@@ -350,7 +357,7 @@ def _checker(context: Any, module: Any) -> Any:
     return function
 
 
-def _poller(context: Any, module: Any) -> Any:
+def _poller(module: ir.Module) -> ir.Function:
     function, builder = _helper(module, "poll", 1)
     if builder is None:
         return function
@@ -363,17 +370,17 @@ def _poller(context: Any, module: Any) -> Any:
         builder.ret(ir.IntType(1)(0))
     with builder.if_then(builder.icmp_signed("<", nanoseconds_now(builder), due), likely=True):
         builder.ret(ir.IntType(1)(0))
-    builder.ret(builder.call(_checker(context, module), [sync]))
+    builder.ret(builder.call(_checker(module), [sync]))
     return function
 
 
-def _barrier(context: Any, module: Any) -> Any:
+def _barrier(module: ir.Module) -> ir.Function:
     function, builder = _helper(module, "barrier", 2)
     if builder is None:
         return function
     sync, threads = function.args
     with builder.if_then(builder.icmp_signed("==", threads, _WORD(1))):
-        builder.ret(builder.call(_poller(context, module), [sync]))
+        builder.ret(builder.call(_poller(module), [sync]))
     wait_at_barrier = builder.load(_pointer(builder, sync, WAIT_AT_BARRIER))
     wait_at_barrier = builder.inttoptr(
         wait_at_barrier, ir.FunctionType(_WORD, [_WORD]).as_pointer()
