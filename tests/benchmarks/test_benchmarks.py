@@ -150,3 +150,22 @@ def test_tree_checks_find_the_fault(
         vectors.append(sg.Vector.from_coo(reached, np.array(values)[reached], size=4))
     found = tree_checks.faults(A, 0, *vectors)
     assert found == [] if fault is None else any(text.startswith(fault) for text in found)
+
+
+def test_dense_products(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    dense_products = importlib.import_module("benchmarks.dense_products")
+    file = tmp_path / "dense.json"
+    arguments = ["--graphs", "kron8:8", "--types", "float32", "--calls", "2", "-o", str(file)]
+    monkeypatch.setattr(sys, "argv", ["dense_products", *arguments])
+    monkeypatch.setattr(dense_products, "ADD", ("plus",))
+    monkeypatch.setattr(dense_products, "MULTIPLY", ("times",))
+    dense_products.main()
+    graph = json.loads(file.read_text())["graphs"]["kron8"]
+    assert graph["vertices"] == 256 and graph["faults"] == []
+    found = graph["products"]["float32 8"]
+    assert all(len(found[system]["times"]) == 2 for system in ("spgraph", "scipy"))
+    assert graph["semirings"] == {"plus_times": 1.0} and found["speedup"] > 0
+    assert "float32 8" in capsys.readouterr().out

@@ -2,8 +2,10 @@
 # Preamble: multiply, add, accumulate, IDENTITY, TERMINAL, FLIP, PLACED.
 from spgraph.backends.cpu.device.prefetching import prefetch
 
-# narrower blocks are summed column by column: starting a loop over columns costs more
-NARROW = np.uint64(4)
+# narrower blocks are summed four columns at a time, in registers, because starting a loop over the
+# columns costs more
+NARROW = np.uint64(16)
+FOUR = np.uint64(4)
 # entries of a row that are added in one loop over the columns, and how far ahead rows of X are
 # fetched
 GROUP, AHEAD = np.uint64(4), np.uint64(8)
@@ -51,6 +53,38 @@ def sum_columns(a_indices, a, a_keep, x, stride, i, first, last, low, high, to, 
         p = last if TERMINAL == 1 else p + np.uint64(1)
 
 
+@inner
+def sum_narrow(a_indices, a, a_keep, x, stride, i, first, last, low, high, to, z):
+    """The same for few columns: the row is read once for each four of them."""
+    last = first + np.uint64(1) if TERMINAL == 1 else last
+    c = low
+    while c + FOUR <= high:
+        sum0 = sum1 = sum2 = sum3 = IDENTITY
+        j = np.int64(c)
+        for p in range(first, last):
+            k = np.int64(a_indices[p])
+            value, start = a[p & a_keep], np.uint64(k) * stride + c
+            term0 = product(value, x[start], i, k, j)
+            term1 = product(value, x[start + np.uint64(1)], i, k, j + 1)
+            term2 = product(value, x[start + np.uint64(2)], i, k, j + 2)
+            term3 = product(value, x[start + np.uint64(3)], i, k, j + 3)
+            sum0 = term0 if TERMINAL == 1 else accumulate(sum0, term0)
+            sum1 = term1 if TERMINAL == 1 else accumulate(sum1, term1)
+            sum2 = term2 if TERMINAL == 1 else accumulate(sum2, term2)
+            sum3 = term3 if TERMINAL == 1 else accumulate(sum3, term3)
+        z[to + c], z[to + c + np.uint64(1)] = sum0, sum1
+        z[to + c + np.uint64(2)], z[to + c + np.uint64(3)] = sum2, sum3
+        c += FOUR
+    while c < high:
+        sum_ = IDENTITY
+        for p in range(first, last):
+            k = np.int64(a_indices[p])
+            term = product(a[p & a_keep], x[np.uint64(k) * stride + c], i, k, np.int64(c))
+            sum_ = term if TERMINAL == 1 else accumulate(sum_, term)
+        z[to + c] = sum_
+        c += np.uint64(1)
+
+
 # PLACED: the result has a row for each row of A that has entries, and that of row i begins at
 # z_indptr[i]. Else it has all rows; those of rows without entries hold fill[0].
 @kernel
@@ -76,16 +110,6 @@ def multiply_dense(
                     for c in range(low, high):
                         z[to + c] = fill[0]
             elif high - low < NARROW:
-                for c in range(low, high):
-                    sum_ = IDENTITY
-                    for p in range(first, last):
-                        k = np.int64(a_indices[p])
-                        y = x[np.uint64(k) * stride + c]
-                        term = product(a[p & a_keep], y, i, k, np.int64(c))
-                        if TERMINAL == 1:
-                            sum_ = term
-                            break
-                        sum_ = accumulate(sum_, term)
-                    z[to + c] = sum_
+                sum_narrow(a_indices, a, a_keep, x, stride, i, first, last, low, high, to, z)
             else:
                 sum_columns(a_indices, a, a_keep, x, stride, i, first, last, low, high, to, z)
