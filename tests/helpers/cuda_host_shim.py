@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,20 +96,21 @@ def library(stem: str, preamble: str) -> ctypes.CDLL:
 
 
 def with_thresholds(
-    monkeypatch: pytest.MonkeyPatch, stems: Collection[str], names: Sequence[str], **chosen: int
+    monkeypatch: pytest.MonkeyPatch, names: Mapping[str, Sequence[str]], **chosen: int
 ) -> None:
-    """Let the kernels of `stems` decide by other thresholds than they are shipped with: macros that
-    their texts define unless they are defined. They become variables, so that one program serves
-    all values; those that are not chosen have the shipped one.
+    """Let kernels decide by other thresholds than they are shipped with: `names`, by stem, are
+    macros that their texts define unless they are defined. They become variables, so that one
+    program serves all values; those that are not chosen have the shipped one. Kernels that somebody
+    keeps are not asked for, and go on as they were.
     """
 
     def made(stem: str, name: str, preamble: str, *, cooperative: bool = False) -> HostKernel:
-        if stem not in stems:
+        if stem not in names:
             return kernel(stem, name, preamble, cooperative)
-        text = variables(stem, tuple(names)) + preamble
-        for each, shipped in shipped_values(stem, text, tuple(names)).items():
+        text = variables(stem, tuple(names[stem])) + preamble
+        for each, shipped in shipped_values(stem, text, tuple(names[stem])).items():
             place = ctypes.c_int.in_dll(library(stem, text), f"variable_{each}")
-            place.value = chosen.get(each, shipped)
+            monkeypatch.setattr(place, "value", chosen.get(each, shipped))
         return kernel(stem, name, text, cooperative)
 
     monkeypatch.setattr(jit, "kernel", made)

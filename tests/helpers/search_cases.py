@@ -97,7 +97,7 @@ def integers(low: int, high: int, kind: str = "int64") -> Callable[..., np.ndarr
 
 
 def reals(kind: str) -> Callable[..., np.ndarray]:
-    return lambda rng, count: (rng.random(count) + 0.25).astype(kind)
+    return lambda rng, count: rng.random(count).astype(kind)
 
 
 def signs(rng: np.random.Generator, count: int) -> np.ndarray:

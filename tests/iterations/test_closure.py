@@ -36,14 +36,14 @@ from spgraph.semirings import (
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_closure_equals_plain_loops(name: str, case: str, device: str) -> None:
-    check_closure(name, CASES[case], device)
+    check_closure(name, CASES[case], graph(name, CASES[case]).A.to(device))
 
 
 @pytest.mark.parametrize("case", ["distance", "distance, zeros", "width"])
 @pytest.mark.parametrize("delta", [0.01, 1, 20.5, 10**6])
 def test_delta_changes_nothing(delta: float, case: str, device: str) -> None:
     for name in ("path", "skewed both", "grid", "many sources"):
-        check_closure(name, CASES[case], device, delta=delta)
+        check_closure(name, CASES[case], graph(name, CASES[case]).A.to(device), delta=delta)
 
 
 # each is compiled in both forms: the others are compared with plain loops above
@@ -79,9 +79,11 @@ def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.Monkey
     module.program.cache_clear()
     try:
         for name in GRAPHS:
-            check_closure(name, CASES[case], "cpu")
+            check_closure(name, CASES[case], graph(name, CASES[case]).A)
         for delta in (0.1, 30.0) if case == "distance" else ():
-            check_closure("many sources", CASES[case], "cpu", delta=delta)
+            check_closure(
+                "many sources", CASES[case], graph("many sources", CASES[case]).A, delta=delta
+            )
     finally:
         pool.close()
         module.program.cache_clear()

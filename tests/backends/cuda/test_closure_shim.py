@@ -1,166 +1,215 @@
-"""The CUDA closure without a GPU: its host code on NumPy arrays, its kernels under the shim."""
+"""The CUDA closure without a GPU, by every exchange: its host code on NumPy arrays, its kernels
+under the shim, a launch for each shard; on peers all of them at the same time.
+"""
 
 from __future__ import annotations
 
+import functools
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import cuda_host_shim
 import numpy as np
 import pytest
+import shim_exchanges
 from closure_cases import (
     CASES,
     GRAPHS,
-    best_parents,
+    MONOIDS,
     check_closure,
     entries,
+    expected,
     fixed_point,
     graph,
-    least_parents,
 )
+from search_cases import gathered
+from shim_exchanges import EXCHANGES, form_of
 
 import spgraph as sg
-from spgraph import iterations
-from spgraph.algorithms.sssp import sssp
-from spgraph.backends import cuda
-from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.cuda.closure import closure_peers
+from spgraph.backends.cuda.closure import closure_rounds as closure_shard
+from spgraph.backends.shards import closure as protocol
 from spgraph.containers import Matrix, Vector
+from spgraph.distributed import LocalCommunicator
+from spgraph.distributed.exchange import host_counters
+from spgraph.distributed.loops import closure_rounds
 from spgraph.errors import ConvergenceError
 from spgraph.iterations.integer_sums import plus_and_one, saturating_plus
-from spgraph.semirings import BinaryOp, Monoid, Semiring, binary, min_plus, monoid
+from spgraph.semirings import Semiring, min_plus, monoid
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
-# thresholds with which small graphs take every path of the kernel
-THRESHOLDS = ("LOCAL_EDGES", "THRESHOLD_EDGES", "STEPS")
-PATHS = {
-    "as shipped": {},
-    "pushed": {"LOCAL_EDGES": 0},
-    "threshold": {"THRESHOLD_EDGES": 1, "LOCAL_EDGES": 40},
-    "threshold, local": {"THRESHOLD_EDGES": 1, "STEPS": 2},
+one_device = importlib.import_module("spgraph.backends.cuda.closure.closure")
+
+# Thresholds with which small graphs take every path of the kernels. Shards compute all semirings
+# by kernels of their own but for products that are positions, which are composed of operations.
+THRESHOLDS = {
+    "closure": ("LOCAL_EDGES", "THRESHOLD_EDGES", "STEPS"),
+    "closure_peers": ("LOCAL_EDGES", "THRESHOLD_EDGES", "STEPS", "SATURATED_EDGES", "ALONE"),
+    "closure_rounds": ("LOCAL_EDGES", "THRESHOLD_EDGES", "STEPS", "SATURATED_EDGES", "ALONE"),
 }
-# graphs that between them have every shape; the rest take long for what they add
-COVER = ("one", "loop", "star both", "two components", "sparse directed", "skewed both")
+PATHS: dict[str, dict[str, int]] = {
+    "pushed": {"LOCAL_EDGES": 0, "SATURATED_EDGES": 0},
+    "threshold": {"THRESHOLD_EDGES": 1, "LOCAL_EDGES": 40, "SATURATED_EDGES": 10},
+    "threshold, local": {"THRESHOLD_EDGES": 1, "STEPS": 2, "ALONE": 1, "SATURATED_EDGES": 10000},
+}
+# each stands for the exchanges of its form
+FORMS = ("one device", "3 peers", "rounds, 3 shards")
+# each is compiled in every form; the others stand for these, or are for one device alone
+COVER = ("distance, zeros", "distance, float32", "width", "narrowness", "reached", "sets of bits")
+SEMIRINGS = CASES | MONOIDS
+LEFT_OUT = ("distance, equal", "width, float32")
+MANY = ("dense directed", "skewed both", "grid", "many sources")
 FULL = pytest.mark.full
-MANY = ("path", "complete", "dense directed", "skewed both", "grid", "many sources")
+DISTANCES = min_plus.resolve("int64", "int64")
 
 
 @pytest.fixture(autouse=True)
-def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
-    cuda_host_shim.install(monkeypatch)
-    for loop in (iterations.fixed_point, iterations.level_search):
-        monkeypatch.setattr(loop, "backend", lambda device: cuda)
-    monkeypatch.setattr(jit, "current_device", lambda: 0)
-    monkeypatch.setattr(host(), "TRANSPOSE_FROM", 0)
-    monkeypatch.setattr(host(), "THREADS", 64)  # a step of 2 x 1024 fibers takes 0.1 s
-    take(monkeypatch, "as shipped")
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for module in (one_device, closure_peers, closure_shard):
+        monkeypatch.setattr(module, "THREADS", 64)  # a step of 2 x 1024 fibers takes 0.1 s
+    monkeypatch.setattr(one_device, "TRANSPOSE_FROM", 0)
+    one_device._kernel.cache_clear()
+    closure_peers.loaded.cache_clear()
+    yield
+    one_device._kernel.cache_clear()
+    closure_peers.loaded.cache_clear()
 
 
-def host() -> Any:
-    return importlib.import_module("spgraph.backends.cuda.closure.closure")
+def start_on_the_shim(patch: pytest.MonkeyPatch, path: str = "") -> None:
+    """Let closures run on CUDA's kernels; by other thresholds than shipped ones if a path is named,
+    where kernels are not kept already.
+    """
+    shim_exchanges.install(patch)
+    cuda_host_shim.with_thresholds(patch, THRESHOLDS, **PATHS.get(path, {}))
+    one_device._kernel.cache_clear()
+    closure_peers.loaded.cache_clear()
 
 
-def take(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    """Let the kernel decide by other thresholds."""
-    cuda_host_shim.with_thresholds(monkeypatch, ["closure"], THRESHOLDS, **PATHS[path])
-    host()._kernel.cache_clear()
+@functools.cache
+def placed(name: str, case: str, exchange: str) -> Any:
+    """The Matrix of a graph, kept with all that closures have made for it."""
+    return place(graph(name, SEMIRINGS[case]).A, exchange)
 
 
-# --- closure --------------------------------------------------------------------------------------
+def place(A: Matrix, exchange: str) -> Any:
+    return EXCHANGES[exchange].place(A)
 
 
-# two that others stand for: each case is a program to compile
+def fused(A: Any, start: Vector, typed: Any, delta: Any) -> Vector:
+    """The fused form as `closure` calls it."""
+    x = cuda_host_shim.backend(A.device).closure(A, start.to(A.device), typed, delta)
+    return gathered(x)
+
+
+def check(
+    patch: pytest.MonkeyPatch,
+    name: str,
+    case: str,
+    exchange: str,
+    A: Any = None,
+    *,
+    path: str = "",
+    deltas: Any = (None,),
+) -> None:
+    """Closures equal plain loops, and are of the form that they should be."""
+    A = placed(name, case, exchange) if A is None else A
+    kind = SEMIRINGS[case]
+    ordered = kind.ring.monoid in (monoid.min, monoid.max)
+    with patch.context() as patch:
+        start_on_the_shim(patch, path)
+        stems = shim_exchanges.launched(patch)
+        for delta in deltas if ordered else (None,):
+            check_closure(name, kind, A, delta=delta)
+        assert form_of("closure", stems) == EXCHANGES[exchange].form
+
+
+def names_of(exchange: str, case: str) -> tuple[str, ...]:
+    """The graphs of a case; the others say nothing new, and are tested where time is no matter."""
+    if case == "distance, zeros":
+        large = "two components" if "8" in exchange else "skewed both"
+        return GRAPHS if exchange in FORMS else ("one", large)
+    if exchange == "one device":
+        return () if case in LEFT_OUT else ("two components", "skewed both")
+    return ("skewed both",) if exchange in FORMS and case in COVER else ()
+
+
+EVERY = [
+    *((exchange, case, name) for exchange in EXCHANGES for case in SEMIRINGS
+      for name in names_of(exchange, case)),
+    *(pytest.param(exchange, case, "all others", marks=FULL)
+      for exchange in EXCHANGES for case in SEMIRINGS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("exchange", "case", "name"), EVERY)
+def test_closure(exchange: str, case: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [each for each in GRAPHS if each not in names_of(exchange, case)]
+    deltas = (0.6, 20) if case == "distance, zeros" else (None, 3)
+    for each in others if name == "all others" else [name]:
+        check(monkeypatch, each, case, exchange, deltas=deltas)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("exchange", FORMS)
 @pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=FULL if case in ("distance, equal", "width, float32") else ())
-        for case in CASES
-    ],
+    "case", ["distance, zeros", *(pytest.param(case, marks=FULL) for case in COVER[1:])]
 )
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in COVER else FULL) for name in GRAPHS]
-)
-def test_closure_equals_plain_loops(name: str, case: str) -> None:
-    check_closure(name, CASES[case], "cpu")
-
-
-EVERY_PATH = [
-    pytest.param(
-        *(path, case),
-        marks=() if case == "distance, zeros" or (path, case) == ("threshold", "width") else FULL,
-    )
-    for path in PATHS
-    for case in ("distance, zeros", "distance, float32", "width")
-]
-
-
-@pytest.mark.parametrize(("path", "case"), EVERY_PATH)
-def test_every_path(path: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    take(monkeypatch, path)
+def test_every_path(path: str, exchange: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gathers: list[Any] = []
+    gather = closure_rounds.Rounds.gather
+    noted = lambda self: gathers.append(self) or gather(self)  # noqa: E731
+    monkeypatch.setattr(closure_rounds.Rounds, "gather", noted)
     for name in MANY:
-        for delta in (0.02, 2, 10**7):
-            check_closure(name, CASES[case], "cpu", delta=delta)
+        A = place(graph(name, SEMIRINGS[case]).A, exchange)
+        deltas = (0.05, 2, 10**6) if name == "skewed both" else (2,)
+        check(monkeypatch, name, case, exchange, A, path=path, deltas=deltas)
+    if "rounds" in exchange and "threshold" in path and case == "distance, zeros":
+        assert gathers, "a threshold ended in a pull"
 
 
-def of_types(A: Matrix, index: str, offset: str, values: Any) -> Matrix:
-    return Matrix(A.nrows, A.ncols, A.indptr.astype(offset), A.indices.astype(index), values)
+@pytest.mark.parametrize(
+    "exchange", ["1 peer", "3 peers, one empty", "rounds, 1 shard", "rounds, one empty"]
+)
+def test_thresholds_in_other_shards(exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    A = place(graph("skewed both", CASES["distance, zeros"]).A, exchange)
+    check(monkeypatch, "skewed both", "distance, zeros", exchange, A, path="threshold", deltas=(2,))
 
 
+@pytest.mark.parametrize("exchange", FORMS)
 @pytest.mark.parametrize(
     ("index", "offset"), [pytest.param("int64", "int32", marks=FULL), ("int32", "int64")]
 )
-def test_types_of_indices(index: str, offset: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    take(monkeypatch, "threshold, local")
+def test_types_of_indices(
+    exchange: str, index: str, offset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = graph("skewed both", CASES["distance"])
-    A = of_types(made.A, index, offset, made.A.values)
-    expected = fixed_point(made.edges, made.start, min, lambda x, a: x + a)
-    assert entries(host().closure(A, made.v, min_plus.resolve("int64", "int64"), 5.0)) == expected
+    wide = Matrix(
+        *made.A.shape, made.A.indptr.astype(offset), made.A.indices.astype(index), made.A.values
+    )
+    A = place(wide, exchange)
+    start_on_the_shim(monkeypatch, "threshold")
+    values = fixed_point(made.edges, made.start, min, lambda x, a: x + a)
+    assert entries(fused(A, made.v, DISTANCES, 5)) == values
 
 
-def test_one_value_for_all_entries() -> None:
+@pytest.mark.parametrize("exchange", FORMS)
+def test_one_value_for_all_entries(exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pattern = graph("grid", CASES["distance"]).A.pattern()
-    start = Vector.unit(20, 0, size=pattern.nrows, dtype=np.int64)
     rows, columns = pattern.to_coo()[:2]
     edges = dict.fromkeys(zip(rows.tolist(), columns.tolist(), strict=True), 1)
-    found = sg.iterations.closure(pattern, start, min_plus)
+    A = place(pattern, exchange)
+    start = Vector.unit(20, 0, size=pattern.nrows, dtype=np.int64)
+    start_on_the_shim(monkeypatch)
+    found = fused(A, start, min_plus.resolve("int64", "bool"), 1)
     assert entries(found) == fixed_point(edges, {20: 0}, min, lambda x, a: x + a)
 
 
-def smaller(x, y):  # type: ignore[no-untyped-def]
-    return x if x < y else y
-
-
-MONOIDS = {
-    "compare and swap": (Monoid(BinaryOp.define(smaller), 2**31 - 1, None, True), binary.plus),
-    "sets of bits": (monoid.bor, binary.band),
-    "sets of bits, all": (monoid.band, binary.bor),
-    "greatest bytes": (monoid.max, binary.min),
-}
-
-
-@pytest.mark.parametrize("name", MONOIDS)
-def test_monoids(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What memory has an instruction for, and what it has none for."""
-    ring = Semiring(*MONOIDS[name])
-    kind = "uint8" if "bytes" in name else "int32"
-    python = {
-        "compare and swap": (min, lambda x, a: x + a),
-        "sets of bits": (lambda x, y: x | y, lambda x, a: x & a),
-        "sets of bits, all": (lambda x, y: x & y, lambda x, a: x | a),
-        "greatest bytes": (max, min),
-    }[name]
-    for path in ("as shipped", "pushed"):
-        take(monkeypatch, path)
-        for graph_name in ("two components", "skewed both"):
-            made = graph(graph_name, CASES["distance, zeros"])
-            A = Matrix(*made.A.shape, made.A.indptr, made.A.indices, made.A.values.astype(kind))
-            start = {20: 255 if "all" not in name else 0, 30: 6}
-            v = Vector.from_coo([20, 30], np.array(list(start.values()), kind), size=A.nrows)
-            found = sg.iterations.closure(A, v, ring)
-            assert entries(found) == fixed_point(made.edges, start, *python)
-
-
-def test_products_that_are_better_than_their_operands(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("exchange", FORMS)
+def test_products_that_are_better_than_their_operands(
+    exchange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Negative lengths without a negative cycle: values behind a threshold may improve."""
     rng = np.random.default_rng(3)
     pairs = np.unique(np.sort(rng.integers(0, 300, (6000, 2)), axis=1), axis=0)
@@ -168,27 +217,43 @@ def test_products_that_are_better_than_their_operands(monkeypatch: pytest.Monkey
     weights = rng.integers(-20, 30, len(pairs))
     A = Matrix.from_coo(pairs[:, 0], pairs[:, 1], weights, nrows=300, ncols=300)
     edges = dict(zip(map(tuple, pairs.tolist()), weights.tolist(), strict=True))
-    expected = fixed_point(edges, {0: 0, 7: -5}, min, lambda x, a: x + a)
+    values = fixed_point(edges, {0: 0, 7: -5}, min, lambda x, a: x + a)
     start = Vector.from_coo([0, 7], [0, -5], size=300)
     for path in PATHS:
-        take(monkeypatch, path)
-        for delta in (None, 1, 25):
-            found = host().closure(A, start, min_plus.resolve("int64", "int64"), delta)
-            assert entries(found) == expected
+        G = place(A, exchange)
+        with monkeypatch.context() as patch:
+            start_on_the_shim(patch, path)
+            for delta in (1, 25):
+                assert entries(fused(G, start, DISTANCES, delta)) == values
 
 
-@pytest.mark.parametrize("delta", [None, 3])
-def test_no_fixed_point(delta: Any) -> None:
-    """A cycle of negative length ends in an error that has the last iterate."""
-    A = Matrix.from_coo([0, 1, 2, 3], [1, 2, 1, 0], [4, 3, -5, 1], nrows=5, ncols=5)
-    start = Vector.unit(0, 0, size=5, dtype=np.int64)
-    with pytest.raises(ConvergenceError, match=r"min_plus.*5 rounds") as caught:
-        host().closure(A, start, min_plus.resolve("int64", "int64"), delta)
-    assert caught.value.result.nvals == 3
+@pytest.mark.parametrize("exchange", FORMS)
+@pytest.mark.parametrize("delta", [pytest.param(None, marks=FULL), 3])
+@pytest.mark.parametrize("cycle", [(0, 1, 2), (0, 7, 8)])
+def test_no_fixed_point(
+    exchange: str, delta: Any, cycle: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cycle of negative length, in a shard or across two, ends in an error that has the last
+    iterate; the next closure is none the worse for it.
+    """
+    i, j, k = cycle
+    A = Matrix.from_coo([i, j, k, 5], [j, k, i, 0], [4, 3, -8, 1], nrows=12, ncols=12)
+    G = place(A, exchange)
+    start_on_the_shim(monkeypatch, "threshold, local")
+    start = Vector.unit(0, 0, size=12, dtype=np.int64)
+    with pytest.raises(ConvergenceError, match=r"min_plus.*12 rounds") as caught:
+        fused(G, start, DISTANCES, delta)
+    last: Any = caught.value.result
+    assert set(entries(gathered(last))) == set(cycle)
+    other = Vector.unit(6, 4, size=12, dtype=np.int64)
+    assert entries(fused(G, other, DISTANCES, delta)) == {6: 4}
 
 
+@pytest.mark.parametrize("exchange", FORMS)
 @pytest.mark.parametrize("kind", ["int64", "uint64"])
-def test_sums_that_stay_at_the_greatest_integer(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_that_stay_at_the_greatest_integer(
+    exchange: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They reach a vertex, and improve nothing."""
     top = int(np.iinfo(kind).max)
     edges = {(0, 1): top - 3, (1, 0): 9, (1, 1): top, (1, 2): 3, (2, 3): 1, (3, 4): 0, (0, 4): top}
@@ -196,185 +261,117 @@ def test_sums_that_stay_at_the_greatest_integer(kind: str, monkeypatch: pytest.M
     A = Matrix.from_coo(rows, columns, np.array(list(edges.values()), kind), nrows=6, ncols=6)
     typed = Semiring(monoid.min, saturating_plus(np.dtype(kind))).resolve(kind, kind)
     start = Vector.unit(0, 0, size=6, dtype=np.dtype(kind))
-    expected = fixed_point(edges, {0: 0}, min, lambda x, a: min(x + a, top))
-    for path in PATHS:
-        take(monkeypatch, path)
-        for delta in (None, 1, 2.0**60):
-            assert entries(host().closure(A, start, typed, delta)) == expected
+    values = fixed_point(edges, {0: 0}, min, lambda x, a: min(x + a, top))
+    for path in PATHS if exchange == "one device" else ("threshold",):
+        G = place(A, exchange)
+        with monkeypatch.context() as patch:
+            start_on_the_shim(patch, path)
+            for delta in (1, 2.0**60):
+                assert entries(fused(G, start, typed, delta)) == values
 
 
-def test_products_of_the_value_of_nothing() -> None:
+@pytest.mark.parametrize("exchange", FORMS)
+def test_products_of_the_value_of_nothing(exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An infinite length reaches a vertex too, and what lies behind it."""
     edges = {(0, 1): np.inf, (1, 2): 1.0, (2, 3): 0.5, (0, 3): 8.0}
     rows, columns = zip(*edges, strict=True)
-    A = Matrix.from_coo(rows, columns, list(edges.values()), nrows=5, ncols=5)
-    for ring, multiply in ((min_plus, lambda x, a: x + a), (sg.semirings.min_second, max)):
-        start = Vector.unit(0, 0.0, size=5, dtype=float)
-        expected = fixed_point(
-            edges, {0: 0.0}, min, multiply if ring == min_plus else lambda x, a: a
-        )
+    A = place(Matrix.from_coo(rows, columns, list(edges.values()), nrows=5, ncols=5), exchange)
+    start = Vector.unit(0, 0.0, size=5, dtype=float)
+    start_on_the_shim(monkeypatch)
+    typed = min_plus.resolve("float64", "float64")
+    values = fixed_point(edges, {0: 0.0}, min, lambda x, a: x + a)
+    for delta in (None, 0.5) if exchange == "one device" else (0.5,):
+        assert entries(fused(A, start, typed, delta)) == values
+    if exchange == "one device":
+        typed = sg.semirings.min_second.resolve("float64", "float64")
+        values = fixed_point(edges, {0: 0.0}, min, lambda x, a: a)
         for delta in (None, 0.5):
-            typed = ring.resolve("float64", "float64")
-            assert entries(host().closure(A, start, typed, delta)) == expected
+            assert entries(fused(A, start, typed, delta)) == values
 
 
-def test_products_that_are_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("exchange", FORMS)
+def test_products_that_are_positions(exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The least vertex with an edge to it: an entry says nothing without its vertex."""
     made = graph("skewed both", CASES["distance"])
     reached = fixed_point(made.edges, made.start, min, lambda x, a: x + a)
-    expected = {3: 7} | {j: 10**6 for _, j in made.edges if j in reached}
+    values = {3: 7} | {j: 10**6 for _, j in made.edges if j in reached}
     for i, j in made.edges:
         if i in reached:
-            expected[j] = min(expected[j], i)
+            values[j] = min(values[j], i)
     start = Vector.unit(3, 7, size=made.A.nrows, dtype=np.int32)
-    expected[3] = min(expected[3], 7)
+    values[3] = min(values[3], 7)
     typed = sg.semirings.min_secondi.resolve("int32", "int64", index="int32")
-    for path in ("as shipped", "threshold"):
-        take(monkeypatch, path)
-        for delta in (None, 50):
-            assert entries(host().closure(made.A, start, typed, delta)) == expected
+    for path in ("", "threshold") if exchange == "one device" else ("",):
+        A = place(made.A, exchange)
+        with monkeypatch.context() as patch:
+            start_on_the_shim(patch, path)
+            stems = shim_exchanges.launched(patch)
+            for delta in (None, 50):
+                assert entries(fused(A, start, typed, delta)) == values
+            form = "one device" if exchange == "one device" else "operations"
+            assert form_of("closure", stems) == form
 
 
-def test_trace_counts_the_edges() -> None:
-    A = sg.generators.grid(9, 11)
+@pytest.mark.parametrize("exchange", FORMS)
+def test_distances_that_count_their_edges(exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As shortest paths with parents take them: ties are broken by hops, in one integer."""
+    made = graph("skewed both", CASES["distance, zeros"])
+    ring = Semiring(monoid.min, plus_and_one(16)).resolve(np.dtype("int64"), made.A.dtype)
+    start = made.v._with_values(lambda x: x << 16)
+    A = place(made.A, exchange)
+    start_on_the_shim(monkeypatch)
+    values = fixed_point(made.edges, entries(start), min, lambda x, a: x + a * 65536 + 1)
+    assert entries(fused(A, start, ring, 2.0 * 2**16)) == values
+
+
+# --- one device -----------------------------------------------------------------------------------
+
+
+def test_trace_counts_the_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    A = place(sg.generators.grid(9, 11), "one device")
+    start_on_the_shim(monkeypatch)
     start = Vector.unit(0, 0, size=99, dtype=np.int64)
     ring = min_plus.resolve("int64", "bool")
-    found, steps = host().run(A, start, ring, 1, trace_rows=500)
+    found, steps = one_device.run(A, start, ring, 1, trace_rows=500)
     assert found.nvals == 99 and steps[:, 0].max() <= 4
     assert steps[:, 1].sum() >= 99  # a vertex at least once, but for what warps do by themselves
 
 
-# --- the edges that carry the values --------------------------------------------------------------
+# --- rounds ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_tight_equals_plain_loops(name: str) -> None:
-    case = CASES["distance, zeros"]
-    made = graph(name, case)
-    x = fixed_point(made.edges, made.start, min, case.multiply)
-    values = np.array([x[v] for v in sorted(x)], np.int64)
-    v = Vector.from_coo(np.array(sorted(x)), values, size=made.A.nrows)
-    for storage in (v, v.to_bitmap()):
-        found = host().dag_edges(made.A, storage, min_plus.resolve("int64", "int64"))
-        expected = sorted(
-            (i, j) for (i, j), a in made.edges.items() if i in x and j in x and x[i] + a == x[j]
-        )
-        assert found.iso and found.indptr[-1] == found.nvals
-        rows, columns = found.to_coo()[:2]
-        assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == expected
+@pytest.mark.parametrize("name", ["grid", "skewed both"])
+def test_relaxations_stay_few(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three shards look at no more than half again as many edges as one."""
+    made, counts = graph(name, CASES["distance"]), []
+    for exchange in ("rounds, 1 shard", "rounds, 3 shards"):
+        A = placed(name, "distance", exchange)
+        with monkeypatch.context() as patch:
+            start_on_the_shim(patch)
+            rounds = closure_rounds.run_closure(A, made.v.to(A.device), DISTANCES, 20)
+        counts.append(rounds.relaxations)
+    assert made.A.nvals <= 2 * counts[0] and counts[1] <= 1.5 * counts[0]
 
 
-@pytest.mark.parametrize("entries_", [1023, 1024, 1025, 3072, 5000])
-def test_tight_over_chunks(entries_: int) -> None:
-    """Matrices that end before, at and behind a chunk's end; 64-bit indices; a full vector."""
-    rng = np.random.default_rng(entries_)
-    keys = np.sort(rng.choice(90 * 90, entries_, replace=False))
-    a = rng.integers(0, 4, entries_)
-    A = Matrix.from_coo(keys // 90, keys % 90, a.astype(np.uint8), nrows=90, ncols=90)
-    A = of_types(A, "int64", "int64", A.values)
-    x = rng.integers(0, 4, 90)
-    found = host().dag_edges(A, Vector.from_dense(x), min_plus.resolve("int64", "uint8"))
-    expected = keys[x[keys // 90] + a == x[keys % 90]]
-    rows, columns = found.to_coo()[:2]
-    assert np.array_equal(rows * 90 + columns, expected)
-
-
-@pytest.mark.parametrize("name", GRAPHS)
-def test_parents_equal_plain_loops(name: str) -> None:
-    """Over weights of zero too; of the transpose, and without one; an iso Matrix."""
-    made = graph(name, CASES["distance, zeros"])
-    bits = 16
-    for A in (made.A, made.A.pattern()):
-        edges = dict.fromkeys(made.edges, 1) if A.iso else made.edges
-        typed = Semiring(monoid.min, plus_and_one(bits)).resolve("int64", A.dtype)
-        x = fixed_point(edges, made.start, min, lambda x, a: x + (a << bits) + 1)
-        expected = least_parents(edges, x, lambda x, a: x + (a << bits) + 1)
-        values = np.array([x[v] for v in sorted(x)], np.int64)
-        v = Vector.from_coo(np.array(sorted(x)), values, size=A.nrows)
-        for T in (None, A.T):
-            found = host().parents(A, T, v, typed)
-            assert entries(found) == expected and found.nvals == len(expected)
-
-
-@pytest.mark.parametrize(
-    ("index", "offset"), [("int64", "int32"), ("int32", "int64"), ("int32", "int32")]
-)
-def test_parents_in_one_pass(index: str, offset: str) -> None:
-    """A Matrix that is its own transpose: many vertices before and behind the floor."""
+def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They travel by the communicator: here it says that there are others."""
     made = graph("skewed both", CASES["distance"])
-    S = made.A.to_scipy()
-    S = (S + S.T).tocsr()
-    A = Matrix.from_scipy(S, symmetric=True)
-    A = of_types(A, index, offset, A.values)
-    edges = dict(
-        zip(zip(*(c.tolist() for c in A.to_coo()[:2]), strict=True), A.values.tolist(), strict=True)
-    )
-    typed = Semiring(monoid.min, plus_and_one(16)).resolve("int64", "int64", index=index)
-
-    def multiply(x: Any, a: Any) -> Any:
-        return x + (a << 16) + 1
-
-    x = fixed_point(edges, {5: 0, 17: 3 << 16}, min, multiply)
-    v = Vector.from_coo(np.array(sorted(x)), np.array([x[v] for v in sorted(x)]), size=A.nrows)
-    expected = least_parents(edges, x, multiply)
-    for T in (None, A, A.dup()):
-        for storage in (v, v.to_bitmap()):
-            found = host().parents(A, T, storage, typed)
-            assert found.dtype == index and entries(found) == expected
+    A = place(made.A, "rounds, 3 shards")
+    start = made.v.to(A.device)
+    start_on_the_shim(monkeypatch)
+    monkeypatch.setattr(LocalCommunicator, "processes", 2)
+    monkeypatch.setattr(host_counters, "wait_for_counts", None)
+    assert entries(fused(A, start, DISTANCES, 9)) == expected("skewed both", CASES["distance"])
 
 
-@pytest.mark.parametrize(("seed", "nothing"), list(enumerate([0, -3, 5, 0, -2, 7])))
-def test_parents_of_values_that_are_no_fixed_point(seed: int, nothing: int) -> None:
-    """Values of one's own, with gaps, and products that are better than their operands."""
-    rng = np.random.default_rng(seed)
-    pairs = rng.integers(0, 80, (1500, 2))
-    pairs = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
-    a = (pairs.sum(axis=1) * 5 + pairs[:, 0] * pairs[:, 1]) % 7 - 3  # the same both ways
-    A = Matrix.from_coo(pairs[:, 0], pairs[:, 1], a, nrows=80, ncols=80)
-    edges = dict(zip(map(tuple, pairs.tolist()), a.tolist(), strict=True))
-    x = {v: int(z) for v, z in enumerate(rng.integers(-6, 7, 80)) if v % 4}
-    x[1], x[2] = -8, 8  # each alone before the floor of its order
-    v = Vector.from_coo(np.array(list(x)), np.array(list(x.values())), size=80).to_bitmap()
-    for ring, multiply in (
-        (min_plus, lambda x, a: x + a),
-        (sg.semirings.max_plus, lambda x, a: x + a),
-        (sg.semirings.max_min, min),
-    ):
-        typed = ring.resolve("int64", "int64")
-        v._values[::4] = nothing  # what lies where there is no entry
-        for T in (None, A, A.dup()):
-            found = host().parents(A, T, v, typed)
-            assert entries(found) == least_parents(edges, x, multiply)
-
-
-@pytest.mark.parametrize("kind", ["float32", "int64"])
-def test_parents_of_widths(kind: str) -> None:
-    """An order from greatest to least, and vertices of equal values; products of positions."""
-    made = graph("skewed both", CASES["width"])
-    A = of_types(made.A, "int32", "int32", made.A.values.astype(kind))
-    x = fixed_point(made.edges, made.start, max, min)
-    v = Vector.from_coo(
-        np.array(sorted(x)), np.array([x[v] for v in sorted(x)], kind), size=A.nrows
-    )
-    ring = sg.semirings.max_min.resolve(kind, kind)
-    for T in (None, A.T):
-        assert entries(host().parents(A, T, v, ring)) == least_parents(made.edges, x, min)
-    v = Vector.from_dense(np.arange(A.nrows))
-    ring = sg.semirings.max_secondj.resolve("int64", A.dtype, index="int64")
-    expected = {}
-    for i, j in sorted(made.edges):
-        if i != j:
-            expected.setdefault(j, i)
-    for T in (None, A.T):
-        assert entries(host().parents(A, T, v, ring)) == expected
-
-
-def test_shortest_paths_with_parents() -> None:
-    for name in ("grid", "two components"):
-        case = CASES["distance, zeros"]
-        made = graph(name, case)
-        source = min(made.start)
-        distance, parent = sssp(made.A, source)
-        x = fixed_point(made.edges, {source: 0}, min, case.multiply)
-        assert entries(distance) == x
-        assert entries(parent) == best_parents(made.edges, x, case.multiply, source)
+def test_all_processes_gather_together() -> None:
+    """Pairs that wait in another process hold the gather up in this one too."""
+    rounds: Any = object.__new__(closure_rounds.Rounds)
+    rounds.received, calls = [None], []
+    rounds.gather = lambda: calls.append("gather")
+    counts = np.zeros((2, protocol.counts_of(2)), np.int64)
+    counts[:, protocol.FLAGS] = protocol.ENDS_THRESHOLD
+    counts[0, protocol.SENT + 1] = 3  # to shard 1, which another process has
+    assert rounds.following(counts) == protocol.RELAX and not calls
+    counts[:, protocol.SENT :] = 0
+    assert rounds.following(counts) == protocol.BUCKETS and calls == ["gather"]

@@ -105,7 +105,11 @@ def names_of(exchange: str, case: str) -> tuple[str, ...]:
     """The graphs of a case; the others say nothing new, and are tested where time is no matter."""
     fused = case in FUSED[EXCHANGES[exchange].form]
     if case in ("levels", "least parent"):
+        if "8" in exchange:
+            return "one", "two components"
         return GRAPHS if exchange in FORMS[1:] else COVER if exchange in FORMS else COVER[:2]
+    if exchange == "one device":
+        return ("dense directed",)  # whose vertices have many products
     return COVER[:1] if exchange in FORMS and (fused or case in COMPOSED) else ()
 
 

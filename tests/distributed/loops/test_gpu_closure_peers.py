@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import gpus
 import numpy as np
+import peer_closures as host
 import pytest
 from closure_cases import CASES, expected, graph
 
 import spgraph as sg
-import tests.distributed.loops.test_closure_peers_shim as host
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.backends.shards.closure import ClosureGraph
 from spgraph.containers import Matrix, Vector

@@ -1,0 +1,170 @@
+"""What follows from a closure on CUDA, without a GPU: the edges that carry its values, and parents.
+Host code on NumPy arrays, kernels under the shim.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import cuda_host_shim
+import numpy as np
+import pytest
+import shim_exchanges
+from closure_cases import CASES, GRAPHS, best_parents, entries, fixed_point, graph, least_parents
+
+import spgraph as sg
+from spgraph.algorithms.sssp import sssp
+from spgraph.containers import Matrix, Vector
+from spgraph.iterations.integer_sums import plus_and_one
+from spgraph.semirings import Semiring, min_plus, monoid
+
+pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
+
+
+@pytest.fixture(autouse=True)
+def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
+    shim_exchanges.install(monkeypatch)
+    monkeypatch.setattr(host(), "THREADS", 64)  # a step of 2 x 1024 fibers takes 0.1 s
+    host()._kernel.cache_clear()
+
+
+def host() -> Any:
+    return importlib.import_module("spgraph.backends.cuda.closure.closure")
+
+
+def of_types(A: Matrix, index: str, offset: str, values: Any) -> Matrix:
+    return Matrix(A.nrows, A.ncols, A.indptr.astype(offset), A.indices.astype(index), values)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_tight_equals_plain_loops(name: str) -> None:
+    case = CASES["distance, zeros"]
+    made = graph(name, case)
+    x = fixed_point(made.edges, made.start, min, case.multiply)
+    values = np.array([x[v] for v in sorted(x)], np.int64)
+    v = Vector.from_coo(np.array(sorted(x)), values, size=made.A.nrows)
+    for storage in (v, v.to_bitmap()):
+        found = host().dag_edges(made.A, storage, min_plus.resolve("int64", "int64"))
+        expected = sorted(
+            (i, j) for (i, j), a in made.edges.items() if i in x and j in x and x[i] + a == x[j]
+        )
+        assert found.iso and found.indptr[-1] == found.nvals
+        rows, columns = found.to_coo()[:2]
+        assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("entries_", [1023, 1024, 1025, 3072, 5000])
+def test_tight_over_chunks(entries_: int) -> None:
+    """Matrices that end before, at and behind a chunk's end; 64-bit indices; a full vector."""
+    rng = np.random.default_rng(entries_)
+    keys = np.sort(rng.choice(90 * 90, entries_, replace=False))
+    a = rng.integers(0, 4, entries_)
+    A = Matrix.from_coo(keys // 90, keys % 90, a.astype(np.uint8), nrows=90, ncols=90)
+    A = of_types(A, "int64", "int64", A.values)
+    x = rng.integers(0, 4, 90)
+    found = host().dag_edges(A, Vector.from_dense(x), min_plus.resolve("int64", "uint8"))
+    expected = keys[x[keys // 90] + a == x[keys % 90]]
+    rows, columns = found.to_coo()[:2]
+    assert np.array_equal(rows * 90 + columns, expected)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_parents_equal_plain_loops(name: str) -> None:
+    """Over weights of zero too; of the transpose, and without one; an iso Matrix."""
+    made = graph(name, CASES["distance, zeros"])
+    bits = 16
+    for A in (made.A, made.A.pattern()):
+        edges = dict.fromkeys(made.edges, 1) if A.iso else made.edges
+        typed = Semiring(monoid.min, plus_and_one(bits)).resolve("int64", A.dtype)
+        x = fixed_point(edges, made.start, min, lambda x, a: x + (a << bits) + 1)
+        expected = least_parents(edges, x, lambda x, a: x + (a << bits) + 1)
+        values = np.array([x[v] for v in sorted(x)], np.int64)
+        v = Vector.from_coo(np.array(sorted(x)), values, size=A.nrows)
+        for T in (None, A.T):
+            found = host().parents(A, T, v, typed)
+            assert entries(found) == expected and found.nvals == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("index", "offset"), [("int64", "int32"), ("int32", "int64"), ("int32", "int32")]
+)
+def test_parents_in_one_pass(index: str, offset: str) -> None:
+    """A Matrix that is its own transpose: many vertices before and behind the floor."""
+    made = graph("skewed both", CASES["distance"])
+    S = made.A.to_scipy()
+    S = (S + S.T).tocsr()
+    A = Matrix.from_scipy(S, symmetric=True)
+    A = of_types(A, index, offset, A.values)
+    edges = dict(
+        zip(zip(*(c.tolist() for c in A.to_coo()[:2]), strict=True), A.values.tolist(), strict=True)
+    )
+    typed = Semiring(monoid.min, plus_and_one(16)).resolve("int64", "int64", index=index)
+
+    def multiply(x: Any, a: Any) -> Any:
+        return x + (a << 16) + 1
+
+    x = fixed_point(edges, {5: 0, 17: 3 << 16}, min, multiply)
+    v = Vector.from_coo(np.array(sorted(x)), np.array([x[v] for v in sorted(x)]), size=A.nrows)
+    expected = least_parents(edges, x, multiply)
+    for T in (None, A, A.dup()):
+        for storage in (v, v.to_bitmap()):
+            found = host().parents(A, T, storage, typed)
+            assert found.dtype == index and entries(found) == expected
+
+
+@pytest.mark.parametrize(("seed", "nothing"), list(enumerate([0, -3, 5, 0, -2, 7])))
+def test_parents_of_values_that_are_no_fixed_point(seed: int, nothing: int) -> None:
+    """Values of one's own, with gaps, and products that are better than their operands."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.integers(0, 80, (1500, 2))
+    pairs = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
+    a = (pairs.sum(axis=1) * 5 + pairs[:, 0] * pairs[:, 1]) % 7 - 3  # the same both ways
+    A = Matrix.from_coo(pairs[:, 0], pairs[:, 1], a, nrows=80, ncols=80)
+    edges = dict(zip(map(tuple, pairs.tolist()), a.tolist(), strict=True))
+    x = {v: int(z) for v, z in enumerate(rng.integers(-6, 7, 80)) if v % 4}
+    x[1], x[2] = -8, 8  # each alone before the floor of its order
+    v = Vector.from_coo(np.array(list(x)), np.array(list(x.values())), size=80).to_bitmap()
+    for ring, multiply in (
+        (min_plus, lambda x, a: x + a),
+        (sg.semirings.max_plus, lambda x, a: x + a),
+        (sg.semirings.max_min, min),
+    ):
+        typed = ring.resolve("int64", "int64")
+        v._values[::4] = nothing  # what lies where there is no entry
+        for T in (None, A, A.dup()):
+            found = host().parents(A, T, v, typed)
+            assert entries(found) == least_parents(edges, x, multiply)
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_parents_of_widths(kind: str) -> None:
+    """An order from greatest to least, and vertices of equal values; products of positions."""
+    made = graph("skewed both", CASES["width"])
+    A = of_types(made.A, "int32", "int32", made.A.values.astype(kind))
+    x = fixed_point(made.edges, made.start, max, min)
+    v = Vector.from_coo(
+        np.array(sorted(x)), np.array([x[v] for v in sorted(x)], kind), size=A.nrows
+    )
+    ring = sg.semirings.max_min.resolve(kind, kind)
+    for T in (None, A.T):
+        assert entries(host().parents(A, T, v, ring)) == least_parents(made.edges, x, min)
+    v = Vector.from_dense(np.arange(A.nrows))
+    ring = sg.semirings.max_secondj.resolve("int64", A.dtype, index="int64")
+    expected = {}
+    for i, j in sorted(made.edges):
+        if i != j:
+            expected.setdefault(j, i)
+    for T in (None, A.T):
+        assert entries(host().parents(A, T, v, ring)) == expected
+
+
+def test_shortest_paths_with_parents() -> None:
+    for name in ("grid", "two components"):
+        case = CASES["distance, zeros"]
+        made = graph(name, case)
+        source = min(made.start)
+        distance, parent = sssp(made.A, source)
+        x = fixed_point(made.edges, {source: 0}, min, case.multiply)
+        assert entries(distance) == x
+        assert entries(parent) == best_parents(made.edges, x, case.multiply, source)
