@@ -18,6 +18,11 @@ OF_EACH_EXCHANGE = {
         "struct Exchange", "struct Given", "struct Outbox", "struct Received", "leave",
         "meet_blocks", "receive",
     },
+    "search": {
+        "struct Control", "struct Given", "struct Pusher", "struct Search", "can_be_found",
+        "convert", "first_word", "in_product", "is_symmetric", "pull_memory", "push_level",
+        "record", "settle", "small_level", "small_levels", "work",
+    },
 }  # fmt: skip
 # by folder: bodies and decisions that the exchanges share
 SHARED = {
@@ -29,6 +34,14 @@ SHARED = {
         limit_after doubled is_bulk is_saturated is_unsettled begins_threshold set_threshold
         ends_threshold drop_threshold begin_buckets widens next_limit is_last move_on
     """.split(),
+    "search": """
+        reduce_counts load_neighbours scan_start scan_row look_at_leading look_at_rows look_at_each
+        look_at_leading_first pull_level pull_long_rows
+    """.split()
+    + [
+        f"struct {name}"
+        for name in ("Borders", "Finds", "Leading", "Neighbours", "Nothing", "Pull", "Scan", "Sum")
+    ],
 }
 
 
@@ -47,7 +60,7 @@ def definitions(folder: str) -> dict[str, list[str]]:
             head = re.match(r"[^(]*?((?:\w+::)?\w+)\(", match[0])
             assert head, match[0]
             found[head[1]].append(name)
-        for match in re.finditer(r"^struct (\w+)[^;{}]*\{", text, re.M):
+        for match in re.finditer(r"^struct (?:__align__\(.*\) )?(\w+)[^;{}]*\{", text, re.M):
             found[f"struct {match[1]}"].append(name)
     return dict(found)
 
@@ -68,6 +81,18 @@ def test_what_is_shared_is_there(folder: str) -> None:
     assert {name: definitions(folder).get(name, []) for name in SHARED[folder]} == {
         name: definitions(folder)[name][:1] for name in SHARED[folder]
     }
+
+
+def test_exchanges_of_the_search_have_the_same_members() -> None:
+    """A body that all share could not call what one of them lacks."""
+    members = {}
+    for name in ("none", "peers", "rounds"):
+        text = sources.paths()[f"exchange_{name}.cuh"].read_text(encoding="utf-8")
+        body = text[text.index("struct Exchange") :]
+        members[name] = set(re.findall(r"__forceinline__ [\w*& ]*?(\w+)\(", body))
+        members[name] |= set(re.findall(r"(\w+) = (?:true|false|TRACE)\b", body))
+    assert members["none"] == members["peers"] == members["rounds"]
+    assert {"bit", "publish", "visit", "long_row", "DISTRIBUTED"} <= members["none"]
 
 
 def test_a_second_definition_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:  # type: ignore[no-untyped-def]

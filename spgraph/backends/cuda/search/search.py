@@ -18,7 +18,7 @@ from spgraph.semirings.translate import cuda_function
 THREADS, STAGE, MORE_PIECES = 1024, 256, 32
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # 64-bit words of its Control, and where the ones that the host reads lie
-CONTROL, DEPTH, VISITED = 18, 16, 17
+CONTROL, DEPTH, VISITED = 24, 21, 22
 
 
 @jit.on_device

@@ -20,6 +20,7 @@ from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import decisions, small_frontier
 from spgraph.backends.shards.search import SearchGraph
 from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, move, words
+from spgraph.semirings import min_secondi
 
 # as in kernels/search_peers.cu
 CONTROL_BYTES = 128
@@ -156,7 +157,15 @@ def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
     names = ("PEERS", "THREADS", "PARENTS", "FIRST", "PADDED", "SMALL", "LONG_ROW")
     text = preamble.constants(**dict(zip(names, shape, strict=True)))
     text += preamble.types(**{k: np.dtype(v) for k, v in zip("IOL", kinds, strict=True)})
+    if shape[names.index("PARENTS")]:
+        text += parents_semiring(kinds[2])
     return text + decisions(bool(shape[names.index("PARENTS")]), True)
+
+
+def parents_semiring(kind: str) -> str:
+    """The preamble of the semiring whose sums are parents: the least of the users' ids."""
+    ids = np.dtype(kind)
+    return preamble.semiring(min_secondi.resolve(ids, np.dtype(bool), index=ids))
 
 
 @functools.cache

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.search.search_peers_plan import parents_semiring
 from spgraph.backends.shards.search import COUNTS, SearchRows, SearchShard
 from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, words
 
@@ -74,7 +75,8 @@ class Shard(SearchShard):
                 *(leading, nonempty, arrays.ids, self.own, self.queue, self.offset),
                 *(self.control, self.counts, host_counters),
             )
-            fields = [number, self.words, *offsets, self.size.bit_length()]
+            in_edges = 0 if arrays.t_indices is None else arrays.t_indices.size
+            fields = [number, self.words, *offsets, self.size.bit_length(), in_edges]
             fields += map(address, pointers)
             self.given = self.xp.asarray(np.array(fields, np.int64))
             self.visited_next: Array | None = None
@@ -218,6 +220,8 @@ def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
     """The preamble of kernels/search_rounds.cu."""
     names = ("PEERS", "THREADS", "PARENTS", "LONG_ROW", "AHEAD_VERTICES", "AHEAD")
     text = preamble.constants(**dict(zip(names, shape, strict=True)))
+    if shape[names.index("PARENTS")]:
+        text += parents_semiring(kinds[2])
     return text + preamble.types(**{k: np.dtype(v) for k, v in zip("IOLQ", kinds, strict=True)})
 
 

@@ -38,7 +38,7 @@ DEVICE bool is_symmetric() { return s.t_indptr == s.indptr; }
 
 // The sources enter the queue as level 0.
 CALLED void start(const I* sources, const Z* source_values, i64 number) {
-    const Target to = {&s.control->packed[0], s.queue, s.offset, 0};
+    const Target to = {&s.control->totals[0].packed, s.queue, s.offset, 0};
     Stage stage;
     u32 covered = 0;
     for (i64 base = thread_id() - lane_id(); base < number; base += thread_count()) {
@@ -120,14 +120,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
     // a few sources start block 0 alone
     bool small = number_of_sources <= ENTER && direction != PULL;
-    i64 depth = 0, round = 0, nf = number_of_sources, mf = 0, left = findable, open_edges = m;
+    i64 depth = 0, nf = number_of_sources, mf = 0, left = findable, open_edges = m;
     if (!small) {
         start(sources, source_values, number_of_sources);
         if (barrier_failed()) return;
-        mf = (i64)queue_edges(load_relaxed(&control->packed[0]), count_bits);
+        mf = (i64)queue_edges(load_relaxed(&control->totals[0].packed), count_bits);
         left -= (i64)load_relaxed(&control->covered);
         open_edges -= mf;
     }
+    int turn = 0;       // of the totals: the last level's
     bool queued = true; // the frontier lies in `queue` (else in the bitmap `frontier`)
     while (small || (nf > 0 && mf > 0 && left > 0 && depth < max_depth)) {
         if (small) {
@@ -146,10 +147,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         const Form form = form_of_level(direction, queued, false, nf, mf, left, open_edges);
         const bool pull = form.pull;
         small = form.small;
+        const int next = turn == 2 ? 0 : turn + 1;
         if (thread == 0) {
-            control->packed[(round + 2) % 3] = 0;
-            control->long_rows[(round + 1) & 1] = 0;
-            control->probes[(round + 1) & 1] = 0;
+            Totals* const after = &control->totals[next == 2 ? 0 : next + 1];
+            after->packed = after->long_rows = 0;
+            if (TRACE) after->probes = 0;
         }
         if (queued && (pull || VALUES)) {
             settle(nf, pull);
@@ -163,27 +165,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         queued = !pull;
         if (small) continue;
 
-        u64* packed = &control->packed[(round + 1) % 3];
-        u64* long_rows = &control->long_rows[round & 1];
-        u64* probes = &control->probes[round & 1];
-        round++;
+        turn = next;
+        Totals* const totals = &control->totals[turn];
         if (pull) {
-            pull_level((L)(depth + 1), packed, long_rows, probes);
+            pull_level((L)(depth + 1), totals);
             if (barrier_failed()) return;
-            const i64 rows = (i64)load_relaxed(long_rows);
+            const i64 rows = (i64)load_relaxed(&totals->long_rows);
             if (rows) {
-                pull_long_rows(rows, (L)(depth + 1), packed, probes);
+                pull_long_rows(rows, (L)(depth + 1), totals);
                 if (barrier_failed()) return;
             }
             swap_bitmaps();
         } else {
-            push_level(nf, mf, (L)(depth + 1), packed);
+            push_level(nf, mf, (L)(depth + 1), &totals->packed);
             if (barrier_failed()) return;
             swap_queues();
         }
         if (TRACE && thread == 0)
-            record(depth, pull ? PULL : PUSH, nf, pull ? (i64)load_relaxed(probes) : mf);
-        const u64 found = load_relaxed(packed);
+            record(depth, pull ? PULL : PUSH, nf, pull ? (i64)load_relaxed(&totals->probes) : mf);
+        const u64 found = load_relaxed(&totals->packed);
         nf = (i64)queue_count(found, count_bits);
         mf = (i64)queue_edges(found, count_bits);
         left -= nf;

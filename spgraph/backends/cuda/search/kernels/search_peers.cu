@@ -21,11 +21,9 @@
 // at before the grid takes the row).
 
 #include "peers.cuh"
-#include "leading_neighbours.cuh"
+#include "search_common.cuh"
 
-constexpr int WARPS = THREADS / 32;
-constexpr int EACH = 4;    // edges a thread has in flight
-constexpr int PROBES = 32; // in-edges one lane looks at before its warp takes the row
+constexpr bool TRACE = true; // what a pull looks at is counted; rows are written where wanted
 constexpr int SMALL_EDGES =
     8 * SMALL; // a small level with more edges than this is done by the grid
 constexpr int ENTER_EDGES = 2 * SMALL;
@@ -33,9 +31,7 @@ constexpr int PIECE = 128;
 typedef u64 SmallEdges;
 #include "search_small_frontier.cuh"
 
-enum Direction { AUTO = 0, PUSH = 1, PULL = 2 };
-
-#define CALLED static __device__ __noinline__
+#define VALUES PARENTS
 
 // What GPU p sends GPU q in small levels: one of q's vertices, and its parent.
 struct __align__(2 * sizeof(L)) Message {
@@ -80,21 +76,16 @@ struct Given {
 struct Search : Given {
     u32 *frontier, *next; // the bitmaps of all vertices
     i64 n, words, base;   // own: vertices, words, the place of the first
-    L *level, *parent;
-    i64* trace; // direction, frontier, edges looked at, ns; one row a level
+    L *level, *value;     // results; values are parents
+    i64* trace;           // direction, frontier, edges looked at, ns; one row a level
     u64 since;
     i64 side; // which of the two bitmaps is `frontier`
     // own ones, with their parents: arrays, or one that the launch brings
     i64 number;
     const I* sources;
-    const L* values;
+    const L* source_values;
     I source;
-    L value;
-};
-
-struct Pull { // of each warp: the bits it has found, rows that wait for it
-    u32 hit[WARPS][32];
-    I waiting[WARPS][64];
+    L source_value;
 };
 
 union Work {
@@ -108,17 +99,26 @@ __shared__ u64 block_sum[WORDS_SENT];
 extern __shared__ u64 work_memory[];
 
 DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
+DEVICE Pull& pull_memory() { return work().pull; }
 
 DEVICE i64 first_word(int q) { return s.word[q]; }
 typedef I Q; // ids have room for bit positions
 #include "search_shards.cuh"
 
 DEVICE I source_at(i64 i) { return s.sources ? s.sources[i] : s.source; }
-DEVICE L value_at(i64 i) { return s.sources ? s.values[i] : s.value; }
+DEVICE L value_at(i64 i) { return s.sources ? s.source_values[i] : s.source_value; }
 // What the last level has claimed of own word w.
 DEVICE u32 claimed_bits(i64 w) { return s.visited_next[s.base + w] & ~s.visited[s.base + w]; }
 
-#include "nth_bit.cuh"
+// Warps take these many neighbouring words of a part at a time: at most 32, equally often.
+DEVICE i64 words_at_a_time(i64 words) {
+    const i64 rounds = (words + 32 * s.warps - 1) / (32 * s.warps);
+    return rounds ? (words + rounds * s.warps - 1) / (rounds * s.warps) : 1;
+}
+
+#include "exchange_peers.cuh"
+#include "candidate.cuh"
+#include "search_pull.cuh"
 
 CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {
     const u64 now = globaltimer();
@@ -128,16 +128,6 @@ CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {
     row[2] = edges;
     row[3] = (i64)(now - s.since);
     s.since = now;
-}
-
-// Word w of the own part of the next frontier. All GPUs have the value that it had two levels ago,
-// `published`: `publish` writes another one to all of them.
-DEVICE u32 published(i64 w) { return s.next[s.base + w]; }
-DEVICE void publish(i64 w, u32 bits, u32 before) {
-    if (before == bits) return;
-#pragma unroll
-    for (int q = 0; q < PEERS; q++)
-        in_memory_of<u32>(q, s.frontiers[s.side ^ 1])[s.base + w] = bits;
 }
 
 DEVICE bool is_symmetric() { return s.symmetric; }
@@ -152,7 +142,7 @@ CALLED void claim_sources() {
     for (i64 i = thread_id(); i < s.number; i += thread_count()) {
         const I v = source_at(i);
         s.level[v] = 0;
-        if (PARENTS) s.parent[v] = value_at(i);
+        if (PARENTS) s.value[v] = value_at(i);
         atomicOr(&s.visited_next[s.base + (v >> 5)], 1u << (v & 31));
     }
 }
@@ -194,12 +184,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.base = s.word[s.me];
         s.words = s.word[s.me + 1] - s.base;
         s.level = level;
-        s.parent = parent;
+        s.value = parent;
         s.trace = trace;
         s.sources = sources;
-        s.values = values;
+        s.source_values = values;
         s.source = (I)source;
-        s.value = (L)value;
+        s.source_value = (L)value;
         s.number = number;
         s.since = globaltimer();
         peers.limit = limit;
@@ -265,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         }
         claimed = false;
         if (pull)
-            sweep((L)(depth + 1));
+            pull_level((L)(depth + 1));
         else
             settle((L)(depth + 1));
         if (barrier_all() == LOST) return leave(result);

@@ -140,7 +140,8 @@ CALLED void settle(L depth) {
     for (i64 begin = warp * batch; begin < s.words; begin += warps * batch) {
         const i64 w = begin + lane;
         const bool mine = lane < batch && w < s.words;
-        const u32 visited = mine ? s.visited[s.base + w] : 0, before = mine ? published(w) : 0;
+        const u32 visited = mine ? s.visited[s.base + w] : 0,
+                  before = mine ? Exchange::published(w) : 0;
         u32 part[PEERS], bits = 0;
 #pragma unroll
         for (int q = 0; q < PEERS; q++) {
@@ -154,7 +155,7 @@ CALLED void settle(L depth) {
             bits |= part[q] & ~visited;
         }
         if (mine) {
-            publish(w, bits, before);
+            Exchange::publish(w, bits, before);
             if (bits) s.visited[s.base + w] = s.visited_next[s.base + w] = visited | bits;
         }
         const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
@@ -185,7 +186,7 @@ CALLED void settle(L depth) {
             if (!active) continue;
             s.level[v] = depth;
 #if PARENTS
-            s.parent[v] = parent_of(key[0]);
+            s.value[v] = parent_of(key[0]);
             best[v] = 0;
 #endif
             edges += (u64)degree_of(v);

@@ -31,7 +31,7 @@ DEVICE void small_parents(const SmallFrontier& list, const SmallCount& size) {
         Key* const best = &s.best[32 * s.base + v];
         const Key key = load_relaxed(best);
         if (!key) continue; // it has one: a source, or found by the grid
-        s.parent[v] = parent_of(key);
+        s.value[v] = parent_of(key);
         *best = 0;
     }
 }
@@ -141,7 +141,7 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
             s.level[v] = 0;
             atomicOr(&s.visited_next[s.base + (v >> 5)], 1u << (v & 31));
 #if PARENTS
-            s.parent[v] = value_at(i);
+            s.value[v] = value_at(i);
 #endif
             if (can_be_found(v)) atomicAdd(&small_covered, 1u);
         }

@@ -1,46 +1,70 @@
-// Levels of the whole grid that pull: warps take words of the bitmap, line up the vertices that are
+// Levels that pull: warps take words of the own part of the bitmaps, line up the vertices that are
 // still open, and look for the frontier among their in-edges.
 
-#include "nth_bit.cuh"
+#include "search_counts.cuh"
 
-constexpr int PROBES = 32;     // in-edges one lane looks at before its warp takes the row
-constexpr int LONG_ROW = 8192; // in-edges one warp looks at before the grid takes the row
+constexpr int PROBES = 32; // in-edges one lane looks at before its warp takes the row
 
-// One lane: combine u's product into `sum`; true where nothing further can change it.
-DEVICE bool take(i64 u, i64 v, i64 edge, bool& found, Z& sum) {
-    found = true;
-#if VALUES
-    sum = add(sum, product(s.t_values, u, v, edge));
-    return FIRST || is_terminal(sum);
-#else
-    return true;
-#endif
+// ---- rows --------------------------------------------------------------------------------------
+
+// In-edges that a lane loads together: between shards the aligned 16 bytes that the first lies in,
+// and with them what lies beside the row, since 32 lanes in as many rows take a load each as long.
+constexpr bool WIDE_LOADS = Exchange::DISTRIBUTED;
+constexpr int TOGETHER = WIDE_LOADS ? 16 / sizeof(I) : EACH;
+struct __align__(WIDE_LOADS ? 16 : sizeof(I)) Neighbours {
+    I id[TOGETHER];
+};
+
+// The ids from `before` before in-edge `e` on; of the row are those before `after`. Where 16 bytes
+// reach over an end of the array, which is the caller's, only the row's are loaded.
+DEVICE Neighbours load_neighbours(i64 e, int before, int after) {
+    const I* const at = s.t_indices + e - before;
+    if (WIDE_LOADS && e >= before && e - before + TOGETHER <= Exchange::in_edges())
+        return *reinterpret_cast<const Neighbours*>(at);
+    Neighbours neighbours;
+#pragma unroll
+    for (int j = 0; j < TOGETHER; j++) neighbours.id[j] = j >= before && j < after ? at[j] : 0;
+    return neighbours;
 }
 
-// One lane looks at up to PROBES in-edges of row v from `e` on.
-DEVICE bool scan_start(i64 v, O& e, O end, bool& found, Z& sum, u32& probes) {
+// One lane looks at up to PROBES in-edges of row v from `e` on; true where nothing further can
+// change the candidate.
+DEVICE bool scan_start(const Exchange& exchange, i64 v, O& e, O end, bool& found,
+                       Candidate& candidate, u32& probes) {
     bool stop = false;
-    for (int k = 0; k < PROBES && !stop && e < end; k += EACH) {
-        I u[EACH];
-        bool here[EACH];
+    for (int k = 0; k < PROBES && !stop && e < end; k += TOGETHER) {
+        const int before = WIDE_LOADS ? (int)((u64)(s.t_indices + e) % 16 / sizeof(I)) : 0;
+        const int after = end - e < TOGETHER - before ? (int)(end - e) + before : TOGETHER;
+        const Neighbours u = load_neighbours((i64)e, before, after);
+        bool here[TOGETHER];
 #pragma unroll
-        for (int j = 0; j < EACH; j++) u[j] = j < end - e ? s.t_indices[e + j] : -1;
+        for (int j = 0; j < TOGETHER; j++)
+            here[j] = j >= before && j < after && test_bit(s.frontier, exchange.bit(u.id[j]));
 #pragma unroll
-        for (int j = 0; j < EACH; j++) here[j] = u[j] >= 0 && test_bit(s.frontier, u[j]);
-#pragma unroll
-        for (int j = 0; j < EACH; j++) {
-            if (TRACE) probes += !stop && u[j] >= 0;
-            if (!stop && here[j]) stop = take(u[j], v, e + j, found, sum);
+        for (int j = 0; j < TOGETHER; j++) {
+            if (TRACE) probes += !stop && j >= before && j < after;
+            if (!stop && here[j]) {
+                found = true;
+                stop = candidate.take(u.id[j], v, e + (j - before));
+            }
         }
-        e += EACH < end - e ? EACH : end - e;
+        e += after - before;
     }
     return stop;
 }
 
-// A whole warp looks on from edge `e` of row v; true where nothing further can change the sum.
-CALLED bool scan_row(i64 v, i64 e, i64 end, bool& found, Z& sum, u32& probes) {
-    bool stop = false;
-    for (; e < end && !stop; e += 64) {
+// What a warp's look at part of a row has given: each lane has what it has found itself.
+struct Scan {
+    Candidate candidate;
+    u32 probes;
+    bool found, stop; // stop: nothing further can change what the row gives
+};
+
+// A whole warp looks on from edge `e` of row v to `end`.
+CALLED Scan scan_row(i64 v, i64 e, i64 end) {
+    const Exchange exchange;
+    Scan scan = {Candidate::none(), 0, false, false};
+    for (; e < end && !scan.stop; e += 64) {
         i64 u[2];
         bool here[2];
 #pragma unroll
@@ -50,169 +74,245 @@ CALLED bool scan_row(i64 v, i64 e, i64 end, bool& found, Z& sum, u32& probes) {
             u[k] = here[k] ? (i64)s.t_indices[x] : 0;
         }
 #pragma unroll
-        for (int k = 0; k < 2; k++) here[k] = here[k] && test_bit(s.frontier, u[k]);
+        for (int k = 0; k < 2; k++) here[k] = here[k] && test_bit(s.frontier, exchange.bit(u[k]));
 #pragma unroll
         for (int k = 0; k < 2; k++) {
             const i64 x = e + 32 * k + lane_id();
             const u32 who = warp_ballot(here[k]);
-            if (TRACE) probes += !stop && x < end;
-            if (stop || !who) continue;
-            if (FIRST || !VALUES) { // the least of the row: the lowest lane
-                if (lane_id() == __ffs(who) - 1) take(u[k], v, x, found, sum);
-                stop = true;
+            if (TRACE) scan.probes += !scan.stop && x < end;
+            if (scan.stop || !who) continue;
+            if (FIRST_DECIDES) { // the least of the row: the lowest lane
+                if (lane_id() == __ffs(who) - 1) {
+                    scan.found = true;
+                    scan.candidate.take(u[k], v, x);
+                }
+                scan.stop = true;
             } else {
-                stop = warp_any(here[k] && take(u[k], v, x, found, sum));
+                scan.found = scan.found || here[k];
+                scan.stop = warp_any(here[k] && scan.candidate.take(u[k], v, x));
             }
         }
     }
-    return stop;
+    return scan;
 }
 
-// Adds this thread's counts to `packed` with one atomic a block.
-CALLED void reduce_counts(u32 count, u64 edges, u32 probes, u64* packed, u64* all_probes) {
-    if (threadIdx.x < 3) block_sum[threadIdx.x] = 0;
-    __syncthreads();
-    count = warp_sum(count);
-    edges = warp_sum(edges);
-    if (TRACE) probes = warp_sum(probes);
-    if (lane_id() == 0 && count) {
-        atomicAdd(&block_sum[0], (u64)count);
-        atomicAdd(&block_sum[1], edges);
-    }
-    if (TRACE && lane_id() == 0 && probes) atomicAdd(&block_sum[2], (u64)probes);
-    __syncthreads();
-    if (threadIdx.x == 0 && block_sum[0])
-        atomicAdd(packed, (block_sum[1] << s.count_bits) + block_sum[0]);
-    if (TRACE && threadIdx.x == 0) atomicAdd(all_probes, block_sum[2]);
-}
+// ---- 32 vertices -------------------------------------------------------------------------------
 
-CALLED void pull_level(L depth, u64* packed, u64* long_rows, u64* all_probes) {
-    const int lane = lane_id();
-    // the warps of a block take neighbouring words
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
-    i64 batch = (s.words + warps - 1) / warps;
-    batch = batch < 32 ? batch : 32;
+// What a warp has found in 32 words from `begin` on.
+struct Finds {
+    u32* hit;
+    i64 begin = 0;
+    L depth;
     u64 edges = 0;
+    O first = 0, last = 0; // of the latest row, which is counted when it has come
     u32 count = 0, probes = 0;
-    u32* hit = work().hit[warp_id()];
-    for (i64 begin = me * batch; begin < s.words; begin += warps * batch) {
-        const i64 w = begin + lane;
-        const bool mine = lane < batch && w < s.words;
-        const u32 visited = mine ? s.visited[w] : 0;
-        const u32 open = mine ? s.nonempty[w] & ~visited : 0;
-        const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
-        hit[lane] = 0;
-        warp_sync();
-        for (int base = 0; base < total; base += 32) {
-            const int rank = base + lane;
-            const bool active = rank < total;
-            const RankedBit place(open, upto, rank, active);
-            const I v = (I)place.position(begin);
-            O e = 0, end = 0;
-            bool found = false, stop = false;
-            Z sum = nothing();
-            if (active) {
-                e = s.t_indptr[v];
-                end = s.t_indptr[v + 1];
-            }
-            if ((FIRST || !VALUES) && s.leading && active) {
-                const Leading leading = s.leading[v];
-                bool here[4];
-                here[0] = test_bit(s.frontier, leading.id[0]);
-#pragma unroll
-                for (int k = 1; k < 4; k++)
-                    here[k] = !here[0] && leading.id[k] >= 0 && test_bit(s.frontier, leading.id[k]);
-#pragma unroll
-                for (int k = 0; k < 4; k++) {
-                    if (TRACE) probes += !stop && leading.id[k] >= 0;
-                    if (!stop && here[k]) stop = take(leading.id[k], v, e + k, found, sum);
-                }
-                // with values these are the row's own first entries; else any four
-                if (end - e <= 4)
-                    e = end;
-                else if (VALUES)
-                    e += 4;
-            }
-            if (!stop) stop = scan_start(v, e, end, found, sum, probes);
-            // rows that go on get the warp one after the other, and what it does not finish gets
-            // the grid
-            for (u32 left = warp_ballot(!stop && e < end); left; left &= left - 1) {
-                const int which = __ffs(left) - 1;
-                const O from = shuffle(e, which), all = shuffle(end, which);
-                const O to = all - from > LONG_ROW ? from + LONG_ROW : all;
-                bool row_found = found && lane == which;
-                Z row_sum = row_found ? sum : nothing();
-                const bool done = scan_row(shuffle(v, which), from, to, row_found, row_sum, probes);
-                if (!done && to < all && lane == which) {
-                    const u64 k = atomicAdd(long_rows, 1ull);
-                    s.next_queue[k] = v; // the queues are free while a level pulls
-                    s.next_offset[k] = to;
-                }
-                const u32 who = warp_ballot(row_found);
-                if (!who) continue;
-#if VALUES
-                row_sum = FIRST ? shuffle(row_sum, __ffs(who) - 1) : warp_combine(row_sum);
-#endif
-                if (lane == which) {
-                    found = true;
-                    sum = row_sum;
-                }
-            }
-            // of a row left to the grid, what this lane has is what the grid combines the rest into
-            if (found) {
-                atomicOr(&hit[place.word], 1u << place.bit);
-                s.level[v] = depth;
-#if VALUES
-                s.value[v] = sum;
-#endif
-                edges += (u64)(s.indptr[v + 1] - s.indptr[v]);
-                count++;
-            }
+    __device__ __forceinline__ Finds(L depth) : hit(pull_memory().hit[warp_id()]), depth(depth) {}
+    __device__ __forceinline__ void add(I v, const Candidate& candidate) {
+        atomicOr(&hit[(v >> 5) - begin], 1u << (v & 31));
+        s.level[v] = depth;
+        candidate.store(v);
+        if constexpr (Exchange::DISTRIBUTED) edges += (u64)(last - first);
+        first = s.indptr[v];
+        last = s.indptr[v + 1];
+        if constexpr (!Exchange::DISTRIBUTED) {
+            edges += (u64)(last - first);
+            first = last = 0;
         }
+        count++;
+    }
+    __device__ __forceinline__ void finish(Totals* totals) {
+        reduce_counts(count, edges + (u64)(last - first), probes, totals);
+    }
+};
+
+// One lane looks at the leading neighbours of v, whose row begins at edge `e`; true where one lies
+// in the frontier, which decides.
+DEVICE bool look_at_leading(const Exchange& exchange, I v, O e, const Leading& leading,
+                            Candidate& candidate, u32& probes) {
+    bool here[4], found = false;
+    here[0] = test_bit(s.frontier, exchange.leading_bit(leading.id[0]));
+#pragma unroll
+    for (int k = 1; k < 4; k++)
+        here[k] = !here[0] && leading.id[k] >= 0 &&
+                  test_bit(s.frontier, exchange.leading_bit(leading.id[k]));
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        if (TRACE) probes += !found && leading.id[k] >= 0;
+        if (!found && here[k])
+            found = candidate.take(exchange.leading_vertex(leading.id[k]), v, e + k);
+    }
+    return found;
+}
+
+// The rows of up to 32 vertices, one a lane, from edge `e` on; a lane without one has no edges.
+// Rows that go on get the warp one after the other, and what it does not finish gets the grid.
+DEVICE void look_at_rows(const Exchange& exchange, I v, O e, O end, bool& found,
+                         Candidate& candidate, Totals* totals, u32& probes) {
+    bool stop = FIRST_DECIDES && found;
+    if (!stop) stop = scan_start(exchange, v, e, end, found, candidate, probes);
+    for (u32 left = warp_ballot(!stop && e < end); left; left &= left - 1) {
+        const int which = __ffs(left) - 1;
+        const O from = shuffle(e, which), all = shuffle(end, which);
+        const O to = all - from > LONG_ROW ? from + LONG_ROW : all;
+        Scan scan = scan_row(shuffle(v, which), from, to);
+        const u32 who = warp_ballot(scan.found);
+        if (who) scan.candidate.merge(who);
+        if (TRACE) probes += scan.probes;
+        if (lane_id() != which) continue;
+        if (who) {
+            found = true;
+            candidate.combine(scan.candidate);
+        }
+        if (!scan.stop && to < all) {
+            const u64 k = Exchange::long_row(totals);
+            s.queue[k] = v; // the queue is free while a level pulls
+            s.offset[k] = to;
+            candidate.store(v); // the grid combines the rest into it
+        }
+    }
+}
+
+// ---- levels ------------------------------------------------------------------------------------
+
+// The vertices that are bits of `open`, a word a lane from finds.begin on, 32 at a time.
+DEVICE void look_at_each(const Exchange& exchange, u32 open, Totals* totals, Finds& finds) {
+    const bool leading = FIRST_DECIDES && s.leading;
+    const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
+    for (int base = 0; base < total; base += 32) {
+        const int rank = base + lane_id();
+        const bool active = rank < total;
+        const I v = (I)RankedBit(open, upto, rank, active).position(finds.begin);
+        O e = active ? s.t_indptr[v] : 0;
+        const O end = active ? s.t_indptr[v + 1] : 0;
+        bool found = false;
+        Candidate candidate = Candidate::none();
+        if (leading && active) {
+            found = look_at_leading(exchange, v, e, s.leading[v], candidate, finds.probes);
+            // with values these are the row's own first entries; else any four
+            if (end - e <= 4)
+                e = end;
+            else if (VALUES)
+                e += 4;
+        }
+        look_at_rows(exchange, v, e, end, found, candidate, totals, finds.probes);
+        if (found) finds.add(v, candidate);
+    }
+}
+
+// The same, but first at their leading neighbours only: the vertices whose rows have to be looked
+// at wait for each other, until there are 32.
+DEVICE void look_at_leading_first(const Exchange& exchange, u32 open, Totals* totals,
+                                  Finds& finds) {
+    const int lane = lane_id();
+    const bool leading = FIRST_DECIDES && s.leading;
+    // with values these are a row's own first entries; else any four
+    const O skip = leading && VALUES ? 4 : 0;
+    I* const waiting = pull_memory().waiting[warp_id()];
+    const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
+    int held = 0;
+    I coming = (I)RankedBit(open, upto, lane, lane < total).position(finds.begin);
+    Leading its = leading && lane < total ? s.leading[coming] : Leading{};
+    for (int base = 0; base < total || held; base += 32) {
+        if (base < total) {
+            bool waits = base + lane < total;
+            const I v = coming;
+            const Leading row = its;
+            const int next = base + 32 + lane; // fetched while this one is looked at
+            if (base + 32 < total)
+                coming = (I)RankedBit(open, upto, next, next < total).position(finds.begin);
+            if (leading && next < total) its = s.leading[coming];
+            if (leading && waits) {
+                Candidate candidate = Candidate::none();
+                const O e = s.t_indptr[v];
+                const bool found = look_at_leading(exchange, v, e, row, candidate, finds.probes);
+                if (found) finds.add(v, candidate);
+                waits = !found && row.id[3] >= 0;
+            }
+            const u32 who = warp_ballot(waits);
+            if (waits) waiting[held + __popc(who & lanes_below())] = v;
+            held += __popc(who);
+            warp_sync();
+        }
+        if (held < 32 && base + 32 < total) continue;
+        const int many = held < 32 ? held : 32;
+        held -= many;
+        if (many) {
+            const bool active = lane < many;
+            const I v = active ? waiting[held + lane] : 0;
+            const O e = active ? s.t_indptr[v] + skip : 0, end = active ? s.t_indptr[v + 1] : 0;
+            bool found = false;
+            Candidate candidate = Candidate::none();
+            look_at_rows(exchange, v, e, end, found, candidate, totals, finds.probes);
+            if (found) finds.add(v, candidate);
+        }
+        warp_sync();
+    }
+}
+
+// Look for the frontier among the in-edges of the open vertices. The warps of a block take
+// neighbouring words.
+CALLED void pull_level(L depth, Totals* totals = nullptr) {
+    const Exchange exchange;
+    const int lane = lane_id();
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
+    const i64 words = Exchange::words(), batch = Exchange::batch();
+    Finds finds(depth);
+    for (i64 begin = me * batch; begin < words; begin += warps * batch) {
+        const i64 w = begin + lane;
+        const bool mine = lane < batch && w < words;
+        const u32 visited = mine ? s.visited[Exchange::base() + w] : 0;
+        const u32 open = mine ? s.nonempty[w] & ~visited : 0;
+        const u32 before = mine ? Exchange::published(w) : 0;
+        if (Exchange::DISTRIBUTED && !warp_any(open)) { // most words of the last levels
+            if (mine) Exchange::publish(w, 0, before);
+            continue;
+        }
+        finds.begin = begin;
+        finds.hit[lane] = 0;
+        warp_sync();
+        if constexpr (Exchange::DISTRIBUTED)
+            look_at_leading_first(exchange, open, totals, finds);
+        else
+            look_at_each(exchange, open, totals, finds);
         warp_sync();
         if (mine) {
-            const u32 bits = hit[lane];
-            s.next[w] = bits;
-            if (bits) s.visited[w] = visited | bits;
+            const u32 bits = finds.hit[lane];
+            Exchange::publish(w, bits, before);
+            if (bits) Exchange::visit_word(w, visited | bits);
         }
         warp_sync();
     }
-    reduce_counts(count, edges, probes, packed, all_probes);
+    finds.finish(totals);
 }
 
-// The rows that pull_level left to the grid, after all blocks have met.
-CALLED void pull_long_rows(i64 rows, L depth, u64* packed, u64* all_probes) {
+// The rows that pull_level has left, after all blocks have met: all warps look at the rest of each.
+CALLED void pull_long_rows(i64 rows, L depth, Totals* totals = nullptr) {
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
     u64 edges = 0;
     u32 count = 0, probes = 0;
     for (i64 r = 0; r < rows; r++) {
-        const I v = s.next_queue[r];
+        const I v = s.queue[r];
         const i64 end = s.t_indptr[v + 1];
-        for (i64 e = (i64)s.next_offset[r] + 1024 * me; e < end; e += 1024 * warps) {
-            if (!VALUES && (load_relaxed(&s.next[v >> 5]) >> (v & 31)) & 1u) break;
-            bool found = false;
-            Z sum = nothing();
-            scan_row(v, e, e + 1024 < end ? e + 1024 : end, found, sum, probes);
-            const bool any = warp_any(found);
-            if (found) {
-                const bool first = set_bit(s.next, v);
-#if VALUES
-                if constexpr (ADD_KIND == ADD_ANY) {
-                    if (first) store_relaxed(&s.value[v], sum);
-                } else {
-                    combine(&s.value[v], sum);
-                }
-#endif
+        u32* const word = Exchange::next(v >> 5);
+        const u32 bit = 1u << (v & 31);
+        for (i64 e = (i64)s.offset[r] + 1024 * me; e < end; e += 1024 * warps) {
+            // one lane's answer for all: they stay together
+            if (!VALUES && shuffle(load_relaxed(word) & bit, 0)) break;
+            const Scan scan = scan_row(v, e, e + 1024 < end ? e + 1024 : end);
+            const bool any = warp_any(scan.found);
+            if (TRACE) probes += scan.probes;
+            if (scan.found) {
+                const bool first = !(atomicOr(word, bit) & bit);
+                scan.candidate.combine_into(v, first);
                 if (first) {
-                    atomicOr(&s.visited[v >> 5], 1u << (v & 31));
+                    Exchange::visit(v);
                     s.level[v] = depth;
                     edges += (u64)(s.indptr[v + 1] - s.indptr[v]);
                     count++;
                 }
             }
-            if (any && (FIRST || !VALUES))
-                break; // what this warp would see later lies further back in the row
+            if (any && FIRST_DECIDES) break; // what this warp would see later lies further back
         }
     }
-    reduce_counts(count, edges, probes, packed, all_probes);
+    reduce_counts(count, edges, probes, totals);
 }

@@ -17,15 +17,13 @@
 // before all take the row), AHEAD_VERTICES and AHEAD (a frontier with no more vertices and edges is
 // pushed at once).
 
-constexpr int WARPS = THREADS / 32;
-constexpr int EACH = 4;    // edges a thread has in flight
-constexpr int PROBES = 32; // in-edges one lane looks at before its warp takes the row
+#include "search_common.cuh"
+
+#define VALUES PARENTS
+constexpr bool FIRST = true; // rows ascend by the users' ids
+constexpr bool TRACE = false, PADDED = true;
 
 enum Count { VERTICES, EDGES, COVERED, WAITING, COUNTS };
-
-#define CALLED static __device__ __noinline__
-
-#include "leading_neighbours.cuh"
 
 // A vertex that was reached, or -1; the first of a list has the length of the list instead.
 struct Entry {
@@ -43,10 +41,10 @@ struct Control {
 
 // What search_rounds.py writes, in fields of 8 bytes.
 struct Given {
-    i64 me, words;        // this shard; words that each shard has in a bitmap of all
-    i64 first[PEERS + 1]; // where shards begin
-    i64 count_bits;
-    const O* indptr; // out-edges of the own vertices
+    i64 me, words;            // this shard; words that each shard has in a bitmap of all
+    i64 first[PEERS + 1];     // where shards begin
+    i64 count_bits, in_edges; // bits of a number of vertices; in-edges of the own vertices
+    const O* indptr;          // out-edges of the own vertices
     const I* indices;
     const O* t_indptr; // in-edges
     const I* t_indices;
@@ -63,40 +61,42 @@ struct Given {
     u64* host_counters; // the same in the host's memory, each above 16 bits of the round
 };
 
-__shared__ Given s;
-__shared__ u64 sums[COUNTS], published[COUNTS];
+struct Search : Given { // the rest for kernels that pull
+    L *level, *value;   // results; values are parents
+    u32* visited;
+    const u32* frontier;
+    i64 batch;
+};
+
+__shared__ Search s;
+__shared__ Pull pull_shared;
+__shared__ u64 block_sum[COVERED + 1], published[COUNTS];
 __shared__ bool is_last;
 
 DEVICE i64 warp_number() { return (i64)blockIdx.x * WARPS + warp_id(); }
 DEVICE i64 own_vertices() { return s.first[s.me + 1] - s.first[s.me]; }
 DEVICE u32* own_part(u32* bitmap) { return bitmap + s.me * s.words; }
 DEVICE i64 first_word(int q) { return q * s.words; }
-constexpr bool PADDED = true; // bit positions are not ids
 #include "search_shards.cuh"
-#include "nth_bit.cuh"
 #include "search_shards_push.cuh"
+
+DEVICE Pull& pull_memory() { return pull_shared; }
+
+#include "exchange_rounds.cuh"
+#include "candidate.cuh"
+#include "search_pull.cuh"
 
 // Every kernel begins with `enter`, and one that counts ends with `publish_counts`.
 DEVICE void enter(const u64* given) {
     for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
-        reinterpret_cast<u64*>(&s)[i] = given[i];
-    if (threadIdx.x < COUNTS) sums[threadIdx.x] = 0;
+        reinterpret_cast<u64*>(static_cast<Given*>(&s))[i] = given[i];
     __syncthreads();
-}
-
-// All lanes of a warp call.
-DEVICE void count(Count which, u64 value) {
-    value = warp_sum(value);
-    if (lane_id() == 0 && value) atomicAdd(&sums[which], value);
 }
 
 // The sums of all thread blocks and what they put into the queue go to the host; a list gets its
 // length. True in the last block to come, where they are in `published`.
 CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
     Control* const c = s.control;
-    __syncthreads();
-    if (threadIdx.x < COUNTS && sums[threadIdx.x])
-        atomicAdd(&c->count[threadIdx.x], sums[threadIdx.x]);
     __threadfence();
     __syncthreads();
     // not into is_last at once: the compiler would let all threads read it while thread 0 writes
@@ -185,7 +185,7 @@ extern "C" __global__ void begin(const u64* given, L* level, L* parent, u32* vis
                                  const I* sources, const L* values, i64 number, Entry* list,
                                  i64 round) {
     enter(given);
-    u64 covered = 0;
+    u32 covered = 0;
     for (i64 base = thread_id() - lane_id(); base < number; base += thread_count()) {
         const bool active = base + lane_id() < number;
         const I v = active ? sources[base + lane_id()] : 0;
@@ -196,7 +196,7 @@ extern "C" __global__ void begin(const u64* given, L* level, L* parent, u32* vis
         }
         claim(active, v, visited);
     }
-    count(COVERED, covered);
+    reduce_counts(0, 0, covered);
     if (publish_counts(round)) push_ahead(visited, list);
 }
 

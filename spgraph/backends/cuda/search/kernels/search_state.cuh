@@ -1,27 +1,28 @@
 // The state of a search, and what its parts share. What the preamble gives stands in search.cu.
 
 constexpr int THREADS = 1024;
-constexpr int WARPS = THREADS / 32;
 constexpr int STAGE = 256; // found vertices a warp holds back; it hands on 128 at a time
-constexpr int EACH = 4;    // edges a thread has in flight
 // a frontier in shared memory: in pieces of PIECE edges its heavy vertices, of SMALL_EDGES at most
 constexpr int SMALL_EDGES = 8192;
 constexpr int PIECE = 256;
 typedef u32 SmallEdges;
 #include "search_small_frontier.cuh"
 
-enum Direction { AUTO = 0, PUSH = 1, PULL = 2 };
+constexpr int LONG_ROW = 8192; // in-edges one warp looks at before the grid takes the row
 
-#include "leading_neighbours.cuh"
+#include "search_common.cuh"
 
-struct Control { // zero at launch
-    // found vertices in the low bits, their edges in the high bits: by round modulo 3, and for a
-    // frontier that is turned from bitmap to queue
-    u64 packed[3], converted;
+struct __align__(32) Totals { // of a level
+    u64 packed;               // found vertices in the low bits, their edges in the high bits
+    u64 long_rows;            // rows left to the grid
+    u64 probes;               // in-edges looked at (TRACE)
+};
+
+struct Control {      // zero at launch
+    Totals totals[3]; // in turn
+    u64 converted;    // as `packed`, for a frontier that is turned from bitmap to queue
     GridBarrier barrier;
-    u64 long_rows[2]; // by round parity: rows left to the grid
-    u64 probes[2];    // by round parity: in-edges looked at (TRACE)
-    u64 covered;      // sources that have in-edges
+    u64 covered; // sources that have in-edges
     // what block 0 hands over after small levels: vertices, edges, depth, open vertices, open edges
     i64 state[5];
     i64 depth, num_visited;
@@ -55,7 +56,7 @@ struct Search {
 
 union Work {
     I stage[WARPS][STAGE];
-    u32 hit[WARPS][32];
+    Pull pull;
     SmallFrontier small[2];
 };
 
@@ -64,9 +65,8 @@ __shared__ u64 block_sum[3];
 __shared__ SmallCount small_count[3];
 extern __shared__ u64 work_memory[];
 
-#define CALLED static __device__ __noinline__
-
 DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
+DEVICE Pull& pull_memory() { return work().pull; }
 
 // A barrier of all blocks. True when one of them did not come: the kernel must then return.
 CALLED bool barrier_failed() { return !grid_barrier(&s.control->barrier, gridDim.x); }
@@ -111,6 +111,11 @@ DEVICE Z product(const A* values, i64 u, i64 v, i64 edge) {
     return Z();
 #endif
 }
+
+DEVICE Z in_product(i64 u, i64 v, i64 edge) { return product(s.t_values, u, v, edge); }
+
+#include "exchange_none.cuh"
+#include "candidate.cuh"
 
 // A row of the trace, by one thread.
 CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {

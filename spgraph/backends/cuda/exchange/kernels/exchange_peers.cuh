@@ -1,0 +1,48 @@
+// The exchange of a search by GPUs that write into each other's memory while their kernels run
+// (peers.cuh). Words and vertices are the own ones, counted from 0, where nothing else is said.
+
+struct Totals; // none: what counts is what this GPU adds to the sums of the next barrier_all
+
+struct Exchange : Borders {
+    static constexpr bool DISTRIBUTED = true, COUNTS_OTHERS = true;
+    // The sums of a block: vertices, their edges, and what else is counted.
+    static __device__ __forceinline__ void add(Totals*, const u64* sum) {
+        if (threadIdx.x < 3 && sum[threadIdx.x])
+            atomicAdd(&s.barrier->mine[threadIdx.x], sum[threadIdx.x]);
+    }
+    // The number of a row that is left to the grid; all GPUs see that there is one.
+    static __device__ __forceinline__ u64 long_row(Totals*) {
+        const u64 k = atomicAdd(&s.control->long_rows, 1ull);
+        if (k == 0) atomicAdd(&s.barrier->mine[3], 1ull);
+        return k;
+    }
+    // Where a neighbour lies in the bitmap of the frontier.
+    __device__ __forceinline__ I bit(I id) const { return position(id); }
+    // The same of a leading neighbour, and which vertex that is: they are kept as positions.
+    __device__ __forceinline__ I leading_bit(I id) const { return id; }
+    __device__ __forceinline__ I leading_vertex(I id) const { return vertex(id); }
+    // The place of the first own word in bitmaps of all vertices; how many words, how many a warp
+    // takes at a time, at most 32; in-edges.
+    static __device__ __forceinline__ i64 base() { return s.base; }
+    static __device__ __forceinline__ i64 words() { return s.words; }
+    static __device__ __forceinline__ i64 batch() { return words_at_a_time(s.words); }
+    static __device__ __forceinline__ i64 in_edges() { return s.in_edges; }
+    // Word w of the next frontier. All GPUs have the value that it had two levels ago, `published`:
+    // `publish` writes another one to all of them.
+    static __device__ __forceinline__ u32* next(i64 w) { return &s.next[s.base + w]; }
+    static __device__ __forceinline__ u32 published(i64 w) { return *next(w); }
+    static __device__ __forceinline__ void publish(i64 w, u32 bits, u32 before) {
+        if (before == bits) return;
+#pragma unroll
+        for (int q = 0; q < PEERS; q++)
+            in_memory_of<u32>(q, s.frontiers[s.side ^ 1])[s.base + w] = bits;
+    }
+    // A word of the visited vertices; and a vertex, which other blocks may do at the same time.
+    static __device__ __forceinline__ void visit_word(i64 w, u32 bits) {
+        s.visited[s.base + w] = s.visited_next[s.base + w] = bits;
+    }
+    static __device__ __forceinline__ void visit(i64 v) {
+        atomicOr(&s.visited[s.base + (v >> 5)], 1u << (v & 31));
+        atomicOr(&s.visited_next[s.base + (v >> 5)], 1u << (v & 31));
+    }
+};

@@ -1,0 +1,45 @@
+// What a vertex that is found gets beside its level: nothing, or the sum of the products of the
+// edges that have found it. The state has `value`, where the sums go, and `in_product(u, v, edge)`:
+// that of in-edge number `edge`, u -> v.
+
+// Whether the first edge that finds a vertex decides.
+constexpr bool FIRST_DECIDES = FIRST || !VALUES;
+
+#if VALUES
+struct Sum {
+    Z sum;
+    static __device__ __forceinline__ Sum none() { return {identity()}; }
+    // True where no further edge can change it.
+    __device__ __forceinline__ bool take(i64 u, i64 v, i64 edge) {
+        sum = add(sum, in_product(u, v, edge));
+        return FIRST || is_terminal(sum);
+    }
+    __device__ __forceinline__ void combine(const Sum& other) {
+        sum = FIRST ? other.sum : add(sum, other.sum);
+    }
+    // At all lanes, the sum of those `who` have found, where others have none().
+    __device__ __forceinline__ void merge(u32 who) {
+        sum = FIRST ? shuffle(sum, __ffs(who) - 1) : warp_combine(sum);
+    }
+    __device__ __forceinline__ void store(i64 v) const { s.value[v] = sum; }
+    // Into what other blocks combine with, too; `first`: no one else finds v first.
+    __device__ __forceinline__ void combine_into(i64 v, bool first) const {
+        if constexpr (ADD_KIND == ADD_ANY) {
+            if (first) store_relaxed(&s.value[v], sum);
+        } else {
+            ::combine(&s.value[v], sum);
+        }
+    }
+};
+typedef Sum Candidate;
+#else
+struct Nothing {
+    static __device__ __forceinline__ Nothing none() { return {}; }
+    __device__ __forceinline__ bool take(i64, i64, i64) { return true; }
+    __device__ __forceinline__ void combine(const Nothing&) {}
+    __device__ __forceinline__ void merge(u32) {}
+    __device__ __forceinline__ void store(i64) const {}
+    __device__ __forceinline__ void combine_into(i64, bool) const {}
+};
+typedef Nothing Candidate;
+#endif
