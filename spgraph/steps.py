@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from spgraph.containers.annotations import Device
 from spgraph.containers.storage.casting import in_range, storing
 from spgraph.semirings import Function, TypedSemiring
 
+Either: TypeAlias = Vector | Matrix
+C = TypeVar("C", Vector, Matrix)
 
-def is_distributed(container: Vector | Matrix) -> bool:
+
+def is_distributed(container: Either) -> bool:
     """Whether its entries are divided among shards, so that it has no arrays of its own."""
     return not isinstance(container.device, str)
 
@@ -84,7 +87,7 @@ def finish(
 
 
 def write(
-    name: str, out: Any, t: Any, mask: Mask | None, accum: Function | None, replace: bool
+    name: str, out: Either, t: Either, mask: Mask | None, accum: Function | None, replace: bool
 ) -> None:
     """out<mask, replace> = out accum t, or t without an accum.
 
@@ -97,7 +100,7 @@ def write(
     (on.write if isinstance(t, Vector) else on.write_matrix)(out, t, mask, accum, replace)
 
 
-def fitted(name: str, t: Any, dtype: np.dtype, mask: Mask | None = None) -> Any:
+def fitted(name: str, t: C, dtype: np.dtype, mask: Mask | None = None) -> C:
     """t converted to type `dtype`, after a check as in `check_stored`. Entries that the mask does
     not allow are not checked, and their values become unspecified.
     """
@@ -107,7 +110,7 @@ def fitted(name: str, t: Any, dtype: np.dtype, mask: Mask | None = None) -> Any:
     return t.astype(dtype)
 
 
-def check_stored(name: str, t: Any, dtype: np.dtype, mask: Mask | None = None) -> None:
+def check_stored(name: str, t: Either, dtype: np.dtype, mask: Mask | None = None) -> None:
     """Raise DomainMismatch or OverflowError if the entries of t that the mask allows cannot be
     written into a container of `dtype`.
     """
@@ -116,7 +119,9 @@ def check_stored(name: str, t: Any, dtype: np.dtype, mask: Mask | None = None) -
         _require(name, t, dtype, mask)
 
 
-def _check_range(name: str, out: Any, t: Any, mask: Mask | None, accum: Function | None) -> None:
+def _check_range(
+    name: str, out: Either, t: Either, mask: Mask | None, accum: Function | None
+) -> None:
     """Raise OverflowError if `write` would write an integer out of range of out's type."""
     if accum is not None and storing(accum.result, out.dtype) == "in range":
         on = backend(t.device)
@@ -127,7 +132,7 @@ def _check_range(name: str, out: Any, t: Any, mask: Mask | None, accum: Function
         _require(name, t, out.dtype, mask, None if accum is None else ~out.S)
 
 
-def _require(name: str, t: Any, dtype: np.dtype, *masks: Mask | None) -> None:
+def _require(name: str, t: Either, dtype: np.dtype, *masks: Mask | None) -> None:
     """Raise OverflowError if an entry of t that all masks allow is out of range of `dtype`."""
     if all_in_range(t, dtype):  # the common case, without the cost of applying masks
         return

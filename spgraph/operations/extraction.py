@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack, overload
+from typing import Unpack, overload
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def extract(
     return finish("extract", t, mask, function, replace, out)
 
 
-def _of_vector(u: Vector, indices: Any, argument: str) -> Vector:
+def _of_vector(u: Vector, indices: object, argument: str) -> Vector:
     if indices is None:
         return u.dup()
     if isinstance(indices, slice) and not is_distributed(u):
@@ -98,7 +98,7 @@ def _of_vector(u: Vector, indices: Any, argument: str) -> Vector:
     return backend(u.device).extract(u, ids)
 
 
-def _of_matrix(A: Matrix, rows: Any, columns: Any) -> Matrix | Vector:
+def _of_matrix(A: Matrix, rows: object, columns: object) -> Matrix | Vector:
     if checks.is_index(rows):
         if checks.is_index(columns):
             raise DomainMismatch(
@@ -116,7 +116,7 @@ def _of_matrix(A: Matrix, rows: Any, columns: Any) -> Matrix | Vector:
     return backend(A.device).extract_matrix(A, _ids(A, rows, 0), _ids(A, columns, 1))
 
 
-def _ids(A: Matrix, indices: Any, axis: int) -> Array | None:
+def _ids(A: Matrix, indices: object, axis: int) -> Array | None:
     """Checked rows (axis 0) or columns (1); None for all."""
     if indices is None or (isinstance(indices, slice) and indices == slice(None)):
         return None

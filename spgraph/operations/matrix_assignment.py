@@ -19,8 +19,8 @@ from spgraph.steps import backend, fitted, is_distributed, write
 def assign_matrix(
     w: Matrix,
     value: Any,
-    indices: Any,
-    columns: Any,
+    indices: object,
+    columns: object,
     mask: Mask | None,
     accum: BinaryOp | Monoid | None,
     replace: bool,
@@ -75,7 +75,7 @@ def assign_matrix(
     return w
 
 
-def _ids(w: Matrix, indices: Any, axis: int) -> tuple[Array | None, bool]:
+def _ids(w: Matrix, indices: object, axis: int) -> tuple[Array | None, bool]:
     """(checked rows or columns, None for all; whether they make a dimension of the value)."""
     argument = ("indices", "columns")[axis]
     if checks.is_index(indices):
