@@ -11,7 +11,7 @@ import click
 
 from spgraph import terminal
 from spgraph.cli import options, output, signatures
-from spgraph.cli.kinds import Kind, Parts
+from spgraph.cli.kinds import Kind, Parts, Record
 from spgraph.cli.placement import Place, on_host, vector
 from spgraph.iterations import Level
 from spgraph.validation import Failure
@@ -40,7 +40,7 @@ class Algorithm(NamedTuple):
     undirected: str | None = None
     trace: Callable[..., Sequence[Level]] | None = None
     warm: Callable[..., None] | None = None
-    measures: Callable[[output.Graph, Parts, float], dict[str, Any]] | None = None
+    measures: Callable[[output.Graph, Parts, float], Record] | None = None
     validate: Callable[[output.Graph, Parts, dict[str, Any]], list[Failure]] | None = None
 
     def command(self, examples: dict[str, str]) -> click.Command:
@@ -140,7 +140,7 @@ class Algorithm(NamedTuple):
             seconds = time.perf_counter() - begin
             return G, found if self.warm is None else on_host(found, self.name), seconds
 
-    def lines(self, record: dict[str, Any]) -> list[str]:
+    def lines(self, record: Record) -> list[str]:
         """The record for people."""
         ready = ", kernels made ready included" if self.warm is None else ""
         facts = {"time": f"{terminal.duration(record['seconds'])}{ready}"}

@@ -13,13 +13,14 @@ from spgraph.containers import Vector
 
 Figure = Any  # of matplotlib, which is there with the extra `plot` only
 Parts = dict[str, Any]  # the Vectors, the Matrix or the number of a result, by name, on the CPU
+Record = dict[str, Any]  # what JSON holds of a result or a part of it
 Columns = dict[str, np.ndarray]  # rows to print or to write
 
 
 class Kind(NamedTuple):
     """What the command line makes of a result. None: the kind has no such option."""
 
-    summary: Callable[[Parts], dict[str, Any]]
+    summary: Callable[[Parts], Record]
     # the rows of --top by the name of what they are ordered by; `best` says in words which they are
     top: Callable[[Parts, int], dict[str, Columns]] | None = None
     best: str = ""
@@ -49,7 +50,7 @@ def extremes(rows: Columns, key: str, count: int, *, largest: bool) -> Columns:
     return {name: column[order[:count]] for name, column in rows.items()}
 
 
-def spread(values: np.ndarray) -> dict[str, Any]:
+def spread(values: np.ndarray) -> Record:
     """Least, mean and largest."""
     if not values.size:
         return {"least": None, "mean": None, "largest": None}
@@ -68,7 +69,7 @@ def histogram(v: Vector, what: str, title: str | None = None) -> Figure:
 # --- distances, widths: vertices that are not reached have no entry -------------------------------
 
 
-def _reached(parts: Parts) -> dict[str, Any]:
+def _reached(parts: Parts) -> Record:
     name, value = first(parts)
     return {"reached": value.nvals, name: spread(value.to_coo()[1])}
 
@@ -96,7 +97,7 @@ widest = Kind(_reached, partial(_best, largest=True), "vertices of largest {name
 # --- scores: a number for each vertex -------------------------------------------------------------
 
 
-def _spreads(parts: Parts) -> dict[str, Any]:
+def _spreads(parts: Parts) -> Record:
     return {name: spread(part.to_coo()[1]) for name, part in parts.items()}
 
 
@@ -121,7 +122,7 @@ def _groups(parts: Parts) -> tuple[str, np.ndarray, np.ndarray]:
     return name, *np.unique(label.to_coo()[1], return_counts=True)
 
 
-def _sizes(parts: Parts) -> dict[str, Any]:
+def _sizes(parts: Parts) -> Record:
     name, _, sizes = _groups(parts)
     return {f"{name}s": sizes.size, "vertices_of_each": spread(sizes)}
 
@@ -153,7 +154,7 @@ def _members(parts: Parts) -> np.ndarray:
     return vertex[chosen]
 
 
-def _size_of_set(parts: Parts) -> dict[str, Any]:
+def _size_of_set(parts: Parts) -> Record:
     return {"vertices": _members(parts).size}
 
 
@@ -164,13 +165,13 @@ def _first_members(parts: Parts, count: int) -> dict[str, Columns]:
 members = Kind(_size_of_set, _first_members, "vertices of least number where {name} is true")
 
 
-def _entries(parts: Parts) -> dict[str, Any]:
+def _entries(parts: Parts) -> Record:
     name, A = first(parts)
     values = A.expanded_values()
     return {"edges": A.nvals, "total": values.sum().item(), name: spread(values)}
 
 
-def _pairs(parts: Parts) -> dict[str, Any]:
+def _pairs(parts: Parts) -> Record:
     name, A = first(parts)
     return {"pairs": A.nvals, name: spread(A.expanded_values())}
 

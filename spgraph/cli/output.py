@@ -18,7 +18,7 @@ import numpy as np
 import spgraph as sg
 from spgraph import terminal
 from spgraph.cli import placement
-from spgraph.cli.kinds import Columns, Kind, Parts, columns, first
+from spgraph.cli.kinds import Columns, Kind, Parts, Record, columns, first
 from spgraph.cli.options import suffix_of
 from spgraph.cli.placement import is_root
 from spgraph.errors import FormatError
@@ -33,7 +33,7 @@ class Graph(NamedTuple):
     file: Path
     seconds: float
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Record:
         return {
             "file": str(self.file),
             "vertices": self.A.nrows,
@@ -173,7 +173,7 @@ def _write_rows(stream: IO[bytes], rows: Columns, delimiter: str) -> None:
 # --- text and JSON --------------------------------------------------------------------------------
 
 
-def show(record: dict[str, Any], lines: Sequence[str], style: str) -> None:
+def show(record: Record, lines: Sequence[str], style: str) -> None:
     """Print `record` as JSON, or the lines that say the same to people."""
     say(as_json(record) if style == "json" else "\n".join(lines))
 
@@ -189,7 +189,7 @@ def note(text: str) -> None:
         click.echo(f"note: {text}", err=True)
 
 
-def as_json(record: dict[str, Any]) -> str:
+def as_json(record: Record) -> str:
     """`record` as JSON proper, which has no inf and no NaN: they become strings."""
     return json.dumps(_plain(record), indent=2, allow_nan=False)
 
@@ -204,11 +204,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def details(
-    kind: Kind, parts: Parts, top: int | None, rows: Sequence[Level] | None
-) -> dict[str, Any]:
+def details(kind: Kind, parts: Parts, top: int | None, rows: Sequence[Level] | None) -> Record:
     """What --trace and --top add to a record."""
-    more: dict[str, Any] = {}
+    more: Record = {}
     if rows is not None:
         more["trace"] = [row._asdict() for row in rows]
     if top is not None and kind.top is not None:
@@ -217,12 +215,12 @@ def details(
     return more
 
 
-def _records(rows: Columns) -> list[dict[str, Any]]:
+def _records(rows: Columns) -> list[Record]:
     cells = zip(*(column.tolist() for column in rows.values()), strict=True)
     return [dict(zip(rows, row, strict=True)) for row in cells]
 
 
-def heading(record: dict[str, Any]) -> str:
+def heading(record: Record) -> str:
     """The algorithm, where it ran, its parameters."""
     words = {name: said(value) for name, value in record["parameters"].items() if value is not None}
     shared = ""
@@ -233,7 +231,7 @@ def heading(record: dict[str, Any]) -> str:
     return f"{line}: {listed}" if listed else line
 
 
-def detail_lines(kind: Kind, record: dict[str, Any]) -> list[str]:
+def detail_lines(kind: Kind, record: Record) -> list[str]:
     """The tables of --trace and --top."""
     lines: list[str] = []
     if "trace" in record:
@@ -251,7 +249,7 @@ def _cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def trace_lines(trace: Sequence[dict[str, Any]]) -> list[str]:
+def trace_lines(trace: Sequence[Record]) -> list[str]:
     rows = [
         (
             str(row["depth"]),

@@ -9,7 +9,7 @@ import numpy as np
 
 import spgraph as sg
 from spgraph import validation
-from spgraph.cli.kinds import Parts
+from spgraph.cli.kinds import Parts, Record
 from spgraph.cli.output import Graph
 from spgraph.distributed import DistributedMatrix
 from spgraph.iterations import Level, search
@@ -33,7 +33,7 @@ def one_level(A: sg.Matrix, **parameters: Any) -> None:
     sg.bfs(A, **parameters | {"max_depth": 1})
 
 
-def traversed(graph: Graph, parts: Parts, seconds: float) -> dict[str, Any]:
+def traversed(graph: Graph, parts: Parts, seconds: float) -> Record:
     """The edges that leave visited vertices, an undirected one in both directions, and how many of
     them a second.
     """
