@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from spgraph.containers.parts import MatrixParts, VectorParts
 from spgraph.containers.storage.arrays import array_module
 from spgraph.errors import BackendMismatch, DomainMismatch
 
@@ -12,12 +13,12 @@ if TYPE_CHECKING:
     from spgraph.containers.vector import Vector
 
 
-class VectorComparison:
+class VectorComparison(VectorParts):
     """How a Vector, whose base this is, compares with another."""
 
     __slots__ = ()
 
-    def isequal(self: Any, other: Vector, *, check_dtype: bool = False) -> bool:
+    def isequal(self, other: Vector, *, check_dtype: bool = False) -> bool:
         """Same size, same positions, equal values; NaN equals NaN. The storages may differ.
 
         >>> import spgraph as sg
@@ -29,7 +30,7 @@ class VectorComparison:
             other, check_dtype, lambda xp, x, y: bool(((x == y) | ((x != x) & (y != y))).all())
         )
 
-    def isclose(self: Any, other: Vector, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
+    def isclose(self, other: Vector, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
         """Same size, same positions, values within `atol + rtol * abs(other)`; NaN equals NaN.
 
         >>> import spgraph as sg
@@ -43,7 +44,7 @@ class VectorComparison:
             lambda xp, x, y: bool(xp.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True).all()),
         )
 
-    def _matches(self: Any, other: Vector, check_dtype: bool, same: Any) -> bool:
+    def _matches(self, other: Vector, check_dtype: bool, same: Any) -> bool:
         from spgraph.containers.vector import Vector
 
         if not isinstance(other, Vector):
@@ -63,12 +64,12 @@ class VectorComparison:
         return bool(xp.array_equal(a._indices, b._indices)) and same(xp, a._values, b._values)
 
 
-class MatrixComparison:
+class MatrixComparison(MatrixParts):
     """How a Matrix, whose base this is, compares with another."""
 
     __slots__ = ()
 
-    def isequal(self: Any, other: Matrix, *, check_dtype: bool = False) -> bool:
+    def isequal(self, other: Matrix, *, check_dtype: bool = False) -> bool:
         """Same shape, same positions, equal values; NaN equals NaN. An iso matrix may equal one
         that is not.
 
@@ -79,7 +80,7 @@ class MatrixComparison:
         """
         return self._matches(other, check_dtype, lambda xp, x, y: (x == y) | ((x != x) & (y != y)))
 
-    def isclose(self: Any, other: Matrix, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
+    def isclose(self, other: Matrix, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
         """Same shape, same positions, values within `atol + rtol * abs(other)`; NaN equals NaN.
 
         >>> import spgraph as sg
@@ -93,7 +94,7 @@ class MatrixComparison:
             lambda xp, x, y: xp.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True),
         )
 
-    def _matches(self: Any, other: Matrix, check_dtype: bool, same: Any) -> bool:
+    def _matches(self, other: Matrix, check_dtype: bool, same: Any) -> bool:
         from spgraph.containers.matrix import Matrix
 
         if not isinstance(other, Matrix):

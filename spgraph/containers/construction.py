@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spgraph.containers.annotations import Device, DType, Position, Scalar
+from spgraph.containers.parts import MatrixParts
 from spgraph.containers.storage.arrays import (
     INT64_MAX,
     Array,
@@ -127,7 +128,7 @@ class VectorConstruction:
         return cls(values.size, values, bits=pack_bits(present))._conform()
 
 
-class MatrixConstruction:
+class MatrixConstruction(MatrixParts):
     """The constructors of a Matrix, whose base this is, but for those of conversions.py and
     sugar.py.
     """
@@ -173,7 +174,7 @@ class MatrixConstruction:
             indices = columns._values.astype(index_dtype(max(n, ncols)))
             return cls(n, ncols, indptr, indices, xp.ones(1, bool), iso=True)
 
-    def pattern(self: Any, dtype: DType = bool) -> Matrix:
+    def pattern(self, dtype: DType = bool) -> Matrix:
         """The iso Matrix of value True, or 1 of another `dtype`, at the same entries; shares the
         index arrays.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from spgraph import late_imports
 from spgraph.containers.annotations import DType, Graph, Scalar, SparseArray
+from spgraph.containers.parts import MatrixParts, VectorParts
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
     from spgraph.containers.vector import Vector
 
 
-class VectorConversions:
+class VectorConversions(VectorParts):
     """The to_* of a Vector, whose base this is."""
 
     __slots__ = ()
 
-    def to_coo(self: Any) -> tuple[Array, Array]:
+    def to_coo(self) -> tuple[Array, Array]:
         """(indices, values): copies on the vector's device, indices ascending.
 
         >>> import spgraph as sg
@@ -46,7 +47,7 @@ class VectorConversions:
         v: Vector = self.to_sparse()
         return v._indices.copy(), v._values.copy()  # type: ignore[union-attr]
 
-    def to_numpy(self: Any, fill: Scalar | None = None) -> np.ndarray:
+    def to_numpy(self, fill: Scalar | None = None) -> np.ndarray:
         """A new NumPy array of length `size`, with `fill` where there is no entry.
 
         Its type is the Vector's where that holds `fill`, else promoted as NumPy promotes: integers
@@ -59,7 +60,7 @@ class VectorConversions:
         """
         return move(self._dense(fill), "cpu")
 
-    def to_cupy(self: Any, fill: Scalar | None = None) -> Array:
+    def to_cupy(self, fill: Scalar | None = None) -> Array:
         """As `to_numpy`, a CuPy array on the vector's device (or on the current one for a CPU
         vector).
 
@@ -71,7 +72,7 @@ class VectorConversions:
             self._dense(fill), self.device if self.device != "cpu" else check_device("cuda")
         )
 
-    def _dense(self: Any, fill: Scalar | None) -> Array:
+    def _dense(self, fill: Scalar | None) -> Array:
         xp = array_module(self._values)
         if self.nvals == self.size:
             return self.to_bitmap()._values.copy()
@@ -85,7 +86,7 @@ class VectorConversions:
         dense[v._indices] = v._values
         return dense
 
-    def __array__(self: Any, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         if self.device != "cpu":
             where = f"on {self.device}" if isinstance(self.device, str) else "distributed"
             raise TypeError(
@@ -102,10 +103,10 @@ class VectorConversions:
             )
         return read_only(self._values)
 
-    def __dlpack__(self: Any, **options: Any) -> Any:
+    def __dlpack__(self, **options: Any) -> Any:
         return self._dense(None).__dlpack__(**options)
 
-    def __dlpack_device__(self: Any) -> Any:
+    def __dlpack_device__(self) -> Any:
         return self._values.__dlpack_device__()
 
 
@@ -122,7 +123,7 @@ def dtype_beside(dtype: np.dtype, fill: Scalar) -> np.dtype:
     return np.result_type(dtype, least)
 
 
-class MatrixConversions:
+class MatrixConversions(MatrixParts):
     """The from_* and to_* of a Matrix, whose base this is."""
 
     __slots__ = ()
@@ -231,7 +232,7 @@ class MatrixConversions:
         A = cls.from_scipy(S, symmetric=True if not G.is_directed() else None, copy=False)
         return A if weight is not None else A.pattern()
 
-    def expanded_values(self: Any) -> Array:
+    def expanded_values(self) -> Array:
         """The values, one per entry: a view as `values` is; a new array where the matrix is iso.
 
         >>> import spgraph as sg
@@ -240,14 +241,14 @@ class MatrixConversions:
         """
         return self._expanded_values() if self.iso else self.values
 
-    def _expanded_values(self: Any) -> Array:
+    def _expanded_values(self) -> Array:
         return (
             array_module(self._indices).full(self.nvals, self._values[0])
             if self.iso
             else self._values
         )
 
-    def row_indices(self: Any) -> Array:
+    def row_indices(self) -> Array:
         """The row of every entry, of the type of `indices`.
 
         >>> import spgraph as sg
@@ -265,7 +266,7 @@ class MatrixConversions:
         xp.add.at(marks, starts[starts < self.nvals], marks.dtype.type(1))
         return xp.cumsum(marks, dtype=marks.dtype).view(kind)
 
-    def to_coo(self: Any) -> tuple[Array, Array, Array]:
+    def to_coo(self) -> tuple[Array, Array, Array]:
         """(rows, columns, values): copies on the matrix's device, row by row, columns ascending.
 
         >>> import spgraph as sg
@@ -276,7 +277,7 @@ class MatrixConversions:
         values = self._expanded_values()
         return self.row_indices(), self._indices.copy(), values if self.iso else values.copy()
 
-    def to_scipy(self: Any, *, copy: bool = True) -> Any:
+    def to_scipy(self, *, copy: bool = True) -> Any:
         """A scipy.sparse.csr_array of the same entries.
 
         Its arrays are copies. `copy=False` shares those of a Matrix on the CPU where the types
@@ -294,7 +295,7 @@ class MatrixConversions:
         arrays = A._arrays_of_csr("to_scipy", copy and A is self)
         return scipy.sparse.csr_array(arrays, shape=A.shape)
 
-    def to_cupyx(self: Any, *, copy: bool = True) -> Any:
+    def to_cupyx(self, *, copy: bool = True) -> Any:
         """A cupyx.scipy.sparse.csr_matrix of the same entries; integer values become float64, the
         type CuPy has.
 
@@ -313,7 +314,7 @@ class MatrixConversions:
         values = values if values.dtype.kind in "bf" else values.astype(np.float64)
         return cupyx.scipy.sparse.csr_matrix((values, indices, indptr), shape=A.shape)
 
-    def to_dense(self: Any, fill: Scalar = 0) -> Array:
+    def to_dense(self, fill: Scalar = 0) -> Array:
         """A new array of nrows x ncols, with `fill` where there is no entry: of NumPy, for a Matrix
         on CUDA of CuPy on its device.
 
@@ -336,13 +337,13 @@ class MatrixConversions:
             dense[self.row_indices(), self._indices] = self._values
         return dense
 
-    def __array__(self: Any, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
             f"a Matrix of {self.nrows} x {self.ncols} is no array: "
             ".to_dense(fill=0) makes one, and .to_scipy() a sparse one"
         )
 
-    def _arrays_of_csr(self: Any, name: str, copy: bool) -> tuple[Array, Array, Array]:
+    def _arrays_of_csr(self, name: str, copy: bool) -> tuple[Array, Array, Array]:
         """(values, indices, indptr), one value an entry."""
         arrays = self._expanded_values(), self._indices, self._indptr
         if not copy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from spgraph.containers.parts import MatrixParts, Parts, VectorParts
 from spgraph.containers.storage.arrays import array_module, unpack_bits
 
 ROWS = 8
@@ -55,29 +56,29 @@ def html(title: str, facts: list[str], head: list[tuple[Any, ...]], total: int) 
     )
 
 
-class Display:
+class Display(Parts):
     """What a Vector and a Matrix, whose base this is, show of themselves."""
 
     __slots__ = ()
 
-    def __repr__(self: Any) -> str:
+    def __repr__(self) -> str:
         return text(*self._describe())
 
-    def _repr_html_(self: Any) -> str:
+    def _repr_html_(self) -> str:
         return html(*self._describe())
 
 
-class VectorDisplay(Display):
+class VectorDisplay(VectorParts, Display):
     """What a Vector shows of itself."""
 
     __slots__ = ()
 
-    def _describe(self: Any) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
         facts = [str(self.dtype), self.storage, self.device, size_of(self.nbytes)]
         head = self._head(ROWS)
         return f"Vector {self.size}, {self.nvals} entries", facts, head, self.nvals
 
-    def _head(self: Any, count: int) -> list[tuple[Any, ...]]:
+    def _head(self, count: int) -> list[tuple[Any, ...]]:
         """The first entries, found without unpacking more of a bitmap than they need."""
         if self._indices is not None:
             indices = self._indices[:count]
@@ -97,12 +98,12 @@ class VectorDisplay(Display):
         return list(zip(indices.tolist(), values.tolist(), strict=True))
 
 
-class MatrixDisplay(Display):
+class MatrixDisplay(MatrixParts, Display):
     """What a Matrix shows of itself."""
 
     __slots__ = ()
 
-    def _describe(self: Any) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
         facts = [str(self.dtype) + (" iso" if self.iso else ""), "CSR"]
         facts += ["symmetric"] if self.symmetric else []
         facts += [self.device, size_of(self.nbytes)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spgraph.containers.annotations import DType
+from spgraph.containers.parts import MatrixParts, VectorParts
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
@@ -31,12 +32,12 @@ DOMAINS = {np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)}
 DOMAINS |= {np.dtype(kind) for kind in ("?", "f4", "f8")}
 
 
-class VectorValues:
+class VectorValues(VectorParts):
     """What a Vector says and makes of its values."""
 
     __slots__ = ()
 
-    def astype(self: Any, dtype: DType) -> Vector:
+    def astype(self, dtype: DType) -> Vector:
         """A copy with values of type `dtype`, converted as NumPy's `astype` does: without a check.
 
         Floats lose their fraction where `dtype` is one of integers, and integers that it does not
@@ -50,7 +51,7 @@ class VectorValues:
         with on_device(self.device) if isinstance(self.device, str) else nullcontext():
             return self.dup(dtype)
 
-    def _with_values(self: Any, function: Callable[..., Array], *others: Vector) -> Vector:
+    def _with_values(self, function: Callable[..., Array], *others: Vector) -> Vector:
         """The vector with entries at the same positions whose values are function(values, the
         values of each of the others).
 
@@ -87,7 +88,7 @@ class VectorValues:
         }
         return Vector(self.size, values, nvals=self._nvals, **parts)
 
-    def _total(self: Any, function: Callable[[Array], Array] | None = None) -> Any:
+    def _total(self, function: Callable[[Array], Array] | None = None) -> Any:
         """The sum of the values of a full vector, or of function(values) as `_with_values` takes
         it: an array without dimensions on the vector's device, which is not waited for.
 
@@ -102,7 +103,7 @@ class VectorValues:
         with on_device(self.device):
             return (self._values if function is None else function(read_only(self._values))).sum()
 
-    def _value_range(self: Any) -> tuple[float, float]:
+    def _value_range(self) -> tuple[float, float]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
         where there is none.
 
@@ -113,12 +114,12 @@ class VectorValues:
         return extent_of(self.to_sparse()._values if self.storage == "bitmap" else self._values)
 
 
-class MatrixValues:
+class MatrixValues(MatrixParts):
     """What a Matrix says and makes of its values."""
 
     __slots__ = ()
 
-    def astype(self: Any, dtype: DType) -> Matrix:
+    def astype(self, dtype: DType) -> Matrix:
         """The Matrix of the same entries with values of type `dtype`, converted without a check, as
         those of `Vector.astype`; shares the index arrays.
 
@@ -138,7 +139,7 @@ class MatrixValues:
         symmetric = self.symmetric or None
         return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
 
-    def row_degrees(self: Any) -> Vector:
+    def row_degrees(self) -> Vector:
         """How many entries each row has: a full Vector of the smallest index type for it.
 
         >>> import spgraph as sg
@@ -155,7 +156,7 @@ class MatrixValues:
             counts = array_module(ids).bincount(ids, minlength=self.nrows)
         return Vector(self.nrows, counts.astype(index_dtype(self.ncols), copy=False))
 
-    def _value_range(self: Any) -> tuple[float, float]:
+    def _value_range(self) -> tuple[float, float]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
         where there is none. Kept.
         """
@@ -163,7 +164,7 @@ class MatrixValues:
             self._derived["range"] = extent_of(self._values) if self.nvals else (0, 0)
         return self._derived["range"]
 
-    def _sampled_mean(self: Any) -> float:
+    def _sampled_mean(self) -> float:
         """The mean of the finite values, of a sample of them where there are many; 0 where there is
         none. Kept.
         """
@@ -175,7 +176,7 @@ class MatrixValues:
             self._derived["mean"] = float((sample / max(sample.size, 1)).sum())
         return self._derived["mean"]
 
-    def _where(self: Any, function: Callable[..., Array], *vectors: Vector) -> Matrix:
+    def _where(self, function: Callable[..., Array], *vectors: Vector) -> Matrix:
         """The entries A[i, j] for which function(A[i, j], u[i], ..., u[j], ...) is true, u being
         each of the `vectors`, full ones of a size that fits the rows and the columns.
 
@@ -197,7 +198,7 @@ class MatrixValues:
             of_columns = (v._values[self._indices] for v in vectors)
             return self._filtered(function(read_only(self._values), *of_rows, *of_columns))
 
-    def _filtered(self: Any, kept: Array) -> Matrix:
+    def _filtered(self, kept: Array) -> Matrix:
         """The entries whose flag is set, of one flag an entry (or one for all)."""
         from spgraph.containers.matrix import Matrix
 
