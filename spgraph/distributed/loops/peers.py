@@ -68,8 +68,22 @@ def search(
     dtype = semiring.dtype
     least: list[Array] = [part.parent for part in found]
     if least[0].dtype != dtype:
-        least = placement.map(lambda k, own: own.astype(dtype), least)
+
+        def own(k: int, parents: Array, at: Any, given: Any) -> Array:
+            return widened(parents, at, given, dtype)
+
+        least = placement.map(own, least, sources, values)
     return level, whole(least, [part.visited_copy for part in found]), rows
+
+
+def widened(parents: Array, sources: Any, values: Any, dtype: np.dtype) -> Array:
+    """Parents in the type of the semiring, and what `start` has at the sources: kernels hold both
+    in the smallest type of ids, which some values do not fit. The sources are positions or None.
+    """
+    wide = parents.astype(dtype)
+    if sources is not None:
+        wide[sources] = values
+    return wide
 
 
 def start_entries(

@@ -71,11 +71,11 @@ def search(
 
     def vector(which: int, dtype: np.dtype | None = None) -> DistributedVector:
         parts = []
-        for part, nvals in zip(found, reached, strict=True):
+        for part, nvals, start_of in zip(found, reached, first, strict=True):
             values = part[which]
             if dtype is not None and values.dtype != dtype:
                 with on_device(device_of(values)):
-                    values = values.astype(dtype)
+                    values = peers.widened(values, *start_of, dtype)
             with on_device(device_of(values)):  # each Vector has bits of its own
                 bits = part[2].copy() if which else part[2]
             parts.append(Vector(values.size, values, bits=bits, nvals=nvals))

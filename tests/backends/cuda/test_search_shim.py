@@ -254,3 +254,24 @@ def test_a_search_that_failed_leaves_nothing_behind(monkeypatch: pytest.MonkeyPa
         with pytest.raises(ZeroDivisionError):
             check(patch, "grid", "least parent", "rounds, 3 shards", A, directions=("push",))
     check(monkeypatch, "grid", "least parent", "rounds, 3 shards", A, directions=("push",))
+
+
+@pytest.mark.parametrize("exchange", FORMS)
+@pytest.mark.parametrize("one", [True, False])
+def test_values_of_sources_that_are_wider_than_ids(
+    exchange: str, one: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ids of 64 bits ask for values of 64 bits, of which sources may have any."""
+    made = graph("directed path", "least parent")
+    ids = made.A.indices.astype("int64")
+    wide = sg.Matrix(64, 64, made.A.indptr, ids, made.A.values, iso=True)
+    A = EXCHANGES[exchange].place(wide)
+    shim_exchanges.install(monkeypatch)
+    new = sg.Vector if exchange == "one device" else A.device
+    start = new.unit(10, 2**40, size=64, dtype="int64")
+    if not one:
+        start = sg.Vector.from_coo([3, 10], [-(2**50), 2**40], size=64).to(A.device)
+    found: Any = search(A, start, min_secondi)
+    got = gathered(found.value)
+    assert got.dtype == np.int64 and got[10] == 2**40 and got[11] == 10
+    assert one or (got[3] == -(2**50) and got[4] == 3)
