@@ -28,7 +28,6 @@ def matrix(request: pytest.FixtureRequest) -> Matrix:
     [
         np.asarray,
         np.array,
-        np.ndim,
         np.transpose,
         lambda A: np.stack([A, A]),
         lambda A: np.array(A, dtype=object),
@@ -39,6 +38,11 @@ def matrix(request: pytest.FixtureRequest) -> Matrix:
 def test_a_matrix_is_no_array(matrix: Matrix, call: Any) -> None:
     with pytest.raises(TypeError, match=r"2 x 3 is no array: \.to_dense\(fill=0\) .* \.to_scipy"):
         call(matrix)
+
+
+def test_the_dimensions_of_a_matrix(matrix: Matrix) -> None:
+    """No array is made for them: SciPy's linear operators say how many they have."""
+    assert np.ndim(matrix) == 2 and np.shape(matrix) == (2, 3)
 
 
 @pytest.mark.parametrize("u", [Matrix.from_dense(DENSE), Vector.from_dense([1.0, 4.0])])
