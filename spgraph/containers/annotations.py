@@ -53,6 +53,16 @@ class IntoMatrix(Into, total=False):
     out: Matrix | None
 
 
+class FromCoo(TypedDict, total=False):
+    """What `Matrix.from_coo` takes beside the coordinates."""
+
+    nrows: int | None
+    ncols: int | None
+    dtype: DType | None
+    dup_op: BinaryOp | Monoid | None
+    symmetric: bool | None
+
+
 class SparseArray(Protocol):
     """A sparse array or matrix of SciPy or CuPy."""
 

@@ -6,7 +6,7 @@ With arithmetic.py the files of this folder that import upwards, inside function
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from spgraph import late_imports
 from spgraph.containers.annotations import (
     Device,
     DType,
+    FromCoo,
     Indices,
     Number,
     Position,
@@ -105,13 +106,9 @@ class MatrixSugar(MatrixArithmetic):
         columns: Sequence[int] | Array,
         values: Scalar | Sequence[Scalar] | Array = ...,
         *,
-        nrows: int | None = ...,
-        ncols: int | None = ...,
-        dtype: DType | None = ...,
-        dup_op: BinaryOp | Monoid | None = ...,
-        symmetric: bool | None = ...,
         device: Device | None = ...,
         compact: Literal[False] | None = ...,
+        **given: Unpack[FromCoo],
     ) -> Matrix: ...
 
     @overload
@@ -122,13 +119,9 @@ class MatrixSugar(MatrixArithmetic):
         columns: Sequence[int] | Array,
         values: Scalar | Sequence[Scalar] | Array = ...,
         *,
-        nrows: int | None = ...,
-        ncols: int | None = ...,
-        dtype: DType | None = ...,
-        dup_op: BinaryOp | Monoid | None = ...,
-        symmetric: bool | None = ...,
         device: Device | None = ...,
         compact: Literal[True],
+        **given: Unpack[FromCoo],
     ) -> tuple[Matrix, Array]: ...
 
     @classmethod
@@ -166,32 +159,13 @@ class MatrixSugar(MatrixArithmetic):
         >>> A.shape, ids.tolist()
         ((3, 3), [7, 9, 1000000000000])
         """
+        given: FromCoo = {"nrows": nrows, "ncols": ncols, "dtype": dtype, "dup_op": dup_op}
+        given["symmetric"] = symmetric
         if device is not None and not isinstance(device, str):  # spread over several devices
-            return device.matrix_from_coo(
-                rows,
-                columns,
-                values,
-                nrows=nrows,
-                ncols=ncols,
-                dtype=dtype,
-                dup_op=dup_op,
-                symmetric=symmetric,
-                compact=compact,
-            )
+            return device.matrix_from_coo(rows, columns, values, compact=compact, **given)
         from spgraph.build import build_matrix
 
-        return build_matrix(
-            rows,
-            columns,
-            values,
-            nrows=nrows,
-            ncols=ncols,
-            dtype=dtype,
-            dup_op=dup_op,
-            symmetric=symmetric,
-            device=device,
-            compact=compact,
-        )
+        return build_matrix(rows, columns, values, device=device, compact=compact, **given)
 
     def distribute(
         self,
