@@ -29,8 +29,12 @@ from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.operations.reductions import reduce_segments
 from spgraph.semirings import BinaryOp, Monoid
-from spgraph.steps import fitted
+from spgraph.steps import backend, fitted
 
+# `sort_entries` of a backend
+Sort = Callable[[Array, Array, Array | None, int, int], tuple[Array, Array, Array | None, int]]
+# entries from which compiling a kernel pays that sorts them faster than NumPy
+MANY = 1 << 17
 # row pointers of more than LARGE bytes and more than RATIO times the bytes of the entries are an
 # error unless `compact` is given
 LARGE, RATIO = 1 << 30, 64
@@ -99,11 +103,32 @@ def build_matrix(
         )
     given: Array = values
     iso = np.ndim(given) == 0 and dup_op is None
-    stored = _values(values, rows, dtype)
-    xp = array_module(rows)
+    sort = _sort_of(rows, nrows, ncols)
+    stored = _values(values, rows, dtype, copy=sort is None)
     entries = rows.nbytes + columns.nbytes + (0 if iso else stored.nbytes)
     check_row_pointers("from_coo", nrows, rows.size, entries, compact, square=square)
 
+    if sort is not None:
+        found = sort(rows, columns, None if iso else stored, nrows, ncols)
+        indptr, indices, sums = _combined_rows(found, dup_op)
+        pattern, stored = (indptr, indices), stored[:1].copy() if iso else sums
+    else:
+        pattern, stored = _by_keys(rows, columns, stored, nrows, ncols, dup_op, iso)
+    A = Matrix(nrows, ncols, *pattern, stored, iso=iso, symmetric=symmetric)
+    return A if ids is None else (A, ids)
+
+
+def _by_keys(
+    rows: Array,
+    columns: Array,
+    stored: Array,
+    nrows: int,
+    ncols: int,
+    dup_op: BinaryOp | Monoid | None,
+    iso: bool,
+) -> tuple[tuple[Array, Array], Array]:
+    """((indptr, indices), values) by a sort of row * ncols + column."""
+    xp = array_module(rows)
     keys = rows.astype(np.int64) * ncols
     keys += columns.astype(np.int64, copy=False)
     # sorted input (files often are) needs no sort; iso values need no permutation
@@ -116,9 +141,7 @@ def build_matrix(
             lambda key: f"({key // ncols}, {key % ncols})",
         )
         keys = keys if starts is None else keys[starts]
-    pattern = _compressed_rows(xp, keys, nrows, ncols)
-    A = Matrix(nrows, ncols, *pattern, stored, iso=iso, symmetric=symmetric)
-    return A if ids is None else (A, ids)
+    return _compressed_rows(xp, keys, nrows, ncols), stored
 
 
 def check_compact(name: str, compact: object) -> None:
@@ -208,6 +231,43 @@ def _shape(
     return shape
 
 
+def _sort_of(rows: Array, nrows: int, ncols: int) -> Sort | None:
+    """The backend's sort of many entries; None where it has none, or NumPy's is as fast."""
+    bits = sum(max(extent - 1, 1).bit_length() for extent in (nrows, ncols))
+    if rows.size < MANY or bits > 63:
+        return None
+    return getattr(backend(device_of(rows)), "sort_entries", None)
+
+
+def _combined_rows(
+    found: tuple[Array, Array, Array | None, int], dup_op: BinaryOp | Monoid | None
+) -> tuple[Array, Array, Array | None]:
+    """(indptr, indices, values) of what `sort_entries` found, entries of one position combined."""
+    indptr, indices, values, repeats = found
+    if not repeats:
+        return indptr, indices, values
+    fresh = np.ones(indices.size, bool)
+    np.not_equal(indices[1:], indices[:-1], out=fresh[1:])
+    fresh[indptr[:-1][indptr[1:] > indptr[:-1]]] = True
+    starts = np.flatnonzero(fresh)
+    if values is not None:
+        if dup_op is None:
+            where = int(np.argmin(fresh))
+            row = int(np.searchsorted(indptr, where, side="right")) - 1
+            raise _repeated("rows, columns", f"({row}, {indices[where]})")
+        values = _combined(values, starts, dup_op)
+    before = np.zeros(indices.size + 1, indptr.dtype)
+    np.cumsum(fresh, out=before[1:])
+    return before[indptr], indices[starts], values
+
+
+def _repeated(name: str, position: str) -> ValueError:
+    return ValueError(
+        f"{name}: position {position} is given more than once; give an operator that combines the "
+        "values, such as dup_op=spgraph.semirings.binary.plus"
+    )
+
+
 def _distinct(xp: ModuleType, keys: Array) -> Array:
     """The distinct keys, ascending; `keys` is used up."""
     keys.sort()
@@ -230,13 +290,17 @@ def _compressed_rows(xp: ModuleType, keys: Array, nrows: int, ncols: int) -> tup
     return indptr, keys.astype(index_dtype(max(nrows, ncols)))
 
 
-def _values(given: Scalar | Sequence[Scalar] | Array, ids: Array, dtype: DType | None) -> Array:
-    """`given` as an array of ids.size values of a GraphBLAS type, on the device of `ids`."""
+def _values(
+    given: Scalar | Sequence[Scalar] | Array, ids: Array, dtype: DType | None, copy: bool = True
+) -> Array:
+    """`given` as an array of ids.size values of a GraphBLAS type, on the device of `ids`; without
+    `copy` perhaps the array given.
+    """
     xp = array_module(ids)
     values: Array = as_array("values", given)
     values = move(values if is_cuda(values) else np.asarray(values), device_of(ids))
     if dtype is None:
-        values = values.astype(value_dtype(values.dtype), copy=values.ndim > 0)
+        values = values.astype(value_dtype(values.dtype), copy=copy and values.ndim > 0)
     else:
         values = converted_exactly("values", values, dtype)
     if values.ndim == 0:
@@ -274,11 +338,7 @@ def _group(
         return keys, values[starts], starts
     if dup_op is None:
         where = int(keys[1:][keys[1:] == keys[:-1]][0])
-        raise ValueError(
-            f"{name}: position {show(where)} is given more than once; "
-            "give an operator that combines the values, such as "
-            "dup_op=spgraph.semirings.binary.plus"
-        )
+        raise _repeated(name, show(where))
     return keys, _combined(values, starts, dup_op), starts
 
 

@@ -37,6 +37,7 @@ from spgraph.backends.cpu.search.search import search
 from spgraph.backends.cpu.structure.extract import extract_matrix
 from spgraph.backends.cpu.structure.kronecker import kronecker
 from spgraph.backends.cpu.structure.orient import orient
+from spgraph.backends.cpu.structure.sort_entries import sort_entries
 from spgraph.backends.cpu.structure.transpose import transpose
 from spgraph.backends.cpu.traversals import traversals
 
@@ -72,6 +73,7 @@ __all__ = [
     "search",
     "select",
     "select_matrix",
+    "sort_entries",
     "transpose",
     "traversals",
     "write",
