@@ -151,7 +151,7 @@ DEVICE int append_product(bool wanted, int& tries) {
 // The range [begin, end) of edges that is this warp's equal share.
 DEVICE void edge_share(i64 edges, i64& begin, i64& end) {
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
-    const i64 share = ((edges + warps - 1) / warps + 31) / 32 * 32;
+    const i64 share = share_of(edges, warps);
     begin = me * share < edges ? me * share : edges;
     end = begin + share < edges ? begin + share : edges;
 }

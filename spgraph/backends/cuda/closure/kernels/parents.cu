@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
             const u32* bits, const Z* floor, const u32* chosen, bool pulls, bool pushes,
             I* parent) {
     __shared__ u32 lanes[WARPS][32];
-    const i64 warps = thread_count() >> 5, share = ((m + warps - 1) / warps + 31) / 32 * 32;
+    const i64 warps = thread_count() >> 5, share = share_of(m, warps);
     const i64 begin = (thread_id() >> 5) * share, end = begin + share < m ? begin + share : m;
     if (begin >= end) return;
     const bool bounded = chosen && *chosen;

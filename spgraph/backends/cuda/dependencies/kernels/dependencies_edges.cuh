@@ -5,8 +5,7 @@
 // `begin` to `end` of `offset`.
 template <class Worker>
 DEVICE void share_edges(Team team, i64 first, i64 last, i64 begin, i64 end, Worker worker) {
-    i64 part = (end - begin + team.warps - 1) / team.warps;
-    part = (part + 31) / 32 * 32;
+    const i64 part = share_of(end - begin, team.warps);
     const i64 from = begin + team.warp * part, to = from + part < end ? from + part : end;
     if (from >= to || first >= last) return;
     const O* offset = worker.offset + first;

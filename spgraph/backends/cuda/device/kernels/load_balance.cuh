@@ -70,6 +70,9 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
     }
 }
 
+// How many of `edges` each of `warps` takes: equal shares of whole 32s.
+DEVICE i64 share_of(i64 edges, i64 warps) { return ((edges + warps - 1) / warps + 31) / 32 * 32; }
+
 // The last of `count` > 0 rows whose edges start at or before `edge`. A warp calls.
 DEVICE i64 row_at(const O* offset, i64 count, i64 edge) {
     i64 low = 0, high = count;

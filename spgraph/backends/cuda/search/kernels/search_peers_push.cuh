@@ -23,74 +23,10 @@ CALLED void convert(bool claimed, i64 all) {
     }
 }
 
-#include "load_balance.cuh"
-
-struct Pusher {
-    const Borders borders;
-    Key key = 0;      // of this lane's row as a parent
-    const bool early; // most edges lead to vertices that are not visited
-    __device__ __forceinline__ Pusher(bool early) : early(early) {}
-    __device__ __forceinline__ O load(i64 i, bool here) {
-        const I u = here ? s.queue[i] : 0;
-        if (PARENTS) key = here ? key_of(own_user_id(u)) : 0;
-        return here ? s.indptr[u] - s.offset[i] : 0;
-    }
-    template <bool ONE>
-    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
-                                         const bool (&open)[EACH]) {
-        I p[EACH];
-        u32 word[EACH];
-        bool fresh[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; k++) p[k] = open[k] ? load_once(&s.indices[entry[k]]) : 0;
-#if PARENTS
-        Key parent[EACH], old[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            p[k] = borders.position(p[k]);
-            word[k] = s.visited[p[k] >> 5];
-            parent[k] = shuffle(key, owner[k]);
-            old[k] = early && open[k] ? load_lagging(&s.best[p[k]]) : 0;
-        }
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            fresh[k] = open[k] && !((word[k] >> (p[k] & 31)) & 1u);
-            if (!early && fresh[k]) old[k] = load_lagging(&s.best[p[k]]);
-        }
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            if (!fresh[k] || parent[k] <= old[k]) continue;
-            // the results are not used, so that no lane waits for these atomics
-            atomicMax(&s.best[p[k]], parent[k]);
-            if (!old[k]) atomicOr(&s.visited_next[p[k] >> 5], 1u << (p[k] & 31));
-        }
-#else
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            p[k] = borders.position(p[k]);
-            word[k] = load_lagging(&s.visited_next[p[k] >> 5]);
-        }
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            const u32 bit = 1u << (p[k] & 31);
-            if (open[k] && !(word[k] & bit)) atomicOr(&s.visited_next[p[k] >> 5], bit);
-        }
-#endif
-    }
-};
-
 // What the edges of the queue reach is claimed, with the best parent in this GPU's part.
 CALLED void push_level(u64 packed, bool early) {
-    const i64 nf = (i64)queue_count(packed, (u32)s.count_bits);
-    const i64 mf = (i64)queue_edges(packed, (u32)s.count_bits);
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
-    i64 share = (mf + warps - 1) / warps;
-    share = (share + 31) / 32 * 32;
-    const i64 begin = me * share, end = begin + share < mf ? begin + share : mf;
-    if (begin >= end) return;
-    i64 window = row_at(s.offset, nf, begin);
-    Pusher pusher(early);
-    walk<EACH>(s.offset, nf, mf, window, begin, end, work().lanes[warp_id()], pusher);
+    push_edges((i64)queue_count(packed, (u32)s.count_bits),
+               (i64)queue_edges(packed, (u32)s.count_bits), work().lanes[warp_id()], early);
 }
 
 // What is claimed of the peers' parts goes there, with its parents.

@@ -57,8 +57,7 @@ CALLED void push_level(i64 nf, i64 mf, L depth, u64* packed) {
     const Target to = {packed, s.next_queue, s.next_offset, depth};
     const int lane = lane_id();
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
-    i64 share = (mf + warps - 1) / warps;
-    share = (share + 31) / 32 * 32;
+    const i64 share = share_of(mf, warps);
     const i64 begin = me * share, end = begin + share < mf ? begin + share : mf;
     Stage stage;
 

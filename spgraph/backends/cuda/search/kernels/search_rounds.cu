@@ -61,9 +61,10 @@ struct Given {
     u64* host_counters; // the same in the host's memory, each above 16 bits of the round
 };
 
-struct Search : Given { // the rest for kernels that pull
+struct Search : Given { // and what kernels that pull or push are given beside
     L *level, *value;   // results; values are parents
-    u32* visited;
+    u32 *visited, *visited_next;
+    Bits<L>* best;
     const u32* frontier;
     i64 batch;
 };

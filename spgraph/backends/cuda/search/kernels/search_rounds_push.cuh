@@ -76,74 +76,18 @@ extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u3
 
 // ---- a bitmap ----------------------------------------------------------------------------------
 
-#include "load_balance.cuh"
-
-struct Pusher {
-    const u32* visited;
-    u32* visited_next; // that, and what this level reaches
-    Key* best;         // by bit position: the parents of the latter
-    const Borders borders;
-    Key key = 0; // of this lane's row as a parent
-    __device__ __forceinline__ Pusher(const u32* visited, u32* visited_next, Key* best)
-        : visited(visited), visited_next(visited_next), best(best) {}
-    __device__ __forceinline__ O load(i64 i, bool here) {
-        const I u = here ? s.queue[i] : 0;
-        if (PARENTS) key = here ? key_of(own_user_id(u)) : 0;
-        return here ? s.indptr[u] - s.offset[i] : 0;
-    }
-    template <bool ONE>
-    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
-                                         const bool (&open)[EACH]) {
-        Q p[EACH];
-        u32 word[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; k++) p[k] = open[k] ? load_once(&s.indices[entry[k]]) : 0;
-#if PARENTS
-        Key parent[EACH], old[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            p[k] = borders.position((I)p[k]);
-            word[k] = visited[p[k] >> 5];
-            parent[k] = shuffle(key, owner[k]);
-        }
-#pragma unroll
-        for (int k = 0; k < EACH; k++)
-            old[k] =
-                open[k] && !((word[k] >> (p[k] & 31)) & 1u) ? load_lagging(&best[p[k]]) : ~(Key)0;
-#pragma unroll
-        for (int k = 0; k < EACH; k++)
-            if (parent[k] > old[k] && !atomicMax(&best[p[k]], parent[k])) // the first
-                atomicOr(&visited_next[p[k] >> 5], 1u << (p[k] & 31));
-#else
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            p[k] = borders.position((I)p[k]);
-            word[k] = load_lagging(&visited_next[p[k] >> 5]);
-        }
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            const u32 bit = 1u << (p[k] & 31);
-            if (open[k] && !(word[k] & bit)) atomicOr(&visited_next[p[k] >> 5], bit);
-        }
-#endif
-    }
-};
-
-// What the edges of the frontier reach, in equal shares; `visited_next` begins as a copy of
-// `visited`.
+// What the edges of the frontier reach.
 extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
-    push_bits(const u64* given, const u32* visited, u32* visited_next, Key* best, i64 vertices,
+    push_bits(const u64* given, u32* visited, u32* visited_next, Key* best, i64 vertices,
               i64 edges) {
     __shared__ u32 lanes[WARPS][32];
+    if (threadIdx.x == 0) {
+        s.visited = visited;
+        s.visited_next = visited_next;
+        s.best = best;
+    }
     enter(given);
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
-    i64 share = (edges + warps - 1) / warps;
-    share = (share + 31) / 32 * 32;
-    const i64 begin = me * share, end = begin + share < edges ? begin + share : edges;
-    if (begin >= end) return;
-    i64 window = row_at(s.offset, vertices, begin);
-    Pusher pusher(visited, visited_next, best);
-    walk<EACH>(s.offset, vertices, edges, window, begin, end, lanes[warp_id()], pusher);
+    push_edges(vertices, edges, lanes[warp_id()], false);
 }
 
 // The union of `parts` bitmaps that lie `stride` words apart, of which the own words begin at
