@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from search_cases import CASES, GRAPHS, check_search, gathered, graph, levels_an
 from shim_exchanges import EXCHANGES, form_of
 
 import spgraph as sg
+from spgraph.backends.cuda.runtime.sources import source
 from spgraph.backends.cuda.search import search_peers_plan, search_rounds
 from spgraph.distributed import LocalCommunicator
 from spgraph.distributed.exchange import host_counters
@@ -166,6 +168,37 @@ def test_types_of_indices(
     # values are of the type of ids
     case = "least parent" if ids == "int32" else "levels"
     check(monkeypatch, "sparse directed", case, exchange, EXCHANGES[exchange].place(wide))
+
+
+@pytest.mark.parametrize(
+    ("exchange", "module", "name", "stem"),
+    [("one device", one_device, "_kernel", "search"),
+     ("3 peers", search_peers_plan, "loaded", "search_peers")],
+)  # fmt: skip
+@pytest.mark.parametrize("type_of_ids", ["int32", "int64"])
+def test_launches_ask_for_the_shared_memory_that_kernels_lay_out(
+    exchange: str, module: Any, name: str, stem: str, type_of_ids: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """The shim gives blocks more, so that it would not notice too little."""
+    asked: list[tuple[str, int]] = []
+    make = getattr(module, name)
+
+    def noted(text: str, device_id: int, shared: int) -> Any:
+        asked.append((text, shared))
+        return make(text, device_id, shared)
+
+    monkeypatch.setattr(module, name, noted)
+    A = graph("sparse directed", "levels").A
+    arrays = (A.indptr.astype(type_of_ids), A.indices.astype(type_of_ids), A.values)
+    A = EXCHANGES[exchange].place(sg.Matrix(*A.shape, *arrays, iso=True))
+    check(monkeypatch, "sparse directed", "levels", exchange, A, directions=("push",))
+    text, shared = asked[-1]
+    fits = f'static_assert(sizeof(Work) <= {shared}, "the launch asks for too little");\n'
+    program = f'#include "{cuda_host_shim.header()}"\n{source(stem, text)}{fits}'
+    command = [cuda_host_shim.COMPILER, *cuda_host_shim.FLAGS, "-fsyntax-only", "-xc++", "-"]
+    done = subprocess.run(command, input=program, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
 
 
 @pytest.mark.parametrize("exchange", ["3 peers", "rounds, 3 shards"])

@@ -121,7 +121,7 @@ def _compiled(
     capacity = small_frontier(ids, offsets)
     vertex = ids.itemsize + 2 * offsets.itemsize
     small = 2 * (capacity * vertex + 4 * (capacity + MORE_PIECES))
-    shared = max(small, THREADS // 32 * STAGE * ids.itemsize)
+    shared = max(small, THREADS // 32 * (STAGE * ids.itemsize + 128))
     return semiring, _kernel(text, jit.current_device(), shared), shared
 
 

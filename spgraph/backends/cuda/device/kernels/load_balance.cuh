@@ -9,8 +9,9 @@
 //                  add to an edge's number to find its entry
 //   take<ONE>(owner, entry, open)  takes 32 * EACH edges: for each of this lane's, the lane whose
 //                  row it belongs to, its entry, and whether it is one at all; if ONE they are all
-//                  open and of one owner
-template <int EACH, class Worker>
+//                  open and of one owner. Without TWICE there is only take<false>, once in the text
+//                  instead of twice
+template <int EACH, bool TWICE = true, class Worker>
 DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, i64 end, u32* lanes,
                  Worker& worker) {
     constexpr O MANY = 32 * EACH;
@@ -47,7 +48,7 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
                     entry[k] = start + 32 * k;
                     open[k] = true;
                 }
-                worker.template take<true>(owner, entry, open);
+                if (TWICE) worker.template take<true>(owner, entry, open);
             } else {
                 // the owner is the last row that starts at or before an edge: count the starts
                 int before = __popc(warp_ballot(first < edge)) - 1;
@@ -61,8 +62,9 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
                     open[k] = 32 * k + lane < left;
                     entry[k] = shuffle(shift, owner[k]) + edge + 32 * k + lane;
                 }
-                worker.template take<false>(owner, entry, open);
+                if (TWICE) worker.template take<false>(owner, entry, open);
             }
+            if (!TWICE) worker.template take<false>(owner, entry, open);
             edge = left > MANY ? edge + MANY : stop;
         }
         if (next > (O)end) return;

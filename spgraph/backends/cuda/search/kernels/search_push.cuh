@@ -53,46 +53,39 @@ DEVICE void reach(I (&from)[EACH], I (&v)[EACH], O (&where)[EACH], bool (&open)[
     }
 }
 
+// Of edges of the frontier, for walk().
+struct Pusher {
+    const Target& to;
+    Stage stage;
+    I vertex = 0; // of this lane's row
+    __device__ __forceinline__ Pusher(const Target& to) : to(to) {}
+    __device__ __forceinline__ O load(i64 i, bool here) {
+        vertex = here ? s.queue[i] : 0;
+        return here ? s.indptr[vertex] - s.offset[i] : 0;
+    }
+    template <bool ONE>
+    __device__ __forceinline__ void take(const int (&owner)[EACH], O (&entry)[EACH],
+                                         bool (&open)[EACH]) {
+        I v[EACH], from[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            from[k] = VALUES ? shuffle(vertex, owner[k]) : 0;
+            v[k] = open[k] ? s.indices[entry[k]] : 0;
+        }
+        reach(from, v, entry, open, stage, to);
+    }
+};
+
 CALLED void push_level(i64 nf, i64 mf, L depth, u64* packed) {
-    const Target to = {packed, s.next_queue, s.next_offset, depth};
-    const int lane = lane_id();
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
     const i64 share = share_of(mf, warps);
     const i64 begin = me * share, end = begin + share < mf ? begin + share : mf;
-    Stage stage;
-
-    i64 edge = begin;
-    for (i64 window = begin < end ? row_at(s.offset, nf, begin) : 0; edge < end; window += 32) {
-        const i64 i = window + lane;
-        O first = (O)mf, shift = 0;
-        I u = 0;
-        if (i < nf) {
-            first = s.offset[i];
-            u = s.queue[i];
-            shift = s.indptr[u] - first;
-        }
-        const i64 next = window + 32 < nf ? (i64)s.offset[window + 32] : mf;
-        const i64 stop = next < end ? next : end;
-        for (; edge < stop; edge += 32 * EACH) {
-            I v[EACH], from[EACH];
-            O where[EACH];
-            bool open[EACH];
-            // a vertex of large degree owns all of these edges: then there is nothing to search
-            const int one = warp_search(first, (O)edge);
-            const O one_end = one < 31 ? shuffle(first, one + 1) : (O)next;
-            const bool all = one_end - (O)edge >= 32 * EACH;
-#pragma unroll
-            for (int k = 0; k < EACH; k++) {
-                const O x = (O)edge + 32 * k + lane;
-                const int owner = all ? one : warp_search(first, x);
-                where[k] = shuffle(shift, owner) + x;
-                from[k] = shuffle(u, owner);
-                open[k] = edge + 32 * k + lane < stop;
-                v[k] = open[k] ? s.indices[where[k]] : 0;
-            }
-            reach(from, v, where, open, stage, to);
-        }
-        edge = stop;
+    const Target to = {packed, s.next_queue, s.next_offset, depth};
+    Pusher pusher(to);
+    if (begin < end) {
+        i64 window = row_at(s.offset, nf, begin);
+        walk<EACH, false>(s.offset, nf, mf, window, begin, end, work().push.lanes[warp_id()],
+                          pusher);
     }
-    stage.finish(to);
+    pusher.stage.finish(to);
 }

@@ -72,7 +72,7 @@ CALLED void release_rest(const I* staged, int count, const Target& to) {
 struct Stage {
     I* held;
     int count;
-    __device__ __forceinline__ Stage() : held(work().stage[warp_id()]), count(0) {}
+    __device__ __forceinline__ Stage() : held(work().push.stage[warp_id()]), count(0) {}
     __device__ __forceinline__ void add(bool found, I v, const Target& to) {
         const u32 who = warp_ballot(found);
         if (found) held[count + __popc(who & lanes_below())] = v;

@@ -55,7 +55,10 @@ struct Search {
 };
 
 union Work {
-    I stage[WARPS][STAGE];
+    struct {
+        I stage[WARPS][STAGE];
+        u32 lanes[WARPS][32];
+    } push;
     Pull pull;
     SmallFrontier small[2];
 };
