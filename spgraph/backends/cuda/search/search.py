@@ -146,7 +146,7 @@ def program(
 
 
 def decisions(values: bool, first: bool) -> str:
-    """What kernels/search_decisions.cuh is given: the rule of push and pull, of a search that
+    """What kernels/search_driver.cuh is given: the rule of push and pull, of a search that
     combines `values` or finds levels only, and in which the `first` hit decides.
     """
     rule = directions.pull_pays if first else directions.pull_pays_all

@@ -30,10 +30,6 @@
 #include "search_pull.cuh"
 #include "search_small.cuh"
 
-constexpr int ENTER_EDGES = 4096;
-DEVICE bool is_symmetric() { return s.t_indptr == s.indptr; }
-#include "search_decisions.cuh"
-
 // ---- what happens once -------------------------------------------------------------------------
 
 // The sources enter the queue as level 0.

@@ -120,18 +120,8 @@ DEVICE i64 words_at_a_time(i64 words) {
 #include "candidate.cuh"
 #include "search_pull.cuh"
 
-CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {
-    const u64 now = globaltimer();
-    i64* row = s.trace + 4 * depth;
-    row[0] = direction;
-    row[1] = frontier;
-    row[2] = edges;
-    row[3] = (i64)(now - s.since);
-    s.since = now;
-}
-
 DEVICE bool is_symmetric() { return s.symmetric; }
-#include "search_decisions.cuh"
+#include "search_driver.cuh"
 
 #include "search_peers_levels.cuh"
 #include "search_peers_push.cuh"
@@ -272,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             probes += (i64)peers.total[2];
         }
         swap_frontiers();
-        if (s.trace && thread == 0) record(depth, pull ? PULL : PUSH, nf, pull ? probes : mf);
+        if (thread == 0) record(depth, pull ? PULL : PUSH, nf, pull ? probes : mf);
         nf = found;
         mf = edges;
         left -= nf;

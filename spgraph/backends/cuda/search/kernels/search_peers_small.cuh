@@ -210,7 +210,7 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
             break;
         }
         if (vertices) {
-            if (s.trace && threadIdx.x == 0) record(depth, PUSH, vertices, edges);
+            if (threadIdx.x == 0) record(depth, PUSH, vertices, edges);
             depth++;
         }
         if (!may_follow || left <= 0) break;

@@ -44,11 +44,11 @@ struct Borders {
     }
 };
 
+#include "search_vertices.cuh"
+
 // The user's ids of vertices, of all and of the own ones.
 DEVICE L user_id(I v) { return s.ids ? s.ids[v] : (L)v; }
 DEVICE L own_user_id(I v) { return user_id((I)(s.first[s.me] + v)); }
-DEVICE O degree_of(i64 v) { return s.indptr[v + 1] - s.indptr[v]; }
-DEVICE bool can_be_found(i64 v) { return !s.nonempty || test_bit(s.nonempty, v); }
 
 #if VALUES
 // The product of a semiring that looks at the ids of vertices alone.

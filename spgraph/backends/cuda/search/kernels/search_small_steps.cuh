@@ -123,7 +123,7 @@ DEVICE O small_queue(const SmallFrontier& list, u32 vertices) {
     for (u32 base = 0; base < vertices; base += THREADS) {
         const u32 i = base + threadIdx.x;
         const I v = i < vertices ? small_vertex(list, i) : 0;
-        const O degree = i < vertices ? s.indptr[v + 1] - s.indptr[v] : 0;
+        const O degree = i < vertices ? degree_of(v) : 0;
         u32 slot, total;
         O place, edges;
         block_scan(i < vertices, degree, slot, place, total, edges);

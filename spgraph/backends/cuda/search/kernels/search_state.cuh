@@ -5,6 +5,7 @@ constexpr int STAGE = 256; // found vertices a warp holds back; it hands on 128 
 // a frontier in shared memory: in pieces of PIECE edges its heavy vertices, of SMALL_EDGES at most
 constexpr int SMALL_EDGES = 8192;
 constexpr int PIECE = 256;
+constexpr int ENTER_EDGES = 4096;
 typedef u32 SmallEdges;
 #include "search_small_frontier.cuh"
 
@@ -95,7 +96,7 @@ DEVICE void swap_queues() {
     __syncthreads();
 }
 
-DEVICE bool can_be_found(i64 v) { return !s.nonempty || test_bit(s.nonempty, v); }
+#include "search_vertices.cuh"
 
 // What a sum is before its first product.
 DEVICE Z nothing() {
@@ -120,14 +121,5 @@ DEVICE Z in_product(i64 u, i64 v, i64 edge) { return product(s.t_values, u, v, e
 #include "exchange_none.cuh"
 #include "candidate.cuh"
 
-// A row of the trace, by one thread.
-CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {
-    if (!s.trace) return; // a run that only counts the levels
-    const u64 now = globaltimer();
-    i64* row = s.trace + 4 * depth;
-    row[0] = direction;
-    row[1] = frontier;
-    row[2] = edges;
-    row[3] = (i64)(now - s.since);
-    s.since = now;
-}
+DEVICE bool is_symmetric() { return s.t_indptr == s.indptr; }
+#include "search_driver.cuh"

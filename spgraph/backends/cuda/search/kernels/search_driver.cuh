@@ -1,4 +1,6 @@
-// Which form a level takes: decided from totals of the whole graph, so that all blocks, and all GPUs,
+// What drivers share that run in one launch.
+
+// Which form a level takes is decided from totals of the whole graph, so that all blocks, and all GPUs,
 // decide alike. Rounds are decided by the host, from the same rule (spgraph/direction.py). The form
 // that includes it has `s.m` edges, and is_symmetric() says that out-edges are in-edges; the
 // preamble gives PULL_PAYS and CONVERT_EDGES.
@@ -24,4 +26,16 @@ DEVICE Form form_of_level(int direction, bool queued, bool tried, i64 vertices, 
     const bool fits = !tried && direction != PULL && vertices <= ENTER && edges <= ENTER_EDGES;
     const bool pull = !(queued && fits) && pull_pays(direction, queued, edges, left, open);
     return {pull, fits && !pull};
+}
+
+// A row of the trace, by one thread.
+CALLED void record(i64 depth, i64 direction, i64 frontier, i64 edges) {
+    if (!s.trace) return; // a run that only counts the levels
+    const u64 now = globaltimer();
+    i64* row = s.trace + 4 * depth;
+    row[0] = direction;
+    row[1] = frontier;
+    row[2] = edges;
+    row[3] = (i64)(now - s.since);
+    s.since = now;
 }
