@@ -5,16 +5,11 @@
 // The own part of the frontier, of `all` vertices in all parts, becomes the queue with its scanned
 // degrees. If it is `claimed` it becomes visited, and the peers are not sent it.
 CALLED void convert(bool claimed, i64 all) {
-    const int lane = lane_id();
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
-    const i64 batch = words_at_a_time(s.words);
-    for (i64 begin = me * batch; begin < s.words; begin += warps * batch) {
-        const i64 w = begin + lane;
-        const bool mine = lane < batch && w < s.words;
+    for_each_words(s.words, words_at_a_time(s.words), [&](i64 begin, i64 w, bool mine) {
         const u32 bits = !mine ? 0 : claimed ? claimed_bits(w) : s.frontier[s.base + w];
         if (claimed && bits) s.visited[s.base + w] |= bits;
         enqueue_words(bits, begin, [](I) {});
-    }
+    });
     // of a large frontier the peers' parts become visited, too: nothing there is to be sent to them
     if (PEERS == 1 || claimed || all < s.word[PEERS]) return;
     for (i64 w = thread_id(); w < s.word[PEERS]; w += thread_count()) {
@@ -32,25 +27,20 @@ CALLED void push_level(u64 packed, bool early) {
 // What is claimed of the peers' parts goes there, with its parents.
 CALLED void send_claims() {
     if (thread_id() == 0) s.control->packed = 0;
-    const int lane = lane_id();
-    const i64 warps = (i64)gridDim.x * WARPS, warp = (i64)blockIdx.x * WARPS + warp_id();
     for (int k = 1; k < PEERS; k++) {
         const int q = (int)(s.me + k) % PEERS; // not all to the same one
         const i64 first = s.word[q], words = s.word[q + 1] - first;
-        const i64 batch = words_at_a_time(words);
         u32* const received = in_memory_of<u32>(q, s.received) + s.me * words;
         Key* const parents = in_memory_of<Key>(q, s.parents) + 32 * s.me * words;
         Key* const best = s.best + 32 * first;
-        for (i64 begin = warp * batch; begin < words; begin += warps * batch) {
-            const i64 w = begin + lane;
-            const bool mine = lane < batch && w < words;
+        for_each_words(words, words_at_a_time(words), [&](i64 begin, i64 w, bool mine) {
             const u32 visited = mine ? s.visited[first + w] : 0;
             const u32 bits = mine ? load_relaxed(&s.visited_next[first + w]) & ~visited : 0;
             if (bits) {
                 s.visited[first + w] = visited | bits;
                 received[w] = bits;
             }
-            if (!PARENTS) continue;
+            if (!PARENTS) return;
             // side by side from the place of the first word's on: over NVLink a store of a few
             // bytes takes as long as one of a whole line
             for_each_bit(bits, [&](const RankedBit& which, int rank, bool active) {
@@ -59,7 +49,7 @@ CALLED void send_claims() {
                 parents[32 * begin + rank] = load_relaxed(&best[at]);
                 best[at] = 0;
             });
-        }
+        });
     }
 }
 

@@ -136,16 +136,6 @@ DEVICE void claim(bool active, i64 v, u32* visited) {
     if (active) atomicOr(&own_part(visited)[v >> 5], 1u << (v & 31));
 }
 
-// work(bits, begin) for 32 own words at a time, one a lane, from word `begin` on; whole warps.
-template <class Bits, class Work>
-DEVICE void for_each_words(Bits bits, Work work) {
-#pragma unroll 1
-    for (i64 begin = 32 * warp_number(); begin < s.words; begin += 32 * WARPS * (i64)gridDim.x) {
-        const i64 w = begin + lane_id();
-        work(w < s.words ? bits(w) : 0, begin);
-    }
-}
-
 // ---- kernels that begin a search, or change its form -------------------------------------------
 
 // Nothing is visited yet: levels and parents are -1, the greatest of all as unsigned numbers.
@@ -164,12 +154,11 @@ extern "C" __global__ void clear(const u64* given, L* level, L* parent, u32* vis
 // The own part of the frontier from bits to a queue, and back.
 extern "C" __global__ void convert(const u64* given, i64 round) {
     enter(given);
-    const auto taken = [](i64 w) {
-        const u32 bits = s.own[w];
+    for_each_words(s.words, 32, [&](i64 begin, i64 w, bool mine) {
+        const u32 bits = mine ? s.own[w] : 0;
         if (bits) s.own[w] = 0;
-        return bits;
-    };
-    for_each_words(taken, [](u32 bits, i64 begin) { enqueue_words(bits, begin, [](I) {}); });
+        enqueue_words(bits, begin, [](I) {});
+    });
     publish_counts(round);
 }
 

@@ -99,14 +99,13 @@ extern "C" __global__ void settle_bits(const u64* given, L* level, u32* visited,
     for (i64 w = thread_id(); w < PEERS * s.words; w += thread_count())
         if (w / s.words != s.me) visited[w] = visited_next[w];
     u32* const mine = own_part(visited);
-    const auto news = [&](i64 w) {
+    for_each_words(s.words, 32, [&](i64 begin, i64 w, bool here) {
         u32 bits = 0;
-        for (i64 q = 0; q < parts; q++) bits |= came[q * stride + from + w];
-        bits &= ~mine[w];
-        mine[w] |= bits;
-        return bits;
-    };
-    for_each_words(news, [&](u32 bits, i64 begin) {
+        for (i64 q = 0; here && q < parts; q++) bits |= came[q * stride + from + w];
+        if (here) {
+            bits &= ~mine[w];
+            mine[w] |= bits;
+        }
         enqueue_words(bits, begin, [&](I v) { level[v] = depth; });
     });
     publish_counts(round);
@@ -119,8 +118,8 @@ extern "C" __global__ void compact(const u64* given, const u32* visited, const u
 #if PARENTS
     for (int q = 0; q < PEERS; q++) {
         const i64 first = q * s.words;
-        const auto news = [&](i64 w) { return visited_next[first + w] & ~visited[first + w]; };
-        for_each_words(news, [&](u32 bits, i64 begin) {
+        for_each_words(s.words, 32, [&](i64 begin, i64 w, bool mine) {
+            const u32 bits = mine ? visited_next[first + w] & ~visited[first + w] : 0;
             const int total = warp_sum(__popc(bits));
             u64 slot = 0;
             if (lane_id() == 0 && total) slot = atomicAdd(&s.control->count[VERTICES], (u64)total);

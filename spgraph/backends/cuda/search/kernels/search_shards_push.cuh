@@ -1,5 +1,16 @@
 // What peers and rounds share of levels that push.
 
+// work(begin, w, mine) for `batch` words of a bitmap at a time, at most 32: word w of this lane, if
+// it is `mine`, of those from word `begin` on. The warps of a block take neighbouring words.
+template <class Work>
+DEVICE void for_each_words(i64 words, i64 batch, Work work) {
+    const int lane = lane_id();
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
+#pragma unroll 1
+    for (i64 begin = me * batch; begin < words; begin += warps * batch)
+        work(begin, begin + lane, lane < batch && begin + lane < words);
+}
+
 // The own vertices that are bits of 32 words, one a lane, from word `begin` on: they join the queue,
 // with one atomic add. each(v) is called for each. All lanes of a warp call.
 template <class Each>
