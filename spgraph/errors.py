@@ -43,3 +43,13 @@ class ConvergenceError(RuntimeError):
     def __init__(self, message: str, result: object = None) -> None:
         super().__init__(message)
         self.result = result
+
+
+def unsettled(semiring: str, n: int, result: object) -> ConvergenceError:
+    """The error of a closure over n vertices that still improves after n rounds."""
+    return ConvergenceError(
+        f"closure: values of {semiring} still improve after {n} rounds, as many as there are "
+        "vertices: some cycle makes its own values better; remove it, or take a semiring whose "
+        "products are never better than their first operand",
+        result,
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.direction import bucket_width
-from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
+from spgraph.errors import DimensionMismatch, DomainMismatch, NegativeWeight, unsettled
 from spgraph.iterations.integer_sums import plus_and_one, saturating_plus
 from spgraph.iterations.level_search import search
 from spgraph.operations import assign, diag, ewise_add, mxm, reduce, select, vxm
@@ -136,11 +136,7 @@ def _rounds(A: Matrix, start: Vector, ring: Semiring, typed: TypedSemiring) -> V
         x = better
     if x.nvals == 0:
         return x
-    raise ConvergenceError(
-        f"closure: values still improve after {A.nrows} rounds, as many as there are vertices: "
-        f"{typed.name} has a cycle here that makes its own values better",
-        x,
-    )
+    raise unsettled(typed.name, A.nrows, x)
 
 
 def dag_edges(A: MatrixLike, x: Vector, semiring: Semiring) -> Matrix:

@@ -21,7 +21,7 @@ from spgraph.distributed.loops import closure_rounds, peers
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.distributed.operations.elements import ewise, reduce, select
 from spgraph.distributed.operations.products import push
-from spgraph.errors import ConvergenceError
+from spgraph.errors import ConvergenceError, unsettled
 from spgraph.iterations.fixed_point import composed_dag_edges, composed_parents
 from spgraph.semirings import TypedMonoid, TypedSemiring, binary, indexunary, monoid
 
@@ -74,11 +74,7 @@ def closure(
                     sign = 0
                 continue
         if steps > A.nrows:
-            raise ConvergenceError(
-                f"closure: values still improve after {A.nrows} rounds, as many as there are "
-                f"vertices: {semiring.name} has a cycle here that makes its own values better",
-                x,
-            )
+            raise unsettled(semiring.name, A.nrows, x)
         found = push(A, near, semiring, None, False)
         x, better = _improved(x, found, add)
         waiting = (

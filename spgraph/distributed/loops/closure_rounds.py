@@ -54,7 +54,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.host_counters import counts_of_round, host_mapped
 from spgraph.distributed.loops import peers
-from spgraph.errors import ConvergenceError
+from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
 
@@ -72,11 +72,7 @@ def closure(
     parts = [Vector(values.size, values, bits=bits) for values, bits in found.parts]
     x = DistributedVector(A.nrows, parts, A.device)
     if not found.settled:
-        raise ConvergenceError(
-            f"closure: {semiring.name} has not converged after {A.nrows} rounds over {A.nrows} "
-            "vertices; its products improve on their operands without end",
-            x,
-        )
+        raise unsettled(semiring.name, A.nrows, x)
     return x
 
 

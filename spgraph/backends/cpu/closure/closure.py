@@ -11,7 +11,7 @@ import numpy as np
 from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import count_bits, pack_bits
-from spgraph.errors import ConvergenceError
+from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/closure.py
@@ -71,11 +71,7 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     nvals = count_bits(bits)
     result = Vector(n, value, bits=None if nvals == n else bits, nvals=nvals)
     if state[DONE] == NOT_CONVERGED:
-        raise ConvergenceError(
-            f"closure: values still improve after {n} rounds, as many as there are vertices: "
-            f"{semiring.name} has a cycle here that makes its own values better",
-            result,
-        )
+        raise unsettled(semiring.name, n, result)
     return result
 
 

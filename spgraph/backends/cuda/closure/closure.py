@@ -14,7 +14,7 @@ from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, words
-from spgraph.errors import ConvergenceError
+from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
 # threads of a block; vertices of a warp's own queue, as in kernels/closure.cu
@@ -86,11 +86,7 @@ def run(
         )
     result = Vector(n, x, bits=working[0], nvals=state[REACHED])
     if state[UNSETTLED]:
-        raise ConvergenceError(
-            f"closure: {semiring.name} has not converged after {n} rounds over {n} vertices; "
-            "its products improve on their operands without end",
-            result,
-        )
+        raise unsettled(semiring.name, n, result)
     return result, trace[: state[STEPS]] if trace_rows else None
 
 

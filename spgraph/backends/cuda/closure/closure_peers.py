@@ -29,7 +29,7 @@ from spgraph.backends.cuda.exchange.buffers import (
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.shards.closure import Closed, ClosureGraph, ClosureRows, Part
 from spgraph.containers.storage.arrays import Array, address, array_module, move, words
-from spgraph.errors import ConvergenceError
+from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/closure_peers.cu
@@ -90,11 +90,7 @@ def closure_peers(
     steps = move(trace, "cpu")[: states[0][5]] if trace_rows else None
     closed = Closed(parts, states[0][2], steps)
     if states[0][3]:
-        raise ConvergenceError(
-            f"closure: {semiring.name} has not converged after {n} rounds over {n} vertices; "
-            "its products improve on their operands without end",
-            closed,
-        )
+        raise unsettled(semiring.name, n, closed)
     return closed
 
 
