@@ -234,7 +234,7 @@ class Links:
                 try:
                     yield
                 except BaseException:
-                    # an open group would swallow all later calls
+                    # in a group that stays open no later call would start
                     with contextlib.suppress(self.nccl.NcclError):
                         self.nccl.groupEnd()
                     raise

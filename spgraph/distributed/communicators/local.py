@@ -182,11 +182,11 @@ class LocalCommunicator:
         for part in parts:
             with on_device(device_of(part)) as xp:
                 flat.append(xp.ascontiguousarray(part).reshape(-1))
-        self._meet()
+        self._order_streams()
         yield flat
-        self._meet()
+        self._order_streams()
 
-    def _meet(self) -> None:
+    def _order_streams(self) -> None:
         """Every GPU's current stream waits for those of the others. The host does not wait."""
         if len(self._events) < 2:
             return

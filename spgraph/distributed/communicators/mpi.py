@@ -50,8 +50,8 @@ class MpiCommunicator:
 
     Processes that do not make the same calls in the same order, or call on different graphs, get
     CommunicationError from the first call that differs, all of them. A process that waits for
-    another for 30 s logs a warning to "spgraph.distributed"; after `timeout` seconds (default:
-    none) it is a CommunicationError.
+    another for 30 s logs a warning to "spgraph.distributed"; after `timeout` seconds (default: no
+    limit) it raises CommunicationError.
 
     Errors: BackendUnavailable without mpi4py or an MPI library; ValueError where shards are not a
     multiple of the processes, or `timeout` is not a positive number.

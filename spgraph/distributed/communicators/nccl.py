@@ -87,14 +87,14 @@ class NcclCommunicator:
     def for_process(
         cls, device: str, store: TcpStore, *, timeout: float | None = None
     ) -> NcclCommunicator:
-        """A communicator of the processes that meet in `store` and drive one GPU each: shard r is
+        """A communicator of the processes that share `store` and drive one GPU each: shard r is
         on the `device` of process r. From then on the store is the communicator's, which closes it.
 
         A process that waits for 30 s in a call logs a warning to "spgraph.distributed", with the
-        processes that have not come; after `timeout` seconds (default: none) it is a
+        processes that have not come; after `timeout` seconds (default: no limit) it raises
         CommunicationError.
 
-        Errors: those of `for_devices`; CommunicationError when a process does not come, too.
+        Errors: those of `for_devices`; CommunicationError also when a process does not come.
         """
         if timeout is not None and not timeout > 0:
             raise ValueError(f"NcclCommunicator: timeout: expected seconds > 0, got {timeout}")

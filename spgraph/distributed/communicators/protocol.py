@@ -32,8 +32,8 @@ class Communicator(Protocol):
     - On CUDA devices everything is asynchronous: a collective waits for the current stream of each
       local device, and what later goes to these streams waits for the collective. Only sizes that
       have to be exchanged between processes are waited for by the host.
-    - A failure, be it of a device, of the library or of another process, raises
-      `spgraph.errors.CommunicationError`, after which the communicator is of no more use.
+    - A failure of a device, of the library or of another process raises
+      `spgraph.errors.CommunicationError`, after which the communicator cannot be used any more.
     """
 
     name: str  # "local", "nccl" or "mpi"

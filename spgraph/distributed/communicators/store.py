@@ -1,5 +1,5 @@
-"""TcpStore: a small key-value store over TCP, by which the processes of a run meet, and connections
-whose end shows that a process has ended.
+"""TcpStore: a small key-value store over TCP, through which the processes of a run find each other.
+Where one of its connections ends, a process has ended.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class TcpStore:
     when one ends without `close`, every other process learns it within moments through `lost` and
     `when_lost`. TCP's keepalive finds hosts that no longer answer, within 20 s.
 
-    Errors: ValueError for a rank, an address or a token that cannot be; CommunicationError when the
-    others are not there within `timeout` seconds, or refuse the token.
+    Errors: ValueError for a rank, an address or a token that is not valid; CommunicationError when
+    the others are not there within `timeout` seconds, or refuse the token.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class TcpStore:
                 return  # closed
             if self._unauthenticated.acquire(blocking=False):
                 self._thread(self._serve, connection)
-            else:  # a process of the run tries again
+            else:  # a process of this run will try again
                 connection.close()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -350,12 +350,12 @@ class TcpStore:
                 connection = socket.create_connection((host or "127.0.0.1", port), timeout=left)
                 if not connection.recv(1, socket.MSG_PEEK):  # too many connections at a time
                     connection.close()
-                    raise ConnectionError("it hung up")
+                    raise ConnectionError("the connection was closed")
                 break
             except OSError as error:
                 if time.monotonic() + wait > deadline:
                     raise CommunicationError(
-                        f"TcpStore: process {self.rank} of {self.processes} found nobody at "
+                        f"TcpStore: process {self.rank} of {self.processes} could not connect to "
                         f"{self.address} within {self.timeout:g} s ({error}); process 0 has to "
                         "listen there"
                     ) from error
@@ -368,7 +368,7 @@ class TcpStore:
         except (OSError, ValueError) as error:
             connection.close()
             raise CommunicationError(
-                f"TcpStore: {self.address} did not let process {self.rank} of {self.processes} in "
+                f"TcpStore: {self.address} refused process {self.rank} of {self.processes} "
                 f"({error}): the token, the rank or the number of processes is not the same there"
             ) from error
         frames.keep_alive(connection)

@@ -24,8 +24,9 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 
-WORD = 32  # ranges of ids begin at multiples of it, so that no two shards share a word of a bitmap,
-ALIGN_FROM = 1024  # where shards have at least so many vertices
+# where shards have ALIGN_FROM vertices or more, ranges of ids begin at multiples of WORD, so that
+# no two shards share a word of a bitmap
+WORD, ALIGN_FROM = 32, 1024
 BIAS = 0.75  # the probability that a choice of the biased partition follows the neighbours
 SEED = 1  # of random partitions
 SLACK = 1.05  # the biased partition gives a shard at most so many times its share of the entries
@@ -139,7 +140,7 @@ class Partition:
 
     @functools.cached_property
     def internal_ids(self) -> np.ndarray | None:
-        """The inverse of `ids`: places[user's id] is the internal id."""
+        """The inverse of `ids`: internal_ids[user's id] is the internal id."""
         if self.ids is None:
             return None
         internal_ids = np.empty_like(self.ids)

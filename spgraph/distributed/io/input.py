@@ -81,8 +81,8 @@ def read(
     arrays), pipes, and every file for the partitions "biased" and "metis", which need all edges,
     are read whole by every process before it keeps its share.
 
-    Raises what `spgraph.read` and `Matrix.distribute` raise: in the process that meets it, in the
-    others CommunicationError. DimensionMismatch for a text file of a matrix that is not square.
+    Raises what `spgraph.read` and `Matrix.distribute` raise: in the process where it happens, in
+    the others CommunicationError. DimensionMismatch for a text file of a matrix that is not square.
 
     >>> import pathlib, tempfile
     >>> import spgraph as sg

@@ -70,8 +70,8 @@ def read_shards(
     open; a compressed file is decompressed by each of them.
 
     Every process calls it with the same arguments. Raises what `spgraph.read` raises, in the
-    process that meets it; in the others CommunicationError. DimensionMismatch for a matrix that is
-    not square, which has no vertices to divide.
+    process where it happens; in the others CommunicationError. DimensionMismatch for a matrix that
+    is not square, which has no vertices to divide.
     """
     kind = None if dtype is None else value_dtype(dtype)
 
@@ -129,9 +129,8 @@ class Text:
         self.layout: Layout | None = None  # None: it is no list of entries
         self.types: tuple[str, ...] = ()
         self.rank, self.processes = communicator.rank, communicator.processes
-        self.sender = communicator.local[
-            0
-        ]  # the local shard that sends all entries of this process
+        # the local shard that sends all entries of this process
+        self.sender = communicator.local[0]
         self.entries = 0
         self.reals = False  # whether any value so far is no integer
         if self.suffix == ".npz" or is_pipe(self.name):

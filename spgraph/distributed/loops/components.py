@@ -5,10 +5,10 @@ other's memory: a search from the vertex of largest degree visits most of the gr
 vertices are one component, and the remaining edges are so few that every shard merges all of them.
 
 *By forests*, for any other graph: every shard finds the components of its own rows and sends the
-root of each vertex of another shard to the vertex's owner. The owner knows the vertex by a root of
-its own, and where the two differ, it publishes the pair to all shards, which merge all pairs.
-Where a symmetric graph has many edges, this is done twice: with two edges of each vertex, then with
-those that are not inside of the giant component of these.
+root of each vertex of another shard to the vertex's owner. The owner has a root for it, too; where
+the two differ they are of one component, and the owner sends the pair to all shards, which merge
+all pairs. Where a symmetric graph has many edges, this is done twice: with two edges of each
+vertex, then with the edges that are not inside of the giant component that the first time found.
 
 Both ways use lists of a fixed capacity, a share of the vertices, and check only at the end whether
 that was enough, so that the host waits once for each call. Beside the search, the first way reads
@@ -17,8 +17,9 @@ labels of all vertices on every GPU some ten times, and exchange a bit a vertex.
 
 Of two H200s, in ms (one GPU): Kronecker graphs of 2^25 vertices and 1.05e9 edges 0.69 (1.66), of
 which the search takes 0.53, and by forests 2.2, whatever the exchange; of 2^24 and 1.02e9 edges
-0.49 (1.03), and 1.3 to 1.5. What is left beside the giant is some 5000 pairs of 1e9 edges. Two
-giants alike of 1.3e8 edges each take 2.4 (1.6). Of a directed graph every edge is read: 11.7 (8.2).
+0.49 (1.03), and 1.3 to 1.5. Outside of the giant component some 5000
+of the 1e9 edges are left. A graph of two equal components of 1.3e8 edges each takes 2.4 (1.6). Of a
+directed graph every edge is read: 11.7 (8.2).
 """
 
 from __future__ import annotations
@@ -44,10 +45,8 @@ from spgraph.iterations import contract as contract_whole
 
 NEAR = 8  # levels in which the search for the giant component is expected to visit it all
 MOST_LEVELS = 2 * NEAR  # after so many it ends
-LEAST_CAPACITY, VERTICES_A_PAIR = (
-    1024,
-    512,
-)  # a list holds so many pairs, or one for so many vertices
+# a list holds so many pairs, or one for so many vertices
+LEAST_CAPACITY, VERTICES_A_PAIR = 1024, 512
 
 
 def contract(A: DistributedMatrix, undirected: bool) -> DistributedVector:
@@ -226,7 +225,8 @@ def exchange_roots(
     placement: Placement, plan: Plan, forests: list[Forest], reports: list[Array]
 ) -> list[Array]:
     """Send the roots of others' vertices to their owners, and merge into every forest the pairs of
-    roots that the owners publish. The first messages of all shards, at each local shard.
+    roots that the owners send to all. Returned are the first messages of all shards, for each local
+    shard.
     """
     sent, answers = [], []
     for k, shard in enumerate(plan.shards):

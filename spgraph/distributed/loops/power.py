@@ -9,7 +9,7 @@ beginning of the next:
     kronecker(25, 16)   3901   314     2288   215       2528   462
 
 Of kronecker(25, 16) each GPU sends 67 MB, which takes NVLink 0.2 ms in either form; by peer writes
-the step's own 600 MB go on at the same time. On the first graph the host is what takes long: three
+the step's own 600 MB go on at the same time. On the first graph the host takes longest: three
 launches a GPU and a barrier are 100 us. Half of a Kronecker graph's vertices have no edges; to send
 the others alone, packed, would cost as much in unpacking as it saves between two GPUs."""
 

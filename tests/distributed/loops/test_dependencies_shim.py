@@ -21,8 +21,8 @@ from spgraph.iterations.path_dependencies import dependencies
 shim = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
 
-class Meetings(HostBuffers):
-    """Stands for PeerBuffers: what was launched is done, so that to meet is nothing."""
+class WithBarrier(HostBuffers):
+    """Stands for PeerBuffers: what was launched is done, so that a barrier does nothing."""
 
     def barrier(self) -> None:
         pass
@@ -57,8 +57,8 @@ def in_shards(
     if failed:
         level[sources[-1]] = lost(level[sources[-1]])
     if peers:
-        G.device.peers = Meetings(G.device.num_shards)
-        G._derived["dependencies"] = Meetings(G.device.num_shards)
+        G.device.peers = WithBarrier(G.device.num_shards)
+        G._derived["dependencies"] = WithBarrier(G.device.num_shards)
     cuda_host_shim.install(patch)
     patch.setattr(sg.distributed.Placement, "kernels", cuda)
     patch.setattr(device_jit, "BLOCK", 64)
@@ -112,7 +112,7 @@ FORMS = {
     "read where they are": {"UNREAD": 0},
 }
 
-# ... and shards that meet for nothing
+# ... and barriers that cost nothing
 FREE = {"SUM_STEP": 0, "BARRIER": 0, "BARRIER_LISTS": 0}
 
 

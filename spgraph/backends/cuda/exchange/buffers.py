@@ -9,9 +9,9 @@ from typing import NoReturn, Protocol
 from spgraph.backends.cuda.runtime.jit import Kernel
 from spgraph.errors import CommunicationError
 
-# as in kernels/peers.cuh: bytes of Inbox and of PeerBarrier, words that GPUs send each other
+# as in kernels/peers.cuh: devices, bytes of Inbox and of PeerBarrier
 MOST_PEERS = 8
-INBOX_BYTES, BARRIER_BYTES, WORDS_SENT = 1024, 128, 4
+INBOX_BYTES, BARRIER_BYTES = 1024, 128
 DEADLINE = 5.0  # seconds that a device waits for another
 
 

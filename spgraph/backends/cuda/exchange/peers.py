@@ -16,18 +16,19 @@ ALREADY_ENABLED = 704  # cudaErrorPeerAccessAlreadyEnabled
 class PeerBuffers:
     """One allocation on each of `devices` (their numbers), which kernels on all of them write.
 
-    Made by cudaMalloc, since a pool may hand out memory that peers cannot reach; kept, and grown
-    when a launch needs more. A grid on one device waits for those on the others, so two such
-    launches must not interleave: they take `lock`, of which a process has one, and follow each
-    other on every device. So do loops whose rounds the host launches: they call `barrier` before
-    the first and after each round, and `hand_over` at the end.
+    Made by cudaMalloc, since a pool may hand out memory that other devices cannot reach; kept, and
+    replaced by more where a launch needs it. A grid on one device waits for those on the others:
+    if two launches started in different orders on two devices, they would wait for ever. So each
+    takes `lock`, the only one of the process, and runs after the one before on every device. Loops
+    whose rounds the host launches do the same: they call `barrier` before the first round and after
+    each, and `hand_over` at the end.
 
     Raises BackendUnavailable for a device that is named twice (two grids that wait for each other
     never run on it at the same time) or that cannot reach one of the others.
     """
 
     lock: ClassVar[threading.RLock] = threading.RLock()
-    # of the last launch, by device: work of a process on its devices, whoever holds the buffers
+    # events of the last launch, by device: of the whole process, for all objects of this class
     _done: ClassVar[dict[int, Any]] = {}
 
     def __init__(self, devices: Sequence[int]) -> None:
@@ -105,9 +106,9 @@ class PeerBuffers:
         return sum(int(memory.mem.size) for memory in self._memory.values())
 
     def barrier(self) -> None:
-        """Order the devices' current streams: what they get from now on runs after all that any of
-        them holds, and after what was there at the last `hand_over`. Whoever holds `lock` and has
-        written to peers calls it before they read. Nothing here waits on the host.
+        """Order the devices' current streams: what is launched from now on runs after all work that
+        any of them has by now, and after the work before the last `hand_over`. It is called with
+        `lock` held, between writes to other devices and reads there. The host does not wait.
         """
         current, streams = import_cupy().cuda.get_current_stream, []
         for p, device in enumerate(self._contexts):
@@ -120,8 +121,8 @@ class PeerBuffers:
                     streams[p].wait_event(event)
 
     def hand_over(self) -> None:
-        """Let the work of whoever takes `lock` next, on whatever streams, run after all that the
-        devices' current streams hold by now.
+        """Let the work of the next holder of `lock`, on any streams, run after all work that the
+        devices' current streams have by now.
         """
         current = import_cupy().cuda.get_current_stream
         for finished, device in zip(self._finished, self._contexts, strict=True):
@@ -138,8 +139,8 @@ class PeerBuffers:
         shared: int,
         first: int = 0,
     ) -> None:
-        """Run kernels[p] on device p's current stream, after all that the current streams of the
-        devices hold by now and after the last such launch.
+        """Run kernels[p] on device p's current stream, after all work that the current streams of
+        the devices have by now, and after the last such launch.
 
         The first kernels wait for the last one to start; kernels[first], which has something to do
         meanwhile, is the first.

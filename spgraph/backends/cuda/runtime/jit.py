@@ -86,9 +86,8 @@ def _kernel(stem: str, name: str, preamble: str, cooperative: bool, device_id: i
     except OSError as error:  # compiled, but the disk has become full
         cache_folder.cupy_in_memory(f"CuPy cannot keep a compiled kernel ({error})")
         made = module.get_function(name)
-    assert (
-        made.kernel is not None
-    )  # compiles now: operations must not fail to once they have begun to write
+    # compile it now: an operation must not find out that it cannot when it has begun to write
+    assert made.kernel is not None
     return made
 
 
