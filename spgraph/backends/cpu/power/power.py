@@ -43,7 +43,7 @@ def power(
     text += semiring.multiply.define_python("multiply")
     kernel = jit.module("power", text).power
     first, last = matrices[0], matrices[-1]
-    given: list[np.ndarray | int] = []
+    given: list[np.ndarray | np.uint64] = []
     for M, scale in zip((first, last), (scales[0], scales[-1]), strict=True):
         given += [M._indptr, M._indices, M._values, *_spread(scale, 1.0)]
     kind = np.float32 if single else np.float64
@@ -117,11 +117,11 @@ def power_shard(
     return Vector(x.size, value), report
 
 
-def _spread(v: Vector | float | None, missing: float) -> tuple[int, np.ndarray]:
+def _spread(v: Vector | float | None, missing: float) -> tuple[np.uint64, np.ndarray]:
     """(mask, values): position i has values[i & mask]."""
     if isinstance(v, Vector):
-        return -1, v._values
-    return 0, np.full(1, missing if v is None else v)
+        return np.uint64(2**64 - 1), v._values
+    return np.uint64(0), np.full(1, missing if v is None else v)
 
 
 def _ignores_values(M: Matrix, semiring: TypedSemiring) -> bool:

@@ -59,30 +59,17 @@ def largest(sums, which, chunks):
 
 @inner
 def sum_row(indptr, indices, a, u, i):
-    """The sum over row i, by four independent sums: additions to one would wait for each other."""
-    p = np.uint64(indptr[i])
-    stop = np.uint64(indptr[i + 1])
-    s0 = s1 = s2 = s3 = 0.0
-    while p + np.uint64(4) <= stop:
-        k0 = np.uint64(indices[p])
-        k1 = np.uint64(indices[p + np.uint64(1)])
-        k2 = np.uint64(indices[p + np.uint64(2)])
-        k3 = np.uint64(indices[p + np.uint64(3)])
-        s0 += multiply(a[0] if ISO else a[p], u[k0], 0, 0, 0, 0)
-        s1 += multiply(a[0] if ISO else a[p + np.uint64(1)], u[k1], 0, 0, 0, 0)
-        s2 += multiply(a[0] if ISO else a[p + np.uint64(2)], u[k2], 0, 0, 0, 0)
-        s3 += multiply(a[0] if ISO else a[p + np.uint64(3)], u[k3], 0, 0, 0, 0)
-        p += np.uint64(4)
-    while p < stop:
-        s0 += multiply(a[0] if ISO else a[p], u[np.uint64(indices[p])], 0, 0, 0, 0)
-        p += np.uint64(1)
-    return (s0 + s1) + (s2 + s3)
+    """The sum over row i. One sum, not four side by side: rows are short, or wait for memory."""
+    s = 0.0
+    for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
+        s += multiply(a[0] if ISO else a[p], u[np.uint64(indices[p])], 0, 0, 0, 0)
+    return s
 
 
 # With one hop the second matrix is the first one again. `scale` and `restart` have the length of x
-# (mask -1) or are one value for all (mask 0): element i is at i & mask. `sums` has two buffers,
-# because an iteration reads the sums of the one before. In the end report = (iterations, last
-# change).
+# (a mask of ones) or are one value for all (mask 0): element i is at i & mask. `sums` has two
+# buffers, because an iteration reads the sums of the one before. In the end report = (iterations,
+# last change).
 @kernel
 def power(
     thread, threads, sync, ticket, hops, norm, indptr, indices, a, scale_mask, scale, indptr2,
@@ -97,8 +84,8 @@ def power(
     for chunk in range(thread, chunks, threads):
         mass = 0.0
         for i in range(
-            chunk_start(indptr2, n, chunk, chunks),
-            chunk_start(indptr2, n, chunk + 1, chunks),
+            np.uint64(chunk_start(indptr2, n, chunk, chunks)),
+            np.uint64(chunk_start(indptr2, n, chunk + 1, chunks)),
         ):
             u[0, i] = x[i] * scale[i & scale_mask]
             mass += x[i] if scale[i & scale_mask] == 0.0 else 0.0
@@ -119,8 +106,8 @@ def power(
                 if chunk >= first_chunks:
                     break
                 for i in range(
-                    chunk_start(indptr, n, chunk, first_chunks),
-                    chunk_start(indptr, n, chunk + 1, first_chunks),
+                    np.uint64(chunk_start(indptr, n, chunk, first_chunks)),
+                    np.uint64(chunk_start(indptr, n, chunk + 1, first_chunks)),
                 ):
                     u2[i] = sum_row(indptr, indices, a, source, i) * scale2[i & scale2_mask]
             taken += first_chunks + threads
@@ -132,28 +119,14 @@ def power(
                 break
             change = mass = size = 0.0
             for i in range(
-                chunk_start(indptr2, n, chunk, chunks),
-                chunk_start(indptr2, n, chunk + 1, chunks),
+                np.uint64(chunk_start(indptr2, n, chunk, chunks)),
+                np.uint64(chunk_start(indptr2, n, chunk + 1, chunks)),
             ):
                 # sum_row inlined: a call with arrays costs as much as a short row
-                p = np.uint64(indptr2[i])
-                stop = np.uint64(indptr2[i + 1])
-                s0 = s1 = s2 = s3 = 0.0
-                while p + np.uint64(4) <= stop:
-                    k0 = np.uint64(indices2[p])
-                    k1 = np.uint64(indices2[p + np.uint64(1)])
-                    k2 = np.uint64(indices2[p + np.uint64(2)])
-                    k3 = np.uint64(indices2[p + np.uint64(3)])
-                    s0 += multiply(a2[0] if ISO else a2[p], gathered[k0], 0, 0, 0, 0)
-                    s1 += multiply(a2[0] if ISO else a2[p + np.uint64(1)], gathered[k1], 0, 0, 0, 0)
-                    s2 += multiply(a2[0] if ISO else a2[p + np.uint64(2)], gathered[k2], 0, 0, 0, 0)
-                    s3 += multiply(a2[0] if ISO else a2[p + np.uint64(3)], gathered[k3], 0, 0, 0, 0)
-                    p += np.uint64(4)
-                while p < stop:
-                    k0 = np.uint64(indices2[p])
-                    s0 += multiply(a2[0] if ISO else a2[p], gathered[k0], 0, 0, 0, 0)
-                    p += np.uint64(1)
-                y = (s0 + s1) + (s2 + s3)
+                y = 0.0
+                for p in range(np.uint64(indptr2[i]), np.uint64(indptr2[i + np.uint64(1)])):
+                    value = a2[0] if ISO else a2[p]
+                    y += multiply(value, gathered[np.uint64(indices2[p])], 0, 0, 0, 0)
                 new = factor * y + keep * x[i] + shift * restart[i & restart_mask]
                 if norm == NORM_NONE:
                     by = scale[i & scale_mask]
@@ -182,8 +155,8 @@ def power(
             for chunk in range(thread, chunks, threads):
                 change = mass = 0.0
                 for i in range(
-                    chunk_start(indptr2, n, chunk, chunks),
-                    chunk_start(indptr2, n, chunk + 1, chunks),
+                    np.uint64(chunk_start(indptr2, n, chunk, chunks)),
+                    np.uint64(chunk_start(indptr2, n, chunk + 1, chunks)),
                 ):
                     new = z[i] / size
                     by = scale[i & scale_mask]
