@@ -5,7 +5,7 @@ values: all of them (the shortest-path DAG), or one for each vertex (parents).
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ def run(
     values = start._values.astype(semiring.dtype, copy=False)
     x, control = xp.empty(n, semiring.dtype), xp.zeros(CONTROL, np.int64)
     sizes = working_arrays(n, n, A._indices.dtype, A._indptr.dtype)
-    working = [xp.empty(*size) for size in sizes.values()]
+    working = {name: xp.empty(*size) for name, size in sizes.items()}
     rows = (A._indptr, A._indices, A._values, *_in_edges(A))
     given = kernel_arrays(rows, m, n, A.iso, working)
     trace: Any = xp.zeros((trace_rows, 4), np.int64) if trace_rows else jit.NULL
@@ -76,7 +76,7 @@ def run(
     kernel(
         (jit.occupancy(kernel, THREADS, shared),),
         (THREADS,),
-        (n, *given, x, sources, values, sources.size, control, width, trace, trace_rows),
+        (n, *given.values(), x, sources, values, sources.size, control, width, trace, trace_rows),
         shared_mem=shared,
     )
     state = control.tolist()
@@ -84,7 +84,7 @@ def run(
         raise RuntimeError(
             "closure: a barrier between the kernel's blocks timed out; its result is void"
         )
-    result = Vector(n, x, bits=working[0], nvals=state[REACHED])
+    result = Vector(n, x, bits=working["bits"], nvals=state[REACHED])
     if state[UNSETTLED]:
         raise unsettled(semiring.name, n, result)
     return result, trace[: state[STEPS]] if trace_rows else None
@@ -191,12 +191,14 @@ def working_arrays(
 
 
 def kernel_arrays(
-    rows: Sequence[Any], edges: int, own: int, iso: bool, working: Sequence[Any]
-) -> tuple[Any, ...]:
+    rows: Sequence[Any], edges: int, own: int, iso: bool, working: Mapping[str, Any]
+) -> dict[str, Any]:
     """The fields of struct Arrays: `rows` are the six arrays of A and its transpose (or nulls),
     `edges` those of the whole graph, `working` as `working_arrays` says.
     """
-    return (edges, own.bit_length(), 0 if iso else -1, *rows, *working)
+    names = ("indptr", "indices", "values", "t_indptr", "t_indices", "t_values")
+    fields = {"m": edges, "count_bits": own.bit_length(), "every": 0 if iso else -1}
+    return {**fields, **dict(zip(names, rows, strict=True)), **working}
 
 
 def width_of(delta: float | int | None, dtype: np.dtype) -> np.generic:

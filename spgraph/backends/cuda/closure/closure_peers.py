@@ -5,7 +5,7 @@ which send improved values by writing into each other's memory.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +26,10 @@ from spgraph.backends.cuda.exchange.buffers import (
     Buffers,
     raise_lost,
 )
+from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.shards.closure import Closed, ClosureGraph, ClosureRows, Part
-from spgraph.containers.storage.arrays import Array, address, array_module, move, words
+from spgraph.containers.storage.arrays import Array, array_module, move, words
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
@@ -162,11 +163,13 @@ def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) 
             kernel = loaded(text, jit.current_device(), shared, dtype)
             kernels.append(kernel)
             grids.append(jit.occupancy(kernel, THREADS, shared))
-            working = [memory[p] + parts[p][name] for name in shard_arrays(n, sizes[p], *kinds)]
-            fields = given_fields(graph, p, shard, graph.edges, working)
-            fields += [*memory, *(parts[p][name] for name in ("ids", "values", "whole")), capacity]
-            fields += [memory[p] + parts[p][name] for name in ("barrier", "control")]
-            given.append(xp.asarray(np.array(fields, np.int64)))
+            place = parts[p]
+            own = {name: memory[p] + place[name] for name in shard_arrays(n, sizes[p], *kinds)}
+            fields = given_fields(graph, p, shard, graph.edges, own)
+            fields |= {"memory": memory, "inbox_ids": place["ids"], "inbox_values": place["values"]}
+            fields |= {"whole": place["whole"], "capacity": capacity}
+            fields |= {name: memory[p] + place[name] for name in ("barrier", "control")}
+            given.append(block(fields, xp))
     return Plan(key, needed, memory, kernels, grids, shared, given)
 
 
@@ -180,14 +183,14 @@ def shard_arrays(
 
 
 def given_fields(
-    graph: ClosureGraph, number: int, shard: ClosureRows, edges: int, working: Sequence[int]
-) -> list[int]:
+    graph: ClosureGraph, number: int, shard: ClosureRows, edges: int, working: Mapping[str, Any]
+) -> dict[str, Any]:
     """The fields of kernels/closure_given.cuh for shard `number`; `edges` are those of all shards,
-    `working` the addresses of the arrays that `shard_arrays` lists.
+    `working` the arrays that `shard_arrays` lists, or their addresses.
     """
     own = int(graph.offsets[number + 1] - graph.offsets[number])
-    fields = kernel_arrays([*map(address, shard)], edges, own, graph.iso, working)
-    return [int(field) for field in (*fields, number, *graph.offsets)]
+    fields = kernel_arrays(shard, edges, own, graph.iso, working)
+    return {**fields, "me": number, "border": list(graph.offsets)}
 
 
 def memory_offsets(

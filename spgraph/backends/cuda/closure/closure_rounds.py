@@ -10,9 +10,10 @@ import numpy as np
 
 from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes, width_of
 from spgraph.backends.cuda.closure.closure_peers import given_fields, program, shard_arrays
+from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.closure import ClosureGraph, ClosureShard, Totals, counts_of
-from spgraph.containers.storage.arrays import Array, address, array_module, words
+from spgraph.containers.storage.arrays import Array, array_module, words
 from spgraph.semirings import TypedSemiring
 
 # bytes of a RoundControl beside its words for each shard
@@ -66,10 +67,10 @@ class Shard(ClosureShard):
             self.pairs = empty(self.pair * n, np.uint32)
             working = shard_arrays(n, self.own, ids, rows)
             self.held = {name: empty(*size) for name, size in working.items()}
-            addresses = [*map(address, self.held.values())]
-            fields = given_fields(graph, number, arrays, edges, addresses)
-            fields += map(address, (self.pairs, self.control, self.counts, host_counters))
-            self.given = self.xp.asarray(np.array(fields, np.int64))
+            fields = given_fields(graph, number, arrays, edges, self.held)
+            fields |= {"pairs": self.pairs, "control": self.control, "counts": self.counts}
+            fields |= {"host_counters": host_counters}
+            self.given = block(fields, self.xp)
 
     def begin(self, sources: Array, values: Array, delta: float | int | None) -> None:
         """Begin a closure with `values` at the own vertices `sources`, counted from 0."""

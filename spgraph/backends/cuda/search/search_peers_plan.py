@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,17 +16,18 @@ from spgraph.backends.cuda.exchange.buffers import (
     MOST_PEERS,
     Buffers,
 )
+from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import decisions, small_frontier
-from spgraph.backends.shards.search import SearchGraph
-from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, move, words
+from spgraph.backends.shards.search import SearchGraph, SearchRows
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 from spgraph.semirings import min_secondi
 
 # as in kernels/search_peers.cu
 CONTROL_BYTES = 128
 THREADS = 1024
 LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
-PLACES = ("frontier", "other", "messages", "received", "parents")
+PLACES = ("messages", "received", "parents")
 OWN = ("visited", "visited_next", "best", "queue", "offset", "barrier", "control")
 
 
@@ -85,19 +86,38 @@ def new_plan(graph: SearchGraph, buffers: Buffers, parents: bool) -> Plan:
         xp = array_module(shard.indptr)
         with jit.device(shard.indptr):
             leading, nonempty = rows[p][:2] if rows else (None, None)
-            arrays = (
-                *(shard.indptr, shard.indices, shard.t_indptr, shard.t_indices),
-                *(leading if in_order else None, nonempty, shard.ids),
-            )
-            fields = [p, *graph.offsets, *begins, *memory]
-            fields += [parts[p][name] for name in PLACES]
-            symmetric = graph.symmetric or shard.t_indices is shard.indices
-            fields += [graph.edges, findable, symmetric, min(grids) * (THREADS // 32)]
-            in_edges = 0 if shard.t_indices is None else shard.t_indices.size
-            fields += [sizes[p].bit_length(), in_edges, *map(address, arrays)]
-            fields += [memory[p] + parts[p][name] for name in OWN]
-            given.append(xp.asarray(np.array([int(field) for field in fields], np.int64)))
+            place = parts[p]
+            fields: dict[str, Any] = {"me": p, "first": list(graph.offsets)}
+            fields |= {"word": begins.tolist()}
+            fields |= {"memory": memory, "frontiers": [place["frontier"], place["other"]]}
+            fields |= {name: place[name] for name in PLACES}
+            fields |= {
+                "m": graph.edges,
+                "findable": findable,
+                "symmetric": graph.symmetric or shard.t_indices is shard.indices,
+                "warps": min(grids) * (THREADS // 32),
+            }
+            fields |= row_fields(shard, leading if in_order else None, nonempty)
+            fields |= {name: memory[p] + place[name] for name in OWN}
+            given.append(block(fields, xp))
     return Plan(key, needed, memory, kernels, grids, THREADS, shared, sizes, given)
+
+
+def row_fields(rows: SearchRows, leading: Array | None, nonempty: Array | None) -> dict[str, Any]:
+    """Of struct Given, what says where the rows of a shard are, beside them the leading neighbours
+    of its transpose and a bit for each row that has an entry.
+    """
+    return {
+        "count_bits": (rows.indptr.size - 1).bit_length(),
+        "in_edges": 0 if rows.t_indices is None else rows.t_indices.size,
+        "indptr": rows.indptr,
+        "indices": rows.indices,
+        "t_indptr": rows.t_indptr,
+        "t_indices": rows.t_indices,
+        "leading": leading,
+        "nonempty": nonempty,
+        "ids": rows.ids,
+    }
 
 
 def layout(

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.search.search_peers_plan import parents_semiring
+from spgraph.backends.cuda.search.search_peers_plan import parents_semiring, row_fields
 from spgraph.backends.shards.search import COUNTS, SearchRows, SearchShard
-from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, words
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 
 # as in kernels/search_rounds.cu
 THREADS = 256
@@ -70,15 +71,12 @@ class Shard(SearchShard):
             self.counts = self.xp.empty(COUNTS, np.int64)
             self.control = self.xp.zeros(CONTROL, np.int64)
             leading, nonempty = (None, None) if rows is None else rows
-            pointers = (
-                *(arrays.indptr, arrays.indices, arrays.t_indptr, arrays.t_indices),
-                *(leading, nonempty, arrays.ids, self.own, self.queue, self.offset),
-                *(self.control, self.counts, host_counters),
-            )
-            in_edges = 0 if arrays.t_indices is None else arrays.t_indices.size
-            fields = [number, self.words, *offsets, self.size.bit_length(), in_edges]
-            fields += map(address, pointers)
-            self.given = self.xp.asarray(np.array(fields, np.int64))
+            fields = {"me": number, "words": self.words, "first": list(offsets)}
+            fields |= row_fields(arrays, leading, nonempty)
+            fields |= {"own": self.own, "queue": self.queue, "offset": self.offset}
+            fields |= {"control": self.control, "counts": self.counts}
+            fields |= {"host_counters": host_counters}
+            self.given = block(fields, self.xp)
             self.visited_next: Array | None = None
             self.best = jit.NULL
             self.list = self.xp.empty((1 + AHEAD) * self.entry, self.label)
