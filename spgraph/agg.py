@@ -19,12 +19,13 @@ Source: Hamilton, Ying, Leskovec, "Inductive representation learning on large gr
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from spgraph import checks
 from spgraph.containers import MatrixLike
+from spgraph.containers.annotations import Dense
 from spgraph.containers.storage.arrays import device_of, on_device
 from spgraph.errors import DomainMismatch
 from spgraph.operations import arrays
@@ -33,10 +34,8 @@ from spgraph.steps import is_distributed
 
 __all__ = ["max", "mean", "sum"]
 
-Array: TypeAlias = "np.ndarray"
 
-
-def sum(A: MatrixLike, X: Array) -> Array:
+def sum(A: MatrixLike, X: Dense) -> Dense:
     """The sum of the features of each row's neighbours; of bool how many are true, in int64.
 
     >>> import numpy as np, spgraph as sg
@@ -47,7 +46,7 @@ def sum(A: MatrixLike, X: Array) -> Array:
     return _aggregated("agg.sum", A, X, plus_second)
 
 
-def max(A: MatrixLike, X: Array) -> Array:
+def max(A: MatrixLike, X: Dense) -> Dense:
     """The greatest of the features of each row's neighbours, without NaN; in X's type.
 
     >>> import numpy as np, spgraph as sg
@@ -58,7 +57,7 @@ def max(A: MatrixLike, X: Array) -> Array:
     return _aggregated("agg.max", A, X, max_second)
 
 
-def mean(A: MatrixLike, X: Array) -> Array:
+def mean(A: MatrixLike, X: Dense) -> Dense:
     """The mean of the features of each row's neighbours: in float32 if X is, else in float64.
 
     >>> import numpy as np, spgraph as sg
@@ -79,7 +78,7 @@ def mean(A: MatrixLike, X: Array) -> Array:
     return total
 
 
-def _aggregated(name: str, A: MatrixLike, X: Array, semiring: Semiring) -> Array:
+def _aggregated(name: str, A: MatrixLike, X: Dense, semiring: Semiring) -> Dense:
     """The sum over a semiring of the features of each row's neighbours; 0 for none."""
     if not arrays.is_array(X):
         raise DomainMismatch(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from spgraph.semirings import BinaryOp, Monoid
 
 Scalar: TypeAlias = bool | int | float | np.generic
+Dense: TypeAlias = np.ndarray  # CuPy's, too, which has no static type
 # what a reduction gives
 Number: TypeAlias = np.bool_ | np.integer | np.floating
 DType: TypeAlias = npt.DTypeLike

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
-from spgraph.containers.annotations import Number, Scalar, SparseArray
+from spgraph.containers.annotations import Dense, Number, Scalar, SparseArray
 from spgraph.containers.storage.arrays import as_array, is_cuda
 from spgraph.errors import DomainMismatch
 
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
     from spgraph.containers.vector import Vector
-
-Dense: TypeAlias = "np.ndarray"
 
 
 class Arithmetic:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, overload
-
-import numpy as np
+from typing import TypeAlias, Unpack, overload
 
 from spgraph import checks
 from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import Direction, Graph, Scalar, SparseArray
+from spgraph.containers.annotations import (
+    Dense,
+    Direction,
+    Graph,
+    IntoMatrix,
+    IntoVector,
+    Scalar,
+    SparseArray,
+)
 from spgraph.operations import arrays
 from spgraph.semirings import BinaryOp, Monoid, Semiring, TypedSemiring, plus_times
 from spgraph.steps import backend, finish, push_or_pull
 
-Array: TypeAlias = "np.ndarray"
 # what stands for a Matrix, but for arrays
 Sparse: TypeAlias = Matrix | SparseArray | Graph | Sequence[Sequence[float]]
 
@@ -26,28 +31,25 @@ def mxv(
     u: Vector,
     semiring: Semiring = ...,
     *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Vector | None = ...,
     direction: Direction = ...,
+    **into: Unpack[IntoVector],
 ) -> Vector: ...
 
 
 @overload
 def mxv(
     A: MatrixLike,
-    u: Array,
+    u: Dense,
     semiring: Semiring = ...,
     *,
     direction: Direction = ...,
     fill: Scalar | None = ...,
-) -> Array: ...
+) -> Dense: ...
 
 
 def mxv(
     A: MatrixLike,
-    u: Vector | Array,
+    u: Vector | Dense,
     semiring: Semiring = plus_times,
     *,
     mask: Mask | None = None,
@@ -56,7 +58,7 @@ def mxv(
     out: Vector | None = None,
     direction: Direction = "auto",
     fill: Scalar | None = None,
-) -> Vector | Array:
+) -> Vector | Dense:
     """The product A u over a semiring: t[i] = the sum over k of A[i, k] * u[k].
 
     `A` is a Matrix or what `Matrix` can be made from, of shape (n, m), `u` a Vector of size m; the
@@ -122,27 +124,24 @@ def vxm(
     A: MatrixLike,
     semiring: Semiring = ...,
     *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Vector | None = ...,
     direction: Direction = ...,
+    **into: Unpack[IntoVector],
 ) -> Vector: ...
 
 
 @overload
 def vxm(
-    u: Array,
+    u: Dense,
     A: MatrixLike,
     semiring: Semiring = ...,
     *,
     direction: Direction = ...,
     fill: Scalar | None = ...,
-) -> Array: ...
+) -> Dense: ...
 
 
 def vxm(
-    u: Vector | Array,
+    u: Vector | Dense,
     A: MatrixLike,
     semiring: Semiring = plus_times,
     *,
@@ -152,7 +151,7 @@ def vxm(
     out: Vector | None = None,
     direction: Direction = "auto",
     fill: Scalar | None = None,
-) -> Vector | Array:
+) -> Vector | Dense:
     """The product u A over a semiring: t[j] = the sum over k of u[k] * A[k, j].
 
     As `mxv`, with `u` of size n on the left: "push" follows the rows of A at the entries of u,
@@ -205,22 +204,18 @@ def mxm(
     A: Sparse,
     B: Sparse,
     semiring: Semiring = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Matrix | None = ...,
+    **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
 
 
 @overload
 def mxm(
-    A: MatrixLike, B: Array, semiring: Semiring = ..., *, fill: Scalar | None = ...
-) -> Array: ...
+    A: MatrixLike, B: Dense, semiring: Semiring = ..., *, fill: Scalar | None = ...
+) -> Dense: ...
 
 
 @overload
-def mxm(A: Array, B: Sparse, semiring: Semiring = ..., *, fill: Scalar | None = ...) -> Array: ...
+def mxm(A: Dense, B: Sparse, semiring: Semiring = ..., *, fill: Scalar | None = ...) -> Dense: ...
 
 
 def mxm(
@@ -233,7 +228,7 @@ def mxm(
     replace: bool = False,
     out: Matrix | None = None,
     fill: Scalar | None = None,
-) -> Matrix | Array:
+) -> Matrix | Dense:
     """The product A B over a semiring: T[i, j] = the sum over k of A[i, k] * B[k, j].
 
     `A` and `B` are Matrices or what `Matrix` can be made from, of shapes (n, m) and (m, p); the

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import overload
+from typing import Unpack, overload
 
 import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
+from spgraph.containers.annotations import IntoMatrix, IntoVector
 from spgraph.containers.storage.arrays import INT64_MAX, array_module, index_dtype
 from spgraph.containers.sugar import transposed
 from spgraph.errors import DomainMismatch
@@ -82,11 +83,7 @@ def kronecker(
 def diag(
     u: Vector,
     k: int = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Matrix | None = ...,
+    **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
 
 
@@ -94,11 +91,7 @@ def diag(
 def diag(
     u: MatrixLike,
     k: int = ...,
-    *,
-    mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
-    replace: bool = ...,
-    out: Vector | None = ...,
+    **into: Unpack[IntoVector],
 ) -> Vector: ...
 
 

@@ -37,9 +37,9 @@ def closure(
     """As `closure` of a backend: the least fixed point of x = start + x A over the semiring.
 
     It runs on one GPU alone where that is faster, else on several: in one launch where they write
-    into each other's memory, or in rounds with an exchange after each. On CPUs it is made of
-    products: improved values before the limit of the bucket are pushed; when there are none, the
-    limit moves by `delta`.
+    into each other's memory, or in rounds with an exchange after each. Where the backend
+    has no kernels for that (on CPUs) it is made of products: improved values before the limit of
+    the bucket are pushed; when there are none, the limit moves by `delta`.
     """
     tag_graph(A)
     if one := single_device_of(A):

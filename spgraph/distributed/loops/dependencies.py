@@ -99,9 +99,9 @@ def dependencies(
     """As `dependencies` of a backend: the sum for all `sources`; or with a `level`, that of the
     only vertex of level 0, along the edges of A.
 
-    On GPUs kernels compute it, on all shards in step or on a single GPU where that is faster. On
-    the CPU, with a `level` (betweenness of weighted graphs), and for sources whose numbers of paths
-    overflow float64 it is made of operations, which takes ten times as long.
+    On GPUs kernels compute it, on all shards in step or on a single GPU where that is faster.
+    Without kernels (on the CPU), with a `level` (betweenness of weighted graphs), and for sources
+    whose numbers of paths overflow float64 it is made of operations, which takes ten times as long.
     """
     tag_graph(A)
     placement, n = A.device, A.nrows
