@@ -17,7 +17,7 @@ from spgraph.containers.storage.arrays import Array, array_module, words
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
-# threads of a block; vertices of a warp's own queue, as in kernels/closure.cu
+# threads of a block; vertices of a warp's own queue, as in kernels/closure_state.cuh
 THREADS, RING = 1024, 64
 # 64-bit words of its Control, and the places of those that the host reads
 CONTROL, UNSETTLED, REACHED, STEPS = 16, 2, 3, 4

@@ -33,7 +33,7 @@ from spgraph.containers.storage.arrays import Array, array_module, move, words
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
-# as in kernels/closure_peers.cu
+# bytes of a PeerControl, as in kernels/closure_peers_state.cuh; words of the result of a launch
 CONTROL, RESULT = 512, 6
 # vertices that fit the inbox for one sender; more come in several rounds
 INBOX = 1 << 22

@@ -15,6 +15,8 @@
 //              threshold, most of which have few edges, pull along their in-edges what was not
 //              pushed to them (Chakaravarthy et al. 2014); the values of the entries tell which
 //              edges cannot matter.
+// The loop is in closure_resident.cuh, its decisions are in closure_decisions.cuh.
+//
 // A vertex enters a queue once, by its bit in `claims`; queues never hold more than n vertices.
 //
 // The preamble gives: I (ids), O (offsets), A (values of the matrix), Z (values of the vector);

@@ -1,4 +1,5 @@
-// The loop of a closure that one launch runs to its end: on one GPU, and on peers.
+// The loop of a closure that one launch runs to its end: on one GPU, and on peers. closure.cu says
+// what buckets and thresholds are for.
 
 // Begin a push-pull threshold where the queues of all GPUs, of so many edges, are worth one.
 DEVICE void consider_threshold(Progress& progress, i64 edges) {
@@ -22,8 +23,8 @@ DEVICE bool pull_behind_threshold() {
     return true;
 }
 
-// From values that are cleared to the least fixed point, or until it gives up. Sources are
-// counted from the first own vertex. False where a barrier failed.
+// From values that are cleared to the least fixed point, or to a bucket that does not settle. Sources
+// are counted from the first own vertex. False where a barrier failed.
 DEVICE bool run(const I* sources, const Z* source_values, i64 number_of_sources,
                 Progress& progress) {
     if (!Exchange::meet_here()) return false;
