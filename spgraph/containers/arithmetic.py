@@ -226,22 +226,23 @@ def _product(x: Any, y: Any) -> Any:
     """x @ y over plus_times, by the kinds of both."""
     from spgraph import operations
     from spgraph.containers.vector import Vector
-    from spgraph.semirings import plus_times
 
-    for array, other in ((y, x), (x, y)):
+    if not (isinstance(x, Arithmetic) and isinstance(y, Arithmetic)):
+        array, other = (y, x) if isinstance(x, Arithmetic) else (x, y)
         if (isinstance(array, np.ndarray) or is_cuda(array)) and not isinstance(other, Vector):
             if array.ndim != 1:
                 return operations.mxm(x, y)
             return operations.mxv(x, y) if array is y else operations.vxm(x, y)
-    for side in (x, y):
-        if not isinstance(side, Arithmetic) and not hasattr(side, "tocsr"):
+        if not hasattr(array, "tocsr"):
             raise DomainMismatch(
-                f"@: expected a Matrix or a Vector, got {type(side).__name__}; "
+                f"@: expected a Matrix or a Vector, got {type(array).__name__}; "
                 "Vector.from_dense and Matrix.from_dense take arrays"
             )
     if not isinstance(x, Vector):
         return (operations.mxv if isinstance(y, Vector) else operations.mxm)(x, y)
     if not isinstance(y, Vector):
         return operations.vxm(x, y)
+    from spgraph.semirings import plus_times  # here, as it takes as long as a small product
+
     typed = plus_times.resolve(x.dtype, y.dtype)
     return operations.reduce(operations.ewise_mult(x, y), dtype=typed.dtype)
