@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from spgraph.backends.shards.buffers import Buffers
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import Array, check_device, import_cupy
 from spgraph.distributed.communicators import (
@@ -45,7 +45,7 @@ def placed(rows: Partition, communicator: Communicator, exchange: str) -> Placem
     return Placement(rows, communicator, _peers(communicator, exchange), exchange != "auto")
 
 
-def _peers(communicator: Communicator, exchange: str) -> Any:
+def _peers(communicator: Communicator, exchange: str) -> Buffers | None:
     """Memory that all GPUs write, a backend's `PeerBuffers`; None where they cannot, or `exchange`
     is 'nccl'.
     """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
+from spgraph.backends.shards.buffers import Buffers
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.annotations import DType, Scalar
 from spgraph.containers.construction import check_position
@@ -61,7 +62,7 @@ class Placement:
         self,
         partition: Partition,
         communicator: Communicator,
-        peers: Any = None,
+        peers: Buffers | None = None,
         exchange_given: bool = False,
     ) -> None:
         self.graph_partition = partition

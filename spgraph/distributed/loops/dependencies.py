@@ -187,7 +187,7 @@ def _workspaces(A: DistributedMatrix, offsets: Sequence[int]) -> list[Workspace]
     shared = placement.peers is not None
     if placement.peers is not None:
         if "dependencies" not in A._derived:
-            A._derived["dependencies"] = type(placement.peers)(placement.peers.devices)
+            A._derived["dependencies"] = placement.kernels.PeerBuffers(placement.peers.devices)
         places = A._derived["dependencies"].reserve(words, [8 * words] * placement.num_shards)
 
     def workspace(k: int, xp: ModuleType) -> Workspace:

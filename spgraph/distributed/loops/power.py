@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any, TypeVar, cast
 
+from spgraph.backends.shards.buffers import Buffers
 from spgraph.backends.shards.power import SUMS, Arguments, change
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, on_device, to_host
@@ -132,7 +133,7 @@ class Gathering:
 class Barrier:
     """Shards have written into the memory of all devices, and only synchronise."""
 
-    def __init__(self, peers: Any, placement: Placement) -> None:
+    def __init__(self, peers: Buffers, placement: Placement) -> None:
         self.peers = peers
         self.placement = placement
 

@@ -23,7 +23,7 @@ from spgraph.backends.cuda.exchange.buffers import (
     DEADLINE,
     INBOX_BYTES,
     MOST_PEERS,
-    Buffers,
+    Launching,
     raise_lost,
 )
 from spgraph.backends.cuda.exchange.given import block
@@ -41,7 +41,7 @@ INBOX = 1 << 22
 
 def closure_peers(
     graph: ClosureGraph,
-    buffers: Buffers,
+    buffers: Launching,
     sources: Sequence[Array],
     values: Sequence[Array],
     semiring: TypedSemiring,
@@ -108,7 +108,7 @@ class Plan(NamedTuple):
 
 
 def planned(
-    graph: ClosureGraph, buffers: Buffers, semiring: TypedSemiring, ordered: bool, trace: bool
+    graph: ClosureGraph, buffers: Launching, semiring: TypedSemiring, ordered: bool, trace: bool
 ) -> Plan:
     """The plan; made once, with all that has to be compiled, loaded or allocated for it."""
     first = graph.shards[0]
@@ -123,7 +123,7 @@ def planned(
     return plan
 
 
-def checked(graph: ClosureGraph, buffers: Buffers) -> None:
+def checked(graph: ClosureGraph, buffers: Launching) -> None:
     """Raise where no closure can run."""
     peers = len(graph.shards)
     if not 1 <= peers <= MOST_PEERS:
@@ -147,7 +147,7 @@ def checked(graph: ClosureGraph, buffers: Buffers) -> None:
             )
 
 
-def new_plan(graph: ClosureGraph, buffers: Buffers, dtype: np.dtype, text: str) -> Plan:
+def new_plan(graph: ClosureGraph, buffers: Launching, dtype: np.dtype, text: str) -> Plan:
     first, peers, n = graph.shards[0], len(graph.shards), graph.size
     sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
     kinds = (first.indices.dtype, first.indptr.dtype)

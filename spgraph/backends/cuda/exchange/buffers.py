@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
 from spgraph.backends.cuda.runtime.jit import Kernel
+from spgraph.backends.shards.buffers import Buffers
 from spgraph.errors import CommunicationError
 
 # as in kernels/peers.cuh: devices, bytes of Inbox and of PeerBarrier
@@ -15,17 +15,8 @@ INBOX_BYTES, BARRIER_BYTES = 1024, 128
 DEADLINE = 5.0  # seconds that a device waits for another
 
 
-class Buffers(Protocol):
-    """What loops ask of `peers.PeerBuffers`."""
-
-    devices: tuple[int, ...]
-
-    @property
-    def lock(self) -> threading.RLock: ...
-
-    def reserve(self, layout: object, sizes: Sequence[int]) -> list[int]: ...
-
-    def forget(self) -> None: ...
+class Launching(Buffers, Protocol):
+    """Buffers that launch the kernels of all devices at once, as `peers.PeerBuffers` do."""
 
     def launch(
         self,

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from spgraph.backends.cuda.exchange.buffers import Launching
 from spgraph.backends.cuda.runtime.jit import Kernel
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.errors import BackendUnavailable
@@ -13,7 +14,7 @@ from spgraph.errors import BackendUnavailable
 ALREADY_ENABLED = 704  # cudaErrorPeerAccessAlreadyEnabled
 
 
-class PeerBuffers:
+class PeerBuffers(Launching):
     """One allocation on each of `devices` (their numbers), which kernels on all of them write.
 
     Made by cudaMalloc, since a pool may hand out memory that other devices cannot reach; kept, and

@@ -13,13 +13,14 @@ import functools
 import itertools
 from collections.abc import Generator, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spgraph.backends.cuda.products.products import gather
 from spgraph.backends.cuda.products.tiles import Tiles, prepare
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.shards.buffers import Buffers
 from spgraph.backends.shards.power import SUMS, Arguments
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import (
@@ -42,14 +43,6 @@ ALIGN = 256
 
 # what a shard publishes or asks, the answer, the result
 Steps = Generator[tuple[str, Any], Any, tuple[Vector, Any]]
-
-
-class Buffers(Protocol):
-    """The part of `peers.PeerBuffers` that an iteration uses."""
-
-    devices: tuple[int, ...]
-
-    def reserve(self, layout: object, sizes: Sequence[int]) -> list[int]: ...
 
 
 class Places(NamedTuple):

@@ -20,7 +20,7 @@ from types import ModuleType
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.buffers import DEADLINE, Buffers, raise_lost
+from spgraph.backends.cuda.exchange.buffers import DEADLINE, Launching, raise_lost
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import DIRECTIONS
 from spgraph.backends.cuda.search.search_peers_plan import Plan, planned
@@ -33,7 +33,7 @@ Results = tuple[Array, Array | None, Array, Array | None]
 
 def search_peers(
     graph: SearchGraph,
-    buffers: Buffers,
+    buffers: Launching,
     sources: Sequence[Array | int | None],
     values: Sequence[Array | int | None] | None,
     *,
@@ -95,7 +95,7 @@ def search_peers(
 
 def launch(
     plan: Plan,
-    buffers: Buffers,
+    buffers: Launching,
     found: Sequence[Results],
     results: Sequence[Array],
     starts: Sequence[tuple[Array, Array, int, int, int]],
@@ -137,7 +137,7 @@ def source_arguments(
         return own.astype(ids, copy=False), given, 0, 0, int(own.size)
 
 
-def read(buffers: Buffers, results: Sequence[Array], deadline: float) -> list[tuple[int, int]]:
+def read(buffers: Launching, results: Sequence[Array], deadline: float) -> list[tuple[int, int]]:
     """(vertices visited, levels) of each shard; waits for all."""
     host = [move(result, "cpu").tolist() for result in results]
     lost = [state for _, _, state in host if state != 0]

@@ -14,7 +14,7 @@ from spgraph.backends.cuda.exchange.buffers import (
     BARRIER_BYTES,
     INBOX_BYTES,
     MOST_PEERS,
-    Buffers,
+    Launching,
 )
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
     given: list[Array]  # of each shard: what the kernel calls Given
 
 
-def planned(graph: SearchGraph, buffers: Buffers, parents: bool) -> Plan:
+def planned(graph: SearchGraph, buffers: Launching, parents: bool) -> Plan:
     """The plan for levels, or for `parents` too; made once, with all that is to be compiled, loaded
     or allocated for it.
     """
@@ -55,7 +55,7 @@ def planned(graph: SearchGraph, buffers: Buffers, parents: bool) -> Plan:
     return plan
 
 
-def new_plan(graph: SearchGraph, buffers: Buffers, parents: bool) -> Plan:
+def new_plan(graph: SearchGraph, buffers: Launching, parents: bool) -> Plan:
     """A plan, with the memory that it reserves on every device."""
     checked(graph, buffers)
     first, peers = graph.shards[0], len(graph.shards)
@@ -148,7 +148,7 @@ def layout(
     return result
 
 
-def checked(graph: SearchGraph, buffers: Buffers) -> None:
+def checked(graph: SearchGraph, buffers: Launching) -> None:
     """Raise where no search can run."""
     peers = len(graph.shards)
     if not 1 <= peers <= MOST_PEERS:
