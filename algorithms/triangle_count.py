@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..containers import Matrix, MatrixLike
-from ..operations import ewise_add, reduce_mxm, select
-from ..operations.structure import orient
-from ..semirings import binary, indexunary, plus_pair
+from ..operations import ewise_add, select
+from ..operations.triangles import triangles
+from ..semirings import binary, indexunary
 from .vertices import square
 
 
@@ -27,9 +27,7 @@ def triangle_count(A: MatrixLike) -> int:
     >>> sg.triangle_count(A)
     2
     """
-    L = orient(pattern_both_ways("triangle_count", A))
-    # the sum of C<L> = L plus.pair L': at each edge the third vertices that both its ends lead to
-    return int(reduce_mxm(L, L.T, plus_pair, mask=L.S))
+    return triangles(pattern_both_ways("triangle_count", A))
 
 
 def undirected(name: str, A: MatrixLike) -> Matrix:

@@ -30,6 +30,9 @@ ROW_STEP = 2.0
 # how far the mean degree at the ends of edges may exceed that of the vertices before the edges of a
 # graph are pointed by degree instead of by number
 SKEWED = 2.0
+# the mean degree at the ends of edges up to which a graph's triangles are counted along all of its
+# rows, without a matrix of edges that point one way
+SHORT_ROWS = 8.0
 # transposing one entry, in the same units
 TRANSPOSE_STEP = 8.0
 # edges per vertex, on average, from which it pays to sample two edges per vertex before an exchange
@@ -105,6 +108,13 @@ def degree_order_pays(squares: float, entries: int, rows: int) -> bool:
     Asanovic, Patterson, "The GAP benchmark suite" (2015) relabel by degree for the same reason.
     """
     return squares * rows > SKEWED * entries * entries
+
+
+def rows_are_short(squares: float, entries: int) -> bool:
+    """Whether triangles should be counted row by row, as on roads, where pointing the edges takes
+    longer than following them. `squares` is the sum of the squares of the degrees.
+    """
+    return squares <= SHORT_ROWS * entries
 
 
 def bucket_width(step: float, vertices: int, edges: int, device: str) -> float:

@@ -328,12 +328,12 @@ def test_kernels_mirror_each_other() -> None:
     """Each kernel text of the CPU has one of CUDA, and they share at least one kernel.
 
     CUDA has more of both: what NumPy does on the CPU, and steps that take a grid several launches.
-    The CPU alone has what one thread does for one start, which CUDA makes of the loops, `orient`
-    and `sort_entries`, which CUDA makes of operations and of CuPy's sort, and `pool`, what threads
-    of the CPU wait in.
+    The CPU alone has what one thread does for one start, which CUDA makes of the loops, `orient`,
+    `sort_entries` and `triangles`, which CUDA makes of operations and of CuPy's sort, and `pool`,
+    what threads of the CPU wait in.
     """
     alone = {"bellman_ford", "breadth_first_order", "dijkstra", "spanning_forest"}
-    alone |= {"orient", "pool", "sort_entries", "strong_components"}
+    alone |= {"orient", "pool", "sort_entries", "strong_components", "triangles"}
     texts = sorted((PACKAGE / "backends/cpu").glob("*/kernels/*.py"))
     assert len(texts) > 5
     for path in texts:

@@ -58,3 +58,31 @@ def test_an_oriented_graph_has_each_edge_once_and_no_cycle(skewed: bool, device:
     H = nx.DiGraph(list(zip(*(ids.tolist() for ids in L.to_coo()[:2]), strict=True)))
     assert nx.is_directed_acyclic_graph(H)
     assert not skewed or int(L.row_degrees().to_numpy().max()) <= (2 * A.nvals) ** 0.5
+
+
+@pytest.mark.fused
+@pytest.mark.parametrize("threads", [1, 3])
+def test_all_forms_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row by row, whatever the degrees, and along edges that point one way."""
+    from spgraph import direction
+    from spgraph.backends.cpu.runtime import pool
+
+    monkeypatch.setattr(pool, "processors", lambda: 3)
+    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    pool.close()
+    try:
+        for loops in (False, True):
+            for name in TRIANGLES:
+                G, A = triangular(name, loops)
+                expected = sum(nx.triangles(G).values()) // 3
+                for short in (-1.0, 1e9):
+                    monkeypatch.setattr(direction, "SHORT_ROWS", short)
+                    assert sg.triangle_count(A) == expected, (name, short)
+        A = sg.generators.kronecker(9, 16)
+        counts = set()
+        for short in (-1.0, 1e9):
+            monkeypatch.setattr(direction, "SHORT_ROWS", short)
+            counts.add(sg.triangle_count(A))
+        assert len(counts) == 1
+    finally:
+        pool.close()

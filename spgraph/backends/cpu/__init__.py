@@ -39,6 +39,7 @@ from spgraph.backends.cpu.structure.kronecker import kronecker
 from spgraph.backends.cpu.structure.orient import orient
 from spgraph.backends.cpu.structure.sort_entries import sort_entries
 from spgraph.backends.cpu.structure.transpose import transpose
+from spgraph.backends.cpu.structure.triangles import triangles
 from spgraph.backends.cpu.traversals import traversals
 
 __all__ = [
@@ -76,6 +77,7 @@ __all__ = [
     "sort_entries",
     "transpose",
     "traversals",
+    "triangles",
     "write",
     "write_matrix",
 ]

@@ -1,0 +1,23 @@
+"""The triangles of a graph of short rows, as on roads, in one pass over its entries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spgraph.backends.cpu.entrywise.rows import run, work_of
+from spgraph.backends.cpu.runtime import jit, pool
+from spgraph.containers import Matrix
+
+
+def triangles(A: Matrix) -> int:
+    """How many triangles the symmetric pattern A has; loops are no edges.
+
+    Beside A it needs a bit for each column a thread. The time grows with the squares of the
+    degrees.
+    """
+    threads = pool.threads_for(work_of((A._indptr,)))
+    bits = np.zeros((threads, (A.ncols + 63) // 64), np.uint64)
+    total = np.zeros(1, np.int64)
+    kernel = jit.module("triangles", "").triangles
+    run(kernel, (A._indptr,), A._indptr, A._indices, bits, total)
+    return int(total[0])
