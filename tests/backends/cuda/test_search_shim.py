@@ -59,6 +59,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     for module in (search_peers_plan, search_rounds):
         monkeypatch.setattr(module, "THREADS", 64)
+    for module in (one_device, search_peers_plan, search_rounds):
         monkeypatch.setattr(module, "LONG_ROW", 128)
     for module in (one_device, search_peers_plan):
         monkeypatch.setattr(module, "small_frontier", lambda ids, offsets: 32)
@@ -111,7 +112,8 @@ def names_of(exchange: str, case: str) -> tuple[str, ...]:
             return "one", "two components"
         return GRAPHS if exchange in FORMS[1:] else COVER if exchange in FORMS else COVER[:2]
     if exchange == "one device":
-        return ("dense directed",)  # whose vertices have many products
+        # whose vertices have many products, and whose rows one warp leaves to the grid
+        return "dense directed", "funnel"
     return COVER[:1] if exchange in FORMS and (fused or case in COMPOSED) else ()
 
 

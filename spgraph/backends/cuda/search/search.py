@@ -16,6 +16,7 @@ from spgraph.semirings.translate import cuda_function
 
 # as in kernels/search.cu
 THREADS, STAGE, MORE_PIECES = 1024, 256, 32
+LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # 64-bit words of its Control, and where the ones that the host reads lie
 CONTROL, DEPTH, VISITED = 24, 21, 22
@@ -138,7 +139,8 @@ def program(
         VALUES=semiring is not None, FIRST=first, ISO=iso, TRACE=trace
     ) + preamble.types(**{name: np.dtype(kind) for name, kind in types})
     kinds = dict(types)
-    text += preamble.constants(SMALL=small_frontier(np.dtype(kinds["I"]), np.dtype(kinds["O"])))
+    small = small_frontier(np.dtype(kinds["I"]), np.dtype(kinds["O"]))
+    text += preamble.constants(SMALL=small, LONG_ROW=LONG_ROW)
     text += decisions(semiring is not None, first or semiring is None)
     return text + (
         preamble.types(Z=np.dtype(np.uint8)) if semiring is None else preamble.semiring(semiring)

@@ -18,7 +18,7 @@ from spgraph.backends.cuda.exchange.buffers import (
 )
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.search.search import decisions, small_frontier
+from spgraph.backends.cuda.search.search import LONG_ROW, decisions, small_frontier
 from spgraph.backends.shards.search import SearchGraph, SearchRows
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 from spgraph.semirings import min_secondi
@@ -26,7 +26,6 @@ from spgraph.semirings import min_secondi
 # as in kernels/search_peers.cu
 CONTROL_BYTES = 128
 THREADS = 1024
-LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
 PLACES = ("messages", "received", "parents")
 OWN = ("visited", "visited_next", "best", "queue", "offset", "barrier", "control")
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.search.search import LONG_ROW
 from spgraph.backends.cuda.search.search_peers_plan import parents_semiring, row_fields
 from spgraph.backends.shards.search import COUNTS, SearchRows, SearchShard
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 
 # as in kernels/search_rounds.cu
 THREADS = 256
-LONG_ROW = 8192
 CONTROL = 6
 AHEAD_VERTICES, AHEAD = 1024, 4096
 BATCH = 8  # words that a warp takes at a time: many more shares than warps run at once

@@ -9,8 +9,6 @@ constexpr int ENTER_EDGES = 4096;
 typedef u32 SmallEdges;
 #include "search_small_frontier.cuh"
 
-constexpr int LONG_ROW = 8192; // in-edges one warp looks at before the grid takes the row
-
 #include "search_common.cuh"
 
 struct __align__(32) Totals { // of a level
