@@ -11,28 +11,31 @@ from typing import Any
 import numpy as np
 
 from spgraph.backends.cuda.closure import closure_peers
-from spgraph.backends.shards.closure import Closed, ClosureGraph, ClosureRows
+from spgraph.backends.shards.closure import Closed
+from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import move
 
 
 def shards_of(
     A: Matrix, offsets: Sequence[int], transposed: bool = True, index: str = "i4", rows: str = "i4"
-) -> ClosureGraph:
+) -> ShardedGraph:
     """The matrix in shards."""
     T, made = A.T, []
     for begin, end in itertools.pairwise(offsets):
         parts: list[Any] = []
+        values: list[Any] = []
         for M in (A, T) if transposed else (A,):
             at = slice(int(M.indptr[begin]), int(M.indptr[end]))
             parts += [(M.indptr[begin : end + 1] - at.start).astype(rows)]
-            parts += [M.indices[at].astype(index), M.values if M.iso else M.values[at].copy()]
-        made.append(ClosureRows(*parts))
-    return ClosureGraph(tuple(offsets), made, A.iso)
+            parts += [M.indices[at].astype(index)]
+            values += [M.values if M.iso else M.values[at].copy()]
+        made.append(GraphRows(*parts, **dict(zip(("values", "t_values"), values, strict=False))))
+    return ShardedGraph(tuple(offsets), made, A.iso)
 
 
 def run(
-    made: ClosureGraph,
+    made: ShardedGraph,
     buffers: Any,
     start: Vector,
     semiring: Any,
@@ -51,7 +54,7 @@ def run(
     return together(made, closed), closed
 
 
-def together(made: ClosureGraph, closed: Closed) -> dict[int, Any]:
+def together(made: ShardedGraph, closed: Closed) -> dict[int, Any]:
     found: dict[int, Any] = {}
     for part, begin in zip(closed.parts, made.offsets, strict=False):
         x = move(part.values, "cpu")

@@ -14,7 +14,7 @@ import scipy.sparse
 from search_cases import edges_of
 
 from spgraph.backends.cuda.search import search_peers
-from spgraph.backends.shards.search import SearchGraph, SearchRows
+from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers.storage.arrays import move
 
 
@@ -58,7 +58,7 @@ def shards_of(
     ids: str = "i4",
     rows: str = "i4",
     ordered: bool | None = None,
-) -> SearchGraph:
+) -> ShardedGraph:
     """The graph in shards; `user[i]` is what the user calls vertex i. If `ordered`, the transpose's
     rows ascend by that.
     """
@@ -76,12 +76,12 @@ def shards_of(
         if symmetric and not ordered:
             parts[2:] = parts[:2]
         parts.append(None if user is None else user.astype(np.int32))
-        made.append(SearchRows(*parts))
-    return SearchGraph(tuple(offsets), made, ordered=user is None if ordered is None else ordered)
+        made.append(GraphRows(*parts))
+    return ShardedGraph(tuple(offsets), made, ordered=user is None if ordered is None else ordered)
 
 
 def run(
-    made: SearchGraph,
+    made: ShardedGraph,
     buffers: Any,
     sources: Sequence[int],
     parents: bool,

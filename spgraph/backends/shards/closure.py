@@ -1,8 +1,7 @@
-"""Closures over shards: the graph that kernels take, what they count, and what they find."""
+"""Closures over shards: what kernels count, and what they find."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -27,43 +26,6 @@ WAS_UNDERCUT, LOST, LAST, ENDS_THRESHOLD, UNSETTLED = 1, 2, 4, 8, 16
 def counts_of(shards: int) -> int:
     """How many counts a shard publishes after a launch."""
     return SENT + shards
-
-
-class ClosureRows(NamedTuple):
-    """The rows that one device owns: of A, and of its transpose (None: no pull). Columns are ids of
-    all shards' vertices, and values have one element where all entries of A have the same.
-    """
-
-    indptr: Array
-    indices: Array
-    values: Array
-    t_indptr: Array | None = None
-    t_indices: Array | None = None
-    t_values: Array | None = None
-
-
-@dataclasses.dataclass(eq=False)
-class ClosureGraph:
-    """A matrix in shards: shard p owns the vertices from offsets[p] to offsets[p + 1].
-
-    Types are the same in all shards, and so is what is None. `iso`: all entries have one value.
-    `derived` keeps what closures make once.
-    """
-
-    offsets: Sequence[int]
-    shards: Sequence[ClosureRows]
-    iso: bool = False
-    derived: dict[Any, Any] = dataclasses.field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        """The number of vertices."""
-        return int(self.offsets[-1])
-
-    @property
-    def edges(self) -> int:
-        """The number of entries of A."""
-        return sum(int(shard.indices.size) for shard in self.shards)
 
 
 class Totals(NamedTuple):

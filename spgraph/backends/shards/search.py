@@ -1,10 +1,9 @@
-"""Searches over shards: the graph that kernels take, what they count, and what they find."""
+"""Searches over shards: what kernels count, and what they find."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 from spgraph.containers.storage.arrays import Array
 
@@ -12,46 +11,6 @@ from spgraph.containers.storage.arrays import Array
 # how many of them have in-edges, and long rows that `pull` has left to `pull_rows`
 COUNTS = 4
 VERTICES, EDGES, COVERED, WAITING = range(COUNTS)
-
-
-class SearchRows(NamedTuple):
-    """The rows that one device owns: of A, and of its transpose (None: there is only push). Columns
-    are ids of all shards' vertices; `ids`, if they are not the user's own, are the user's ids of
-    *all* vertices, on this device.
-    """
-
-    indptr: Array
-    indices: Array
-    t_indptr: Array | None
-    t_indices: Array | None
-    ids: Array | None = None
-
-
-@dataclasses.dataclass(eq=False)
-class SearchGraph:
-    """A graph in shards: shard p owns the vertices from offsets[p] to offsets[p + 1].
-
-    `ordered` says that the rows of the transpose ascend by the user's ids, so that the first parent
-    found is the least: as they do where `ids` are None. `symmetric` says that A is its own
-    transpose, which helps to choose directions; that both are one array says it too. Index types
-    are the same in all shards, and so is what is None. `derived` keeps what searches make once.
-    """
-
-    offsets: Sequence[int]
-    shards: Sequence[SearchRows]
-    ordered: bool = True
-    symmetric: bool = False
-    derived: dict[Any, Any] = dataclasses.field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        """The number of vertices."""
-        return int(self.offsets[-1])
-
-    @property
-    def edges(self) -> int:
-        """The number of entries of A."""
-        return sum(int(shard.indices.size) for shard in self.shards)
 
 
 class SearchShard(Protocol):

@@ -43,11 +43,11 @@ from spgraph.backends.shards.closure import (
     UNDERCUT,
     UNSETTLED,
     WAS_UNDERCUT,
-    ClosureGraph,
     ClosureShard,
     Totals,
     counts_of,
 )
+from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -111,7 +111,7 @@ class Rounds:
     """The local shards of a graph with their values, and the loop over the rounds of a closure."""
 
     def __init__(
-        self, A: DistributedMatrix, graph: ClosureGraph, semiring: TypedSemiring, ordered: bool
+        self, A: DistributedMatrix, graph: ShardedGraph, semiring: TypedSemiring, ordered: bool
     ) -> None:
         placement = A.device
         self.lock = threading.Lock()

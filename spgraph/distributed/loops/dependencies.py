@@ -148,7 +148,7 @@ def in_shards(
     communicator.
     """
     placement, n = A.device, A.nrows
-    graph = peers.search_graph(A, T)
+    graph = peers.sharded_graph(A, T)
     inside = placement.partition(n).to_internal(sources)
     reports = _on_each(placement, lambda k, xp: xp.zeros(max(1, sources.size), np.uint8))
     answers = _by_communicator if placement.peers is None else _by_peers

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from spgraph.backends.shards.closure import Closed, ClosureGraph, ClosureRows
-from spgraph.backends.shards.search import SearchGraph, SearchRows
+from spgraph.backends.shards.closure import Closed
+from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -46,7 +46,7 @@ def search(
     transposed = A.T if T is None and parents else T
     sources, values = start_entries(start)
     found, rows = placement.kernels.search_peers(
-        search_graph(A, transposed),
+        sharded_graph(A, transposed),
         placement.peers,
         sources,
         values if parents else None,
@@ -103,31 +103,33 @@ def start_entries(
     return [shard._indices for shard in shards], [shard._values for shard in shards]
 
 
-def search_graph(A: DistributedMatrix, T: DistributedMatrix | None) -> SearchGraph:
-    """The shards of A, and of its transpose if given, with internal ids: the graph that search
+def sharded_graph(A: DistributedMatrix, T: DistributedMatrix | None) -> ShardedGraph:
+    """The shards of A, and of its transpose if given, with internal ids and values: the graph that
     kernels take. Kept with A.
     """
-    kind = "peers" if T is None else "peers_both"
+    kind = "sharded_graph" if T is None else "sharded_graph_both"
     if kind not in A._derived:
-        placement, symmetric = A.device, bool(A.symmetric)
+        placement = A.device
         partition = placement.partition(A.nrows)
         types = index_types(A, T)
 
-        def internal(k: int, shard: Matrix) -> tuple[Array, Array]:
-            return _typed(shard, partition, types)
+        def internal(k: int, shard: Matrix) -> tuple[Array, Array, Array]:
+            return *_typed(shard, partition, types), shard._values
 
         out = placement.map(internal, A.shards)
-        back: list[Any] = out if T is A else [(None, None)] * len(out)
+        back: list[Any] = out if T is A else [(None, None, None)] * len(out)
         if T is not None and T is not A:
             back = placement.map(internal, T.shards)
         user_ids: list[Array | None] = [None] * len(out)
         if partition.ids is not None:
             user_ids = placement.map(lambda k, s: partition.user_ids(s.device), A.shards)
-        parts = zip(out, back, user_ids, strict=True)
-        shards = [SearchRows(i, j, ti, tj, ids) for (i, j), (ti, tj), ids in parts]
+        shards = [
+            GraphRows(i, j, ti, tj, ids, x, tx)
+            for (i, j, x), (ti, tj, tx), ids in zip(out, back, user_ids, strict=True)
+        ]
         # the columns of a row ascend by the user's ids, whatever their internal ids are
-        offsets = tuple(partition.offsets.tolist())
-        A._derived[kind] = SearchGraph(offsets, shards, ordered=True, symmetric=symmetric)
+        offsets, symmetric = tuple(partition.offsets.tolist()), bool(A.symmetric)
+        A._derived[kind] = ShardedGraph(offsets, shards, A.iso, symmetric=symmetric)
     return A._derived[kind]
 
 
@@ -183,24 +185,6 @@ def _as_vector(found: Closed, A: DistributedMatrix) -> DistributedVector:
     return DistributedVector(A.nrows, shards, A.device)
 
 
-def closure_graph(A: DistributedMatrix) -> ClosureGraph:
-    """The shards of A with internal ids and values, the graph that closure kernels take; with
-    in-edges where A has its transpose already. Kept with A.
-    """
-    T = A.T if A.has_transpose else None
-    kind = "closure" if T is None else "closure_both"
-    if kind not in A._derived:
-        placement = A.device
-        partition = placement.partition(A.nrows)
-        types = index_types(A, T)
-
-        def internal(k: int, shard: Matrix) -> tuple[Array, Array, Array]:
-            return *_typed(shard, partition, types), shard._values
-
-        out = placement.map(internal, A.shards)
-        back: list[Any] = out if T is A else [(None, None, None)] * len(out)
-        if T is not None and T is not A:
-            back = placement.map(internal, T.shards)
-        shards = [ClosureRows(*rows, *columns) for rows, columns in zip(out, back, strict=True)]
-        A._derived[kind] = ClosureGraph(tuple(partition.offsets.tolist()), shards, A.iso)
-    return A._derived[kind]
+def closure_graph(A: DistributedMatrix) -> ShardedGraph:
+    """The graph that closure kernels take: with in-edges where A has its transpose already."""
+    return sharded_graph(A, A.T if A.has_transpose else None)

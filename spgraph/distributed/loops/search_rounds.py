@@ -13,16 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from spgraph import direction as directions
-from spgraph.backends.shards.search import (
-    COUNTS,
-    COVERED,
-    EDGES,
-    VERTICES,
-    WAITING,
-    SearchGraph,
-    SearchRows,
-    SearchShard,
-)
+from spgraph.backends.shards.graph import GraphRows, ShardedGraph
+from spgraph.backends.shards.search import COUNTS, COVERED, EDGES, VERTICES, WAITING, SearchShard
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module, device_of, on_device
 from spgraph.direction import CONVERT_EDGES, SEARCH_PUSH_STEP, SEARCH_PUSH_STEP_HUBS
@@ -105,7 +97,7 @@ class Rounds:
         placement = A.device
         self.lock = threading.Lock()
         self.placement, self.communicator, self.parents = placement, placement.communicator, parents
-        graph = peers.search_graph(A, T)
+        graph = peers.sharded_graph(A, T)
         self.edges, self.symmetric = A.nvals, graph.symmetric
         rows: Sequence[tuple[Array, Array] | None] = [None] * len(graph.shards)
         self.findable = A.nrows
@@ -123,7 +115,7 @@ class Rounds:
         self.words = self.shards[0].words
         self.list_edges = max(LIST_EDGES, A.nrows // 32)
 
-    def leading_and_nonempty(self, graph: SearchGraph) -> list[tuple[tuple[Array, Array], int]]:
+    def leading_and_nonempty(self, graph: ShardedGraph) -> list[tuple[tuple[Array, Array], int]]:
         """The result of the backend's `leading_and_nonempty` for each local shard."""
         each, find = self.placement.map, self.placement.kernels.leading_and_nonempty
         if self.parents:
@@ -134,7 +126,7 @@ class Rounds:
         sizes = [end - begin for begin, end in itertools.pairwise(graph.offsets)]
         of_all = self.communicator.all_gather(degrees, sizes=sizes)
 
-        def own(k: int, shard: SearchRows, counts: Array) -> tuple[tuple[Array, Array], int]:
+        def own(k: int, shard: GraphRows, counts: Array) -> tuple[tuple[Array, Array], int]:
             xp = array_module(counts)
             indptr = xp.zeros(counts.size + 1, np.int64)
             xp.cumsum(counts, out=indptr[1:])

@@ -52,6 +52,7 @@ def fields_of(text: str, struct: str) -> dict[str, int]:
         "struct Given {\n    i64 a, b[2]; // c\n    const I* d;\n};",
         "struct Base {\n    i64 a;\n};\nstruct Given : Base {\n    u64 b[PEERS + 1]; I* d;\n};",
     ],
+    ids=("alone", "derived"),
 )
 def test_structs_are_read(text: str) -> None:
     expected = {"a": 1, "b": 4 if "PEERS" in text else 2, "d": 1}

@@ -12,7 +12,7 @@ from closure_cases import CASES, expected, graph
 
 import spgraph as sg
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
-from spgraph.backends.shards.closure import ClosureGraph
+from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import CommunicationError, ConvergenceError
 from spgraph.semirings import min_plus, monoid
@@ -26,10 +26,10 @@ def buffers(request: pytest.FixtureRequest) -> Iterator[PeerBuffers]:
     yield gpus.buffers_of(request.param)
 
 
-def on_devices(made: ClosureGraph) -> ClosureGraph:
+def on_devices(made: ShardedGraph) -> ShardedGraph:
     """The same graph, each shard on a device of its own."""
     shards = gpus.on_devices(made.shards)
-    return ClosureGraph(made.offsets, shards, made.iso)
+    return ShardedGraph(made.offsets, shards, made.iso)
 
 
 def cuts(n: int, peers: int) -> list[int]:

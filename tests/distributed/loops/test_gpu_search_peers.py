@@ -12,7 +12,7 @@ from search_cases import GRAPHS
 
 import spgraph as sg
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
-from spgraph.backends.shards.search import SearchGraph
+from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.errors import BackendUnavailable, CommunicationError
 
 pytestmark = pytest.mark.gpu
@@ -23,10 +23,10 @@ def buffers(request: pytest.FixtureRequest) -> Iterator[PeerBuffers]:
     yield gpus.buffers_of(request.param)
 
 
-def on_devices(made: SearchGraph) -> SearchGraph:
+def on_devices(made: ShardedGraph) -> ShardedGraph:
     """The same graph, each shard on a device of its own."""
     shards = gpus.on_devices(made.shards)
-    return SearchGraph(made.offsets, shards, made.ordered)
+    return ShardedGraph(made.offsets, shards, ordered=made.ordered)
 
 
 def cuts(n: int, peers: int) -> Sequence[int]:
@@ -63,7 +63,7 @@ def test_in_edges_that_begin_and_end_anywhere(begin: int, buffers: PeerBuffers) 
     for p, shard in enumerate(on_devices(plain).shards):
         larger = np.concatenate([np.zeros(begin, np.int32), plain.shards[p].t_indices])
         shards.append(shard._replace(t_indices=gpus.place(p, larger)[begin:]))
-    made = SearchGraph(cuts(n, peers), shards, False)
+    made = ShardedGraph(cuts(n, peers), shards, ordered=False)
     level, parent = host.breadth_first(S, sources, user, n)
     for direction in ("auto", "pull"):
         got, given, _ = host.run(made, buffers, sources, True, direction, n, user, gpus.place)

@@ -14,7 +14,7 @@ from shim_exchanges import HostBuffers
 
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search import search_peers_plan
-from spgraph.backends.shards.search import SearchGraph
+from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.errors import CommunicationError
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
@@ -79,7 +79,8 @@ def test_in_edges_that_begin_and_end_anywhere(begin: int) -> None:
     made = shards_of(S, symmetric, (0, 64), user)
     assert made.shards[0].t_indices is not None and made.shards[0].t_indices.size == 63
     larger = np.concatenate([np.zeros(begin, np.int32), made.shards[0].t_indices])
-    made = SearchGraph(made.offsets, [made.shards[0]._replace(t_indices=larger[begin:])], False)
+    shard = made.shards[0]._replace(t_indices=larger[begin:])
+    made = ShardedGraph(made.offsets, [shard], ordered=False)
     level, parent = breadth_first(S, sources, user, 64)
     got, given, _ = run(made, HostBuffers(1), sources, True, "pull", 64, user)
     np.testing.assert_array_equal(got, level)
@@ -91,7 +92,7 @@ def test_push_needs_no_transpose() -> None:
     whole = shards_of(S, False, (0, 448, 1000))
     shards = [shard._replace(t_indptr=None, t_indices=None) for shard in whole.shards]
     user, buffers = np.arange(1000), HostBuffers(2)
-    made = SearchGraph(whole.offsets, shards)
+    made = ShardedGraph(whole.offsets, shards)
     expected = breadth_first(S, sources, user, 500)
     for parents in (True, False):
         level, parent, _ = run(made, buffers, sources, parents, "auto", 10**6, user)

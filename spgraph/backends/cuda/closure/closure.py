@@ -5,13 +5,14 @@ values: all of them (the shortest-path DAG), or one for each vertex (parents).
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.index_types import with_index_types
+from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, words
 from spgraph.errors import unsettled
@@ -69,7 +70,8 @@ def run(
     x, control = xp.empty(n, semiring.dtype), xp.zeros(CONTROL, np.int64)
     sizes = working_arrays(n, n, A._indices.dtype, A._indptr.dtype)
     working = {name: xp.empty(*size) for name, size in sizes.items()}
-    rows = (A._indptr, A._indices, A._values, *_in_edges(A))
+    t_indptr, t_indices, t_values = _in_edges(A)
+    rows = GraphRows(A._indptr, A._indices, t_indptr, t_indices, None, A._values, t_values)
     given = kernel_arrays(rows, m, n, A.iso, working)
     trace: Any = xp.zeros((trace_rows, 4), np.int64) if trace_rows else jit.NULL
     width = width_of(delta, semiring.dtype)
@@ -191,14 +193,14 @@ def working_arrays(
 
 
 def kernel_arrays(
-    rows: Sequence[Any], edges: int, own: int, iso: bool, working: Mapping[str, Any]
+    rows: GraphRows, edges: int, own: int, iso: bool, working: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The fields of struct Arrays: `rows` are the six arrays of A and its transpose (or nulls),
-    `edges` those of the whole graph, `working` as `working_arrays` says.
+    """The fields of struct Arrays: of the rows of A and its transpose (or nulls), `edges` those of
+    the whole graph, `working` as `working_arrays` says.
     """
     names = ("indptr", "indices", "values", "t_indptr", "t_indices", "t_values")
     fields = {"m": edges, "count_bits": own.bit_length(), "every": 0 if iso else -1}
-    return {**fields, **dict(zip(names, rows, strict=True)), **working}
+    return {**fields, **{name: getattr(rows, name) for name in names}, **working}
 
 
 def width_of(delta: float | int | None, dtype: np.dtype) -> np.generic:

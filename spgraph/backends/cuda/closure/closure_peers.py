@@ -28,7 +28,8 @@ from spgraph.backends.cuda.exchange.buffers import (
 )
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.shards.closure import Closed, ClosureGraph, ClosureRows, Part
+from spgraph.backends.shards.closure import Closed, Part
+from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers.storage.arrays import Array, array_module, move, words
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
@@ -40,7 +41,7 @@ INBOX = 1 << 22
 
 
 def closure_peers(
-    graph: ClosureGraph,
+    graph: ShardedGraph,
     buffers: Launching,
     sources: Sequence[Array],
     values: Sequence[Array],
@@ -108,7 +109,7 @@ class Plan(NamedTuple):
 
 
 def planned(
-    graph: ClosureGraph, buffers: Launching, semiring: TypedSemiring, ordered: bool, trace: bool
+    graph: ShardedGraph, buffers: Launching, semiring: TypedSemiring, ordered: bool, trace: bool
 ) -> Plan:
     """The plan; made once, with all that has to be compiled, loaded or allocated for it."""
     first = graph.shards[0]
@@ -123,7 +124,7 @@ def planned(
     return plan
 
 
-def checked(graph: ClosureGraph, buffers: Launching) -> None:
+def checked(graph: ShardedGraph, buffers: Launching) -> None:
     """Raise where no closure can run."""
     peers = len(graph.shards)
     if not 1 <= peers <= MOST_PEERS:
@@ -147,7 +148,7 @@ def checked(graph: ClosureGraph, buffers: Launching) -> None:
             )
 
 
-def new_plan(graph: ClosureGraph, buffers: Launching, dtype: np.dtype, text: str) -> Plan:
+def new_plan(graph: ShardedGraph, buffers: Launching, dtype: np.dtype, text: str) -> Plan:
     first, peers, n = graph.shards[0], len(graph.shards), graph.size
     sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
     kinds = (first.indices.dtype, first.indptr.dtype)
@@ -183,7 +184,7 @@ def shard_arrays(
 
 
 def given_fields(
-    graph: ClosureGraph, number: int, shard: ClosureRows, edges: int, working: Mapping[str, Any]
+    graph: ShardedGraph, number: int, shard: GraphRows, edges: int, working: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The fields of kernels/closure_given.cuh for shard `number`; `edges` are those of all shards,
     `working` the arrays that `shard_arrays` lists, or their addresses.

@@ -12,7 +12,8 @@ from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes, width_of
 from spgraph.backends.cuda.closure.closure_peers import given_fields, program, shard_arrays
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.shards.closure import ClosureGraph, ClosureShard, Totals, counts_of
+from spgraph.backends.shards.closure import ClosureShard, Totals, counts_of
+from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.containers.storage.arrays import Array, array_module, words
 from spgraph.semirings import TypedSemiring
 
@@ -33,7 +34,7 @@ class Shard(ClosureShard):
 
     def __init__(
         self,
-        graph: ClosureGraph,
+        graph: ShardedGraph,
         k: int,
         number: int,
         edges: int,

@@ -18,7 +18,7 @@ from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import search
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.backends.shards.dependencies import RANGE_WORDS, Plan, Workspace
-from spgraph.backends.shards.search import SearchRows
+from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import (
     Array,
@@ -147,7 +147,7 @@ def _stepwise(A: Matrix, T: Matrix, sources: np.ndarray, score: Array) -> np.nda
     place = address(held)
     workspace = Workspace(place, xp.full(1, place, np.int64), True, xp.zeros(1, np.int64))
     reports = xp.zeros(sources.size, np.uint8)
-    shard, done = SearchRows(*_edges(A, T)), sources.size
+    shard, done = GraphRows(*_edges(A, T)), sources.size
     for j, source in enumerate(sources.tolist()):
         level = _levels_from(A, T, source)
         steps = dependencies_shard(

@@ -33,7 +33,7 @@ import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.shards.dependencies import HEAD, RANGE_WORDS, Plan, Step, Steps, Workspace
-from spgraph.backends.shards.search import SearchRows
+from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, address, array_module, words
 
@@ -53,7 +53,7 @@ def workspace_words(n: int) -> int:
 
 
 def dependencies_shard(
-    edges: SearchRows,
+    edges: GraphRows,
     offsets: Sequence[int],
     number: int,
     workspace: Workspace,
@@ -115,7 +115,7 @@ class _Shard:
 
     def __init__(
         self,
-        edges: SearchRows,
+        edges: GraphRows,
         offsets: Sequence[int],
         number: int,
         workspace: Workspace,

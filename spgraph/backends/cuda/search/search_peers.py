@@ -24,7 +24,8 @@ from spgraph.backends.cuda.exchange.buffers import DEADLINE, Launching, raise_lo
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import DIRECTIONS
 from spgraph.backends.cuda.search.search_peers_plan import Plan, planned
-from spgraph.backends.shards.search import Found, SearchGraph
+from spgraph.backends.shards.graph import ShardedGraph
+from spgraph.backends.shards.search import Found
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 
 # levels, parents, the bits of the visited vertices, and a copy of these: as in Found
@@ -32,7 +33,7 @@ Results = tuple[Array, Array | None, Array, Array | None]
 
 
 def search_peers(
-    graph: SearchGraph,
+    graph: ShardedGraph,
     buffers: Launching,
     sources: Sequence[Array | int | None],
     values: Sequence[Array | int | None] | None,

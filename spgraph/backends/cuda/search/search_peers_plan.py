@@ -19,7 +19,7 @@ from spgraph.backends.cuda.exchange.buffers import (
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW, decisions, small_frontier
-from spgraph.backends.shards.search import SearchGraph, SearchRows
+from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 from spgraph.semirings import min_secondi
 
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     given: list[Array]  # of each shard: what the kernel calls Given
 
 
-def planned(graph: SearchGraph, buffers: Launching, parents: bool) -> Plan:
+def planned(graph: ShardedGraph, buffers: Launching, parents: bool) -> Plan:
     """The plan for levels, or for `parents` too; made once, with all that is to be compiled, loaded
     or allocated for it.
     """
@@ -54,7 +54,7 @@ def planned(graph: SearchGraph, buffers: Launching, parents: bool) -> Plan:
     return plan
 
 
-def new_plan(graph: SearchGraph, buffers: Launching, parents: bool) -> Plan:
+def new_plan(graph: ShardedGraph, buffers: Launching, parents: bool) -> Plan:
     """A plan, with the memory that it reserves on every device."""
     checked(graph, buffers)
     first, peers = graph.shards[0], len(graph.shards)
@@ -102,7 +102,7 @@ def new_plan(graph: SearchGraph, buffers: Launching, parents: bool) -> Plan:
     return Plan(key, needed, memory, kernels, grids, THREADS, shared, sizes, given)
 
 
-def row_fields(rows: SearchRows, leading: Array | None, nonempty: Array | None) -> dict[str, Any]:
+def row_fields(rows: GraphRows, leading: Array | None, nonempty: Array | None) -> dict[str, Any]:
     """Of struct Given, what says where the rows of a shard are, beside them the leading neighbours
     of its transpose and a bit for each row that has an entry.
     """
@@ -147,7 +147,7 @@ def layout(
     return result
 
 
-def checked(graph: SearchGraph, buffers: Launching) -> None:
+def checked(graph: ShardedGraph, buffers: Launching) -> None:
     """Raise where no search can run."""
     peers = len(graph.shards)
     if not 1 <= peers <= MOST_PEERS:
@@ -200,7 +200,7 @@ def loaded(text: str, device_id: int, shared: int) -> jit.Kernel:
     return kernel
 
 
-def leading_and_nonempty(graph: SearchGraph, hubs: bool) -> list[tuple[Array, Array, int]]:
+def leading_and_nonempty(graph: ShardedGraph, hubs: bool) -> list[tuple[Array, Array, int]]:
     """(leading neighbours, one bit a row that has an entry, how many rows have) of each shard's
     transpose.
 

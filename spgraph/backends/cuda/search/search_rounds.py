@@ -14,7 +14,8 @@ from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW
 from spgraph.backends.cuda.search.search_peers_plan import parents_semiring, row_fields
-from spgraph.backends.shards.search import COUNTS, SearchRows, SearchShard
+from spgraph.backends.shards.graph import GraphRows
+from spgraph.backends.shards.search import COUNTS, SearchShard
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 
 # as in kernels/search_rounds.cu
@@ -37,7 +38,7 @@ class Shard(SearchShard):
         self,
         offsets: Sequence[int],
         number: int,
-        arrays: SearchRows,
+        arrays: GraphRows,
         rows: tuple[Array, Array] | None,
         parents: bool,
         host_counters: np.ndarray,
@@ -198,7 +199,7 @@ class Shard(SearchShard):
         return self.list[:size]
 
 
-def alike(shard: SearchRows) -> SearchRows:
+def alike(shard: GraphRows) -> GraphRows:
     """The same with ids of one type, and offsets of one, in both directions."""
     if shard.t_indptr is None or shard.t_indices is None:
         return shard
@@ -224,7 +225,7 @@ def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
 
 
 def leading_and_nonempty(
-    shard: SearchRows, degrees: Array | None = None
+    shard: GraphRows, degrees: Array | None = None
 ) -> tuple[tuple[Array, Array], int]:
     """((the leading neighbours of the transpose's rows, one bit a row that has an entry), how many
     have).

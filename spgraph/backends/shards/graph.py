@@ -1,0 +1,54 @@
+"""A graph in shards, as the kernels of all loops take it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from spgraph.containers.storage.arrays import Array
+
+
+class GraphRows(NamedTuple):
+    """The rows that one device owns: of A, and of its transpose (None: loops can only push).
+    Columns are ids of all shards' vertices; `ids`, if they are not the user's own, are the user's
+    ids of *all* vertices, on this device. Values have one element where all entries of A have the
+    same; they are None for loops that look at none.
+    """
+
+    indptr: Array
+    indices: Array
+    t_indptr: Array | None = None
+    t_indices: Array | None = None
+    ids: Array | None = None
+    values: Any = None
+    t_values: Any = None
+
+
+@dataclasses.dataclass(eq=False)
+class ShardedGraph:
+    """A graph in shards: shard p owns the vertices from offsets[p] to offsets[p + 1].
+
+    `iso` says that all entries have one value. `ordered` says that the rows of the transpose ascend
+    by the user's ids, so that the first parent found is the least: as they do where `ids` are None.
+    `symmetric` says that A is its own transpose, which helps to choose directions; that both are
+    one array says it too. Types are the same in all shards, and so is what is None. `derived` keeps
+    what loops make once.
+    """
+
+    offsets: Sequence[int]
+    shards: Sequence[GraphRows]
+    iso: bool = False
+    ordered: bool = True
+    symmetric: bool = False
+    derived: dict[Any, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The number of vertices."""
+        return int(self.offsets[-1])
+
+    @property
+    def edges(self) -> int:
+        """The number of entries of A."""
+        return sum(int(shard.indices.size) for shard in self.shards)
