@@ -11,11 +11,19 @@ import struct
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from spgraph.distributed.communicators import timeouts
 from spgraph.distributed.communicators.watchdog import GRACE, LOST_PEER
 from spgraph.errors import CommunicationError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+Data: TypeAlias = bytes | bytearray | np.ndarray  # what MPI sends or fills
 
 # number of the call, tag of the graph, text of the call
 HEADER = struct.Struct("<qQ96s")
@@ -43,7 +51,7 @@ class Messages:
     then no longer wait for it.
     """
 
-    def __init__(self, mpi: Any, comm: Any, timeout: float | None) -> None:
+    def __init__(self, mpi: ModuleType, comm: MPI.Comm, timeout: float | None) -> None:
         self.comm, self.timeout = comm, timeout
         self.rank, self.processes = comm.Get_rank(), comm.Get_size()
         self.others = [p for p in range(self.processes) if p != self.rank]
@@ -59,7 +67,7 @@ class Messages:
             p: self._receive(self._farewells[p], p, LEFT) for p in self.others
         }
         self._left: dict[int, float] = {}  # when the farewell of a process came
-        self._sent_farewells: list[Any] = []  # requests of own farewells
+        self._sent_farewells: list[MPI.Request] = []  # of own farewells
         self._error: type[BaseException] | None = None  # by which this process ends
         if self.others:
             atexit.register(self._end)
@@ -93,7 +101,7 @@ class Messages:
             ]
         return received
 
-    def swap(self, sent: Sequence[Any], received: Sequence[Any], tag: int = DATA) -> None:
+    def swap(self, sent: Sequence[Data], received: Sequence[Data], tag: int = DATA) -> None:
         """Send sent[p] to each other process p, and receive its bytes into received[p]. Both know
         the sizes.
         """
@@ -168,10 +176,10 @@ class Messages:
 
     # --- steps ------------------------------------------------------------------------------------
 
-    def _send(self, data: Any, process: int, tag: int) -> Any:
+    def _send(self, data: Data, process: int, tag: int) -> MPI.Request:
         return self.comm.Isend([data, self._byte], dest=process, tag=tag)
 
-    def _receive(self, buffer: Any, process: int, tag: int) -> Any:
+    def _receive(self, buffer: Data, process: int, tag: int) -> MPI.Request:
         return self.comm.Irecv([buffer, self._byte], source=process, tag=tag)
 
     def _has_left(self, process: int) -> bool:
@@ -180,7 +188,7 @@ class Messages:
             self._left[process] = time.monotonic()
         return process in self._left
 
-    def _finish(self, requests: list[Any], peers: Sequence[int] | None = None) -> None:
+    def _finish(self, requests: list[MPI.Request], peers: Sequence[int] | None = None) -> None:
         """Wait for all `requests`; `peers` are the processes of each, by default all others, twice.
 
         It tests instead of blocking, to notice farewells and Ctrl-C.
@@ -197,7 +205,7 @@ class Messages:
             self.leave(f"{self._call} was broken off by {type(error).__name__}", type(error))
             raise
 
-    def _wait(self, requests: list[Any], peers: Sequence[int]) -> None:
+    def _wait(self, requests: list[MPI.Request], peers: Sequence[int]) -> None:
         started = looked = time.monotonic()
         warned = False
         while not self._testall(requests):

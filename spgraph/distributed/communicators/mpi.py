@@ -8,7 +8,7 @@ import itertools
 import zlib
 from collections.abc import Iterator, Sequence
 from types import ModuleType, TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from spgraph.distributed.communicators.protocol import (
     type_code,
 )
 from spgraph.errors import BackendUnavailable
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 SMALL = 4096  # bytes: below, an all_reduce gathers everything in one step
 DIMENSIONS = 14  # of the array of a broadcast, at most
@@ -60,7 +63,11 @@ class MpiCommunicator:
     name = "mpi"
 
     def __init__(
-        self, comm: Any = None, *, shards: int | None = None, timeout: float | None = None
+        self,
+        comm: MPI.Comm | None = None,
+        *,
+        shards: int | None = None,
+        timeout: float | None = None,
     ) -> None:
         if timeout is not None and not timeout > 0:
             raise ValueError(f"MpiCommunicator: timeout: expected seconds > 0, got {timeout}")
@@ -365,6 +372,6 @@ def _name(dtype: np.dtype) -> str:
     return str(dtype)
 
 
-def _brief(sizes: Sequence[Any]) -> str:
+def _brief(sizes: Sequence[object]) -> str:
     """The number of sizes and a hash of them: short, and different for different sizes."""
     return f"{len(sizes)} sizes #{zlib.crc32(repr(sizes).encode()):08x}"

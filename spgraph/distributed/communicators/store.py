@@ -215,7 +215,7 @@ class TcpStore:
             raise ValueError(f"TcpStore: key: expected 1 to {frames.KEY_BYTES} bytes, got {key!r}")
         return name
 
-    def _thread(self, function: Callable[..., None], *arguments: Any) -> None:
+    def _thread(self, function: Callable[..., None], *arguments: object) -> None:
         threading.Thread(target=function, args=arguments, daemon=True, name="TcpStore").start()
 
     def _send(self, rank: int, kind: int, payload: bytes) -> None:
