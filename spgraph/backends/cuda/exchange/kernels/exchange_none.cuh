@@ -23,6 +23,7 @@ struct Exchange {
     static __device__ __forceinline__ T leading_vertex(T id) {
         return id;
     }
+    static __device__ __forceinline__ int warp() { return warp_id(); }
     static __device__ __forceinline__ i64 base() { return 0; }
     static __device__ __forceinline__ i64 words() { return s.words; }
     static __device__ __forceinline__ i64 batch() {

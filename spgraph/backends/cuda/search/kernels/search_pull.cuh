@@ -106,7 +106,8 @@ struct Finds {
     u64 edges = 0;
     O first = 0, last = 0; // of the latest row, which is counted when it has come
     u32 count = 0, probes = 0;
-    __device__ __forceinline__ Finds(L depth) : hit(pull_memory().hit[warp_id()]), depth(depth) {}
+    __device__ __forceinline__ Finds(L depth)
+        : hit(pull_memory().hit[Exchange::warp()]), depth(depth) {}
     __device__ __forceinline__ void add(I v, const Candidate& candidate) {
         atomicOr(&hit[(v >> 5) - begin], 1u << (v & 31));
         s.level[v] = depth;
@@ -207,7 +208,7 @@ DEVICE void look_at_leading_first(const Exchange& exchange, u32 open, Totals* to
     const bool leading = FIRST_DECIDES && s.leading;
     // with values these are a row's own first entries; else any four
     const O skip = leading && VALUES ? 4 : 0;
-    I* const waiting = pull_memory().waiting[warp_id()];
+    I* const waiting = pull_memory().waiting[Exchange::warp()];
     const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
     int held = 0;
     I coming = (I)RankedBit(open, upto, lane, lane < total).position(finds.begin);
@@ -254,7 +255,7 @@ DEVICE void look_at_leading_first(const Exchange& exchange, u32 open, Totals* to
 CALLED void pull_level(L depth, Totals* totals = nullptr) {
     const Exchange exchange;
     const int lane = lane_id();
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + Exchange::warp();
     const i64 batch = Exchange::batch();
     Finds finds(depth);
     for (i64 begin = me * batch; begin < Exchange::words(); begin += warps * batch) {
@@ -287,7 +288,7 @@ CALLED void pull_level(L depth, Totals* totals = nullptr) {
 
 // The rows that pull_level has left, after all blocks have met: all warps look at the rest of each.
 CALLED void pull_long_rows(i64 rows, L depth, Totals* totals = nullptr) {
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + Exchange::warp();
     u64 edges = 0;
     u32 count = 0, probes = 0;
     for (i64 r = 0; r < rows; r++) {

@@ -74,18 +74,17 @@ __shared__ Pull pull_shared;
 __shared__ u64 block_sum[COVERED + 1], published[COUNTS];
 __shared__ bool is_last;
 
-DEVICE i64 warp_number() { return (i64)blockIdx.x * WARPS + warp_id(); }
 DEVICE i64 own_vertices() { return s.first[s.me + 1] - s.first[s.me]; }
 DEVICE u32* own_part(u32* bitmap) { return bitmap + s.me * s.words; }
 DEVICE i64 first_word(int q) { return q * s.words; }
 #include "search_shards.cuh"
-#include "search_shards_push.cuh"
 
 DEVICE Pull& pull_memory() { return pull_shared; }
 
 #include "exchange_rounds.cuh"
 #include "candidate.cuh"
 #include "search_pull.cuh"
+#include "search_shards_push.cuh"
 
 // Every kernel begins with `enter`, and one that counts ends with `publish_counts`.
 DEVICE void enter(const u64* given) {

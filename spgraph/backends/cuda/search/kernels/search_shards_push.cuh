@@ -5,7 +5,7 @@
 template <class Work>
 DEVICE void for_each_words(i64 words, i64 batch, Work work) {
     const int lane = lane_id();
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + warp_id();
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + Exchange::warp();
 #pragma unroll 1
     for (i64 begin = me * batch; begin < words; begin += warps * batch)
         work(begin, begin + lane, lane < batch && begin + lane < words);
@@ -99,7 +99,7 @@ struct Pusher {
 // What the edges of the queue reach is marked in s.visited_next, which begins as s.visited, and its
 // best parents in s.best, which begins as zeros. Warps take equal shares, with 32 `lanes` of memory.
 DEVICE void push_edges(i64 vertices, i64 edges, u32* lanes, bool early) {
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)Exchange::warp() * gridDim.x + blockIdx.x;
     const i64 share = share_of(edges, warps);
     const i64 begin = me * share, end = begin + share < edges ? begin + share : edges;
     if (begin >= end) return;
