@@ -68,7 +68,7 @@ struct Box {
         if (!wanting) return;
         u64 place = 0;
         if (lane_id() == 0) place = atomicAdd(&messages->count, (u64)__popc(wanting));
-        place = shuffle(place, 0) + __popc(wanting & ((1u << lane_id()) - 1));
+        place = shuffle(place, 0) + __popc(wanting & lanes_below());
         if (wanted && place < (u64)capacity) ((Pair*)((u64*)(messages + 1) + bits))[place] = {u, v};
     }
 };

@@ -63,7 +63,7 @@ DEVICE void build(const O* indptr, const I* indices, const A* a, const u32* code
                 const i64 p = e + 32 * shares * j + lane;
                 const u32 valid = warp_ballot(p < stop), tile = at[j] >> 16;
                 const u32 same = lanes_of(tile, (u32)parts - 1, valid);
-                const u32 below = __popc(same & ((1u << lane) - 1));
+                const u32 below = __popc(same & lanes_below());
                 if (p < stop) {
                     const u32 before = cursor[tile];
                     if (FILL) {
