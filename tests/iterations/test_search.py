@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -61,19 +62,22 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
         pool.close()
 
 
-# each of both types once; a search is compiled for each, with parents and without
+# each wide type of either array once, with parents or without: each is two searches to compile
+WIDE = [(np.int32, np.int64, True), (np.int64, np.int32, False)]
+
+
 @pytest.mark.parametrize(
-    ("ids", "offsets"),
+    ("ids", "offsets", "parents"),
     [
-        (np.int32, np.int32),
-        (np.int32, np.int64),
-        (np.int64, np.int32),
-        pytest.param(np.int64, np.int64, marks=pytest.mark.full),
+        pytest.param(*case, marks=() if case in WIDE else pytest.mark.full)
+        for case in itertools.product((np.int32, np.int64), (np.int32, np.int64), (True, False))
     ],
 )
-def test_index_types_of_a_directed_graph(ids: Any, offsets: Any, device: str) -> None:
+def test_index_types_of_a_directed_graph(
+    ids: Any, offsets: Any, parents: bool, device: str
+) -> None:
     """Those of the transpose are the smallest, whatever the matrix has."""
-    check_index_types(ids, offsets, device)
+    check_index_types(ids, offsets, parents, device)
 
 
 # each is compiled in both forms: the others are compared with dense loops above
