@@ -177,6 +177,7 @@ def _in_edges(A: Matrix) -> tuple[Array, Array, Array]:
     return T._indptr, T._indices, T._values
 
 
+@functools.lru_cache(maxsize=1024)
 def working_arrays(
     n: int, own: int, ids: np.dtype, offsets: np.dtype
 ) -> dict[str, tuple[int, np.dtype]]:
@@ -198,9 +199,18 @@ def kernel_arrays(
     """The fields of struct Arrays: of the rows of A and its transpose (or nulls), `edges` those of
     the whole graph, `working` as `working_arrays` says.
     """
-    names = ("indptr", "indices", "values", "t_indptr", "t_indices", "t_values")
-    fields = {"m": edges, "count_bits": own.bit_length(), "every": 0 if iso else -1}
-    return {**fields, **{name: getattr(rows, name) for name in names}, **working}
+    return {
+        "m": edges,
+        "count_bits": own.bit_length(),
+        "every": 0 if iso else -1,
+        "indptr": rows.indptr,
+        "indices": rows.indices,
+        "values": rows.values,
+        "t_indptr": rows.t_indptr,
+        "t_indices": rows.t_indices,
+        "t_values": rows.t_values,
+        **working,
+    }
 
 
 def width_of(delta: float | int | None, dtype: np.dtype) -> np.generic:
