@@ -113,3 +113,14 @@ def test_a_second_definition_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path)
         assert definitions("closure")["is_bulk"] == ["closure_decisions.cuh", "copy.cuh"]
     finally:
         definitions.cache_clear()
+
+
+def test_every_header_is_included() -> None:
+    """What no program includes is compiled by nobody."""
+    included = {
+        name
+        for path in sources.paths().values()
+        for name in re.findall(r'^#include "(\w+\.cuh)"', path.read_text("utf-8"), re.M)
+    }
+    headers = {name for name in sources.paths() if name.endswith(".cuh")}
+    assert headers - {"common.cuh"} == included

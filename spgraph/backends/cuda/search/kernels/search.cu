@@ -17,8 +17,9 @@
 //
 // The preamble gives: I (ids), O (offsets), L (levels), A (matrix values), Z (search values);
 // VALUES (0: levels only), ISO, FIRST (the first product decides: `any`, or the least id over
-// sorted rows), TRACE; multiply, the monoid of common.cuh, PULL_PAYS, SMALL (capacity of a frontier
-// in shared memory), and LONG_ROW (in-edges one warp looks at before the grid takes the row).
+// sorted rows), TRACE; multiply, the monoid of common.cuh, PULL_PAYS and CONVERT_EDGES (see
+// search_driver.cuh), SMALL (capacity of a frontier in shared memory), and LONG_ROW (in-edges one
+// warp looks at before the grid takes the row).
 //
 // A search runs most of its code once or twice, so instructions that miss their cache cost more
 // than those that run: the state lies in shared memory, where functions that are not inlined find

@@ -17,8 +17,8 @@
 //
 // The preamble gives PEERS, THREADS, I (ids), O (offsets), L (levels and users' ids), PARENTS (0:
 // levels only), FIRST (a row's first hit is its least), PADDED (bit positions are not ids),
-// PULL_PAYS, SMALL (capacity of a frontier in shared memory), and LONG_ROW (in-edges one warp looks
-// at before the grid takes the row).
+// PULL_PAYS and CONVERT_EDGES (see search_driver.cuh), SMALL (capacity of a frontier in shared
+// memory), and LONG_ROW (in-edges one warp looks at before the grid takes the row).
 
 #include "peers.cuh"
 #include "search_common.cuh"

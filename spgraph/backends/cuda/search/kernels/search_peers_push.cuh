@@ -55,17 +55,12 @@ CALLED void send_claims() {
 
 // What edges of the frontier have reached of the own part, here and at the peers, and is new.
 CALLED void settle(L depth) {
-    const int lane = lane_id();
-    const i64 warps = (i64)gridDim.x * WARPS, warp = (i64)blockIdx.x * WARPS + warp_id();
-    const i64 batch = words_at_a_time(s.words);
     u32* const received = in_memory_of<u32>((int)s.me, s.received);
     const Key* const parents = in_memory_of<Key>((int)s.me, s.parents);
     Key* const best = s.best + 32 * s.base;
-    u64 edges = 0;
+    Degrees edges;
     u32 count = 0;
-    for (i64 begin = warp * batch; begin < s.words; begin += warps * batch) {
-        const i64 w = begin + lane;
-        const bool mine = lane < batch && w < s.words;
+    for_each_words(s.words, words_at_a_time(s.words), [&](i64 begin, i64 w, bool mine) {
         const u32 visited = mine ? s.visited[s.base + w] : 0,
                   before = mine ? Exchange::published(w) : 0;
         u32 part[PEERS], bits = 0;
@@ -82,19 +77,16 @@ CALLED void settle(L depth) {
         }
         if (mine) {
             Exchange::publish(w, bits, before);
-            if (bits) s.visited[s.base + w] = s.visited_next[s.base + w] = visited | bits;
+            if (bits) Exchange::visit_word(w, visited | bits);
         }
-        const int upto = warp_scan(__popc(bits)), total = shuffle(upto, 31);
-        if (!total) continue;
+        if (!warp_any(bits)) return;
 #if PARENTS
         int sent[PEERS]; // of the words before this one
 #pragma unroll
         for (int q = 0; q < PEERS; q++)
             sent[q] = q == s.me ? 0 : warp_scan(__popc(part[q])) - __popc(part[q]);
 #endif
-        for (int base = 0; base < total; base += 32) {
-            const bool active = base + lane < total;
-            const RankedBit which(bits, upto, base + lane, active);
+        for_each_bit(bits, [&](const RankedBit& which, int, bool active) {
             const I v = (I)which.position(begin);
 #if PARENTS
             Key key[PEERS];
@@ -109,15 +101,15 @@ CALLED void settle(L depth) {
 #pragma unroll
             for (int q = 1; q < PEERS; q++) key[0] = key[q] > key[0] ? key[q] : key[0];
 #endif
-            if (!active) continue;
+            if (!active) return;
             s.level[v] = depth;
 #if PARENTS
             s.value[v] = parent_of(key[0]);
             best[v] = 0;
 #endif
-            edges += (u64)degree_of(v);
+            edges.add(v);
             count++;
-        }
-    }
-    reduce_counts(count, edges, 0);
+        });
+    });
+    reduce_counts(count, edges.total(), 0);
 }

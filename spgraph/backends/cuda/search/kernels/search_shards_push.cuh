@@ -15,12 +15,12 @@ DEVICE void for_each_words(i64 words, i64 batch, Work work) {
 // with one atomic add. each(v) is called for each. All lanes of a warp call.
 template <class Each>
 DEVICE void enqueue_words(u32 bits, i64 begin, Each each) {
-    u64 edges = 0;
+    Degrees degrees;
     const int total = for_each_bit(bits, [&](const RankedBit& which, int, bool active) {
-        if (active) edges += (u64)degree_of(which.position(begin));
+        if (active) degrees.add(which.position(begin));
     });
     if (!total) return;
-    edges = warp_sum(edges);
+    const u64 edges = warp_sum(degrees.total());
     u64 place = 0;
     if (lane_id() == 0) place = atomicAdd(&s.control->packed, (edges << s.count_bits) + (u64)total);
     place = shuffle(place, 0);

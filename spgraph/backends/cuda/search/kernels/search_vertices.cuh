@@ -2,3 +2,16 @@
 
 DEVICE O degree_of(i64 v) { return s.indptr[v + 1] - s.indptr[v]; }
 DEVICE bool can_be_found(i64 v) { return !s.nonempty || test_bit(s.nonempty, v); }
+
+// The sum of the degrees of vertices, one after the other: each is added when the next one comes, so
+// that no lane waits for it.
+struct Degrees {
+    u64 sum = 0;
+    O first = 0, last = 0;
+    __device__ __forceinline__ void add(i64 v) {
+        sum += (u64)(last - first);
+        first = s.indptr[v];
+        last = s.indptr[v + 1];
+    }
+    __device__ __forceinline__ u64 total() const { return sum + (u64)(last - first); }
+};
