@@ -1,0 +1,69 @@
+"""What only a GPU shows of a search on one GPU: rows that all warps of the grid share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spgraph as sg
+from spgraph.containers.storage.arrays import move
+from spgraph.iterations import search
+from spgraph.semirings import any_pair, any_secondi, min_plus, min_secondi, plus_first
+
+pytestmark = pytest.mark.gpu
+
+# in-edges of the hubs: far more than the 8192 that one warp looks at
+WIDTH = 300_000
+RINGS = (any_pair, any_secondi, min_secondi, plus_first, min_plus)
+
+
+def long_rows(hubs: int) -> sg.Matrix:
+    """Vertex 0, its WIDTH neighbours, and hubs with an edge from each of those."""
+    leaves = np.arange(1, WIDTH + 1)
+    rows = np.concatenate([0 * leaves, np.tile(leaves, hubs)])
+    columns = np.concatenate([leaves, WIDTH + 1 + np.repeat(np.arange(hubs), WIDTH)])
+    weights = np.random.default_rng(5).integers(1, 10**6, rows.size)
+    n = 1 + WIDTH + hubs
+    return sg.Matrix.from_coo(rows, columns, weights, nrows=n, ncols=n)
+
+
+def expected(ring: Any, A: sg.Matrix, hub: int) -> Any:
+    """The value of a hub in a search from vertex 0 with the value 1."""
+    weights = A.values
+    first = weights[:WIDTH]
+    # rows of A are the leaves', each with its edges to the hubs in order
+    second = weights[WIDTH:].reshape(WIDTH, -1)[:, hub]
+    return {
+        min_secondi: 1,
+        plus_first: WIDTH,
+        min_plus: 1 + int((first + second).min()),
+    }[ring]
+
+
+@pytest.mark.parametrize("ring", RINGS, ids=repr)
+def test_rows_longer_than_a_warp_takes(ring: Any) -> None:
+    """Ten times, since what goes wrong between blocks does not go wrong always."""
+    hubs = 5
+    A = long_rows(hubs)
+    G = A.to("cuda")
+    start = sg.Vector.unit(0, 1, size=A.nrows, dtype=np.int64).to("cuda")
+    # the last leaf alone: a hub's first hit is its row's last edge
+    late = sg.Vector.unit(WIDTH, 1, size=A.nrows, dtype=np.int64).to("cuda")
+    for _ in range(10):
+        found: Any = search(G, start, ring, direction="pull")
+        level = found.level.to("cpu").to_numpy(fill=-1)
+        assert level[0] == 0 and (level[1 : WIDTH + 1] == 1).all() and (level[-hubs:] == 2).all()
+        if ring is any_secondi:
+            values = found.value.to("cpu").to_numpy(fill=-1)[-hubs:]
+            assert ((values >= 1) & (values <= WIDTH)).all()
+        elif ring is not any_pair:
+            values = found.value.to("cpu").to_numpy(fill=-1)[-hubs:]
+            assert values.tolist() == [expected(ring, A, hub) for hub in range(hubs)]
+        found = search(G, late, ring, direction="pull")
+        positions, levels = found.level.to("cpu").to_coo()
+        assert positions.tolist() == [WIDTH, *range(WIDTH + 1, A.nrows)]
+        assert levels.tolist() == [0] + [1] * hubs
+        if ring in (min_secondi, any_secondi):
+            assert move(found.value.to_coo()[1], "cpu").tolist() == [1] + [WIDTH] * hubs
