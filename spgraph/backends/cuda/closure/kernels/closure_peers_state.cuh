@@ -46,7 +46,7 @@ struct PeerClosure : Closure {
 __shared__ PeerClosure s;
 
 struct Exchange {
-    static constexpr int SHARDS = PEERS;
+    static constexpr int SHARDS = PEERS, TOGETHER = 4;
     static constexpr i64 ROUNDS_PER_VERTEX = 2, WIDENING_EDGES = 16384;
     DEVICE bool is_own(I v) { return v >= (I)s.first && v < (I)s.last; }
     DEVICE void mark_changed(I v);

@@ -57,7 +57,7 @@ struct RoundClosure : Closure {
 __shared__ RoundClosure s;
 
 struct Exchange {
-    static constexpr int SHARDS = PEERS;
+    static constexpr int SHARDS = PEERS, TOGETHER = 1;
     static constexpr i64 ROUNDS_PER_VERTEX = 1, WIDENING_EDGES = 1 << 23;
     DEVICE bool is_own(I v) { return v >= (I)s.first && v < (I)s.last; }
     DEVICE void mark_changed(I v);

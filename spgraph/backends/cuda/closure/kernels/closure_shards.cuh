@@ -6,6 +6,10 @@
 //   defer()             the marked vertices whose values did not fit are sent in the next exchange
 // and `s` has `given`, and `looked` (edges) and `near_sent` (values) of this block.
 
+// Values that a lane sends or receives side by side. In rounds one: four are a seventh more code,
+// of a program that is larger than the instruction cache already.
+constexpr int TOGETHER = Exchange::TOGETHER;
+
 __device__ __forceinline__ void Exchange::mark_changed(I v) {
     const i64 w = v >> 5;
     const u32 bit = 1u << (v & 31);
@@ -66,20 +70,20 @@ DEVICE u32 send_group(i64 g, u32 filled) {
         if (!all) continue;
         const Outbox box = Outbox::reserve(q, all);
         const int sent = box.free < 0 ? 0 : all < box.free ? all : (int)box.free;
-        for (int base = lane; base < 32 * ((sent + 31) / 32); base += 32 * AT_ONCE) {
-            I v[AT_ONCE];
-            Z z[AT_ONCE];
+        for (int base = lane; base < 32 * ((sent + 31) / 32); base += 32 * TOGETHER) {
+            I v[TOGETHER];
+            Z z[TOGETHER];
 #pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
+            for (int k = 0; k < TOGETHER; k++) {
                 const int rank = base + 32 * k;
                 const RankedBit at(part, upto, rank, rank < sent);
                 v[k] = (I)at.position(32 * g);
             }
 #pragma unroll
-            for (int k = 0; k < AT_ONCE; k++)
+            for (int k = 0; k < TOGETHER; k++)
                 z[k] = base + 32 * k < sent ? load_relaxed(&s.x[v[k]]) : identity();
 #pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
+            for (int k = 0; k < TOGETHER; k++) {
                 if (base + 32 * k >= sent) continue;
                 box.put(base + 32 * k, v[k], z[k]);
                 near_sent += is_near_or_identity(z[k]);
@@ -125,13 +129,13 @@ CALLED void send() {
 // queue. from.load(i, v, z) reads value number i. How many vertices the warp buffers then.
 template <class Received>
 DEVICE int receive_from(const Received& from, i64 number, int held) {
-    for (i64 base = (thread_id() >> 5) * 32 * AT_ONCE; base < number;
-         base += thread_count() * AT_ONCE) {
-        I v[AT_ONCE];
-        Z z[AT_ONCE], old[AT_ONCE];
-        bool wanted[AT_ONCE];
+    for (i64 base = (thread_id() >> 5) * 32 * TOGETHER; base < number;
+         base += thread_count() * TOGETHER) {
+        I v[TOGETHER];
+        Z z[TOGETHER], old[TOGETHER];
+        bool wanted[TOGETHER];
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) {
+        for (int k = 0; k < TOGETHER; k++) {
             const i64 i = base + 32 * k + lane_id();
             wanted[k] = i < number;
             v[k] = 0;
@@ -139,10 +143,10 @@ DEVICE int receive_from(const Received& from, i64 number, int held) {
             if (wanted[k]) from.load(i, v[k], z[k]);
         }
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++)
+        for (int k = 0; k < TOGETHER; k++)
             old[k] = wanted[k] ? load_relaxed(&s.x[v[k]]) : identity();
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) {
+        for (int k = 0; k < TOGETHER; k++) {
             if (wanted[k])
                 wanted[k] = changes(old[k], z[k])
                                 ? improve(&s.x[v[k]], z[k], old[k]) && is_near(old[k])
