@@ -31,7 +31,7 @@ class TracedBFS(NamedTuple):
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
-    >>> [row.frontier for row in sg.bfs(A, 0, trace=True).trace]
+    >>> [row.frontier for row in sg.bfs(A, 0, trace=True, direction="push").trace]
     [1, 1, 1]
     """
 
@@ -106,7 +106,8 @@ def bfs(
     >>> level, parent = sg.bfs(A, 0)
     >>> level.to_numpy(fill=-1).tolist(), parent.to_numpy(fill=-1).tolist()
     ([0, 1, 1, 2, -1], [0, 0, 0, 1, -1])
-    >>> [(row.depth, row.direction, row.frontier) for row in sg.bfs(A, 0, trace=True).trace]
+    >>> rows = sg.bfs(A, 0, direction="push", trace=True).trace
+    >>> [(row.depth, row.direction, row.frontier) for row in rows]
     [(0, 'push', 1), (1, 'push', 2), (2, 'push', 1)]
     """
     A = as_matrix(A)

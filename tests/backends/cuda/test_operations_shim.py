@@ -314,7 +314,7 @@ def test_combine() -> None:
         elif name == "times":
             terms = np.where(chance.random(terms.size) < 0.03, terms % 3 + 1, 1).astype(add.dtype)
         sums = np.full(5, add.identity, add.dtype)
-        shim.HostKernel(getattr(library, f"launch_combine{k}"), True)(
+        shim.HostKernel("monoid", getattr(library, f"launch_combine{k}"), True)(
             (2,), (256,), (sums, terms, terms.size)
         )
         for j in range(5):
@@ -384,7 +384,7 @@ extern "C" __global__ void bits(u32* words, i64 count, u32* first, u32* valid) {
 
 def common_kernel(name: str, *, cooperative: bool = False) -> shim.HostKernel:
     library = shim.compiled("common", whole("common.cuh") + KERNELS)
-    return shim.HostKernel(getattr(library, f"launch_{name}"), cooperative)
+    return shim.HostKernel("common", getattr(library, f"launch_{name}"), cooperative)
 
 
 def test_grid_barrier() -> None:
