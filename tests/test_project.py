@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import doctest
 import importlib.metadata
 import inspect
@@ -237,3 +238,13 @@ def test_modules_have_at_most_400_lines() -> None:
     lines = {path.relative_to(ROOT): path.read_text().count("\n") for path in PACKAGE}
     assert len(lines) > 200
     assert not {path: count for path, count in lines.items() if count > 400}
+
+
+def test_folders_have_at_most_16_files_of_code() -> None:
+    """Side by side; the tests of algorithms have a file for each."""
+    found = [path for top in ("spgraph", "semirings", "tests") for path in (ROOT / top).rglob("*")]
+    code = [path for path in found if path.suffix in (".py", ".cu", ".cuh", ".h")]
+    files = collections.Counter(str(path.parent.relative_to(ROOT)) for path in code)
+    assert len(files) > 60
+    crowded = {folder for folder, number in files.items() if number > 16}
+    assert crowded == {"tests/algorithms"}

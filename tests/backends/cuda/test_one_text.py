@@ -56,7 +56,7 @@ def definitions(folder: str) -> dict[str, list[str]]:
     """
     found = collections.defaultdict(list)
     for name, path in sources.paths().items():
-        if path.parts[-3] != folder:
+        if path.parts[path.parts.index("kernels") - 1] != folder:
             continue
         text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
         functions = re.finditer(r"^(?:DEVICE|CALLED|static|__device__)\b[^;{}]*?\{", text, re.M)

@@ -29,8 +29,8 @@ def stems() -> list[str]:
 
 @functools.cache
 def paths() -> dict[str, pathlib.Path]:
-    """Where each kernel file is, by its name: in the folder `kernels` of some capability."""
-    return {path.name: path for path in BACKEND.glob("*/kernels/*.cu*")}
+    """Where each kernel file is, by its name: under the folder `kernels` of some capability."""
+    return {path.name: path for path in BACKEND.glob("*/kernels/**/*.cu*")}
 
 
 @functools.cache
