@@ -165,8 +165,10 @@ class Rounds:
         sizes = np.diff(self.offsets).tolist()
         gathered = self.communicator.all_gather([shard.part for shard in self.shards], sizes=sizes)
         for k, (shard, x) in enumerate(zip(self.shards, gathered, strict=True)):
-            shared = any(x is other for other in gathered[:k])
-            shard.x = x.copy() if shared else x
+            if any(x is other for other in gathered[:k]):
+                with on_device(self.device_of(shard)):  # CuPy copies to the current device
+                    x = x.copy()
+            shard.x = x
 
     def launch(self, action: int) -> np.ndarray:
         """Run one round; its counts, a row for each of all shards. The pairs that it sends are in

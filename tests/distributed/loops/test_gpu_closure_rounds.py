@@ -1,4 +1,4 @@
-"""Closures in rounds on GPUs: several shards on one of them, and one on each of several."""
+"""Closures in rounds on GPUs: several shards on one of them, and one or two on each of several."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(
-    params=[("cuda:0",) * 3, ("cuda:0", "cuda:1"), tuple(f"cuda:{d}" for d in range(4))]
+    params=[
+        ("cuda:0",) * 3,
+        ("cuda:0", "cuda:1"),
+        ("cuda:0", "cuda:1") * 2,
+        tuple(f"cuda:{d}" for d in range(4)),
+    ]
 )
 def devices(request: pytest.FixtureRequest) -> list[str]:
     visible(len(set(request.param)))
@@ -28,7 +33,7 @@ def devices(request: pytest.FixtureRequest) -> list[str]:
 
 
 def spread(A: Matrix, devices: list[str], how: str) -> Any:
-    exchange = "nccl" if len(set(devices)) > 1 else "auto"
+    exchange = "nccl" if len(set(devices)) == len(devices) else "auto"
     return A.distribute(len(devices), devices=devices, partition=how, exchange=exchange)
 
 
