@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,8 +81,8 @@ def run_closure(
     start: DistributedVector,
     semiring: TypedSemiring,
     delta: float | int | None,
-) -> Rounds:
-    """The Rounds after a closure: `parts` are the values, `relaxations` the edges that it read."""
+) -> Outcome:
+    """What the rounds of a closure have found."""
     placement = A.device
     rounds = rounds_of(A, semiring, delta is not None and semiring.dtype != np.bool_)
     first = []
@@ -90,9 +90,8 @@ def run_closure(
         with on_device(device):
             own = shard.to_sparse()
             first.append((own._indices, own._values))
-    with rounds.lock:
-        rounds.run(first, delta)
-    return rounds
+    with rounds.lock:  # another thread's closure of A uses the same Rounds
+        return rounds.run(first, delta)
 
 
 def rounds_of(A: DistributedMatrix, semiring: TypedSemiring, ordered: bool) -> Rounds:
@@ -105,6 +104,16 @@ def rounds_of(A: DistributedMatrix, semiring: TypedSemiring, ordered: bool) -> R
         graph.derived.pop("rounds", None)
         kept = graph.derived["rounds"] = Rounds(A, graph, semiring, ordered)
     return kept
+
+
+class Outcome(NamedTuple):
+    """Of each local shard its own values and a bit for each that has an entry; whether all buckets
+    have settled; and how many edges all shards looked at.
+    """
+
+    parts: list[tuple[Array, Array]]
+    settled: bool
+    relaxations: int
 
 
 class Rounds:
@@ -129,7 +138,7 @@ class Rounds:
 
     # --- the iteration ----------------------------------------------------------------------------
 
-    def run(self, start: Sequence[tuple[Array, Array]], delta: float | int | None) -> None:
+    def run(self, start: Sequence[tuple[Array, Array]], delta: float | int | None) -> Outcome:
         """The closure from `start`, (vertices, values) of each local shard."""
         for shard, (sources, values) in zip(self.shards, start, strict=True):
             shard.begin(sources, values, delta)
@@ -140,7 +149,8 @@ class Rounds:
         while action is not None:
             counts = self.launch(action)
             action = SOURCES if action == BEGIN else self.following(counts)
-        self.parts = [shard.take() for shard in self.shards]
+        parts = [shard.take() for shard in self.shards]
+        return Outcome(parts, self.settled, self.relaxations)
 
     def following(self, counts: np.ndarray) -> int | None:
         """The action of the next round, from the counts of one; None where there is none. What the

@@ -7,9 +7,14 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
+import spgraph as sg
+from spgraph.backends.shards import closure as protocol
+from spgraph.distributed import Placement
 from spgraph.distributed.loops import closure_rounds
+from spgraph.semirings import min_plus
 
 
 def test_shards_of_one_device_get_copies_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,3 +48,31 @@ def test_shards_of_one_device_get_copies_on_it(monkeypatch: pytest.MonkeyPatch) 
     rounds.gather()
     values = [shard.x for shard in rounds.shards]
     assert [x.device for x in values] == list(devices) and len(set(map(id, values))) == 4
+
+
+class Shard:
+    """A shard that is done at once, with the values that it began with."""
+
+    def __init__(self, *given: Any) -> None:
+        self.host_counters = given[-1]
+
+    def begin(self, sources: Any, values: Any, delta: Any) -> None:
+        self.values = values.copy()
+
+    def launch(self, action: int, totals: Any, received: Any, round_: int) -> None:
+        self.host_counters[:] = round_
+        self.host_counters[protocol.FLAGS] |= protocol.LAST << 16
+
+    def take(self) -> Any:
+        return self.values, np.full(1, 0b111, np.uint32)
+
+
+def test_a_closure_keeps_its_values_while_another_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closures of one graph in two threads share its Rounds, one after the other."""
+    monkeypatch.setattr(Placement, "kernels", types.SimpleNamespace(ClosureShard=Shard))
+    A = sg.Matrix.from_coo([0, 1], [1, 2], [3, 4], nrows=3, ncols=3).distribute(1)
+    typed, found = min_plus.resolve("int64", "int64"), []
+    for value in (5, 7):
+        start = A.device.filled(value, size=3, dtype="int64")
+        found.append(closure_rounds.run_closure(A, start, typed, None))
+    assert [outcome.parts[0][0].tolist() for outcome in found] == [[5] * 3, [7] * 3]
