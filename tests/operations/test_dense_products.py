@@ -236,6 +236,15 @@ def test_a_row_without_entries_holds_the_identity_or_fill(width: int | None, dev
         row(semirings.plus_pair, fill=np.nan)
 
 
+@pytest.mark.parametrize("width", [None, 1, 2, 20])
+def test_the_sign_of_a_zero_fill_is_kept(width: int | None, device: str) -> None:
+    A = EMPTY.to(device)
+    x = move(np.ones(2) if width is None else np.ones((2, width)), A.device)
+    product = sg.mxv if width is None else sg.mxm
+    assert np.signbit(move(product(A, x, fill=-0.0), "cpu")[1]).all()
+    assert not np.signbit(move(product(A, x, fill=0.0), "cpu")[1]).any()
+
+
 def test_a_monoid_of_ones_own_has_its_identity() -> None:
     third = Monoid(binary.max, identity=7)
     assert sg.mxv(EMPTY, np.ones(2), Semiring(third, binary.times)).tolist() == [7, 7, 7]

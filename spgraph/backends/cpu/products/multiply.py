@@ -222,7 +222,10 @@ def _sum_rows(
         kernel,
         threads,
         *(A._indptr, A._indices, A._values, _keep(A), x, np.uint64(stride)),
-        *(NO_PLACES if places is None else places, np.full(1, fill or 0, z.dtype)),
+        *(
+            NO_PLACES if places is None else places,
+            np.full(1, 0 if fill is None else fill, z.dtype),
+        ),
         *(_splits(work, chunks), width, block, np.zeros(1, np.int64), z),
     )
 
