@@ -65,7 +65,8 @@ class VectorConstruction:
             check_extent("size", size)
         kind, dtype = index_dtype(size), value_dtype(dtype)
         with on_device(check_device(device)) as xp:
-            if value == index and kind == dtype:  # one fill instead of two
+            # one fill instead of two
+            if isinstance(value, int | np.integer) and value == index and kind == dtype:
                 pair = xp.full(2, index, kind)
                 return cls(size, pair[1:], indices=pair[:1])
             value = held_number("value", value, dtype)

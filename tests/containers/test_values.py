@@ -49,6 +49,23 @@ def test_filled_and_arange(device: str) -> None:
         sg.Vector.filled("x", size=3)
 
 
+@pytest.mark.parametrize("value", [[1], [1, 2], np.array([1, 2]), np.ones((1, 1))], ids=repr)
+def test_a_list_or_an_array_is_no_value(value: Any, device: str) -> None:
+    """It would have become the values of single entries, where its size was theirs."""
+    placement = sg.Matrix.empty(2, 2).to(device).distribute(2).device
+    for there in (device, placement):
+        for kind in (np.int32, np.float64):
+            for make in (
+                lambda to=there, kind=kind: sg.Vector.filled(value, size=2, dtype=kind, device=to),
+                lambda to=there, kind=kind: sg.Vector.unit(1, value, size=2, dtype=kind, device=to),
+            ):
+                with pytest.raises(
+                    DomainMismatch, match=r"value: expected a scalar, got (list|nd)"
+                ):
+                    make()
+        assert sg.Vector.filled(np.array(3), size=2, device=there).to_numpy().tolist() == [3, 3]
+
+
 @pytest.mark.parametrize("size", [3, 9, 90])
 def test_with_values_keeps_the_entries(size: int, device: str) -> None:
     v = sg.Vector.from_coo([2, 0], [5, 7], size=size, device=device)

@@ -315,6 +315,8 @@ REFUSED: list[tuple[str, Callable[[Matrix], Any], type[Exception], str]] = [
     ("direction", lambda A: sg.mxv(A, X2[0], direction="down"), ValueError, "mxv: direction: expected 'auto'"),
     ("fill", lambda A: sg.mxv(A, Vector.arange(2), fill=0), ValueError, "mxv: fill: expected none beside a Vector.*to_numpy"),
     ("fill mxm", lambda A: sg.mxm(A, A.T, fill=0), ValueError, "mxm: fill: expected none"),
+    ("fill list", lambda A: sg.mxm(A, X2, fill=[1]), DomainMismatch, "mxm: fill: expected a scalar, got list"),
+    ("fill array", lambda A: sg.mxv(A, X2[0], fill=np.ones(1)), DomainMismatch, "mxv: fill: expected a scalar, got ndarray"),
     ("fill text", lambda A: sg.mxm(A, X2, fill="1"), DomainMismatch, "mxm: fill"),
     ("vector", lambda A: Vector.arange(2) @ X2, DomainMismatch, "@: expected a Matrix or a Vector, got ndarray"),
     ("list", lambda A: A @ [1, 2], DomainMismatch, "@: expected a Matrix or a Vector, got list"),

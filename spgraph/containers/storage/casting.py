@@ -79,13 +79,17 @@ def converted_exactly(argument: str, values: Array, dtype: Any) -> Array:
 
 
 def held_number(argument: str, value: Any, dtype: np.dtype) -> Any:
-    """A number as a scalar of `dtype`, converted as by `converted_exactly`."""
+    """A number as a scalar of `dtype`, converted as by `converted_exactly`; DomainMismatch for an
+    array or a list of numbers.
+    """
     if type(value) is bool or (type(value) is float and dtype == np.float64):
         return dtype.type(value)
     try:
         if type(value) is int and dtype.kind != "b":
             return dtype.type(value)
         array = as_array(argument, value)
+        if array.ndim != 0:
+            raise DomainMismatch(f"{argument}: expected a scalar, got {type(value).__name__}")
         return converted_exactly(argument, array, dtype)[()]
     except OverflowError:
         raise ValueError(f"{argument}: expected a number that {dtype} holds, got {value}") from None
