@@ -125,6 +125,26 @@ def test_a_device_that_does_not_come_is_named() -> None:
         assert found == expected("grid", CASES["distance"])
 
 
+def test_a_launch_that_fails_leaves_nothing_behind() -> None:
+    """Ctrl-C between two devices: the first one waits for the second in vain."""
+
+    class Interrupted(HostBuffers):
+        def launch(self, *arguments: Any, **more: Any) -> None:
+            super().launch(*arguments, **more)
+            if self.absent is not None:
+                raise KeyboardInterrupt
+
+    made = graph("grid", CASES["distance"])
+    n, typed = made.A.nrows, min_plus.resolve("int64", "int64")
+    shards, buffers = shards_of(made.A, (0, 50, n)), Interrupted(2)
+    run(shards, buffers, made.v, typed, 9)
+    buffers.absent = 1
+    with pytest.raises(KeyboardInterrupt):
+        run(shards, buffers, made.v, typed, 9, deadline=0.2)
+    buffers.absent = None
+    assert run(shards, buffers, made.v, typed, 9)[0] == expected("grid", CASES["distance"])
+
+
 def test_what_cannot_run_is_refused() -> None:
     made = graph("one", CASES["distance"])
     typed = min_plus.resolve("int64", "int64")

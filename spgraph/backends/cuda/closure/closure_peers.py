@@ -81,7 +81,11 @@ def closure_peers(
             found.append((x, bits))
             limits = (width, limit, rows, trace_rows)
             arguments.append((plan.given[p], x, bits, result, ids, given, ids.size, *limits))
-        buffers.launch(plan.kernels, plan.grids, THREADS, arguments, plan.shared)
+        try:
+            buffers.launch(plan.kernels, plan.grids, THREADS, arguments, plan.shared)
+        except BaseException:  # kernels may wait for others that were never launched
+            buffers.forget()
+            raise
         states = [move(result, "cpu").tolist() for result in results]
         lost = [state[4] for state in states if state[4]]
         if lost:
