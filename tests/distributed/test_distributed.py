@@ -250,6 +250,27 @@ def test_what_array_functions_may_give() -> None:
             sg.Vector.arange(-1, device=M.device)
 
 
+@pytest.mark.parametrize("other", [np.ones((3, 5)), np.ones((3, 4), np.float32)])
+def test_processes_that_give_other_arrays_are_told(
+    other: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both of them, before anything is gathered."""
+    G: Any = sg.Matrix.from_coo([0, 1], [1, 2], [3.0, 4.0], nrows=3, ncols=3).distribute(2)
+    comm, given = distributed.LocalCommunicator, []
+    monkeypatch.setattr(comm, "processes", 2)
+    monkeypatch.setattr(comm, "all_gather", None)
+    # what each process gives: first of all to itself alone
+    monkeypatch.setattr(comm, "all_reduce_host", lambda self, x, op: given.append(x) or x)
+    arrays = np.ones((3, 4)), other
+    for X in arrays:
+        with pytest.raises(TypeError, match="not callable"):  # both are alike: it goes on
+            G @ X
+    monkeypatch.setattr(comm, "all_reduce_host", lambda self, x, op: np.maximum(*given))
+    for X in arrays:
+        with pytest.raises(errors.DimensionMismatch, match="the same array in every process, got"):
+            G @ X
+
+
 def test_storages_share_nothing() -> None:
     A = cases.graph()
     v = cases.vector(A.nrows, 0.5).to(A.distribute(3).device)

@@ -4,6 +4,7 @@ owns; a push multiplies the entries that each shard owns and reduces the product
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from types import ModuleType
 
@@ -26,6 +27,7 @@ from spgraph.distributed.exchange.coordinates import (
     lower_matrix,
     shard_mask,
 )
+from spgraph.errors import DimensionMismatch
 from spgraph.operations.arrays import product_of_columns
 from spgraph.semirings import TypedSemiring
 
@@ -134,12 +136,23 @@ def multiply_array(
 ) -> Array:
     """The product with an array that every process has, whole in every process and on X's device.
 
-    Of X nothing is exchanged; the rows that each shard computes are all-gathered, once.
+    Of X nothing is exchanged but its shape and type, between processes; the rows that each shard
+    computes are all-gathered, once. Raises DimensionMismatch, in every process, where X has another
+    shape or type in one of them.
     """
     placement, columns = A.device, X.shape[1]
     partition = placement.partition(A.nrows)
     tag_graph(A)
     materialize(A)
+    if placement.communicator.processes > 1:  # the all-gather trusts the sizes that it is given
+        form = zlib.crc32(f"{X.shape} {X.dtype}".encode())
+        extremes = np.array([form, -form], np.int64)
+        most, least = placement.communicator.all_reduce_host(extremes, "max").tolist()
+        if most != -least:
+            raise DimensionMismatch(
+                "product with an array: expected the same array in every process, got one of shape "
+                f"{X.shape} and type {X.dtype} here and another one elsewhere; give all the same"
+            )
 
     def own(k: int, shard: Matrix) -> Array:
         here = move(X, placement.devices[k])
