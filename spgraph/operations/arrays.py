@@ -143,7 +143,14 @@ def _values(name: str, argument: str, given: Any, device: Any) -> Array:
 def _nothing(name: str, typed: TypedSemiring, fill: Scalar | None) -> np.generic:
     """The value of a row without entries."""
     if fill is not None:
-        return held_number(f"{name}: fill", fill, typed.dtype)
+        try:
+            return held_number(f"{name}: fill", fill, typed.dtype)
+        except ValueError:
+            raise ValueError(
+                f"{name}: fill: expected a number that {typed.dtype} holds, the type of the "
+                f"product over {typed.name}, got {fill}; to_numpy and to_dense, of a product of "
+                "Vectors or Matrices, take any"
+            ) from None
     if typed.add.any:
         raise ValueError(
             f"{name}: fill: expected a number for rows without entries, as {typed.name} has no "
