@@ -36,7 +36,8 @@ __all__ = ["max", "mean", "sum"]
 
 
 def sum(A: MatrixLike, X: Dense) -> Dense:
-    """The sum of the features of each row's neighbours; of bool how many are true, in int64.
+    """The sum of the features of each row's neighbours, in X's type, in which integers wrap around;
+    of bool how many are true, in int64.
 
     >>> import numpy as np, spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 0], nrows=3, ncols=3)
@@ -47,7 +48,8 @@ def sum(A: MatrixLike, X: Dense) -> Dense:
 
 
 def max(A: MatrixLike, X: Dense) -> Dense:
-    """The greatest of the features of each row's neighbours, without NaN; in X's type.
+    """The greatest of the features of each row's neighbours, without NaN (-inf where there is
+    nothing else), in X's type.
 
     >>> import numpy as np, spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 0], nrows=3, ncols=3)

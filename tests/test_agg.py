@@ -51,6 +51,24 @@ def test_a_mean_of_large_integers() -> None:
     assert sg.agg.mean(A, np.full(2, 2**62)).tolist() == [2.0**62]
 
 
+@pytest.mark.parametrize("width", [None, 1, 2, 20])
+def test_nan_and_integers_that_wrap_around(width: int | None, device: str) -> None:
+    A = sg.Matrix.from_coo([0, 0, 1], [0, 1, 1], nrows=3, ncols=2).to(device)
+
+    def features(*values: float, kind: str) -> Any:
+        x = np.array(values, kind)
+        return move(x if width is None else np.repeat(x[:, None], width, axis=1), A.device)
+
+    def column(found: Any) -> list[float]:
+        found = move(found, "cpu").reshape(3, -1)
+        assert (found == found[:, :1]).all()
+        return found[:, 0].tolist()
+
+    assert column(sg.agg.max(A, features(-2, np.nan, kind="float64"))) == [-2, -np.inf, 0]
+    assert column(sg.agg.sum(A, features(100, 100, kind="int8"))) == [-56, 100, 0]
+    assert column(sg.agg.mean(A, features(100, 100, kind="int8"))) == [100, 100, 0]
+
+
 def test_what_stands_for_a_matrix() -> None:
     A, X = graph(), np.random.default_rng(1).random((25, 4))
     assert np.array_equal(sg.agg.mean(A.to_scipy(), X), sg.agg.mean(A, X))
