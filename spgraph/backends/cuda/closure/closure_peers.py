@@ -34,7 +34,7 @@ from spgraph.containers.storage.arrays import Array, array_module, move, words
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
-# bytes of a PeerControl, as in kernels/closure_peers_state.cuh; words of the result of a launch
+# bytes of a PeerControl, as in kernels/shards/closure_peers_state.cuh; words of a launch's result
 CONTROL, RESULT = 512, 6
 # vertices that fit the inbox for one sender; more come in several rounds
 INBOX = 1 << 22
@@ -190,8 +190,8 @@ def shard_arrays(
 def given_fields(
     graph: ShardedGraph, number: int, shard: GraphRows, edges: int, working: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The fields of kernels/closure_given.cuh for shard `number`; `edges` are those of all shards,
-    `working` the arrays that `shard_arrays` lists, or their addresses.
+    """The fields of kernels/shards/closure_given.cuh for shard `number`; `edges` are those of all
+    shards, `working` the arrays that `shard_arrays` lists, or their addresses.
     """
     own = int(graph.offsets[number + 1] - graph.offsets[number])
     fields = kernel_arrays(shard, edges, own, graph.iso, working)
@@ -230,7 +230,7 @@ def program(
     threads: int,
     peers: int,
 ) -> str:
-    """The preamble of kernels/closure_peers.cu."""
+    """The preamble of kernels/shards/closure_peers.cu."""
     text = closure_program(semiring, types, ordered, trace, threads)
     return text + preamble.constants(PEERS=peers)
 

@@ -23,7 +23,7 @@ from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 from spgraph.semirings import min_secondi
 
-# as in kernels/search_peers.cu
+# as in kernels/shards/search_peers.cu
 CONTROL_BYTES = 128
 THREADS = 1024
 PLACES = ("messages", "received", "parents")
@@ -70,7 +70,7 @@ def new_plan(graph: ShardedGraph, buffers: Launching, parents: bool) -> Plan:
     key, needed = (tuple(sizes), kinds, capacity), [part["end"] for part in parts]
     memory = buffers.reserve(key, needed)
     vertex = kinds[0].itemsize + 2 * kinds[1].itemsize
-    # of kernels/search_peers.cu: two frontiers, or Pull
+    # of kernels/shards/search_peers.cu: two frontiers, or Pull
     small = 2 * (capacity * vertex + 4 * (capacity + capacity // 16))
     shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
     rows = None if first.t_indptr is None else leading_and_nonempty(graph, hubs=not parents)
@@ -172,7 +172,7 @@ def checked(graph: ShardedGraph, buffers: Launching) -> None:
 
 @functools.cache
 def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
-    """The preamble of kernels/search_peers.cu."""
+    """The preamble of kernels/shards/search_peers.cu."""
     names = ("PEERS", "THREADS", "PARENTS", "FIRST", "PADDED", "SMALL", "LONG_ROW")
     text = preamble.constants(**dict(zip(names, shape, strict=True)))
     text += preamble.types(**{k: np.dtype(v) for k, v in zip("IOL", kinds, strict=True)})

@@ -18,7 +18,7 @@ from spgraph.backends.shards.graph import GraphRows
 from spgraph.backends.shards.search import COUNTS, SearchShard
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 
-# as in kernels/search_rounds.cu
+# as in kernels/shards/search_rounds.cu
 THREADS = 256
 CONTROL = 6
 AHEAD_VERTICES, AHEAD = 1024, 4096
@@ -216,7 +216,7 @@ def alike(shard: GraphRows) -> GraphRows:
 
 @functools.cache
 def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
-    """The preamble of kernels/search_rounds.cu."""
+    """The preamble of kernels/shards/search_rounds.cu."""
     names = ("PEERS", "THREADS", "PARENTS", "LONG_ROW", "AHEAD_VERTICES", "AHEAD")
     text = preamble.constants(**dict(zip(names, shape, strict=True)))
     if shape[names.index("PARENTS")]:

@@ -44,7 +44,7 @@ struct Table {
     Z* sums;     // for each slot, with VALUES
     u32* before; // for each thread: the products before those of its entry of A
 };
-DEVICE u32 table_words(u32 capacity, u32 size) { // of 8 bytes; as table_bytes in multiply.py
+DEVICE u32 table_words(u32 capacity, u32 size) { // of 8 bytes: what multiply.py gives each
     u32 slot = sizeof(K) + (VALUES ? sizeof(Z) : 0);
     return (capacity * slot + size * (sizeof(i64) + sizeof(u32))) / sizeof(i64);
 }
