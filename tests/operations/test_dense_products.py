@@ -164,8 +164,9 @@ def check(case: dict[str, Any], device: str) -> None:
 # --- the names of the operators: SciPy's results --------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
-@pytest.mark.parametrize("other", ["float32", "int64"])
+@pytest.mark.parametrize(
+    ("dtype", "other"), [("float32", "float32"), ("float64", "float32"), ("int32", "int64")]
+)
 def test_scipys_products(dtype: str, other: str) -> None:
     chance = np.random.default_rng(5)
     S = scipy.sparse.random_array((60, 50), density=0.1, rng=chance, format="csr")

@@ -26,7 +26,7 @@ from spgraph.backends import cuda
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.runtime.sources import source
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 HEADER = pathlib.Path(__file__).with_name("cuda_host_shim.h")
 COMPILER = shutil.which("g++")
 SHARED = 1 << 17  # bytes of dynamic shared memory that a block may have
