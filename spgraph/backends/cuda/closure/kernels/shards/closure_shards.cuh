@@ -6,7 +6,7 @@
 //   defer()             the marked vertices whose values did not fit are sent in the next exchange
 // and `s` has `given`, and `looked` (edges) and `near_sent` (values) of this block.
 
-// Values that a lane sends or receives side by side. In rounds one: four are a seventh more code,
+// Values that a lane sends or receives side by side. In rounds one: four are a tenth more code,
 // of a program that is larger than the instruction cache already.
 constexpr int TOGETHER = Exchange::TOGETHER;
 
