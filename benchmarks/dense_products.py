@@ -129,7 +129,9 @@ def _systems(A: sg.Matrix, X: Any, entry: dict[str, Any]) -> Calls:
         return calls
     parts = (torch.from_dlpack(a) for a in (A.indptr, A.indices, A.values))
     T, x = torch.sparse_csr_tensor(*parts, size=A.shape), torch.from_dlpack(X)
-    stream = torch.cuda.ExternalStream(import_cupy().cuda.get_current_stream().ptr)
+    # the events that time it are on CuPy's stream; ExternalStream(0) would be another stream
+    pointer = import_cupy().cuda.get_current_stream().ptr
+    stream = torch.cuda.ExternalStream(pointer) if pointer else torch.cuda.default_stream()
 
     def product() -> Any:
         with torch.cuda.stream(stream):
