@@ -27,7 +27,7 @@ OF_EACH_EXCHANGE = {
 # by folder: bodies and decisions that the exchanges share
 SHARED = {
     "closure": """
-        improve changes joined release release_rest enqueue gather claim claim_own turn select_step
+        improve changes joined gather claim claim_own turn select_step
         unclaim note_undercut append_product edge_share begin begin_queue next_bucket clear relax
         push follow relax_in pull open_vertices relax_queue is_local take_arrays take_given
         send_group send receive_from copy_own run pull_behind_threshold consider_threshold
@@ -47,6 +47,10 @@ SHARED = {
         """.split()
     ],
 }
+
+
+# what several loops share: defined once in all folders
+IN_ALL = [*"release release_rest swap block_scan row_at".split(), "struct LaneOfBatch"]
 
 
 @functools.cache
@@ -85,6 +89,13 @@ def test_what_is_shared_is_there(folder: str) -> None:
     assert {name: definitions(folder).get(name, []) for name in SHARED[folder]} == {
         name: definitions(folder)[name][:1] for name in SHARED[folder]
     }
+
+
+@pytest.mark.parametrize("name", IN_ALL)
+def test_what_loops_share_is_defined_once(name: str) -> None:
+    folders = {path.parts[path.parts.index("kernels") - 1] for path in sources.paths().values()}
+    files = [file for folder in folders for file in definitions(folder).get(name, [])]
+    assert len(files) == 1, files
 
 
 def test_exchanges_of_the_search_have_the_same_members() -> None:

@@ -15,7 +15,7 @@ from spgraph.semirings import TypedSemiring
 from spgraph.semirings.translate import cuda_function
 
 # as in kernels/search.cu
-THREADS, STAGE, MORE_PIECES = 1024, 256, 32
+THREADS, BATCH, MORE_PIECES = 1024, 128, 32
 LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # 64-bit words of its Control, and where the ones that the host reads lie
@@ -122,7 +122,7 @@ def _compiled(
     capacity = small_frontier(ids, offsets)
     vertex = ids.itemsize + 2 * offsets.itemsize
     small = 2 * (capacity * vertex + 4 * (capacity + MORE_PIECES))
-    shared = max(small, THREADS // 32 * (STAGE * ids.itemsize + 128))
+    shared = max(small, THREADS // 32 * ((BATCH + 32) * ids.itemsize + 128))
     return semiring, _kernel(text, jit.current_device(), shared), shared
 
 

@@ -15,10 +15,10 @@ DEVICE void gather(Wanted wanted) {
 #pragma unroll
         for (int k = 0; k < AT_ONCE; k++) {
             const i64 v = base + 32 * k + lane_id();
-            held = enqueue(held, v < s.last && wanted(v, x[k]), (I)v);
+            held = enqueue(held, v < s.last && wanted(v, x[k]), (I)v, NextQueue());
         }
     }
-    release_rest(held);
+    release_rest(held, NextQueue());
 }
 
 // Combine the best far values of the lanes of a warp with the best of all.
@@ -68,7 +68,8 @@ CALLED void begin_queue(const I* sources, i64 count) {
         const i64 i = base + lane_id();
         const I v = i < count ? (I)s.first + sources[i] : 0;
         const Z x = i < count ? s.x[v] : identity();
-        held = enqueue(held, i < count && (is_near(x) || same(x, identity())), v);
+        const bool wanted = i < count && (is_near(x) || same(x, identity()));
+        held = enqueue(held, wanted, v, NextQueue());
     }
-    release_rest(held);
+    release_rest(held, NextQueue());
 }

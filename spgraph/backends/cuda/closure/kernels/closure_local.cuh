@@ -91,5 +91,5 @@ CALLED void follow(i64 vertices) {
         const I v = here ? ring.vertex[i % RING] : 0;
         held = claim_own(held, here && same(load_relaxed(&all_x[v]), ring.value[i % RING]), v);
     }
-    release_rest(held);
+    release_rest(held, NextQueue());
 }

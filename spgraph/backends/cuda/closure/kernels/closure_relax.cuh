@@ -84,7 +84,7 @@ CALLED void push(i64 vertices, i64 edges) {
     if (begin < end) window = row_at(s.offset, vertices, begin);
     walk<EACH>(s.offset, vertices, edges, window, begin, end, warp_work().lanes, pusher);
     if (pusher.tries) pusher.held = relax(0, pusher.tries, pusher.held);
-    release_rest(pusher.held);
+    release_rest(pusher.held, NextQueue());
 }
 
 // Whether the queue is so small that warps relax it by themselves.

@@ -128,10 +128,7 @@ struct WarpWork {
     u32 lanes[32];
 };
 
-__shared__ u64 block_base;
 extern __shared__ u64 work_memory[];
-
-#define CALLED static __device__ __noinline__
 
 DEVICE WarpWork& warp_work() { return reinterpret_cast<WarpWork*>(work_memory)[warp_id()]; }
 

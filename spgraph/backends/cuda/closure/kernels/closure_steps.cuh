@@ -20,7 +20,7 @@ DEVICE bool is_wanted(I v, Z value) { return !Exchange::is_own(v) || is_near(val
 // Put an own vertex, which has improved and is wanted, into the next queue, unless it is there
 // already.
 DEVICE int claim_own(int held, bool wanted, I v) {
-    return enqueue(held, wanted && set_bit(s.claims, v), v);
+    return enqueue(held, wanted && set_bit(s.claims, v), v, NextQueue());
 }
 
 // The same, whoever owns the vertex: its owner will be sent the value.
@@ -28,13 +28,6 @@ DEVICE int claim(int held, bool wanted, I v) {
     const bool own = Exchange::is_own(v);
     if (wanted && !own) Exchange::mark_changed(v);
     return claim_own(held, wanted && own, v);
-}
-
-template <class T>
-DEVICE void swap(T*& x, T*& y) {
-    T* z = x;
-    x = y;
-    y = z;
 }
 
 // The counters of a step: three sets take turns.

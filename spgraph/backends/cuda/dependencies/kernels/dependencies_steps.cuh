@@ -54,8 +54,6 @@ struct Team {
     i64 warp, warps;
 };
 
-#define CALLED static __device__ __noinline__
-
 // The share and the dependency of v, of level d, to which `own` paths lead; `sum` is that of the
 // shares of the next level along its out-edges.
 DEVICE void settle(i64 v, i64 d, N own, N reciprocal, N sum) {

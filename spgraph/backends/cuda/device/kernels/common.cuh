@@ -16,8 +16,16 @@ typedef unsigned long long u64;
 typedef long long i64;
 
 #define DEVICE static __device__ __forceinline__
+#define CALLED static __device__ __noinline__ // instructions that are loaded once
 
 #include "memory.cuh"
+
+template <class T>
+DEVICE void swap(T*& x, T*& y) {
+    T* z = x;
+    x = y;
+    y = z;
+}
 
 // ---- bitmaps: bit i & 31 of word i >> 5 ---------------------------------------------------------
 

@@ -5,7 +5,7 @@
 // `visited` is frozen while a level runs, and what the level finds is claimed in the bitmap `next`.
 // (Without values there is nothing to combine, and a vertex is visited when it is found.) Every
 // level takes one of three forms:
-//   push   warps take equal shares of the frontier's edges; found vertices are staged in shared
+//   push   warps take equal shares of the frontier's edges; found vertices are buffered in shared
 //          memory, and 128 of them get their queue slots and edge offsets from one 64-bit atomic
 //          add, so that the next level's scanned degrees are there when it starts (Merrill,
 //          Garland, Grimshaw 2015; Davidson et al. 2014);
@@ -35,8 +35,8 @@
 
 // The sources enter the queue as level 0.
 CALLED void start(const I* sources, const Z* source_values, i64 number) {
-    const Target to = {&s.control->totals[0].packed, s.queue, s.offset, 0};
-    Stage stage;
+    const Queue to = {&s.control->totals[0].packed, s.queue, s.offset, 0};
+    int held = 0;
     u32 covered = 0;
     for (i64 base = thread_id() - lane_id(); base < number; base += thread_count()) {
         const i64 i = base + lane_id();
@@ -49,9 +49,9 @@ CALLED void start(const I* sources, const Z* source_values, i64 number) {
 #endif
             covered += can_be_found(v);
         }
-        stage.add(ok, v, to);
+        held = enqueue(held, ok, v, to);
     }
-    stage.finish(to);
+    release_rest(held, to);
     if (covered) atomicAdd(&s.control->covered, (u64)covered);
 }
 
@@ -71,8 +71,8 @@ CALLED void settle(i64 nf, bool pull) {
 
 // The bitmap `frontier` becomes the queue; the other bitmap becomes the empty `next`.
 CALLED void convert(L depth) {
-    const Target to = {&s.control->converted, s.queue, s.offset, depth};
-    Stage stage;
+    const Queue to = {&s.control->converted, s.queue, s.offset, depth};
+    int held = 0;
     for (i64 begin = thread_id() - lane_id(); begin < s.words; begin += thread_count()) {
         const i64 w = begin + lane_id();
         u32 bits = 0;
@@ -83,10 +83,10 @@ CALLED void convert(L depth) {
         for (u32 who = warp_ballot(bits); who; who &= who - 1) {
             const int k = __ffs(who) - 1;
             const bool found = (shuffle(bits, k) >> lane_id()) & 1u;
-            stage.add(found, (I)(32 * (begin + k) + lane_id()), to);
+            held = enqueue(held, found, (I)(32 * (begin + k) + lane_id()), to);
         }
     }
-    stage.finish(to);
+    release_rest(held, to);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)

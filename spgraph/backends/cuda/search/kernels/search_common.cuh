@@ -14,8 +14,6 @@ constexpr int EACH = 4; // edges a thread has in flight
 
 enum Direction { AUTO = 0, PUSH = 1, PULL = 2 };
 
-#define CALLED static __device__ __noinline__
-
 // The entries of a row that a pull looks at first, -1 behind the last; see leading_neighbours.cu.
 struct __align__(4 * sizeof(I)) Leading {
     I id[4];

@@ -4,8 +4,8 @@
 
 // The edges from -> v of up to EACH frontier edges of this lane, `open` where there is one:
 // combine, and claim v.
-DEVICE void reach(I (&from)[EACH], I (&v)[EACH], O (&where)[EACH], bool (&open)[EACH], Stage& stage,
-                  const Target& to) {
+DEVICE void reach(I (&from)[EACH], I (&v)[EACH], O (&where)[EACH], bool (&open)[EACH], int& held,
+                  const Queue& to) {
     // each kind of access for all before the first is waited for
     u32 word[EACH];
 #pragma unroll
@@ -49,16 +49,16 @@ DEVICE void reach(I (&from)[EACH], I (&v)[EACH], O (&where)[EACH], bool (&open)[
         if constexpr (ADD_KIND == ADD_ANY)
             if (found) store_relaxed(&s.value[v[k]], product(s.values, from[k], v[k], where[k]));
 #endif
-        stage.add(found, v[k], to);
+        held = enqueue(held, found, v[k], to);
     }
 }
 
 // Of edges of the frontier, for walk().
 struct Pusher {
-    const Target& to;
-    Stage stage;
+    const Queue to;
+    int held = 0;
     I vertex = 0; // of this lane's row
-    __device__ __forceinline__ Pusher(const Target& to) : to(to) {}
+    __device__ __forceinline__ Pusher(const Queue& to) : to(to) {}
     __device__ __forceinline__ O load(i64 i, bool here) {
         vertex = here ? s.queue[i] : 0;
         return here ? s.indptr[vertex] - s.offset[i] : 0;
@@ -72,7 +72,7 @@ struct Pusher {
             from[k] = VALUES ? shuffle(vertex, owner[k]) : 0;
             v[k] = open[k] ? s.indices[entry[k]] : 0;
         }
-        reach(from, v, entry, open, stage, to);
+        reach(from, v, entry, open, held, to);
     }
 };
 
@@ -80,12 +80,11 @@ CALLED void push_level(i64 nf, i64 mf, L depth, u64* packed) {
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
     const i64 share = share_of(mf, warps);
     const i64 begin = me * share, end = begin + share < mf ? begin + share : mf;
-    const Target to = {packed, s.next_queue, s.next_offset, depth};
-    Pusher pusher(to);
+    Pusher pusher({packed, s.next_queue, s.next_offset, depth});
     if (begin < end) {
         i64 window = row_at(s.offset, nf, begin);
         walk<EACH, false>(s.offset, nf, mf, window, begin, end, work().push.lanes[warp_id()],
                           pusher);
     }
-    pusher.stage.finish(to);
+    release_rest(pusher.held, pusher.to);
 }

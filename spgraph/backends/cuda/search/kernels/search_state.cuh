@@ -1,7 +1,7 @@
 // The state of a search, and what its parts share. What the preamble gives stands in search.cu.
 
 constexpr int THREADS = 1024;
-constexpr int STAGE = 256; // found vertices a warp holds back; it hands on 128 at a time
+constexpr int BATCH = 128; // found vertices that a warp queues at a time
 // a frontier in shared memory: in pieces of PIECE edges its heavy vertices, of SMALL_EDGES at most
 constexpr int SMALL_EDGES = 8192;
 constexpr int PIECE = 256;
@@ -55,7 +55,7 @@ struct Search {
 
 union Work {
     struct {
-        I stage[WARPS][STAGE];
+        I found[WARPS][BATCH + 32];
         u32 lanes[WARPS][32];
     } push;
     Pull pull;
@@ -73,12 +73,6 @@ DEVICE Pull& pull_memory() { return work().pull; }
 // A barrier of all blocks. True when one of them did not come: the kernel must then return.
 CALLED bool barrier_failed() { return !grid_barrier(&s.control->barrier, gridDim.x); }
 
-template <class T>
-DEVICE void swap(T*& x, T*& y) {
-    T* z = x;
-    x = y;
-    y = z;
-}
 // Every block exchanges the roles of its arrays, between two barriers of its threads.
 DEVICE void swap_bitmaps() {
     __syncthreads();

@@ -4,7 +4,7 @@
 CALLED void receive() {
     int held = 0;
     for (int q = 0; q < PEERS; q++) held = receive_from(Received(q), (i64)s.received[q], held);
-    release_rest(held);
+    release_rest(held, NextQueue());
 }
 
 // Send the improved value of v to the peer that owns it. That may happen several times between two

@@ -100,7 +100,7 @@ DEVICE void leave(i64 round) {
 
 // Received values join the own ones; vertices that improve and are near join the next queue.
 CALLED void receive(const u32* received, i64 number) {
-    release_rest(receive_from(Received{received}, number, 0));
+    release_rest(receive_from(Received{received}, number, 0), NextQueue());
 }
 
 #define MEET()                                                                                     \
