@@ -123,7 +123,7 @@ def scipys(
     )
     tasks["components"]["scipy"] = (
         lambda: csgraph.connected_components(S, directed=False),
-        lambda found: _least_members(found[1]),
+        lambda found: least_members(found[1]),
     )
 
 
@@ -151,7 +151,7 @@ def networkits(
         return networkit.components.ConnectedComponents(plain).run()
 
     def labels(found: Any) -> np.ndarray:
-        return _least_members(np.asarray(found.getPartition().getVector()))
+        return least_members(np.asarray(found.getPartition().getVector()))
 
     def pagerank() -> Any:
         ranker = networkit.centrality.PageRank(plain, 0.85, 1e-300)
@@ -185,7 +185,7 @@ def igraphs(
     tasks["sssp"]["igraph"] = (lambda: G.distances(sources[0], weights=weights), distances)
     tasks["components"]["igraph"] = (
         lambda: G.connected_components(),
-        lambda found: _least_members(np.asarray(found.membership)),
+        lambda found: least_members(np.asarray(found.membership)),
     )
     # igraph counts each pair of an undirected graph once
     tasks["betweenness"]["igraph"] = (
@@ -231,7 +231,7 @@ PEERS = {
 }
 
 
-def _least_members(label: np.ndarray) -> np.ndarray:
+def least_members(label: np.ndarray) -> np.ndarray:
     """Each vertex's component by its least vertex."""
     least = np.full(int(label.max()) + 1, label.size)
     np.minimum.at(least, label, np.arange(label.size))

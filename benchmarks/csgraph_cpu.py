@@ -26,7 +26,7 @@ from scipy.sparse import csgraph as scipys
 import spgraph as sg
 import spgraph.csgraph as ours
 from benchmarks import graphs, machine
-from benchmarks.algorithms_cpu import _least_members, _measured, table
+from benchmarks.algorithms_cpu import _measured, least_members, table
 
 HERE = pathlib.Path(__file__).parent
 GRIDS = {"grid1000": 1000, "grid160": 160, "grid8": 8}
@@ -122,7 +122,7 @@ def sparse(S: Any, sources: list[int]) -> Iterator[Task]:
     yield (
         "strong components",
         lambda m: m.connected_components(S, connection="strong"),
-        lambda a: _least_members(a[1]),
+        lambda a: least_members(a[1]),
     )
     for kind, directed in (("", True), (" undirected", False)):
         yield (

@@ -1,0 +1,402 @@
+"""The algorithms on the CPU beside GAPBS, on one thread, on several, and beside other work.
+
+usage: python -m benchmarks.gapbs_cpu BUILDS [--graphs kron18,...] [--processors 0,1] [-o FILE]
+
+BUILDS is a folder of builds of GAPBS (`gapbs.py` beside this file says which and how they are
+made); of its builds, variants and deltas the fastest in a first try counts. SciPy takes part in
+searches and components. The process and all that it starts are pinned to the processors.
+Conditions: each number of threads of --threads alone, and the largest beside as many endless loops
+as there are processors, on the graphs of --loaded. In every cell, which is a task on a graph under
+a condition, each system's answer is compared before it is timed, then the systems take turns;
+figures are over all calls from all sources. GAPBS's parents are any parents, and all it computes of
+ranks has single precision; spgraph's parents are the least ones, its ranks have double precision
+and gather single.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import gc
+import math
+import os
+import pathlib
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse import csgraph
+
+import spgraph as sg
+from benchmarks import gapbs, graphs, machine
+from benchmarks.algorithms_cpu import least_members
+from benchmarks.busy_cpu import loops
+from spgraph.backends.cpu.runtime import pool
+
+HERE = pathlib.Path(__file__).parent
+GRAPHS = (
+    "kron18,kron20,uniform18,road_NY,road_BAY,grid1000,web18,web18_symmetric,epinions,"
+    "epinions_symmetric"
+)
+PAUSE = 0.02  # OpenMP's threads spin on for some milliseconds after their last work
+TURNS, MOST_CALLS = 2, 10
+# a cell of at least this many milliseconds counts in the geometric mean
+COUNTS = 1.0
+# |x - y| <= 2 * 0.85**20 for ranks of 20 steps from the same start, which go to the same limit
+RANKS_MAY_DIFFER = 2 * 2 * 0.85**gapbs.ITERATIONS
+
+
+class Cell(NamedTuple):
+    """What is timed on a graph: the systems' calls by name, each from one source of `sources`
+    (None: the call has no source), GAPBS's kernel, and the answers that are compared.
+    """
+
+    kernel: str
+    sources: list[int] | None
+    calls: dict[str, Callable[[int], Any]]
+    answers: dict[str, Callable[[Any], Any]]
+
+
+def main() -> None:
+    """Measure, print the table, write the file."""
+    options = _options()
+    os.sched_setaffinity(0, options.processors)
+    result: dict[str, Any] = {
+        "benchmark": "gapbs_cpu",
+        **machine.facts(options.commit),
+        "processors": sorted(options.processors),
+        "unit": "ms",
+        "graphs": {},
+    }
+    for name in options.graphs.split(","):
+        reason = graphs.missing(name, options.data)
+        entry = {"missing": reason} if reason else measure(name, options)
+        result["graphs"][name] = entry
+        print(table(name, entry), flush=True)
+    result["summary"] = summary(result["graphs"])
+    print(json_lines(result["summary"]))
+    machine.write(options.output, result)
+    print(f"written: {options.output.name}")
+
+
+def _options() -> argparse.Namespace:
+    today = datetime.datetime.now(datetime.UTC).date()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("builds", type=pathlib.Path, help="a folder of builds of GAPBS")
+    parser.add_argument("--graphs", default=GRAPHS)
+    parser.add_argument("--tasks", default=",".join(TASKS))
+    parser.add_argument("--threads", default="1,2", help="numbers of threads")
+    parser.add_argument(
+        "--loaded", default="", help="the graphs measured beside endless loops, too"
+    )
+    parser.add_argument("--processors", help="by their numbers; default: the first few allowed")
+    parser.add_argument("--seconds", type=float, default=0.25, help="aimed at, a system and turn")
+    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
+    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
+    parser.add_argument(
+        "-o", "--output", type=pathlib.Path, default=HERE / "results" / f"gapbs_cpu_{today}.json"
+    )
+    options = parser.parse_args()
+    options.builds = options.builds.resolve()
+    reason = gapbs.missing(options.builds)
+    if reason:
+        parser.error(f"BUILDS: {reason}")
+    options.threads = sorted(int(number) for number in options.threads.split(","))
+    allowed = sorted(os.sched_getaffinity(0))
+    asked = options.processors and [int(number) for number in options.processors.split(",")]
+    options.processors = asked or allowed[: max(options.threads)]
+    return options
+
+
+def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """All tasks on one graph under all conditions, as rows."""
+    A = graphs.load(name, options.data, "cpu")
+    W = graphs.weighted(A)
+    sources = graphs.draw_sources(np.flatnonzero(np.diff(A.indptr)), 4)
+    entry: dict[str, Any] = {**graphs.describe(name, A), "sources": sources, "rows": []}
+    conditions = [(threads, False) for threads in options.threads]
+    if name in options.loaded.split(","):
+        conditions.append((options.threads[-1], True))
+    with tempfile.TemporaryDirectory() as folder:
+        suite = gapbs.Suite(options.builds, pathlib.Path(folder), A, W)
+        for task in options.tasks.split(","):
+            cell = TASKS[task](A, W, sources)
+            if cell.kernel == "tc" and suite.directed:
+                continue
+            for threads, loaded in conditions:
+                use_threads(threads)
+                if not loaded:  # beside other work it stays the one that is the fastest alone
+                    program = suite.fastest(cell.kernel, sources, threads)
+                beside = loops(len(options.processors)) if loaded else contextlib.nullcontext()
+                with beside:
+                    found = timed(cell, suite, program, sources, threads, options.seconds)
+                row = {"task": task, "threads": threads, "loaded": loaded, **found}
+                entry["rows"].append(row)
+    return entry
+
+
+def use_threads(threads: int) -> None:
+    """Let spgraph run on so many threads from now on."""
+    os.environ["SPGRAPH_NUM_THREADS"] = str(threads)
+    pool.close()
+    pool.processors.cache_clear()
+
+
+def timed(
+    cell: Cell,
+    suite: gapbs.Suite,
+    program: gapbs.Program,
+    sources: list[int],
+    threads: int,
+    seconds: float,
+) -> dict[str, Any]:
+    """The load average, and the times of every system that answers right."""
+    each = [0] if cell.sources is None else cell.sources
+    last = each[-1]
+    # the first call compiles, the second is the measure of how many there is time for
+    found = {name: _call(call, last)[1] for name, call in cell.calls.items()}
+    expected = cell.answers["spgraph"](found["spgraph"])
+    pilot = _call(cell.calls["spgraph"], last)[0]
+    calls = max(1, min(MOST_CALLS, int(seconds * 1e3 / pilot / len(each))))
+    _, peer = suite.run(program, cell.kernel, sources, len(each), threads)
+    answers = {name: cell.answers[name](found[name]) for name in cell.calls}
+    answers["gapbs"] = cell.answers["gapbs"](peer)
+    fault = {name: _differs(cell.kernel, answer, expected) for name, answer in answers.items()}
+    del found, peer, answers
+    times: dict[str, list[float]] = {name: [] for name in fault if not fault[name]}
+    names = list(times)
+    for turn in range(TURNS):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            if name == "gapbs":
+                taken, _ = suite.run(
+                    program, cell.kernel, sources, (calls + 1) * len(each), threads
+                )
+                times[name] += taken[len(each) :]
+            else:
+                time.sleep(PAUSE)
+                for source in each:
+                    _call(cell.calls[name], source)
+                    times[name] += [_call(cell.calls[name], source)[0] for _ in range(calls)]
+    systems: dict[str, Any] = {name: {"error": fault[name]} for name in fault if fault[name]}
+    for name in names:
+        systems[name] = figures(times[name])
+    if "gapbs" in systems:
+        systems["gapbs"]["program"] = "/".join((program.build, program.name, *program.options))
+    load = [round(value, 2) for value in os.getloadavg()]
+    return {"load_average": load, "systems": systems, **ratios(systems)}
+
+
+def figures(times: list[float]) -> dict[str, Any]:
+    """Least, quartiles and all of some times."""
+    low, middle, high = (round(float(q), 4) for q in np.percentile(times, (25, 50, 75)))
+    times = [round(t, 4) for t in times]
+    return {"min": min(times), "quartiles": [low, high], "median": middle, "times": times}
+
+
+def ratios(systems: dict[str, Any]) -> dict[str, Any]:
+    """The fastest peer, and each of spgraph's medians divided by its."""
+    medians = {name: found["median"] for name, found in systems.items() if "median" in found}
+    peers = {name: ms for name, ms in medians.items() if not name.startswith("spgraph")}
+    if not peers:
+        return {}
+    best = min(peers, key=lambda name: peers[name])
+    own = {name: ms for name, ms in medians.items() if name.startswith("spgraph")}
+    return {"best": best, "ratios": {n: round(ms / peers[best], 3) for n, ms in own.items()}}
+
+
+def _call(call: Callable[[int], Any], source: int) -> tuple[float, Any]:
+    """(milliseconds, the result) of one call."""
+    gc.collect(0)
+    start = time.perf_counter()
+    result = call(source)
+    return (time.perf_counter() - start) * 1e3, result
+
+
+def _differs(kernel: str, answer: Any, expected: Any) -> str | None:
+    """What is wrong with an answer; None if it is right."""
+    if kernel == "pr":
+        off = float(np.abs(answer - expected).sum())
+        return None if off <= RANKS_MAY_DIFFER else f"ranks differ by {off:g} in all"
+    if kernel == "bc":
+        off = float(np.abs(answer - expected).max())
+        return None if off <= 1e-3 else f"centralities differ by {off:g} of the largest"
+    return None if np.array_equal(answer, expected) else "the answer differs from spgraph's"
+
+
+# --- the tasks ------------------------------------------------------------------------------------
+
+
+def bfs(A: sg.Matrix, W: sg.Matrix, sources: list[int]) -> Cell:
+    """Levels, and least parents; compared are the levels, or those that the parents mean."""
+    S = scipy.sparse.csr_array((np.ones(A.nvals), A.indices, A.indptr), shape=A.shape)
+
+    def scipys(found: Any) -> np.ndarray:
+        parents = np.full(A.nrows, -1)
+        parents[found[0]] = found[1][found[0]]
+        parents[found[0][0]] = found[0][0]
+        return gapbs.levels(parents)
+
+    return Cell(
+        "bfs",
+        sources,
+        {
+            "spgraph": lambda source: sg.bfs(A, source, parents=False),
+            "spgraph parents": lambda source: sg.bfs(A, source),
+            "scipy": lambda source: csgraph.breadth_first_order(S, source),
+        },
+        {
+            "spgraph": lambda found: found.level.to_numpy(fill=-1),
+            "spgraph parents": lambda found: gapbs.levels(found.parent.to_numpy(fill=-1)),
+            "scipy": scipys,
+            "gapbs": gapbs.levels,
+        },
+    )
+
+
+def sssp(A: sg.Matrix, W: sg.Matrix, sources: list[int]) -> Cell:
+    """Distances, and distances with parents."""
+
+    def distances(found: Any) -> np.ndarray:
+        return found.distance.to_numpy(fill=-1)
+
+    return Cell(
+        "sssp",
+        sources,
+        {
+            "spgraph": lambda source: sg.sssp(W, source, parents=False),
+            "spgraph parents": lambda source: sg.sssp(W, source),
+        },
+        {
+            "spgraph": distances,
+            "spgraph parents": distances,
+            "gapbs": lambda found: np.where(found >= 10**9, -1, found),
+        },
+    )
+
+
+def pagerank(A: sg.Matrix, W: sg.Matrix, sources: list[int]) -> Cell:
+    """20 iterations. GAPBS drops what vertices without edges have; normalised it is the same."""
+    return Cell(
+        "pr",
+        None,
+        {"spgraph": lambda _: sg.pagerank(A, tol=None, max_iter=gapbs.ITERATIONS)},
+        {
+            "spgraph": lambda found: found.to_numpy(),
+            "gapbs": lambda found: found / found.sum(dtype=np.float64),
+        },
+    )
+
+
+def components(A: sg.Matrix, W: sg.Matrix, sources: list[int]) -> Cell:
+    """Weak components, named by their least vertices to be compared."""
+    S = scipy.sparse.csr_array((np.ones(A.nvals), A.indices, A.indptr), shape=A.shape)
+    return Cell(
+        "cc",
+        None,
+        {
+            "spgraph": lambda _: sg.connected_components(A),
+            "scipy": lambda _: csgraph.connected_components(S),
+        },
+        {
+            "spgraph": lambda found: found.to_numpy(),
+            "scipy": lambda found: least_members(found[1]),
+            "gapbs": least_members,
+        },
+    )
+
+
+def betweenness(A: sg.Matrix, W: sg.Matrix, sources: list[int]) -> Cell:
+    """Dependencies from all the sources, as shares of the largest of the other vertices: GAPBS
+    counts those of a source on itself.
+    """
+
+    def shares(found: np.ndarray) -> np.ndarray:
+        others = np.delete(found, sources)
+        return others / max(float(others.max(initial=0)), 1e-30)
+
+    return Cell(
+        "bc",
+        None,
+        {"spgraph": lambda _: sg.betweenness_centrality(A, sources=sources)},
+        {"spgraph": lambda found: shares(found.to_numpy()), "gapbs": shares},
+    )
+
+
+def triangles(A: sg.Matrix, W: sg.Matrix, sources: list[int]) -> Cell:
+    """The number of triangles of an undirected graph."""
+    return Cell(
+        "tc", None, {"spgraph": lambda _: sg.triangle_count(A)}, {"spgraph": int, "gapbs": int}
+    )
+
+
+TASKS = {
+    "bfs": bfs,
+    "sssp": sssp,
+    "pagerank": pagerank,
+    "components": components,
+    "betweenness": betweenness,
+    "triangles": triangles,
+}
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def table(name: str, entry: dict[str, Any]) -> str:
+    """One graph's figures for a person."""
+    if "missing" in entry:
+        return f"{name}: skipped, {entry['missing']}\n"
+    lines = [f"{name}: {entry['vertices']:,} vertices, {entry['directed_edges']:,} entries; ms"]
+    for row in entry["rows"]:
+        condition = f"{row['threads']} thr{' loaded' if row['loaded'] else ''}"
+        for system, ratio in row.get("ratios", {}).items():
+            own, best = row["systems"][system], row["systems"][row["best"]]
+            lines.append(
+                f"  {row['task'] + system[7:]:19} {condition:12} {own['median']:9.3f} "
+                f"(min {own['min']:.3f})  {row['best']} {best['median']:9.3f} "
+                f"(min {best['min']:.3f})  x {ratio:.2f}"
+            )
+        lines += [
+            f"  {row['task']:19} {condition:12} {system}: {found['error']}"
+            for system, found in row["systems"].items()
+            if "error" in found
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def summary(entries: dict[str, Any]) -> dict[str, Any]:
+    """For each condition the geometric mean of the ratios of cells of COUNTS ms or more, and the
+    cells above 1; for threads, how many times faster they are than one.
+    """
+    found: dict[str, Any] = {}
+    for name, entry in entries.items():
+        for row in entry.get("rows", []):
+            condition = f"{row['threads']} threads{', loaded' if row['loaded'] else ''}"
+            at = found.setdefault(condition, {"cells": 0, "log": 0.0, "above": {}})
+            for system, ratio in row.get("ratios", {}).items():
+                if row["systems"][system]["median"] >= COUNTS:
+                    at["cells"] += 1
+                    at["log"] += math.log(ratio)
+                    if ratio > 1:
+                        at["above"][f"{name} {row['task']}{system[7:]}"] = ratio
+    for at in found.values():
+        at["geometric_mean"] = round(math.exp(at.pop("log") / max(at["cells"], 1)), 3)
+        at["above"] = dict(sorted(at["above"].items(), key=lambda item: -item[1]))
+    return found
+
+
+def json_lines(found: dict[str, Any]) -> str:
+    """The summary for a person."""
+    lines = []
+    for condition, at in found.items():
+        lines.append(f"{condition}: {at['cells']} cells, geometric mean {at['geometric_mean']}")
+        lines += [f"  {ratio:5.2f}  {cell}" for cell, ratio in at["above"].items()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
