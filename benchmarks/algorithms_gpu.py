@@ -162,8 +162,10 @@ def _pagerank_faults(A: sg.Matrix, rank: Any, cupy: Any) -> list[str]:
     degree = cupy.diff(A.indptr).astype(np.float64)
     share = cupy.where(degree > 0, rank / cupy.maximum(degree, 1), 0)
     lost = float(rank[degree == 0].sum())
-    ones = sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, cupy.ones(1), iso=True, symmetric=True)
-    gathered = sg.mxv(ones, sg.Vector(A.nrows, share)).to_cupy(fill=0)
+    ones = sg.Matrix._of(
+        A.nrows, A.ncols, A.indptr, A.indices, cupy.ones(1), iso=True, symmetric=True
+    )
+    gathered = sg.mxv(ones, sg.Vector._of(A.nrows, share)).to_cupy(fill=0)
     again = 0.85 * gathered + (0.15 + 0.85 * lost) / A.nrows
     change = float(cupy.abs(again - rank).sum())
     return [] if change < 1e-6 else [f"pagerank: the 1-norm of the residual is {change}"]

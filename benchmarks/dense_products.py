@@ -95,7 +95,7 @@ def measure(
     drawn = xp.random.RandomState(7)
     values = drawn.randint(1, 9, pattern.nvals)
     for dtype in options.types.split(","):
-        A = sg.Matrix(
+        A = sg.Matrix._of(
             *pattern.shape, pattern.indptr, pattern.indices, values.astype(dtype), iso=False
         )
         for width in columns:

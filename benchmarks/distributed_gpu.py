@@ -254,11 +254,11 @@ def weighted(G: DistributedMatrix) -> DistributedMatrix:
             last = min(max(last, row + 1), shard.nrows)
             offsets = shard.indptr[row : last + 1] - first
             end = first + int(offsets[-1])
-            part = sg.Matrix(last - row, G.ncols, offsets, shard.indices[first:end], values[:1])
+            part = sg.Matrix._of(last - row, G.ncols, offsets, shard.indices[first:end], values[:1])
             ids = users[part.row_indices() + row]
             values[first:end] = graphs.weights(ids, part.indices)
             row = last
-        return sg.Matrix(shard.nrows, shard.ncols, shard.indptr, shard.indices, values)
+        return sg.Matrix._of(shard.nrows, shard.ncols, shard.indptr, shard.indices, values)
 
     shards = G.device.map(own, G.shards)
     return DistributedMatrix(G.nrows, G.ncols, shards, G.device, symmetric=True)

@@ -69,7 +69,7 @@ def weighted(A: sg.Matrix) -> sg.Matrix:
     only its two vertices and the seed 7 decide.
     """
     weight = weights(A.row_indices(), A.indices)
-    return sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, weight, symmetric=A.symmetric)
+    return sg.Matrix._of(A.nrows, A.ncols, A.indptr, A.indices, weight, symmetric=A.symmetric)
 
 
 def weights(rows: Any, columns: Any) -> Any:

@@ -93,7 +93,7 @@ def load(name: str, seed: int) -> sg.Matrix:
     else:
         A = sg.generators.uniform_random(1 << scale, edge_factor, seed=seed, symmetric=False)
     values = np.random.default_rng(seed).integers(1, 10, A.nvals).astype(np.float64)
-    return sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, values)
+    return sg.Matrix._of(A.nrows, A.ncols, A.indptr, A.indices, values)
 
 
 def measure(name: str, options: argparse.Namespace, threads: int) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def _task(name: str, own: Callable[[], Any], peer: Any, scipys: Any) -> Task:
 
 def _fresh(A: sg.Matrix) -> sg.Matrix:
     """The same arrays without what is kept beside them."""
-    return sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, A.values)
+    return sg.Matrix._of(A.nrows, A.ncols, A.indptr, A.indices, A.values)
 
 
 def _graphblas_matrix(gb: Any, A: sg.Matrix) -> Any:

@@ -65,10 +65,10 @@ def measure(name: str, calls: int) -> dict[str, Any]:
     cupy = import_cupy()
     pattern = graphs.load(name, pathlib.Path(), "cuda")
     values = cupy.random.RandomState(7).randint(1, 65, pattern.nvals).astype(np.float32)
-    A = sg.Matrix(pattern.nrows, pattern.ncols, pattern.indptr, pattern.indices, values)
-    B = sg.Matrix(pattern.nrows, pattern.ncols, pattern.indptr, pattern.indices, values)
+    A = sg.Matrix._of(pattern.nrows, pattern.ncols, pattern.indptr, pattern.indices, values)
+    B = sg.Matrix._of(pattern.nrows, pattern.ncols, pattern.indptr, pattern.indices, values)
     chance = cupy.random.RandomState(3)
-    u = sg.Vector(A.ncols, chance.random_sample(A.ncols).astype(np.float32))
+    u = sg.Vector._of(A.ncols, chance.random_sample(A.ncols).astype(np.float32))
     entry: dict[str, Any] = {**graphs.describe(name, pattern), "tasks": {}}
     tasks = entry["tasks"]
 
@@ -117,7 +117,7 @@ def measure(name: str, calls: int) -> dict[str, Any]:
 
 def _fresh(A: sg.Matrix) -> sg.Matrix:
     """The same arrays without what is kept beside them."""
-    return sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, A.values)
+    return sg.Matrix._of(A.nrows, A.ncols, A.indptr, A.indices, A.values)
 
 
 def table(name: str, entry: dict[str, Any]) -> str:

@@ -60,7 +60,7 @@ def build_vector(
     keys = indices.astype(index_dtype(size), copy=True)  # never the caller's own array
     keys, stored, starts = _group(keys, stored, dup_op, scalar, "indices", lambda key: f"{key}")
     unique = keys if starts is None else keys[starts]
-    return Vector(size, xp.ascontiguousarray(stored), indices=unique)._conform()
+    return Vector._of(size, xp.ascontiguousarray(stored), indices=unique)._conform()
 
 
 def build_matrix(
@@ -114,7 +114,7 @@ def build_matrix(
         pattern, stored = (indptr, indices), stored[:1].copy() if iso else sums
     else:
         pattern, stored = _by_keys(rows, columns, stored, nrows, ncols, dup_op, iso)
-    A = Matrix(nrows, ncols, *pattern, stored, iso=iso, symmetric=symmetric)
+    A = Matrix._of(nrows, ncols, *pattern, stored, iso=iso, symmetric=symmetric)
     return A if ids is None else (A, ids)
 
 
@@ -351,5 +351,5 @@ def _combined(values: Array, starts: Array, dup_op: BinaryOp | Monoid) -> Array:
     checks.storable("from_coo: dup_op", result, kind)
     if storing(result, kind) == "in range":  # integers of a user's operator have 64 bits
         z = reduce_segments(values.astype(result), starts, dup_op)
-        return fitted("from_coo: dup_op", Vector(z.size, z), kind)._values
+        return fitted("from_coo: dup_op", Vector._of(z.size, z), kind)._values
     return reduce_segments(values, starts, dup_op)

@@ -338,4 +338,4 @@ def _pattern(n: int, indptr: Array, indices: Array, symmetric: bool) -> Matrix:
     xp = array_module(indices)
     indptr = indptr.astype(index_dtype(indices.size), copy=False)
     known = True if symmetric else None
-    return Matrix(n, n, indptr, indices, xp.ones(1, bool), iso=True, symmetric=known)
+    return Matrix._of(n, n, indptr, indices, xp.ones(1, bool), iso=True, symmetric=known)

@@ -42,14 +42,14 @@ import numpy as np
 import spgraph as sg
 
 path, matrix = sys.argv[1:]
-A = sg.Matrix(3, 3, np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.ones(4))
+A = sg.Matrix._of(3, 3, np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.ones(4))
 
 
 def double(x):
     return 2 * x
 
 
-B = sg.Matrix(3, 3, np.array([0, 1, 2, 2]), np.array([1, 2]), np.ones(2))
+B = sg.Matrix._of(3, 3, np.array([0, 1, 2, 2]), np.array([1, 2]), np.ones(2))
 begun = threading.Event()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import spgraph as sg
 
 A = sg.generators.kronecker(7, seed=1)
-W = sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, np.arange(1.0, A.nvals + 1))
+W = sg.Matrix._of(A.nrows, A.ncols, A.indptr, A.indices, np.arange(1.0, A.nvals + 1))
 sg.bfs(A, 0), sg.sssp(W, 0), sg.pagerank(W, weighted=True), A @ A, sg.triangle_count(A)
 with tempfile.TemporaryDirectory() as folder:
     for suffix in ("npz", "mtx", "mtx.gz", "mtx.bz2", "mtx.xz", "mtx.zst"):

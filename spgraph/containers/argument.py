@@ -1,4 +1,4 @@
-"""What stands for a Matrix where one is asked for."""
+"""What stands for a Matrix or a Vector where one is asked for."""
 
 from __future__ import annotations
 
@@ -9,31 +9,83 @@ import numpy as np
 
 from spgraph.containers.annotations import Graph, SparseArray
 from spgraph.containers.matrix import Matrix
+from spgraph.containers.storage.arrays import as_array
 from spgraph.containers.vector import Vector
 from spgraph.errors import DomainMismatch
 
 MatrixLike: TypeAlias = Matrix | SparseArray | Graph | np.ndarray | Sequence[Sequence[float]]
+VectorLike: TypeAlias = Vector | SparseArray | np.ndarray | Sequence[float]
 
 
 def as_matrix(A: MatrixLike, name: str = "A") -> Matrix:
-    """`A` itself if it is a Matrix, else the Matrix it stands for; DomainMismatch if it stands for
-    none.
+    """`A` itself if it is a Matrix, else the Matrix it stands for, which may borrow its arrays;
+    DomainMismatch if it stands for none.
     """
     if isinstance(A, Matrix):
         return A
-    given: Any = A
-    if hasattr(given, "tocsr"):
-        made = Matrix.from_scipy(given, copy=False)  # for this call alone
-    elif hasattr(given, "adj") and hasattr(given, "is_directed"):
-        made = Matrix.from_networkx(given)
-    elif isinstance(given, np.ndarray | list) or hasattr(given, "__cuda_array_interface__"):
-        made = Matrix.from_dense(given)
-    elif hasattr(given, "__dlpack__") and not isinstance(given, Vector):
-        made = Matrix.from_dense(np.from_dlpack(given))
-    else:
-        raise DomainMismatch(
-            f"{name}: expected a Matrix, a SciPy or CuPy sparse matrix, a NetworkX graph "
-            f"or a 2-D array, got {type(given).__name__}"
-        )
+    made = _converted(A, name, "", copy=False)  # for this call alone
     made._transient = True
     return made
+
+
+def matrix_of(x: MatrixLike) -> Matrix:
+    """A new Matrix of what stands for one; see `Matrix`."""
+    if isinstance(x, Matrix):
+        _refuse_shards("Matrix", x)
+        return x.dup()
+    remedy = "; Matrix.from_coo takes coordinates, Matrix.empty a number of rows and of columns"
+    return _converted(x, "Matrix: x", remedy, copy=True)
+
+
+def vector_of(x: VectorLike) -> Vector:
+    """A new Vector of what stands for one; see `Vector`."""
+    if isinstance(x, Vector):
+        _refuse_shards("Vector", x)
+        return x.dup()
+    given: Any = x
+    if hasattr(given, "tocoo"):
+        if len(given.shape) != 1:
+            raise DomainMismatch(
+                f"Vector: x: expected 1 dimension, got {len(given.shape)}; Matrix(x) takes 2"
+            )
+        coo = given.tocoo(copy=True)  # whose repeated entries are summed in place
+        coo.sum_duplicates()
+        return Vector.from_coo(coo.coords[0], coo.data, size=coo.shape[0])
+    interfaces = "__array_interface__", "__cuda_array_interface__"
+    if hasattr(given, "__dlpack__") and not any(hasattr(given, each) for each in interfaces):
+        given = np.from_dlpack(given)
+    array = as_array("Vector: x", given)
+    if array.ndim != 1:
+        remedy = "Vector.from_coo takes indices and values, Vector.empty a size"
+        if array.ndim == 2:
+            remedy = "Matrix(x) takes 2"
+        raise DomainMismatch(
+            f"Vector: x: expected a list or an array of 1 dimension, got {type(x).__name__} of "
+            f"{array.ndim}; {remedy}"
+        )
+    return Vector.from_dense(array)
+
+
+def _refuse_shards(name: str, x: Matrix | Vector) -> None:
+    if not isinstance(x.device, str):
+        raise DomainMismatch(
+            f"{name}: x: expected a {name} on one device, got a distributed one; "
+            ".gather() makes a plain one, .dup() a copy in shards"
+        )
+
+
+def _converted(given: Any, name: str, remedy: str, copy: bool) -> Matrix:
+    """The Matrix that something else stands for; without `copy` perhaps of its arrays."""
+    if hasattr(given, "tocsr"):
+        if not isinstance(given, Vector):
+            return Matrix.from_scipy(given, copy=copy)
+    elif hasattr(given, "adj") and hasattr(given, "is_directed"):
+        return Matrix.from_networkx(given)
+    elif isinstance(given, np.ndarray | list) or hasattr(given, "__cuda_array_interface__"):
+        return Matrix.from_dense(given)
+    elif hasattr(given, "__dlpack__") and not isinstance(given, Vector):
+        return Matrix.from_dense(np.from_dlpack(given))
+    raise DomainMismatch(
+        f"{name}: expected a Matrix, a SciPy or CuPy sparse matrix, a NetworkX graph "
+        f"or a 2-D array, got {type(given).__name__}{remedy}"
+    )

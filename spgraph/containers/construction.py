@@ -46,7 +46,7 @@ class VectorConstruction:
         size = check_extent("size", size)
         with on_device(check_device(device)) as xp:
             values, indices = xp.empty(0, value_dtype(dtype)), xp.empty(0, index_dtype(size))
-        return cls(size, values, indices=indices)
+        return cls._of(size, values, indices=indices)
 
     @classmethod
     def unit(
@@ -68,9 +68,9 @@ class VectorConstruction:
             # one fill instead of two
             if isinstance(value, int | np.integer) and value == index and kind == dtype:
                 pair = xp.full(2, index, kind)
-                return cls(size, pair[1:], indices=pair[:1])
+                return cls._of(size, pair[1:], indices=pair[:1])
             value = held_number("value", value, dtype)
-            return cls(size, xp.full(1, value, dtype), indices=xp.full(1, index, kind))
+            return cls._of(size, xp.full(1, value, dtype), indices=xp.full(1, index, kind))
 
     @classmethod
     def filled(
@@ -87,7 +87,7 @@ class VectorConstruction:
         size = check_extent("size", size)
         kind = value_dtype(as_array("value", value).dtype if dtype is None else dtype)
         with on_device(check_device(device)) as xp:
-            return cls(size, xp.full(size, held_number("value", value, kind), kind))
+            return cls._of(size, xp.full(size, held_number("value", value, kind), kind))
 
     @classmethod
     def arange(
@@ -105,7 +105,7 @@ class VectorConstruction:
         kind = index_dtype(size) if dtype is None else value_dtype(dtype)
         with on_device(check_device(device)) as xp:
             held_number("size - 1", max(size - 1, 0), kind)
-            return cls(size, xp.arange(size, dtype=kind))
+            return cls._of(size, xp.arange(size, dtype=kind))
 
     @classmethod
     def from_dense(cls: Any, array: Array, *, missing: Scalar | None = None) -> Vector:
@@ -123,10 +123,10 @@ class VectorConstruction:
             raise DomainMismatch(f"array: expected 1 dimension, got {array.ndim}")
         values = array.astype(value_dtype(array.dtype), copy=True)
         if missing is None:
-            return cls(values.size, values)
+            return cls._of(values.size, values)
         as_array("missing", missing)  # refuses numpy.ma.masked
         present = values == values if missing != missing else values != missing
-        return cls(values.size, values, bits=pack_bits(present))._conform()
+        return cls._of(values.size, values, bits=pack_bits(present))._conform()
 
 
 class MatrixConstruction(MatrixParts):
@@ -156,7 +156,7 @@ class MatrixConstruction(MatrixParts):
                 xp.empty(0, kind),
                 xp.empty(0, value_dtype(dtype)),
             )
-        return cls(nrows, ncols, *parts)
+        return cls._of(nrows, ncols, *parts)
 
     @classmethod
     def _from_columns(cls: Any, columns: Vector, *, ncols: int) -> Matrix:
@@ -173,7 +173,7 @@ class MatrixConstruction(MatrixParts):
         with on_device(columns.device) as xp:
             indptr = xp.arange(n + 1, dtype=index_dtype(n))
             indices = columns._values.astype(index_dtype(max(n, ncols)))
-            return cls(n, ncols, indptr, indices, xp.ones(1, bool), iso=True)
+            return cls._of(n, ncols, indptr, indices, xp.ones(1, bool), iso=True)
 
     def pattern(self, dtype: DType = bool) -> Matrix:
         """The iso Matrix of value True, or 1 of another `dtype`, at the same entries; shares the
@@ -187,7 +187,7 @@ class MatrixConstruction(MatrixParts):
         from spgraph.containers.matrix import Matrix
 
         xp = array_module(self._indices)
-        return Matrix(
+        return Matrix._of(
             self.nrows,
             self.ncols,
             self._indptr,

@@ -175,7 +175,7 @@ class MatrixConversions(MatrixParts):
                 arrays = tuple(array.copy() for array in arrays)
         indptr, indices, data = arrays
         data = data if data.dtype == dtype else data.astype(dtype)
-        return cls(nrows, ncols, indptr, indices, data, symmetric=symmetric)
+        return cls._of(nrows, ncols, indptr, indices, data, symmetric=symmetric)
 
     from_cupyx = from_scipy
 
@@ -202,7 +202,7 @@ class MatrixConversions(MatrixParts):
         places = xp.flatnonzero(present)
         columns = (places % max(array.shape[1], 1)).astype(index_dtype(max(array.shape)))
         values = array.ravel()[places].astype(dtype, copy=False)
-        return cls(array.shape[0], array.shape[1], indptr, columns, values)
+        return cls._of(array.shape[0], array.shape[1], indptr, columns, values)
 
     @classmethod
     def from_networkx(

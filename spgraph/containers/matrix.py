@@ -5,7 +5,7 @@ known symmetry.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from spgraph.containers.storage.values import MatrixValues, converted, value_dty
 from spgraph.containers.sugar import MatrixSugar
 from spgraph.containers.views import MatrixViews
 
+if TYPE_CHECKING:
+    from spgraph.containers.argument import MatrixLike
+
 
 class Matrix(
     MatrixViews,
@@ -48,11 +51,15 @@ class Matrix(
     On the CPU the three are read-only views. CuPy has no such flag: who writes into those of a
     Matrix on CUDA changes it behind its back, and what it has derived and kept goes wrong.
 
-    The constructor trusts its arrays: it neither checks nor copies. Users build matrices with
-    `from_coo`, `from_scipy`, `from_dense`, `from_networkx`, `from_cupyx`, `spgraph.read` and
-    `spgraph.generators`.
+    `Matrix(x)` is a new one of what stands for a matrix: a sparse array or matrix of SciPy or
+    CuPy, an array of two dimensions, whose zeros are no entries, nested lists of such, a graph of
+    NetworkX, or a Matrix, which is copied. `from_scipy`, `from_dense` and `from_networkx` do the
+    same and have options; `from_coo`, `empty`, `spgraph.read` and `spgraph.generators` make others.
+    Raises DomainMismatch for anything else.
 
     >>> import spgraph as sg
+    >>> sg.Matrix([[0, 2], [3, 0]]).to_coo()[2].tolist()
+    [2, 3]
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], nrows=3, ncols=3)
     >>> A.nvals, A.iso, A.is_symmetric()
     (3, True, False)
@@ -95,8 +102,16 @@ class Matrix(
         """,
     }
 
-    def __init__(
-        self,
+    def __init__(self, x: MatrixLike) -> None:
+        from spgraph.containers.argument import matrix_of
+
+        made = matrix_of(x)
+        self._begin()
+        self._become(made)
+
+    @classmethod
+    def _of(
+        cls,
         nrows: int,
         ncols: int,
         indptr: Array,
@@ -105,18 +120,21 @@ class Matrix(
         *,
         iso: bool = False,
         symmetric: bool | None = None,
-    ) -> None:
-        self.nrows = nrows
-        self.ncols = ncols
-        self._indptr = writable(indptr)
-        self._indices = writable(indices)
-        self._values = writable(values)
-        self.iso = iso
-        self.symmetric = symmetric if nrows == ncols else False
+    ) -> Self:
+        """The Matrix of these arrays, which are trusted: neither checked nor copied."""
+        A = object.__new__(cls)
+        A.nrows = nrows
+        A.ncols = ncols
+        A._indptr = writable(indptr)
+        A._indices = writable(indices)
+        A._values = writable(values)
+        A.iso = iso
+        A.symmetric = symmetric if nrows == ncols else False
         # True for a Matrix that one call made from a foreign object: nothing it caches is ever used
         # again
-        self._transient = False
-        self._begin()
+        A._transient = False
+        A._begin()
+        return A
 
     # --- what it is -------------------------------------------------------------------------------
 
@@ -290,7 +308,7 @@ class Matrix(
         if device == self.device:
             return self
         arrays = (move(a, device) for a in (self._indptr, self._indices, self._values))
-        return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=self.symmetric)
+        return Matrix._of(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=self.symmetric)
 
     def dup(self, dtype: DType | None = None) -> Matrix:
         """A copy that shares nothing, with values of type `dtype` (see `astype`) if given.
@@ -306,7 +324,7 @@ class Matrix(
         arrays = self._indptr.copy(), self._indices.copy(), values
         # values that differed may be equal in another type
         symmetric = self.symmetric if dtype is None else self.symmetric or None
-        return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
+        return Matrix._of(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
 
     copy = dup
 
@@ -315,7 +333,7 @@ class Matrix(
         view = self._living_view()
         if view is not None:  # it stays the transpose of what was here
             arrays = self._indptr, self._indices, self._values
-            view._follow(Matrix(self.nrows, self.ncols, *arrays, iso=self.iso))
+            view._follow(Matrix._of(self.nrows, self.ncols, *arrays, iso=self.iso))
         # nothing is called between the first and the last, so that no signal handler comes between
         (self.nrows, self.ncols, self._indptr, self._indices, self._values, self.iso) = (
             other.nrows, other.ncols, other._indptr, other._indices, other._values, other.iso
@@ -336,7 +354,8 @@ class Matrix(
         return arrays | {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+        self._begin()
+        self._become(Matrix._of(**state))
 
     # --- for people -------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from spgraph.containers.storage.arrays import (
 from spgraph.containers.storage.values import VectorValues, converted, value_dtype
 from spgraph.containers.sugar import VectorSugar
 
+if TYPE_CHECKING:
+    from spgraph.containers.argument import VectorLike
+
 
 class Vector(
     VectorConstruction,
@@ -45,11 +48,16 @@ class Vector(
     * bitmap: `values` of length `size`, and `bits`, one bit a position in 32-bit words;
     * full:   `values` of length `size`, every position holds an entry.
 
-    On the CPU the three are read-only views; CuPy has no such flag. The constructor trusts its
-    arrays: it neither checks nor copies. Users build vectors with `from_coo`, `from_dense` and
-    `empty`.
+    On the CPU the three are read-only views; CuPy has no such flag.
+
+    `Vector(x)` is a new one of an array of one dimension or a list of numbers, each an entry, of a
+    sparse array of SciPy of one dimension, or of a Vector, which is copied. `from_dense` can leave
+    values out; `from_coo`, `empty`, `filled` and `arange` make others. Raises DomainMismatch for
+    anything else.
 
     >>> import spgraph as sg
+    >>> sg.Vector([1, 2, 3]).nvals
+    3
     >>> v = sg.Vector.from_coo([4, 1], [2.5, 1.0], size=6)
     >>> v.nvals, v.storage, v.to_numpy(fill=0.0).tolist()
     (2, 'bitmap', [0.0, 1.0, 0.0, 0.0, 2.5, 0.0])
@@ -68,22 +76,31 @@ class Vector(
         """,
     }
 
-    def __init__(
-        self,
+    def __init__(self, x: VectorLike) -> None:
+        from spgraph.containers.argument import vector_of
+
+        self._become(vector_of(x))
+
+    @classmethod
+    def _of(
+        cls,
         size: int,
         values: Array,
         *,
         indices: Array | None = None,
         bits: Array | None = None,
         nvals: int | Callable[[], int] | None = None,
-    ) -> None:
-        self.size = size
-        self._values = values
-        self._indices = indices
-        self._bits = bits
+    ) -> Self:
+        """The Vector of these arrays, which are trusted: neither checked nor copied."""
+        v = object.__new__(cls)
+        v.size = size
+        v._values = values
+        v._indices = indices
+        v._bits = bits
         # of a bitmap it may be unknown until somebody asks: counted then, or fetched by the
         # function given
-        self._nvals = nvals if bits is not None else int(values.size)
+        v._nvals = nvals if bits is not None else int(values.size)
+        return v
 
     # --- what it is -------------------------------------------------------------------------------
 
@@ -231,12 +248,12 @@ class Vector(
         # a full vector's values are copied: operations write those of `out` in place
         if self._bits is None:
             indices = xp.arange(self.size, dtype=kind)
-            return Vector(self.size, self._values.copy(), indices=indices)
+            return Vector._of(self.size, self._values.copy(), indices=indices)
         # only the words that hold an entry are unpacked
         nonzero = xp.flatnonzero(self._bits)
         local = xp.flatnonzero(unpack_bits(self._bits[nonzero], 32 * nonzero.size))
         indices = (nonzero[local >> 5] * 32 + (local & 31)).astype(kind, copy=False)
-        return Vector(self.size, self._values[indices], indices=indices)
+        return Vector._of(self.size, self._values[indices], indices=indices)
 
     def to_bitmap(self) -> Vector:
         """The same entries by position: bitmap, or full where every position holds one; itself if
@@ -250,13 +267,13 @@ class Vector(
             return self
         xp = array_module(self._values)
         if self.nvals == self.size:
-            return Vector(self.size, self._values.copy())
+            return Vector._of(self.size, self._values.copy())
         # zeros, not empty: what lies under an absent bit must not differ from run to run
         values = xp.zeros(self.size, self.dtype)
         values[self._indices] = self._values
         present = xp.zeros(self.size, bool)
         present[self._indices] = True
-        return Vector(self.size, values, bits=pack_bits(present), nvals=self.nvals)
+        return Vector._of(self.size, values, bits=pack_bits(present), nvals=self.nvals)
 
     def _conform(self) -> Vector:
         """The same entries in the storage that their density asks for: full when complete, sparse
@@ -266,7 +283,7 @@ class Vector(
             return (
                 self
                 if self._bits is None and self._indices is None
-                else Vector(self.size, self.to_bitmap()._values)
+                else Vector._of(self.size, self.to_bitmap()._values)
             )
         return self.to_sparse() if self.nvals * 32 < self.size else self.to_bitmap()
 
@@ -293,7 +310,7 @@ class Vector(
             k: None if a is None else move(a, device)
             for k, a in (("indices", self._indices), ("bits", self._bits))
         }
-        return Vector(self.size, move(self._values, device), nvals=self._nvals, **parts)
+        return Vector._of(self.size, move(self._values, device), nvals=self._nvals, **parts)
 
     def dup(self, dtype: DType | None = None) -> Vector:
         """A copy that shares nothing, with values of type `dtype` (see `astype`) if given.
@@ -310,7 +327,7 @@ class Vector(
             for k, a in (("indices", self._indices), ("bits", self._bits))
         }
         values = converted(self._values, self.dtype if dtype is None else value_dtype(dtype))
-        return Vector(self.size, values, nvals=self._nvals, **parts)
+        return Vector._of(self.size, values, nvals=self._nvals, **parts)
 
     copy = dup
 
@@ -340,7 +357,7 @@ class Vector(
         frozen = [
             k for k, a in state.items() if isinstance(a, np.ndarray) and not a.flags.writeable
         ]
-        self.__init__(**state | {name: state[name].copy() for name in frozen})  # type: ignore[misc]
+        self._become(Vector._of(**state | {name: state[name].copy() for name in frozen}))
 
     def __len__(self) -> int:
         return self.size

@@ -72,13 +72,13 @@ def shortest(
             ids = xp.unique(xp.asarray(starts[bounds[b] : bounds[b + 1]]).astype(A._indices.dtype))
             if ids.size == 0:
                 continue
-            zero = Vector(n, xp.zeros(ids.size), indices=ids, nvals=ids.size)
+            zero = Vector._of(n, xp.zeros(ids.size), indices=ids, nvals=ids.size)
             found, failed = _fixed_point(A, zero, ring)
             if failed:
                 return distance, parent, origin, True
             distance[b] = _dense(found, np.inf)
             if parents or origins:
-                root = Vector(n, ids.copy(), indices=ids, nvals=ids.size)
+                root = Vector._of(n, ids.copy(), indices=ids, nvals=ids.size)
                 tree = search(dag_edges(A, found, ring), root, min_secondi).value
                 assert tree is not None
                 above = _dense(tree, NULL)

@@ -189,7 +189,7 @@ def _from_cupy(graph: Array, null_value: float | None, nan_null: bool, infinity_
     rows, columns = xp.nonzero(~null)
     indptr = xp.zeros(n + 1, np.int32)
     indptr[1:] = xp.cumsum((~null).sum(axis=1))
-    return Matrix(n, n, indptr, columns.astype(np.int32), values[rows, columns]).to_cupyx(
+    return Matrix._of(n, n, indptr, columns.astype(np.int32), values[rows, columns]).to_cupyx(
         copy=False
     )
 
@@ -198,7 +198,7 @@ def _to_cupy(csr: Any, n: int, null_value: float | None) -> Array:
     xp = array_module(csr.data)
     data = csr.data.astype(np.float64)
     data = xp.where(xp.isnan(data), np.inf, data)
-    rows = Matrix(n, n, csr.indptr, csr.indices, data).row_indices()
+    rows = Matrix._of(n, n, csr.indptr, csr.indices, data).row_indices()
     dense = xp.full((n, n), null_value, np.float64)
     dense[rows, csr.indices] = np.inf
     xp.minimum.at(dense, (rows, csr.indices), data)

@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 
     def matrix(self) -> Matrix:
         """A Matrix of the same arrays, to be used during this call only."""
-        made = Matrix(self.n, self.n, self.indptr, self.indices, self.values)
+        made = Matrix._of(self.n, self.n, self.indptr, self.indices, self.values)
         made._transient = True
         return made
 

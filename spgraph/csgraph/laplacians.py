@@ -123,7 +123,7 @@ def _coordinates(graph: Any) -> tuple[Array, Array, Array, Any]:
         coo = graph.tocoo(copy=False)
         return coo.row, coo.col, coo.data, kind
     indptr, indices, data = checked("laplacian", graph, *graph.shape)
-    A = Matrix(graph.shape[0], graph.shape[1], indptr, indices, data)
+    A = Matrix._of(graph.shape[0], graph.shape[1], indptr, indices, data)
     return A.row_indices(), indices, data, kind
 
 

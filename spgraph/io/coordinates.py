@@ -95,7 +95,7 @@ def compacted_matrix(path: str, A: Matrix) -> tuple[Matrix, np.ndarray]:
     indptr = A.indptr[np.append(ids, A.nrows)]  # rows that are left out have no entries
     indices = places[A.indices].astype(index_dtype(ids.size))
     n, kept = ids.size, A.values
-    return Matrix(n, n, indptr, indices, kept, iso=A.iso, symmetric=A.symmetric), ids
+    return Matrix._of(n, n, indptr, indices, kept, iso=A.iso, symmetric=A.symmetric), ids
 
 
 def mirror(
@@ -139,7 +139,9 @@ def assemble(
             stored = combined(stored, starts, duplicates)
     indices = indices.astype(index_dtype(max(nrows, ncols)), copy=False)
     stored = np.ones(1, bool) if values is None else stored
-    return Matrix(nrows, ncols, indptr, indices, stored, iso=values is None, symmetric=symmetric)
+    return Matrix._of(
+        nrows, ncols, indptr, indices, stored, iso=values is None, symmetric=symmetric
+    )
 
 
 def combined(values: np.ndarray, starts: np.ndarray, duplicates: str) -> np.ndarray:
@@ -175,7 +177,7 @@ def symmetrised(A: Matrix) -> Matrix:
         values, one = None, A._values
     B = assemble(*mirror(rows, columns, values), A.nrows, A.ncols, "min", symmetric=True)
     if one is not None:
-        B = Matrix(B.nrows, B.ncols, B._indptr, B._indices, one, iso=True, symmetric=True)
+        B = Matrix._of(B.nrows, B.ncols, B._indptr, B._indices, one, iso=True, symmetric=True)
     return B
 
 

@@ -196,7 +196,7 @@ def _typed(name: str, A: Matrix, dtype: np.dtype) -> Matrix:
         raise FormatError(f"{name}: {error}") from error
     arrays = A.indptr, A.indices, values
     # values that differed may be equal now
-    return Matrix(A.nrows, A.ncols, *arrays, iso=A.iso, symmetric=A.symmetric or None)
+    return Matrix._of(A.nrows, A.ncols, *arrays, iso=A.iso, symmetric=A.symmetric or None)
 
 
 def check_direction(name: str, symmetric: bool | None, undirected: bool) -> None:

@@ -132,7 +132,7 @@ def _csr(archive: Archive, path: str, compact: bool | None) -> Found:
     known = None
     if nrows == ncols and claim >= 0:
         known = confirmed(bool(claim), indptr, indices, None if iso else values)
-    return Matrix(nrows, ncols, indptr, indices, values, iso=iso, symmetric=known)
+    return Matrix._of(nrows, ncols, indptr, indices, values, iso=iso, symmetric=known)
 
 
 def _csc(archive: Archive, shape: tuple[int, int]) -> Triple:
@@ -194,7 +194,7 @@ def _vector(archive: Archive) -> Vector:
     if (indices[1:] <= indices[:-1]).any():
         raise ValueError("indices: expected them to ascend, each once")
     data = _values(archive, indices.size)
-    return Vector(size, data, indices=indices.astype(index_dtype(size), copy=False))._conform()
+    return Vector._of(size, data, indices=indices.astype(index_dtype(size), copy=False))._conform()
 
 
 # --- what the formats share -----------------------------------------------------------------------

@@ -104,7 +104,7 @@ def product_of_columns(
     if hasattr(on, "multiply_array") and (columns > 1 or is_distributed(A)):
         return on.multiply_array(A, X, typed, flip, fill)
     if columns == 1:
-        t = on.pull(A, Vector(X.shape[0], X.ravel()), typed, None, flip)
+        t = on.pull(A, Vector._of(X.shape[0], X.ravel()), typed, None, flip)
         return _dense(t, fill).reshape(A.nrows, 1)
     if flip:
         return (
@@ -174,7 +174,7 @@ def _by_vector(
     direction: Direction,
 ) -> Array:
     """The product with an array of one dimension: that with the full Vector of its values."""
-    u: Vector = Vector(x.size, _rows(x))
+    u: Vector = Vector._of(x.size, _rows(x))
     if is_distributed(A):
         u = u.to(A.device)
     over_transpose, rows = ("pull", A.ncols) if left else ("push", A.nrows)

@@ -157,7 +157,7 @@ def _placed(
         z = xp.zeros(w.size, value.dtype)
         z[to] = values
         bits = pack_bits(_flags(w.size, to))
-        return Vector(w.size, z, bits=bits, nvals=int(to.size))._conform(), False
+        return Vector._of(w.size, z, bits=bits, nvals=int(to.size))._conform(), False
     op = None if accum is None else checks.binary("assign", "accum", accum)
     scatter = getattr(backend(w.device), "scatter", None) if many and op is not None else None
     if op is not None and scatter is not None:
@@ -172,7 +172,7 @@ def _placed(
     if again:
         assert op is not None
         to, values = folded(to, *widened(w, values, op, function))
-    return Vector(w.size, values, indices=to.astype(index_dtype(w.size)))._conform(), again
+    return Vector._of(w.size, values, indices=to.astype(index_dtype(w.size)))._conform(), again
 
 
 def _flags(size: int, ids: Array) -> Array:
@@ -185,9 +185,9 @@ def _positions(size: int, ids: Array) -> Vector:
     """True at each of the distinct `ids`."""
     xp = array_module(ids)
     if ids.size * 32 >= size:
-        return Vector(size, xp.ones(size, bool), bits=pack_bits(_flags(size, ids)))._conform()
+        return Vector._of(size, xp.ones(size, bool), bits=pack_bits(_flags(size, ids)))._conform()
     ids = xp.sort(ids).astype(index_dtype(size))
-    return Vector(size, xp.ones(ids.size, bool), indices=ids)
+    return Vector._of(size, xp.ones(ids.size, bool), indices=ids)
 
 
 def _constant(w: Vector, value: Any, mask: Mask | None) -> Vector:
@@ -204,5 +204,5 @@ def _constant(w: Vector, value: Any, mask: Mask | None) -> Vector:
             if mask.structure
             else mask.parent._indices[mask.parent._values != 0]
         )
-        return Vector(w.size, xp.full(ids.size, value, value.dtype), indices=ids.copy())
-    return Vector(w.size, xp.full(w.size, value, value.dtype))
+        return Vector._of(w.size, xp.full(ids.size, value, value.dtype), indices=ids.copy())
+    return Vector._of(w.size, xp.full(w.size, value, value.dtype))

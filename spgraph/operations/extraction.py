@@ -133,20 +133,20 @@ def _row(A: Matrix, i: int) -> Vector:
     start, stop = (int(offset) for offset in A._indptr[i : i + 2])
     columns = A._indices[start:stop].astype(index_dtype(A.ncols), copy=True)
     values = A._values.repeat(stop - start) if A.iso else A._values[start:stop].copy()
-    return Vector(A.ncols, values, indices=columns)._conform()
+    return Vector._of(A.ncols, values, indices=columns)._conform()
 
 
 def _column(A: Matrix) -> Vector:
     """The only column of A."""
     xp = array_module(A._indices)
     rows = xp.flatnonzero(A._indptr[1:] != A._indptr[:-1]).astype(index_dtype(A.nrows))
-    return Vector(A.nrows, A._expanded_values(), indices=rows)._conform()
+    return Vector._of(A.nrows, A._expanded_values(), indices=rows)._conform()
 
 
 def _sliced(u: Vector, part: slice, size: int) -> Vector:
     """The entries of u in a slice of `size` positions."""
     if u._bits is None and u._indices is None:
-        return Vector(size, u._values[part].copy())
+        return Vector._of(size, u._values[part].copy())
     start, _, step = part.indices(u.size)
     v = u.to_sparse()
     xp = array_module(v._values)
@@ -156,4 +156,4 @@ def _sliced(u: Vector, part: slice, size: int) -> Vector:
     at, values = at[kept].astype(index_dtype(size)), v._values[kept]
     if step < 0:
         at, values = xp.ascontiguousarray(at[::-1]), xp.ascontiguousarray(values[::-1])
-    return Vector(size, values, indices=at)._conform()
+    return Vector._of(size, values, indices=at)._conform()

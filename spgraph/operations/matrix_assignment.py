@@ -109,11 +109,11 @@ def _region(
     xp = array_module(v._values)
     if many_columns:
         indptr = xp.asarray([0, v.nvals], index_dtype(v.nvals))
-        return Matrix(1, value.size, indptr, v._indices, v._values)
+        return Matrix._of(1, value.size, indptr, v._indices, v._values)
     indptr = xp.zeros(value.size + 1, index_dtype(v.nvals))
     indptr[v._indices + 1] = 1
     indptr = xp.cumsum(indptr, dtype=indptr.dtype)
-    return Matrix(value.size, 1, indptr, xp.zeros_like(v._indices), v._values)
+    return Matrix._of(value.size, 1, indptr, xp.zeros_like(v._indices), v._values)
 
 
 def _partial(rows: Array | None, cols: Array | None) -> bool:
@@ -141,7 +141,7 @@ def _filled(
     if _partial(rows, cols):
         M = M._filtered(_inside(M, rows, cols))
     values = xp.full(1, value, value.dtype)
-    return Matrix(w.nrows, w.ncols, M._indptr, M._indices, values, iso=True)
+    return Matrix._of(w.nrows, w.ncols, M._indptr, M._indices, values, iso=True)
 
 
 def _iso_region(
@@ -157,7 +157,7 @@ def _iso_region(
     indptr = indptr.astype(index_dtype(int(indptr[-1])))
     count = nrows if rows is None else int(rows.size)
     values = xp.full(1, value, value.dtype)
-    return Matrix(nrows, ncols, indptr, xp.tile(ascending, count), values, iso=True)
+    return Matrix._of(nrows, ncols, indptr, xp.tile(ascending, count), values, iso=True)
 
 
 def _placed(
@@ -188,12 +188,12 @@ def _placed(
     if again:
         op = checks.binary("assign", "accum", accum)
         own = w.row_indices().astype(np.int64) * w.ncols + w._indices
-        flat = Vector(w.nrows * w.ncols, w._expanded_values(), indices=own)
+        flat = Vector._of(w.nrows * w.ncols, w._expanded_values(), indices=own)
         keys, values = folded(keys, *widened(flat, values, op, function))
     indptr = xp.zeros(w.nrows + 1, index_dtype(int(keys.size)))
     xp.cumsum(xp.bincount(keys // max(w.ncols, 1), minlength=w.nrows), out=indptr[1:])
     columns = (keys % max(w.ncols, 1)).astype(index_dtype(max(w.shape)))
-    return Matrix(w.nrows, w.ncols, indptr, columns, values), again
+    return Matrix._of(w.nrows, w.ncols, indptr, columns, values), again
 
 
 def _inside(A: Matrix, rows: Array | None, cols: Array | None) -> Array:

@@ -63,7 +63,7 @@ def _reduced(u: Vector | Matrix, typed: TypedMonoid) -> Any:
         return backend(u.device).reduce(u, typed)
     if u.iso:
         return sum_of_equals(u._values, u.nvals, typed)
-    return backend(u.device).reduce(Vector(u.nvals, u._values), typed)
+    return backend(u.device).reduce(Vector._of(u.nvals, u._values), typed)
 
 
 def reduce_mxm(
@@ -118,12 +118,12 @@ def sum_of_equals(value: Array, count: int, monoid: TypedMonoid) -> Any:
     """The sum of `count` times the only entry of `value`, in O(CHUNK log count)."""
     xp, total = array_module(value), backend(device_of(value)).reduce
     if count <= CHUNK:
-        return total(Vector(count, xp.full(count, value[0])), monoid)
+        return total(Vector._of(count, xp.full(count, value[0])), monoid)
     chunk = xp.full(1, sum_of_equals(value, CHUNK, monoid), monoid.dtype)
     parts = [sum_of_equals(chunk, count // CHUNK, monoid)]
     if count % CHUNK:
         parts.append(sum_of_equals(value, count % CHUNK, monoid))
-    return total(Vector(len(parts), xp.asarray(parts, monoid.dtype)), monoid)
+    return total(Vector._of(len(parts), xp.asarray(parts, monoid.dtype)), monoid)
 
 
 def reduce_rowwise(

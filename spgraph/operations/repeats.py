@@ -36,7 +36,7 @@ def widened(
         return w, values, function
     wide = np.result_type(w.dtype, *kinds)
     if wide.kind == "f":  # no type of integers holds both int64 and uint64
-        held = fitted("assign", Vector(values.size, values), w.dtype)
+        held = fitted("assign", Vector._of(values.size, values), w.dtype)
         return w, held._values, accum.resolve(w.dtype, w.dtype)
     return w.astype(wide), values, accum.resolve(wide, values.dtype)
 

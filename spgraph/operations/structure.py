@@ -143,7 +143,7 @@ def _on_diagonal(u: Vector, k: int, n: int) -> Matrix:
     indptr[rows + 1] = 1
     indptr = xp.cumsum(indptr, dtype=indptr.dtype)
     columns = (rows + k).astype(kind)
-    return Matrix(n, n, indptr, columns, v._values.copy())
+    return Matrix._of(n, n, indptr, columns, v._values.copy())
 
 
 def _diagonal_of(A: Matrix, k: int, size: int) -> Vector:
@@ -154,7 +154,7 @@ def _diagonal_of(A: Matrix, k: int, size: int) -> Vector:
     at = xp.flatnonzero(A._indices.astype(np.int64) - rows == k)
     positions = (rows[at] - max(-k, 0)).astype(index_dtype(size))
     values = xp.full(at.size, A._values[0]) if A.iso else A._values[at]
-    return Vector(size, values, indices=positions)._conform()
+    return Vector._of(size, values, indices=positions)._conform()
 
 
 def orient(A: Matrix) -> Matrix:

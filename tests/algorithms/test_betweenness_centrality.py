@@ -97,7 +97,7 @@ def test_weighted_equals_networkx(dtype: type, device: str) -> None:
     for name in ("one", "path", "complete", "two components", "acyclic", "grid"):
         A = matrix(name)
         weights = weights_of(name, dtype)
-        W = sg.Matrix(*A.shape, A.indptr, A.indices, weights, symmetric=A.symmetric).to(device)
+        W = sg.Matrix._of(*A.shape, A.indptr, A.indices, weights, symmetric=A.symmetric).to(device)
         sources = some_sources(A.nrows, 3).tolist()
         G = networkx_of(name, weights)
         expected = nx.betweenness_centrality_subset(G, sources, list(G), weight="weight")

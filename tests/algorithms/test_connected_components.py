@@ -152,7 +152,7 @@ def test_symmetric_graphs_have_one_kind(connection: str, device: str) -> None:
     A = sg.generators.grid(30, 30, remove=0.5, device=device)
     label = connected_components(A, connection=connection)
     np.testing.assert_array_equal(label.to_numpy(), by_scipy(A.to("cpu")))
-    unknown = sg.Matrix(*A.shape, A.indptr, A.indices, A.values, iso=A.iso)
+    unknown = sg.Matrix._of(*A.shape, A.indptr, A.indices, A.values, iso=A.iso)
     assert connected_components(unknown, connection=connection).isequal(label)
 
 
@@ -160,7 +160,7 @@ def test_symmetric_graphs_have_one_kind(connection: str, device: str) -> None:
 def test_index_types(index: type, device: str) -> None:
     A = directed("1.5")
     wide = (A.indptr.astype(index), A.indices.astype(index), A.values)
-    B = sg.Matrix(*A.shape, *wide, iso=A.iso).to(device)
+    B = sg.Matrix._of(*A.shape, *wide, iso=A.iso).to(device)
     label = connected_components(B, connection="strong")
     assert label.dtype == np.int32
     np.testing.assert_array_equal(label.to_numpy(), by_scipy(A, "strong"))

@@ -227,7 +227,7 @@ A4 = sg.Matrix.from_coo([0, 1, 2], [1, 2, 3], [4.0, 2.0, 3.0], nrows=4, ncols=4)
 def edited(value: float) -> sg.Matrix:
     values = A4.values.copy()
     values[1] = value
-    return sg.Matrix(4, 4, A4.indptr, A4.indices, values)
+    return sg.Matrix._of(4, 4, A4.indptr, A4.indices, values)
 
 
 @pytest.mark.parametrize(

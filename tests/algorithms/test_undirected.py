@@ -50,7 +50,7 @@ def test_no_vertices_and_what_matrix_takes(call: Any, device: str) -> None:
 def test_indices_of_64_bits(call: Any, device: str) -> None:
     seed = {"seed": 1} if call in SEEDED else {}
     A = sg.Matrix.from_scipy(case("directed")[0])
-    wide = sg.Matrix(*A.shape, A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values)
+    wide = sg.Matrix._of(*A.shape, A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values)
     assert call(wide.to(device), **seed).to("cpu").isequal(call(A, **seed))
 
 

@@ -138,7 +138,7 @@ def draw(
     rows, columns = np.nonzero(present)
     indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(types[0])
     values = chance.integers(0, 4, 1 if iso else rows.size).astype(dtype)
-    return Matrix(*shape, indptr, columns.astype(types[1]), values, iso=iso)
+    return Matrix._of(*shape, indptr, columns.astype(types[1]), values, iso=iso)
 
 
 def entries(A: Matrix) -> Entries:
@@ -221,7 +221,7 @@ def uneven(seed: int, dtype: np.dtype = INT32) -> Matrix:
     columns = [np.sort(chance.choice(3000, length, replace=False)) for length in lengths]
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
     values = chance.integers(1, 9, int(indptr[-1])).astype(dtype)
-    return Matrix(lengths.size, 3000, indptr, np.concatenate(columns).astype(np.int32), values)
+    return Matrix._of(lengths.size, 3000, indptr, np.concatenate(columns).astype(np.int32), values)
 
 
 def test_uneven_rows(backend: Place) -> None:
@@ -500,7 +500,7 @@ def test_kronecker_of_wide_matrices(backend: Place) -> None:
     """More columns than int32 counts."""
     last = 2**20 - 1
     A, B = (
-        Matrix(1, 2**20, *(np.array(part, INT32) for part in ([0, 2], [first, last])), values)
+        Matrix._of(1, 2**20, *(np.array(part, INT32) for part in ([0, 2], [first, last])), values)
         for first, values in ((5, np.array([7, 8], INT32)), (6, np.array([2, 3], INT64)))
     )
     C = backend.kronecker(A, B, MINUS)
@@ -515,7 +515,7 @@ def test_kronecker_of_wide_matrices(backend: Place) -> None:
 def draw_vector(chance: np.random.Generator, size: int, share: float, dtype: np.dtype) -> Vector:
     ids = np.flatnonzero(chance.random(size) < share)
     values = chance.integers(0, 4, ids.size).astype(dtype)
-    return Vector(size, values, indices=ids.astype(np.int32))._conform()
+    return Vector._of(size, values, indices=ids.astype(np.int32))._conform()
 
 
 def vector_entries(v: Vector) -> dict[int, Any]:

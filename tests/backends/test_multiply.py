@@ -122,7 +122,7 @@ def full(chance: np.random.Generator, shape: tuple[int, int], dtype: np.dtype, i
     values = chance.integers(0, 4, 1 if iso else shape[0] * shape[1]).astype(dtype)
     indptr = np.arange(shape[0] + 1, dtype=np.int32) * np.int32(shape[1])
     columns = np.tile(np.arange(shape[1], dtype=np.int32), shape[0])
-    return Matrix(*shape, indptr, columns, values, iso=iso)
+    return Matrix._of(*shape, indptr, columns, values, iso=iso)
 
 
 def on_shim(backend: Place) -> bool:
@@ -249,7 +249,7 @@ def random(
     columns = [np.sort(chance.choice(shape[1], length, replace=False)) for length in lengths]
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
     values = chance.integers(1, 9, indptr[-1]).astype(dtype)
-    return Matrix(*shape, indptr, np.concatenate(columns).astype(np.int32), values)
+    return Matrix._of(*shape, indptr, np.concatenate(columns).astype(np.int32), values)
 
 
 def same(got: Matrix, expected: Any) -> None:

@@ -197,7 +197,7 @@ def test_ids_beyond_64_bits_are_refused() -> None:
 
 def test_index_types_stay_as_they_came() -> None:
     indptr, indices = np.array([0, 1, 2], np.int64), np.array([1, 0], np.int32)
-    A = Matrix(2, 2, indptr, indices, np.ones(2))
+    A = Matrix._of(2, 2, indptr, indices, np.ones(2))
     assert A.T.nvals == 2 and A.is_symmetric()
     assert A.indptr.dtype == np.int64 and A.indices.dtype == np.int32
 
@@ -361,7 +361,7 @@ def test_vector_copies_what_it_is_made_from() -> None:
 def test_other_storages_share_no_array_that_operations_write(size: int) -> None:
     full = Vector.from_dense(np.arange(size))
     assert size == 0 or not np.shares_memory(full.to_sparse().values, full.values)
-    complete = Vector(size, np.arange(size), indices=np.arange(size, dtype=np.int32))
+    complete = Vector._of(size, np.arange(size), indices=np.arange(size, dtype=np.int32))
     assert size == 0 or not np.shares_memory(complete.to_bitmap().values, complete.values)
     assert complete.to_bitmap().isequal(full)
 

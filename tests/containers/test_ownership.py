@@ -60,7 +60,7 @@ def test_public_arrays_are_read_only_views() -> None:
 def test_kernels_see_no_read_only_array(launched: list[str]) -> None:
     """Numba would compile each of them once more."""
     given = Matrix.from_dense(DENSE.astype(np.int64))  # whose kernels other tests have, too
-    A = Matrix(4, 4, given.indptr, given.indices, given.values)  # from public views
+    A = Matrix._of(4, 4, given.indptr, given.indices, given.values)  # from public views
     A = pickle.loads(pickle.dumps(A, protocol=5))
     sg.bfs(A, 0)
     sg.sssp(A, 0)
@@ -210,13 +210,14 @@ def test_a_call_keeps_nothing_of_a_scipy_array() -> None:
 
 def test_a_graph_that_one_call_reads_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     S, made = scipy.sparse.csr_array(DENSE), []
-    plain = Matrix.__init__
+    plain = Matrix._of
 
-    def noted(self: Any, *arguments: Any, **options: Any) -> None:
-        plain(self, *arguments, **options)
-        made.append(np.shares_memory(self._values, S.data))
+    def noted(*arguments: Any, **options: Any) -> Matrix:
+        A = plain(*arguments, **options)
+        made.append(np.shares_memory(A._values, S.data))
+        return A
 
-    monkeypatch.setattr(Matrix, "__init__", noted)
+    monkeypatch.setattr(Matrix, "_of", noted)
     sg.bfs(S, 0)
     sg.csgraph.dijkstra(S)
     assert any(made)

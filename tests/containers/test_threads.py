@@ -80,7 +80,7 @@ def test_another_thread_at_every_line(name: str, dense: np.ndarray) -> None:
 def test_a_count_that_another_thread_fetches() -> None:
     def bitmap() -> Vector:
         v = Vector.from_coo([1, 3], [1.0, 2.0], size=9)
-        return Vector(9, v._values, bits=v._bits, nvals=lambda: 2)
+        return Vector._of(9, v._values, bits=v._bits, nvals=lambda: 2)
 
     at, more = 0, True
     while more:

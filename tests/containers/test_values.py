@@ -98,7 +98,7 @@ def test_a_complete_vector_is_a_full_one_however_it_is_stored(storage: str, devi
         "bitmap": {"bits": xp.full(1, 7, np.uint32)},
         "full": {},
     }
-    v = sg.Vector(3, xp.asarray(given), **parts[storage])
+    v = sg.Vector._of(3, xp.asarray(given), **parts[storage])
     assert v.storage == storage
     assert float(v._total()) == 7.0
     for other in (v, sg.Vector.from_dense(given).to(device)):
@@ -143,7 +143,7 @@ def test_facts_about_a_matrix(device: str) -> None:
 def test_where_equals_a_loop(device: str) -> None:
     rng = np.random.default_rng(1)
     S = sg.generators.uniform_random(60, 5, seed=1)
-    A = sg.Matrix(*S.shape, S.indptr, S.indices, rng.integers(0, 9, S.nvals))
+    A = sg.Matrix._of(*S.shape, S.indptr, S.indices, rng.integers(0, 9, S.nvals))
     u, v = rng.integers(0, 9, 60), rng.random(60)
     on = A.to(device)
     x, y = (sg.Vector.from_dense(w).to(device) for w in (u, v))

@@ -324,7 +324,7 @@ def test_a_search_of_peers_that_failed_gives_nothing_away() -> None:
         raise errors.CommunicationError("search by peer writes: device 1 did not come")
 
     def shard(size: int) -> sg.Vector:
-        return sg.Vector(
+        return sg.Vector._of(
             size, np.ones(size), bits=np.zeros(size // 32 + 1, np.uint32), nvals=reached
         )
 

@@ -109,11 +109,11 @@ def flat(u: Vector | Matrix) -> tuple[np.ndarray, np.ndarray]:
 def made(shape: tuple[int, ...], keys: np.ndarray, values: np.ndarray) -> Any:
     """The container of these entries; keys ascend."""
     if len(shape) == 1:
-        return Vector(shape[0], values, indices=keys.astype(index_dtype(shape[0])))._conform()
+        return Vector._of(shape[0], values, indices=keys.astype(index_dtype(shape[0])))._conform()
     rows, columns = places(shape, keys)
     indptr = np.zeros(shape[0] + 1, index_dtype(keys.size))
     np.cumsum(np.bincount(rows, minlength=shape[0]), out=indptr[1:])
-    return Matrix(*shape, indptr, columns.astype(index_dtype(max(shape))), values)
+    return Matrix._of(*shape, indptr, columns.astype(index_dtype(max(shape))), values)
 
 
 def places(shape: tuple[int, ...], keys: np.ndarray) -> tuple[Any, Any]:
@@ -126,7 +126,7 @@ def moved(A: Any, shape: tuple[int, ...], keys: np.ndarray, of: np.ndarray) -> A
     order = np.argsort(keys, kind="stable")
     found = made(shape, keys[order], flat(A)[1][of[order]])
     if isinstance(A, Matrix) and A.iso:
-        return Matrix(*shape, found._indptr, found._indices, A._values.copy(), iso=True)
+        return Matrix._of(*shape, found._indptr, found._indices, A._values.copy(), iso=True)
     return found
 
 

@@ -325,7 +325,7 @@ def check_index_types(ids: Any, offsets: Any, parents: bool, device: str) -> Non
     S = scipy.sparse.random_array((200, 200), density=0.05, rng=chance, format="csr")
     A = sg.Matrix.from_scipy(S)
     arrays = A._indptr.astype(offsets), A._indices.astype(ids), A._values
-    B = sg.Matrix(200, 200, *arrays).to(device)
+    B = sg.Matrix._of(200, 200, *arrays).to(device)
     for direction in ("auto", "push", "pull"):
         found: Any = sg.bfs(B, 7, parents=parents, direction=direction)
         expected: Any = sg.bfs(A, 7, parents=parents)

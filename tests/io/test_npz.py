@@ -328,7 +328,7 @@ def test_one_entry_or_one_value_makes_the_difference(tmp_path: Path) -> None:
     for changed in (np.nextafter(values[k], 9), -values[k], np.inf, np.nan):
         other = values.copy()
         other[k] = changed
-        B = Matrix(A.nrows, A.ncols, A.indptr, A.indices, other)
+        B = Matrix._of(A.nrows, A.ncols, A.indptr, A.indices, other)
         assert claiming(tmp_path / "g.npz", B, 1).symmetric is None
     S = scipy.sparse.coo_array(
         (np.delete(values, k), (np.delete(rows, k), np.delete(columns, k))), A.shape

@@ -54,7 +54,7 @@ def matrices(draw: st.DrawFn) -> Matrix:
     values = draw(hnp.arrays(dtype, count, elements=hnp.from_dtype(dtype)))
     index = draw(st.sampled_from([np.int32, np.int64]))
     indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(index)
-    return Matrix(nrows, ncols, indptr, columns.astype(index), values, iso=iso)
+    return Matrix._of(nrows, ncols, indptr, columns.astype(index), values, iso=iso)
 
 
 @given(matrices(), st.sampled_from([True, None, False]))
@@ -105,7 +105,7 @@ def test_symmetric_matrix_market(tmp_path: Path, suffix: str) -> None:
     write(path, A)
     B = read(path)
     assert B.symmetric is True and same_arrays(A, B)
-    P = Matrix(40, 40, A.indptr, A.indices, np.ones(1, bool), iso=True, symmetric=True)
+    P = Matrix._of(40, 40, A.indptr, A.indices, np.ones(1, bool), iso=True, symmetric=True)
     write(path, P)
     B = read(path)
     assert B.symmetric is True and same_arrays(P, B)
@@ -115,7 +115,7 @@ def test_symmetric_matrix_market(tmp_path: Path, suffix: str) -> None:
 
 def test_wide_indices_survive(tmp_path: Path) -> None:
     far = 2**40
-    A = Matrix(2, far + 1, np.array([0, 1, 2]), np.array([far, 5]), np.ones(1, bool), iso=True)
+    A = Matrix._of(2, far + 1, np.array([0, 1, 2]), np.array([far, 5]), np.ones(1, bool), iso=True)
     write(tmp_path / "g.npz", A)
     assert same_arrays(A, read(tmp_path / "g.npz"))
 
@@ -150,7 +150,7 @@ def test_npz_made_symmetric(tmp_path: Path) -> None:
     write(path, Matrix.from_scipy(scipy.sparse.csr_array([[1, 7], [3, 0]])))
     A = read(path, symmetric=True)
     assert A.symmetric and A.to_scipy().toarray().tolist() == [[1, 3], [3, 0]]
-    iso = Matrix(2, 2, np.array([0, 1, 1]), np.array([1]), np.array([2.5]), iso=True)
+    iso = Matrix._of(2, 2, np.array([0, 1, 1]), np.array([1]), np.array([2.5]), iso=True)
     write(path, iso)
     A = read(path, symmetric=True)
     assert A.iso and A.values.tolist() == [2.5] and A.indices.tolist() == [1, 0]

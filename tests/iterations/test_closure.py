@@ -170,7 +170,7 @@ def test_absorbed_reals(device: str) -> None:
 
 def test_iso_and_index_types(device: str) -> None:
     made = graph("sparse directed", CASES["distance, equal"])
-    wide = sg.Matrix(
+    wide = sg.Matrix._of(
         *(made.A.nrows, made.A.ncols, made.A.indptr.astype(np.int64)),
         *(made.A.indices.astype(np.int64), np.full(1, 7, np.uint8)),
         iso=True,
@@ -244,7 +244,7 @@ def test_negative_weights_under_a_plus_of_ones_own(device: str) -> None:
 
     made = graph("acyclic", CASES["distance"])
     weights = np.random.default_rng(3).integers(-20, 60, made.A.nvals)
-    A = sg.Matrix(*made.A.shape, made.A.indptr, made.A.indices, weights).to(device)
+    A = sg.Matrix._of(*made.A.shape, made.A.indptr, made.A.indices, weights).to(device)
     ring = Semiring(monoid.min, BinaryOp.define(plus))
     least: dict[int, int] = dict(made.start)
     rows, columns, _ = made.A.to_coo()
@@ -304,7 +304,7 @@ def test_parents_along_in_edges(name: str, case: str, device: str) -> None:
     made = graph(name, CASES[case])
     A = made.A.pattern() if case == "distance, equal" else made.A.dup()
     edges = dict.fromkeys(made.edges, 1) if A.iso else made.edges
-    wide = sg.Matrix(
+    wide = sg.Matrix._of(
         *(A.nrows, A.ncols, A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values),
         iso=A.iso,
     )
@@ -443,7 +443,7 @@ V5 = sg.Vector.from_coo([0], [0.0], size=5)
 def edited(value: float, at: int = 1) -> sg.Matrix:
     values = A5.values.copy()
     values[at] = value
-    return sg.Matrix(5, 5, A5.indptr, A5.indices, values)
+    return sg.Matrix._of(5, 5, A5.indptr, A5.indices, values)
 
 
 def vector(value: float) -> sg.Vector:

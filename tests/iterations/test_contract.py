@@ -141,7 +141,7 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
 def test_index_types(offsets: type, columns: type, device: str) -> None:
     for both in (False, True):
         A = matrix("kronecker", both=both)
-        B = sg.Matrix(
+        B = sg.Matrix._of(
             *A.shape,
             A.indptr.astype(offsets),
             A.indices.astype(columns),
@@ -218,7 +218,7 @@ def test_real_graphs(name: str, device: str, shared_data: Path) -> None:
     A = sg.read(shared_data / name)
     check(A, device)
     if A.symmetric:  # as if nobody knew
-        check(sg.Matrix(*A.shape, A.indptr, A.indices, A.values, iso=A.iso), device)
+        check(sg.Matrix._of(*A.shape, A.indptr, A.indices, A.values, iso=A.iso), device)
 
 
 # --- the CUDA kernels without a GPU ---------------------------------------------------------------
@@ -235,4 +235,4 @@ def test_labels_on_the_shim(both: bool, monkeypatch: pytest.MonkeyPatch) -> None
     check(sg.Matrix.empty(0, 0))
     A = matrix("grid", both=both)
     wide = (A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values)
-    check(sg.Matrix(*A.shape, *wide, iso=A.iso, symmetric=A.symmetric))
+    check(sg.Matrix._of(*A.shape, *wide, iso=A.iso, symmetric=A.symmetric))

@@ -153,7 +153,7 @@ INDEX_TYPES = [
 def test_index_types(name: str, offsets: type, ids: type, device: str) -> None:
     A = matrix(name)
     arrays = A.indptr.astype(offsets), A.indices.astype(ids), A.values
-    B = sg.Matrix(*A.shape, *arrays, iso=A.iso, symmetric=A.symmetric).to(device)
+    B = sg.Matrix._of(*A.shape, *arrays, iso=A.iso, symmetric=A.symmetric).to(device)
     sources = some_sources(A.nrows)
     expected, rows = by_loops(name, tuple(sources.tolist()))
     same(dependencies(B, sources), expected)

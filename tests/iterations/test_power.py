@@ -166,7 +166,7 @@ def test_the_result_does_not_depend_on_the_number_of_threads(
 @pytest.mark.parametrize("offset", [np.int32, np.int64])
 def test_index_types(index: Any, offset: Any, device: str) -> None:
     A = weighted_graph(60, 400)
-    B = sg.Matrix(60, 60, A.indptr.astype(offset), A.indices.astype(index), A.values)
+    B = sg.Matrix._of(60, 60, A.indptr.astype(offset), A.indices.astype(index), A.values)
     x = full(np.full(60, 1 / 60), "cpu")
     for name in ("leaking", "two scales"):
         expected = power(x, steps(A, "cpu", True)[name], tol=None, max_iter=5).value

@@ -31,7 +31,7 @@ def graph(name: str, kind: str, device: str) -> tuple[nx.Graph, sg.Matrix]:
     values: Any = True if kind == "iso" else np.ones(rows.size, kind)
     A = sg.Matrix.from_coo(rows, columns, values, nrows=len(G), ncols=len(G))
     if kind != "iso":
-        A = sg.Matrix(*A.shape, A.indptr, A.indices, np.ones(A.nvals, kind))
+        A = sg.Matrix._of(*A.shape, A.indptr, A.indices, np.ones(A.nvals, kind))
     assert A.iso == (kind == "iso")
     return G, A.to(device)
 

@@ -88,7 +88,7 @@ def matrix_of(case: dict[str, Any], chance: np.random.Generator) -> Matrix:
     indptr = np.concatenate(([0], np.cumsum(present.sum(1)))).astype(case["index"])
     values = draw(chance, (1 if case["iso"] else int(indptr[-1]),), case["dtype"])
     columns = np.nonzero(present)[1].astype(case["index"])
-    return Matrix(NROWS, NCOLS, indptr, columns, values, iso=case["iso"])
+    return Matrix._of(NROWS, NCOLS, indptr, columns, values, iso=case["iso"])
 
 
 def laid_out(x: np.ndarray, order: str) -> np.ndarray:
@@ -141,7 +141,7 @@ def check(case: dict[str, Any], device: str) -> None:
     chance = np.random.default_rng(zlib.crc32(name_of(case).encode()))
     A, left, width = matrix_of(case, chance), case["left"], case["width"]
     if case["add"] == "any":  # any one of the products: let all be equal
-        A = Matrix(NROWS, NCOLS, A.indptr, A.indices, np.ones(1, case["dtype"]), iso=True)
+        A = Matrix._of(NROWS, NCOLS, A.indptr, A.indices, np.ones(1, case["dtype"]), iso=True)
     size = NROWS if left else NCOLS
     X = draw(chance, (1 if width is None else width, size), case["other"])
     X = np.ones_like(X) if case["add"] == "any" else X

@@ -245,7 +245,7 @@ def library_matrix(a: Entries, shape: tuple[int, int], case: dict[str, Any], dev
     )
     offsets, ids = {"mixed": ("int64", "int32")}.get(case["index"], (case["index"],) * 2)
     arrays = A.indptr.astype(offsets), A.indices.astype(ids), A.values
-    return Matrix(*shape, *arrays, iso=A.iso).to(device)
+    return Matrix._of(*shape, *arrays, iso=A.iso).to(device)
 
 
 def reference(

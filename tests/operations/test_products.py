@@ -176,7 +176,7 @@ def library_matrix(
         dtype=dtype,
     )
     index = np.dtype(case["index"])
-    return Matrix(*shape, A.indptr.astype(index), A.indices.astype(index), A.values, iso=A.iso)
+    return Matrix._of(*shape, A.indptr.astype(index), A.indices.astype(index), A.values, iso=A.iso)
 
 
 def graphblas(

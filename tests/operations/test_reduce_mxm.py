@@ -98,7 +98,7 @@ def test_threads_do_not_change_a_sum_of_floats(monkeypatch: pytest.MonkeyPatch) 
     """Partial sums belong to parts of the mask, whichever thread takes them."""
     A = sg.generators.kronecker(10, 16)
     values = np.random.default_rng(0).random(A.nvals)
-    A = sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, values)
+    A = sg.Matrix._of(A.nrows, A.ncols, A.indptr, A.indices, values)
     sums = set()
     for threads in (1, 2, 3):
         with monkeypatch.context() as patch:

@@ -120,13 +120,13 @@ def container(entries: Entries, form: tuple[str, ...]) -> Any:
         (size,) = entries.shape
         kind = form[0]
         if kind == "dense" and entries.keys.size == size:
-            return Vector(size, values)
+            return Vector._of(size, values)
         if kind == "sparse" or size == 0:
-            return Vector(size, values, indices=entries.keys.astype(np.int32))
+            return Vector._of(size, values, indices=entries.keys.astype(np.int32))
         laid, flags = np.zeros(size, values.dtype), np.zeros(size, bool)
         laid[entries.keys], flags[entries.keys] = values, True
         known = entries.keys.size if kind == "bitmap" else None
-        return Vector(size, laid, bits=pack_bits(flags), nvals=known)
+        return Vector._of(size, laid, bits=pack_bits(flags), nvals=known)
     kind, offsets, ids = form
     nrows, ncols = entries.shape
     rows, columns = entries.at()
@@ -134,7 +134,7 @@ def container(entries: Entries, form: tuple[str, ...]) -> Any:
     indptr[1:] = np.cumsum(np.bincount(rows, minlength=nrows))
     iso = kind == "iso" and is_iso(entries)
     values = values[:1] if iso else values
-    return Matrix(nrows, ncols, indptr, columns.astype(ids), values, iso=iso)
+    return Matrix._of(nrows, ncols, indptr, columns.astype(ids), values, iso=iso)
 
 
 def is_iso(entries: Entries) -> bool:

@@ -86,7 +86,7 @@ class VectorValues(VectorParts):
             k: None if a is None else a.copy()
             for k, a in (("indices", self._indices), ("bits", self._bits))
         }
-        return Vector(self.size, values, nvals=self._nvals, **parts)
+        return Vector._of(self.size, values, nvals=self._nvals, **parts)
 
     def _total(self, function: Callable[[Array], Array] | None = None) -> Any:
         """The sum of the values of a full vector, or of function(values) as `_with_values` takes
@@ -137,7 +137,7 @@ class MatrixValues(MatrixParts):
         arrays = self._indptr, self._indices, values
         # values that differed may be equal now
         symmetric = self.symmetric or None
-        return Matrix(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
+        return Matrix._of(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
 
     def row_degrees(self) -> Vector:
         """How many entries each row has: a full Vector of the smallest index type for it.
@@ -154,7 +154,7 @@ class MatrixValues(MatrixParts):
         else:  # a view: its rows are columns of what it is the transpose of
             ids = there._indices
             counts = array_module(ids).bincount(ids, minlength=self.nrows)
-        return Vector(self.nrows, counts.astype(index_dtype(self.ncols), copy=False))
+        return Vector._of(self.nrows, counts.astype(index_dtype(self.ncols), copy=False))
 
     def _value_range(self) -> tuple[float, float]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
@@ -208,7 +208,7 @@ class MatrixValues(MatrixParts):
         xp.cumsum(kept, dtype=places.dtype, out=places[1:])
         values = self._values if self.iso else self._values[kept]
         indptr, indices = places[self._indptr], self._indices[kept]
-        return Matrix(self.nrows, self.ncols, indptr, indices, values, iso=self.iso)
+        return Matrix._of(self.nrows, self.ncols, indptr, indices, values, iso=self.iso)
 
 
 def check_others(v: Any, others: tuple[Any, ...]) -> None:

@@ -71,7 +71,7 @@ class DistributedMatrix(Matrix):
             with on_device(A.device):
                 arrays = own(p)
             moved = (move(array, device) for array in arrays)
-            shards.append(Matrix(partition.sizes[p], A.ncols, *moved, iso=A.iso))
+            shards.append(Matrix._of(partition.sizes[p], A.ncols, *moved, iso=A.iso))
         made = cls(A.nrows, A.ncols, shards, placement, symmetric=A.symmetric)
         if placement.communicator.processes > 1:
             made._derived["fingerprint"] = _fingerprint(A)
@@ -224,10 +224,10 @@ class DistributedMatrix(Matrix):
             xp = array_module(lengths[k])
             indptr = xp.zeros(n + 1, index_dtype(int(indices[k].size)))
             xp.cumsum(lengths[k], out=indptr[1:])
-            made = Matrix(n, self.ncols, indptr, indices[k], values[k], iso=self.iso)
+            made = Matrix._of(n, self.ncols, indptr, indices[k], values[k], iso=self.iso)
             if partition.internal_ids is not None:
                 arrays = _rows(made, partition.in_user_order(xp.arange(n, dtype=index_dtype(n))))
-                made = Matrix(n, self.ncols, *arrays, iso=self.iso)
+                made = Matrix._of(n, self.ncols, *arrays, iso=self.iso)
             made.symmetric = self.symmetric
             return made
 
@@ -379,4 +379,4 @@ def _column_counts(A: DistributedMatrix) -> DistributedVector:
 
     counts = placement.map(own, A.shards)
     summed = placement.communicator.reduce_scatter(counts, partition.sizes, "sum")
-    return DistributedVector(A.ncols, [Vector(x.size, x) for x in summed], placement)
+    return DistributedVector(A.ncols, [Vector._of(x.size, x) for x in summed], placement)

@@ -178,7 +178,7 @@ class Placement:
 
         def make(k: int, n: int) -> Vector:
             with on_device(self.devices[k]):
-                return Vector(n, self.shard_ids(k, size).astype(kind, copy=True))
+                return Vector._of(n, self.shard_ids(k, size).astype(kind, copy=True))
 
         return self._vector(size, make)
 

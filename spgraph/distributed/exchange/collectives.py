@@ -67,10 +67,10 @@ def replicate(v: DistributedVector) -> list[Vector]:
     if partition.ids is not None:
         values = placement.map(lambda k, x: partition.in_user_order(x), values)
     if nvals == size:
-        return [Vector(size, x) for x in values]
+        return [Vector._of(size, x) for x in values]
     packed = placement.map(lambda k, shard: _bits_of(shard), dense)
     bits = replicate_bits(packed, placement, size)
-    return [Vector(size, x, bits=b, nvals=nvals) for x, b in zip(values, bits, strict=True)]
+    return [Vector._of(size, x, bits=b, nvals=nvals) for x, b in zip(values, bits, strict=True)]
 
 
 def replicate_bits(bits: Sequence[Array], placement: Placement, size: int) -> list[Array]:
@@ -115,7 +115,7 @@ def reduce_to_owners(
         def pieces(k: int, came: list[Array], with_values: list[Array]) -> list[Vector]:
             n = partition.sizes[placement.local[k]]
             return [
-                Vector(n, x, indices=i.astype(index_dtype(n), copy=False))
+                Vector._of(n, x, indices=i.astype(index_dtype(n), copy=False))
                 for i, x in zip(came, with_values, strict=True)
             ]
 
@@ -126,7 +126,7 @@ def reduce_to_owners(
         packed = placement.map(lambda k, row: [_bits_of(piece) for piece in row], cut)
         bits = comm.all_to_all(packed)
         received = [
-            [Vector(x.size, x, bits=b) for x, b in zip(*pair, strict=True)]
+            [Vector._of(x.size, x, bits=b) for x, b in zip(*pair, strict=True)]
             for pair in zip(values, bits, strict=True)
         ]
     return placement.map(lambda k, row: _reduced(placement.backend(k), row, monoid), received)
@@ -178,7 +178,7 @@ def _sorted(size: int, ids: Array, values: Array, partition: Partition) -> Vecto
     if partition.ids is not None:
         order = array_module(ids).argsort(ids)
         ids, values = ids[order], values[order]
-    return Vector(size, values, indices=ids)
+    return Vector._of(size, values, indices=ids)
 
 
 def _bits_of(v: Vector) -> Array:

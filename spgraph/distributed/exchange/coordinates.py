@@ -39,7 +39,7 @@ def lift(v: Vector, placement: Placement, k: int, size: int) -> Vector:
         indices = v._indices.astype(index_dtype(size)) + index_dtype(size).type(own.start)
     else:
         indices = placement.shard_ids(k, size)[v._indices]
-    return Vector(size, v._values, indices=indices)
+    return Vector._of(size, v._values, indices=indices)
 
 
 def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
@@ -54,7 +54,7 @@ def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
         else:
             indptr[1:][placement.shard_ids(k, nrows)] = A._indptr[1:] - A._indptr[:-1]
             indptr = xp.cumsum(indptr, dtype=indptr.dtype)
-        A._derived["lifted"] = Matrix(nrows, A.ncols, indptr, A._indices, A._values, iso=A.iso)
+        A._derived["lifted"] = Matrix._of(nrows, A.ncols, indptr, A._indices, A._values, iso=A.iso)
     return A._derived["lifted"]
 
 
@@ -69,7 +69,7 @@ def lower_matrix(T: Matrix, placement: Placement, k: int) -> Matrix:
     xp = array_module(T._indices)
     indptr = xp.zeros(rows.size + 1, T._indptr.dtype)
     indptr[1:] = T._indptr[1:][rows]
-    return Matrix(rows.size, T.ncols, indptr, T._indices, T._values, iso=T.iso)
+    return Matrix._of(rows.size, T.ncols, indptr, T._indices, T._values, iso=T.iso)
 
 
 def shard_mask(mask: Mask | None, k: int) -> Mask | None:
@@ -103,15 +103,17 @@ def owned_part(t: Vector, partition: Partition, p: int) -> Vector:
         indices, values, bounds = _by_owner(t, partition)
         within = slice(bounds[p], bounds[p + 1])
         local = (indices[within] - own.start).astype(index_dtype(n))
-        return Vector(n, values[within].copy(), indices=local)
+        return Vector._of(n, values[within].copy(), indices=local)
     if partition.ids is None:
         values = t._values[own].copy()
-        return Vector(n, values, bits=None if t._bits is None else bits_between(t._bits, own))
+        return Vector._of(n, values, bits=None if t._bits is None else bits_between(t._bits, own))
     ids = partition.shard_ids(p, t.device)
     if t._bits is None:
-        return Vector(n, t._values[ids])
+        return Vector._of(n, t._values[ids])
     present = (t._bits[ids >> 5] >> (ids & 31).astype(np.uint32)) & np.uint32(1) != 0
-    return Vector(n, xp.where(present, t._values[ids], t.dtype.type(0)), bits=pack_bits(present))
+    return Vector._of(
+        n, xp.where(present, t._values[ids], t.dtype.type(0)), bits=pack_bits(present)
+    )
 
 
 def entries_by_owner(t: Vector, partition: Partition) -> list[tuple[Array, Array]]:

@@ -163,7 +163,7 @@ def _made(
                 else own.values
             )
         arrays = (move(array, comm.devices[k]) for array in (own.indptr, own.indices, values))
-        return Matrix(own.indptr.size - 1, vertices.size, *arrays, iso=own.values is None)
+        return Matrix._of(own.indptr.size - 1, vertices.size, *arrays, iso=own.values is None)
 
     placement = placed(vertices, comm, exchange)
     made = placement.map(shard, rows)

@@ -130,7 +130,7 @@ def _improved(
             there = xp.zeros(was.size, bool)
             there[was.to_sparse()._indices] = True
             kept |= ~there
-        return both, Vector(old.size, now._values[kept], indices=at[kept])
+        return both, Vector._of(old.size, now._values[kept], indices=at[kept])
 
     pairs = placement.map(own, x.shards, found.shards)
     return (

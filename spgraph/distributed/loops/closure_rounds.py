@@ -69,7 +69,7 @@ def closure(
     are another exchange. The first closure of a graph over a semiring prepares it.
     """
     found = run_closure(A, start, semiring, delta)
-    parts = [Vector(values.size, values, bits=bits) for values, bits in found.parts]
+    parts = [Vector._of(values.size, values, bits=bits) for values, bits in found.parts]
     x = DistributedVector(A.nrows, parts, A.device)
     if not found.settled:
         raise unsettled(semiring.name, A.nrows, x)

@@ -252,7 +252,7 @@ def gather_messages(placement: Placement, messages: list[Array]) -> list[Array]:
 
 def labels(A: DistributedMatrix, found: list[Array]) -> DistributedVector:
     """The Vector of these labels, one array for each local shard."""
-    return DistributedVector(A.nrows, [Vector(x.size, x) for x in found], A.device)
+    return DistributedVector(A.nrows, [Vector._of(x.size, x) for x in found], A.device)
 
 
 # --- out of operations ----------------------------------------------------------------------------

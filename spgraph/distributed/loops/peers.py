@@ -57,7 +57,7 @@ def search(
 
     def whole(values: Sequence[Array], bits: Sequence[Array]) -> DistributedVector:
         shards = [
-            Vector(own.size, own, bits=present, nvals=part.num_visited)
+            Vector._of(own.size, own, bits=present, nvals=part.num_visited)
             for part, own, present in zip(found, values, bits, strict=True)
         ]
         return DistributedVector.in_flight(A.nrows, shards, placement)
@@ -179,7 +179,7 @@ def run_closure(
 
 def _as_vector(found: Closed, A: DistributedMatrix) -> DistributedVector:
     shards = [
-        Vector(part.values.size, part.values, bits=part.bits, nvals=part.reached)
+        Vector._of(part.values.size, part.values, bits=part.bits, nvals=part.reached)
         for part in found.parts
     ]
     return DistributedVector(A.nrows, shards, A.device)

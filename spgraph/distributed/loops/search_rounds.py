@@ -70,7 +70,7 @@ def search(
                     values = peers.widened(values, *start_of, dtype)
             with on_device(device_of(values)):  # each Vector has bits of its own
                 bits = part[2].copy() if which else part[2]
-            parts.append(Vector(values.size, values, bits=bits, nvals=nvals))
+            parts.append(Vector._of(values.size, values, bits=bits, nvals=nvals))
         return DistributedVector(A.nrows, parts, placement)
 
     value = None if semiring is None else vector(1, semiring.dtype)

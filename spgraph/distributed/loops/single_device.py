@@ -73,7 +73,7 @@ class SingleDevice:
                 if partition.ids is not None:
                     order = array_module(ids).argsort(ids)
                     ids, values = ids[order], values[order]
-                return Vector(size, values, indices=ids)
+                return Vector._of(size, values, indices=ids)
         whole, flags = [], []
         for shard, device in zip(v.shards, self.devices, strict=True):
             with on_device(device) as xp:
@@ -85,7 +85,7 @@ class SingleDevice:
                 )
         with on_device(self.devices[0]):
             present = pack_bits(partition.in_user_order(self._joined(flags)))
-            return Vector(size, partition.in_user_order(self._joined(whole)), bits=present)
+            return Vector._of(size, partition.in_user_order(self._joined(whole)), bits=present)
 
     def scatter(self, v: Vector) -> DistributedVector:
         """v, a Vector of the first device, divided among the shards that own its entries."""
@@ -107,7 +107,7 @@ class SingleDevice:
         parts = []
         for (values, bits), device in zip(cut, self.devices, strict=True):
             bits = None if bits is None else move(bits, device)
-            parts.append(Vector(values.size, move(values, device), bits=bits))
+            parts.append(Vector._of(values.size, move(values, device), bits=bits))
         self._order_streams()
         made = DistributedVector(v.size, parts, self.placement)
         made._nvals = nvals
@@ -133,7 +133,7 @@ class SingleDevice:
             values = A.shards[0]._values.copy() if values is None else values
             indptr = xp.zeros(n + 1, index_dtype(int(indices.size)))
             xp.cumsum(degrees, out=indptr[1:])
-            whole = Matrix(n, A.ncols, indptr, indices, values, iso=A.iso)
+            whole = Matrix._of(n, A.ncols, indptr, indices, values, iso=A.iso)
             if partition.ids is not None:
                 order = partition.in_user_order(xp.arange(n))
                 whole = self.placement.backend(0).extract_matrix(whole, order, None)
@@ -154,7 +154,9 @@ class SingleDevice:
             inside = partition.ids[inside]
             order = np.argsort(inside)
             inside, given = inside[order], given[order]
-        return Vector(v.size, move(given, self.devices[0]), indices=move(inside, self.devices[0]))
+        return Vector._of(
+            v.size, move(given, self.devices[0]), indices=move(inside, self.devices[0])
+        )
 
     def _joined(self, arrays: Sequence[Array]) -> Array:
         """The arrays of all shards joined, on the first device."""

@@ -100,7 +100,7 @@ def write_matrix(
     materialize(mask)
 
     def own(k: int, into: Matrix, shard: Matrix) -> Matrix:
-        written = Matrix(
+        written = Matrix._of(
             into.nrows, into.ncols, into._indptr, into._indices, into._values, iso=into.iso
         )
         placement.backend(k).write_matrix(written, shard, shard_mask(mask, k), accum, replace)
@@ -124,7 +124,7 @@ def reduce(u: DistributedVector | DistributedMatrix, monoid: TypedMonoid) -> Sca
     )
     if not filled.any():
         return monoid.identity
-    return _sum(backend("cpu"), Vector(int(filled.sum()), totals[filled]), monoid)
+    return _sum(backend("cpu"), Vector._of(int(filled.sum()), totals[filled]), monoid)
 
 
 def _sum(on: ModuleType, shard: Vector | Matrix, monoid: TypedMonoid) -> Scalar:
@@ -132,7 +132,7 @@ def _sum(on: ModuleType, shard: Vector | Matrix, monoid: TypedMonoid) -> Scalar:
         return on.reduce(shard, monoid)
     if shard.iso and shard.nvals:
         return sum_of_equals(shard._values, shard.nvals, monoid)
-    return on.reduce(Vector(shard.nvals, shard._values[: shard.nvals]), monoid)
+    return on.reduce(Vector._of(shard.nvals, shard._values[: shard.nvals]), monoid)
 
 
 def _vectors(

@@ -56,7 +56,7 @@ def redistributed(
         xp.cumsum(xp.bincount(rows, minlength=n), out=indptr[1:])
         columns = columns[order].astype(index_dtype(max(shape)), copy=False)
         kept = entries[k][2].copy() if iso else values[0][order]
-        return Matrix(n, ncols, indptr, columns, kept, iso=iso)
+        return Matrix._of(n, ncols, indptr, columns, kept, iso=iso)
 
     return DistributedMatrix(nrows, ncols, placement.map(build, received), placement)
 
@@ -71,7 +71,7 @@ def redistributed_vector(
         xp = array_module(pieces[0][0])
         ids, values = (xp.concatenate(each) for each in zip(*pieces, strict=True))
         order = xp.argsort(ids)
-        return Vector(n, values[order], indices=ids[order].astype(index_dtype(n)))._conform()
+        return Vector._of(n, values[order], indices=ids[order].astype(index_dtype(n)))._conform()
 
     return DistributedVector(
         size, placement.map(build, send_to_owners(entries, placement, size)), placement

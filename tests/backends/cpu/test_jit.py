@@ -94,7 +94,7 @@ def test_splits_are_whole_words_in_order(threads: int) -> None:
 def test_mask_words() -> None:
     flags = np.random.default_rng(0).random(100) < 0.3
     indices = np.flatnonzero(flags)
-    v = Vector(100, np.ones(indices.size), indices=indices)
+    v = Vector._of(100, np.ones(indices.size), indices=indices)
     for w in (v, v.to_bitmap()):
         bits, invert = masks.mask_words(w.S)
         assert invert == 0 and np.array_equal(

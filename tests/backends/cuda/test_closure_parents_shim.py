@@ -34,7 +34,7 @@ def host() -> Any:
 
 
 def of_types(A: Matrix, index: str, offset: str, values: Any) -> Matrix:
-    return Matrix(A.nrows, A.ncols, A.indptr.astype(offset), A.indices.astype(index), values)
+    return Matrix._of(A.nrows, A.ncols, A.indptr.astype(offset), A.indices.astype(index), values)
 
 
 @pytest.mark.parametrize("name", GRAPHS)

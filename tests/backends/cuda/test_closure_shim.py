@@ -185,7 +185,7 @@ def test_types_of_indices(
     exchange: str, index: str, offset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = graph("skewed both", CASES["distance"])
-    wide = Matrix(
+    wide = Matrix._of(
         *made.A.shape, made.A.indptr.astype(offset), made.A.indices.astype(index), made.A.values
     )
     A = place(wide, exchange)

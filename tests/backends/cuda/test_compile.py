@@ -232,9 +232,9 @@ def preamble_of(case: dict[str, Any]) -> str:
             above = indexunary.valuegt.resolve(dtype, dtype)
             return types(U=dtype, S=dtype, N=index) + vectors.call(above, "index", np.dtype(bool))
         case "write":
-            vector = Vector(0, np.empty(0, dtype), indices=np.empty(0, index))
+            vector = Vector._of(0, np.empty(0, dtype), indices=np.empty(0, index))
             return masked_write.write_preamble(
-                vector, Vector(0, np.empty(0, other)), op if one else None
+                vector, Vector._of(0, np.empty(0, other)), op if one else None
             )
     raise AssertionError(case["stem"])
 
@@ -249,8 +249,8 @@ def product_preamble(
     two: bool,
 ) -> str:
     """The same for products of two matrices, the second of which has the other index types."""
-    A = Matrix(0, 0, np.zeros(1, offset), np.empty(0, index), np.empty(0, dtype))
-    B = Matrix(0, 0, np.zeros(1, index), np.empty(0, offset), np.empty(0, dtype))
+    A = Matrix._of(0, 0, np.zeros(1, offset), np.empty(0, index), np.empty(0, dtype))
+    B = Matrix._of(0, 0, np.zeros(1, index), np.empty(0, offset), np.empty(0, dtype))
     mask = Mask(B if one else A, structure=two)
     match stem:
         case "multiply_dense":

@@ -130,7 +130,7 @@ def test_exponents(on_the_shim: Any) -> None:
 def test_wide_indices(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     A = matrix("acyclic")
     arrays = A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values
-    B = sg.Matrix(*A.shape, *arrays, iso=A.iso)
+    B = sg.Matrix._of(*A.shape, *arrays, iso=A.iso)
     sources = some_sources(A.nrows, 2)
     expected = by_loops("acyclic", tuple(sources.tolist()))[0]
     same(dependencies(B, sources), expected)

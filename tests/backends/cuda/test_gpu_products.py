@@ -98,7 +98,7 @@ def random_matrix(n: int, degree: int, dtype: str, index: str) -> Matrix:
         shape=(n, n),
     )
     A = Matrix.from_scipy(S)
-    return Matrix(n, n, A.indptr.astype(index), A.indices.astype(index), A.values)
+    return Matrix._of(n, n, A.indptr.astype(index), A.indices.astype(index), A.values)
 
 
 @pytest.mark.parametrize("index", ["int32", "int64"])
@@ -143,7 +143,7 @@ def contended(add: Any, dtype: np.dtype) -> Matrix:
     elif dtype.kind == "f" and add in (monoid.min, monoid.max):
         values *= chance.choice([-1, 1], values.size).astype(dtype)
         values[::7], values[::11] = np.nan, -0.0
-    return Matrix(
+    return Matrix._of(
         n,
         37,
         np.arange(0, 16 * n + 1, 16, dtype=np.int32),
@@ -186,7 +186,7 @@ def test_more_than_two_to_the_31() -> None:
     n = 2**31 + 77
     values = cupy.zeros(n, np.int8)
     values[-1], values[-33] = 9, 5
-    u = Vector(n, values)
+    u = Vector._of(n, values)
     assert operations.reduce(u, monoid.max) == 9
     last = operations.extract(u, np.array([n - 1, 0, n - 33]))
     assert last.to_numpy().tolist() == [9, 0, 5]

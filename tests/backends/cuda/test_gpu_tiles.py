@@ -45,7 +45,7 @@ def graph(part: int, dtype: str, iso: bool) -> sg.Matrix:
     indptr = A.indptr[: rows + 1].copy()
     m = int(indptr[-1])
     values = (xp.arange(1 if iso else m) * 7919 % 9 + 1).astype(dtype)
-    return sg.Matrix(rows, A.ncols, indptr, A.indices[:m].copy(), values, iso=iso)
+    return sg.Matrix._of(rows, A.ncols, indptr, A.indices[:m].copy(), values, iso=iso)
 
 
 @pytest.mark.parametrize(("ring", "dtype", "iso", "flip"), CASES)

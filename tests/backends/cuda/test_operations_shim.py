@@ -72,7 +72,7 @@ def rows_of_every_length(dtype: str, iso: bool, index: str = "int32") -> Matrix:
     columns = [np.sort(chance.choice(NCOLS, length, replace=False)) for length in lengths]
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype(index)
     values = np.ones(1, dtype) if iso else chance.integers(0, 4, int(indptr[-1])).astype(dtype)
-    return Matrix(
+    return Matrix._of(
         len(lengths), NCOLS, indptr, np.concatenate(columns).astype(index), values, iso=iso
     )
 

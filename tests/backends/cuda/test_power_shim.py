@@ -260,7 +260,7 @@ def test_rows_in_pieces_and_rows_without_entries(way: str) -> None:
 @shimmed
 def test_hops_whose_index_types_differ(way: str) -> None:
     A = weighted_graph(90, 700)
-    B = sg.Matrix(90, 90, A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values)
+    B = sg.Matrix._of(90, 90, A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values)
     step, x = powers.Step((powers.Hop(A), powers.Hop(B))), np.random.default_rng(1).random(90)
     found = powers.power(full(x, "cpu"), step, norm=2, tol=None, max_iter=2)
     np.testing.assert_allclose(found.value.to_numpy(), dense(x, step, 2, 2), rtol=1e-12)

@@ -172,7 +172,9 @@ def test_types_of_indices(
 ) -> None:
     """Transposes have the smallest types that will do; kernels know one of each kind."""
     A = graph("sparse directed", "least parent").A
-    wide = sg.Matrix(*A.shape, A.indptr.astype(offsets), A.indices.astype(ids), A.values, iso=True)
+    wide = sg.Matrix._of(
+        *A.shape, A.indptr.astype(offsets), A.indices.astype(ids), A.values, iso=True
+    )
     # values are of the type of ids
     case = "least parent" if ids == "int32" else "levels"
     check(monkeypatch, "sparse directed", case, exchange, EXCHANGES[exchange].place(wide))
@@ -199,7 +201,7 @@ def test_launches_ask_for_the_shared_memory_that_kernels_lay_out(
     monkeypatch.setattr(module, name, noted)
     A = graph("sparse directed", "levels").A
     arrays = (A.indptr.astype(type_of_ids), A.indices.astype(type_of_ids), A.values)
-    A = EXCHANGES[exchange].place(sg.Matrix(*A.shape, *arrays, iso=True))
+    A = EXCHANGES[exchange].place(sg.Matrix._of(*A.shape, *arrays, iso=True))
     check(monkeypatch, "sparse directed", "levels", exchange, A, directions=("push",))
     text, shared = asked[-1]
     fits = f'static_assert(sizeof(Work) <= {shared}, "the launch asks for too little");\n'
@@ -305,7 +307,7 @@ def test_values_of_sources_that_are_wider_than_ids(
     """Ids of 64 bits ask for values of 64 bits, of which sources may have any."""
     made = graph("directed path", "least parent")
     ids = made.A.indices.astype("int64")
-    wide = sg.Matrix(64, 64, made.A.indptr.astype("int64"), ids, made.A.values, iso=True)
+    wide = sg.Matrix._of(64, 64, made.A.indptr.astype("int64"), ids, made.A.values, iso=True)
     A = EXCHANGES[exchange].place(wide)
     shim_exchanges.install(monkeypatch)
     new = sg.Vector if exchange == "one device" else A.device

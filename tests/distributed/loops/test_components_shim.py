@@ -52,7 +52,7 @@ def search(
     shards = []
     for k in range(len(A.shards)):
         own = seen[A.device.shard_ids(k, A.nrows)]
-        shards.append(sg.Vector(own.size, np.zeros(own.size, np.int32), bits=pack_bits(own)))
+        shards.append(sg.Vector._of(own.size, np.zeros(own.size, np.int32), bits=pack_bits(own)))
     return DistributedVector(A.nrows, shards, A.device), None, None
 
 
@@ -211,7 +211,7 @@ def test_which_way() -> None:
 def test_index_types() -> None:
     A = graphs.matrix("kronecker", both=True, shuffle=1)
     wide = (A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values)
-    B = sg.Matrix(*A.shape, *wide, iso=A.iso, symmetric=True)
+    B = sg.Matrix._of(*A.shape, *wide, iso=A.iso, symmetric=True)
     G = spread(B, 2)
     check(A, components.by_giant(G, planned(G)))
     check(A, components.by_forests(G, components.plan_of(G), True))

@@ -83,7 +83,7 @@ def lost(level: Any) -> Any:
     for shard in level.shards:
         given, bits = shard.to_bitmap(), np.full(shard.size // 32 + 1, 0xFFFFFFFF, np.uint32)
         bits = bits if given.bits is None else given.bits
-        shards.append(sg.Vector(shard.size, given.values, bits=bits, nvals=reached))
+        shards.append(sg.Vector._of(shard.size, given.values, bits=bits, nvals=reached))
     return type(level).in_flight(level.size, shards, level.device)
 
 

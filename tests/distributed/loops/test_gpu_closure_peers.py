@@ -52,7 +52,7 @@ def weighted(A: Matrix, kind: str) -> Matrix:
     rows, columns = A.to_coo()[:2]
     low, high = np.minimum(rows, columns).astype(np.int64), np.maximum(rows, columns)
     weights = ((low * 7919 + high * 104729) % 64 + 1).astype(kind)
-    return Matrix(A.nrows, A.ncols, A.indptr, A.indices, weights, symmetric=True)
+    return Matrix._of(A.nrows, A.ncols, A.indptr, A.indices, weights, symmetric=True)
 
 
 @pytest.mark.parametrize("kind", ["int32", "float32"])

@@ -36,7 +36,7 @@ def test_a_grid(shards: int, caplog: pytest.LogCaptureFixture) -> None:
     visible(shards)
     A = sg.generators.grid(120, 120)
     weights = np.random.default_rng(1).integers(1, 9, A.nvals)
-    W = sg.Matrix(A.nrows, A.ncols, A.indptr, A.indices, weights)
+    W = sg.Matrix._of(A.nrows, A.ncols, A.indptr, A.indices, weights)
     with caplog.at_level(logging.INFO, "spgraph.distributed"):
         G, H = (X.distribute(shards, devices="cuda") for X in (A, W))
         for found, right in zip(sg.bfs(G, 7), sg.bfs(A, 7), strict=True):

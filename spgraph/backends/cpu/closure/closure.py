@@ -69,7 +69,7 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
         visited |= queued[:n]
     bits = pack_bits(visited.view(bool))
     nvals = count_bits(bits)
-    result = Vector(n, value, bits=None if nvals == n else bits, nvals=nvals)
+    result = Vector._of(n, value, bits=None if nvals == n else bits, nvals=nvals)
     if state[DONE] == NOT_CONVERGED:
         raise unsettled(semiring.name, n, result)
     return result
@@ -94,7 +94,7 @@ def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
         indptr[parts[t] + 1 : parts[t + 1] + 1] += counts[:t].sum(dtype=indptr.dtype)
         first = int(A._indptr[parts[t]])
         found.append(indices[first : first + int(counts[t])])
-    return Matrix(A.nrows, A.ncols, indptr, np.concatenate(found), np.ones(1, bool), iso=True)
+    return Matrix._of(A.nrows, A.ncols, indptr, np.concatenate(found), np.ones(1, bool), iso=True)
 
 
 def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> Vector:
@@ -114,7 +114,7 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     pool.launch(kernel, threads, *arrays, bits, _parts(walked, threads), parent)
     found = pack_bits(parent >= 0)
     nvals = count_bits(found)
-    return Vector(A.nrows, parent, bits=None if nvals == A.nrows else found, nvals=nvals)
+    return Vector._of(A.nrows, parent, bits=None if nvals == A.nrows else found, nvals=nvals)
 
 
 def _parts(A: Matrix, threads: int) -> np.ndarray:

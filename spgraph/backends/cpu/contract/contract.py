@@ -20,4 +20,4 @@ def contract(A: Matrix, undirected: bool) -> Vector:
     kernel = jit.module("contract", "").contract
     ticket = np.zeros(1, np.int64)
     pool.launch(kernel, threads, A._indptr, A._indices, label, ticket, undirected)
-    return Vector(A.nrows, label)
+    return Vector._of(A.nrows, label)

@@ -36,7 +36,7 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
             _source_parallel(A, T, rest, threads, score, True)
     else:
         _level_parallel(A, T, sources, level, threads, score)
-    return Vector(A.nrows, score)
+    return Vector._of(A.nrows, score)
 
 
 def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> np.ndarray:

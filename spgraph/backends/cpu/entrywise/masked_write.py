@@ -24,7 +24,7 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     if mask is None and accum is None:
         with np.errstate(over="ignore"):  # beyond the range of float32 values become infinite
             values = t._values.astype(out.dtype, copy=False)
-        out._become(Vector(t.size, values, indices=t._indices, bits=t._bits, nvals=t.nvals))
+        out._become(Vector._of(t.size, values, indices=t._indices, bits=t._bits, nvals=t.nvals))
         return
     kernels = jit.module("write", _preamble(out.dtype, t.dtype, accum))
     bits, invert = mask_words(mask)
@@ -35,7 +35,9 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
         given = (out._indices, out._values, t._indices, t._values, bits, invert, replace)
         pool.launch(kernels.write_sparse, 1, *given, indices, z, counts)
         nvals = int(counts[0])
-        out._become(Vector(out.size, z[:nvals].copy(), indices=indices[:nvals].copy())._conform())
+        out._become(
+            Vector._of(out.size, z[:nvals].copy(), indices=indices[:nvals].copy())._conform()
+        )
         return
     few = mask is not None and not mask.complement and mask.parent._indices is not None
     few = t._indices is not None and not replace and (few or accum is not None)
@@ -48,12 +50,12 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
         _forget_count(out, True)
     w, t = out.to_bitmap(), t.to_bitmap()
     if w._bits is None:
-        w = Vector(w.size, w._values, bits=_all_bits(w.size))
+        w = Vector._of(w.size, w._values, bits=_all_bits(w.size))
     t_bits = NO_BITS if t._bits is None else t._bits
     threads = pool.threads_for(out.size)
     given = (w._bits, w._values, t_bits, t._values, bits, invert, replace)
     pool.launch(kernels.write, threads, *given)
-    out._become(Vector(out.size, w._values, bits=w._bits))
+    out._become(Vector._of(out.size, w._values, bits=w._bits))
     # last: out is correct already, should this run out of memory
     out._become(out._conform())
 
@@ -72,7 +74,7 @@ def _write_few(
     pool.launch(kernels.write_few, 1, *given, present, out._values, change)
     nvals += int(change[0])
     bits = None if nvals == out.size else present
-    out._become(Vector(out.size, out._values, bits=bits, nvals=nvals))
+    out._become(Vector._of(out.size, out._values, bits=bits, nvals=nvals))
 
 
 def _forget_count(out: Vector, bits: bool) -> None:
@@ -80,7 +82,7 @@ def _forget_count(out: Vector, bits: bool) -> None:
     if out._bits is not None:
         out._nvals = None
     elif bits:
-        out._become(Vector(out.size, out._values, bits=_all_bits(out.size)))
+        out._become(Vector._of(out.size, out._values, bits=_all_bits(out.size)))
 
 
 @lru_cache(maxsize=1024)

@@ -43,7 +43,7 @@ PATTERN = "VALUES = False\n" + "".join(
 def apply_matrix(A: Matrix, op: Function, kind: str, scalar: np.generic) -> Matrix:
     """op of every entry, called as in CALLS[kind]; iso if A is and op is not positional."""
     if not op.positional:
-        z = vectors.apply(Vector(A._values.size, A._values), op, kind, scalar)._values
+        z = vectors.apply(Vector._of(A._values.size, A._values), op, kind, scalar)._values
         return like(A, z, A.iso, A.symmetric or None)
     z = memory.empty(A.nvals, op.result)
     kernel = _function("matrix_apply", op, kind).matrix_apply
@@ -93,7 +93,7 @@ def write_matrix(
     if kept is None:
         with np.errstate(over="ignore"):  # beyond the range of float32 values become infinite
             values = t._values.astype(out.dtype, copy=False)
-        z = Matrix(
+        z = Matrix._of(
             *t.shape, t._indptr, t._indices, values, iso=t.iso, symmetric=t.symmetric or None
         )
     else:
@@ -113,7 +113,7 @@ def _intersection(A: Matrix, B: Matrix, op: Function) -> Matrix:
     indices = _filled("ewise_intersection", _ewise_preamble(op, False), A, B, (), indptr, z)
     z = iso_value(A, B, op) if z is None else z
     symmetric = True if A.symmetric and B.symmetric and steady else None
-    return Matrix(A.nrows, A.ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
+    return Matrix._of(A.nrows, A.ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
 
 
 def _union(
@@ -136,7 +136,7 @@ def _union(
     indices = _filled("ewise_union", text, A, B, (alpha, beta), indptr, z)
     z = one if z is None else z
     symmetric = True if A.symmetric and B.symmetric and steady else None
-    return Matrix(A.nrows, A.ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
+    return Matrix._of(A.nrows, A.ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
 
 
 def _filled(
@@ -213,7 +213,7 @@ def _flagged(A: Matrix, flags: np.ndarray, sizes: np.ndarray) -> Matrix:
             target = memory.empty(nvals, dtype)
             run(compress, (A._indptr,), A._indptr, flags, indptr, source, target)
             parts.append(target)
-    return Matrix(A.nrows, A.ncols, indptr, *parts, iso=A.iso)
+    return Matrix._of(A.nrows, A.ncols, indptr, *parts, iso=A.iso)
 
 
 # --- preambles ------------------------------------------------------------------------------------

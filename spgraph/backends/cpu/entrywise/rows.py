@@ -101,7 +101,7 @@ def csr(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.uint64]:
 
 def iso_value(A: Matrix, B: Matrix, op: Function) -> np.ndarray:
     """op of the values of two iso matrices, as an array of length 1."""
-    return vectors.ewise(Vector(1, A._values), Vector(1, B._values), op, False)._values
+    return vectors.ewise(Vector._of(1, A._values), Vector._of(1, B._values), op, False)._values
 
 
 def copied(array: np.ndarray, dtype: np.dtype | None = None) -> np.ndarray:
@@ -120,4 +120,4 @@ def like(A: Matrix, values: np.ndarray, iso: bool, symmetric: bool | None) -> Ma
     """A Matrix with the entries of A and other values."""
     indptr, indices = as_pointer(A._indptr), copied(A._indices, index_type(A))
     indptr = indptr.copy() if indptr is A._indptr else indptr
-    return Matrix(A.nrows, A.ncols, indptr, indices, values, iso=iso, symmetric=symmetric)
+    return Matrix._of(A.nrows, A.ncols, indptr, indices, values, iso=iso, symmetric=symmetric)

@@ -65,7 +65,7 @@ def ewise(
     z = memory.empty(size, op.result) if full else memory.zeros(size, op.result)
     given = (_bits(u), u._values, _bits(v), v._values, *scalars)
     pool.launch(kernels.ewise, pool.threads_for(size), *given, z_bits, z)
-    return Vector(size, z) if full else Vector(size, z, bits=z_bits)._conform()
+    return Vector._of(size, z) if full else Vector._of(size, z, bits=z_bits)._conform()
 
 
 def apply(u: Vector, op: Function, kind: str, scalar: np.generic) -> Vector:
@@ -80,11 +80,11 @@ def apply(u: Vector, op: Function, kind: str, scalar: np.generic) -> Vector:
         kernel = _function("apply", op, kind).apply
         pool.launch(kernel, threads, ids, _bits(u), u._values, scalar, z)
     if u._indices is not None:
-        return Vector(u.size, z, indices=u._indices.copy())
+        return Vector._of(u.size, z, indices=u._indices.copy())
     return (
-        Vector(u.size, z)
+        Vector._of(u.size, z)
         if u._bits is None
-        else Vector(u.size, z, bits=u._bits.copy(), nvals=u.nvals)
+        else Vector._of(u.size, z, bits=u._bits.copy(), nvals=u.nvals)
     )
 
 
@@ -101,7 +101,7 @@ def select(u: Vector, op: Function, thunk: np.generic) -> Vector:
         return _trimmed(u.size, indices, z, int(counts[0]))
     z_bits, z = memory.empty(words(u.size), np.uint32), memory.zeros(u.size, u.dtype)
     pool.launch(kernels.select, pool.threads_for(u.size), _bits(u), u._values, thunk, z_bits, z)
-    return Vector(u.size, z, bits=z_bits)._conform()
+    return Vector._of(u.size, z, bits=z_bits)._conform()
 
 
 def reduce(u: Vector, monoid: TypedMonoid) -> np.generic:
@@ -126,16 +126,16 @@ def extract(u: Vector, indices: np.ndarray) -> Vector:
     if u._indices is None:
         z = u._values[indices]
         if u._bits is None:
-            return Vector(indices.size, z)
+            return Vector._of(indices.size, z)
         present = _present(u._bits, indices)
         z[~present] = 0
-        return Vector(indices.size, z, bits=pack_bits(present))._conform()
+        return Vector._of(indices.size, z, bits=pack_bits(present))._conform()
     if u.nvals == 0:
         return Vector.empty(indices.size, u.dtype)
     at = np.searchsorted(u._indices, indices.astype(u._indices.dtype, copy=False))
     at[at == u._indices.size] = 0
     found = np.flatnonzero(u._indices[at] == indices)
-    return Vector(
+    return Vector._of(
         indices.size, u._values[at[found]], indices=found.astype(index_dtype(indices.size))
     )._conform()
 
@@ -174,8 +174,8 @@ def scatter(w: Vector, ids: np.ndarray, values: np.ndarray, accum: Function) -> 
     v = w.dup() if w._indices is None else w.to_bitmap()
     text = accum.define_python("op") + "\n" + preamble.cast("cast", w.dtype)
     pool.launch(jit.module("scatter", text).scatter, 1, ids, values, _bits(v), v._values)
-    z = Vector(w.size, v._values, bits=v._bits)
-    return Vector(w.size, v._values) if z.nvals == z.size else z
+    z = Vector._of(w.size, v._values, bits=v._bits)
+    return Vector._of(w.size, v._values) if z.nvals == z.size else z
 
 
 def other_operands(
@@ -224,7 +224,7 @@ def _present(bits: np.ndarray, indices: np.ndarray) -> np.ndarray:
 def _at(v: Vector, indices: np.ndarray) -> Vector:
     """The entries of a bitmap or full vector at `indices`, sparse."""
     kept = indices if v._bits is None else indices[_present(v._bits, indices)]
-    return Vector(v.size, v._values[kept], indices=kept)
+    return Vector._of(v.size, v._values[kept], indices=kept)
 
 
 def _first(v: Vector) -> Vector:
@@ -233,9 +233,9 @@ def _first(v: Vector) -> Vector:
     word = int(np.flatnonzero(v._bits)[0])
     part = slice(32 * word, 32 * word + 32)
     values = v._values[part]
-    return Vector(values.size, values, bits=v._bits[word : word + 1]).to_sparse()
+    return Vector._of(values.size, values, bits=v._bits[word : word + 1]).to_sparse()
 
 
 def _trimmed(size: int, indices: np.ndarray, values: np.ndarray, nvals: int) -> Vector:
     """The sparse vector of the first `nvals` entries, in arrays of that size."""
-    return Vector(size, values[:nvals].copy(), indices=indices[:nvals].copy())._conform()
+    return Vector._of(size, values[:nvals].copy(), indices=indices[:nvals].copy())._conform()

@@ -58,7 +58,7 @@ def power(
         *(*map(float, constants), *_spread(restart, 0.0)),
         *(-1.0 if tol is None else float(tol), max_iter, report),
     )
-    return Vector(n, value), report
+    return Vector._of(n, value), report
 
 
 def power_shard(
@@ -97,7 +97,7 @@ def power_shard(
         for k, M in enumerate(matrices):
             if k:
                 whole, _ = yield "share", (y * scale[k], None)
-            y = pull(M, Vector(M.ncols, whole), semiring, None, False).to_numpy(fill=0.0)
+            y = pull(M, Vector._of(M.ncols, whole), semiring, None, False).to_numpy(fill=0.0)
         mass = totals[1::SUMS].sum()
         z = factor * y + keep * value + (teleport + dangling * mass) * again
         if norm is not None:
@@ -114,7 +114,7 @@ def power_shard(
             report = iteration, (yield "change", totals)
             if report[1] <= tol:
                 break
-    return Vector(x.size, value), report
+    return Vector._of(x.size, value), report
 
 
 def _spread(v: Vector | float | None, missing: float) -> tuple[np.uint64, np.ndarray]:

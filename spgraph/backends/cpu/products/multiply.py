@@ -159,7 +159,7 @@ def reduce_dots(
         *(m_indptr, m_indices, splits, rows, np.zeros(1, np.int64), bits, laid),
         *(none, none, m_indices, sums),
     )
-    return reduce(Vector(chunks, sums), monoid)
+    return reduce(Vector._of(chunks, sums), monoid)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -339,5 +339,5 @@ def _matrix(
             array.resize(nvals, refcheck=False)  # frees the rest without a copy
     indptr = indptr.astype(index_dtype(nvals), copy=False)
     if constant is not None:
-        return Matrix(nrows, ncols, indptr, columns, constant, iso=True)
-    return Matrix(nrows, ncols, indptr, columns, z)
+        return Matrix._of(nrows, ncols, indptr, columns, constant, iso=True)
+    return Matrix._of(nrows, ncols, indptr, columns, z)

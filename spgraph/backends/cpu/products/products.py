@@ -28,7 +28,7 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     given = (A._indptr, A._indices, A._values, NO_BITS if full else u._bits, u._values)
     ticket = np.zeros(1, np.int64)
     pool.launch(kernel, threads, *given, *mask_words(mask), chunks, ticket, z_bits, z)
-    return Vector(A.nrows, z, bits=z_bits)._conform()
+    return Vector._of(A.nrows, z, bits=z_bits)._conform()
 
 
 def prepare(A: Matrix) -> None:
@@ -52,11 +52,11 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
         values = np.empty(ascending.size, semiring.dtype)
         # one kernel for all semirings
         pool.launch(jit.module("push", "").push_few_values, 1, table, keys, z, ascending, values)
-        return Vector(A.ncols, values, indices=ascending)._conform()
+        return Vector._of(A.ncols, values, indices=ascending)._conform()
     z_bits, z = memory.zeros(words(A.ncols), np.uint32), memory.zeros(A.ncols, semiring.dtype)
     threads = pool.threads_for(edges)
     pool.launch(kernels.push, threads, *given, _splits(A, u._indices, threads), z_bits, z)
-    return Vector(A.ncols, z, bits=z_bits)._conform()
+    return Vector._of(A.ncols, z, bits=z_bits)._conform()
 
 
 def _splits(A: Matrix, ids: np.ndarray, threads: int) -> np.ndarray:

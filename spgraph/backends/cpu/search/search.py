@@ -102,11 +102,11 @@ def search(
         launch(rows)
     num_visited = int(state[VISITED])
     visited = None if num_visited == n else out.visited
-    levels = Vector(n, out.level, bits=visited, nvals=num_visited)
+    levels = Vector._of(n, out.level, bits=visited, nvals=num_visited)
     found = None
     if semiring is not None:
         bits = None if visited is None else visited.copy()
-        found = Vector(n, out.value, bits=bits, nvals=num_visited)
+        found = Vector._of(n, out.value, bits=bits, nvals=num_visited)
     return levels, found, rows if trace else None
 
 

@@ -52,7 +52,7 @@ def _rows_of(A: Matrix, rows: np.ndarray | None) -> Matrix:
     values = A._values.copy() if A.iso else memory.empty(nvals, A.dtype)
     if not A.iso:
         run(take, (indptr,), A._indptr, rows, indptr, A._values, values)
-    return Matrix(rows.size, A.ncols, indptr, indices, values, iso=A.iso)
+    return Matrix._of(rows.size, A.ncols, indptr, indices, values, iso=A.iso)
 
 
 def _sizes_of(A: Matrix, rows: np.ndarray) -> np.ndarray:
@@ -82,7 +82,7 @@ def _columns_of(A: Matrix, rows: np.ndarray | None, columns: np.ndarray) -> Matr
     given = (A._indptr, A._indices, A._values, rows, target_of)
     run(kernels.take_columns, (work,), *given, indptr, indices, values)
     values = A._values.copy() if A.iso else values
-    return Matrix(nrows, columns.size, indptr, indices, values, iso=A.iso)
+    return Matrix._of(nrows, columns.size, indptr, indices, values, iso=A.iso)
 
 
 def _few_columns_of(A: Matrix, columns: np.ndarray) -> Matrix:
@@ -94,4 +94,4 @@ def _few_columns_of(A: Matrix, columns: np.ndarray) -> Matrix:
     indices = at[kept].astype(index_dtype(max(A.nrows, columns.size)))
     values = A._values.copy() if A.iso else A._values[kept]
     indptr = as_pointer(before[A._indptr])
-    return Matrix(A.nrows, columns.size, indptr, indices, values, iso=A.iso)
+    return Matrix._of(A.nrows, columns.size, indptr, indices, values, iso=A.iso)

@@ -32,4 +32,4 @@ def kronecker(A: Matrix, B: Matrix, op: Function) -> Matrix:
         given = (*csr(A), *csr(B), B.ncols, indptr, indices, z)
         run(jit.module("kronecker", text).kronecker, (indptr,), *given)
     symmetric = True if A.symmetric and B.symmetric and not op.positional else None
-    return Matrix(nrows, ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
+    return Matrix._of(nrows, ncols, indptr, indices, z, iso=iso, symmetric=symmetric)

@@ -23,4 +23,4 @@ def orient(A: Matrix) -> Matrix:
     indptr = pointer_of(sizes)
     indices = memory.empty(int(indptr[-1]), index_type(A))
     run(kernels.orient, (A._indptr,), *given, indptr, indices)
-    return Matrix(A.nrows, A.ncols, indptr, indices, A._values[:1].copy(), iso=True)
+    return Matrix._of(A.nrows, A.ncols, indptr, indices, A._values[:1].copy(), iso=True)

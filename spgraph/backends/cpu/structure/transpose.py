@@ -50,4 +50,4 @@ def transpose(A: Matrix) -> Matrix:
         values,
     )
     values = A._values.copy() if A.iso else values
-    return Matrix(A.ncols, A.nrows, indptr, indices, values, iso=A.iso, symmetric=A.symmetric)
+    return Matrix._of(A.ncols, A.nrows, indptr, indices, values, iso=A.iso, symmetric=A.symmetric)

@@ -86,7 +86,7 @@ def run(
         raise RuntimeError(
             "closure: a barrier between the kernel's blocks timed out; its result is void"
         )
-    result = Vector(n, x, bits=working["bits"], nvals=state[REACHED])
+    result = Vector._of(n, x, bits=working["bits"], nvals=state[REACHED])
     if state[UNSETTLED]:
         raise unsettled(semiring.name, n, result)
     return result, trace[: state[STEPS]] if trace_rows else None
@@ -123,7 +123,7 @@ def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     indices = xp.empty(int(through[-1]), A._indices.dtype)
     work = (n, m, A._indptr, A._indices, flags, before, through, indptr, indices)
     jit.sweep(fill, max(n + 1, 32 * chunks), *work)
-    return Matrix(n, n, indptr, indices, xp.ones(1, bool), iso=True)
+    return Matrix._of(n, n, indptr, indices, xp.ones(1, bool), iso=True)
 
 
 @jit.on_device
@@ -166,7 +166,7 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
             look_along((T._indptr, T._indices, T._values), True, False)
     found, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.uint64)
     jit.launch(pack, min(jit.occupancy(pack) * jit.BLOCK, n), n, parent, found, count)
-    return Vector(n, parent, bits=found, nvals=int(count[0]))
+    return Vector._of(n, parent, bits=found, nvals=int(count[0]))
 
 
 def _in_edges(A: Matrix) -> tuple[Array, Array, Array]:

@@ -26,7 +26,7 @@ def contract(A: Matrix, undirected: bool) -> Vector:
     forest = Forest(A)
     forest.sample()
     forest.rest(undirected)
-    return Vector(A.nrows, forest.label)
+    return Vector._of(A.nrows, forest.label)
 
 
 class Forest:

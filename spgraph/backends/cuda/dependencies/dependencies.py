@@ -60,7 +60,7 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
         rest = _source_parallel(A, T, sources, score, False)
         if rest.size:
             _source_parallel(A, T, rest, score, True)
-        return Vector(A.nrows, score)
+        return Vector._of(A.nrows, score)
     if level is None and A.nvals >= LARGE:
         sources = _stepwise(A, T, sources, score)
     # the first source tells whether the others are likely to leave float64
@@ -70,7 +70,7 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
         if rest.size:
             extended = True
             _level_parallel(A, T, rest, level, score, True)
-    return Vector(A.nrows, score)
+    return Vector._of(A.nrows, score)
 
 
 @jit.on_device
@@ -209,7 +209,7 @@ def _copied(level: Vector) -> Vector:
     """Levels of the kernel's type, which it may write to."""
     level = level.to_bitmap()
     values = level._values.astype(index_dtype(level.size), copy=True)
-    return Vector(level.size, values, bits=level._bits, nvals=level.nvals)
+    return Vector._of(level.size, values, bits=level._bits, nvals=level.nvals)
 
 
 def _edges(A: Matrix, T: Matrix) -> tuple[Array, ...]:

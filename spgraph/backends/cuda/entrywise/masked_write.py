@@ -25,7 +25,7 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     """
     if mask is None and accum is None:
         values = t._values if t.dtype == out.dtype else t._values.astype(out.dtype)
-        out._become(Vector(t.size, values, indices=t._indices, bits=t._bits, nvals=t._nvals))
+        out._become(Vector._of(t.size, values, indices=t._indices, bits=t._bits, nvals=t._nvals))
         return
     bits, invert = mask_words(mask)
     replace = replace and mask is not None
@@ -70,7 +70,7 @@ def _merge(
             *(out._indices, out._values, out.nvals, t._indices, t._values, t.nvals),
             *(bits, invert, through, indices, z),
         )
-    out._become(Vector(out.size, z, indices=indices)._conform())
+    out._become(Vector._of(out.size, z, indices=indices)._conform())
 
 
 def _write_few(
@@ -105,7 +105,7 @@ def _write_few(
         if present is not jit.NULL:
             nvals += int(change[0])
         bits_now = None if nvals == out.size else present
-        out._become(Vector(out.size, out._values, bits=bits_now, nvals=nvals))
+        out._become(Vector._of(out.size, out._values, bits=bits_now, nvals=nvals))
 
 
 def _write_all(
@@ -121,7 +121,7 @@ def _write_all(
         if out.size:
             jit.sweep(kernel, out.size, *given)
         # the values are written: whatever fails from here on, their bits go with them
-        out._become(Vector(out.size, w._values, bits=z_bits))
+        out._become(Vector._of(out.size, w._values, bits=z_bits))
     with contextlib.suppress(MemoryError):  # it is written: only its storage may change from here
         out._become(settle(out))
 

@@ -51,7 +51,7 @@ def apply_matrix(A: Matrix, op: Function, kind: str, scalar: Any) -> Matrix:
     pattern = A._indptr.astype(kinds["Q"], copy=True), A._indices.astype(kinds["N"], copy=True)
     # other values may be symmetric where A's are not
     symmetric = True if A.symmetric and not at else None
-    return Matrix(A.nrows, A.ncols, *pattern, z, iso=A.iso and not at, symmetric=symmetric)
+    return Matrix._of(A.nrows, A.ncols, *pattern, z, iso=A.iso and not at, symmetric=symmetric)
 
 
 @jit.on_device
@@ -83,7 +83,7 @@ def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
         *(A._indptr, A._indices, A._values, A.nrows, count, *kept),
         *(z_indptr, z_indices, jit.NULL if A.iso else z),
     )
-    return Matrix(*A.shape, z_indptr, z_indices, z, iso=A.iso)
+    return Matrix._of(*A.shape, z_indptr, z_indices, z, iso=A.iso)
 
 
 @jit.on_device
@@ -135,7 +135,7 @@ def ewise_matrix(
     )
     symmetric = True if A.symmetric and B.symmetric and not op.positional else None
     iso = single is not None
-    return Matrix(*A.shape, z_indptr, z_indices, z, iso=iso, symmetric=symmetric)
+    return Matrix._of(*A.shape, z_indptr, z_indices, z, iso=iso, symmetric=symmetric)
 
 
 @jit.on_device
@@ -152,12 +152,12 @@ def write_matrix(
     if mask is None and accum is None:
         values = t._values if t.dtype == out.dtype else t._values.astype(out.dtype)
         symmetric = t.symmetric or None  # values that differ may be equal in out's type
-        out._become(Matrix(*t.shape, t._indptr, t._indices, values, iso=t.iso, symmetric=symmetric))
+        arrays = t._indptr, t._indices, values
+        out._become(Matrix._of(*t.shape, *arrays, iso=t.iso, symmetric=symmetric))
         return
     xp = array_module(out._values)
     replace = replace and mask is not None
-    M = out if mask is None else mask.parent
-    assert isinstance(M, Matrix)
+    M: Any = out if mask is None else mask.parent
     complement = mask is not None and mask.complement
     types = _write_types(out, t, M, accum)
     types += preamble.constants(MASKED=mask is not None, STRUCTURE=mask is None or mask.structure)
@@ -198,7 +198,7 @@ def write_matrix(
         )
     else:
         z_indptr.fill(0)
-    out._become(Matrix(*out.shape, z_indptr, z_indices, z, iso=single is not None))
+    out._become(Matrix._of(*out.shape, z_indptr, z_indices, z, iso=single is not None))
 
 
 @functools.lru_cache(maxsize=1024)

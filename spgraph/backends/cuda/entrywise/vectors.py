@@ -74,14 +74,14 @@ def ewise(
                 indices,
                 z,
             )
-        return Vector(size, z, indices=indices)._conform()
+        return Vector._of(size, z, indices=indices)._conform()
     kernel = jit.kernel("ewise", "ewise", text)
     u, v = u.to_bitmap(), v.to_bitmap()
     full = (u._bits is None and v._bits is None) or (union and (u._bits is None or v._bits is None))
     z_bits = jit.NULL if full else xp.empty(words(size), np.uint32)
     z = xp.empty(size, op.result)
     jit.sweep(kernel, size, _bits(u), u._values, _bits(v), v._values, *scalars, size, z_bits, z)
-    return Vector(size, z) if full else settle(Vector(size, z, bits=z_bits))
+    return Vector._of(size, z) if full else settle(Vector._of(size, z, bits=z_bits))
 
 
 @jit.on_device
@@ -99,11 +99,11 @@ def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
         given = jit.NULL if u._indices is None else u._indices
         jit.sweep(kernel, count, given, _bits(u), u._values, scalar, count, z)
     if u._indices is not None:
-        return Vector(u.size, z, indices=u._indices.copy())
+        return Vector._of(u.size, z, indices=u._indices.copy())
     return (
-        Vector(u.size, z)
+        Vector._of(u.size, z)
         if u._bits is None
-        else Vector(u.size, z, bits=u._bits.copy(), nvals=u._nvals)
+        else Vector._of(u.size, z, bits=u._bits.copy(), nvals=u._nvals)
     )
 
 
@@ -121,11 +121,11 @@ def select(u: Vector, op: Function, thunk: Any) -> Vector:
         kept = xp.empty(u.nvals, bool)
         jit.sweep(kernel, u.nvals, u._indices, u._values, thunk, u.nvals, kept)
         found = xp.flatnonzero(kept)
-        return Vector(u.size, u._values[found], indices=u._indices[found])._conform()
+        return Vector._of(u.size, u._values[found], indices=u._indices[found])._conform()
     kernel = jit.kernel("select", "select", text)
     z_bits, z = xp.empty(words(u.size), np.uint32), xp.empty(u.size, u.dtype)
     jit.sweep(kernel, u.size, _bits(u), u._values, thunk, u.size, z_bits, z)
-    return settle(Vector(u.size, z, bits=z_bits))
+    return settle(Vector._of(u.size, z, bits=z_bits))
 
 
 @jit.on_device
@@ -161,14 +161,16 @@ def extract(u: Vector, indices: Array) -> Vector:
         z = xp.empty(count, u.dtype)
         if count:
             jit.sweep(kernel, count, _bits(u), u._values, indices, count, z_bits, z)
-        return Vector(count, z) if u._bits is None else settle(Vector(count, z, bits=z_bits))
+        return (
+            Vector._of(count, z) if u._bits is None else settle(Vector._of(count, z, bits=z_bits))
+        )
     kernel = jit.kernel("extract", "extract_sparse", text)
     if count == 0 or u.nvals == 0:
-        return Vector(count, xp.empty(0, u.dtype), indices=xp.empty(0, index_dtype(count)))
+        return Vector._of(count, xp.empty(0, u.dtype), indices=xp.empty(0, index_dtype(count)))
     at = xp.empty(count, np.int64)
     jit.sweep(kernel, count, u._indices, u.nvals, indices, count, at)
     found = xp.flatnonzero(at >= 0)
-    return Vector(
+    return Vector._of(
         count, u._values[at[found]], indices=found.astype(index_dtype(count), copy=False)
     )._conform()
 
@@ -227,10 +229,10 @@ def scatter(w: Vector, ids: Array, values: Array, accum: Function) -> Vector:
     if ids.size:
         jit.sweep(scatter, ids.size, ids, values, ids.size, bits, z)
     if v._bits is None:
-        return Vector(w.size, z)
+        return Vector._of(w.size, z)
     if w.size:
         jit.sweep(end, w.size, bits, w.size, z)
-    return settle(Vector(w.size, z, bits=bits))
+    return settle(Vector._of(w.size, z, bits=bits))
 
 
 def _scatter_in_order(w: Vector, ids: Array, values: Array, accum: Function) -> Vector:
@@ -249,7 +251,7 @@ def _scatter_in_order(w: Vector, ids: Array, values: Array, accum: Function) -> 
     if there._bits is not None:
         present = unpack_bits(there._bits, unique.size)
     folds = reduce_segments(values, starts, accum, w.dtype, (present, there._values))
-    t = Vector(w.size, folds, indices=unique.astype(index_dtype(w.size), copy=False))
+    t = Vector._of(w.size, folds, indices=unique.astype(index_dtype(w.size), copy=False))
     write(z, t, None, binary.second.resolve(w.dtype, w.dtype), False)
     return z
 
@@ -329,4 +331,4 @@ def _bits(v: Vector) -> Array:
 def _at(v: Vector, indices: Array) -> Vector:
     """The entries of a bitmap or full vector at `indices`, sparse."""
     found = extract(v, indices).to_sparse()
-    return Vector(v.size, found._values, indices=indices[found._indices])
+    return Vector._of(v.size, found._values, indices=indices[found._indices])

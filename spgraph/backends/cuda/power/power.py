@@ -135,7 +135,7 @@ def _cooperative(
         *(np.float64(-1.0 if tol is None else tol), settings.max_iter, sums, barrier, report),
     )
     kernel((grid,), (THREADS,), arguments)
-    return Vector(n, value), None if tol is None else move(report, "cpu")
+    return Vector._of(n, value), None if tol is None else move(report, "cpu")
 
 
 def _alike(matrices: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
@@ -145,7 +145,7 @@ def _alike(matrices: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
     return tuple(
         M
         if (M._indptr.dtype, M._indices.dtype) == (offsets, ids)
-        else Matrix(
+        else Matrix._of(
             *(M.nrows, M.ncols, M._indptr.astype(offsets), M._indices.astype(ids), M._values),
             iso=M.iso,
         )

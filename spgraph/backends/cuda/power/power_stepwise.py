@@ -177,7 +177,7 @@ class Launches:
     def multiply(self, k: int, whole: Array) -> None:
         """The product of hop k with the values of all shards."""
         M = self.matrices[k]
-        gather(M, self.cut[k], Vector(M.ncols, whole), self.texts[k], self.products[k])
+        gather(M, self.cut[k], Vector._of(M.ncols, whole), self.texts[k], self.products[k])
 
     def update(self, totals: Array) -> tuple[Any, Any]:
         """What the first hop gathers next, and the sums, of the iterate after the last product;
@@ -248,7 +248,7 @@ def stepwise(
         report = iteration, changed
         if changed <= settings.tol:
             break
-    return Vector(x.size, launches.value), report
+    return Vector._of(x.size, launches.value), report
 
 
 def _own_places(n: int, gathered: np.dtype, xp: ModuleType) -> Places:

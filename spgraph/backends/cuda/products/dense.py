@@ -38,10 +38,10 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
     indices = xp.tile(columns, bins.nonempty)
     constant = one_value(A, X, semiring)
     if constant is not None:
-        return Matrix(A.nrows, wide, indptr, indices, constant, iso=True)
+        return Matrix._of(A.nrows, wide, indptr, indices, constant, iso=True)
     z = xp.empty(nvals, semiring.dtype)
     _sum_rows(A, X._values, keep(X), wide, semiring, False, indptr, z)
-    return Matrix(A.nrows, wide, indptr, indices, z)
+    return Matrix._of(A.nrows, wide, indptr, indices, z)
 
 
 @jit.on_device

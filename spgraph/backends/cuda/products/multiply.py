@@ -88,7 +88,7 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
         text = rows_preamble(A, B, summed, mask, indptr.dtype, count=False)
         _make_rows(text, A, B, given, flops, counts, (counts, indptr, indices, z), summed)
     values, iso = (z, False) if constant is None else (constant, True)
-    return Matrix(A.nrows, B.ncols, indptr, indices, values, iso=iso)
+    return Matrix._of(A.nrows, B.ncols, indptr, indices, values, iso=iso)
 
 
 def rows_preamble(
@@ -246,7 +246,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     )
     indices = M._indices[kept].astype(index_dtype(max(M.shape)), copy=False)
     values, iso = (z[kept], False) if constant is None else (constant, True)
-    return Matrix(M.nrows, M.ncols, indptr, indices, values, iso=iso)
+    return Matrix._of(M.nrows, M.ncols, indptr, indices, values, iso=iso)
 
 
 def dots_preamble(A: Matrix, BT: Matrix, semiring: TypedSemiring | None, mask: Mask) -> str:

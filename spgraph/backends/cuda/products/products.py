@@ -43,7 +43,11 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     complete = full and not masked and nvals == A.nrows
     z = (xp.empty if complete else xp.zeros)(A.nrows, semiring.dtype)
     gather(A, cut, u, text, z, bits, invert, z_bits)
-    return Vector(A.nrows, z) if complete else settle(Vector(A.nrows, z, bits=z_bits, nvals=nvals))
+    return (
+        Vector._of(A.nrows, z)
+        if complete
+        else settle(Vector._of(A.nrows, z, bits=z_bits, nvals=nvals))
+    )
 
 
 def gather(
@@ -101,7 +105,7 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     assert u._indices is not None
     xp = array_module(A._indptr)
     if u.nvals == 0 or A.nvals == 0:
-        return Vector(
+        return Vector._of(
             A.ncols, xp.empty(0, semiring.dtype), indices=xp.empty(0, index_dtype(A.ncols))
         )
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=mask is not None)
@@ -124,4 +128,4 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
         *(A._indptr, A._indices, A._values, u._indices, u._values, u.nvals),
         *(through, bits, invert, z_bits, z),
     )
-    return settle(Vector(A.ncols, z, bits=z_bits))
+    return settle(Vector._of(A.ncols, z, bits=z_bits))

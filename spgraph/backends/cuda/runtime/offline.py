@@ -67,7 +67,7 @@ def preambles() -> dict[str, str]:
 
 def _vector_operations() -> dict[str, str]:
     """Of the operations on the entries of vectors."""
-    vector = Vector(0, np.empty(0, SINGLE))
+    vector = Vector._of(0, np.empty(0, SINGLE))
     plus = semirings.binary.plus.resolve(SINGLE, SINGLE)
     above = semirings.indexunary.valuegt.resolve(SINGLE, SINGLE)
     return {

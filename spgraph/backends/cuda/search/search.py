@@ -72,8 +72,10 @@ def search(
         rows = xp.zeros((int(launch(jit.NULL)[DEPTH]), 4), np.int64)
     control = launch(rows if trace else jit.NULL)
     num_visited = functools.partial(_num_visited, control, sources.size)
-    levels = Vector(n, level, bits=visited, nvals=num_visited)
-    found = None if semiring is None else Vector(n, value, bits=visited.copy(), nvals=num_visited)
+    levels = Vector._of(n, level, bits=visited, nvals=num_visited)
+    found = (
+        None if semiring is None else Vector._of(n, value, bits=visited.copy(), nvals=num_visited)
+    )
     return levels, found, move(rows, "cpu") if trace else None
 
 

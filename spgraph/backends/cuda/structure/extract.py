@@ -89,4 +89,4 @@ def _taken(A: Matrix, rows: Array | None, columns: Array | None) -> Matrix:
         *(A._indptr, A._indices, as_bits(A._values), taken, starts, tiles, nrows, count),
         *(*lookup, bits, before, z_indptr, z_indices, values),
     )
-    return Matrix(nrows, ncols, z_indptr, z_indices, z, iso=A.iso)
+    return Matrix._of(nrows, ncols, z_indptr, z_indices, z, iso=A.iso)

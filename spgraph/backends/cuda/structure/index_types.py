@@ -17,7 +17,7 @@ def with_index_types(T: Matrix, A: Matrix) -> Matrix:
     made = T._derived.get(name)
     if made is None:
         arrays = T._indptr.astype(offsets), T._indices.astype(ids)
-        made = Matrix(T.nrows, T.ncols, *arrays, T._values, iso=T.iso, symmetric=T.symmetric)
+        made = Matrix._of(T.nrows, T.ncols, *arrays, T._values, iso=T.iso, symmetric=T.symmetric)
         made._transient = T._transient
         T._derived[name] = made
     return made

@@ -36,4 +36,4 @@ def kronecker(A: Matrix, B: Matrix, op: Function) -> Matrix:
             *(B._indptr, B._indices, tiles_of(B), B._values, keep(B), B.nvals, B.nrows, B.ncols),
             *(z_indptr, z_indices, z, 0 if iso else -1),
         )
-    return Matrix(nrows, ncols, z_indptr, z_indices, z, iso=iso)
+    return Matrix._of(nrows, ncols, z_indptr, z_indices, z, iso=iso)

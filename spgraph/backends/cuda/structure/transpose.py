@@ -68,4 +68,4 @@ def transpose(A: Matrix) -> Matrix:
         rows = xp.empty(0, types["N"])
     indptr = xp.cumsum(lengths, dtype=lengths.dtype)
     z = values.view(A.dtype) if count and not A.iso else A._values.copy()
-    return Matrix(A.ncols, A.nrows, indptr, rows, z, iso=A.iso, symmetric=A.symmetric)
+    return Matrix._of(A.ncols, A.nrows, indptr, rows, z, iso=A.iso, symmetric=A.symmetric)

@@ -1,0 +1,119 @@
+"""Matrix(x) and Vector(x): new containers of what stands for one."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+import scipy.sparse
+
+import spgraph as sg
+from spgraph.errors import DomainMismatch
+
+DENSE = np.array([[0, 2.5, 0], [1, 0, 3]])
+
+
+class Exported:
+    """An array that is known by DLPack alone."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        scipy.sparse.csr_array,
+        scipy.sparse.csc_matrix,
+        scipy.sparse.coo_array,
+        np.array,
+        np.ndarray.tolist,
+        Exported,
+        sg.Matrix.from_dense,
+    ],
+)
+def test_a_matrix_of_what_stands_for_one(make: Any) -> None:
+    given = make(DENSE)
+    A = sg.Matrix(given)
+    assert A.isequal(sg.Matrix.from_dense(DENSE), check_dtype=True)
+    assert A is not given and A.symmetric is False
+    assert not A._transient and pickle.loads(pickle.dumps(A)).isequal(A)
+    if isinstance(given, scipy.sparse.csr_array | sg.Matrix):
+        theirs = given.data if isinstance(given, scipy.sparse.csr_array) else given.values
+        assert not np.shares_memory(A.values, theirs)
+
+
+def test_a_matrix_of_a_graph() -> None:
+    A = sg.Matrix(networkx.path_graph(3))
+    assert A.to_dense().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]] and A.symmetric
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.array,
+        np.ndarray.tolist,
+        Exported,
+        sg.Vector.from_dense,
+    ],
+)
+def test_a_vector_of_an_array(make: Any) -> None:
+    given = make(DENSE[0])
+    v = sg.Vector(given)
+    assert v.isequal(sg.Vector.from_dense(DENSE[0]), check_dtype=True)
+    assert v.nvals == 3  # zeros are entries
+    v[1] = 7
+    assert DENSE[0, 1] == 2.5 and v is not given
+    assert pickle.loads(pickle.dumps(v)).isequal(v)
+
+
+def test_a_vector_of_a_sparse_array_has_its_entries() -> None:
+    S = scipy.sparse.coo_array((np.array([2, 0, 5]), (np.array([4, 1, 4]),)), shape=(6,))
+    v = sg.Vector(S)
+    assert v.size == 6 and list(v) == [(1, 0), (4, 7)] and v.dtype == np.int64
+    assert S.nnz == 3 and sg.Vector(S.tocsr()).isequal(v)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "message"),
+    [
+        (sg.Matrix, (3, 4), "Matrix: x: expected a Matrix, a SciPy .* Matrix.empty a number of"),
+        (sg.Matrix, 3, "Matrix: x: expected a Matrix, .* got int; Matrix.from_coo"),
+        (sg.Matrix, sg.Vector([1, 2]), "Matrix: x: expected a Matrix, .* got Vector; "),
+        (sg.Matrix, [1, 2], "array: expected 2 dimensions, got 1"),
+        (sg.Matrix, np.ma.masked_array([[1, 2]], [[0, 1]]), "expected an array without a mask"),
+        (sg.Vector, 3, r"Vector: x: expected a list .* got int of 0; .* Vector.empty a size"),
+        (sg.Vector, DENSE, r"Vector: x: expected .* got ndarray of 2; Matrix\(x\) takes 2"),
+        (sg.Vector, scipy.sparse.csr_array(DENSE), r"Vector: x: expected 1 dimension, got 2"),
+        (sg.Vector, ["a"], "dtype: expected bool"),
+        (sg.Vector, np.ma.masked_array([1, 2], [0, 1]), "expected an array without a mask"),
+        (sg.Matrix, sg.Matrix(DENSE).distribute(2), r"one device, got a distributed one; \.gather"),
+        (sg.Vector, sg.Matrix(DENSE).distribute(2).row_degrees(), r"\.gather\(\) makes a plain"),
+    ],
+)
+def test_what_stands_for_nothing(kind: Any, given: Any, message: str) -> None:
+    with pytest.raises(DomainMismatch, match=message):
+        kind(given)
+
+
+@pytest.mark.gpu
+def test_of_arrays_on_a_gpu() -> None:
+    import cupy
+    import cupyx.scipy.sparse
+
+    made = [sg.Matrix(cupy.asarray(DENSE)), sg.Matrix(cupyx.scipy.sparse.csr_matrix(DENSE))]
+    for A in made:
+        assert A.device == "cuda:0" and np.array_equal(A.to("cpu").to_dense(), DENSE)
+    given = cupy.asarray(DENSE[0])
+    v = sg.Vector(given)
+    given[0] = 9
+    assert v.device == "cuda:0" and v.to_numpy().tolist() == DENSE[0].tolist()
