@@ -19,7 +19,8 @@ OF_EACH_EXCHANGE = {
         "meet_blocks", "receive",
     },
     "search": {
-        "struct Control", "struct Given", "struct Pusher", "struct Search", "convert", "first_word",
+        "load_id", "partial", "struct Control", "struct Found", "struct Given", "struct Row",
+        "struct Search", "convert", "first_word",
         "in_product", "is_symmetric", "pull_memory", "push_level", "settle", "small_level",
         "small_levels", "work",
     },
@@ -43,7 +44,8 @@ SHARED = {
     + [
         f"struct {name}"
         for name in """
-            Borders Finds Form Leading Neighbours Nothing Pull Scan SmallCount SmallFrontier Sum
+            Borders Finds Form Leading Neighbours Nothing Pull Pusher Scan SmallCount SmallFrontier
+            Sum
         """.split()
     ],
 }

@@ -46,7 +46,7 @@ DEVICE void combine_in_word(W* word, int shift, Z value) {
     }
 }
 
-template <class T>
+template <class T, bool KNOWN = false>
 DEVICE void combine_as(T* address, T value) {
     constexpr bool floating = (double)(T)0.5 == 0.5, negative = (T)-1 < (T)0;
     constexpr bool least = ADD_KIND == ADD_MIN, greatest = ADD_KIND == ADD_MAX;
@@ -78,8 +78,10 @@ DEVICE void combine_as(T* address, T value) {
         typedef typename SignedOf<sizeof(T)>::type S;
         typedef Bits<T> B;
         // false for NaN
-        T seen = load_lagging(address);
-        if (!(least ? value < seen : value > seen)) return;
+        if (!KNOWN || floating) {
+            const T seen = load_lagging(address);
+            if (!(least ? value < seen : value > seen)) return;
+        }
         if constexpr (floating) {
             // the bits of floats ascend as signed integers where positive, descend as unsigned ones
             // where negative
@@ -103,6 +105,8 @@ DEVICE void combine_as(T* address, T value) {
 // *address = add(*address, value), atomically and unordered. *address holds identity() or such a
 // sum before. Min and max over floats omit NaN and take -0.0 for 0.0.
 DEVICE void combine(Z* address, Z value) { combine_as<Z>(address, value); }
+// The same where `value` is known to change the sum that was there a moment ago.
+DEVICE void combine_changed(Z* address, Z value) { combine_as<Z, true>(address, value); }
 
 // The sum over the lanes of the aligned groups of `width` lanes (a power of 2), in every lane of
 // the group. All lanes call; those without a term bring identity().

@@ -31,6 +31,7 @@ struct Exchange {
         return batch < 32 ? batch : 32;
     }
     static __device__ __forceinline__ i64 in_edges() { return s.m; }
+    static __device__ __forceinline__ u32* claims() { return VALUES ? s.next : s.visited; }
     static __device__ __forceinline__ u32* next(i64 w) { return &s.next[w]; }
     static __device__ __forceinline__ u32 published(i64) { return 0; }
     static __device__ __forceinline__ void publish(i64 w, u32 bits, u32) { s.next[w] = bits; }

@@ -31,6 +31,12 @@
 #include "search_pull.cuh"
 #include "search_small.cuh"
 
+CALLED void push_level(i64 nf, i64 mf, L depth, u64* packed) {
+    Pusher pusher(Found({packed, s.next_queue, s.next_offset, depth}), false);
+    push_edges(nf, mf, work().push.lanes[warp_id()], pusher);
+    release_rest(pusher.found.held, pusher.found.to);
+}
+
 // ---- what happens once -------------------------------------------------------------------------
 
 // The sources enter the queue as level 0.

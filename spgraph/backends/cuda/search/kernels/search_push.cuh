@@ -1,90 +1,112 @@
-// Levels of the whole grid that push: warps take equal shares of the frontier's edges.
+// Levels that push, of all forms: warps take equal shares of the frontier's edges.
 
 #include "load_balance.cuh"
 
-// The edges from -> v of up to EACH frontier edges of this lane, `open` where there is one:
-// combine, and claim v.
-DEVICE void reach(I (&from)[EACH], I (&v)[EACH], O (&where)[EACH], bool (&open)[EACH], int& held,
-                  const Queue& to) {
-    // each kind of access for all before the first is waited for
-    u32 word[EACH];
-#pragma unroll
-    for (int k = 0; k < EACH; k++) word[k] = s.visited[v[k] >> 5];
-#if VALUES
-    u32 claimed[EACH];
-#pragma unroll
-    for (int k = 0; k < EACH; k++) claimed[k] = load_lagging(&s.next[v[k] >> 5]);
+#if !VALUES
+struct Row { // edges have no terms
+    static constexpr bool ANY = false, TELLS = false;
+    __device__ __forceinline__ void load(I, bool) {}
+    __device__ __forceinline__ Row of(int) const { return {}; }
+};
 #endif
-#pragma unroll
-    for (int k = 0; k < EACH; k++) open[k] = open[k] && !((word[k] >> (v[k] & 31)) & 1u);
-#if VALUES
-    if constexpr (ADD_KIND != ADD_ANY) {
-        // a sum that only moves one way needs no atomic where even an old one absorbs the product
-        constexpr bool settles =
-            ADD_KIND == ADD_MIN || ADD_KIND == ADD_MAX || ADD_KIND == ADD_OR || ADD_KIND == ADD_AND;
-        Z old[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; k++)
-            old[k] = settles && open[k] ? load_lagging(&s.value[v[k]]) : nothing();
-#pragma unroll
-        for (int k = 0; k < EACH; k++)
-            if (open[k]) {
-                const Z z = product(s.values, from[k], v[k], where[k]);
-                if (!settles || add(old[k], z) != old[k]) combine(&s.value[v[k]], z);
-            }
-    }
-    u32* claims = s.next;
-#pragma unroll
-    for (int k = 0; k < EACH; k++) open[k] = open[k] && !((claimed[k] >> (v[k] & 31)) & 1u);
-#else
-    u32* claims = s.visited;
-#endif
-#pragma unroll
-    for (int k = 0; k < EACH; k++)
-        word[k] = open[k] ? atomicOr(&claims[v[k] >> 5], 1u << (v[k] & 31)) >> (v[k] & 31) : 1u;
-#pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const bool found = !(word[k] & 1u);
-#if VALUES
-        if constexpr (ADD_KIND == ADD_ANY)
-            if (found) store_relaxed(&s.value[v[k]], product(s.values, from[k], v[k], where[k]));
-#endif
-        held = enqueue(held, found, v[k], to);
-    }
-}
 
-// Of edges of the frontier, for walk().
+// Of edges of the frontier, for walk(): those to vertices that are not visited claim them, and
+// combine into what is held of each until the level is settled. The form has
+//   Row      what a row gives to its edges' terms, and how terms combine
+//   Found    what is done with a vertex by the edge that claims it first; WANTED: anything
+//   partial()   by bit position, where terms are combined; claims(): the bitmap, which without values
+//            has the visited vertices, too
 struct Pusher {
-    const Queue to;
-    int held = 0;
-    I vertex = 0; // of this lane's row
-    __device__ __forceinline__ Pusher(const Queue& to) : to(to) {}
+    Exchange exchange;
+    Found found;
+    Row row;          // of this lane
+    const bool early; // most edges lead to vertices that are not visited
+    __device__ __forceinline__ Pusher(const Found& found, bool early)
+        : found(found), early(early) {}
     __device__ __forceinline__ O load(i64 i, bool here) {
-        vertex = here ? s.queue[i] : 0;
-        return here ? s.indptr[vertex] - s.offset[i] : 0;
+        const I u = here ? s.queue[i] : 0;
+        row.load(u, here);
+        return here ? s.indptr[u] - s.offset[i] : 0;
     }
     template <bool ONE>
-    __device__ __forceinline__ void take(const int (&owner)[EACH], O (&entry)[EACH],
-                                         bool (&open)[EACH]) {
-        I v[EACH], from[EACH];
+    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
+                                         const bool (&there)[EACH]) {
+        constexpr bool ANY = Row::ANY, TELLS = Row::TELLS;
+        // each kind of access for all before the first is waited for
+        Row from[EACH];
+        I v[EACH];
+        Q p[EACH];
+        u32 word[EACH], claimed[EACH];
+        bool open[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
-            from[k] = VALUES ? shuffle(vertex, owner[k]) : 0;
-            v[k] = open[k] ? s.indices[entry[k]] : 0;
+            from[k] = row.of(owner[k]);
+            v[k] = there[k] ? load_id(&s.indices[entry[k]]) : 0;
         }
-        reach(from, v, entry, open, held, to);
+#if VALUES
+        typename Row::Term old[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            p[k] = exchange.bit(v[k]);
+            word[k] = s.visited[p[k] >> 5];
+            old[k] = early && there[k] ? load_lagging(&partial()[p[k]]) : Row::none();
+        }
+#else
+#pragma unroll
+        for (int k = 0; k < EACH; k++) p[k] = exchange.bit(v[k]);
+#endif
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            claimed[k] = TELLS ? 0 : load_lagging(&Exchange::claims()[p[k] >> 5]) >> (p[k] & 31);
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            open[k] = there[k] && !(VALUES && (word[k] >> (p[k] & 31)) & 1u);
+#if VALUES
+        if constexpr (!ANY) {
+            // a sum that moves one way only needs no atomic where even an old one absorbs the term
+#pragma unroll
+            for (int k = 0; k < EACH; k++)
+                if (!early && Row::ONE_WAY && open[k]) old[k] = load_lagging(&partial()[p[k]]);
+#pragma unroll
+            for (int k = 0; k < EACH; k++) {
+                if (!open[k]) continue;
+                const typename Row::Term term = from[k].term(v[k], entry[k]);
+                const bool changes = !Row::ONE_WAY || Row::changes(old[k], term);
+                if (changes) Row::combine(&partial()[p[k]], term);
+                if (TELLS) open[k] = changes && old[k] == Row::none();
+            }
+        }
+#endif
+        u32* const claims = Exchange::claims();
+#pragma unroll
+        for (int k = 0; k < EACH; k++) open[k] = open[k] && !(claimed[k] & 1u);
+        if constexpr (Found::WANTED || ANY) {
+#pragma unroll
+            for (int k = 0; k < EACH; k++)
+                word[k] =
+                    open[k] ? atomicOr(&claims[p[k] >> 5], 1u << (p[k] & 31)) >> (p[k] & 31) : 1u;
+#pragma unroll
+            for (int k = 0; k < EACH; k++) {
+                const bool first = !(word[k] & 1u);
+#if VALUES
+                if (ANY && first) store_relaxed(&partial()[p[k]], from[k].term(v[k], entry[k]));
+#endif
+                found.add(first, v[k]);
+            }
+        } else { // the results are not used, so that no lane waits for these atomics
+#pragma unroll
+            for (int k = 0; k < EACH; k++)
+                if (open[k]) atomicOr(&claims[p[k] >> 5], 1u << (p[k] & 31));
+        }
     }
 };
 
-CALLED void push_level(i64 nf, i64 mf, L depth, u64* packed) {
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
-    const i64 share = share_of(mf, warps);
-    const i64 begin = me * share, end = begin + share < mf ? begin + share : mf;
-    Pusher pusher({packed, s.next_queue, s.next_offset, depth});
-    if (begin < end) {
-        i64 window = row_at(s.offset, nf, begin);
-        walk<EACH, false>(s.offset, nf, mf, window, begin, end, work().push.lanes[warp_id()],
-                          pusher);
-    }
-    release_rest(pusher.held, pusher.to);
+// The edges of the queue, by all warps, with 32 `lanes` of memory for each.
+DEVICE void push_edges(i64 vertices, i64 edges, u32* lanes, Pusher& pusher) {
+    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)Exchange::warp() * gridDim.x + blockIdx.x;
+    const i64 share = share_of(edges, warps);
+    const i64 begin = me * share, end = begin + share < edges ? begin + share : edges;
+    if (begin >= end) return;
+    i64 window = row_at(s.offset, vertices, begin);
+    walk<EACH, Exchange::DISTRIBUTED>(s.offset, vertices, edges, window, begin, end, lanes, pusher);
 }

@@ -110,6 +110,7 @@ DEVICE Z product(const A* values, i64 u, i64 v, i64 edge) {
 
 DEVICE Z in_product(i64 u, i64 v, i64 edge) { return product(s.t_values, u, v, edge); }
 
+typedef I Q; // bit positions are ids
 #include "exchange_none.cuh"
 #include "candidate.cuh"
 

@@ -20,8 +20,9 @@ CALLED void convert(bool claimed, i64 all) {
 
 // What the edges of the queue reach is claimed, with the best parent in this GPU's part.
 CALLED void push_level(u64 packed, bool early) {
+    Pusher pusher(Found(), early);
     push_edges((i64)queue_count(packed, (u32)s.count_bits),
-               (i64)queue_edges(packed, (u32)s.count_bits), work().lanes[warp_id()], early);
+               (i64)queue_edges(packed, (u32)s.count_bits), work().lanes[warp_id()], pusher);
 }
 
 // What is claimed of the peers' parts goes there, with its parents.

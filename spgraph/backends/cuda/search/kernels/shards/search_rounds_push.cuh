@@ -87,7 +87,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
         s.best = best;
     }
     enter(given);
-    push_edges(vertices, edges, lanes[warp_id()], false);
+    Pusher pusher(Found(), false);
+    push_edges(vertices, edges, lanes[warp_id()], pusher);
 }
 
 // The union of `parts` bitmaps that lie `stride` words apart, of which the own words begin at

@@ -38,72 +38,29 @@ DEVICE void enqueue_words(u32 bits, i64 begin, Each each) {
     });
 }
 
-#include "load_balance.cuh"
-
-// Of edges of the frontier, to vertices of any shard: in a bitmap those that are not visited, and by
-// bit position the best of their parents here.
-struct Pusher {
-    const Borders borders;
-    Key key = 0;      // of this lane's row as a parent
-    const bool early; // most edges lead to vertices that are not visited
-    __device__ __forceinline__ Pusher(bool early) : early(early) {}
-    __device__ __forceinline__ O load(i64 i, bool here) {
-        const I u = here ? s.queue[i] : 0;
-        if (PARENTS) key = here ? key_of(own_user_id(u)) : 0;
-        return here ? s.indptr[u] - s.offset[i] : 0;
-    }
-    template <bool ONE>
-    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
-                                         const bool (&open)[EACH]) {
-        Q p[EACH];
-        u32 word[EACH];
-        bool fresh[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; k++) p[k] = open[k] ? load_once(&s.indices[entry[k]]) : 0;
-#if PARENTS
-        Key parent[EACH], old[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            p[k] = borders.position((I)p[k]);
-            word[k] = s.visited[p[k] >> 5];
-            parent[k] = shuffle(key, owner[k]);
-            old[k] = early && open[k] ? load_lagging(&s.best[p[k]]) : 0;
-        }
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            fresh[k] = open[k] && !((word[k] >> (p[k] & 31)) & 1u);
-            if (!early && fresh[k]) old[k] = load_lagging(&s.best[p[k]]);
-        }
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            if (!fresh[k] || parent[k] <= old[k]) continue;
-            // the results are not used, so that no lane waits for these atomics
-            atomicMax(&s.best[p[k]], parent[k]);
-            if (!old[k]) atomicOr(&s.visited_next[p[k] >> 5], 1u << (p[k] & 31));
-        }
-#else
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            p[k] = borders.position((I)p[k]);
-            word[k] = load_lagging(&s.visited_next[p[k] >> 5]);
-        }
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            const u32 bit = 1u << (p[k] & 31);
-            if (open[k] && !(word[k] & bit)) atomicOr(&s.visited_next[p[k] >> 5], bit);
-        }
-#endif
-    }
+// Nothing is done with a vertex that an edge claims: owners settle what is claimed.
+struct Found {
+    static constexpr bool WANTED = false;
+    __device__ __forceinline__ void add(bool, I) {}
 };
+DEVICE I load_id(const I* id) { return load_once(id); }
 
-// What the edges of the queue reach is marked in s.visited_next, which begins as s.visited, and its
-// best parents in s.best, which begins as zeros. Warps take equal shares, with 32 `lanes` of memory.
-DEVICE void push_edges(i64 vertices, i64 edges, u32* lanes, bool early) {
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)Exchange::warp() * gridDim.x + blockIdx.x;
-    const i64 share = share_of(edges, warps);
-    const i64 begin = me * share, end = begin + share < edges ? begin + share : edges;
-    if (begin >= end) return;
-    i64 window = row_at(s.offset, vertices, begin);
-    Pusher pusher(early);
-    walk<EACH>(s.offset, vertices, edges, window, begin, end, lanes, pusher);
-}
+#if PARENTS
+// Terms are parents, of which the best is held.
+DEVICE Key* partial() { return s.best; }
+struct Row {
+    typedef Key Term;
+    static constexpr bool ANY = false, TELLS = true, ONE_WAY = true;
+    Key key = 0;
+    __device__ __forceinline__ void load(I u, bool here) {
+        key = here ? key_of(own_user_id(u)) : 0;
+    }
+    __device__ __forceinline__ Row of(int lane) const { return {shuffle(key, lane)}; }
+    __device__ __forceinline__ Key term(i64, i64) const { return key; }
+    static __device__ __forceinline__ Key none() { return 0; }
+    static __device__ __forceinline__ bool changes(Key old, Key term) { return term > old; }
+    static __device__ __forceinline__ void combine(Key* best, Key term) { atomicMax(best, term); }
+};
+#endif
+
+#include "search_push.cuh"
