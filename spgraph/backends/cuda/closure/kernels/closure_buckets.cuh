@@ -1,9 +1,9 @@
 // The vertices between the limits of a bucket, which are the next queue.
 
-// Queue the vertices that `wanted(v, x)` names; all own vertices are looked at.
-template <class Wanted>
-DEVICE void gather(Wanted wanted) {
-    int held = 0;
+// each(v, x) for the own vertices and their values, by whole warps: where v is not below s.last, it
+// is no vertex.
+template <class Each>
+DEVICE void for_each_own(Each each) {
     for (i64 base = s.first + (thread_id() >> 5) * 32 * AT_ONCE; base < s.last;
          base += thread_count() * AT_ONCE) {
         Z x[AT_ONCE];
@@ -13,11 +13,16 @@ DEVICE void gather(Wanted wanted) {
             x[k] = v < s.last ? load_relaxed(&s.x[v]) : identity();
         }
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) {
-            const i64 v = base + 32 * k + lane_id();
-            held = enqueue(held, v < s.last && wanted(v, x[k]), (I)v, NextQueue());
-        }
+        for (int k = 0; k < AT_ONCE; k++) each(base + 32 * k + lane_id(), x[k]);
     }
+}
+
+// Queue the vertices that `wanted(v, x)` names; all own vertices are looked at.
+template <class Wanted>
+DEVICE void gather(Wanted wanted) {
+    int held = 0;
+    for_each_own(
+        [&](i64 v, Z x) { held = enqueue(held, v < s.last && wanted(v, x), (I)v, NextQueue()); });
     release_rest(held, NextQueue());
 }
 

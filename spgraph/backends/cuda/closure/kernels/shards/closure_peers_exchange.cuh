@@ -130,23 +130,12 @@ DEVICE int relax_all() {
 
 // Write the own values that are better than the threshold to all peers.
 CALLED void publish_values() {
-    for (i64 base = s.first + (thread_id() >> 5) * 32 * AT_ONCE; base < s.last;
-         base += thread_count() * AT_ONCE) {
-        Z x[AT_ONCE];
+    for_each_own([](i64 v, Z x) {
+        if (v >= s.last || !better(x, s.threshold)) return;
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) {
-            const i64 v = base + 32 * k + lane_id();
-            x[k] = v < s.last ? load_relaxed(&s.x[v]) : identity();
-        }
-#pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) {
-            const i64 v = base + 32 * k + lane_id();
-            if (v >= s.last || !better(x[k], s.threshold)) continue;
-#pragma unroll
-            for (int q = 0; q < PEERS; q++)
-                if (q != peers.me) in_memory_of<Z>(q, s.given.whole)[v] = x[k];
-        }
-    }
+        for (int q = 0; q < PEERS; q++)
+            if (q != peers.me) in_memory_of<Z>(q, s.given.whole)[v] = x;
+    });
 }
 __device__ __forceinline__ void Exchange::publish() { publish_values(); }
 
