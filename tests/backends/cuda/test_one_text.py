@@ -15,8 +15,7 @@ from spgraph.backends.cuda.runtime import sources
 # by folder: what every exchange brings its own of, beside the members of struct Exchange
 OF_EACH_EXCHANGE = {
     "closure": {
-        "struct Exchange", "struct Given", "struct Outbox", "struct Received", "leave",
-        "meet_blocks", "receive",
+        "struct Exchange", "struct Given", "struct Outbox", "struct Received", "leave", "receive",
     },
     "search": {
         "load_id", "partial", "struct Control", "struct Found", "struct Given", "struct Row",
@@ -31,6 +30,8 @@ SHARED = {
         improve changes joined gather claim claim_own turn select_step
         unclaim note_undercut append_product edge_share begin begin_queue next_bucket clear relax
         push follow relax_in pull open_vertices relax_queue is_local take_arrays take_given
+        for_each_own meet_blocks add_counts local_share ShardExchange::is_own
+        ShardExchange::mark_changed ShardExchange::count_edges ShardExchange::count_step
         send_group send receive_from copy_own run pull_behind_threshold consider_threshold
         limit_after doubled is_bulk is_saturated is_unsettled begins_threshold set_threshold
         ends_threshold drop_threshold begin_buckets widens next_limit is_last move_on

@@ -39,11 +39,6 @@
 #include "closure_relax.cuh"
 #include "closure_resident.cuh"
 
-CALLED bool meet_blocks() {
-    if (!grid_barrier(&s.control->barrier, gridDim.x)) return false;
-    turn();
-    return true;
-}
 __device__ __forceinline__ bool Exchange::meet_here() { return meet_blocks(); }
 
 __device__ __forceinline__ bool Exchange::settle(Progress& progress) {
@@ -65,7 +60,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             const A* values, const O* t_indptr, const I* t_indices, const A* t_values, u32* bits,
             u32* claims, I* queues, O* offsets, Z* x, const I* sources, const Z* source_values,
             i64 number_of_sources, Control* control, Z width, i64* trace, i64 trace_rows) {
-    const i64 words = (n + 31) / 32;
     if (threadIdx.x == 0) {
         const Arrays given = {m,         count_bits, every, indptr, indices, values, t_indptr,
                               t_indices, t_values,   bits,  claims, queues,  offsets};
@@ -79,13 +73,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (!run(sources, source_values, number_of_sources, progress)) return;
     if (Exchange::gave_up(progress) && thread_id() == 0) control->unsettled = 1;
 
-    u64 reached = 0;
-    for (i64 w = thread_id() >> 5; w < words; w += thread_count() >> 5) {
-        const i64 v = 32 * w + lane_id();
-        u32 here = warp_ballot(v < n && !same(load_relaxed(&x[v]), identity()));
-        here |= load_relaxed(&bits[w]);
-        if (lane_id() == 0 && here) bits[w] = here;
-        reached += __popc(here);
-    }
+    const u64 reached = copy_own(x, bits, 0, n, x, bits);
     if (lane_id() == 0 && reached) atomicAdd((u64*)&control->reached, reached);
 }

@@ -7,9 +7,7 @@
 CALLED void follow(i64 vertices) {
     Ring& ring = warp_work().ring;
     const int lane = lane_id(), sub = lane % ROW_LANES;
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
-    i64 share = (vertices + warps - 1) / warps;
-    if (share < LOCAL_SHARE) share = LOCAL_SHARE;
+    const i64 me = warp_of_grid(), share = local_share(vertices);
     const I* const indices = global(s.indices);
     const O* const indptr = global(s.indptr);
     const A* const values = global(s.values);
@@ -24,11 +22,8 @@ CALLED void follow(i64 vertices) {
         tail = (u32)(share < left ? share : left);
         for (u32 i = lane; i < tail; i += 32) {
             const I v = s.queue[me * share + i];
-            ring.vertex[i] = v;
-            ring.first[i] = indptr[v];
-            ring.last[i] = indptr[v + 1];
             const Z x = load_relaxed(&all_x[v]);
-            ring.value[i] = x;
+            ring.put(i, v, x, indptr[v], indptr[v + 1]);
             note_undercut(x);
         }
         warp_sync();
@@ -70,11 +65,7 @@ CALLED void follow(i64 vertices) {
             const u32 rank = __popc(who & lanes_below()), all = __popc(who);
             const bool kept = light && rank < free;
             if (kept) {
-                const u32 place = (tail + rank) % RING;
-                ring.vertex[place] = v;
-                ring.value[place] = z;
-                ring.first[place] = first;
-                ring.last[place] = end;
+                ring.put(tail + rank, v, z, first, end);
                 note_undercut(z);
             }
             tail += all < free ? all : free;

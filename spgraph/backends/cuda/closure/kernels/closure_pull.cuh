@@ -87,3 +87,19 @@ CALLED void open_vertices() {
     gather(
         [&](i64 v, Z x) { return !better(x, s.threshold) && s.t_indptr[v] < s.t_indptr[v + 1]; });
 }
+
+// The vertices behind the threshold pull what was not pushed to them. False where a barrier failed.
+DEVICE bool pull_behind_threshold() {
+    BLOCK_SETS(s.rows = s.t_indptr;)
+    open_vertices();
+    Exchange::publish();
+    if (!Exchange::meet_all(false)) return false;
+    RECORD(PULL, 0, 0)
+    Exchange::count_step(s.edges);
+    pull(s.vertices, s.edges, !POSITIONAL && !Exchange::was_undercut());
+    const i64 vertices = s.vertices, edges = s.edges;
+    if (!Exchange::meet_here()) return false;
+    RECORD(PULL, vertices, edges)
+    BLOCK_SETS(s.rows = s.indptr; drop_threshold(s);)
+    return true;
+}

@@ -89,9 +89,8 @@ CALLED void push(i64 vertices, i64 edges) {
 
 // Whether the queue is so small that warps relax it by themselves.
 DEVICE bool is_local() {
-    const i64 warps = (i64)gridDim.x * WARPS;
     return !s.heavy_queue && s.vertices <= LOCAL_VERTICES && s.edges <= LOCAL_EDGES &&
-           s.vertices <= warps * (RING / 2);
+           s.vertices <= warps_of_grid() * (RING / 2);
 }
 
 // One step on the queue; its kind.

@@ -7,22 +7,6 @@ DEVICE void consider_threshold(Progress& progress, i64 edges) {
         BLOCK_SETS(set_threshold(s);)
 }
 
-// The vertices behind the threshold pull what was not pushed to them. False where a barrier failed.
-DEVICE bool pull_behind_threshold() {
-    BLOCK_SETS(s.rows = s.t_indptr;)
-    open_vertices();
-    Exchange::publish();
-    if (!Exchange::meet_all(false)) return false;
-    RECORD(PULL, 0, 0)
-    Exchange::count_step(s.edges);
-    pull(s.vertices, s.edges, !POSITIONAL && !Exchange::was_undercut());
-    const i64 vertices = s.vertices, edges = s.edges;
-    if (!Exchange::meet_here()) return false;
-    RECORD(PULL, vertices, edges)
-    BLOCK_SETS(s.rows = s.indptr; drop_threshold(s);)
-    return true;
-}
-
 // From values that are cleared to the least fixed point, or to a bucket that does not settle. Sources
 // are counted from the first own vertex. False where a barrier failed.
 DEVICE bool run(const I* sources, const Z* source_values, i64 number_of_sources,

@@ -117,6 +117,13 @@ struct Ring {
     Z value[RING];
     O first[RING], last[RING];
     I vertex[RING];
+    // Vertex v with value x and its edges, in a place that counts all vertices so far.
+    __device__ __forceinline__ void put(u32 place, I v, Z x, O from, O to) {
+        vertex[place % RING] = v;
+        value[place % RING] = x;
+        first[place % RING] = from;
+        last[place % RING] = to;
+    }
 };
 // Lengths of arrays are multiples of 32, so that there are no gaps: closure.py computes the size.
 struct WarpWork {

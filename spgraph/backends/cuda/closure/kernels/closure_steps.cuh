@@ -122,6 +122,13 @@ DEVICE void turn() {
     __syncthreads();
 }
 
+// A barrier of the blocks of this GPU that ends a step. False where it failed.
+CALLED bool meet_blocks() {
+    if (!grid_barrier(&s.control->barrier, gridDim.x)) return false;
+    turn();
+    return true;
+}
+
 // Clear the claims of the queue's vertices.
 DEVICE void unclaim(i64 vertices) {
     for (i64 i = thread_id(); i < vertices; i += thread_count()) s.claimed[s.queue[i] >> 5] = 0;
@@ -141,10 +148,18 @@ DEVICE int append_product(bool wanted, int& tries) {
     return place;
 }
 
+DEVICE i64 warps_of_grid() { return (i64)gridDim.x * WARPS; }
+DEVICE i64 warp_of_grid() { return (i64)warp_id() * gridDim.x + blockIdx.x; }
+
+// How many of so many vertices each warp takes in a local step.
+DEVICE i64 local_share(i64 vertices) {
+    const i64 share = (vertices + warps_of_grid() - 1) / warps_of_grid();
+    return share < LOCAL_SHARE ? LOCAL_SHARE : share;
+}
+
 // The range [begin, end) of edges that is this warp's equal share.
 DEVICE void edge_share(i64 edges, i64& begin, i64& end) {
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
-    const i64 share = share_of(edges, warps);
+    const i64 me = warp_of_grid(), share = share_of(edges, warps_of_grid());
     begin = me * share < edges ? me * share : edges;
     end = begin + share < edges ? begin + share : edges;
 }

@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const u64 reached = copy_own(s.x, s.bits, s.first, s.last - s.first, values, bits);
     if (lane_id() == 0 && reached) atomicAdd((u64*)&result[0], reached);
     if (thread_id() == 0) {
-        result[1] = (i64)load_relaxed(&g.control->relaxations);
+        result[1] = (i64)load_relaxed(&g.control->looked);
         result[2] = (i64)s.exchanges - 1; // the first one came before the first round
         result[3] = Exchange::gave_up(progress);
         result[5] = s.control->steps;

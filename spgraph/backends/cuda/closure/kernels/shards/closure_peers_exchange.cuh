@@ -9,7 +9,7 @@ constexpr int BARRIER = 5; // a kind of step in the trace
 DEVICE bool exchange_counts(bool about_buckets) {
     PeerControl* const c = s.given.control;
     const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
-    const u64 packed = load_relaxed(s.packed), looked = load_relaxed(&c->relaxations);
+    const u64 packed = load_relaxed(s.packed), looked = load_relaxed(&c->looked);
     const u64 best = (u64)to_bits(load_relaxed(s.best));
     u64 word = 0, got;
     if (k == 0 && q < PEERS) {
@@ -18,7 +18,7 @@ DEVICE bool exchange_counts(bool about_buckets) {
     }
     if (k == 1)
         word = queue_edges(packed, s.count_bits) << 4 | (queue_count(packed, s.count_bits) != 0);
-    if (k == 2) word = about_buckets ? best & 0xffffffffu : load_relaxed(&c->near);
+    if (k == 2) word = about_buckets ? best & 0xffffffffu : load_relaxed(&c->near_sent);
     if (k == 3)
         word = about_buckets ? best >> 32
                              : (looked - load_relaxed(&c->published)) << 8 |
@@ -42,22 +42,13 @@ DEVICE bool exchange_counts(bool about_buckets) {
         if (lane == 0) store_relaxed(&c->best_of_all, least);
     } else {
         if (lane == 0) {
-            store_relaxed(&c->near, (u64)0);
+            store_relaxed(&c->near_sent, (u64)0);
             store_relaxed(&c->published, looked);
         }
         if (lane == 2) store_relaxed(&c->near_of_all, sum);
         if (lane == 3) store_relaxed(&c->flags, sum);
     }
     return true;
-}
-
-// Add the counts of this block to those that its GPU sends.
-DEVICE void add_counts() {
-    __syncthreads();
-    if (threadIdx.x) return;
-    if (s.looked) atomicAdd(&s.given.control->relaxations, s.looked);
-    if (s.near_sent) atomicAdd(&s.given.control->near, s.near_sent);
-    s.looked = s.near_sent = 0;
 }
 
 // A barrier of all blocks of all GPUs, after which every block has the counts of all. PASSED;
@@ -88,7 +79,7 @@ CALLED int meet_peers(bool about_buckets, const u64* detour = nullptr) {
 }
 
 // A barrier of the blocks of this GPU: PASSED or LOST.
-CALLED int meet_blocks() {
+CALLED int meet_own() {
     add_counts();
     const int outcome = barrier_and([] { return true; }, false);
     if (threadIdx.x == 0) s.all_received = 0;
@@ -97,7 +88,7 @@ CALLED int meet_blocks() {
 }
 
 CALLED bool meet_and_turn() {
-    if (meet_blocks() == LOST) return false;
+    if (meet_own() == LOST) return false;
     turn();
     return true;
 }
@@ -119,8 +110,7 @@ DEVICE void send_marked() {
 
 // One step on the queue and on received values.
 DEVICE int relax_all() {
-    const i64 warps = (i64)gridDim.x * WARPS;
-    if (s.all_received && !(is_local() && (i64)s.all_received <= warps * (RING / 4))) {
+    if (s.all_received && !(is_local() && (i64)s.all_received <= warps_of_grid() * (RING / 4))) {
         receive(); // the next step relaxes these vertices
         if (threadIdx.x == 0) s.all_received = 0;
         __syncthreads();
@@ -156,7 +146,7 @@ __device__ __forceinline__ bool Exchange::settle(Progress& progress) {
             const int kind = vertices ? relax_queue() : LOCAL;
             marked = marked || kind == PUSH;
             if (kind == PUSH) count_step(edges);
-            if (meet_blocks() == LOST) return false;
+            if (meet_own() == LOST) return false;
             RECORD(kind, vertices, edges)
         }
         for (int alone = 1; !saturated && (s.vertices || s.all_received); alone++) {
@@ -168,7 +158,7 @@ __device__ __forceinline__ bool Exchange::settle(Progress& progress) {
             // values that were sent at once need no second barrier
             const bool goes_on = alone < ALONE;
             const int outcome =
-                marked ? meet_blocks() : meet_peers(false, goes_on ? s.packed : nullptr);
+                marked ? meet_own() : meet_peers(false, goes_on ? s.packed : nullptr);
             if (outcome == LOST) return false;
             passed = !marked && outcome == PASSED;
             RECORD(kind, vertices, edges)
@@ -195,7 +185,7 @@ __device__ __forceinline__ bool Exchange::settle(Progress& progress) {
         if (saturated || !on) {
             const bool received = s.all_received != 0;
             if (received) receive();
-            if (saturated ? meet_peers(false) == LOST : received && meet_blocks() == LOST)
+            if (saturated ? meet_peers(false) == LOST : received && meet_own() == LOST)
                 return false;
             if (saturated || received) turn();
             if (saturated || received) RECORD(BARRIER, 0, s.queued)

@@ -6,7 +6,7 @@ DEVICE T* inbox(int of, i64 offset, int side, int sender) {
     return in_memory_of<T>(of, offset) + ((i64)side * PEERS + sender) * s.given.capacity;
 }
 
-// A place in the inbox of shard q for values of this one.
+// A place in the inbox of shard q for values of this one, from `slot` on.
 struct Outbox {
     I* ids;
     Z* values;
@@ -15,11 +15,6 @@ struct Outbox {
         : ids(inbox<I>(q, s.given.inbox_ids, s.side, peers.me) + slot),
           values(inbox<Z>(q, s.given.inbox_values, s.side, peers.me) + slot),
           free(s.given.capacity - slot) {}
-    DEVICE Outbox reserve(int q, int number) {
-        u64 slot = 0;
-        if (lane_id() == 0) slot = atomicAdd(&s.given.control->sent[q], (u64)number);
-        return Outbox(q, (i64)shuffle(slot, 0));
-    }
     DEVICE void defer() { store_relaxed(&s.given.control->deferred, s.exchanges + 1); }
     __device__ __forceinline__ void put(i64 i, I v, Z value) const {
         ids[i] = v;

@@ -43,9 +43,7 @@ __device__ __forceinline__ void Exchange::send_at_once(bool wanted, I v, Z value
 __device__ __forceinline__ int Exchange::receive_local(Ring& ring, u32& tail, int held) {
     const i64 received = (i64)s.all_received;
     if (!received) return held;
-    const i64 warps = (i64)gridDim.x * WARPS, me = (i64)warp_id() * gridDim.x + blockIdx.x;
-    i64 share = (received + warps - 1) / warps;
-    if (share < LOCAL_SHARE) share = LOCAL_SHARE;
+    const i64 me = warp_of_grid(), share = local_share(received);
     if (me * share >= received) return held;
     i64 i = me * share + lane_id();
     bool found = lane_id() < share && i < received;
@@ -65,11 +63,7 @@ __device__ __forceinline__ int Exchange::receive_local(Ring& ring, u32& tail, in
     const bool light = found && last - first <= HEAVY;
     const u32 who = warp_ballot(light);
     if (light) {
-        const u32 place = (tail + __popc(who & lanes_below())) % RING;
-        ring.vertex[place] = v;
-        ring.value[place] = z;
-        ring.first[place] = first;
-        ring.last[place] = last;
+        ring.put(tail + __popc(who & lanes_below()), v, z, first, last);
         note_undercut(z);
     }
     tail += __popc(who);

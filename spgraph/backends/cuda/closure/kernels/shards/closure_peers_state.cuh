@@ -7,10 +7,8 @@
 #define SATURATED_EDGES LOCAL_EDGES
 #endif
 
-struct PeerControl : Control { // of one GPU; zero at launch
-    u64 sent[PEERS];           // values for each peer; more than were written if its inbox was full
-    u64 near;                  // of these, how many are near there, or were not written
-    u64 relaxations, published;     // edges looked at; the number that the peers have received
+struct PeerControl : ShardControl { // zero at launch
+    u64 published;                  // of the edges looked at, what the peers have received
     u64 received[PEERS];            // values from each peer, as of the last barrier
     u64 deferred;                   // the exchange in which marked vertices have to be sent,
     u64 deferred_then;              // as of the last barrier
@@ -27,7 +25,7 @@ struct Given : GivenShard {
     PeerControl* control;
 };
 
-struct PeerClosure : Closure {
+struct PeerClosure : ShardClosure {
     Given given;
     u64 queued, near; // of all GPUs: edges in the queues before the last barrier, near values sent
     u64 relaxations;  // of all GPUs, since the barrier before
@@ -37,27 +35,22 @@ struct PeerClosure : Closure {
     bool unsettled;   // some GPU gave up
     bool marked;      // some vertex that is marked in `changed` has not been sent
     u64 received[PEERS],
-        all_received;      // values for this GPU that wait in its inboxes, and their sum
-    u64 exchanges;         // the number of barriers with exchange so far
-    int side;              // the parity of the inboxes that are written to
-    u64 looked, near_sent; // of this block, since they were added to PeerControl
+        all_received; // values for this GPU that wait in its inboxes, and their sum
+    u64 exchanges;    // the number of barriers with exchange so far
+    int side;         // the parity of the inboxes that are written to
 };
 
 __shared__ PeerClosure s;
 
-struct Exchange {
+struct Exchange : ShardExchange {
     static constexpr int SHARDS = PEERS, TOGETHER = 4;
     static constexpr i64 ROUNDS_PER_VERTEX = 2, WIDENING_EDGES = 16384;
-    DEVICE bool is_own(I v) { return v >= (I)s.first && v < (I)s.last; }
-    DEVICE void mark_changed(I v);
-    DEVICE void count_edges(u32 edges);
     DEVICE void send_at_once(bool wanted, I v, Z value);
     DEVICE int receive_local(Ring& ring, u32& tail, int held);
     DEVICE bool meet_here();
     DEVICE bool meet_all(bool buckets);
     DEVICE bool is_empty() { return !s.active; }
     DEVICE Z best() { return s.best_of_all; }
-    DEVICE void count_step(i64 edges);
     DEVICE void publish();
     DEVICE bool was_undercut() { return s.undercut; }
     DEVICE bool settle(Progress& progress);

@@ -55,34 +55,32 @@ DEVICE u64 flags_of(bool buckets, bool empty, Z best) {
            (is_unsettled(s.progress.rounds, s.given.border[PEERS]) ? UNSETTLED : 0);
 }
 
-// The end of a launch: the last block publishes the counts.
-CALLED void publish_counts(i64 round, bool buckets) {
+// The end of a launch: the last block publishes the counts. The queue that the last step has left is
+// what received values will join: its step is the first of the next launch.
+DEVICE void publish_counts(i64 round, bool buckets) {
     RoundControl* const c = control();
-    __syncthreads();
+    add_counts();
     if (threadIdx.x) return;
-    if (s.looked) atomicAdd(&c->looked, s.looked);
-    if (s.near_sent) atomicAdd(&c->near_sent, s.near_sent);
     __threadfence();
     if (atomicAdd(&c->arrived, 1u) != gridDim.x - 1) return;
     __threadfence();
-    const Z far = load_relaxed(s.best);
-    const u64 packed = load_relaxed(s.packed), best = (u64)to_bits(far);
+    const u64 best = (u64)to_bits(s.far);
     u64 count[COUNTS];
-    count[QUEUED] = queue_count(packed, s.count_bits);
-    count[EDGES] = queue_edges(packed, s.count_bits);
+    count[QUEUED] = s.vertices;
+    count[EDGES] = s.edges;
     count[NEAR] = load_relaxed(&c->near_sent);
     count[LOOKED] = load_relaxed(&c->looked);
-    count[FOUND] = load_relaxed(&c->found);
-    count[FLAGS] = flags_of(buckets, count[FOUND] == 0, far);
+    count[FOUND] = s.found;
+    count[FLAGS] = flags_of(buckets, s.found == 0, s.far);
     count[BEST] = best & 0xffffffffu;
     count[BEST_HIGH] = best >> 32;
     for (int q = 0; q < PEERS; q++) {
         count[SENT + q] = load_relaxed(&c->sent[q]);
         c->sent[q] = 0;
     }
-    c->near_sent = c->looked = c->found = 0;
+    c->near_sent = c->looked = 0;
     c->arrived = 0;
-    c->at = s.step;
+    c->at = s.step - 1;
     c->had_bucket = buckets;
     c->next = s.next;
     c->limits = s.decided;
@@ -90,7 +88,7 @@ CALLED void publish_counts(i64 round, bool buckets) {
     write_counts(count, round);
 }
 
-// The counts of a launch in which a barrier timed out.
+// The end of a launch in which a barrier timed out.
 DEVICE void leave(i64 round) {
     if (threadIdx.x) return;
     u64 count[COUNTS] = {};
@@ -99,12 +97,9 @@ DEVICE void leave(i64 round) {
 }
 
 // Received values join the own ones; vertices that improve and are near join the next queue.
-CALLED void receive(const u32* received, i64 number) {
+DEVICE void receive(const u32* received, i64 number) {
     release_rest(receive_from(Received{received}, number, 0), NextQueue());
 }
-
-#define MEET()                                                                                     \
-    if (!grid_barrier(&s.control->barrier, gridDim.x)) return leave(round);
 
 // The limits that follow from the totals after the launch before, alike on all shards. Thread 0 of
 // every block calls.
@@ -132,6 +127,45 @@ DEVICE void decide(i64 action, const Totals& totals) {
     }
 }
 
+// What a launch does before it relaxes. False where a barrier failed.
+DEVICE bool prepare(i64 action, const u32* received, i64 number, const I* sources,
+                    const Z* source_values, i64 number_of_sources) {
+    if (action & BEGIN) {
+        clear_shard();
+        if (!Exchange::meet_here()) return false;
+        begin(sources, source_values, number_of_sources);
+        return Exchange::meet_here();
+    }
+    if (number) receive(received, number);
+    if (action & SOURCES) begin_queue(sources, number_of_sources);
+    if (action & BUCKETS) {
+        if (ends_threshold(s)) {
+            if (!pull_behind_threshold()) return false;
+            BLOCK_SETS(drop_threshold(s.decided);)
+        }
+        // what all shards have sent is not near: nothing is queued before the bucket
+        if (number && !Exchange::meet_here()) return false;
+        const Z next = next_limit(s);
+        next_bucket(next);
+        BLOCK_SETS(s.limit = s.next = next;)
+    }
+    return Exchange::meet_here();
+}
+
+// Relax step after step. False where a barrier failed.
+DEVICE bool relax_alone(bool buckets) {
+    BLOCK_SETS(s.found = buckets ? s.vertices : 0;)
+    // a saturated queue of a new bucket is relaxed in the next round, when all shards have its counts
+    bool on = !buckets || !is_saturated(s.edges, 1);
+    for (int steps = 0; on && s.vertices; steps++) {
+        const i64 edges = s.edges;
+        if (relax_queue() == PUSH) Exchange::count_step(edges);
+        if (!Exchange::meet_here()) return false;
+        on = !is_saturated(s.edges, 1) && steps < ALONE;
+    }
+    return true;
+}
+
 // x: a value for each vertex of the whole graph. BEGIN reads `width`, what follows the totals over
 // all shards of the counts of the launch before. `received` has `number` pairs; sources, which BEGIN
 // and SOURCES read, are counted from the first own vertex. Before a launch that ends a threshold,
@@ -146,6 +180,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         const u32 at = load_relaxed(&g.control->at);
         take_given(x, g.control, at); // the queues swap in every step
         s.next = identity();
+        s.undercut = action & UNDERCUT;
         if (action & BEGIN) {
             no_limits(s.decided, width);
             s.progress = Progress{};
@@ -155,49 +190,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         static_cast<Limits&>(s) = s.decided;
     }
     __syncthreads();
-
-    if (action & BEGIN) {
-        clear_shard();
-        if (thread_id() == 0) *s.best = identity();
-        MEET()
-        begin(sources, source_values, number_of_sources);
-        return publish_counts(round, false);
-    }
-    if (number) receive(received, number);
-    if (action & SOURCES) begin_queue(sources, number_of_sources);
-    if (action & BUCKETS && ends_threshold(s)) {
-        BLOCK_SETS(s.rows = s.t_indptr;)
-        open_vertices();
-        MEET()
-        turn();
-        Exchange::count_step(s.edges);
-        pull(s.vertices, s.edges, !POSITIONAL && !(action & UNDERCUT));
-        MEET()
-        BLOCK_SETS(s.rows = s.indptr; drop_threshold(s); drop_threshold(s.decided);)
-    }
-    if (action & BUCKETS) {
-        if (number) MEET()
-        const Z next = next_limit(s);
-        next_bucket(next);
-        BLOCK_SETS(s.limit = s.next = next;)
-    }
-    MEET()
-    u64 packed = load_relaxed(s.packed);
-    bool on = packed != 0;
-    if (action & BUCKETS) {
-        if (thread_id() == 0) control()->found = queue_count(packed, s.count_bits);
-        // a saturated queue is relaxed in the next round, when all shards have its counts
-        on = on && !is_saturated(queue_edges(packed, s.count_bits), 1);
-    }
-    for (int steps = 0; on; steps++) {
-        __syncthreads(); // all have looked at `packed`
-        turn();
-        const i64 edges = s.edges;
-        if (relax_queue() == PUSH) Exchange::count_step(edges);
-        MEET()
-        packed = load_relaxed(s.packed);
-        on = packed != 0 && !is_saturated(queue_edges(packed, s.count_bits), 1) && steps < ALONE;
-    }
+    if (!prepare(action, received, number, sources, source_values, number_of_sources) ||
+        !relax_alone(action & BUCKETS))
+        return leave(round);
     send();
     publish_counts(round, action & BUCKETS);
 }

@@ -19,11 +19,7 @@ enum Flag { WAS_UNDERCUT = 1, LOST = 2, LAST = 4, ENDS_THRESHOLD = 8, UNSETTLED 
 constexpr int ID_WORDS = sizeof(I) / 4, VALUE_WORDS = sizeof(Z) < 4 ? 1 : sizeof(Z) / 4;
 constexpr int PAIR = ID_WORDS + VALUE_WORDS;
 
-struct RoundControl : Control { // zero before a launch that begins a closure
-    u64 sent[PEERS];            // pairs for each shard
-    u64 near_sent;              // of these, how many are near there
-    u64 looked;                 // edges
-    u64 found;                  // vertices of a new bucket
+struct RoundControl : ShardControl { // zero before a launch that begins a closure
     u32 arrived;
     // of the launch before:
     u32 at;          // its step
@@ -46,39 +42,38 @@ struct Totals { // over all shards, of the launch before
     Z best;
 };
 
-struct RoundClosure : Closure {
+struct RoundClosure : ShardClosure {
     Given given;
     Limits decided; // the limits, without a bucket that this launch begins, up to `next`
     Z next;
     Progress progress;
-    u64 looked, near_sent; // of this block
+    i64 found;     // vertices of that bucket
+    bool undercut; // on some shard
 };
 
 __shared__ RoundClosure s;
 
-struct Exchange {
+CALLED bool meet_blocks();
+
+struct Exchange : ShardExchange {
     static constexpr int SHARDS = PEERS, TOGETHER = 1;
     static constexpr i64 ROUNDS_PER_VERTEX = 1, WIDENING_EDGES = 1 << 23;
-    DEVICE bool is_own(I v) { return v >= (I)s.first && v < (I)s.last; }
-    DEVICE void mark_changed(I v);
-    DEVICE void count_edges(u32 edges);
     DEVICE void send_at_once(bool wanted, I v, Z) {
         if (wanted) mark_changed(v);
     }
-    DEVICE void count_step(i64 edges);
     DEVICE int receive_local(Ring&, u32&, int held) { return held; }
+    DEVICE bool meet_here() { return meet_blocks(); }
+    DEVICE bool meet_all(bool) { return meet_blocks(); }
+    DEVICE void publish() {} // the host has gathered all values
+    DEVICE bool was_undercut() { return s.undercut; }
 };
 
 // A place for pairs for shard q.
 struct Outbox {
     static constexpr i64 free = 1ll << 62; // it never is full
     u32* pairs;
-    DEVICE Outbox reserve(int q, int number) {
-        u64 slot = 0;
-        if (lane_id() == 0) slot = atomicAdd(&s.given.control->sent[q], (u64)number);
-        const i64 place = s.given.border[q] + (i64)shuffle(slot, 0);
-        return Outbox{s.given.pairs + place * PAIR};
-    }
+    __device__ __forceinline__ Outbox(int q, i64 slot)
+        : pairs(s.given.pairs + (s.given.border[q] + slot) * PAIR) {}
     DEVICE void defer() {}
     __device__ __forceinline__ void put(i64 i, I v, Z z) const {
         const u64 value = (u64)to_bits(z);

@@ -1,29 +1,41 @@
 // What the exchanges of a closure over shards have in common: the vertices of other shards that
 // have improved are marked, sent to their owners, and received. An exchange has, beside what
 // closure_none.cuh lists, `struct Outbox`, where a warp writes values for the owner of vertices:
-//   reserve(q, number)  a place for so many values for shard q; how many of them fit is `free`
-//   put(i, v, value)    write value number i
-//   defer()             the marked vertices whose values did not fit are sent in the next exchange
-// and `s` has `given`, and `looked` (edges) and `near_sent` (values) of this block.
+//   Outbox(q, slot)   a place for values for shard q, of which `free` fit
+//   put(i, v, value)  write value number i
+//   defer()           the marked vertices whose values did not fit are sent in the next exchange
+// and TOGETHER, the values that a lane sends or receives side by side. In rounds one: four are a
+// tenth more code, of a program that is larger than the instruction cache already.
 
-// Values that a lane sends or receives side by side. In rounds one: four are a tenth more code,
-// of a program that is larger than the instruction cache already.
 constexpr int TOGETHER = Exchange::TOGETHER;
 
-__device__ __forceinline__ void Exchange::mark_changed(I v) {
+__device__ __forceinline__ bool ShardExchange::is_own(I v) {
+    return v >= (I)s.first && v < (I)s.last;
+}
+
+__device__ __forceinline__ void ShardExchange::mark_changed(I v) {
     const i64 w = v >> 5;
     const u32 bit = 1u << (v & 31);
     if (load_lagging(s.given.changed + w) & bit) return;
     if (!atomicOr(s.given.changed + w, bit)) set_bit(s.given.groups, w);
 }
 
-__device__ __forceinline__ void Exchange::count_edges(u32 edges) {
+__device__ __forceinline__ void ShardExchange::count_edges(u32 edges) {
     edges = warp_sum(edges);
     if (lane_id() == 0 && edges) atomicAdd(&s.looked, (u64)edges);
 }
 
-__device__ __forceinline__ void Exchange::count_step(i64 edges) {
+__device__ __forceinline__ void ShardExchange::count_step(i64 edges) {
     if (thread_id() == 0) atomicAdd(&s.looked, (u64)edges);
+}
+
+// Add the counts of this block to those of its GPU.
+DEVICE void add_counts() {
+    __syncthreads();
+    if (threadIdx.x) return;
+    if (s.looked) atomicAdd(&s.given.control->looked, s.looked);
+    if (s.near_sent) atomicAdd(&s.given.control->near_sent, s.near_sent);
+    s.looked = s.near_sent = 0;
 }
 
 // Whether the queues of so many GPUs have so many edges that a GPU takes one step at a time: others
@@ -55,7 +67,7 @@ DEVICE void clear_shard() {
 // are not zero. How many values this lane has sent, or could not send, that are near or the
 // identity. A warp calls.
 DEVICE u32 send_group(i64 g, u32 filled) {
-    const GivenShard& given = s.given;
+    const Given& given = s.given;
     const int lane = lane_id();
     const i64 w = 32 * g + lane;
     const bool mine = filled >> lane & 1;
@@ -68,7 +80,9 @@ DEVICE u32 send_group(i64 g, u32 filled) {
         if (32 * w < begin) part &= begin - 32 * w < 32 ? ALL_BITS << (begin - 32 * w) : 0;
         const int many = __popc(part), upto = warp_scan(many), all = shuffle(upto, 31);
         if (!all) continue;
-        const Outbox box = Outbox::reserve(q, all);
+        u64 slot = 0;
+        if (lane == 0) slot = atomicAdd(&given.control->sent[q], (u64)all);
+        const Outbox box(q, (i64)shuffle(slot, 0));
         const int sent = box.free < 0 ? 0 : all < box.free ? all : (int)box.free;
         for (int base = lane; base < 32 * ((sent + 31) / 32); base += 32 * TOGETHER) {
             I v[TOGETHER];
@@ -155,22 +169,4 @@ DEVICE int receive_from(const Received& from, i64 number, int held) {
         }
     }
     return held;
-}
-
-// ---- the result ---------------------------------------------------------------------------------
-
-// Copy the values of the own vertices, and write a bit for each that has an entry; how many bits
-// this warp has set.
-DEVICE u64 copy_own(const Z* x, const u32* have, i64 first, i64 own, Z* values, u32* bits) {
-    u64 reached = 0;
-    for (i64 i = thread_id() - lane_id(); i < own; i += thread_count()) {
-        const i64 v = first + i + lane_id();
-        const bool mine = i + lane_id() < own;
-        const Z value = mine ? load_relaxed(&x[v]) : identity();
-        const u32 here = warp_ballot(mine && (!same(value, identity()) || test_bit(have, v)));
-        if (mine) values[i + lane_id()] = value;
-        if (lane_id() == 0) bits[i >> 5] = here;
-        reached += __popc(here);
-    }
-    return reached;
 }
