@@ -176,6 +176,22 @@ def test_index_types(index: Any, offset: Any, device: str) -> None:
         np.testing.assert_allclose(found.to_numpy(), expected.to_numpy(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("two", [False, True])
+def test_rows_of_every_length(two: bool, device: str) -> None:
+    """0 to 13 entries a row, which are summed four by four, the last few together; one hop or two,
+    and a matrix without an entry.
+    """
+    n = 14
+    ids = np.arange(n)
+    D = (ids[:, None] + ids < n - 1).astype(float)[:, np.random.default_rng(2).permutation(n)]
+    for A in (sg.Matrix.from_dense(D), sg.Matrix.from_coo([], [], [], nrows=n, ncols=n)):
+        A = A.pattern().to(device)
+        step = Step((Hop(A), Hop(A.T)) if two else (Hop(A),), factor=0.25, keep=0.5)
+        x = power(full(1.0 + ids, device), step, tol=None, max_iter=2)
+        expected = dense(1.0 + ids, step, None, 2)
+        np.testing.assert_allclose(x.value.to_numpy(), expected, rtol=1e-13)
+
+
 def test_no_vertex(device: str) -> None:
     A = sg.Matrix.empty(0, 0, device=device)
     found = power(full([], device), Step((Hop(A),)))

@@ -39,15 +39,19 @@ def power(
     norm. `single` gathers x * scale in single precision. `tol` None runs all of `max_iter`.
     """
     n = x.size
-    text = preamble.constants(ISO=_ignores_values(matrices[0], semiring))
+    second = semiring.multiply.name == "second"
+    text = preamble.constants(ISO=second or matrices[0].iso, SECOND=second)
     text += semiring.multiply.define_python("multiply")
     kernel = jit.module("power", text).power
     first, last = matrices[0], matrices[-1]
     given: list[np.ndarray | np.uint64] = []
     for M, scale in zip((first, last), (scales[0], scales[-1]), strict=True):
-        given += [M._indptr, M._indices, M._values, *_spread(scale, 1.0)]
+        ids = M._indices if M.nvals else np.zeros(1, M._indices.dtype)
+        given += [M._indptr, ids, M._values, *_spread(scale, 1.0)]
     kind = np.float32 if single else np.float64
-    work = np.empty((2, n), kind), np.empty(n if len(matrices) == 2 else 0, kind)
+    work = np.empty((2, n + 1), kind), np.empty(n + 1 if len(matrices) == 2 else 1, kind)
+    for gathered in work:
+        gathered[..., -1] = 0.0
     chunks = max(1, min(n, (last.nvals + n) // CHUNK))
     value, report = x._values.copy(), np.zeros(2)
     pool.launch(
@@ -122,8 +126,3 @@ def _spread(v: Vector | float | None, missing: float) -> tuple[np.uint64, np.nda
     if isinstance(v, Vector):
         return np.uint64(2**64 - 1), v._values
     return np.uint64(0), np.full(1, missing if v is None else v)
-
-
-def _ignores_values(M: Matrix, semiring: TypedSemiring) -> bool:
-    """Whether one value stands for all entries, or none is looked at."""
-    return M.iso or semiring.multiply.name == "second"

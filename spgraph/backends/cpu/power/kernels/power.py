@@ -8,7 +8,8 @@
 # is done as a row is summed, so that an iteration needs one barrier; u has two buffers for that.
 #
 # Sums over vertices are taken chunk by chunk, and the chunks depend on the matrix alone: the result
-# is the same for any number of threads. Preamble: multiply, ISO.
+# is the same for any number of threads. Behind the n values of u and u2 stands a zero, and a matrix
+# has at least one id. Preamble: multiply, ISO, SECOND (multiply gives its second operand).
 
 NORM_NONE, NORM_ONE, NORM_TWO, NORM_MAX = 0, 1, 2, 3
 # rows and entries of a chunk
@@ -57,12 +58,35 @@ def largest(sums, which, chunks):
     return most
 
 
-@inner
-def sum_row(indptr, indices, a, u, i):
-    """The sum over row i. One sum, not four side by side: rows are short, or wait for memory."""
+# Inlined by force: a call with arrays costs as much as a short row. The last up to four entries are
+# taken together without a branch, because how many there are is hard to predict: those beyond the
+# row's end gather the zero behind u's values.
+@inner(forceinline=True)
+def sum_row(indptr, indices, a, u, i, zero):
+    """The sum over row i; u[zero] is 0."""
+    p, end = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])
     s = 0.0
-    for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-        s += multiply(a[0] if ISO else a[p], u[np.uint64(indices[p])], 0, 0, 0, 0)
+    if SECOND:
+        one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+        s1 = s2 = s3 = 0.0
+        while p + four < end:
+            s += u[np.uint64(indices[p])]
+            s1 += u[np.uint64(indices[p + one])]
+            s2 += u[np.uint64(indices[p + two])]
+            s3 += u[np.uint64(indices[p + three])]
+            p += four
+        final = np.uint64(indices.size - 1)
+        k = np.uint64(indices[min(p, final)])
+        k1 = np.uint64(indices[min(p + one, final)])
+        k2 = np.uint64(indices[min(p + two, final)])
+        k3 = np.uint64(indices[min(p + three, final)])
+        s += u[k if p < end else zero]
+        s1 += u[k1 if p + one < end else zero]
+        s2 += u[k2 if p + two < end else zero]
+        s3 += u[k3 if p + three < end else zero]
+        return (s + s1) + (s2 + s3)
+    for q in range(p, end):
+        s += multiply(a[0] if ISO else a[q], u[np.uint64(indices[q])], 0, 0, 0, 0)
     return s
 
 
@@ -109,7 +133,8 @@ def power(
                     np.uint64(chunk_start(indptr, n, chunk, first_chunks)),
                     np.uint64(chunk_start(indptr, n, chunk + 1, first_chunks)),
                 ):
-                    u2[i] = sum_row(indptr, indices, a, source, i) * scale2[i & scale2_mask]
+                    y = sum_row(indptr, indices, a, source, i, np.uint64(n))
+                    u2[i] = y * scale2[i & scale2_mask]
             taken += first_chunks + threads
             barrier(sync, threads)
         while True:
@@ -122,11 +147,7 @@ def power(
                 np.uint64(chunk_start(indptr2, n, chunk, chunks)),
                 np.uint64(chunk_start(indptr2, n, chunk + 1, chunks)),
             ):
-                # sum_row inlined: a call with arrays costs as much as a short row
-                y = 0.0
-                for p in range(np.uint64(indptr2[i]), np.uint64(indptr2[i + np.uint64(1)])):
-                    value = a2[0] if ISO else a2[p]
-                    y += multiply(value, gathered[np.uint64(indices2[p])], 0, 0, 0, 0)
+                y = sum_row(indptr2, indices2, a2, gathered, i, np.uint64(n))
                 new = factor * y + keep * x[i] + shift * restart[i & restart_mask]
                 if norm == NORM_NONE:
                     by = scale[i & scale_mask]
