@@ -17,6 +17,8 @@ relaxations an edge.
 
 from __future__ import annotations
 
+import functools
+import operator
 import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -126,6 +128,7 @@ class Rounds:
         self.lock = threading.Lock()
         self.communicator, self.offsets = placement.communicator, graph.offsets
         self.semiring, self.ordered, self.dtype = semiring, ordered, semiring.dtype
+        self.identity = self.dtype.type(semiring.add.identity)
         number = counts_of(placement.num_shards)
         self.host_counters = host_mapped((len(graph.shards), number), graph.shards[0].indptr)
         self.round = 0
@@ -144,7 +147,7 @@ class Rounds:
             shard.begin(sources, values, delta)
         self.received: list[Array | None] = [None] * len(self.shards)
         self.relaxations, self.settled, self.undercut = 0, True, False
-        self.totals = Totals(0, 0, 0, self.dtype.type(self.semiring.add.identity))
+        self.totals = Totals(0, 0, 0, self.identity)
         action: int | None = BEGIN
         while action is not None:
             counts = self.launch(action)
@@ -152,12 +155,12 @@ class Rounds:
         parts = [shard.take() for shard in self.shards]
         return Outcome(parts, self.settled, self.relaxations)
 
-    def following(self, counts: np.ndarray) -> int | None:
+    def following(self, rows: list[list[int]]) -> int | None:
         """The action of the next round, from the counts of one; None where there is none. What the
         limits of buckets and the push-pull threshold become, the kernels decide.
         """
-        flags = int(np.bitwise_and.reduce(counts[:, FLAGS]))
-        if counts[:, QUEUED].any() or counts[:, NEAR].any():
+        flags = functools.reduce(operator.and_, (row[FLAGS] for row in rows))
+        if any(row[QUEUED] or row[NEAR] for row in rows):
             self.settled = not flags & UNSETTLED
             return RELAX if self.settled else None
         if flags & LAST:
@@ -165,7 +168,7 @@ class Rounds:
         if flags & ENDS_THRESHOLD:
             # values that were sent have to join those that are gathered; `received` are only those
             # of this process, and all have to do the same
-            if counts[:, SENT:].any():
+            if any(any(row[SENT:]) for row in rows):
                 return RELAX
             self.gather()
         return BUCKETS
@@ -180,7 +183,7 @@ class Rounds:
                     x = x.copy()
             shard.x = x
 
-    def launch(self, action: int) -> np.ndarray:
+    def launch(self, action: int) -> list[list[int]]:
         """Run one round; its counts, a row for each of all shards. The pairs that it sends are in
         `received` for the next round.
         """
@@ -188,31 +191,37 @@ class Rounds:
         action |= UNDERCUT if self.undercut else 0
         for shard, received in zip(self.shards, self.received, strict=True):
             shard.launch(action, self.totals, received, self.round)
-        counts = self.counts()
-        if (counts[:, FLAGS] & LOST).any():
+        # few numbers: NumPy would take longer than the launches
+        rows: list[list[int]] = self.counts().tolist()
+        found = edges = looked = flags = 0
+        for row in rows:
+            found, edges, looked = found + row[FOUND], edges + row[EDGES], looked + row[LOOKED]
+            flags |= row[FLAGS]
+        if flags & LOST:
             raise RuntimeError(
                 "closure: a barrier between a kernel's blocks timed out; its result is void"
             )
-        self.undercut = self.undercut or bool((counts[:, FLAGS] & WAS_UNDERCUT).any())
-        found, edges, looked = counts[:, (FOUND, EDGES, LOOKED)].sum(axis=0).tolist()
-        self.totals = Totals(found, edges, looked, self.best(counts))
+        self.undercut = self.undercut or bool(flags & WAS_UNDERCUT)
+        # kernels ask for the best value after the start, and after a bucket that was empty
+        asked = action & (BEGIN | BUCKETS) and not found
+        self.totals = Totals(found, edges, looked, self.best(rows) if asked else self.identity)
         self.relaxations += looked
-        self.received = self.exchange_pairs(counts[:, SENT:])
-        return counts
+        self.received = self.exchange_pairs([row[SENT:] for row in rows])
+        return rows
 
-    def exchange_pairs(self, sent: np.ndarray) -> list[Array | None]:
-        """The pairs that each local shard receives, None for no pair; sent[p, q] is how many go
+    def exchange_pairs(self, sent: list[list[int]]) -> list[Array | None]:
+        """The pairs that each local shard receives, None for no pair; sent[p][q] is how many go
         from shard p to shard q.
         """
-        if not sent.any():
+        if not any(map(any, sent)):
             return [None] * len(self.shards)
-        parts = [b.sent(sent[b.number].tolist(), self.offsets) for b in self.shards]
-        sizes = [(b.pair * sent[:, b.number]).tolist() for b in self.shards]
+        parts = [b.sent(sent[b.number], self.offsets) for b in self.shards]
+        sizes = [[b.pair * row[b.number] for row in sent] for b in self.shards]
         received: list[Array | None] = []
-        for shard, row in zip(
+        for shard, pieces_of_all in zip(
             self.shards, self.communicator.all_to_all(parts, sizes=sizes), strict=True
         ):
-            pieces = [piece for piece in row if piece.size]
+            pieces = [piece for piece in pieces_of_all if piece.size]
             if len(pieces) > 1:
                 with on_device(self.device_of(shard)) as xp:
                     pieces = [xp.concatenate(pieces)]
@@ -222,12 +231,11 @@ class Rounds:
     def device_of(self, shard: ClosureShard) -> str:
         return self.communicator.devices[shard.number - self.communicator.local.start]
 
-    def best(self, counts: np.ndarray) -> Any:
+    def best(self, rows: list[list[int]]) -> Any:
         """The best value that waits on any shard, from the counts of a round."""
         if not self.ordered:
-            return self.dtype.type(self.semiring.add.identity)
-        counted = counts.astype(np.uint64)
-        bits = counted[:, BEST] | counted[:, BEST_HIGH] << np.uint64(32)
+            return self.identity
+        bits = np.array([row[BEST] | row[BEST_HIGH] << 32 for row in rows], np.uint64)
         values = bits.astype(f"u{self.dtype.itemsize}").view(self.dtype)
         return values.min() if self.semiring.add.name == "min" else values.max()
 

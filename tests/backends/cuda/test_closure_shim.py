@@ -371,6 +371,6 @@ def test_all_processes_gather_together() -> None:
     counts = np.zeros((2, protocol.counts_of(2)), np.int64)
     counts[:, protocol.FLAGS] = protocol.ENDS_THRESHOLD
     counts[0, protocol.SENT + 1] = 3  # to shard 1, which another process has
-    assert rounds.following(counts) == protocol.RELAX and not calls
+    assert rounds.following(counts.tolist()) == protocol.RELAX and not calls
     counts[:, protocol.SENT :] = 0
-    assert rounds.following(counts) == protocol.BUCKETS and calls == ["gather"]
+    assert rounds.following(counts.tolist()) == protocol.BUCKETS and calls == ["gather"]
