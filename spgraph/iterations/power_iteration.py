@@ -26,6 +26,7 @@ from spgraph.steps import backend
 
 Result = TypeVar("Result")
 FLOAT64 = np.dtype(np.float64)
+LEAST = 5e-324
 
 
 class Hop(NamedTuple):
@@ -257,8 +258,8 @@ def out_strength(A: Matrix, weighted: bool) -> Vector:
 
 def inverse(v: Vector) -> Vector:
     """1 / v[i], and 0 where v[i] is 0, for a full v >= 0."""
-    # where x is 0 it is 0 / 1
-    return v._with_values(lambda x: (x > 0) / (x + (x == 0)))
+    # where x is 0 it is 0 divided by the least number above 0
+    return v._with_values(lambda x: np.sign(x) / np.maximum(x, LEAST))
 
 
 def scaled(v: Vector, norm: int) -> Vector:

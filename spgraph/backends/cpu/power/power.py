@@ -16,7 +16,7 @@ from spgraph.semirings import TypedSemiring
 # as in kernels/power.py
 Norm = Literal[1, 2, "max"] | None
 NORMS: dict[Norm, int] = {None: 0, 1: 1, 2: 2, "max": 3}
-CHUNK, SUMS = 32768, 3
+CHUNK, SUMS = 8192, 3
 
 
 def power(
@@ -53,12 +53,14 @@ def power(
     for gathered in work:
         gathered[..., -1] = 0.0
     chunks = max(1, min(n, (last.nvals + n) // CHUNK))
+    starts = np.empty((2, max(1, min(n, (first.nvals + n) // CHUNK), chunks) + 1), np.uint64)
     value, report = x._values.copy(), np.zeros(2)
     pool.launch(
         kernel,
         pool.threads_for((first.nvals + n) * max_iter),
         *(np.zeros(1, np.int64), len(matrices), NORMS[norm], *given),
-        *(value, np.empty(n if norm is not None else 0), *work, np.zeros((2, SUMS, chunks))),
+        *(value, np.empty(n if norm is not None else 0), *work, starts),
+        np.zeros((2, SUMS, chunks)),
         *(*map(float, constants), *_spread(restart, 0.0)),
         *(-1.0 if tol is None else float(tol), max_iter, report),
     )

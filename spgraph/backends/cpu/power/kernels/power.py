@@ -13,7 +13,7 @@
 
 NORM_NONE, NORM_ONE, NORM_TWO, NORM_MAX = 0, 1, 2, 3
 # rows and entries of a chunk
-CHUNK = 32768
+CHUNK = 8192
 # the sums over vertices
 CHANGE, DANGLING, SIZE, SUMS = 0, 1, 2, 3
 
@@ -91,26 +91,29 @@ def sum_row(indptr, indices, a, u, i, zero):
 
 
 # With one hop the second matrix is the first one again. `scale` and `restart` have the length of x
-# (a mask of ones) or are one value for all (mask 0): element i is at i & mask. `sums` has two
-# buffers, because an iteration reads the sums of the one before. In the end report = (iterations,
-# last change).
+# (a mask of ones) or are one value for all (mask 0): element i is at i & mask. `starts` takes the
+# first rows of the chunks of each matrix. `sums` has two buffers, because an iteration reads the
+# sums of the one before. In the end report = (iterations, last change).
 @kernel
 def power(
     thread, threads, sync, ticket, hops, norm, indptr, indices, a, scale_mask, scale, indptr2,
-    indices2, a2, scale2_mask, scale2, x, z, u, u2, sums, factor, keep, teleport, dangling,
-    restart_mask,
-    restart, tol, max_iter, report,
+    indices2, a2, scale2_mask, scale2, x, z, u, u2, starts, sums, factor, keep, teleport, dangling,
+    restart_mask, restart, tol, max_iter, report,
 ):  # fmt: skip
     n = x.size
     chunks = chunks_of(indptr2, n)
     first_chunks = chunks_of(indptr, n)
     taken = 0  # tickets of earlier steps, in each of which every thread takes one too many
+    if hops == 2:
+        for chunk in range(thread, first_chunks + 1, threads):
+            starts[0, chunk] = chunk_start(indptr, n, chunk, first_chunks)
     for chunk in range(thread, chunks, threads):
+        starts[1, chunk] = chunk_start(indptr2, n, chunk, chunks)
+        last = chunk_start(indptr2, n, chunk + 1, chunks)
+        if chunk == chunks - 1:
+            starts[1, chunks] = last
         mass = 0.0
-        for i in range(
-            np.uint64(chunk_start(indptr2, n, chunk, chunks)),
-            np.uint64(chunk_start(indptr2, n, chunk + 1, chunks)),
-        ):
+        for i in range(starts[1, chunk], np.uint64(last)):
             u[0, i] = x[i] * scale[i & scale_mask]
             mass += x[i] if scale[i & scale_mask] == 0.0 else 0.0
         sums[1, DANGLING, chunk] = mass
@@ -129,10 +132,7 @@ def power(
                 chunk = atomic_add(ticket, 0, 1) - taken
                 if chunk >= first_chunks:
                     break
-                for i in range(
-                    np.uint64(chunk_start(indptr, n, chunk, first_chunks)),
-                    np.uint64(chunk_start(indptr, n, chunk + 1, first_chunks)),
-                ):
+                for i in range(starts[0, chunk], starts[0, chunk + 1]):
                     y = sum_row(indptr, indices, a, source, i, np.uint64(n))
                     u2[i] = y * scale2[i & scale2_mask]
             taken += first_chunks + threads
@@ -143,10 +143,7 @@ def power(
             if chunk >= chunks:
                 break
             change = mass = size = 0.0
-            for i in range(
-                np.uint64(chunk_start(indptr2, n, chunk, chunks)),
-                np.uint64(chunk_start(indptr2, n, chunk + 1, chunks)),
-            ):
+            for i in range(starts[1, chunk], starts[1, chunk + 1]):
                 y = sum_row(indptr2, indices2, a2, gathered, i, np.uint64(n))
                 new = factor * y + keep * x[i] + shift * restart[i & restart_mask]
                 if norm == NORM_NONE:
@@ -175,10 +172,7 @@ def power(
             size = size if size > 0.0 else 1.0  # a zero vector stays zero
             for chunk in range(thread, chunks, threads):
                 change = mass = 0.0
-                for i in range(
-                    np.uint64(chunk_start(indptr2, n, chunk, chunks)),
-                    np.uint64(chunk_start(indptr2, n, chunk + 1, chunks)),
-                ):
+                for i in range(starts[1, chunk], starts[1, chunk + 1]):
                     new = z[i] / size
                     by = scale[i & scale_mask]
                     change += abs(new - x[i])
