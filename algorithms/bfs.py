@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, overload
 
-import numpy as np
-
-from ..containers import MatrixLike, Vector, as_matrix
+from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
-from ..errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from ..iterations import Level, search
 from ..semirings import any_pair, min_secondi
+from .vertices import square, vertex
 
 
 class BFS(NamedTuple):
@@ -110,13 +108,8 @@ def bfs(
     >>> [(row.depth, row.direction, row.frontier) for row in rows]
     [(0, 'push', 1), (1, 'push', 2), (2, 'push', 1)]
     """
-    A = as_matrix(A)
-    if A.nrows != A.ncols:
-        raise DimensionMismatch(f"bfs: A: expected a square matrix, got {A.nrows} x {A.ncols}")
-    if isinstance(source, bool) or not isinstance(source, int | np.integer):
-        raise DomainMismatch(f"bfs: source: expected an integer, got {source!r}")
-    if not 0 <= source < A.nrows:
-        raise IndexOutOfBound(f"bfs: source: expected 0 <= source < {A.nrows}, got {source}")
+    A = square("bfs", A)
+    source = vertex("bfs", A, source)
     start = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     # q<!level> = q min.secondi A: the least vertex of the frontier that has an edge to it
     ring = min_secondi if parents else any_pair

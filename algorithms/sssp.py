@@ -78,7 +78,7 @@ def sssp(
         # (d, h) = start min (d, h) min.plus (A, 1), in one integer: worse along every edge, so the
         # least of the vertices that carry it, min u: (d, h)(u) + (A(u, v), 1) == (d, h)(v), will do
         parent = carriers(A, found.value, found.semiring)
-        return SSSP(distance, assign(parent, source, [source]))
+        return SSSP(distance, assign(parent, source, source))
     if not parents:
         return SSSP(distance, None)
     # q<!parent> = q min.secondi T, over the edges T(i, j) = (d(i) + A(i, j) == d(j))

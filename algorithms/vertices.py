@@ -20,7 +20,9 @@ def square(name: str, A: MatrixLike) -> Matrix:
 
 def vertex(name: str, A: Matrix, source: Position, argument: str = "source") -> int:
     """A vertex of A as an int."""
-    if isinstance(source, bool) or not isinstance(source, int | np.integer):
+    if type(source) is not int and (
+        isinstance(source, bool) or not isinstance(source, int | np.integer)
+    ):
         raise DomainMismatch(f"{name}: {argument}: expected an integer, got {source!r}")
     if not 0 <= source < A.nrows:
         raise IndexOutOfBound(f"{name}: {argument}: expected 0 <= source < {A.nrows}, got {source}")

@@ -58,9 +58,10 @@ def same_device(name: str, **containers: Any) -> str:
     for argument, container in containers.items():
         if container is None:
             continue
+        at = container.device
         if not device:
-            first, device = argument, container.device
-        elif container.device != device:
+            first, device = argument, at
+        elif at is not device and at != device:
             raise BackendMismatch(
                 f"{name}: {argument} is on {container.device}, {first} on {device}; "
                 f"move one with .to({device!r})"

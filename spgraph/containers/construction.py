@@ -64,6 +64,9 @@ class VectorConstruction:
         if size > INT64_MAX:
             check_extent("size", size)
         kind, dtype = index_dtype(size), value_dtype(dtype)
+        if device == "cpu":  # what every search from a vertex begins with
+            value = held_number("value", value, dtype)
+            return cls._of(size, np.array([value], dtype), indices=np.array([index], kind))
         with on_device(check_device(device)) as xp:
             # one fill instead of two
             if isinstance(value, int | np.integer) and value == index and kind == dtype:

@@ -189,7 +189,8 @@ class Matrix(
         >>> sg.Matrix.from_coo([0, 0, 2], [0, 1, 1]).nvals
         3
         """
-        return int(self._with_arrays._indices.size)
+        kept = self if self._source is None else self._with_arrays
+        return int(kept._indices.size)
 
     @property
     def dtype(self) -> np.dtype:
@@ -199,7 +200,8 @@ class Matrix(
         >>> sg.Matrix.from_coo([0], [1]).dtype, sg.Matrix.from_coo([0], [1], 2.5).dtype
         (dtype('bool'), dtype('float64'))
         """
-        return self._with_arrays._values.dtype
+        kept = self if self._source is None else self._with_arrays
+        return kept._values.dtype
 
     @property
     def index_dtype(self) -> np.dtype:
@@ -220,7 +222,8 @@ class Matrix(
         >>> A.device, sg.Vector.empty(3, device=A.device).device
         ('cpu', 'cpu')
         """
-        return device_of(self._with_arrays._indices)
+        kept = self if self._source is None else self._with_arrays
+        return device_of(kept._indices)
 
     @property
     def nbytes(self) -> int:

@@ -49,8 +49,10 @@ class MatrixViews:
 
     def _take_arrays(self: Any) -> None:
         """The arrays of a view, if they have been made."""
-        for name, array in zip(self._arrays, self._derived.get("arrays", ()), strict=False):
-            setattr(self, name, array)
+        arrays = self._derived.get("arrays")
+        if arrays is not None:
+            for name, array in zip(self._arrays, arrays, strict=True):
+                setattr(self, name, array)
 
     @property
     def _has_arrays(self: Any) -> bool:
@@ -123,6 +125,7 @@ class MatrixViews:
         # in this order: another thread may be looking, and finds arrays where it finds no source
         for each in (self, T):
             each.symmetric = symmetric
+            each._derived.pop("search", None)  # it may hold the arrays of the transpose
             if symmetric:
                 each._source = None
                 each._derived.pop("T", None)

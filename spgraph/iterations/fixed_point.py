@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.direction import bucket_width
 from spgraph.errors import DimensionMismatch, DomainMismatch, NegativeWeight, unsettled
-from spgraph.iterations.integer_sums import plus_and_one, saturating_plus
+from spgraph.iterations.integer_sums import min_plus_and_one, saturating_plus
 from spgraph.iterations.level_search import search
 from spgraph.operations import assign, diag, ewise_add, mxm, reduce, select, vxm
 from spgraph.semirings import (
@@ -112,7 +113,7 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
         return None
     if _longest(A, start._value_range()) >= 1 << (63 - bits):
         return None
-    ring = Semiring(monoids.min, plus_and_one(bits))
+    ring = min_plus_and_one(bits)
     typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
     first = start._with_values(lambda x: x << bits)
     width = None if plan.delta is None else plan.delta * 2.0**bits
@@ -215,7 +216,7 @@ def _keeps_order(ring: Semiring) -> bool:
     """Whether it is known that x <= y makes x * a <= y * a: here, of what `counted` computes. Plus
     does so too until it overflows, which x of one's own may make it do.
     """
-    return ring.monoid == monoids.min and ring.multiply in map(plus_and_one, range(16, 64, 8))
+    return ring in map(min_plus_and_one, range(16, 64, 8))
 
 
 # --- what is asked of the arguments ---------------------------------------------------------------
@@ -261,7 +262,8 @@ def _operands(name: str, A: MatrixLike, argument: str, x: Vector) -> tuple[Matri
     if A.nrows != A.ncols:
         raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")
     checks.same_size(name, f"{argument}.size", x.size, "A.nrows", A.nrows)
-    checks.same_device(name, **{"A": A, argument: x})
+    if A.device is not x.device:  # the same string, most of the time
+        checks.same_device(name, **{"A": A, argument: x})
     return A, x
 
 
@@ -340,7 +342,7 @@ def _default_delta(A: Matrix, ring: Semiring, typed: TypedSemiring) -> float:
         step = 1.0 - mean
     else:  # of widths, any of them may become the narrowest
         step = 2.0 * abs(mean - float(A._value_range()[0]))
-    step = step if np.isfinite(step) else abs(mean)
+    step = step if math.isfinite(step) else abs(mean)
     device = A.device.devices[0] if is_distributed(A) else A.device
     width = bucket_width(step, A.nrows, A.nvals, device)
     return width if typed.dtype.kind == "f" else max(width, 1.0)

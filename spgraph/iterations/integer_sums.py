@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from spgraph.semirings import BinaryOp, cuda_literal
+from spgraph.semirings import BinaryOp, Semiring, cuda_literal, monoid
 from spgraph.semirings.functions import cuda_cast, python_cast
 
 
@@ -21,6 +21,12 @@ def saturating_plus(dtype: np.dtype) -> BinaryOp:
         python=f"x + {kind} if x < {limit} - {kind} else {limit}",
         cuda=f"x < {c_limit} - {c_kind} ? x + {c_kind} : {c_limit}",
     )
+
+
+@functools.cache
+def min_plus_and_one(bits: int) -> Semiring:
+    """min_plus that counts the edges of walks in the low `bits`."""
+    return Semiring(monoid.min, plus_and_one(bits))
 
 
 @functools.cache

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, overload
 
+import numpy as np
+
 from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Indices, Position, Scalar
@@ -86,16 +88,16 @@ def assign(
     if columns is not None:
         raise DomainMismatch("assign: columns: a Vector has none; give its indices alone")
     checks.output("assign", w.shape, w.device, mask, accum, replace, w)
+    if mask is None and accum is None and _put(w, indices, value):
+        return w
     ids = None
     if checks.is_index(indices):
         indices = [checks.position("assign", "indices", indices, w.size)]
     if indices is not None:
         ids = checks.index_array("assign", indices, w.size, w.device, "indices")
+    given: Any = value
     if isinstance(value, Vector):
-        checks.same_device("assign", w=w, value=value)
-        where, count = ("w.size", w.size) if ids is None else ("the number of indices", ids.size)
-        checks.same_size("assign", "value.size", value.size, where, count)
-        given: Any = value
+        _check_value(w, value, ids)
     else:
         given = scalars.stored("assign", "value", value, w.dtype, combined=accum is not None)
     function = checks.accumulator("assign", accum, w, given.dtype)
@@ -106,6 +108,35 @@ def assign(
         write("assign", w, t, mask, function, replace)
         return w
     return _assign_at(w, given, ids, mask, accum, function, replace)
+
+
+def _check_value(w: Vector, value: Vector, ids: Array | None) -> None:
+    """That `value` is a Vector of the region's size on w's device."""
+    checks.same_device("assign", w=w, value=value)
+    where, count = ("w.size", w.size) if ids is None else ("the number of indices", ids.size)
+    checks.same_size("assign", "value.size", value.size, where, count)
+
+
+def _put(w: Vector, index: Any, value: Any) -> bool:
+    """w[index] = value, without a kernel; False, and nothing happens, unless that is one position,
+    and w on the CPU has a place for every one.
+    """
+    if not checks.is_index(index) or isinstance(value, Vector):
+        return False
+    if w.device != "cpu" or w._indices is not None:
+        return False
+    position = checks.position("assign", "indices", index, w.size)
+    w._values[position] = scalars.stored("assign", "value", value, w.dtype)
+    if w._bits is None or w._bits[position >> 5] >> np.uint32(position & 31) & 1:
+        return True
+    nvals = w.nvals + 1
+    w._nvals = None  # counted again, should this be interrupted
+    w._bits[position >> 5] |= np.uint32(1 << (position & 31))
+    if nvals == w.size:
+        w._become(Vector._of(w.size, w._values))
+    else:
+        w._nvals = nvals
+    return True
 
 
 def _assign_at(

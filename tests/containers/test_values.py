@@ -201,3 +201,25 @@ def test_containers_of_other_devices_are_refused() -> None:
         sg.generators.grid(2, 2)._where(lambda a, p, q: p < q, on_gpu)
     with pytest.raises(BackendMismatch, match="_with_values: one of others is on cuda:0"):
         sg.Vector.arange(4)._with_values(np.maximum, on_gpu)
+
+
+@pytest.mark.parametrize("storage", ["sparse", "bitmap", "almost full", "full"])
+@pytest.mark.parametrize("position", [0, 31, 32, -1])
+def test_one_position_is_assigned(storage: str, position: int, device: str) -> None:
+    """w[i] = value; the last missing one makes a bitmap full."""
+    size = 70
+    there = {
+        "sparse": [3],
+        "bitmap": [*range(0, size, 2), 31],
+        "almost full": [i for i in range(size) if i != position % size],
+        "full": list(range(size)),
+    }[storage]
+    w = sg.Vector.from_coo(there, np.array(there) * 10, size=size, device=device)
+    assert w.storage == {"almost full": "bitmap"}.get(storage, storage)
+    expected = {i: 10 * i for i in there} | {position % size: -7}
+    w[position] = -7
+    assert dict(w) == expected and w.nvals == len(expected)
+    assert (w.storage == "full") == (len(expected) == size)
+    with pytest.raises(sg.errors.DomainMismatch):
+        w[position] = 1.5
+    assert dict(w) == expected

@@ -19,6 +19,7 @@ from spgraph.errors import BackendUnavailable, DomainMismatch
 Array = Any  # numpy.ndarray or cupy.ndarray: the two share no static type
 
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def read_only(array: Array) -> Array:
@@ -60,6 +61,8 @@ def is_cuda(array: Array) -> bool:
 
 def array_module(array: Array) -> ModuleType:
     """The library (numpy or cupy) whose functions take `array`."""
+    if type(array) is np.ndarray:
+        return np
     return sys.modules["cupy"] if is_cuda(array) else np
 
 
@@ -77,6 +80,8 @@ def as_array(name: str, given: Any) -> Any:
 
 def device_of(array: Array) -> str:
     """'cpu', or 'cuda:0' and so on."""
+    if type(array) is np.ndarray:  # the common case, asked several times a call
+        return "cpu"
     return f"cuda:{array.device.id}" if is_cuda(array) else "cpu"
 
 
@@ -171,7 +176,7 @@ def _on_cuda(device: str) -> Iterator[ModuleType]:
 
 def index_dtype(bound: int) -> np.dtype:
     """The smallest index type that holds every integer from 0 to `bound`: int32, else int64."""
-    return np.dtype(np.int32 if bound <= INT32_MAX else np.int64)
+    return _INT32 if bound <= INT32_MAX else _INT64
 
 
 def check_extent(name: str, extent: Any, least: int = 0) -> int:

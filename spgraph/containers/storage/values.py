@@ -65,9 +65,8 @@ class VectorValues(VectorParts):
         >>> v._with_values(lambda x, y: np.sqrt(x) + y, v).to_numpy().tolist()
         [2.0, 6.0]
         """
-        from spgraph.containers.vector import Vector
-
-        check_others(self, others)
+        if others:
+            check_others(self, others)
         self._fetch_nvals()  # the arrays of an operation that may have failed
         with on_device(self.device):
             given = [self._values, *(other._values for other in others)]
@@ -82,11 +81,10 @@ class VectorValues(VectorParts):
             else:  # what it was given, or a part of that, is marked
                 shared = not values.flags.writeable
             values = values.astype(value_dtype(values.dtype), copy=shared)
-        parts = {
-            k: None if a is None else a.copy()
-            for k, a in (("indices", self._indices), ("bits", self._bits))
-        }
-        return Vector._of(self.size, values, nvals=self._nvals, **parts)
+        indices = None if self._indices is None else self._indices.copy()
+        bits = None if self._bits is None else self._bits.copy()
+        made: Any = type(self)
+        return made._of(self.size, values, indices=indices, bits=bits, nvals=self._nvals)
 
     def _total(self, function: Callable[[Array], Array] | None = None) -> Any:
         """The sum of the values of a full vector, or of function(values) as `_with_values` takes
@@ -245,6 +243,9 @@ def extent_of(values: Array) -> tuple[float, float]:
     """(least, greatest) of an array as Python numbers; (0, 0) of an empty one."""
     if values.size == 0:
         return 0, 0
+    if values.size == 1:
+        one = values.item()
+        return one, one
     if values.size <= FEW:  # one copy instead of two questions to a device
         values = move(values, "cpu")
     return values.min().item(), values.max().item()

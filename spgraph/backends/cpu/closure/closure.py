@@ -5,12 +5,13 @@ edges that carry its values, and one such edge (the parent) for each vertex.
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 
-from spgraph.backends.cpu.runtime import jit, pool, preamble
+from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import count_bits, pack_bits
+from spgraph.containers.storage.arrays import pack_bits
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
@@ -42,37 +43,70 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     sign = 0 if delta is None else 1 if semiring.add.name == "min" else -1
     kernel = jit.module("closure", program(semiring, sign, A.iso)).closure
     threads = pool.threads_for(A.nvals)
-    value = np.full(n, semiring.add.identity, semiring.dtype)
+    value = np.empty(n, semiring.dtype)
+    value.fill(semiring.add.identity)
     marks = np.zeros((n + 7) // 8, np.uint64)
     queued, visited = marks.view(np.uint8), np.zeros(n, np.uint8)
     value[start._indices] = start._values
     queued[start._indices] = 1
-    buckets = BUCKETS if sign else 1
-    # blocks per thread; the last block of each bucket may be partly filled
-    blocks = CAPACITY * n // (BLOCK * threads) + buckets + 1
-    heads = np.full(threads * buckets, -1, np.int32)
-    fills = np.full(threads * buckets, BLOCK, np.int32)
-    links, work, sizes = np.empty((3, threads * blocks), np.int32)
-    entries = np.empty(threads * blocks * BLOCK, A._indices.dtype)
-    free = np.empty((threads, 4), np.int64)
-    free[:, 0] = -1
-    free[:, 1] = free[:, 3] = blocks * np.arange(threads)
-    free[:, 2] = free[:, 1] + blocks
+    sizes = (n, threads, BUCKETS if sign else 1, A._indices.dtype)
+    room = _workspace(*sizes)
     heavies = np.empty(A.nvals // HEAVY + 1, A._indices.dtype)
-    state = np.zeros(STATE, np.int64)
+    state = room.state
+    state.fill(0)
     state[NO_SPACE] = 1  # makes the kernel fill the buckets first
-    arrays = (A._indptr, A._indices, A._values, value, queued, marks, visited, heads, fills, links)
+    arrays = (A._indptr, A._indices, A._values, value, queued, marks, visited)
     scale = sign / delta if delta else 0.0
-    more = (entries, free, work, sizes, heavies, np.zeros(1), scale, state)
-    pool.launch(kernel, threads, *arrays, *more)
-    if state[DONE] == NOT_CONVERGED:
+    pool.launch(kernel, threads, *arrays, *room[:-2], heavies, room.origins, scale, state)
+    settled = state[DONE] != NOT_CONVERGED
+    memory.keep(_unused, sizes, room, n)
+    if not settled:
         visited |= queued[:n]
-    bits = pack_bits(visited.view(bool))
-    nvals = count_bits(bits)
-    result = Vector._of(n, value, bits=None if nvals == n else bits, nvals=nvals)
-    if state[DONE] == NOT_CONVERGED:
+    result = _vector(value, visited.view(bool))
+    if not settled:
         raise unsettled(semiring.name, n, result)
     return result
+
+
+class Workspace(NamedTuple):
+    """The buckets, as kernels/closure.py describes them, and what threads share."""
+
+    heads: np.ndarray
+    fills: np.ndarray
+    links: np.ndarray
+    entries: np.ndarray
+    free: np.ndarray
+    work: np.ndarray
+    sizes: np.ndarray
+    origins: np.ndarray
+    state: np.ndarray
+
+
+_unused: memory.Unused[Workspace] = []
+
+
+def _workspace(n: int, threads: int, buckets: int, kind: np.dtype) -> Workspace:
+    """What a closure needs beside its result; for a small graph that of an earlier one."""
+    room = memory.take(_unused, (n, threads, buckets, kind))
+    if room is not None:
+        return room
+    # blocks per thread; the last block of each bucket may be partly filled
+    blocks = CAPACITY * n // (BLOCK * threads) + buckets + 1
+    heads, fills = np.empty((2, threads * buckets), np.int32)  # which the kernel fills
+    lists = np.empty((3, threads * blocks), np.int32)
+    entries = np.empty(threads * blocks * BLOCK, kind)
+    free = np.empty((threads, 4), np.int64)
+    free[:, 1] = free[:, 3] = blocks * np.arange(threads)
+    free[:, 2] = free[:, 1] + blocks
+    shared = np.zeros(1), np.empty(STATE, np.int64)
+    return Workspace(heads, fills, lists[0], entries, free, lists[1], lists[2], *shared)
+
+
+def _vector(values: np.ndarray, present: np.ndarray) -> Vector:
+    """The Vector of the values where `present` is true."""
+    n, nvals = values.size, int(np.count_nonzero(present))
+    bits = None if nvals == n else pack_bits(present)
+    return Vector._of(n, values, bits=bits, nvals=nvals)
 
 
 def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
@@ -108,17 +142,18 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     kernel = jit.module("parents", parents_program(semiring, T is not None, A.iso)).parents
     threads = pool.threads_for(A.nvals)
     walked = A if T is None else T
-    parent = np.full(A.nrows, -1, A._indices.dtype)
+    parent = np.empty(A.nrows, A._indices.dtype)
+    parent.fill(-1)
     arrays = (walked._indptr, walked._indices, walked._values, x._values)
     bits = NO_BITS if x._bits is None else x._bits
     pool.launch(kernel, threads, *arrays, bits, _parts(walked, threads), parent)
-    found = pack_bits(parent >= 0)
-    nvals = count_bits(found)
-    return Vector._of(A.nrows, parent, bits=None if nvals == A.nrows else found, nvals=nvals)
+    return _vector(parent, parent >= 0)
 
 
 def _parts(A: Matrix, threads: int) -> np.ndarray:
     """The first row of each thread, for equal shares of the entries, and at the end A.nrows."""
+    if threads == 1:
+        return np.array([0, A.nrows])
     cuts = np.linspace(0, A.nvals, threads + 1).astype(A._indptr.dtype)
     parts = np.searchsorted(A._indptr, cuts, side="left")
     parts[0], parts[-1] = 0, A.nrows

@@ -57,7 +57,7 @@ def threads_for(work: int) -> int:
     """The number of threads for `work` elementary steps: waking a thread costs about as much as
     50 000 of them.
     """
-    return int(max(1, min(processors(), work // 50_000)))
+    return 1 if work < 100_000 else int(min(processors(), work // 50_000))
 
 
 # of `call_parts`: the function, its part, all parts, the arguments, the queue of results

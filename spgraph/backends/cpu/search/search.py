@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spgraph import direction as directions
-from spgraph.backends.cpu.runtime import jit, pool, preamble
+from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype, words
 from spgraph.semirings import TypedSemiring
@@ -25,6 +25,9 @@ VERTICES = 1024
 HEAVY = 16384
 # passed as values of A if products do not use them
 NO_VALUES = np.zeros(1, np.uint8)
+# the rows of a trace that nobody asked for
+NO_ROWS = np.zeros((0, 4), np.int64)
+UINT8, UINT32, INT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.int64)
 
 
 class Graph(NamedTuple):
@@ -48,6 +51,18 @@ class Out(NamedTuple):
     visited: np.ndarray
 
 
+class Workspace(NamedTuple):
+    """What the kernel uses beside its input and output; it clears what has to be."""
+
+    bitmaps: np.ndarray
+    queues: np.ndarray
+    stages: np.ndarray
+    state: np.ndarray
+
+
+_unused: memory.Unused[Workspace] = []
+
+
 def search(
     A: Matrix,
     T: Matrix | None,
@@ -65,42 +80,35 @@ def search(
     its value. If products do not use the values of A, one compiled kernel serves all their types.
     """
     start = start.to_sparse()
-    assert start._indices is not None
-    n, pulled = A.nrows, A if T is None else T
-    iso, entries, back = A.iso, A._values, pulled._values
+    n, indices = A.nrows, A._indices
     pattern = None if semiring is None else semiring.of_pattern
-    if semiring is None or pattern is not None:
-        semiring, iso, entries, back = pattern, True, NO_VALUES, NO_VALUES
-    kernel = jit.module("search", program(semiring, first, iso, trace)).search
-    threads = pool.threads_for(A.nvals)
-    values = start._values.astype(semiring.dtype if semiring else np.uint8, copy=False)
+    plain = semiring is None or pattern is not None  # whether products do not use A's values
+    graph, findable = _graph(A, T, plain)
+    text = program(pattern if plain else semiring, first, plain or A.iso, trace)
+    kernel = jit.module("search", text).search
+    threads = pool.threads_for(indices.size)
+    values = start._values
+    kind = semiring.dtype if semiring else UINT8
+    if values.dtype is not kind:
+        values = values.astype(kind, copy=False)
     out = Out(
-        level=np.empty(n, index_dtype(n)),
-        value=np.empty(n if semiring else 1, values.dtype),
-        visited=np.zeros(words(n), np.uint32),
+        np.empty(n, index_dtype(n)),
+        np.empty(n if semiring else 1, kind),
+        np.empty(words(n), UINT32),
     )
-    graph = Graph(
-        *(A._indptr, A._indices, entries, pulled._indptr, pulled._indices, back),
-        nonempty=np.full(words(n), 2**32 - 1, np.uint32) if T is None else T._nonempty_rows(),
-        symmetric=pulled is A and T is not None,
+    work = _workspace(n, threads, indices.dtype)
+    state = work.state
+    given = (
+        *(kernel, threads, graph, out, start._indices, values, findable, *work),
+        *(DIRECTIONS["push" if T is None else direction], max_depth),
     )
-    findable = n if T is None else T._nonempty_count()
-    state = np.zeros(STATE, np.int64)
-
-    def launch(rows: np.ndarray) -> None:
-        out.visited[:], state[:] = 0, 0
-        work = (np.zeros((2, words(n)), np.uint32), np.empty((2, n), A._indices.dtype))
-        stages = np.empty((threads, STAGE), A._indices.dtype)
-        sources = (start._indices, values, findable)
-        limits = (state, DIRECTIONS["push" if T is None else direction], max_depth, rows)
-        pool.launch(kernel, threads, graph, out, *sources, *work, stages, *limits)
-
-    rows = np.zeros((0, 4), np.int64)
-    launch(rows)
+    rows = NO_ROWS
+    pool.launch(*given, rows)
     if trace:  # the first run counts the levels, the second records them
         rows = np.zeros((int(state[DEPTH]), 4), np.int64)
-        launch(rows)
+        pool.launch(*given, rows)
     num_visited = int(state[VISITED])
+    memory.keep(_unused, (n, threads, indices.dtype), work, n)
     visited = None if num_visited == n else out.visited
     levels = Vector._of(n, out.level, bits=visited, nvals=num_visited)
     found = None
@@ -108,6 +116,40 @@ def search(
         bits = None if visited is None else visited.copy()
         found = Vector._of(n, out.value, bits=bits, nvals=num_visited)
     return levels, found, rows if trace else None
+
+
+def _workspace(n: int, threads: int, kind: np.dtype) -> Workspace:
+    """What a search needs beside its results; for a small graph that of an earlier one."""
+    work = memory.take(_unused, (n, threads, kind))
+    if work is not None:
+        return work
+    bitmaps, queues = np.empty((2, words(n)), UINT32), np.empty((2, n), kind)
+    return Workspace(bitmaps, queues, np.empty((threads, STAGE), kind), np.empty(STATE, INT64))
+
+
+def _graph(A: Matrix, T: Matrix | None, plain: bool) -> tuple[Graph, int]:
+    """(the arrays that a search reads, how many vertices it can find); kept."""
+    kept = A._derived.get("search")
+    if kept is None:
+        kept = A._derived["search"] = {}
+    found = kept.get((plain, T is None))
+    if found is None:
+        found = kept[plain, T is None] = _new_graph(A, T, plain)
+    return found
+
+
+def _new_graph(A: Matrix, T: Matrix | None, plain: bool) -> tuple[Graph, int]:
+    pulled = A if T is None else T
+    if plain:
+        entries = back = NO_VALUES
+    else:
+        entries, back = A._values, pulled._values
+    if T is None:
+        nonempty, findable = np.full(words(A.nrows), 2**32 - 1, np.uint32), A.nrows
+    else:
+        nonempty, findable = T._nonempty_rows(), T._nonempty_count()
+    arrays = (A._indptr, A._indices, entries, pulled._indptr, pulled._indices, back)
+    return Graph(*arrays, nonempty, pulled is A and T is not None), findable
 
 
 @functools.lru_cache(maxsize=1024)

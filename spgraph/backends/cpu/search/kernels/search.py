@@ -97,7 +97,7 @@ def begin(graph, out, sources, source_values, findable, queue, state):
         edges += degree_of(indptr, v)
         if has_bit(graph.nonempty, v):
             covered += 1
-    state[COUNT], state[EDGES], state[DEPTH] = sources.size, edges, 0
+    state[COUNT], state[EDGES], state[DEPTH], state[FILLED] = sources.size, edges, 0, 0
     state[LEFT], state[OPEN_EDGES] = findable - covered, graph.indices.size - edges
 
 
@@ -120,6 +120,15 @@ def to_queue(frontier, fresh, first_word, last_word, queue, stage, state):
 
 # These loops are functions of arrays: in the kernel, where arrays are members of a tuple, Numba
 # takes each out of it again in every step.
+
+
+@inner
+def clear(visited, frontier, fresh, first_word, last_word):
+    """Nothing is visited; it is here that each thread first touches its part of the bitmaps."""
+    for w in range(np.uint64(first_word), np.uint64(last_word)):
+        visited[w] = 0
+        frontier[w] = 0
+        fresh[w] = 0
 
 
 @inner
@@ -150,6 +159,8 @@ def search(
     words = out.visited.size
     first_word, last_word = words * thread // threads, words * (thread + 1) // threads
 
+    clear(out.visited, frontier, fresh, first_word, last_word)
+    barrier(sync, threads)
     if thread == 0:
         begin(graph, out, sources, source_values, findable, queue, state)
     barrier(sync, threads)
