@@ -66,16 +66,16 @@ class SearchShard(Protocol):
 
 
 class Found(NamedTuple):
-    """One shard's part of a search, on its device: levels and parents of the vertices whose bit is
+    """One shard's part of a search, on its device: levels and values of the vertices whose bit is
     set in `visited`, undefined elsewhere. `visited_copy` has the same bits in memory of its own, so
-    that the levels and the parents may each own a bitmap.
+    that the levels and the values may each own a bitmap. Levels alone have neither.
 
     `num_visited()` is how many they are; it waits for all devices, and raises CommunicationError if
     one of them was lost.
     """
 
     level: Array
-    parent: Array | None
+    value: Array | None
     visited: Array
     visited_copy: Array | None
     num_visited: Callable[[], int]

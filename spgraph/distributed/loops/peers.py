@@ -4,6 +4,7 @@ kernel launch on each GPU for the whole loop.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -17,15 +18,19 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.errors import ConvergenceError
-from spgraph.semirings import TypedSemiring
+from spgraph.semirings import TypedSemiring, binary, monoid
 
 
-def supports(semiring: TypedSemiring | None) -> bool:
-    """Whether the search kernels compute it: levels only (None), or the least parents."""
-    if semiring is None:
-        return True
-    least = semiring.add.any or semiring.add.name == "min"
-    return least and semiring.multiply.name in ("secondi", "firstj")
+@functools.lru_cache(maxsize=1024)
+def finds_parents(semiring: TypedSemiring) -> bool:
+    """Whether its sums are parents: the least, or any, of the neighbours' ids."""
+    add, multiply = semiring.add, semiring.multiply
+    if multiply.name not in ("secondi", "firstj") or not (add.any or add.name == "min"):
+        return False
+    # a user's operators may carry any name
+    named = getattr(binary, multiply.name).resolve(*multiply.arguments[:2], index=semiring.dtype)
+    least = monoid.min.resolve(semiring.dtype)
+    return multiply == named and (add.any or add.function == least.function)
 
 
 def search(
@@ -42,14 +47,15 @@ def search(
     """
     placement = A.device
     assert placement.peers is not None
-    parents = semiring is not None
+    parents = semiring is not None and finds_parents(semiring)
     transposed = A.T if T is None and parents else T
     sources, values = start_entries(start)
     found, rows = placement.kernels.search_peers(
         sharded_graph(A, transposed),
         placement.peers,
         sources,
-        values if parents else None,
+        None if semiring is None else values,
+        None if parents else semiring,
         direction=direction,
         max_depth=max_depth,
         trace=trace,
@@ -66,14 +72,14 @@ def search(
     if semiring is None:
         return level, None, rows
     dtype = semiring.dtype
-    least: list[Array] = [part.parent for part in found]
-    if least[0].dtype != dtype:
+    sums: list[Array] = [part.value for part in found]
+    if parents and sums[0].dtype != dtype:
 
-        def own(k: int, parents: Array, at: Any, given: Any) -> Array:
-            return widened(parents, at, given, dtype)
+        def own(k: int, least: Array, at: Any, given: Any) -> Array:
+            return widened(least, at, given, dtype)
 
-        least = placement.map(own, least, sources, values)
-    return level, whole(least, [part.visited_copy for part in found]), rows
+        sums = placement.map(own, sums, sources, values)
+    return level, whole(sums, [part.visited_copy for part in found]), rows
 
 
 def widened(parents: Array, sources: Any, values: Any, dtype: np.dtype) -> Array:
@@ -88,13 +94,13 @@ def widened(parents: Array, sources: Any, values: Any, dtype: np.dtype) -> Array
 
 def start_entries(
     start: DistributedVector,
-) -> tuple[Sequence[Array | int | None], Sequence[Array | int | None]]:
+) -> tuple[Sequence[Array | int | None], Sequence[Array | np.generic | None]]:
     """(positions, values) of the entries of each local shard, as `search_peers` takes them: arrays;
     or, of a Vector of one entry, two numbers for the shard that owns it and None for the others.
     """
     placement, entry = start.device, start.entry
     if entry is not None:
-        value = int(entry.dtype.type(entry.value))
+        value = entry.dtype.type(entry.value)
         own = [p == entry.owner for p in placement.local]
         return [entry.place if it else None for it in own], [value if it else None for it in own]
     shards = start.shards

@@ -31,22 +31,24 @@ def search(
 ) -> tuple[DistributedVector, DistributedVector | None, np.ndarray | None]:
     """As `search` of a backend: q<not visited> = q (add.multiply) A, level by level.
 
-    It runs on one GPU alone where that is faster; else, for the semirings that the kernels know, on
-    several GPUs: in one launch where they write into each other's memory, or in rounds with an
-    exchange after each level. Otherwise a level is a product under the mask of the unvisited.
+    It runs on one GPU alone where that is faster; else on several: in one launch where they write
+    into each other's memory; for levels and parents, in rounds with an exchange after each level.
+    Otherwise a level is a product under the mask of the unvisited.
     """
     tag_graph(A)
     if one := single_device_of(A):
         whole = one.whole
         transposed = None if T is None else whole.T
-        rest = (semiring, first, direction, max_depth, trace)
-        found = A.device.backend(0).search(whole, transposed, one.gather(start), *rest)
+        rest_of_one = (semiring, first, direction, max_depth, trace)
+        found = A.device.backend(0).search(whole, transposed, one.gather(start), *rest_of_one)
         scatter = one.scatter
         return scatter(found[0]), None if found[1] is None else scatter(found[1]), found[2]
-    rounds = A.device.peers is None
-    if peers.supports(semiring) and A.device.has("SearchShard" if rounds else "search_peers"):
-        form = search_rounds if rounds else peers
-        return form.search(A, T, start, semiring, direction, max_depth, trace)
+    rest = (semiring, direction, max_depth, trace)
+    if A.device.peers is not None and A.device.has("search_peers"):
+        return peers.search(A, T, start, *rest)
+    known = semiring is None or peers.finds_parents(semiring)
+    if A.device.peers is None and known and A.device.has("SearchShard"):
+        return search_rounds.search(A, T, start, *rest)
     typed = any_pair.resolve(start.dtype, A.dtype) if semiring is None else semiring
     placement, n = A.device, A.nrows
     level = placement.empty(n, index_dtype(n))

@@ -35,7 +35,7 @@ one_device = importlib.import_module("spgraph.backends.cuda.search.search")
 PARENTS = ("least parent", "any parent", "least parent, column", "any parent, column")
 FUSED = {
     "one device": tuple(CASES),
-    "peers": ("levels", *PARENTS),
+    "peers": tuple(CASES),
     "rounds": ("levels", *PARENTS),
 }
 # of what is composed; each has two CPU kernels to compile

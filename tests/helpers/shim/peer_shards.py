@@ -120,5 +120,5 @@ def run(
         assert reached == visited.sum()
         levels.append(np.where(visited, move(part.level, "cpu"), -1))
         if parents:
-            given.append(np.where(visited, move(part.parent, "cpu"), -1))
+            given.append(np.where(visited, move(part.value, "cpu"), -1))
     return np.concatenate(levels), np.concatenate(given) if parents else None, trace

@@ -19,6 +19,7 @@ from spgraph.backends.cuda.products import dense, multiply, operands
 from spgraph.backends.cuda.runtime import preamble
 from spgraph.backends.cuda.runtime.sources import OPTIONS, source, stems
 from spgraph.backends.cuda.search.search import program
+from spgraph.backends.cuda.search.search_peers_plan import parents_values
 from spgraph.backends.cuda.search.search_peers_plan import program as peers_program
 from spgraph.backends.cuda.search.search_rounds import program as rounds_program
 from spgraph.containers import Matrix, Vector
@@ -156,7 +157,9 @@ def _searches() -> dict[str, str]:
     return {
         "leading_neighbours": preamble.types(O=INDEX, I=INDEX) + preamble.constants(HUBS=True),
         "search": program(parents, True, True, True, searched),
-        "search_peers": peers_program((4, 1024, 1, 1, 1, 2048, 8192), ("<i4", "<i4", "<i4")),
+        "search_peers": peers_program(
+            (4, 1024, 1, 1, 2048, 8192), ("<i4", "<i4", "<i4"), parents_values("<i4")
+        ),
         "search_rounds": rounds_program((4, 256, 1, 8192, 1024, 4096), ("<i4",) * 4),
     }
 

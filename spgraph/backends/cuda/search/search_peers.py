@@ -23,12 +23,13 @@ import numpy as np
 from spgraph.backends.cuda.exchange.buffers import DEADLINE, Launching, raise_lost
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import DIRECTIONS
-from spgraph.backends.cuda.search.search_peers_plan import Plan, planned
+from spgraph.backends.cuda.search.search_peers_plan import Plan, planned, values_of
 from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.backends.shards.search import Found
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
+from spgraph.semirings import TypedSemiring
 
-# levels, parents, the bits of the visited vertices, and a copy of these: as in Found
+# levels, values, the bits of the visited vertices, and a copy of these: as in Found
 Results = tuple[Array, Array | None, Array, Array | None]
 
 
@@ -36,7 +37,8 @@ def search_peers(
     graph: ShardedGraph,
     buffers: Launching,
     sources: Sequence[Array | int | None],
-    values: Sequence[Array | int | None] | None,
+    values: Sequence[Array | np.generic | int | None] | None,
+    semiring: TypedSemiring | None = None,
     *,
     direction: str = "auto",
     max_depth: int,
@@ -44,12 +46,13 @@ def search_peers(
     deadline: float = DEADLINE,
 ) -> tuple[list[Found], np.ndarray | None]:
     """(each shard's part, rows of the trace): breadth-first search from `sources`, which shard p
-    owns as its own numbers 0, 1, ... (as many as its vertices) with the parents `values[p]`; None:
+    owns as its own numbers 0, 1, ... (as many as its vertices) with the values `values[p]`; None:
     levels only. The sources of a shard are an array, one number, or None.
 
-    The parent of a vertex is the least user's id among its neighbours of the level before. The
-    trace, of shard 0, has a row (direction, frontier, edges, nanoseconds) for each level, and costs
-    a second run. One launch a device; nothing is read back but for a trace.
+    The value of another vertex is the sum over the edges that reach it from the level before, in
+    `semiring`; without one, the least user's id among those neighbours. The trace, of shard 0, has
+    a row (direction, frontier, edges, nanoseconds) for each level, and costs a second run. One
+    launch a device; nothing is read back but for a trace.
 
     Raises ValueError where ids or the direction need what the shards do not have.
     """
@@ -59,18 +62,17 @@ def search_peers(
         raise ValueError(
             "search: exchange='peer': direction 'pull' needs the transpose of the shards"
         )
+    ids, kind = graph.shards[0].indices.dtype, index_dtype(graph.size)
+    sought = None if values is None else values_of(semiring, graph, kind)
+    dtype = None if sought is None else sought.semiring.dtype
     with buffers.lock:
-        plan = planned(graph, buffers, values is not None)
+        plan = planned(graph, buffers, sought)
         limit = np.uint64(int(deadline * 1e9))
         way = np.int32(DIRECTIONS[direction if transposed else "push"])
-        kind = index_dtype(graph.size)
-        ids = graph.shards[0].indices.dtype
-        parents = [None] * peers if values is None else values
-        starts = [
-            source_arguments(own, its, ids, kind) for own, its in zip(sources, parents, strict=True)
-        ]
+        given = [None] * peers if values is None else values
+        both = zip(sources, given, strict=True)
+        starts = [source_arguments(own, its, ids, dtype) for own, its in both]
         counts = [start[-1] for start in starts]
-        total, first = sum(counts), counts.index(max(counts))
         rows: list[Array] = [jit.NULL] * peers
         levels = 0
         for again in range(1 + trace):
@@ -78,19 +80,18 @@ def search_peers(
             for p, shard in enumerate(graph.shards):
                 xp = array_module(shard.indptr)
                 with jit.device(shard.indptr):
-                    found.append(results_of(xp, plan.vertices[p], kind, values is not None))
+                    found.append(results_of(xp, plan.vertices[p], kind, dtype))
                     results.append(xp.empty(3, np.int64))
                     if again:
                         rows[p] = xp.zeros((max(1, levels), 4), np.int64)
-            limits = (total, way, max_depth, limit)
-            launch(plan, buffers, found, results, starts, limits, rows, first)
+            limits = (sum(counts), way, max_depth, limit)
+            most = counts.index(max(counts))
+            launch(plan, buffers, found, results, starts, limits, rows, most)
             totals = functools.cache(functools.partial(read, buffers, results, deadline))
             if trace:
                 levels = totals()[0][1]
-        parts = [
-            Found(*part, functools.partial(lambda p, totals: totals()[p][0], p, totals))
-            for p, part in enumerate(found)
-        ]
+        reached = [functools.partial(lambda p, of: of()[p][0], p, totals) for p in range(peers)]
+        parts = [Found(*part, its) for part, its in zip(found, reached, strict=True)]
     return parts, move(rows[0], "cpu")[:levels] if trace else None
 
 
@@ -116,26 +117,37 @@ def launch(
         raise
 
 
-def results_of(xp: ModuleType, n: int, kind: np.dtype, parents: bool) -> Results:
-    """Memory for the results of a shard of n vertices, as in Found."""
+def results_of(xp: ModuleType, n: int, kind: np.dtype, dtype: np.dtype | None) -> Results:
+    """Memory for the results of a shard of n vertices, as in Found: levels of type `kind`, and
+    values of type `dtype` if there are any.
+    """
     level, visited = xp.empty(n, kind), xp.empty(words(n), np.uint32)
-    if not parents:
+    if dtype is None:
         return level, None, visited, None
-    return level, xp.empty(n, kind), visited, xp.empty(words(n), np.uint32)
+    return level, xp.empty(n, dtype), visited, xp.empty(words(n), np.uint32)
 
 
 def source_arguments(
-    own: Array | int | None, values: Array | int | None, ids: np.dtype, kind: np.dtype
+    own: Array | int | None,
+    values: Array | np.generic | int | None,
+    ids: np.dtype,
+    dtype: np.dtype | None,
 ) -> tuple[Array, Array, int, int, int]:
-    """What a kernel takes for the sources of a shard: two arrays, two numbers, how many."""
+    """What a kernel takes for the sources of a shard: two arrays, a number and the bits of its
+    value, how many. `dtype` is the type of values, None if there are none.
+    """
     if own is None:
         return jit.NULL, jit.NULL, 0, 0, 0
     if isinstance(own, int):
-        return jit.NULL, jit.NULL, own, values or 0, 1
-    assert not isinstance(values, int)
-    with jit.device(own):
-        given = jit.NULL if values is None else values.astype(kind, copy=False)
-        return own.astype(ids, copy=False), given, 0, 0, int(own.size)
+        bits = 0
+        if dtype is not None:
+            bits = int(np.asarray(values).astype(dtype).view(f"i{dtype.itemsize}"))
+        return jit.NULL, jit.NULL, own, bits, 1
+    assert not isinstance(values, int | np.generic)
+    given = jit.NULL
+    if dtype is not None and values is not None:
+        given = values.astype(dtype, copy=False)
+    return own.astype(ids, copy=False), given, 0, 0, int(own.size)
 
 
 def read(buffers: Launching, results: Sequence[Array], deadline: float) -> list[tuple[int, int]]:

@@ -21,13 +21,34 @@ from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW, decisions, small_frontier
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
-from spgraph.semirings import min_secondi
+from spgraph.semirings import TypedSemiring, min_secondi
 
 # as in kernels/shards/search_peers.cu
 CONTROL_BYTES = 128
 THREADS = 1024
-PLACES = ("messages", "received", "parents")
-OWN = ("visited", "visited_next", "best", "queue", "offset", "barrier", "control")
+MOST_PLANS = 64  # of a graph: semirings of a user's own may be many
+PLACES = ("messages", "received", "partials", "frontier_values")
+OWN = ("visited", "visited_next", "partial", "queue", "offset", "barrier", "control")
+
+
+class Values(NamedTuple):
+    """What a search finds beside levels: the sums of a semiring, over graphs whose edges have one
+    value (`iso`) or not; or `parents`, which are those of `parents_typed`.
+    """
+
+    semiring: TypedSemiring
+    parents: bool
+    iso: bool
+
+    @property
+    def takes_any(self) -> bool:
+        """Whether any one product of a vertex is its value."""
+        return self.semiring.add.any
+
+    @property
+    def looks_at_values(self) -> bool:
+        """Whether a product depends on the value of the vertex that the edge leaves."""
+        return self.semiring.multiply.uses("x")
 
 
 class Plan(NamedTuple):
@@ -44,17 +65,20 @@ class Plan(NamedTuple):
     given: list[Array]  # of each shard: what the kernel calls Given
 
 
-def planned(graph: ShardedGraph, buffers: Launching, parents: bool) -> Plan:
-    """The plan for levels, or for `parents` too; made once, with all that is to be compiled, loaded
+def planned(graph: ShardedGraph, buffers: Launching, values: Values | None) -> Plan:
+    """The plan for levels, or for `values` too; made once, with all that is to be compiled, loaded
     or allocated for it.
     """
-    plan = graph.derived.get(("plan", parents))
+    plans = graph.derived.setdefault("plans", {})
+    plan = plans.get(values)
     if plan is None or buffers.reserve(plan.layout, plan.sizes) != plan.memory:
-        plan = graph.derived["plan", parents] = new_plan(graph, buffers, parents)
+        if values not in plans and len(plans) == MOST_PLANS:
+            del plans[next(iter(plans))]
+        plan = plans[values] = new_plan(graph, buffers, values)
     return plan
 
 
-def new_plan(graph: ShardedGraph, buffers: Launching, parents: bool) -> Plan:
+def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> Plan:
     """A plan, with the memory that it reserves on every device."""
     checked(graph, buffers)
     first, peers = graph.shards[0], len(graph.shards)
@@ -63,17 +87,24 @@ def new_plan(graph: ShardedGraph, buffers: Launching, parents: bool) -> Plan:
     kinds = (first.indices.dtype, first.indptr.dtype, index_dtype(graph.size))
     capacity = small_frontier(*kinds[:2])
     padded = any(int(graph.offsets[p]) != 32 * int(begins[p]) for p in range(peers))
-    in_order = not parents or graph.ordered
-    shape = (peers, THREADS, parents, in_order, padded, capacity, LONG_ROW)
-    text = program(shape, tuple(kind.str for kind in kinds))
-    parts = layout(sizes, int(begins[-1]), kinds, capacity)
-    key, needed = (tuple(sizes), kinds, capacity), [part["end"] for part in parts]
+    parents = values is not None and values.parents
+    # whether a row's first entries in the frontier decide what it gets
+    in_order = graph.ordered if parents else values is None or values.takes_any
+    shape = (peers, THREADS, in_order, padded, capacity, LONG_ROW)
+    text = program(shape, tuple(kind.str for kind in kinds), values)
+    sums = None if parents else values
+    pulled = sums is not None and sums.looks_at_values and first.t_indptr is not None
+    parts = layout(sizes, int(begins[-1]), kinds, capacity, sums, pulled)
+    key: tuple[object, ...] = (tuple(sizes), kinds, capacity)
+    if sums is not None:  # memory holds as many identities as there are vertices
+        key += (sums.semiring.dtype, np.asarray(sums.semiring.add.identity).tobytes(), pulled)
+    needed = [part["end"] for part in parts]
     memory = buffers.reserve(key, needed)
     vertex = kinds[0].itemsize + 2 * kinds[1].itemsize
     # of kernels/shards/search_peers.cu: two frontiers, or Pull
     small = 2 * (capacity * vertex + 4 * (capacity + capacity // 16))
     shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
-    rows = None if first.t_indptr is None else leading_and_nonempty(graph, hubs=not parents)
+    rows = None if first.t_indptr is None else leading_and_nonempty(graph, hubs=values is None)
     findable = graph.size if rows is None else sum(count for _, _, count in rows)
     kernels, grids, given = [], [], []
     for shard in graph.shards:
@@ -111,8 +142,10 @@ def row_fields(rows: GraphRows, leading: Array | None, nonempty: Array | None) -
         "in_edges": 0 if rows.t_indices is None else rows.t_indices.size,
         "indptr": rows.indptr,
         "indices": rows.indices,
+        "values": rows.values,
         "t_indptr": rows.t_indptr,
         "t_indices": rows.t_indices,
+        "t_values": rows.t_values,
         "leading": leading,
         "nonempty": nonempty,
         "ids": rows.ids,
@@ -120,24 +153,33 @@ def row_fields(rows: GraphRows, leading: Array | None, nonempty: Array | None) -
 
 
 def layout(
-    sizes: Sequence[int], all_words: int, kinds: tuple[np.dtype, ...], capacity: int
+    sizes: Sequence[int],
+    all_words: int,
+    kinds: tuple[np.dtype, ...],
+    capacity: int,
+    sums: Values | None,
+    pulled: bool,
 ) -> list[dict[str, int]]:
-    """Where things lie in each shard's memory; what peers write is at the same place in all."""
+    """Where things lie in each shard's memory; what peers write is at the same place in all. `sums`
+    are neither levels alone nor parents; `pulled` says that pulls look at values of the frontier.
+    """
     ids, offsets, labels = (kind.itemsize for kind in kinds)
+    value = labels if sums is None else sums.semiring.dtype.itemsize
     peers, widest, result = len(sizes), max(map(words, sizes)), []
     for n in sizes:
         parts = {
             "inbox": INBOX_BYTES,
-            "messages": 2 * peers * 8 * capacity * 2 * labels,
+            "messages": 2 * peers * 8 * capacity * 2 * max(labels, value),
             "frontier": 4 * all_words,
             "other": 4 * all_words,
             "received": 4 * peers * widest,
-            "parents": 32 * labels * peers * widest,
+            "partials": 32 * value * peers * widest,
+            "frontier_values": 32 * value * all_words if pulled else 0,
             "barrier": BARRIER_BYTES,
             "control": CONTROL_BYTES,
             "visited": 4 * all_words,
             "visited_next": 4 * all_words,
-            "best": 32 * labels * all_words,
+            "partial": 32 * value * all_words,
             "queue": ids * n,
             "offset": offsets * n,
         }
@@ -170,24 +212,46 @@ def checked(graph: ShardedGraph, buffers: Launching) -> None:
             )
 
 
-@functools.cache
-def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
+@functools.lru_cache(maxsize=1024)
+def program(shape: tuple[int, ...], kinds: tuple[str, ...], values: Values | None) -> str:
     """The preamble of kernels/shards/search_peers.cu."""
-    names = ("PEERS", "THREADS", "PARENTS", "FIRST", "PADDED", "SMALL", "LONG_ROW")
+    names = ("PEERS", "THREADS", "FIRST", "PADDED", "SMALL", "LONG_ROW")
     text = preamble.constants(**dict(zip(names, shape, strict=True)))
     text += preamble.types(**{k: np.dtype(v) for k, v in zip("IOL", kinds, strict=True)})
-    if shape[names.index("PARENTS")]:
-        text += parents_semiring(kinds[2])
-    return text + decisions(bool(shape[names.index("PARENTS")]), True)
+    first = values is None or values.parents or values.takes_any
+    return text + values_preamble(values, kinds[2]) + decisions(values is not None, first)
 
 
-def parents_semiring(kind: str) -> str:
-    """The preamble of the semiring whose sums are parents: the least of the users' ids."""
-    ids = np.dtype(kind)
-    return preamble.semiring(min_secondi.resolve(ids, np.dtype(bool), index=ids))
+def values_preamble(values: Values | None, labels: str) -> str:
+    """What kernels are told of the values that they find, with the types A and Z."""
+    if values is None:
+        text = preamble.constants(VALUES=0, PARENTS=0, ISO=1, USES_X=0, USES_U=0)
+        return text + preamble.types(A=np.dtype(np.uint8), Z=np.dtype(labels))
+    multiply = values.semiring.multiply
+    text = preamble.constants(VALUES=1, PARENTS=values.parents, ISO=values.iso)
+    text += preamble.constants(USES_X=multiply.uses("x"), USES_U=multiply.uses("jx", "iy"))
+    return text + preamble.types(A=multiply.arguments[1]) + preamble.semiring(values.semiring)
 
 
 @functools.cache
+def parents_values(labels: str) -> Values:
+    """The values of a search for parents: the least of the users' ids."""
+    ids = np.dtype(labels)
+    typed = min_secondi.resolve(ids, np.dtype(np.uint8), index=ids)
+    return Values(typed, parents=True, iso=True)
+
+
+def values_of(semiring: TypedSemiring | None, graph: ShardedGraph, kind: np.dtype) -> Values:
+    """The values of a search over a semiring, or, for None, over parents of type `kind`. Where no
+    product looks at a value of the matrix, graphs of all types of values share one program.
+    """
+    if semiring is None:
+        return parents_values(kind.str)
+    pattern = semiring.of_pattern
+    return Values(pattern or semiring, parents=False, iso=graph.iso or pattern is not None)
+
+
+@functools.lru_cache(maxsize=1024)
 def loaded(text: str, device_id: int, shared: int) -> jit.Kernel:
     """The kernel on the current device, launched once to do nothing, so that it is loaded: a driver
     may load a kernel only while the device is idle, and a grid that waits for a peer's never is.

@@ -13,7 +13,11 @@ import numpy as np
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW
-from spgraph.backends.cuda.search.search_peers_plan import parents_semiring, row_fields
+from spgraph.backends.cuda.search.search_peers_plan import (
+    parents_values,
+    row_fields,
+    values_preamble,
+)
 from spgraph.backends.shards.graph import GraphRows
 from spgraph.backends.shards.search import COUNTS, SearchShard
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
@@ -79,7 +83,7 @@ class Shard(SearchShard):
             fields |= {"host_counters": host_counters}
             self.given = block(fields, self.xp)
             self.visited_next: Array | None = None
-            self.best = jit.NULL
+            self.partial = jit.NULL
             self.list = self.xp.empty((1 + AHEAD) * self.entry, self.label)
             self.is_ahead = False  # the kernel that made the queue may have pushed it already
 
@@ -161,9 +165,9 @@ class Shard(SearchShard):
             if self.visited_next is None:
                 self.visited_next = self.xp.empty_like(self.visited)
                 if self.parents:
-                    self.best = self.xp.zeros(32 * self.visited.size, f"u{self.label.itemsize}")
+                    self.partial = self.xp.zeros(32 * self.visited.size, f"u{self.label.itemsize}")
             self.xp.copyto(self.visited_next, self.visited)
-        arguments = (self.visited, self.visited_next, self.best, vertices, edges)
+        arguments = (self.visited, self.visited_next, self.partial, vertices, edges)
         self.run("push_bits", max(vertices, edges), *arguments)
         return self.visited_next
 
@@ -182,7 +186,7 @@ class Shard(SearchShard):
     def compact(self, capacity: int, round_: int) -> None:
         """What push_bits has reached, `capacity` vertices at most, becomes a list, each once."""
         made = self.list_of(min(capacity, 32 * self.visited.size))
-        arguments = (self.visited, self.visited_next, self.best, made, round_)
+        arguments = (self.visited, self.visited_next, self.partial, made, round_)
         self.run("compact", self.words, *arguments)
 
     @property
@@ -218,9 +222,9 @@ def alike(shard: GraphRows) -> GraphRows:
 def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
     """The preamble of kernels/shards/search_rounds.cu."""
     names = ("PEERS", "THREADS", "PARENTS", "LONG_ROW", "AHEAD_VERTICES", "AHEAD")
-    text = preamble.constants(**dict(zip(names, shape, strict=True)))
-    if shape[names.index("PARENTS")]:
-        text += parents_semiring(kinds[2])
+    given = dict(zip(names, shape, strict=True))
+    values = parents_values(kinds[2]) if given.pop("PARENTS") else None
+    text = preamble.constants(**given) + values_preamble(values, kinds[2])
     return text + preamble.types(**{k: np.dtype(v) for k, v in zip("IOLQ", kinds, strict=True)})
 
 

@@ -1,6 +1,6 @@
 // What a vertex that is found gets beside its level: nothing, or the sum of the products of the
-// edges that have found it. The state has `value`, where the sums go, and `in_product(u, v, edge)`:
-// that of in-edge number `edge`, u -> v.
+// edges that have found it. The state has `value`, where the sums go, and in_product(exchange, u, v,
+// edge): that of in-edge number `edge`, u -> v.
 
 // Whether the first edge that finds a vertex decides.
 constexpr bool FIRST_DECIDES = FIRST || !VALUES;
@@ -10,8 +10,8 @@ struct Sum {
     Z sum;
     static __device__ __forceinline__ Sum none() { return {identity()}; }
     // True where no further edge can change it.
-    __device__ __forceinline__ bool take(i64 u, i64 v, i64 edge) {
-        sum = add(sum, in_product(u, v, edge));
+    __device__ __forceinline__ bool take(Exchange exchange, i64 u, i64 v, i64 edge) {
+        sum = add(sum, in_product(exchange, u, v, edge));
         return FIRST || is_terminal(sum);
     }
     __device__ __forceinline__ void combine(const Sum& other) {
@@ -32,10 +32,21 @@ struct Sum {
     }
 };
 typedef Sum Candidate;
+
+// How products combine in memory: what every Row of search_push.cuh has whose terms are products.
+struct Products {
+    typedef Z Term;
+    static constexpr bool ANY = ADD_KIND == ADD_ANY, TELLS = false;
+    static constexpr bool ONE_WAY =
+        ADD_KIND == ADD_MIN || ADD_KIND == ADD_MAX || ADD_KIND == ADD_OR || ADD_KIND == ADD_AND;
+    static __device__ __forceinline__ Z none() { return identity(); }
+    static __device__ __forceinline__ bool changes(Z old, Z term) { return add(old, term) != old; }
+    static __device__ __forceinline__ void combine(Z* sum, Z term) { combine_changed(sum, term); }
+};
 #else
 struct Nothing {
     static __device__ __forceinline__ Nothing none() { return {}; }
-    __device__ __forceinline__ bool take(i64, i64, i64) { return true; }
+    __device__ __forceinline__ bool take(Exchange, i64, i64, i64) { return true; }
     __device__ __forceinline__ void combine(const Nothing&) {}
     __device__ __forceinline__ void merge(u32) {}
     __device__ __forceinline__ void store(i64) const {}

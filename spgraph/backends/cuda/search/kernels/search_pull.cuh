@@ -45,7 +45,7 @@ DEVICE bool scan_start(const Exchange& exchange, i64 v, O& e, O end, bool& found
             if (TRACE) probes += !stop && j >= before && j < after;
             if (!stop && here[j]) {
                 found = true;
-                stop = candidate.take(u.id[j], v, e + (j - before));
+                stop = candidate.take(exchange, u.id[j], v, e + (j - before));
             }
         }
         e += after - before;
@@ -84,12 +84,12 @@ CALLED Scan scan_row(i64 v, i64 e, i64 end) {
             if (FIRST_DECIDES) { // the least of the row: the lowest lane
                 if (lane_id() == __ffs(who) - 1) {
                     scan.found = true;
-                    scan.candidate.take(u[k], v, x);
+                    scan.candidate.take(exchange, u[k], v, x);
                 }
                 scan.stop = true;
             } else {
                 scan.found = scan.found || here[k];
-                scan.stop = warp_any(here[k] && scan.candidate.take(u[k], v, x));
+                scan.stop = warp_any(here[k] && scan.candidate.take(exchange, u[k], v, x));
             }
         }
     }
@@ -140,7 +140,7 @@ DEVICE bool look_at_leading(const Exchange& exchange, I v, O e, const Leading& l
     for (int k = 0; k < 4; k++) {
         if (TRACE) probes += !found && leading.id[k] >= 0;
         if (!found && here[k])
-            found = candidate.take(exchange.leading_vertex(leading.id[k]), v, e + k);
+            found = candidate.take(exchange, exchange.leading_vertex(leading.id[k]), v, e + k);
     }
     return found;
 }

@@ -49,7 +49,8 @@ struct Pusher {
         for (int k = 0; k < EACH; k++) {
             p[k] = exchange.bit(v[k]);
             word[k] = s.visited[p[k] >> 5];
-            old[k] = early && there[k] ? load_lagging(&partial()[p[k]]) : Row::none();
+            old[k] =
+                early && Row::ONE_WAY && there[k] ? load_lagging(&partial()[p[k]]) : Row::none();
         }
 #else
 #pragma unroll

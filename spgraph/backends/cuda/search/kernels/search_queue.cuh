@@ -31,19 +31,16 @@ DEVICE I load_id(const I* id) { return *id; }
 #if VALUES
 // Terms are products, combined in `value`.
 DEVICE Z* partial() { return s.value; }
-struct Row {
-    typedef Z Term;
-    static constexpr bool ANY = ADD_KIND == ADD_ANY, TELLS = false;
-    static constexpr bool ONE_WAY =
-        ADD_KIND == ADD_MIN || ADD_KIND == ADD_MAX || ADD_KIND == ADD_OR || ADD_KIND == ADD_AND;
+struct Row : Products {
     I vertex;
     __device__ __forceinline__ void load(I u, bool) { vertex = u; }
-    __device__ __forceinline__ Row of(int lane) const { return {shuffle(vertex, lane)}; }
+    __device__ __forceinline__ Row of(int lane) const {
+        Row row;
+        row.vertex = shuffle(vertex, lane);
+        return row;
+    }
     __device__ __forceinline__ Z term(i64 v, i64 edge) const {
         return product(s.values, vertex, v, edge);
     }
-    static __device__ __forceinline__ Z none() { return identity(); }
-    static __device__ __forceinline__ bool changes(Z old, Z term) { return add(old, term) != old; }
-    static __device__ __forceinline__ void combine(Z* sum, Z term) { combine_changed(sum, term); }
 };
 #endif

@@ -108,10 +108,11 @@ DEVICE Z product(const A* values, i64 u, i64 v, i64 edge) {
 #endif
 }
 
-DEVICE Z in_product(i64 u, i64 v, i64 edge) { return product(s.t_values, u, v, edge); }
-
 typedef I Q; // bit positions are ids
 #include "exchange_none.cuh"
+
+DEVICE Z in_product(Exchange, i64 u, i64 v, i64 edge) { return product(s.t_values, u, v, edge); }
+
 #include "candidate.cuh"
 
 DEVICE bool is_symmetric() { return s.t_indptr == s.indptr; }

@@ -7,7 +7,7 @@
 //   pull   a GPU looks for the frontier among the in-edges of its open vertices, and writes its
 //          part of the next frontier into the memory of all peers: one barrier;
 //   push   it takes the out-edges of its part of the frontier, gathers what they reach in a bitmap,
-//          with the best parent of each, and sends each peer its words and parents; each then
+//          with the sum of its products with each, and sends each peer its words and sums; each then
 //          settles what has arrived and is new: two barriers;
 //   small  thread block 0 alone runs level after level in shared memory and sends each peer the
 //          peer's vertices that it has reached, as a list. It meets only the blocks 0 of the peers,
@@ -15,10 +15,16 @@
 //          late. A level that turns out to be too large is done again in another form: a push takes
 //          the list as its queue.
 //
-// The preamble gives PEERS, THREADS, I (ids), O (offsets), L (levels and users' ids), PARENTS (0:
-// levels only), FIRST (a row's first hit is its least), PADDED (bit positions are not ids),
-// PULL_PAYS and CONVERT_EDGES (see search_driver.cuh), SMALL (capacity of a frontier in shared
-// memory), and LONG_ROW (in-edges one warp looks at before the grid takes the row).
+// Where multiply looks at the value of the vertex that an edge leaves, a pull begins with those of
+// the frontier, which go to all peers: one barrier more.
+//
+// The preamble gives PEERS, THREADS, I (ids), O (offsets), L (levels and users' ids), A (matrix
+// values), Z (search values; L for levels), VALUES (0: levels only), PARENTS (1: values are the users'
+// ids of parents, the least), ISO, USES_X and USES_U (what multiply looks at: the value and the id of
+// the vertex that an edge leaves), FIRST (a row's first hit decides), PADDED (bit positions are not
+// ids); for VALUES, multiply and the monoid of common.cuh; PULL_PAYS and CONVERT_EDGES (see
+// search_driver.cuh), SMALL (capacity of a frontier in shared memory), and LONG_ROW (in-edges one
+// warp looks at before the grid takes the row).
 
 #include "peers.cuh"
 #include "search_common.cuh"
@@ -31,11 +37,12 @@ constexpr int PIECE = 128;
 typedef u64 SmallEdges;
 #include "search_small_frontier.cuh"
 
-#define VALUES PARENTS
+#include "search_partial.cuh"
 
-// What GPU p sends GPU q in small levels: one of q's vertices, and its parent.
-struct __align__(2 * sizeof(L)) Message {
-    L vertex, parent;
+// What GPU p sends GPU q in small levels: one of q's vertices, and the product of an edge to it.
+struct __align__(2 * (sizeof(Z) > sizeof(L) ? sizeof(Z) : sizeof(L))) Message {
+    L vertex;
+    Z product;
 };
 
 struct Control {   // of one GPU
@@ -44,6 +51,7 @@ struct Control {   // of one GPU
     // what block 0 hands over after small levels; done may be LOST. If `queued`, the frontier of
     // this GPU is visited and lies in the queue; else it is claimed only
     i64 depth, left, open, vertices, edges, done, queued;
+    u64 filled; // 1: the partial sums are no_partial(), 0: they are zero
 };
 
 // What search_peers.py writes, in fields of 8 bytes.
@@ -51,22 +59,24 @@ struct Given {
     i64 me;
     i64 first[PEERS + 1], word[PEERS + 1]; // where shards begin: their vertices, their words
     u64 memory[PEERS];                     // that all peers write to; where in it things lie:
-    i64 frontiers[2], messages, received, parents;
+    i64 frontiers[2], messages, received, partials, frontier_values;
     i64 m, findable, symmetric; // of the whole graph: edges, vertices with in-edges
     i64 warps; // of the smallest grid: what words each takes at a time is the same on all GPUs
     i64 count_bits;
     i64 in_edges;    // of the own vertices
     const O* indptr; // out-edges of the own vertices
     const I* indices;
+    const A* values;
     const O* t_indptr; // in-edges
     const I* t_indices;
+    const A* t_values;
     const Leading* leading; // neighbours, as positions in the bitmaps
     const u32* nonempty;    // own vertices with in-edges, or null: not known
     const L* ids;           // users' ids of all vertices, or null: the same
     // the next two are all zero when a launch begins and when it ends
     u32* visited;      // own part: visited; others': those that this GPU has heard of or sent there
     u32* visited_next; // that, and what this level reaches
-    Bits<L>* best;     // by bit position: parents of what this level reaches; else zero
+    Partial* partial;  // by bit position, of what this level reaches; else no_partial()
     I* queue;          // own frontier
     O* offset;         // its degrees scanned
     PeerBarrier* barrier;
@@ -76,16 +86,18 @@ struct Given {
 struct Search : Given {
     u32 *frontier, *next; // the bitmaps of all vertices
     i64 n, words, base;   // own: vertices, words, the place of the first
-    L *level, *value;     // results; values are parents
-    i64* trace;           // direction, frontier, edges looked at, ns; one row a level
+    L* level;             // results
+    Z* value;
+    const Z* frontier_value; // by bit position, of the frontier of a pull
+    i64* trace;              // direction, frontier, edges looked at, ns; one row a level
     u64 since;
     i64 side; // which of the two bitmaps is `frontier`
-    // own ones, with their parents: arrays, or one that the launch brings
+    // own ones, with their values: arrays, or one that the launch brings
     i64 number;
     const I* sources;
-    const L* source_values;
+    const Z* source_values;
     I source;
-    L source_value;
+    Z source_value;
 };
 
 union Work {
@@ -106,7 +118,7 @@ typedef I Q; // ids have room for bit positions
 #include "search_shards.cuh"
 
 DEVICE I source_at(i64 i) { return s.sources ? s.sources[i] : s.source; }
-DEVICE L value_at(i64 i) { return s.sources ? s.source_values[i] : s.source_value; }
+DEVICE Z value_at(i64 i) { return s.sources ? s.source_values[i] : s.source_value; }
 // What the last level has claimed of own word w.
 DEVICE u32 claimed_bits(i64 w) { return s.visited_next[s.base + w] & ~s.visited[s.base + w]; }
 
@@ -123,6 +135,7 @@ DEVICE i64 words_at_a_time(i64 words) {
 DEVICE bool is_symmetric() { return s.symmetric; }
 #include "search_driver.cuh"
 
+#include "search_shards_push.cuh"
 #include "search_peers_levels.cuh"
 #include "search_peers_push.cuh"
 #include "search_peers_small.cuh"
@@ -132,10 +145,18 @@ CALLED void claim_sources() {
     for (i64 i = thread_id(); i < s.number; i += thread_count()) {
         const I v = source_at(i);
         s.level[v] = 0;
-        if (PARENTS) s.value[v] = value_at(i);
+        if (VALUES) s.value[v] = value_at(i);
         atomicOr(&s.visited_next[s.base + (v >> 5)], 1u << (v & 31));
     }
 }
+
+#if SUMS
+// The partial sums begin as none: memory that is new is zero.
+CALLED void clear_partials() {
+    for (i64 p = thread_id(); p < 32 * s.word[PEERS]; p += thread_count())
+        s.partial[p] = no_partial();
+}
+#endif
 
 DEVICE void swap_frontiers() {
     __syncthreads();
@@ -155,8 +176,8 @@ DEVICE void leave(i64* result) {
 
 // result: vertices visited, levels, and 0 or what was lost. `all_sources` are those of all GPUs.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    search_peers(const u64* given, L* level, L* parent, u32* visited, u32* visited_copy,
-                 i64* result, const I* sources, const L* values, i64 source, i64 value, i64 number,
+    search_peers(const u64* given, L* level, Z* value, u32* visited, u32* visited_copy, i64* result,
+                 const I* sources, const Z* values, i64 source, i64 source_value, i64 number,
                  i64 all_sources, int direction, i64 max_depth, u64 limit, i64* trace) {
     if (!given) return; // a first launch, so that the next one finds everything loaded
     for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
@@ -174,12 +195,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.base = s.word[s.me];
         s.words = s.word[s.me + 1] - s.base;
         s.level = level;
-        s.value = parent;
+        s.value = value;
+        s.frontier_value = in_memory_of<Z>(peers.me, s.frontier_values);
         s.trace = trace;
         s.sources = sources;
         s.source_values = values;
         s.source = (I)source;
-        s.source_value = (L)value;
+        s.source_value = from_bits<Z>((Bits<Z>)source_value);
         s.number = number;
         s.since = globaltimer();
         peers.limit = limit;
@@ -189,6 +211,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
     if (load_acquire_system(&inbox_of(peers.me)->lost)) return leave(result);
     Control* const control = s.control;
+
+#if SUMS
+    if (to_bits(no_partial()) && !load_relaxed(&control->filled)) {
+        clear_partials();
+        if (barrier_local() == LOST) return leave(result);
+        if (thread == 0) control->filled = 1;
+    }
+#endif
 
     i64 depth = 0, nf = all_sources, mf = 0, left = s.findable, open = s.m;
     bool small = all_sources <= ENTER && direction != PULL, from_sources = true;
@@ -232,6 +262,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (barrier_all() == LOST) return leave(result);
             swap_frontiers();
         }
+#if SUMS && USES_X
+        if (pull) {
+            publish_values();
+            if (barrier_all() == LOST) return leave(result);
+        }
+#endif
         if (!pull) {
             if (!queued) {
                 convert(claimed, nf);
@@ -275,7 +311,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (w >= 0 && w < s.words) {
             const u32 bits = load_relaxed(&s.visited[at]);
             visited[w] = bits;
-            if (PARENTS) visited_copy[w] = bits;
+            if (VALUES) visited_copy[w] = bits;
             num_visited += __popc(bits);
         }
         s.visited[at] = s.visited_next[at] = 0; // as the next launch wants them

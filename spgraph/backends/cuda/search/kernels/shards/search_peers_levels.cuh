@@ -28,3 +28,20 @@ CALLED void publish_long_rows(i64 rows) {
     }
     if (thread_id() == 0) store_relaxed(&s.control->long_rows, (u64)0);
 }
+
+#if SUMS && USES_X
+// The values of the own part of the frontier, for all GPUs: by bit position, since pulls find them so.
+CALLED void publish_values() {
+    for_each_words(s.words, words_at_a_time(s.words), [&](i64 begin, i64 w, bool mine) {
+        for_each_bit(mine ? s.frontier[s.base + w] : 0,
+                     [&](const RankedBit& which, int, bool active) {
+                         if (!active) return;
+                         const i64 v = which.position(begin);
+                         const Z x = s.value[v];
+#pragma unroll
+                         for (int q = 0; q < PEERS; q++)
+                             in_memory_of<Z>(q, s.frontier_values)[32 * s.base + v] = x;
+                     });
+    });
+}
+#endif

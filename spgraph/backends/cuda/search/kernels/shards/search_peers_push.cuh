@@ -1,7 +1,5 @@
 // Levels of the whole grid that push.
 
-#include "search_shards_push.cuh"
-
 // The own part of the frontier, of `all` vertices in all parts, becomes the queue with its scanned
 // degrees. If it is `claimed` it becomes visited, and the peers are not sent it.
 CALLED void convert(bool claimed, i64 all) {
@@ -18,22 +16,22 @@ CALLED void convert(bool claimed, i64 all) {
     }
 }
 
-// What the edges of the queue reach is claimed, with the best parent in this GPU's part.
+// What the edges of the queue reach is claimed, with the sums of this GPU's products.
 CALLED void push_level(u64 packed, bool early) {
     Pusher pusher(Found(), early);
     push_edges((i64)queue_count(packed, (u32)s.count_bits),
                (i64)queue_edges(packed, (u32)s.count_bits), work().lanes[warp_id()], pusher);
 }
 
-// What is claimed of the peers' parts goes there, with its parents.
+// What is claimed of the peers' parts goes there, with the sums of its products.
 CALLED void send_claims() {
     if (thread_id() == 0) s.control->packed = 0;
     for (int k = 1; k < PEERS; k++) {
         const int q = (int)(s.me + k) % PEERS; // not all to the same one
         const i64 first = s.word[q], words = s.word[q + 1] - first;
         u32* const received = in_memory_of<u32>(q, s.received) + s.me * words;
-        Key* const parents = in_memory_of<Key>(q, s.parents) + 32 * s.me * words;
-        Key* const best = s.best + 32 * first;
+        Partial* const sent = in_memory_of<Partial>(q, s.partials) + 32 * s.me * words;
+        Partial* const partial = s.partial + 32 * first;
         for_each_words(words, words_at_a_time(words), [&](i64 begin, i64 w, bool mine) {
             const u32 visited = mine ? s.visited[first + w] : 0;
             const u32 bits = mine ? load_relaxed(&s.visited_next[first + w]) & ~visited : 0;
@@ -41,14 +39,14 @@ CALLED void send_claims() {
                 s.visited[first + w] = visited | bits;
                 received[w] = bits;
             }
-            if (!PARENTS) return;
+            if (!VALUES) return;
             // side by side from the place of the first word's on: over NVLink a store of a few
             // bytes takes as long as one of a whole line
             for_each_bit(bits, [&](const RankedBit& which, int rank, bool active) {
                 if (!active) return;
                 const i64 at = which.position(begin);
-                parents[32 * begin + rank] = load_relaxed(&best[at]);
-                best[at] = 0;
+                sent[32 * begin + rank] = load_relaxed(&partial[at]);
+                partial[at] = no_partial();
             });
         });
     }
@@ -57,8 +55,8 @@ CALLED void send_claims() {
 // What edges of the frontier have reached of the own part, here and at the peers, and is new.
 CALLED void settle(L depth) {
     u32* const received = in_memory_of<u32>((int)s.me, s.received);
-    const Key* const parents = in_memory_of<Key>((int)s.me, s.parents);
-    Key* const best = s.best + 32 * s.base;
+    const Partial* const partials = in_memory_of<Partial>((int)s.me, s.partials);
+    Partial* const partial = s.partial + 32 * s.base;
     Degrees edges;
     u32 count = 0;
     for_each_words(s.words, words_at_a_time(s.words), [&](i64 begin, i64 w, bool mine) {
@@ -81,7 +79,7 @@ CALLED void settle(L depth) {
             if (bits) Exchange::visit_word(w, visited | bits);
         }
         if (!warp_any(bits)) return;
-#if PARENTS
+#if VALUES
         int sent[PEERS]; // of the words before this one
 #pragma unroll
         for (int q = 0; q < PEERS; q++)
@@ -89,24 +87,27 @@ CALLED void settle(L depth) {
 #endif
         for_each_bit(bits, [&](const RankedBit& which, int, bool active) {
             const I v = (I)which.position(begin);
-#if PARENTS
-            Key key[PEERS];
+#if VALUES
+            Partial part_of[PEERS];
+            u32 here = 0; // the shards that have reached v
 #pragma unroll
             for (int q = 0; q < PEERS; q++) {
                 const u32 word = shuffle(part[q], which.word), bit = 1u << which.bit;
                 const i64 rank = shuffle(sent[q], which.word) + __popc(word & (bit - 1));
-                const Key* const place =
-                    q == s.me ? best + v : parents + 32 * (q * s.words + begin) + rank;
-                key[q] = active && (word & bit) ? load_relaxed(place) : 0;
+                const Partial* const place =
+                    q == s.me ? partial + v : partials + 32 * (q * s.words + begin) + rank;
+                if (word & bit) here |= 1u << q;
+                part_of[q] = active && (word & bit) ? load_relaxed(place) : no_partial();
             }
+            Partial sum = part_of[0]; // in the order of shards, so that rounding is always the same
 #pragma unroll
-            for (int q = 1; q < PEERS; q++) key[0] = key[q] > key[0] ? key[q] : key[0];
+            for (int q = 1; q < PEERS; q++) sum = merged(sum, part_of[q], here >> q & 1u);
 #endif
             if (!active) return;
             s.level[v] = depth;
-#if PARENTS
-            s.value[v] = parent_of(key[0]);
-            best[v] = 0;
+#if VALUES
+            s.value[v] = value_of(sum);
+            partial[v] = no_partial();
 #endif
             edges.add(v);
             count++;

@@ -10,13 +10,22 @@ __shared__ u64 small_sum[WORDS_SENT];
 constexpr int BIG = 40; // from this bit on, the third word that is exchanged counts the GPUs whose
                         // level does not fit; below lies how many vertices the next one may have
 
-// Claim an own vertex for the level of `to`; true for the first that does.
-DEVICE bool small_claim(I v, L parent, L depth) {
+// Claim an own vertex for the level of `to`, with a product; true for the first that does.
+DEVICE bool small_claim(I v, Z product, L depth) {
     u32* const word = &s.visited_next[s.base + (v >> 5)];
     const u32 bit = 1u << (v & 31);
 #if PARENTS
-    if (atomicMax(&s.best[32 * s.base + v], key_of(parent))) return false;
+    if (atomicMax(&s.partial[32 * s.base + v], key_of(product))) return false;
     atomicOr(word, bit);
+#elif VALUES
+    Partial* const sum = &s.partial[32 * s.base + v];
+    if constexpr (ADD_KIND == ADD_ANY) {
+        if (atomicOr(word, bit) & bit) return false;
+        store_relaxed(sum, product);
+    } else {
+        combine(sum, product);
+        if (atomicOr(word, bit) & bit) return false;
+    }
 #else
     if (atomicOr(word, bit) & bit) return false;
 #endif
@@ -24,15 +33,16 @@ DEVICE bool small_claim(I v, L parent, L depth) {
     return true;
 }
 
-// The best parents of a frontier are its parents. All but warp 0 call.
-DEVICE void small_parents(const SmallFrontier& list, const SmallCount& size) {
-    for (u32 i = threadIdx.x - 32; PARENTS && i < size.vertices; i += THREADS - 32) {
+// The sums of own vertices that small levels have claimed are their values. `first` of the threads
+// and those after it call.
+DEVICE void small_values(const SmallFrontier& list, const SmallCount& size, u32 first) {
+    for (u32 i = threadIdx.x - first; i < size.vertices; i += THREADS - first) {
         const I v = small_vertex(list, i);
-        Key* const best = &s.best[32 * s.base + v];
-        const Key key = load_relaxed(best);
-        if (!key) continue; // it has one: a source, or found by the grid
-        s.value[v] = parent_of(key);
-        *best = 0;
+        Partial* const partial = &s.partial[32 * s.base + v];
+        const Partial sum = load_relaxed(partial);
+        if (PARENTS && !sum) continue; // it has one: a source, or found by the grid
+        s.value[v] = value_of(sum);
+        *partial = no_partial();
     }
 }
 
@@ -41,13 +51,14 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
                         SmallCount& count, L depth, int parity) {
     const Borders borders;
     small_walk(
-        from, size, [&](const I(&u)[PAIR], I(&v)[PAIR], const O(&)[PAIR], bool (&found)[PAIR]) {
+        from, size, [&](const I(&u)[PAIR], I(&v)[PAIR], const O(&e)[PAIR], bool (&found)[PAIR]) {
             I place[PAIR];
             u32 word[PAIR];
             O first[PAIR], last[PAIR];
-            L id[PAIR];
+            Z product[PAIR];
 #pragma unroll
-            for (int k = 0; k < PAIR; k++) id[k] = PARENTS && found[k] ? own_user_id(u[k]) : 0;
+            for (int k = 0; k < PAIR; k++)
+                product[k] = VALUES && found[k] ? out_product(u[k], v[k], e[k]) : Z();
 #pragma unroll
             for (int k = 0; k < PAIR; k++) {
                 place[k] = borders.position(v[k]);
@@ -66,12 +77,12 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
                     // sent does not become visited yet
                     Message* const box = in_memory_of<Message>(q, s.messages);
                     const u32 slot = atomicAdd(&small_sent[q], 1u);
-                    box[(i64)(parity * PEERS + s.me) * SMALL_EDGES + slot] = {(L)v[k], id[k]};
+                    box[(i64)(parity * PEERS + s.me) * SMALL_EDGES + slot] = {(L)v[k], product[k]};
                 }
             }
 #pragma unroll
             for (int k = 0; k < PAIR; k++)
-                if (found[k]) found[k] = small_claim(v[k], id[k], depth);
+                if (found[k]) found[k] = small_claim(v[k], product[k], depth);
             small_add(to, count, found, v, first, last);
         });
 }
@@ -84,11 +95,11 @@ DEVICE void small_receive(SmallFrontier& to, SmallCount& count, L depth, int par
         const u32 come = q == s.me ? 0 : small_come[q];
         small_fill(to, count, come, [&](i64 i, I& v, O& first, O& last) {
             v = (I)load_relaxed(&box[i].vertex);
-            const L id = load_relaxed(&box[i].parent);
+            const Z product = load_relaxed(&box[i].product);
             const u32 word = load_relaxed(&s.visited[s.base + (v >> 5)]);
             first = s.indptr[v];
             last = s.indptr[v + 1];
-            return !((word >> (v & 31)) & 1u) && small_claim(v, id, depth);
+            return !((word >> (v & 31)) & 1u) && small_claim(v, product, depth);
         });
     }
 }
@@ -140,7 +151,7 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
         if (from_sources) {
             s.level[v] = 0;
             atomicOr(&s.visited_next[s.base + (v >> 5)], 1u << (v & 31));
-#if PARENTS
+#if VALUES
             s.value[v] = value_at(i);
 #endif
             if (can_be_found(v)) atomicAdd(&small_covered, 1u);
@@ -149,19 +160,23 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
     });
     __syncthreads();
     bool counted = !from_sources, handed = false, fresh = from_sources, queued = false;
+    bool found = false; // the frontier, by a small level
     int side = 0, turn = 0;
     for (;;) {
         const int next = turn == 2 ? 0 : turn + 1, after = next == 2 ? 0 : next + 1;
         const SmallCount& size = count[turn];
         const bool big = size.vertices > SMALL || size.edges > SMALL_EDGES;
         const bool last = depth >= max_depth;
+        // their products are of these values; parents are not looked at, and wait for an exchange
+        if (SUMS && found) small_values(frontier[side], size, 0);
+        found = true;
         // what the last level claimed is visited from now on, unless it is left to the grid
         for (u32 i = threadIdx.x; (last || !big) && i < size.vertices; i += THREADS) {
             const I v = small_vertex(frontier[side], i);
             atomicOr(&s.visited[s.base + (v >> 5)], 1u << (v & 31));
         }
         if (last) {
-            if (threadIdx.x >= 32) small_parents(frontier[side], size);
+            if (PARENTS && threadIdx.x >= 32) small_values(frontier[side], size, 32);
             break;
         }
         const int parity = (int)((load_relaxed(&s.barrier->round) + 1) & 1);
@@ -172,8 +187,8 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
         __syncthreads();
         if (threadIdx.x < 32)
             small_exchange(size, count[next], big, fresh);
-        else
-            small_parents(frontier[side], size);
+        else if (PARENTS)
+            small_values(frontier[side], size, 32);
         __syncthreads();
         if (small_lost) break;
         const i64 covered = (i64)small_sum[0], edges = (i64)small_sum[1];
@@ -189,7 +204,7 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
             for (u32 i = threadIdx.x; i < count[next].vertices; i += THREADS) {
                 const I v = small_vertex(frontier[side ^ 1], i);
                 atomicAnd(&s.visited_next[s.base + (v >> 5)], ~(1u << (v & 31)));
-                if (PARENTS) s.best[32 * s.base + v] = 0;
+                if (VALUES) s.partial[32 * s.base + v] = no_partial();
             }
             queued = !pull_pays(direction, true, edges, left, open) && size.vertices <= SMALL;
             for (u32 i = threadIdx.x; queued == big && i < size.vertices; i += THREADS) {

@@ -13,13 +13,13 @@
 // The last thread block of a kernel to end writes what was counted to memory of the host.
 //
 // The preamble gives PEERS (shards), THREADS, I (ids), O (offsets), L (levels and users' ids), Q
-// (positions in bitmaps), PARENTS (0: levels only), LONG_ROW (in-edges that one warp looks at
-// before all take the row), AHEAD_VERTICES and AHEAD (a frontier with no more vertices and edges is
-// pushed at once).
+// (positions in bitmaps), VALUES and PARENTS (1: the least parents, 0: levels only), A, Z, ISO, USES_X
+// and USES_U as in search_peers.cu, LONG_ROW (in-edges that one warp looks at before all take the
+// row), AHEAD_VERTICES and AHEAD (a frontier with no more vertices and edges is pushed at once).
 
 #include "search_common.cuh"
 
-#define VALUES PARENTS
+#include "search_partial.cuh"
 constexpr bool FIRST = true; // rows ascend by the users' ids
 constexpr bool TRACE = false, PADDED = true;
 
@@ -46,8 +46,10 @@ struct Given {
     i64 count_bits, in_edges; // bits of a number of vertices; in-edges of the own vertices
     const O* indptr;          // out-edges of the own vertices
     const I* indices;
+    const A* values;
     const O* t_indptr; // in-edges
     const I* t_indices;
+    const A* t_values;
     const Leading* leading;
     const u32* nonempty; // own vertices with in-edges
     const L* ids;        // users' ids of all vertices, or null: the same
@@ -64,7 +66,8 @@ struct Given {
 struct Search : Given { // and what kernels that pull or push are given beside
     L *level, *value;   // results; values are parents
     u32 *visited, *visited_next;
-    Bits<L>* best;
+    Partial* partial;
+    const Z* frontier_value; // parents do not look at it
     const u32* frontier;
     i64 batch;
 };

@@ -78,13 +78,13 @@ extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u3
 
 // What the edges of the frontier reach.
 extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
-    push_bits(const u64* given, u32* visited, u32* visited_next, Key* best, i64 vertices,
+    push_bits(const u64* given, u32* visited, u32* visited_next, Partial* partial, i64 vertices,
               i64 edges) {
     __shared__ u32 lanes[WARPS][32];
     if (threadIdx.x == 0) {
         s.visited = visited;
         s.visited_next = visited_next;
-        s.best = best;
+        s.partial = partial;
     }
     enter(given);
     Pusher pusher(Found(), false);
@@ -112,9 +112,9 @@ extern "C" __global__ void settle_bits(const u64* given, L* level, u32* visited,
     publish_counts(round);
 }
 
-// What push_bits has reached, as a list, each vertex with its best parent; `best` is zero again.
+// What push_bits has reached, as a list, each vertex with its best parent; `partial` is zero again.
 extern "C" __global__ void compact(const u64* given, const u32* visited, const u32* visited_next,
-                                   Key* best, Entry* list, i64 round) {
+                                   Partial* partial, Entry* list, i64 round) {
     enter(given);
 #if PARENTS
     for (int q = 0; q < PEERS; q++) {
@@ -129,8 +129,8 @@ extern "C" __global__ void compact(const u64* given, const u32* visited, const u
                 if (!active) return;
                 const i64 v = which.position(begin), p = 32 * first + v;
                 list[1 + slot + rank] =
-                    Entry{(L)(s.first[q] + v), parent_of(load_relaxed(&best[p]))};
-                best[p] = 0;
+                    Entry{(L)(s.first[q] + v), parent_of(load_relaxed(&partial[p]))};
+                partial[p] = no_partial();
             });
         });
     }

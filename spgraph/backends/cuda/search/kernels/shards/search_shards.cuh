@@ -1,12 +1,6 @@
 // What the forms for several GPUs share, peers and rounds: whose a vertex is, where its bit lies in a
-// bitmap of all vertices, and what users call it. Behind the state `s`, Q (bit positions) and
-// first_word(q), the word at which shard q begins.
-
-// A parent, so that the least is the greatest and 0 is none: max_label() less the user's id.
-typedef Bits<L> Key;
-DEVICE L max_label() { return (L)(~(u64)0 >> (65 - 8 * sizeof(L))); }
-DEVICE Key key_of(L parent) { return (Key)(max_label() - parent); }
-DEVICE L parent_of(Key key) { return max_label() - (L)key; }
+// bitmap of all vertices, what users call it, and the products of edges. Behind the state `s`, Q (bit
+// positions) and first_word(q), the word at which shard q begins.
 
 // Where shards begin, in registers.
 struct Borders {
@@ -50,10 +44,23 @@ struct Borders {
 DEVICE L user_id(I v) { return s.ids ? s.ids[v] : (L)v; }
 DEVICE L own_user_id(I v) { return user_id((I)(s.first[s.me] + v)); }
 
+// The product of edge number `edge`, from vertex u to vertex v of the user's, where u has the value
+// x. What multiply does not look at is not loaded.
+DEVICE Z product_of(Z x, const A* values, i64 edge, L u, L v) {
 #if VALUES
-// The product of a semiring that looks at the ids of vertices alone.
-DEVICE Z in_product(i64 u, i64, i64) {
-    const L id = user_id((I)u);
-    return multiply(0, 0, 0, id, id, 0);
-}
+    return multiply(x, values[ISO ? 0 : edge], (i64)0, u, u, v);
+#else
+    return Z();
 #endif
+}
+
+// That of in-edge number `edge` of own vertex v, from vertex u of any shard.
+DEVICE Z in_product(const Borders& borders, i64 u, i64 v, i64 edge) {
+    const Z x = USES_X ? s.frontier_value[borders.position((I)u)] : Z();
+    return product_of(x, s.t_values, edge, user_id((I)u), own_user_id((I)v));
+}
+// That of an edge of own vertex u, to vertex v of any shard.
+DEVICE Z out_product(i64 u, I v, i64 edge) {
+    const Z x = USES_X ? load_relaxed(&s.value[u]) : Z();
+    return product_of(x, s.values, edge, own_user_id((I)u), user_id(v));
+}
