@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -53,6 +53,13 @@ class VectorValues(VectorParts):
             return self  # type: ignore[return-value]
         with on_device(self.device) if isinstance(self.device, str) else nullcontext():
             return self.dup(dtype)
+
+    def _by_shards(
+        self, function: Callable[[Vector, Vector], tuple[Vector, Vector]], other: Vector
+    ) -> tuple[Vector, Vector]:
+        """function(self, other); of Vectors in shards, of each shard of both on its device."""
+        with on_device(self.device):
+            return function(cast("Vector", self), other)
 
     def _with_values(self, function: Callable[..., Array], *others: Vector) -> Vector:
         """The vector with entries at the same positions whose values are function(values, the
