@@ -35,6 +35,8 @@ from spgraph.steps import backend, fitted
 Sort = Callable[[Array, Array, Array | None, int, int], tuple[Array, Array, Array | None, int]]
 # entries from which compiling a kernel pays that sorts them faster than NumPy
 MANY = 1 << 17
+# entries below which NumPy finds the order of keys as fast as it sorts numbers
+FEW = 512
 # row pointers of more than LARGE bytes and more than RATIO times the bytes of the entries are an
 # error unless `compact` is given
 LARGE, RATIO = 1 << 30, 64
@@ -325,12 +327,12 @@ def _group(
     all keys differ.
     """
     xp = array_module(keys)
-    if keys.size and not bool((keys[1:] > keys[:-1]).all()):
-        order = xp.argsort(keys, kind="stable")
-        keys, values = keys[order], values[order]
+    if not keys.size or bool((keys[1:] > keys[:-1]).all()):
+        return keys, values, None
+    keys, order = _sorted(keys)
+    values = values[order]
     fresh = xp.ones(keys.size, bool)
-    if keys.size:
-        xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+    xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
     if bool(fresh.all()):
         return keys, values, None
     starts = xp.flatnonzero(fresh)
@@ -340,6 +342,18 @@ def _group(
         where = int(keys[1:][keys[1:] == keys[:-1]][0])
         raise _repeated(name, show(where))
     return keys, _combined(values, starts, dup_op), starts
+
+
+def _sorted(keys: Array) -> tuple[Array, Array]:
+    """(the keys sorted, where each was), equal ones in the order given."""
+    bits = (keys.size - 1).bit_length()
+    if is_cuda(keys) or keys.size < FEW or int(keys.max()) >> (63 - bits):
+        order = array_module(keys).argsort(keys, kind="stable")
+        return keys[order], order
+    # NumPy sorts numbers far faster than it finds their order: each key with its place behind it
+    both = (keys << bits) | np.arange(keys.size)
+    both.sort()
+    return both >> bits, both & ((1 << bits) - 1)
 
 
 def _combined(values: Array, starts: Array, dup_op: BinaryOp | Monoid) -> Array:

@@ -40,11 +40,12 @@ FUNCTIONS = """apply assign bfs betweenness_centrality closeness_centrality clus
     pagerank reachable read reduce reduce_columnwise reduce_mxm reduce_rowwise salsa save select
     sssp transpose triangle_count vxm widest_path write"""
 CLASSES = """BFS HITS Mask Matrix MostReliablePath SALSA SSSP TracedBFS Vector WidestPath"""
-BOTH = """S V astype copy device dtype dup empty from_coo from_dense indices isclose isequal nbytes
-    nvals shape to to_coo values"""
-MATRIX = """T distribute expanded_values from_cupyx from_networkx from_scipy has_transpose
-    index_dtype indptr is_symmetric iso matmat matvec ncols ndim nrows pattern prepare rmatmat
-    rmatvec row_degrees row_indices symmetric to_cupyx to_dense to_scipy"""
+BOTH = """S V argmax argmin astype conj copy device dot dtype dup empty from_coo from_dense indices
+    isclose isequal max mean min multiply nbytes ndim nnz nonzero nvals power shape sum to to_coo
+    toarray tocoo tocsr transpose values"""
+MATRIX = """T diagonal distribute expanded_values from_cupyx from_networkx from_scipy has_transpose
+    index_dtype indptr is_symmetric iso matmat matvec ncols nrows pattern prepare rmatmat
+    rmatvec row_degrees row_indices setdiag symmetric to_cupyx to_dense to_scipy tocsc"""
 VECTOR = """arange bits filled size storage to_bitmap to_cupy to_numpy to_sparse unit"""
 
 

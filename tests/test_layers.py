@@ -45,7 +45,10 @@ RANK = {part: rank for rank, row in enumerate(ROWS) for part in row}
 # module that computes there, which for shards is made of everything above. Annotations name the
 # device of those, for type checkers alone.
 UPWARDS = {f"containers/{name}.py" for name in ("annotations", "arithmetic", "sugar")} | {
-    "steps.py"
+    "containers/sparray/elements.py",
+    "containers/sparray/lines.py",
+    "containers/sparray/reductions.py",
+    "steps.py",
 }
 
 # Libraries that belong to some parts only.

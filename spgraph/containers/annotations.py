@@ -26,7 +26,11 @@ DType: TypeAlias = npt.DTypeLike
 # 'cpu', 'cuda', 'cuda:1'; or the `device` of a distributed container
 Device: TypeAlias = "str | Placement"
 Direction: TypeAlias = Literal["auto", "push", "pull"]
+# NumPy's rules of conversion
+Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 Position: TypeAlias = int | np.integer
+# of a reduction; None for all
+Axis: TypeAlias = int | tuple[int, ...] | None
 # one vertex, or several
 Vertices: TypeAlias = int | np.integer | Sequence[int] | np.ndarray
 # what may stand between brackets, where a tuple has a meaning of its own
@@ -69,6 +73,9 @@ class SparseArray(Protocol):
 
     def tocsr(self) -> Any:
         """The same entries in compressed rows."""
+
+    def asformat(self, format: Any) -> Any:
+        """The same entries in another format."""
 
 
 class Graph(Protocol):

@@ -132,16 +132,6 @@ class MatrixArithmetic(Arithmetic):
 
     # what the linear operators of scipy.sparse.linalg and cupyx.scipy.sparse.linalg are made of
 
-    @property
-    def ndim(self) -> int:
-        """2, the number of dimensions.
-
-        >>> import spgraph as sg
-        >>> sg.Matrix.empty(3, 4).ndim
-        2
-        """
-        return 2
-
     def matvec(self, x: Dense) -> Dense:
         """`A @ x` for an array of one dimension or one column, over plus_times.
 

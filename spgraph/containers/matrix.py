@@ -15,6 +15,7 @@ from spgraph.containers.construction import MatrixConstruction
 from spgraph.containers.conversions import MatrixConversions
 from spgraph.containers.display import MatrixDisplay
 from spgraph.containers.mask import Mask
+from spgraph.containers.sparray import MatrixSparray
 from spgraph.containers.storage.arrays import (
     Array,
     check_device,
@@ -41,6 +42,7 @@ class Matrix(
     MatrixConversions,
     MatrixComparison,
     MatrixSugar,
+    MatrixSparray,
     MatrixDisplay,
 ):
     """A sparse matrix; as a graph, A[i, j] is the edge i -> j.

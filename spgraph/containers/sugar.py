@@ -23,9 +23,9 @@ from spgraph.containers.annotations import (
     SparseArray,
 )
 from spgraph.containers.arithmetic import MatrixArithmetic, VectorArithmetic
+from spgraph.containers.keys import from_end, is_index, matrix_key, vector_key, written
 from spgraph.containers.mask import Mask
 from spgraph.containers.storage.arrays import Array, is_cuda
-from spgraph.errors import DomainMismatch
 
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
@@ -75,22 +75,36 @@ class VectorSugar(VectorArithmetic):
 
     def __getitem__(self: Any, key: Mask | Indices | Position) -> Any:
         """v[3] is the entry (None where there is none), v[[0, 2]] and v[1:3] are Vectors of those
-        positions, v[mask] is v under the mask.
+        positions, v[mask] is v under the mask. Of a bool Vector b, v[b] is v[b.V], of v's size; an
+        array of bool picks the positions that are true, as NumPy's arrays do.
+
+        >>> import numpy as np, spgraph as sg
+        >>> v = sg.Vector([3, 1, 2])
+        >>> list(v[v > 1]), list(v[np.array([True, False, True])])
+        ([(0, 3), (2, 2)], [(0, 3), (1, 2)])
         """
         from spgraph import operations
 
         if isinstance(key, Mask):
             return _masked(self, key)
-        if _is_index(key):
-            return _scalar(operations.extract(self, [_from_end(key, self.size)]))
-        return operations.extract(self, key)
+        if is_index(key):
+            return _scalar(operations.extract(self, [from_end(key, self.size)]))
+        at: Any = vector_key(key, self)
+        return (_masked if isinstance(at, Mask) else operations.extract)(self, at)
 
-    def __setitem__(self: Any, key: Mask | Indices | Position, value: Scalar | Vector) -> None:
-        """v[3] = x, v[[0, 2]] = w, v[1:3] = x, v[mask] = x, through `assign`."""
+    def __setitem__(
+        self: Any, key: Mask | Indices | Position, value: Scalar | Vector | Sequence[Scalar] | Array
+    ) -> None:
+        """v[3] = x, v[[0, 2]] = w, v[1:3] = x, v[mask] = x, through `assign`; an array or a list
+        stands for the Vector of its values.
+        """
         from spgraph import operations
 
-        at = {"mask": key} if isinstance(key, Mask) else {"indices": key}
-        operations.assign(self, value, **at)
+        at: Any = key
+        if not is_index(key):
+            at, value = vector_key(key, self), written(value, self)
+        given: dict[str, Any] = {"mask" if isinstance(at, Mask) else "indices": at}
+        operations.assign(self, value, **given)  # type: ignore[arg-type]
 
 
 class MatrixSugar(MatrixArithmetic):
@@ -244,21 +258,25 @@ class MatrixSugar(MatrixArithmetic):
     def __getitem__(self: Any, key: Any) -> Any:
         """A[i, j] is the entry (None where there is none), A[i] and A[i, :] row i and A[:, j]
         column j as Vectors, A[rows, columns] the Matrix of all their pairs, A[mask] A under the
-        mask.
+        mask. Of a bool Matrix B, A[B] is A[B.V], of A's shape; arrays and Vectors of bool are the
+        rows or columns that are true.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_dense([[1, 2], [0, 3]])
         >>> int(A[1, 1]), A[1, 0], A[:, 1].to_numpy().tolist(), A[[1, 0], :1].to_coo()[2].tolist()
         (3, None, [2, 3], [1])
+        >>> list(A[A > 1])
+        [(0, 1, 2), (1, 1, 3)]
         """
         from spgraph import operations
 
+        key = key if isinstance(key, Mask) else matrix_key(key, self)
         if isinstance(key, Mask):
             return _masked(self, key)
-        rows, columns = _pair(key)
-        if _is_index(rows) and _is_index(columns):
+        rows, columns = key
+        if is_index(rows) and is_index(columns):
             row = operations.extract(self, rows, None)
-            return _scalar(operations.extract(row, [_from_end(columns, row.size)]))
+            return _scalar(operations.extract(row, [from_end(columns, row.size)]))
         return operations.extract(self, rows, columns)
 
     def __setitem__(
@@ -267,14 +285,16 @@ class MatrixSugar(MatrixArithmetic):
         value: Scalar | Vector | Matrix | SparseArray | np.ndarray,
     ) -> None:
         """A[i, j] = x, A[i] = v, A[:, j] = v, A[rows, columns] = B, A[mask] = x, through
-        `assign`.
+        `assign`; an array or a list of one dimension stands for the Vector of its values.
         """
         from spgraph import operations
 
+        key = key if isinstance(key, Mask) else matrix_key(key, self)
+        value = written(value, self)
         if isinstance(key, Mask):
             operations.assign(self, value, mask=key)
         else:
-            operations.assign(self, value, *_pair(key))
+            operations.assign(self, value, *key)
 
 
 def transposed(A: Matrix) -> Matrix:
@@ -290,24 +310,6 @@ def _masked(u: Any, mask: Mask) -> Any:
     from spgraph.semirings import unary
 
     return operations.apply(u, unary.identity, mask=mask)
-
-
-def _is_index(key: Any) -> bool:
-    return isinstance(key, int | np.integer) and not isinstance(key, bool)
-
-
-def _from_end(index: Any, size: int) -> int:
-    """Python's meaning of a negative index; one below -size stays outside."""
-    return int(index) + size if -size <= index < 0 else int(index)
-
-
-def _pair(key: Any) -> tuple[Any, Any]:
-    """Rows and columns of a key of a Matrix."""
-    if not isinstance(key, tuple):
-        return key, slice(None)
-    if len(key) != 2:
-        raise DomainMismatch(f"[]: expected rows and columns, got {len(key)} indices")
-    return key
 
 
 def _scalar(v: Vector) -> Any:

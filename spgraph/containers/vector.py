@@ -13,6 +13,7 @@ from spgraph.containers.construction import VectorConstruction
 from spgraph.containers.conversions import VectorConversions
 from spgraph.containers.display import VectorDisplay
 from spgraph.containers.mask import Mask
+from spgraph.containers.sparray import VectorSparray
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
@@ -38,6 +39,7 @@ class Vector(
     VectorConversions,
     VectorComparison,
     VectorSugar,
+    VectorSparray,
     VectorDisplay,
 ):
     """A vector of `size` positions, some of which hold an entry.

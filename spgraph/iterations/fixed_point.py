@@ -12,10 +12,11 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.direction import bucket_width
-from spgraph.errors import DimensionMismatch, DomainMismatch, NegativeWeight, unsettled
+from spgraph.errors import DimensionMismatch, DomainMismatch, NegativeWeight
+from spgraph.iterations.closure_buckets import composed_closure
 from spgraph.iterations.integer_sums import min_plus_and_one, saturating_plus
 from spgraph.iterations.level_search import search
-from spgraph.operations import assign, diag, ewise_add, mxm, reduce, select, vxm
+from spgraph.operations import diag, ewise_add, mxm, reduce, select, vxm
 from spgraph.semirings import (
     Semiring,
     TypedSemiring,
@@ -73,17 +74,13 @@ def closure(
     A, plan = _checked(A, start, semiring, delta)
     if start.nvals == 0:
         return Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
-    x = _solved(A, start, plan.semiring, plan.typed, plan.delta)
+    x = _solved(A, start, plan.typed, plan.delta)
     return _fitting(A, start, x, plan)
 
 
-def _solved(
-    A: Matrix, start: Vector, ring: Semiring, typed: TypedSemiring, delta: float | None
-) -> Vector:
+def _solved(A: Matrix, start: Vector, typed: TypedSemiring, delta: float | None) -> Vector:
     """The fixed point in the type of the semiring, by the backend's fused form if it has one."""
-    fused = getattr(backend(A.device), "closure", None)
-    if fused is None:
-        return _rounds(A, start, ring, typed)
+    fused = getattr(backend(A.device), "closure", composed_closure)
     return fused(A, start, typed, delta)
 
 
@@ -117,27 +114,13 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
     typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
     first = start._with_values(lambda x: x << bits)
     width = None if plan.delta is None else plan.delta * 2.0**bits
-    return Counted(_solved(A, first, ring, typed, width), ring, bits)
+    return Counted(_solved(A, first, typed, width), ring, bits)
 
 
 def composed(A: MatrixLike, start: Vector, semiring: Semiring) -> Vector:
     """`closure` out of operations: what it means, and what runs without a fused form of it."""
     A, plan = _checked(A, start, semiring, None)
-    return _fitting(A, start, _rounds(A, start, plan.semiring, plan.typed), plan)
-
-
-def _rounds(A: Matrix, start: Vector, ring: Semiring, typed: TypedSemiring) -> Vector:
-    """Rounds over all edges until nothing improves (Bellman and Ford)."""
-    x = Vector.empty(A.nrows, typed.dtype, device=A.device)
-    assign(x, start.astype(x.dtype), mask=start.S)
-    for _ in range(A.nrows):
-        better = ewise_add(x, vxm(x, A, ring), ring.monoid)
-        if better.isequal(x):
-            return x
-        x = better
-    if x.nvals == 0:
-        return x
-    raise unsettled(typed.name, A.nrows, x)
+    return _fitting(A, start, composed_closure(A, start, plan.typed, None), plan)
 
 
 def dag_edges(A: MatrixLike, x: Vector, semiring: Semiring) -> Matrix:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from spgraph import checks
+from spgraph import direction as directions
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Direction
-from spgraph.containers.storage.arrays import index_dtype
+from spgraph.containers.storage.arrays import array_module, index_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
-from spgraph.operations import assign, ewise_mult, reduce, vxm
-from spgraph.semirings import Semiring, TypedSemiring, binary
+from spgraph.operations import ewise_mult, reduce
+from spgraph.semirings import Semiring, TypedSemiring, any_pair, binary
 from spgraph.semirings import monoid as monoids
-from spgraph.steps import backend, check_stored, push_or_pull
+from spgraph.steps import backend, check_stored
 
 # how the rows of a trace number the directions
 WAYS = ("", "push", "pull")
@@ -80,19 +81,14 @@ def search(
     """
     A, plan = _checked(A, start, semiring, direction)
     depth = _max_depth(max_depth, A)
-    # a Matrix that lives for this call alone is not worth a transpose
-    pulls = direction == "pull" or (direction == "auto" and (A.has_transpose or not A._transient))
     if start.nvals == 0:
         empty = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
         nothing = Vector.empty(A.nrows, plan.typed.dtype, device=A.device) if plan.values else None
         return Search(empty, nothing, [] if trace else None)
-    fused = getattr(backend(A.device), "search", None)
-    if fused is None:
-        found = composed(A, start, semiring, direction=direction, max_depth=depth, trace=trace)
-        return found if plan.values else found._replace(value=None)
+    fused = getattr(backend(A.device), "search", composed_search)
     typed = plan.typed if plan.values else None
     level, value, rows = fused(
-        A, A.T if pulls else None, start, typed, plan.first, direction, depth, trace
+        A, A.T if _pulls(A, direction) else None, start, typed, plan.first, direction, depth, trace
     )
     return Search(level, value, None if rows is None else _levels(rows, level.nvals))
 
@@ -110,33 +106,62 @@ def composed(
     where a backend has no fused form. Its value is never None.
     """
     A, plan = _checked(A, start, semiring, direction)
-    level = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
-    value = Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
-    q, depth, last = start, 0, _max_depth(max_depth, A)
-    rows: list[tuple[int, int, int, int]] = []
+    depth, pulls = _max_depth(max_depth, A), _pulls(A, direction)
+    level, value, rows = composed_search(
+        A, A.T if pulls else None, start, plan.typed, plan.first, direction, depth, trace
+    )
+    return Search(level, value, None if rows is None else _levels(rows, level.nvals))
+
+
+def composed_search(
+    A: Matrix,
+    T: Matrix | None,
+    start: Vector,
+    semiring: TypedSemiring | None,
+    first: bool,
+    direction: str,
+    max_depth: int,
+    trace: bool,
+) -> tuple[Vector, Vector | None, np.ndarray | None]:
+    """`search` out of operations, with the arguments of a backend's."""
+    typed = any_pair.resolve(start.dtype, A.dtype) if semiring is None else semiring
+    on, n, device = backend(A.device), A.nrows, A.device
+    level = Vector.empty(n, index_dtype(n), device=device)
+    value = None if semiring is None else Vector.empty(n, typed.dtype, device=device)
+    degrees = A.row_degrees() if trace else None
+    q, depth, rows = start, 0, []
     while q.nvals:
         began = time.perf_counter()
-        assign(level, depth, mask=q.S)
-        assign(value, q.astype(value.dtype), mask=q.S)
-        if depth == last:
+        on.write(level, _constant(q, depth, level.dtype), q.S, None, False)
+        if value is not None:
+            on.write(value, q, q.S, None, False)
+        if depth == max_depth:
             break
+        way = "push" if T is None else direction
+        if way == "auto":
+            way = directions.choose(q.nvals, n, A.nvals, n, n - level.nvals, first)
         frontier, unvisited = q, ~level.S
-        way = cast(
-            "Direction",
-            push_or_pull("search", direction, A, q, A.nrows, plan.typed, unvisited, "pull"),
+        # q<!visited> = q (+.x) A
+        q = (
+            on.push(A, q, typed, unvisited, False)
+            if way == "push"
+            else on.pull(T, q, typed, unvisited, True)
         )
-        q = vxm(q, A, semiring, mask=unvisited, direction=way)
-        if trace and q.nvals:
+        if degrees is not None and q.nvals:
             spent = int(1e9 * (time.perf_counter() - began))
-            rows.append((WAYS.index(way), frontier.nvals, _out_edges(A, frontier), spent))
+            rows.append((WAYS.index(way), frontier.nvals, _out_edges(frontier, degrees), spent))
         depth += 1
-    found = np.array(rows, np.int64).reshape(-1, 4)
-    return Search(level, value, _levels(found, level.nvals) if trace else None)
+    return level, value, np.array(rows, np.int64).reshape(-1, 4) if trace else None
 
 
-def _out_edges(A: Matrix, q: Vector) -> int:
-    """How many edges leave the vertices that have an entry in q."""
-    return int(reduce(ewise_mult(q, A.row_degrees(), binary.second), dtype=np.int64))
+def _constant(q: Vector, value: int, dtype: np.dtype) -> Vector:
+    """`value` at the entries of q."""
+    return q._with_values(lambda x: array_module(x).full(x.size, value, dtype))
+
+
+def _out_edges(q: Vector, degrees: Vector) -> int:
+    """How many edges leave the vertices that have an entry in q; `degrees` are those of all."""
+    return int(reduce(ewise_mult(q, degrees, binary.second), dtype=np.int64))
 
 
 class _Plan(NamedTuple):
@@ -181,6 +206,13 @@ def _plan(ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -
     least_id = ring.monoid == monoids.min and ring.multiply in ids
     takes_any = ring.monoid == monoids.any
     return _Plan(again, not (takes_any and ring.multiply == binary.pair), takes_any or least_id)
+
+
+def _pulls(A: Matrix, direction: str) -> bool:
+    """Whether A's transpose is used: for a Matrix that lives for this call alone it does not pay to
+    make one.
+    """
+    return direction == "pull" or (direction == "auto" and (A.has_transpose or not A._transient))
 
 
 def _max_depth(max_depth: int | None, A: Matrix) -> int:

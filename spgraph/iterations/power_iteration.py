@@ -112,7 +112,7 @@ def power(
         return found._replace(change=None) if tol is None else found
     value, report = fused(
         x,
-        tuple(hop.A.T for hop in step.hops),
+        _pulled(step),
         tuple(hop.scale for hop in step.hops),
         ring,
         (step.factor, step.keep, step.teleport, step.dangling),
@@ -213,7 +213,21 @@ def _checked(
         raise ValueError(f"power: norm: expected None, 1, 2 or 'max', got {norm!r}")
     limits("power", tol, max_iter)
     ring = plus_times if step.weighted else plus_second
-    return checks.typed("power", ring, step.hops[0].A.dtype, FLOAT64)
+    return checks.typed("power", ring, _values(step), FLOAT64)
+
+
+def _pulled(step: Step) -> tuple[Matrix, ...]:
+    """The matrices whose rows are summed, with values of one type where these are looked at."""
+    kind = _values(step)
+    return tuple(
+        hop.A.T if hop.A.dtype == kind or not step.weighted else hop.A.T.dup(kind)
+        for hop in step.hops
+    )
+
+
+def _values(step: Step) -> np.dtype:
+    """The type of the values of all hops."""
+    return np.result_type(*(hop.A.dtype for hop in step.hops))
 
 
 # --- what the algorithms made of it ask of their arguments ----------------------------------------

@@ -28,7 +28,6 @@ def matrix(request: pytest.FixtureRequest) -> Matrix:
     [
         np.asarray,
         np.array,
-        np.transpose,
         lambda A: np.stack([A, A]),
         lambda A: np.array(A, dtype=object),
         lambda A: np.testing.assert_array_equal(A, DENSE),
@@ -47,7 +46,7 @@ def test_the_dimensions_of_a_matrix(matrix: Matrix) -> None:
 
 @pytest.mark.parametrize("u", [Matrix.from_dense(DENSE), Vector.from_dense([1.0, 4.0])])
 def test_functions_of_numpy_refuse_containers(u: Any) -> None:
-    for call in (np.sqrt, np.isnan, np.sum, lambda u: np.add(u, 1), lambda u: np.add(1, u)):
+    for call in (np.sqrt, np.isnan, lambda u: np.add(u, 1), lambda u: np.add(1, u)):
         with pytest.raises(TypeError, match="does not support ufuncs"):
             call(u)
 
@@ -178,7 +177,7 @@ def test_no_copy_where_one_is_needed() -> None:
     assert np.asarray(bitmap).tolist() == [1.5, 2.5]
 
 
-@pytest.mark.parametrize("call", [np.asarray, lambda v: pytest.approx(v), np.mean])
+@pytest.mark.parametrize("call", [np.asarray, lambda v: pytest.approx(v), np.median])
 def test_a_vector_with_empty_positions_is_none(call: Any) -> None:
     with pytest.raises(ValueError, match=r"1 entries in 3 positions; .* to_numpy\(fill=-1\)"):
         call(Vector.from_coo([1], [7.0], size=3))

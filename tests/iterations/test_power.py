@@ -105,6 +105,18 @@ def test_graphs_of_every_shape(name: str, device: str) -> None:
             np.testing.assert_allclose(found.to_numpy(), dense(x, step, norm, 3), rtol=1e-12)
 
 
+def test_hops_of_different_values(device: str) -> None:
+    """One matrix has one value for all entries, or values of another type."""
+    A, rng = weighted_graph(90, 700), np.random.default_rng(3)
+    heavy = sg.Matrix._of(90, 90, A.indptr, A.indices, rng.random(A.nvals))
+    same = sg.Matrix._of(90, 90, A.indptr, A.indices, np.full(1, 2.5), iso=True)
+    x = rng.random(90)
+    for pair in ((heavy, same), (same, heavy), (heavy.dup(np.float32), heavy), (A, heavy)):
+        step = Step(tuple(Hop(M.to(device)) for M in pair), factor=0.01, weighted=True)
+        found = power(full(x, device), step, tol=None, max_iter=2).value
+        np.testing.assert_allclose(found.to_numpy(), dense(x, step, None, 2), rtol=1e-12)
+
+
 def test_the_start_is_kept(device: str) -> None:
     x = full([1.0, 2.0], device)
     A = sg.Matrix.from_coo([0], [1], nrows=2, ncols=2).to(device)

@@ -110,12 +110,12 @@ def test_devices_must_agree() -> None:
         __slots__ = ()
         device = "cuda:0"  # type: ignore[assignment]
 
-    v = Elsewhere(3, np.ones(3))
+    v = Elsewhere._of(3, np.ones(3))
     for call in (
         lambda: ops.mxv(A(), v),
         lambda: ops.ewise_add(u(), v),
-        lambda: ops.mxv(A(), u(), mask=Elsewhere(2, np.ones(2)).S),
-        lambda: ops.mxv(A(), u(), out=Elsewhere(2, np.ones(2))),
+        lambda: ops.mxv(A(), u(), mask=Elsewhere._of(2, np.ones(2)).S),
+        lambda: ops.mxv(A(), u(), out=Elsewhere._of(2, np.ones(2))),
         lambda: ops.assign(u(), v),
     ):
         with pytest.raises(BackendMismatch, match=r"is on cuda:0.*cpu.*\.to\('cpu'\)"):

@@ -110,7 +110,7 @@ def test_devices_must_agree() -> None:
         __slots__ = ()
         device = "cuda:0"  # type: ignore[assignment]
 
-    B = Elsewhere(2, 3, A().indptr, A().indices, A().values)
+    B = Elsewhere._of(2, 3, A().indptr, A().indices, A().values)
     for call in (
         lambda: ops.ewise_add(A(), B),
         lambda: ops.mxm(A(3, 2), B),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from spgraph.containers.annotations import DType
+from spgraph.containers.annotations import Casting, DType
 from spgraph.containers.parts import MatrixParts, VectorParts
 from spgraph.containers.storage.arrays import (
     Array,
@@ -37,19 +37,29 @@ class VectorValues(VectorParts):
 
     __slots__ = ()
 
-    def astype(self, dtype: DType) -> Vector:
+    def astype(self, dtype: DType, casting: Casting = "unsafe", copy: bool = True) -> Vector:
         """A copy with values of type `dtype`, converted as NumPy's `astype` does: without a check.
 
         Floats lose their fraction where `dtype` is one of integers, and integers that it does not
         hold wrap around; what NaN, infinity and floats out of its range become is left to the
-        machine. What raises instead is the `dtype=` of `from_coo` and of readers.
+        machine. What raises instead is the `dtype=` of `from_coo` and of readers. `casting` is the
+        most that NumPy may convert, else TypeError. Without `copy`, of its own type it is itself.
 
         >>> import spgraph as sg
         >>> sg.Vector.from_dense([1.7, -2.7]).astype("int8").to_numpy().tolist()
         [1, -2]
         """
+        if check_casting(self.dtype, dtype, casting) and not copy:
+            return self  # type: ignore[return-value]
         with on_device(self.device) if isinstance(self.device, str) else nullcontext():
             return self.dup(dtype)
+
+    def _by_shards(
+        self, function: Callable[[Vector, Vector], tuple[Vector, Vector]], other: Vector
+    ) -> tuple[Vector, Vector]:
+        """function(self, other); of Vectors in shards, of each shard of both on its device."""
+        with on_device(self.device):
+            return function(cast("Vector", self), other)
 
     def _with_values(self, function: Callable[..., Array], *others: Vector) -> Vector:
         """The vector with entries at the same positions whose values are function(values, the
@@ -69,18 +79,7 @@ class VectorValues(VectorParts):
             check_others(self, others)
         self._fetch_nvals()  # the arrays of an operation that may have failed
         with on_device(self.device):
-            given = [self._values, *(other._values for other in others)]
-            values = function(*map(read_only, given))
-            if getattr(values, "shape", None) != self._values.shape:
-                raise DomainMismatch(
-                    f"_with_values: function: expected an array of {self._values.size} values, one "
-                    f"for each that it was given, got {getattr(values, 'shape', type(values))}"
-                )
-            if is_cuda(values):
-                shared = any(array_module(values).may_share_memory(values, a) for a in given)
-            else:  # what it was given, or a part of that, is marked
-                shared = not values.flags.writeable
-            values = values.astype(value_dtype(values.dtype), copy=shared)
+            values = applied(function, self._values, *(other._values for other in others))
         indices = None if self._indices is None else self._indices.copy()
         bits = None if self._bits is None else self._bits.copy()
         made: Any = type(self)
@@ -117,9 +116,9 @@ class MatrixValues(MatrixParts):
 
     __slots__ = ()
 
-    def astype(self, dtype: DType) -> Matrix:
+    def astype(self, dtype: DType, casting: Casting = "unsafe", copy: bool = True) -> Matrix:
         """The Matrix of the same entries with values of type `dtype`, converted without a check, as
-        those of `Vector.astype`; shares the index arrays.
+        those of `Vector.astype`, with `casting` and `copy` as there; shares the index arrays.
 
         Bools become integers that count: plus over bool is or.
 
@@ -130,6 +129,8 @@ class MatrixValues(MatrixParts):
         """
         from spgraph.containers.matrix import Matrix
 
+        if check_casting(self.dtype, dtype, casting) and not copy:
+            return self  # type: ignore[return-value]
         with on_device(self.device):
             values = converted(self._values, value_dtype(dtype))
         arrays = self._indptr, self._indices, values
@@ -153,6 +154,22 @@ class MatrixValues(MatrixParts):
             ids = there._indices
             counts = array_module(ids).bincount(ids, minlength=self.nrows)
         return Vector._of(self.nrows, counts.astype(index_dtype(self.ncols), copy=False))
+
+    def _with_values(self, function: Callable[[Array], Array]) -> Matrix:
+        """The Matrix with entries at the same positions whose values are function(values); as
+        `_with_values` of a Vector, of an iso Matrix of its only value; shares the index arrays.
+
+        >>> import numpy as np, spgraph as sg
+        >>> sg.Matrix([[0, 4.0]])._with_values(np.sqrt).to_dense().tolist()
+        [[0.0, 2.0]]
+        """
+        from spgraph.containers.matrix import Matrix
+
+        with on_device(self.device):
+            values = applied(function, self._values)
+        arrays = self._indptr, self._indices, values
+        symmetric = self.symmetric or None  # values that differed may be equal now
+        return Matrix._of(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
 
     def _value_range(self) -> tuple[float, float]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
@@ -209,6 +226,21 @@ class MatrixValues(MatrixParts):
         return Matrix._of(self.nrows, self.ncols, indptr, indices, values, iso=self.iso)
 
 
+def applied(function: Callable[..., Array], *given: Array) -> Array:
+    """function(*given), a new array of the length of the first and of a type of values."""
+    values = function(*map(read_only, given))
+    if getattr(values, "shape", None) != given[0].shape:
+        raise DomainMismatch(
+            f"_with_values: function: expected an array of {given[0].size} values, one "
+            f"for each that it was given, got {getattr(values, 'shape', type(values))}"
+        )
+    if is_cuda(values):
+        shared = any(array_module(values).may_share_memory(values, a) for a in given)
+    else:  # what it was given, or a part of that, is marked
+        shared = not values.flags.writeable
+    return values.astype(value_dtype(values.dtype), copy=shared)
+
+
 def check_others(v: Any, others: tuple[Any, ...]) -> None:
     """What `_with_values` asks of other vectors."""
     for other in others:
@@ -257,6 +289,19 @@ def converted(values: Array, dtype: np.dtype) -> Array:
         return values.copy()
     with np.errstate(invalid="ignore", over="ignore"):  # of CuPy's nothing is reported anyway
         return values.astype(dtype, copy=True)
+
+
+def check_casting(values: np.dtype, dtype: DType, casting: Casting) -> bool:
+    """Whether they are of one type; TypeError if NumPy's rule `casting` does not allow to convert
+    the one to the other.
+    """
+    kind = value_dtype(dtype)
+    if casting != "unsafe" and not np.can_cast(values, kind, casting):
+        raise TypeError(
+            f"astype: casting: expected a type that NumPy's rule {casting!r} allows for {values}, "
+            f"got {kind}; casting='unsafe' allows all"
+        )
+    return kind == values
 
 
 def value_dtype(dtype: DType) -> np.dtype:

@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 
 from spgraph.containers import Matrix, Vector, display
-from spgraph.containers.annotations import Device, DType, Scalar
+from spgraph.containers.annotations import Casting, Device, DType, Scalar
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, on_device
-from spgraph.containers.storage.values import check_sides
+from spgraph.containers.storage.values import check_casting, check_sides
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.report import Report, border, report
@@ -171,6 +171,9 @@ class DistributedMatrix(Matrix):
             self._derived["mean"] = float(total / max(self.nvals, 1))
         return self._derived["mean"]
 
+    def _with_values(self, function: Callable[[Array], Array]) -> DistributedMatrix:
+        return self._with(lambda k, shard: shard._with_values(function), self.symmetric or None)
+
     def _where(self, function: Callable[..., Array], *vectors: Vector) -> DistributedMatrix:
         check_sides(self, vectors)
         sides = cast("tuple[DistributedVector, ...]", vectors)
@@ -191,7 +194,11 @@ class DistributedMatrix(Matrix):
     def pattern(self, dtype: DType = bool) -> DistributedMatrix:
         return self._with(lambda k, shard: shard.pattern(dtype), self.symmetric or None)
 
-    def astype(self, dtype: DType) -> DistributedMatrix:
+    def astype(
+        self, dtype: DType, casting: Casting = "unsafe", copy: bool = True
+    ) -> DistributedMatrix:
+        if check_casting(self.dtype, dtype, casting) and not copy:
+            return self
         return self._with(lambda k, shard: shard.astype(dtype), self.symmetric or None)
 
     def dup(self, dtype: DType | None = None) -> DistributedMatrix:

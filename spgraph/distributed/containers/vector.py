@@ -150,6 +150,15 @@ class DistributedVector(Vector):
 
     copy = dup
 
+    def _by_shards(
+        self, function: Callable[[Vector, Vector], tuple[Vector, Vector]], other: Vector
+    ) -> tuple[DistributedVector, DistributedVector]:
+        others = cast(DistributedVector, other).shards
+        pairs = self._placement.map(lambda k, u, v: function(u, v), self.shards, others)
+        first, second = (list(each) for each in zip(*pairs, strict=True))
+        size, placement = self.size, self._placement
+        return DistributedVector(size, first, placement), DistributedVector(size, second, placement)
+
     def _with_values(self, function: Callable[..., Array], *others: Vector) -> DistributedVector:
         check_others(self, others)
         lists = [cast(DistributedVector, other).shards for other in others]

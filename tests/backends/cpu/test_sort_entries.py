@@ -89,3 +89,15 @@ def test_a_repeated_position_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "MANY", 1)
     with pytest.raises(ValueError, match=r"rows, columns: position \(2, 1\) is given more than"):
         sg.Matrix.from_coo([2, 0, 2, 3], [1, 1, 1, 1], [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("size", [3000, 1 << 40, 1 << 62])
+@pytest.mark.parametrize("count", [10, 2000])
+def test_few_entries_keep_the_order_of_repeated_ones(size: int, count: int) -> None:
+    """Sorted with their places behind them where both fit in 63 bits, else by a stable argsort."""
+    random = np.random.default_rng(3)
+    ids = random.choice(random.integers(0, size, count // 2), count)
+    values = random.integers(0, 1000, count)
+    found, kept = sg.Vector.from_coo(ids, values, size=size, dup_op=binary.first).to_coo()
+    wanted, first = np.unique(ids, return_index=True)
+    assert np.array_equal(found, wanted) and np.array_equal(kept, values[first])

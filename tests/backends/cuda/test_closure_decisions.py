@@ -14,7 +14,7 @@ import pytest
 from spgraph import semirings
 from spgraph.backends.cuda.closure.closure import program
 from spgraph.backends.cuda.runtime.sources import whole
-from spgraph.distributed.loops.closure import next_limit
+from spgraph.iterations.closure_buckets import next_limit
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 

@@ -20,7 +20,7 @@ import spgraph as sg
 from spgraph import distributed, semirings
 from spgraph.algorithms import pagerank
 from spgraph.backends import cuda
-from spgraph.backends.cuda.power import power_stepwise
+from spgraph.backends.cuda.power import power_stepwise, warp_tasks
 from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.runtime import jit, offline, preamble
 from spgraph.backends.cuda.runtime.sources import source
@@ -253,6 +253,70 @@ def test_rows_in_pieces_and_rows_without_entries(way: str) -> None:
     for name in ("leaking", "two scales"):
         step = steps(A, "cpu", False)[name]
         x = np.random.default_rng(1).random(n)
+        found = powers.power(full(x, "cpu"), step, tol=None, max_iter=2)
+        np.testing.assert_allclose(found.value.to_numpy(), dense(x, step, None, 2), rtol=1e-11)
+
+
+@shimmed
+@pytest.mark.parametrize("iso", [False, True])
+def test_every_entry_is_in_one_task(iso: bool, shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces, whole rows and short ones, in windows; a long row is cut into few pieces."""
+    monkeypatch.setattr(warp_tasks, "MOST_PIECES", 4)
+    monkeypatch.setattr(warp_tasks, "WINDOW", 100)
+    S = skewed(1500, 1400, 40_000, np.float32)
+    A = sg.Matrix.from_scipy(S)
+    A = A.pattern() if iso else A
+    made = warp_tasks.warp_tasks(A, iso)
+    assert warp_tasks.warp_tasks(A, iso) is made
+    found = []
+    for number, (first, size, target, kind) in enumerate(made.tasks.tolist()):
+        at = slice(32 * first, 32 * (first + size))
+        columns = made.columns[at].reshape(size, 32)
+        values = np.ones((size, 32)) if iso else made.values[at].reshape(size, 32)
+        assert (kind == warp_tasks.ROWS) == (number >= made.long)
+        rows = made.rows[target : target + 32] if kind == warp_tasks.ROWS else np.full(32, target)
+        if kind == warp_tasks.PART:
+            piece, pieces, row, _ = made.splits[target].tolist()
+            assert piece <= number < piece + pieces <= piece + 4 and pieces > 1
+            rows = np.full(32, row)
+        there = columns >= 0
+        rows = np.broadcast_to(rows, columns.shape)[there]
+        assert kind == warp_tasks.ROWS or len(set(rows.tolist())) == 1
+        found.append(np.stack((rows, columns[there], values[there])))
+    rows, columns, values = np.concatenate(found, axis=1)
+    order = np.lexsort((columns, rows))
+    expected = S.tocoo()
+    assert (rows[order] == expected.row).all() and (columns[order] == expected.col).all()
+    assert iso or (values[order] == expected.data).all()
+    assert sorted(made.rows[made.rows >= 0]) == np.flatnonzero(np.diff(S.indptr) <= 32).tolist()
+
+
+@shimmed
+@pytest.mark.parametrize("weighted", [False, True])
+def test_long_rows_in_two_hops(weighted: bool, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warp_tasks, "MOST_PIECES", 7)
+    A = sg.Matrix.from_scipy(skewed(700, 700, 30_000, np.float32))
+    x = np.random.default_rng(1).random(700)
+    for name in ("restarted", "two scales"):
+        step = steps(A, "cpu", weighted)[name]
+        for norm in (None, 1):
+            found = [
+                powers.power(full(x, "cpu"), step, norm=norm, tol=None, max_iter=3).value
+                for _ in range(2)
+            ]
+            expected = dense(x, step, norm, 3)
+            np.testing.assert_allclose(found[0].to_numpy(), expected, rtol=1e-10)
+            assert (found[0].values == found[1].values).all()
+
+
+@shimmed
+def test_hops_of_different_values(way: str) -> None:
+    A, rng = weighted_graph(90, 700), np.random.default_rng(3)
+    heavy = sg.Matrix._of(90, 90, A.indptr, A.indices, rng.random(A.nvals).astype(np.float32))
+    same = sg.Matrix._of(90, 90, A.indptr, A.indices, np.full(1, 2.5, np.float32), iso=True)
+    x = rng.random(90)
+    for pair in ((heavy, same), (same, heavy), (heavy, heavy.dup(np.float64))):
+        step = powers.Step(tuple(map(powers.Hop, pair)), factor=0.01, weighted=True)
         found = powers.power(full(x, "cpu"), step, tol=None, max_iter=2)
         np.testing.assert_allclose(found.value.to_numpy(), dense(x, step, None, 2), rtol=1e-11)
 

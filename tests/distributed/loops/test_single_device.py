@@ -27,9 +27,8 @@ PARTITIONS = {"edges": "edges", "aligned": np.arange(70) // 32, "random": "rando
 def on_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops over shards of the CPU run in one piece, and in no other way."""
     monkeypatch.setattr(single_device, "device_for", lambda A: "cpu")
-    monkeypatch.setattr(closures, "push", None)
-    for name in ("push", "pull"):
-        monkeypatch.setattr(searches, name, None)
+    monkeypatch.setattr(closures, "composed_closure", None)
+    monkeypatch.setattr(searches, "composed_search", None)
 
 
 @pytest.mark.parametrize("how", PARTITIONS)

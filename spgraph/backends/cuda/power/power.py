@@ -1,9 +1,9 @@
 """The power iteration: on small graphs one cooperative launch for all of it, on large ones launches
 for every step.
 
-A cooperative grid has one block a multiprocessor. That makes a barrier cheap, but is too few
-threads for products: on an H200 these take 7.5 ps an entry of a Kronecker graph, in launches of
-their own 6.7, and with tiles (tiles.py) 2.1. Launches cost 50 us of the host's time a step.
+A cooperative grid has one block a multiprocessor, which makes a barrier cheap; the matrix is
+divided into tasks of warps (warp_tasks.py). Large products are faster with tiles (tiles.py: 2.1 ps
+an entry of a Kronecker graph on an H200). Launches cost 50 us of the host's time a step.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from spgraph.backends.cuda.power.power_stepwise import (
     Settings,
     Steps,
     by_vertex,
+    is_iso,
     program,
     program_of,
     settings_of,
     stepwise,
 )
-from spgraph.backends.cuda.products.row_bins import row_bins
+from spgraph.backends.cuda.power.warp_tasks import warp_tasks
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.power import SUMS, change
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import (
+    INT32_MAX,
     Array,
     address,
     array_module,
-    index_dtype,
     move,
     to_host,
 )
@@ -71,8 +72,10 @@ def power(
     norm, and with a `tol` a change that is read back while the next product runs.
     """
     settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
-    if sum(M.nvals for M in matrices) < LARGE:
-        return _cooperative(x, _alike(matrices), scales, settings)
+    # one program has one type of values
+    alike = len({(M.dtype, is_iso(M, settings)) for M in matrices}) == 1
+    if sum(M.nvals for M in matrices) < LARGE and x.size <= INT32_MAX and alike:
+        return _cooperative(x, matrices, scales, settings)
     steps, answer = stepwise(x, matrices, scales, settings, early=True), None
     while True:
         try:
@@ -123,7 +126,7 @@ def _cooperative(
     held: list[Any] = []
     words: list[int] = []
     for k, (M, scale) in enumerate(zip(matrices, scales, strict=True)):
-        words += _hop(M, scale, settings.gathered, 2 if k == 0 else 1, held)
+        words += _hop(M, scale, settings, 2 if k == 0 else 1, held)
     value, report = x._values.copy(), xp.zeros(2)
     z = xp.empty(n) if settings.norm else jit.NULL
     sums, barrier = xp.empty(AREAS * SUMS * grid), xp.zeros(BARRIER, np.int64)
@@ -138,22 +141,9 @@ def _cooperative(
     return Vector._of(n, value), None if tol is None else move(report, "cpu")
 
 
-def _alike(matrices: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
-    """The same matrices with index arrays of the same types: a kernel has one type of each."""
-    offsets = np.result_type(*(M._indptr.dtype for M in matrices))
-    ids = np.result_type(*(M._indices.dtype for M in matrices))
-    return tuple(
-        M
-        if (M._indptr.dtype, M._indices.dtype) == (offsets, ids)
-        else Matrix._of(
-            *(M.nrows, M.ncols, M._indptr.astype(offsets), M._indices.astype(ids), M._values),
-            iso=M.iso,
-        )
-        for M in matrices
-    )
-
-
-def _hop(M: Matrix, scale: Vector | None, gathered: np.dtype, buffers: int, held: list) -> list:
+def _hop(
+    M: Matrix, scale: Vector | None, settings: Settings, buffers: int, held: list[Any]
+) -> list[int]:
     """The words of the struct Hop; the arrays that it points to are appended to `held`."""
     xp = array_module(M._indptr)
 
@@ -161,20 +151,10 @@ def _hop(M: Matrix, scale: Vector | None, gathered: np.dtype, buffers: int, held
         held.append(array)
         return address(array) if array.size else 0
 
-    bins, empty = row_bins(M), _empty_rows(M)
-    pieces = int(bins.piece_row.size)
+    tasks = warp_tasks(M, is_iso(M, settings))
     mask, scales = by_vertex(1.0 if scale is None else scale, xp)
-    words = [at(M._indptr), at(M._indices), at(M._values), at(bins.rows)]
-    words += [bins.split, pieces, bins.wide, bins.narrow, bins.single]
-    words += [at(bins.piece_row), at(bins.piece_first)]
-    words += [at(xp.empty(pieces, bool)), at(xp.empty(pieces)), at(empty), int(empty.size)]
-    return [*words, mask, at(scales), at(xp.empty(buffers * M.nrows, gathered))]
-
-
-def _empty_rows(M: Matrix) -> Array:
-    """The rows without entries, found once and kept with M."""
-    if "empty_rows" not in M._derived:
-        xp = array_module(M._indptr)
-        empty = xp.flatnonzero(M._indptr[1:] == M._indptr[:-1])
-        M._derived["empty_rows"] = empty.astype(index_dtype(M.nrows))
-    return M._derived["empty_rows"]
+    words = [at(tasks.tasks), len(tasks.tasks), at(tasks.columns), at(tasks.values)]
+    split = len(tasks.splits)
+    words += [at(tasks.rows), at(tasks.splits), split, at(xp.zeros(split, np.uint32))]
+    words += [at(xp.empty(tasks.long))]
+    return [*words, mask, at(scales), at(xp.empty(buffers * M.nrows, settings.gathered))]

@@ -97,9 +97,13 @@ def program(
 
 
 def program_of(M: Matrix, settings: Settings) -> str:
-    ring = settings.semiring
     types = (M._indptr.dtype.str, M._indices.dtype.str, M.dtype.str, index_dtype(M.nrows).str)
-    return program(ring, M.iso or ring.multiply.name == "second", settings.gathered.str, types)
+    return program(settings.semiring, is_iso(M, settings), settings.gathered.str, types)
+
+
+def is_iso(M: Matrix, settings: Settings) -> bool:
+    """Whether one value stands for all of M's in the products."""
+    return M.iso or settings.semiring.multiply.name == "second"
 
 
 def by_vertex(v: Vector | float, xp: ModuleType) -> tuple[int, Array]:

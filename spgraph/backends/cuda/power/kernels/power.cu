@@ -6,8 +6,13 @@
 // scale. An iteration is one hop or two, then
 //     z = factor * y + keep * x + (teleport + dangling * mass) * restart,    x = z / norm(z)
 // where mass, the dangling mass, is the sum of the x whose scale is zero. Without a norm all of this is
-// computed where a row is summed, so that an iteration has one barrier (1.2 us), and another where
-// rows are summed in pieces; u has two buffers for that. With a norm there is one barrier more.
+// computed where a row is summed, so that an iteration has one barrier (1.2 us); u has two buffers for
+// that. With a norm there is one barrier more.
+//
+// The time of such an iteration is that of loads which wait for each other, and of barriers. So a
+// warp loads the entries of its next task (warp_tasks.cuh) and what belongs to its rows before it
+// waits for what it gathers; tasks are dealt over all blocks in turn, since the long ones come first;
+// and rows in pieces are added up at the end, by warps that wait for these pieces alone.
 //
 // A first call waits for the compiler. So that there is little to compile, one program serves all
 // numbers of hops and all norms, there is one place that a row's sum goes to, and loops that take no
@@ -17,18 +22,23 @@
 
 #include "gather.cuh"
 #include "power_sums.cuh"
+#include "warp_tasks.cuh"
+
+// Steps of a task whose gathers are in flight at a time.
+constexpr int IN_FLIGHT = 4;
 
 // As power.py writes it: one 64-bit word each.
 struct Hop {
-    const O* indptr;
-    const I* indices;
-    const A* a;
-    RowBins bins;
-    bool* hits;      // of the pieces of split rows,
-    double* partial; // and their sums
-    const R* empty;  // rows without entries
-    i64 empties;
-    i64 scale_mask; // vertex i has scale[i & scale_mask], so that one may stand for all
+    const Task* tasks;
+    i64 count;          // below 2^31, as are the rows
+    const int* columns; // of the entries, in the order of tasks
+    const A* values;    // of the entries; ISO: one
+    const int* rows;    // short ones
+    const Split* splits;
+    i64 split;       // how many rows are
+    u32* arrived;    // how many pieces of each split row are summed; all zero at a barrier
+    double* partial; // the sums of pieces, by the numbers of their tasks
+    i64 scale_mask;  // vertex i has scale[i & scale_mask], so that one may stand for all
     const double* scale;
     U* u; // what the hop gathers; two buffers if it is the first
 };
@@ -37,52 +47,116 @@ struct Constants {
     double factor, keep, teleport, dangling;
 };
 
-// A row and its sum.
-struct Row {
-    i64 i; // -1: none
-    double sum;
+// What is known of a row's vertex besides the row: its value, if somebody asks for it, and the scale
+// of what is gathered next.
+struct Vertex {
+    double before, scale;
 };
 
-// Task number `task` of a warp, the rows of one task of gather.cuh or 32 rows without entries: a row
-// for each lane.
-DEVICE Row sum_rows(const Hop& hop, i64 task, i64 gathers, const U* u) {
-    Row row = {-1, 0};
-    if (task < gathers) {
-        gather(task, hop.bins, hop.indptr, hop.indices, hop.a, nullptr, u, nullptr, 0, nullptr,
-               hop.hits, hop.partial, [&](const Sum& sum, i64 i) {
-                   if (sum.hit) row = {i, sum.value};
-               });
-    } else {
-        const i64 e = (task - gathers) * 32 + lane_id();
-        if (e < hop.empties) row.i = hop.empty[e];
+DEVICE Task task_at(const Hop& hop, i64 t) {
+    return t < hop.count ? hop.tasks[t] : Task{0, 0, -1, WHOLE};
+}
+// The row whose sum this lane gets; -1 for none.
+DEVICE int row_of(const Hop& hop, const Task& task) {
+    if (task.kind == ROWS) return hop.rows[task.target + lane_id()];
+    return task.kind == WHOLE && lane_id() == 0 ? task.target : -1;
+}
+DEVICE void load_columns(const Hop& hop, const Task& task, int from, int (&columns)[IN_FLIGHT]) {
+    const int* p = hop.columns + ((i64)task.first + from) * 32 + lane_id();
+#pragma unroll
+    for (int j = 0; j < IN_FLIGHT; j++)
+        columns[j] = from + j < task.steps ? load_once(p + 32 * j) : -1;
+}
+// The products of the entries in `columns`, which are those of a task from step `from` on.
+struct Gathered {
+    U y[IN_FLIGHT];
+    A x[IN_FLIGHT];
+};
+DEVICE void gather_columns(const Hop& hop, const Task& task, int from,
+                           const int (&columns)[IN_FLIGHT], const U* u, Gathered& g) {
+    const A* p = hop.values + ((i64)task.first + from) * 32 + lane_id();
+#pragma unroll
+    for (int j = 0; j < IN_FLIGHT; j++) {
+        g.y[j] = columns[j] >= 0 ? u[columns[j]] : (U)0;
+        if (!ISO) g.x[j] = from + j < task.steps ? load_once(p + 32 * j) : (A)0;
     }
-    return row;
+}
+DEVICE double add_gathered(double sum, A one, const int (&columns)[IN_FLIGHT], const Gathered& g) {
+#pragma unroll
+    for (int j = 0; j < IN_FLIGHT; j++)
+        if (columns[j] >= 0) sum += product(0, 0, ISO ? one : g.x[j], g.y[j]);
+    return sum;
 }
 
-// Split row number s, from the sums of its pieces, in lane 0.
-DEVICE Row join_pieces(const Hop& hop, i64 s) {
-    const i64* first = hop.bins.piece_first;
+// The sum of a split row in all lanes, from those of its pieces: waits for whoever has one of them.
+DEVICE double join_pieces(const Hop& hop, i64 s, const Split& split) {
+    if (lane_id() == 0) {
+        u32* arrived = hop.arrived + s;
+        while (load_acquire(arrived) != (u32)split.pieces) __nanosleep(20);
+        store_relaxed(arrived, 0u);
+        __threadfence();
+    }
+    warp_sync();
+    double sum = 0;
+#pragma unroll 4
+    for (int p = lane_id(); p < split.pieces; p += 32)
+        sum += load_relaxed(hop.partial + split.first + p);
+    return warp_sum(sum);
+}
+
+// done(i, vertex, sum) for every row i, `vertex` being look(i). Which warp calls it is the same in
+// every run: what is added up over rows is, too. All blocks call; none waits for another before all
+// of its own warps have published their pieces, so that no two wait for each other.
+template <class Look, class Done>
+DEVICE void for_rows(const Hop& hop, const U* u, Look look, Done done) {
+    const int stride = (int)(thread_count() >> 5), count = (int)hop.count;
+    const A one =
+        ISO && hop.values ? hop.values[0] : (A)0; // a matrix without entries may have none
+    int t = warp_id() * (int)gridDim.x + (int)blockIdx.x, from = 0;
+    Task task = task_at(hop, t), next = task_at(hop, (i64)t + stride);
+    int columns[IN_FLIGHT], i = row_of(hop, task);
+    load_columns(hop, task, 0, columns);
+    Vertex vertex = {0, 0};
     double sum = 0;
 #pragma unroll 1
-    for (i64 p = first[s] + lane_id(); p < first[s + 1]; p += 32) sum += hop.partial[p];
-    sum = warp_sum(sum);
-    return {lane_id() == 0 ? (i64)hop.bins.rows[s] : -1, sum};
-}
-
-// done(i, sum) for every row i; false if a barrier timed out.
-template <class Done>
-DEVICE bool for_rows(const Hop& hop, const U* u, GridBarrier* barrier, Done done) {
-    const i64 gathers = task_count(hop.bins), split = hop.bins.split;
-    for (int pass = 0; pass < (split > 0 ? 2 : 1); pass++) {
-        if (pass == 1 && !grid_barrier(barrier, gridDim.x)) return false;
-        const i64 tasks = pass == 1 ? split : gathers + (hop.empties + 31) / 32;
-        for (i64 task = thread_id() >> 5; task < tasks; task += thread_count() >> 5) {
-            const Row row = pass == 1 ? join_pieces(hop, task) : sum_rows(hop, task, gathers, u);
-            if (row.i >= 0) done(row.i, row.sum);
-            warp_sync();
+    while (t < count) {
+        Gathered g;
+        int later[IN_FLIGHT];
+        gather_columns(hop, task, from, columns, u, g);
+        // all of these are under way before the first gathered value is waited for
+        if (from == 0 && i >= 0) vertex = look(i);
+        const bool more = from + IN_FLIGHT < task.steps;
+        from = more ? from + IN_FLIGHT : 0;
+        load_columns(hop, more ? task : next, from, later);
+        sum = add_gathered(sum, one, columns, g);
+#pragma unroll
+        for (int j = 0; j < IN_FLIGHT; j++) columns[j] = later[j];
+        if (more) continue;
+        const Task after = task_at(hop, (i64)t + 2 * stride);
+        const int below = row_of(hop, next);
+        if (task.kind != ROWS) sum = warp_sum(sum);
+        if (task.kind == PART && lane_id() == 0) {
+            store_relaxed(hop.partial + t, sum);
+            __threadfence();
+            atomicAdd(hop.arrived + task.target, 1u);
         }
+        if (i >= 0) done((i64)i, vertex, sum);
+        warp_sync();
+        t += stride; // fewer than 2^27: tasks have 32 rows or entries of a row
+        task = next;
+        next = after;
+        i = below;
+        sum = 0;
     }
-    return true;
+    if (hop.split == 0) return;
+    __syncthreads();
+#pragma unroll 1
+    for (i64 s = (i64)warp_id() * gridDim.x + blockIdx.x; s < hop.split; s += stride) {
+        const Split split = hop.splits[s];
+        sum = join_pieces(hop, s, split);
+        if (lane_id() == 0) done((i64)split.row, look((i64)split.row), sum);
+        warp_sync();
+    }
 }
 
 // A barrier that adds up the sums of all blocks; false if it timed out.
@@ -109,36 +183,45 @@ DEVICE bool iterate(const Hop* hops, int count, int norm, i64 n, double* x, doub
     const Hop& first = hops[0];
     const i64 area = (i64)SUMS * gridDim.x;
     double mine[SUMS], all[SUMS], shift = 0, divisor = 1;
-    // x[i] becomes `value`, and u[i] what the next iteration gathers
-    const auto settle = [&](i64 i, double before, double value, int buffer) {
-        const double by = first.scale[i & first.scale_mask];
+    // whether somebody asks for the value that a vertex had
+    const bool tracked = norm != NORM_NONE || tol >= 0 || constants.keep != 0;
+    // vertex i has the value `value`; u[i] is what the next iteration gathers
+    const auto settle = [&](i64 i, double scale, double before, double value, int buffer) {
         mine[CHANGE] += fabs(value - before);
-        if (by == 0) mine[DANGLING] += value;
-        x[i] = value;
-        first.u[buffer * n + i] = (U)(value * by);
+        if (scale == 0) mine[DANGLING] += value;
+        first.u[buffer * n + i] = (U)(value * scale);
     };
     // iteration -1 writes what the first one gathers
     for (i64 iteration = -1; iteration < max_iter; iteration++) {
         const int from = iteration & 1, to = 1 - from;
+        const bool stored = tracked || iteration == max_iter - 1;
         mine[CHANGE] = mine[DANGLING] = mine[SIZE] = 0;
         for (int h = 0; h < count && iteration >= 0; h++) {
             const Hop &hop = hops[h], &next = hops[count - 1];
             const bool last = h == count - 1;
-            const auto done = [&](i64 i, double y) {
+            const auto look = [&](i64 i) {
+                const Hop& then = last ? first : next;
+                Vertex vertex = {0, then.scale[i & then.scale_mask]};
+                if (last && tracked) vertex.before = x[i];
+                return vertex;
+            };
+            const auto done = [&](i64 i, const Vertex& vertex, double y) {
                 if (!last) {
-                    next.u[i] = (U)(y * next.scale[i & next.scale_mask]);
+                    next.u[i] = (U)(y * vertex.scale);
                     return;
                 }
-                const double before = x[i], value = constants.factor * y + constants.keep * before +
-                                                    shift * restart[i & restart_mask];
+                const double before = vertex.before;
+                const double value = constants.factor * y + constants.keep * before +
+                                     shift * restart[i & restart_mask];
                 if (norm == NORM_NONE) {
-                    settle(i, before, value, to);
+                    settle(i, vertex.scale, before, value, to);
+                    if (stored) x[i] = value;
                 } else {
                     z[i] = value;
                     mine[SIZE] = join(SIZE, norm, mine[SIZE], size_of(norm, value));
                 }
             };
-            if (!for_rows(hop, hop.u + (h == 0 ? from * n : 0), barrier, done)) return false;
+            for_rows(hop, hop.u + (h == 0 ? from * n : 0), look, done);
             if (!last && !grid_barrier(barrier, gridDim.x)) return false;
         }
         if (iteration >= 0 && norm != NORM_NONE) {
@@ -148,8 +231,11 @@ DEVICE bool iterate(const Hop* hops, int count, int norm, i64 n, double* x, doub
         if (iteration < 0 || norm != NORM_NONE) {
             const double* source = iteration < 0 ? x : z;
 #pragma unroll 1
-            for (i64 i = thread_id(); i < n; i += thread_count())
-                settle(i, x[i], source[i] / divisor, to);
+            for (i64 i = thread_id(); i < n; i += thread_count()) {
+                const double before = x[i], value = source[i] / divisor;
+                settle(i, first.scale[i & first.scale_mask], before, value, to);
+                x[i] = value;
+            }
         }
         // two areas take turns: some blocks may still read the sums of the last iteration
         if (!sum_over_blocks(mine, norm, sums + from * area, barrier, all)) return false;

@@ -44,7 +44,7 @@ DEVICE void store_sums(const double (&mine)[SUMS], int norm, double* sums) {
 // Sum number `which` over the parts of all blocks, in every lane of the calling warp.
 DEVICE double sum_parts(const double* sums, i64 blocks, int which, int norm) {
     double sum = 0;
-#pragma unroll 1
+#pragma unroll 4 // all blocks wait for these loads
     for (i64 b = lane_id(); b < blocks; b += 32)
         sum = join(which, norm, sum, sums[which * blocks + b]);
     return join_warp(which, norm, sum);

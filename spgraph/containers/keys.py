@@ -1,0 +1,89 @@
+"""What stands between the brackets of a container, and what is written there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spgraph.containers.mask import Mask
+from spgraph.containers.storage.arrays import array_module, as_array, is_cuda
+from spgraph.errors import DomainMismatch, IndexOutOfBound
+
+if TYPE_CHECKING:
+    from spgraph.containers.matrix import Matrix
+    from spgraph.containers.vector import Vector
+
+BOOL = np.dtype(bool)
+
+
+def is_index(key: Any) -> bool:
+    return isinstance(key, int | np.integer) and not isinstance(key, bool)
+
+
+def from_end(index: Any, size: int) -> int:
+    """Python's meaning of a negative index; one below -size stays outside."""
+    return int(index) + size if -size <= index < 0 else int(index)
+
+
+def matrix_key(key: Any, A: Matrix) -> Mask | tuple[Any, Any]:
+    """Rows and columns of a key of a Matrix, or the Mask that it means."""
+    if not isinstance(key, tuple):
+        if hasattr(key, "tocsr") and len(key.shape) == 2:
+            return _mask_of(key)
+        if getattr(key, "dtype", None) == BOOL and np.ndim(key) == 2:
+            raise DomainMismatch(
+                "[]: expected a bool Matrix, got an array; A[Matrix(x)] has A's shape, and "
+                "A.toarray()[x] the elements one after another"
+            )
+        key = key, slice(None)
+    if len(key) != 2:
+        raise DomainMismatch(f"[]: expected rows and columns, got {len(key)} indices")
+    return _flagged(key[0], A.nrows, "rows"), _flagged(key[1], A.ncols, "columns")
+
+
+def _mask_of(B: Any) -> Mask:
+    """The truth of a bool container, or of a sparse array of SciPy or CuPy."""
+    from spgraph.containers.argument import as_matrix
+
+    if B.dtype != BOOL:
+        raise DomainMismatch(
+            f"[]: expected truth values of bool between the brackets, got {B.dtype}; x.V is the "
+            "mask of the values that are not zero, x.S that of the entries"
+        )
+    return B.V if hasattr(B, "V") else as_matrix(B, "[]").V
+
+
+def vector_key(key: Any, v: Vector) -> Any:
+    """A key of a Vector; the Mask of a bool Vector, the positions of truth values."""
+    if hasattr(key, "V") and key.dtype == BOOL:
+        return key.V
+    return _flagged(key, v.size, "positions")
+
+
+def _flagged(key: Any, size: int, what: str) -> Any:
+    """The positions where an array, a list or a Vector of bool is true; other keys unchanged."""
+    if isinstance(key, list):
+        if not key or type(key[0]) is not bool:
+            return key
+        key = np.asarray(key)
+    if getattr(key, "dtype", None) != BOOL or np.ndim(key) != 1:
+        return key
+    key = key if hasattr(key, "toarray") else as_array("[]", key)
+    if key.shape != (size,):
+        raise IndexOutOfBound(
+            f"[]: expected an array of bool of {size} {what}, got one of {key.shape[0]}"
+        )
+    flags = key.toarray() if hasattr(key, "toarray") else key
+    return array_module(flags).flatnonzero(flags)
+
+
+def written(value: Any, into: Any) -> Any:
+    """What is written: an array or a list of one dimension as a Vector where `into` is."""
+    array = isinstance(value, np.ndarray | list) or is_cuda(value)
+    if not array or np.ndim(value) != 1:
+        return value
+    from spgraph.containers.argument import vector_of
+
+    made = vector_of(value)
+    return made if isinstance(into.device, str) else made.to(into.device)

@@ -1,0 +1,145 @@
+"""Truth values between the brackets of a container, and arrays that are written there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from fixtures_device import device, entries, matrix_entries  # noqa: F401
+
+import spgraph as sg
+from spgraph.errors import DimensionMismatch, DomainMismatch
+
+DENSE = np.array([[0, 2, 0], [3, 0, 4], [0, 0, 5]])
+
+
+def on(device: str, array: Any) -> Any:
+    """The array where the containers are."""
+    if device == "cpu":
+        return array
+    import cupy
+
+    return cupy.asarray(array)
+
+
+def test_a_bool_matrix_is_its_truth(device: str) -> None:
+    A = sg.Matrix(DENSE).to(device)
+    B = A > 2
+    assert B.dtype == bool and B.nvals == 4
+    assert matrix_entries(A[B]) == {(1, 0): 3, (1, 2): 4, (2, 2): 5} and A[B].shape == A.shape
+    assert A[B].isequal(A[B.V])
+    A[B] = 7
+    assert matrix_entries(A) == {(0, 1): 2, (1, 0): 7, (1, 2): 7, (2, 2): 7}
+    # true where A has no entry
+    C = sg.Matrix(np.eye(3, dtype=bool)).to(device)
+    A[C] = sg.Matrix(np.full((3, 3), 9)).to(device)
+    assert matrix_entries(A)[0, 0] == 9 and A.nvals == 6
+
+
+def test_a_bool_vector_is_its_truth(device: str) -> None:
+    v = sg.Vector.from_coo([0, 2, 3], [1, 5, 2], size=5).to(device)
+    b = v > 1
+    assert entries(v[b]) == {2: 5, 3: 2} and v[b].size == 5
+    v[b] = 8
+    assert entries(v) == {0: 1, 2: 8, 3: 8}
+    v[sg.Vector([False, True, False, False, False]).to(device)] = sg.Vector([9] * 5).to(device)
+    assert entries(v) == {0: 1, 1: 9, 2: 8, 3: 8}
+
+
+def test_an_array_of_bool_picks_positions(device: str) -> None:
+    x, flags = np.array([3, 1, 2, 9]), np.array([True, False, True, True])
+    v = sg.Vector(x).to(device)
+    assert v[on(device, flags)].to("cpu").to_numpy().tolist() == x[flags].tolist()
+    assert v[flags.tolist()].to("cpu").to_numpy().tolist() == x[flags].tolist()
+    assert v[on(device, np.zeros(4, bool))].size == 0
+    v[on(device, flags)] = 0
+    x[flags] = 0
+    assert v.to("cpu").to_numpy().tolist() == x.tolist()
+    v[on(device, flags)] = on(device, np.array([4, 5, 6]))
+    x[flags] = [4, 5, 6]
+    assert v.to("cpu").to_numpy().tolist() == x.tolist()
+
+
+def test_rows_and_columns_that_are_true(device: str) -> None:
+    A, rows, columns = (
+        sg.Matrix(DENSE).to(device),
+        np.array([True, False, True]),
+        [False, True, True],
+    )
+    assert A[on(device, rows)].to("cpu").toarray().tolist() == DENSE[rows].tolist()
+    assert A[:, columns].to("cpu").toarray().tolist() == DENSE[:, columns].tolist()
+    both = A[on(device, rows), columns].to("cpu").toarray()
+    assert both.tolist() == DENSE[np.ix_(rows, columns)].tolist()
+    assert A[sg.Vector(rows).to(device)].to("cpu").toarray().tolist() == DENSE[rows].tolist()
+    assert A[1, columns].to("cpu").toarray().tolist() == DENSE[1, columns].tolist()
+
+
+def test_arrays_are_written(device: str) -> None:
+    v, A = sg.Vector([1, 2, 3]).to(device), sg.Matrix(DENSE).to(device)
+    v[[2, 0]] = on(device, np.array([7, 8]))
+    v[1:2] = on(device, np.array([9]))
+    assert v.to("cpu").to_numpy().tolist() == [8, 9, 7]
+    A[0] = on(device, np.array([1, 0, 6]))
+    A[1:, 1] = on(device, np.array([5, 4]))
+    assert A.to("cpu").toarray().tolist() == [[1, 0, 6], [3, 5, 4], [0, 4, 5]]
+    assert A.nvals == 8  # the 0 of an array is an entry
+
+
+def test_lists_are_written_and_sparse_arrays_are_keys() -> None:
+    v, A, S = sg.Vector([1, 2, 3]), sg.Matrix(DENSE), scipy.sparse.csr_array(DENSE)
+    v[[2, 0]] = [7, 8]
+    assert v.to_numpy().tolist() == [8, 2, 7]
+    assert A[S > 2].isequal(A[A > 2])
+    A[S > 2] = 0
+    assert A.toarray().tolist() == [[0, 2, 0], [0, 0, 0], [0, 0, 0]]
+
+
+def test_in_shards() -> None:
+    A = sg.Matrix(DENSE).distribute(2)
+    assert A[A > 2].gather().isequal(sg.Matrix(DENSE)[sg.Matrix(DENSE) > 2])
+    v = sg.Vector([3, 1, 2]).to(A.device)
+    flags = np.array([True, False, True])
+    assert list(v[v > 1].gather()) == [(0, 3), (2, 2)]
+    assert v[flags].to_numpy().tolist() == [3, 2]
+    assert A[flags].gather().toarray().tolist() == DENSE[flags].tolist()
+    assert A[v > 1].gather().toarray().tolist() == DENSE[flags].tolist()
+    v[v > 1] = 0
+    assert v.to_numpy().tolist() == [0, 1, 0]
+    v[flags] = [5, 6]
+    assert v.to_numpy().tolist() == [5, 1, 6]
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "message"),
+    [
+        (sg.Matrix(DENSE), DomainMismatch, r"\[\]: expected truth values of bool .* x\.V is the"),
+        (
+            DENSE > 2,
+            DomainMismatch,
+            r"\[\]: expected a bool Matrix, got an array; A\[Matrix\(x\)\]",
+        ),
+        (sg.Matrix([[True]]), DimensionMismatch, r"mask\.shape \(1, 1\) != the result\.shape"),
+        (np.array([True]), IndexError, r"\[\]: expected an array of bool of 3 rows, got one of 1"),
+        ((slice(None), [True] * 4), IndexError, r"bool of 3 columns, got one of 4"),
+        (np.ma.masked_array([True] * 3, [0, 1, 0]), DomainMismatch, "an array without a mask"),
+    ],
+)
+def test_keys_that_do_not_fit(key: Any, error: type[Exception], message: str) -> None:
+    A = sg.Matrix(DENSE)
+    with pytest.raises(error, match=message):
+        A[key]
+    with pytest.raises(error, match=message):
+        A[key] = 1
+    assert A.isequal(sg.Matrix(DENSE))
+
+
+def test_vectors_do_not_fit_either() -> None:
+    v = sg.Vector([1, 2, 3])
+    with pytest.raises(DimensionMismatch, match="mask.size 2 != the result.size 3"):
+        v[sg.Vector([True, False])]
+    with pytest.raises(IndexError, match="bool of 3 positions, got one of 2"):
+        v[np.array([True, False])]
+    with pytest.raises(DimensionMismatch, match="expected the mask of a Vector"):
+        v[sg.Matrix([[True]])]
