@@ -5,11 +5,11 @@ usage: python -m benchmarks.distributed_gpu [--graphs NAMES] [--devices 1,2,4] [
 Whole calls, warm, wall time with all devices synchronised: the median over the sources of the
 median of the calls. One GPU is a plain Matrix on it, several are `distribute`d shards, once with
 exchange="nccl" and once with "peer"; on the grid also as "auto" chooses. PageRank's time of an
-iteration is (the time of 30 - the time of 10) / 20, with tol=None. Weights are integers from 1 to
-64, one for each undirected edge. Every answer is compared with that of one GPU before it is timed.
-On the grid, whose frontiers are small, "round" is the median time of a level in microseconds. With
---memory SCALE a Kronecker graph meets a limit of 48 GiB of memory a GPU: on one of them, then on
-all.
+iteration is (the time of 30 - the time of 10) / 20, with tol=None. "bfs counts" finds the numbers
+of shortest paths in float64, and levels. Weights are integers from 1 to 64, one for each undirected
+edge. Every answer is compared with that of one GPU before it is timed. On the grid, whose frontiers
+are small, "round" is the median time of a level in microseconds. With --memory SCALE a Kronecker
+graph meets a limit of 48 GiB of memory a GPU: on one of them, then on all.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks import graphs, machine
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.distributed import DistributedMatrix, from_recipe
 from spgraph.iterations import search
-from spgraph.semirings import any_pair
+from spgraph.semirings import any_pair, plus_first
 
 HERE = pathlib.Path(__file__).parent
 # scale, edge factor
@@ -51,6 +51,8 @@ TASKS: Calls = {
     "bfs": lambda A, W, source: sg.bfs(A, source),
     "bfs levels": lambda A, W, source: sg.bfs(A, source, parents=False),
     "bfs push": lambda A, W, source: sg.bfs(A, source, parents=False, direction="push"),
+    "bfs counts": lambda A, W, source: path_counts(A, source, "auto"),
+    "bfs counts push": lambda A, W, source: path_counts(A, source, "push"),
     "sssp": lambda A, W, source: sg.sssp(W, source, parents=False),
     "components": lambda A, W, source: sg.connected_components(A),
     "betweenness": lambda A, W, source: sg.betweenness_centrality(A, sources=[source]),
@@ -163,7 +165,7 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
                     continue
                 row = {"algorithm": task, "graph": name, "devices": devices, "ms": round(ms, 4)}
                 result["results"].append(row | ({"exchange": exchange} if exchange else {}))
-                print(f"   {task:12s} {ms:9.3f} ms", flush=True)
+                print(f"   {task:15s} {ms:9.3f} ms", flush=True)
             if name == GRID and exchange != "auto":
                 row = {"algorithm": "round", "graph": name, "devices": devices}
                 row |= {"us": round(round_us(A, sources[0]), 2)}
@@ -181,6 +183,13 @@ def graph(name: str, devices: list[str], given: dict[str, Any]) -> Any:
         return A.distribute(len(devices), devices=devices, **given)
     recipe = sg.generators.kronecker_recipe(*GRAPHS[name], seed=1)
     return from_recipe(recipe, len(devices), devices=devices, **given)
+
+
+def path_counts(A: Any, source: int, direction: Any) -> tuple[Any, Any]:
+    """(levels, numbers of shortest paths) from a source, as bfs sees the graph."""
+    start = sg.Vector.unit(source, 1.0, size=A.nrows, dtype=np.float64, device=A.device)
+    found = search(A, start, plus_first, direction=direction)
+    return found.level, found.value
 
 
 def round_us(A: Any, source: int) -> float:

@@ -7,8 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 import gpus
+import numpy as np
 import pytest
-from search_cases import CASES, check_search
+from search_cases import CASES, check_search, gathered
+
+import spgraph as sg
+from spgraph.iterations import search
+from spgraph.semirings import any_first, max_first, min_plus, plus_first
 
 pytestmark = pytest.mark.gpu
 
@@ -38,3 +43,36 @@ def test_all_semirings(exchange: str, case: str) -> None:
     for name in ("skewed both", "sparse directed", "dense directed"):
         for direction in ("auto", "push", "pull"):
             check_search(name, case, place, direction)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("name", ["kronecker", "grid"])
+def test_large_graphs_on_peers(count: int, name: str) -> None:
+    """As on one GPU; five times, since what goes wrong between devices does not go wrong always."""
+    devices = gpus.names(count)
+    generators = sg.generators
+    A = generators.kronecker(17, 16, seed=1) if name == "kronecker" else generators.grid(300, 500)
+    rng = np.random.default_rng(2)
+    W = sg.Matrix.from_coo(*A.to_coo()[:2], rng.integers(1, 99, A.nvals), nrows=A.nrows)
+    source = int(A.row_degrees().values.argmax())
+    for ring, B, start, kind in (
+        (plus_first, A, 1.0, "float64"),
+        (max_first, A, -7, "int16"),
+        (min_plus, W, 0, "int64"),
+        (any_first, A, 3, "uint8"),
+    ):
+        one, G = B.to(devices[0]), B.distribute(count, devices=devices, exchange="peer")
+
+        def found(C: Any, direction: Any, ring=ring, start=start, kind=kind) -> Any:  # type: ignore[no-untyped-def]
+            begin = sg.Vector.unit(source, start, size=A.nrows, dtype=kind).to(C.device)
+            return search(C, begin, ring, direction=direction)
+
+        expected = found(one, "auto")
+        for direction in ("auto", "push", "pull") if name == "kronecker" else ("auto",):
+            for _ in range(5):
+                got = found(G, direction)
+                assert gathered(got.level).isequal(gathered(expected.level))
+                value, right = gathered(got.value), gathered(expected.value)
+                assert (
+                    value.isclose(right, rtol=1e-12) if kind == "float64" else value.isequal(right)
+                )

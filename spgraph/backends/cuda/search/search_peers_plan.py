@@ -93,11 +93,11 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
     shape = (peers, THREADS, in_order, padded, capacity, LONG_ROW)
     text = program(shape, tuple(kind.str for kind in kinds), values)
     sums = None if parents else values
-    pulled = sums is not None and sums.looks_at_values and first.t_indptr is not None
-    parts = layout(sizes, int(begins[-1]), kinds, capacity, sums, pulled)
+    parts = layout(sizes, int(begins[-1]), kinds, capacity, sums)
     key: tuple[object, ...] = (tuple(sizes), kinds, capacity)
     if sums is not None:  # memory holds as many identities as there are vertices
-        key += (sums.semiring.dtype, np.asarray(sums.semiring.add.identity).tobytes(), pulled)
+        key += (sums.semiring.dtype, np.asarray(sums.semiring.add.identity).tobytes())
+        key += (sums.looks_at_values,)
     needed = [part["end"] for part in parts]
     memory = buffers.reserve(key, needed)
     vertex = kinds[0].itemsize + 2 * kinds[1].itemsize
@@ -158,13 +158,13 @@ def layout(
     kinds: tuple[np.dtype, ...],
     capacity: int,
     sums: Values | None,
-    pulled: bool,
 ) -> list[dict[str, int]]:
     """Where things lie in each shard's memory; what peers write is at the same place in all. `sums`
-    are neither levels alone nor parents; `pulled` says that pulls look at values of the frontier.
+    is None for levels alone and for parents.
     """
     ids, offsets, labels = (kind.itemsize for kind in kinds)
     value = labels if sums is None else sums.semiring.dtype.itemsize
+    looked_at = value if sums is not None and sums.looks_at_values else 0
     peers, widest, result = len(sizes), max(map(words, sizes)), []
     for n in sizes:
         parts = {
@@ -174,7 +174,7 @@ def layout(
             "other": 4 * all_words,
             "received": 4 * peers * widest,
             "partials": 32 * value * peers * widest,
-            "frontier_values": 32 * value * all_words if pulled else 0,
+            "frontier_values": 32 * looked_at * all_words,
             "barrier": BARRIER_BYTES,
             "control": CONTROL_BYTES,
             "visited": 4 * all_words,
