@@ -19,6 +19,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
+from spgraph.distributed.exchange.in_step import ByCommunicator, ByPeers, run
 from spgraph.distributed.loops import peers
 from spgraph.distributed.loops.search import search
 from spgraph.distributed.loops.single_device import single_device_of
@@ -151,13 +152,14 @@ def in_shards(
     graph = peers.sharded_graph(A, T)
     inside = placement.partition(n).to_internal(sources)
     reports = _on_each(placement, lambda k, xp: xp.zeros(max(1, sources.size), np.uint8))
-    answers = _by_communicator if placement.peers is None else _by_peers
-    with contextlib.nullcontext() if placement.peers is None else placement.peers.lock:
+    memory = placement.peers
+    exchange = ByCommunicator(placement.communicator) if memory is None else ByPeers(memory)
+    with contextlib.nullcontext() if memory is None else memory.lock:
         workspaces = _workspaces(A, graph.offsets)
         for j, (source, place) in enumerate(zip(sources.tolist(), inside.tolist(), strict=True)):
             level = _levels_from(A, T, source)
-            if placement.peers is not None:  # the values of the source before have been read
-                placement.peers.barrier()
+            if memory is not None:  # the values of the source before have been read
+                memory.barrier()
             steps: list[Steps] = [
                 placement.kernels.dependencies_shard(
                     *(edges, graph.offsets, p, workspaces[k], level.unchecked[k], place, scores[k]),
@@ -165,7 +167,7 @@ def in_shards(
                 )
                 for k, (p, edges) in enumerate(zip(placement.local, graph.shards, strict=True))
             ]
-            _run(placement, n, steps, answers)
+            _run(placement, n, steps, exchange)
         lost = placement.communicator.fetch(reports)[0][: sources.size]
         if sources.size:
             _ = level.shards  # raises if a device was lost, in this search or an earlier one
@@ -201,31 +203,17 @@ def _workspaces(A: DistributedMatrix, offsets: Sequence[int]) -> list[Workspace]
 
 
 def _run(
-    placement: Placement,
-    n: int,
-    steps: Sequence[Steps],
-    answer: Callable[[Placement, str, list[Any]], list[Any]],
+    placement: Placement, n: int, steps: Sequence[Steps], exchange: ByCommunicator | ByPeers
 ) -> None:
-    """Run the steps of all local shards together until they end: when all have yielded a request,
-    always the same one, `answer` makes their answers. The graph has n vertices.
-    """
-    answers: list[Any] = [None] * len(steps)
-    while True:
-        requests, done = [], False
-        for step, device, given in zip(steps, placement.devices, answers, strict=True):
-            with on_device(device):
-                try:
-                    requests.append(step.send(given))
-                except StopIteration:
-                    done = True
-        if done:
-            return
-        request, data = requests[0][0], [part for _, part in requests]
-        if request == "plan":
-            plan = Plan.of(_of_all(placement, data), n, placement.peers is not None)
-            answers = [plan] * len(data)
-        else:
-            answers = answer(placement, request, data)
+    """Run the steps of all local shards of a graph with n vertices."""
+
+    def answers(request: str, data: list[Any]) -> Sequence[Any]:
+        if request != "plan":
+            return getattr(exchange, request)(data)
+        plan = Plan.of(_of_all(placement, data), n, placement.peers is not None)
+        return [plan] * len(data)
+
+    run(steps, placement.devices, answers)
 
 
 def _of_all(placement: Placement, parts: list[Array]) -> list[np.ndarray]:
@@ -235,21 +223,6 @@ def _of_all(placement: Placement, parts: list[Array]) -> list[np.ndarray]:
         return comm.fetch(parts)
     gathered = comm.all_gather(parts, sizes=[parts[0].size] * comm.num_shards)
     return list(comm.fetch(gathered)[0].reshape(comm.num_shards, -1))
-
-
-def _by_peers(placement: Placement, request: str, data: list[Any]) -> list[Any]:
-    """No answers: kernels have written into the memory of all devices, which only synchronise."""
-    assert placement.peers is not None
-    placement.peers.barrier()
-    return [None] * len(data)
-
-
-def _by_communicator(placement: Placement, request: str, data: list[Any]) -> list[Array]:
-    """For "sums" each shard's slice of the sum of all lists, else all lists joined."""
-    parts, sizes = [part for part, _ in data], data[0][1]
-    if request == "sums":
-        return placement.communicator.reduce_scatter(parts, sizes, "sum")
-    return placement.communicator.all_gather(parts, sizes=sizes)
 
 
 # --- out of operations ----------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
+from spgraph.distributed.exchange.in_step import ByCommunicator, ByPeers, run
 from spgraph.iterations import Hop, Step, power_iteration
 from spgraph.semirings import TypedSemiring
 
@@ -103,48 +104,44 @@ def _composed(
     return cast(DistributedVector, found.value), (found.iterations, found.change)
 
 
-class Gathering:
+class Gathering(ByCommunicator):
     """Shards exchange through the communicator."""
 
     def __init__(self, placement: Placement, n: int) -> None:
-        self.placement = placement
-        self.partition = placement.partition(n)
+        super().__init__(placement.communicator)
+        self.devices, self.partition = placement.devices, placement.partition(n)
 
     def share(self, given: Sequence[Share]) -> list[Share]:
         """All-gather the parts of the vector and the sums, each of them unless it is None."""
-        comm = self.placement.communicator
-        parts, sums = zip(*given, strict=True)
         wholes = totals = [None] * len(given)
-        if parts[0] is not None:
-            wholes = comm.all_gather(parts, sizes=self.partition.sizes)
+        if given[0][0] is not None:
+            wholes = self.gather([(part, self.partition.sizes) for part, _ in given])
             if self.partition.ids is not None:
-                for k, device in enumerate(self.placement.devices):
+                for k, device in enumerate(self.devices):
                     with on_device(device):  # nothing here waits for a device
                         wholes[k] = self.partition.in_user_order(wholes[k])
-        if sums[0] is not None:
-            totals = comm.all_gather(sums, sizes=[SUMS] * comm.num_shards)
+        if given[0][1] is not None:
+            sizes = [SUMS] * self.communicator.num_shards
+            totals = self.gather([(sums, sizes) for _, sums in given])
         return list(zip(wholes, totals, strict=True))
 
     def change(self, given: Sequence[Array]) -> list[float]:
         """The change of the iterate, for each local shard; every shard has the sums of all."""
-        return [change(sums) for sums in self.placement.communicator.fetch(given)]
+        return [change(sums) for sums in self.communicator.fetch(given)]
 
 
-class Barrier:
-    """Shards have written into the memory of all devices, and only synchronise."""
+class Barrier(ByPeers):
+    """Shards have written into the memory of all devices, and only meet."""
 
     def __init__(self, peers: Buffers, placement: Placement) -> None:
-        self.peers = peers
-        self.placement = placement
+        super().__init__(peers)
+        self.first = placement.devices[0]
 
-    def share(self, given: list[Share]) -> list[Share]:
-        """`given`, which the kernels have made complete in the memory of each device."""
-        self.peers.barrier()
-        return given
+    share = ByPeers.meet
 
     def report(self, given: Sequence[Array]) -> list[None]:
         """Start to copy the sums from the first device to the host; all devices have the same."""
-        with on_device(self.placement.devices[0]):
+        with on_device(self.first):
             self.reading = to_host(given[0])
         return [None] * len(given)
 
@@ -156,20 +153,8 @@ class Barrier:
 def _driven(
     steps: Sequence[Steps], between: Gathering | Barrier, placement: Placement, n: int
 ) -> tuple[DistributedVector, Array]:
-    """Run the iterations of all local shards in step: when all have yielded a request, always the
-    same one, `between` answers it. The iterate, and (iterations, last change) as the first shard's
-    array.
+    """Run the iterations of all local shards in step: the iterate, and (iterations, last change) as
+    the first shard's array.
     """
-    answers: Sequence[Any] = [None] * len(steps)
-    while True:
-        requests, found = [], []
-        for k, step in enumerate(steps):
-            with on_device(placement.devices[k]):
-                try:
-                    requests.append(step.send(answers[k]))
-                except StopIteration as end:
-                    found.append(end.value)
-        if found:
-            shards = [value for value, _ in found]
-            return DistributedVector(n, shards, placement), found[0][1]
-        answers = getattr(between, requests[0][0])([given for _, given in requests])
+    found = run(steps, placement.devices, lambda request, given: getattr(between, request)(given))
+    return DistributedVector(n, [value for value, _ in found], placement), found[0][1]

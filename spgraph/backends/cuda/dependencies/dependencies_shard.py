@@ -73,9 +73,9 @@ def dependencies_shard(
 
     - ("plan", words), by the Plan made of the words of all shards, or by the number of levels where
       too few were counted; by then all shards have asked.
-    - ("levels", (list, sizes)), ("order", ...), ("values", ...), a list for its own vertices and
-      the size of each shard's: by the lists of all shards, one after the other.
-    - ("sums", (list, sizes)), terms for the vertices of all shards, so many for each: by the sums
+    - ("gather", (list, sizes)), a list for its own vertices and the size of each shard's: by the
+      lists of all shards, one after the other.
+    - ("reduce", (list, sizes)), terms for the vertices of all shards, so many for each: by the sums
       for its own vertices.
 
     Where workspaces are shared there are no lists: when the generator goes on, everything that
@@ -90,17 +90,17 @@ def dependencies_shard(
     plan: Plan = answer
     shard.follow(plan)
     if plan.looks_at_levels:
-        shard.take_levels((yield "levels", shard.publish_levels()))
+        shard.take_levels((yield "gather", shard.publish_levels()))
     if not workspace.shared:
-        shard.take_order((yield "order", shard.own_order()))
+        shard.take_order((yield "gather", shard.own_order()))
     for step in plan.steps:
         received = None
         if step.pushed:
             shard.push(step)
-            received = yield "sums", shard.pack(step)
+            received = yield "reduce", shard.pack(step)
         values = shard.settle(step, received, report)
         if step.awaited:
-            shard.take_values(step, (yield "values", values))
+            shard.take_values(step, (yield "gather", values))
 
 
 class _Shard:
