@@ -132,7 +132,7 @@ def composed_search(
     q, depth, rows = start, 0, []
     while q.nvals:
         began = time.perf_counter()
-        on.write(level, _constant(q, depth, level.dtype), q.S, None, False)
+        on.write(level, constant(q, depth, level.dtype), q.S, None, False)
         if value is not None:
             on.write(value, q, q.S, None, False)
         if depth == max_depth:
@@ -154,7 +154,7 @@ def composed_search(
     return level, value, np.array(rows, np.int64).reshape(-1, 4) if trace else None
 
 
-def _constant(q: Vector, value: int, dtype: np.dtype) -> Vector:
+def constant(q: Vector, value: float, dtype: np.dtype) -> Vector:
     """`value` at the entries of q."""
     return q._with_values(lambda x: array_module(x).full(x.size, value, dtype))
 

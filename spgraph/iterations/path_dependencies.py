@@ -4,23 +4,35 @@ every vertex carries of the shortest paths.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.containers.storage.arrays import as_array, index_dtype, move
+from spgraph.containers.storage.arrays import Array, as_array, index_dtype, move
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
-from spgraph.iterations.level_search import search
-from spgraph.operations import apply, assign, ewise_add, ewise_mult, mxv, reduce, select, vxm
-from spgraph.semirings import any_pair, binary, indexunary, monoid, plus_first, plus_second
+from spgraph.iterations.level_search import constant, search
+from spgraph.operations import assign, ewise_add, ewise_mult, mxv, reduce, select, vxm
+from spgraph.semirings import (
+    BinaryOp,
+    Monoid,
+    Semiring,
+    any_pair,
+    binary,
+    indexunary,
+    plus_first,
+    plus_second,
+)
 from spgraph.steps import backend
 
 # levels that are looked at together
 BATCH = 1 << 26
-# numbers of paths beyond which float64 loses digits of their reciprocals
-MOST_PATHS = 1e300
+# numbers of paths up to this one have inverses in float64
+MOST = 1e290
+FLOAT64 = np.dtype(np.float64)
 
 
 def dependencies(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Vector:
@@ -51,8 +63,7 @@ def dependencies(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Vector:
     [0.0, 1.0, 1.0, 1.0, 0.0]
     """
     A, first = _checked("dependencies", A, sources)
-    fused = getattr(backend(A.device), "dependencies", None)
-    return composed(A, first) if fused is None else fused(A, A.T, first, None)
+    return getattr(backend(A.device), "dependencies", composed_dependencies)(A, A.T, first, None)
 
 
 def dependencies_along(A: MatrixLike, level: Vector) -> Vector:
@@ -76,9 +87,7 @@ def dependencies_along(A: MatrixLike, level: Vector) -> Vector:
     level = checks.vector("dependencies_along", "level", level)
     checks.same_size("dependencies_along", "level.size", level.size, "A.nrows", A.nrows)
     checks.same_device("dependencies_along", A=A, level=level)
-    fused = getattr(backend(A.device), "dependencies", None)
-    if fused is None:
-        return composed_along(A, level)
+    fused = getattr(backend(A.device), "dependencies", composed_dependencies)
     # which vertex it is, the levels say
     return fused(A, A.T, np.zeros(1, np.int64), level)
 
@@ -151,71 +160,132 @@ def _stacked(rows: Iterator[Vector], count: int, A: Matrix) -> Matrix:
 
 def _level_of_each(A: Matrix, sources: np.ndarray) -> Iterator[Vector]:
     for source in sources.tolist():
-        start = Vector.unit(source, True, size=A.nrows, dtype=bool, device=A.device)
-        yield search(A, start, any_pair).level
+        yield _level_from(A, source)
+
+
+def _level_from(A: Matrix, source: int) -> Vector:
+    """The level of each vertex in a search from `source`."""
+    start = Vector.unit(source, True, size=A.nrows, dtype=bool, device=A.device)
+    return search(A, start, any_pair).level
 
 
 def composed(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Vector:
     """`dependencies` out of operations: what it means, what a loop of one's own costs, and what
-    runs where a backend has no fused form. OverflowError where there are more than 1e300 paths.
+    runs where a backend has no fused form.
     """
     A, first = _checked("dependencies", A, sources)
-    n, device = A.nrows, A.device
-    score = Vector.filled(0.0, size=n, device=device)
-    for source in first.tolist():
-        paths = Vector.unit(source, 1.0, size=n, dtype=np.float64, device=device)
-        visited, by_level = Vector.empty(n, bool, device=device), []
-        while paths.nvals:
-            by_level.append(_countable(paths))
-            assign(visited, True, mask=paths.S)
-            # q<!visited> = q plus.first A
-            paths = vxm(paths, A, plus_first, mask=~visited.S)
-        share = Vector.empty(n, np.float64, device=device)
-        for paths in by_level[:0:-1]:
-            # of this level alone: an edge within a level, or back, is on no shortest path
-            share = _shares(A, paths, share, score)
-    return score
+    return composed_dependencies(A, None, first, None)
 
 
 def composed_along(A: MatrixLike, level: Vector) -> Vector:
     """`dependencies_along` out of operations, as `composed`."""
     A, _ = _checked("dependencies_along", A, [])
-    n, device = A.nrows, A.device
-    score = Vector.filled(0.0, size=n, device=device)
-    every, by_level = Vector.empty(n, np.float64, device=device), []
-    for depth in range(int(reduce(level, monoid.max)) + 1 if level.nvals else 0):
-        here = select(level, indexunary.valueeq, depth)
-        if depth:
-            paths = _countable(vxm(every, A, plus_first, mask=here.S))
-        else:
-            paths = apply(here.astype(np.float64), binary.second, right=1.0)
-        by_level.append(paths)
-        assign(every, paths, mask=paths.S)
-    share = Vector.empty(n, np.float64, device=device)
-    for paths in by_level[:0:-1]:
-        assign(share, _shares(A, paths, share, score), mask=paths.S)
+    return composed_dependencies(A, None, np.zeros(1, np.int64), level)
+
+
+def composed_dependencies(
+    A: Matrix, T: Matrix | None, sources: np.ndarray, level: Vector | None
+) -> Vector:
+    """`dependencies` out of operations, with the arguments of a backend's; T is not looked at."""
+    score = Vector.filled(0.0, size=A.nrows, device=A.device)
+    for source in sources.tolist():
+        adjacent = level is None
+        levels = _level_from(A, source) if level is None else level
+        if levels.nvals == 0:
+            continue
+        found = _of_source(A, levels, adjacent, plain_numbers())
+        if found is None:
+            found = _of_source(A, levels, adjacent, logarithms())
+        assert found is not None  # logarithms do not overflow
+        assign(score, found, accum=binary.plus)
     return score
 
 
-def _countable(paths: Vector) -> Vector:
-    """Numbers of paths that float64 holds, and their reciprocals with all their digits."""
-    if paths.nvals and not float(reduce(paths, monoid.max)) <= MOST_PATHS:
-        raise OverflowError(
-            f"dependencies: A: expected at most {MOST_PATHS:g} shortest paths between two vertices "
-            "on a device whose backend has no fused form of its own; move A to the CPU"
-        )
-    return paths
+# --- numbers of paths -----------------------------------------------------------------------------
 
 
-def _shares(A: Matrix, paths: Vector, share: Vector, score: Vector) -> Vector:
-    """Add the dependencies on the vertices of one level to `score`; the share that each of its
-    paths passes on to the level before.
+class Numbers(NamedTuple):
+    """How numbers of paths are stored: as they are, or as logarithms where they overflow float64.
+    The semirings and operators compute with what is stored.
     """
-    # d<level> = p * (A plus.second share); share = (1 + d) / p
-    carried = ewise_mult(mxv(A, share, plus_second, mask=paths.S), paths, binary.times)
-    assign(score, carried, accum=binary.plus)
-    ones = assign(paths.dup(), 1.0, mask=paths.S)
-    return ewise_mult(ewise_add(carried, ones, binary.plus), paths, binary.truediv)
+
+    forward: Semiring
+    backward: Semiring
+    zero: float
+    one: float
+    times: BinaryOp
+    over: BinaryOp
+    one_more: Callable[[Array], Array]  # 1 + d, for an array d, in stored form
+    plain: Callable[[Array], Array]  # the numbers themselves
+
+
+@functools.cache
+def plain_numbers() -> Numbers:
+    """Numbers as they are."""
+    return Numbers(
+        forward=plus_first,
+        backward=plus_second,
+        zero=0.0,
+        one=1.0,
+        times=binary.times,
+        over=binary.truediv,
+        one_more=lambda d: d + 1.0,
+        plain=np.positive,  # a copy
+    )
+
+
+@functools.cache
+def logarithms() -> Numbers:
+    """Logarithms: a sum of numbers is log(exp(x) + exp(y))."""
+    add = BinaryOp.from_expressions(
+        "log_plus",
+        python="x if y == -math.inf else max(x, y) + math.log1p(math.exp(-abs(x - y)))",
+        cuda="y == -INFINITY ? x : fmax(x, y) + log1p(exp(-fabs(x - y)))",
+    )
+    plus = Monoid(add, -np.inf, None)
+    return Numbers(
+        forward=Semiring(plus, binary.first),
+        backward=Semiring(plus, binary.second),
+        zero=-np.inf,
+        one=0.0,
+        times=binary.plus,
+        over=binary.minus,
+        one_more=lambda d: np.logaddexp(0.0, d),
+        plain=np.exp,
+    )
+
+
+def _of_source(A: Matrix, level: Vector, adjacent: bool, numbers: Numbers) -> Vector | None:
+    """The dependencies of one source; None if its numbers of paths overflow `numbers`. `adjacent`
+    says that only A's edges to the next level are on shortest paths; else all edges of A are.
+    """
+    n, device = A.nrows, A.device
+    deepest = int(level._value_range()[1])
+    levels = [select(level, indexunary.valueeq, depth) for depth in range(deepest + 1)]
+    paths = [constant(levels[0], numbers.one, FLOAT64)]
+    total = paths[0]
+    for at in levels[1:]:
+        # p<level> = p plus.first A
+        came = vxm(paths[-1], A, numbers.forward, mask=at.S if adjacent else None)
+        if not adjacent:
+            total = ewise_add(total, came, numbers.forward.monoid)
+            came = ewise_mult(total, at, binary.first)
+        paths.append(came)
+    if numbers.zero == 0.0 and not max(p._value_range()[1] for p in paths) < MOST:
+        return None
+    score = Vector.empty(n, np.float64, device=device)
+    share = Vector.empty(n, np.float64, device=device)
+    for p in paths[:0:-1]:
+        # d<level> = p * (A plus.second share); share = (1 + d) / p
+        carried = ewise_mult(mxv(A, share, numbers.backward, mask=p.S), p, numbers.times)
+        d = ewise_add(constant(p, numbers.zero, FLOAT64), carried, binary.second)
+        assign(score, d._with_values(numbers.plain), mask=d.S)
+        near = ewise_mult(d._with_values(numbers.one_more), p, numbers.over)
+        share = near if adjacent else ewise_add(share, near, binary.second)
+    return score
+
+
+# --- what is asked of the arguments ---------------------------------------------------------------
 
 
 def _checked(

@@ -5,16 +5,14 @@ otherwise made of operations.
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from spgraph.backends.shards.dependencies import Plan, Steps, Workspace
-from spgraph.containers import Vector
-from spgraph.containers.storage.arrays import Array, address, array_module, on_device
+from spgraph.containers.storage.arrays import Array, address, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
@@ -23,72 +21,13 @@ from spgraph.distributed.exchange.in_step import ByCommunicator, ByPeers, run
 from spgraph.distributed.loops import peers
 from spgraph.distributed.loops.search import search
 from spgraph.distributed.loops.single_device import single_device_of
-from spgraph.operations import assign, ewise_add, ewise_mult, mxv, select, vxm
+from spgraph.iterations.path_dependencies import composed_dependencies
+from spgraph.operations import assign
 from spgraph.semirings import (
-    BinaryOp,
-    Monoid,
-    Semiring,
     binary,
-    indexunary,
-    plus_first,
-    plus_second,
 )
 
-# numbers of paths up to this one have inverses in float64
-MOST = 1e290
-
 R = TypeVar("R")
-
-
-class Numbers(NamedTuple):
-    """How numbers of paths are stored: as they are, or as logarithms where they overflow float64.
-    The semirings and operators compute with what is stored.
-    """
-
-    forward: Semiring
-    backward: Semiring
-    zero: float
-    one: float
-    times: BinaryOp
-    over: BinaryOp
-    one_more: Callable[[Array], Array]  # 1 + d, for an array d, in stored form
-    plain: Callable[[Array], Array]  # the numbers themselves
-
-
-@functools.cache
-def plain_numbers() -> Numbers:
-    """Numbers as they are."""
-    return Numbers(
-        forward=plus_first,
-        backward=plus_second,
-        zero=0.0,
-        one=1.0,
-        times=binary.times,
-        over=binary.truediv,
-        one_more=lambda d: d + 1.0,
-        plain=np.positive,  # a copy
-    )
-
-
-@functools.cache
-def logarithms() -> Numbers:
-    """Logarithms: a sum of numbers is log(exp(x) + exp(y))."""
-    add = BinaryOp.from_expressions(
-        "log_plus",
-        python="x if y == -math.inf else max(x, y) + math.log1p(math.exp(-abs(x - y)))",
-        cuda="y == -INFINITY ? x : fmax(x, y) + log1p(exp(-fabs(x - y)))",
-    )
-    plus = Monoid(add, -np.inf, None)
-    return Numbers(
-        forward=Semiring(plus, binary.first),
-        backward=Semiring(plus, binary.second),
-        zero=-np.inf,
-        one=0.0,
-        times=binary.plus,
-        over=binary.minus,
-        one_more=lambda d: np.logaddexp(0.0, d),
-        plain=np.exp,
-    )
 
 
 def dependencies(
@@ -114,14 +53,8 @@ def dependencies(
     score = placement.filled(0.0, size=n, dtype=np.float64)
     if level is None and placement.has("dependencies_shard"):
         sources = in_shards(A, T, sources, [shard._values for shard in score.shards])
-    for source in sources.tolist():
-        adjacent = level is None
-        levels = _levels_from(A, T, source) if level is None else level
-        found = _of_source(A, levels, adjacent, plain_numbers())
-        if found is None:
-            found = _of_source(A, levels, adjacent, logarithms())
-        assert found is not None  # logarithms do not overflow
-        assign(score, found, accum=binary.plus)
+    if sources.size:
+        assign(score, composed_dependencies(A, T, sources, level), accum=binary.plus)
     return score
 
 
@@ -223,43 +156,3 @@ def _of_all(placement: Placement, parts: list[Array]) -> list[np.ndarray]:
         return comm.fetch(parts)
     gathered = comm.all_gather(parts, sizes=[parts[0].size] * comm.num_shards)
     return list(comm.fetch(gathered)[0].reshape(comm.num_shards, -1))
-
-
-# --- out of operations ----------------------------------------------------------------------------
-
-
-def _of_source(
-    A: DistributedMatrix, level: DistributedVector, adjacent: bool, numbers: Numbers
-) -> Vector | None:
-    """The dependencies of one source; None if its numbers of paths overflow `numbers`. `adjacent`
-    says that only A's edges to the next level are on shortest paths; else all edges of A are.
-    """
-    n, device = A.nrows, A.device
-    deepest = int(level._value_range()[1])
-    levels = [select(level, indexunary.valueeq, depth) for depth in range(deepest + 1)]
-    paths = [_constant(levels[0], numbers.one)]
-    total = paths[0]
-    for at in levels[1:]:
-        # p<level> = p plus.first A
-        came = vxm(paths[-1], A, numbers.forward, mask=at.S if adjacent else None)
-        if not adjacent:
-            total = ewise_add(total, came, numbers.forward.monoid)
-            came = ewise_mult(total, at, binary.first)
-        paths.append(came)
-    if numbers.zero == 0.0 and not max(p._value_range()[1] for p in paths) < MOST:
-        return None
-    score = Vector.empty(n, np.float64, device=device)
-    share = Vector.empty(n, np.float64, device=device)
-    for p in paths[:0:-1]:
-        # d<level> = p * (A plus.second share); share = (1 + d) / p
-        carried = ewise_mult(mxv(A, share, numbers.backward, mask=p.S), p, numbers.times)
-        d = ewise_add(_constant(p, numbers.zero), carried, binary.second)
-        assign(score, d._with_values(numbers.plain), mask=d.S)
-        near = ewise_mult(d._with_values(numbers.one_more), p, numbers.over)
-        share = near if adjacent else ewise_add(share, near, binary.second)
-    return score
-
-
-def _constant(v: Vector, value: float) -> Vector:
-    """`value` at the entries of v."""
-    return v._with_values(lambda x: array_module(x).full(x.size, value))
