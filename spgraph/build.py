@@ -11,7 +11,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.annotations import DType, Scalar
+from spgraph.containers.annotations import Device, DType, Scalar
 from spgraph.containers.display import size_of
 from spgraph.containers.storage.arrays import (
     Array,
@@ -28,7 +28,7 @@ from spgraph.containers.storage.casting import converted_exactly, storing
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.operations.reductions import reduce_segments
-from spgraph.semirings import BinaryOp, Monoid
+from spgraph.semirings import BinaryOp, Function, Monoid
 from spgraph.steps import backend, fitted
 
 # `sort_entries` of a backend
@@ -112,7 +112,7 @@ def build_matrix(
 
     if sort is not None:
         found = sort(rows, columns, None if iso else stored, nrows, ncols)
-        indptr, indices, sums = _combined_rows(found, dup_op)
+        indptr, indices, sums = _combined_rows(found, dup_op, device_of(rows))
         pattern, stored = (indptr, indices), stored[:1].copy() if iso else sums
     else:
         pattern, stored = _by_keys(rows, columns, stored, nrows, ncols, dup_op, iso)
@@ -242,25 +242,29 @@ def _sort_of(rows: Array, nrows: int, ncols: int) -> Sort | None:
 
 
 def _combined_rows(
-    found: tuple[Array, Array, Array | None, int], dup_op: BinaryOp | Monoid | None
+    found: tuple[Array, Array, Array | None, int], dup_op: BinaryOp | Monoid | None, device: Device
 ) -> tuple[Array, Array, Array | None]:
     """(indptr, indices, values) of what `sort_entries` found, entries of one position combined."""
     indptr, indices, values, repeats = found
     if not repeats:
         return indptr, indices, values
-    fresh = np.ones(indices.size, bool)
-    np.not_equal(indices[1:], indices[:-1], out=fresh[1:])
-    fresh[indptr[:-1][indptr[1:] > indptr[:-1]]] = True
-    starts = np.flatnonzero(fresh)
-    if values is not None:
-        if dup_op is None:
-            where = int(np.argmin(fresh))
-            row = int(np.searchsorted(indptr, where, side="right")) - 1
-            raise _repeated("rows, columns", f"({row}, {indices[where]})")
-        values = _combined(values, starts, dup_op)
-    before = np.zeros(indices.size + 1, indptr.dtype)
-    np.cumsum(fresh, out=before[1:])
-    return before[indptr], indices[starts], values
+    fold = backend(device).fold_entries
+    if values is None:
+        return fold(indptr, indices, None, None)
+    if dup_op is None:
+        again = np.flatnonzero(
+            indices[1:] == indices[:-1]
+        )  # the last of a row and first of another
+        rows = np.searchsorted(indptr, again, side="right") - 1
+        k = int(np.argmax(indptr[rows + 1] > again + 1))
+        raise _repeated("rows, columns", f"({rows[k]}, {indices[again[k]]})")
+    kind = values.dtype
+    function, checked = _folding(kind, dup_op)
+    values = values.astype(function.result, copy=False) if checked else values
+    indptr, indices, values = fold(indptr, indices, values, function)
+    if checked:
+        values = fitted("from_coo: dup_op", Vector._of(values.size, values), kind)._values
+    return indptr, indices, values
 
 
 def _repeated(name: str, position: str) -> ValueError:
@@ -357,13 +361,22 @@ def _sorted(keys: Array) -> tuple[Array, Array]:
 
 
 def _combined(values: Array, starts: Array, dup_op: BinaryOp | Monoid) -> Array:
-    """One value per group, in the type of `values`; DomainMismatch or OverflowError for a result
-    that this type cannot take.
+    """One value per group, in the type of `values`; OverflowError for one that it cannot take."""
+    kind = values.dtype
+    function, checked = _folding(kind, dup_op)
+    if not checked:
+        return reduce_segments(values, starts, dup_op)
+    z = reduce_segments(values.astype(function.result), starts, dup_op)
+    return fitted("from_coo: dup_op", Vector._of(z.size, z), kind)._values
+
+
+def _folding(kind: np.dtype, dup_op: BinaryOp | Monoid) -> tuple[Function, bool]:
+    """(dup_op of values of `kind`, whether it is of a wider type, and what it gives is to be
+    checked: integers of a user's operator have 64 bits); DomainMismatch if `kind` cannot take it.
     """
-    kind, made = values.dtype, checks.binary("from_coo", "dup_op", dup_op)
-    result = checks.typed("from_coo", made, kind, kind).result
-    checks.storable("from_coo: dup_op", result, kind)
-    if storing(result, kind) == "in range":  # integers of a user's operator have 64 bits
-        z = reduce_segments(values.astype(result), starts, dup_op)
-        return fitted("from_coo: dup_op", Vector._of(z.size, z), kind)._values
-    return reduce_segments(values, starts, dup_op)
+    made = checks.binary("from_coo", "dup_op", dup_op)
+    function = checks.typed("from_coo", made, kind, kind)
+    checks.storable("from_coo: dup_op", function.result, kind)
+    if storing(function.result, kind) != "in range":
+        return function, False
+    return checks.typed("from_coo", made, function.result, function.result), True

@@ -332,11 +332,11 @@ def test_kernels_mirror_each_other() -> None:
 
     CUDA has more of both: what NumPy does on the CPU, and steps that take a grid several launches.
     The CPU alone has what one thread does for one start, which CUDA makes of the loops, `orient`,
-    `sort_entries` and `triangles`, which CUDA makes of operations and of CuPy's sort, and `pool`,
-    what threads of the CPU wait in.
+    `sort_entries`, `fold_entries` and `triangles`, which CUDA makes of operations and of CuPy's
+    sort, and `pool`, what threads of the CPU wait in.
     """
     alone = {"bellman_ford", "breadth_first_order", "dijkstra", "spanning_forest"}
-    alone |= {"orient", "pool", "sort_entries", "strong_components", "triangles"}
+    alone |= {"fold_entries", "orient", "pool", "sort_entries", "strong_components", "triangles"}
     texts = sorted((PACKAGE / "backends/cpu").glob("*/kernels/*.py"))
     assert len(texts) > 5
     for path in texts:

@@ -37,7 +37,7 @@ from spgraph.backends.cpu.search.search import search
 from spgraph.backends.cpu.structure.extract import extract_matrix
 from spgraph.backends.cpu.structure.kronecker import kronecker
 from spgraph.backends.cpu.structure.orient import orient
-from spgraph.backends.cpu.structure.sort_entries import sort_entries
+from spgraph.backends.cpu.structure.sort_entries import fold_entries, sort_entries
 from spgraph.backends.cpu.structure.transpose import transpose
 from spgraph.backends.cpu.structure.triangles import triangles
 from spgraph.backends.cpu.traversals import traversals
@@ -53,6 +53,7 @@ __all__ = [
     "ewise_matrix",
     "extract",
     "extract_matrix",
+    "fold_entries",
     "kronecker",
     "levels",
     "multiply_array",

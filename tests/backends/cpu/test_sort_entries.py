@@ -11,7 +11,7 @@ import spgraph as sg
 from spgraph import build
 from spgraph.backends.cpu.runtime import pool
 from spgraph.backends.cpu.structure.sort_entries import sort_entries
-from spgraph.semirings import binary
+from spgraph.semirings import BinaryOp, binary
 
 # rows, columns, entries: fewer bits than buckets have, one row, one column, ids beyond 32 bits
 SHAPES = [(1, 1, 5), (5, 7, 300), (1000, 3, 5000), (3, 100_000, 20_000), (70_000, 70_000, 30_000)]
@@ -89,6 +89,19 @@ def test_a_repeated_position_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "MANY", 1)
     with pytest.raises(ValueError, match=r"rows, columns: position \(2, 1\) is given more than"):
         sg.Matrix.from_coo([2, 0, 2, 3], [1, 1, 1, 1], [1, 2, 3, 4])
+
+
+def test_a_users_operator_of_wider_integers_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its results have 64 bits; they must fit in the type of the values, many as few."""
+    add = BinaryOp.define(lambda x, y: x + y)
+    values = np.array([60, 3, 60, 7], np.int8)
+    for many in (1, 10**9):
+        monkeypatch.setattr(build, "MANY", many)
+        A = sg.Matrix.from_coo([1, 0, 1, 1], [2, 0, 2, 0], values, dup_op=add)
+        assert A.dtype == np.int8
+        assert [part.tolist() for part in A.to_coo()] == [[0, 1, 1], [0, 0, 2], [3, 7, 120]]
+        with pytest.raises(OverflowError, match="from_coo: dup_op"):
+            sg.Matrix.from_coo([1, 1, 1], [2, 2, 2], values[[0, 0, 0]], dup_op=add)
 
 
 @pytest.mark.parametrize("size", [3000, 1 << 40, 1 << 62])

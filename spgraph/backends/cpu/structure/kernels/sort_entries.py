@@ -1,6 +1,7 @@
 # Entries in any order, sorted by row and column, those of one position in the order given: a stable
 # radix sort, first into buckets by the highest bits of the key row << column_bits | column, then
-# each bucket, which fits a core's cache, by the lower bits, `digit` at a time in `passes` passes.
+# each bucket, which fits a core's cache, by the lower bits, `digit` at a time in `passes` passes. A
+# bucket's number is that of the key's highest bits, `shift` and up; the others are what is kept.
 # Preamble: VALUES (False: positions only).
 
 
@@ -31,7 +32,8 @@ def count_entries(thread, threads, sync, rows, columns, column_bits, shift, coun
 def to_buckets(
     thread, threads, sync, rows, columns, values, column_bits, shift, places, keys, held
 ):
-    """Move this thread's share of the entries to their buckets: key and value."""
+    """Move this thread's share of the entries to their buckets: a key's lower bits, and a value."""
+    low = (np.uint64(1) << shift) - np.uint64(1)
     first, last = rows.size * thread // threads, rows.size * (thread + 1) // threads
     for i in range(np.uint64(first), np.uint64(last)):
         if i & np.uint64(0xFFFF) == 0:
@@ -39,7 +41,7 @@ def to_buckets(
         key = key_of(rows, columns, column_bits, i)
         k = np.uint64(places[key >> shift])
         places[key >> shift] += 1
-        keys[k] = key
+        keys[k] = key & low
         if VALUES:
             held[k] = values[i]
 
@@ -68,17 +70,18 @@ def by_digit(source, source_order, numbered, target, target_order, count, low, e
 
 
 @inner
-def write_bucket(keys, order, begin, count, held, column_bits, z_ptr, z_ids, z):
-    """Write a sorted bucket's columns and values, add the lengths of its rows to z_ptr; returns how
-    many entries repeat the position of the one before.
+def write_bucket(keys, order, begin, high, values, spare, column_bits, z_ptr, z_ids):
+    """Write a sorted bucket's columns, put its values in order, add the lengths of its rows to
+    z_ptr; returns how many entries repeat the position of the one before. `high` is the part of
+    the keys that all share.
     """
     mask = (np.uint64(1) << column_bits) - np.uint64(1)
     repeats = 0
-    row = keys[0] >> column_bits
+    row = (high | keys[0]) >> column_bits
     length = 0
     shared = True  # the first and the last row may go on in other buckets
-    for k in range(np.uint64(count)):
-        key = keys[k]
+    for k in range(np.uint64(keys.size)):
+        key = high | keys[k]
         if key >> column_bits != row:
             if shared:
                 atomic_add(z_ptr, np.int64(row) + 1, length)
@@ -88,24 +91,27 @@ def write_bucket(keys, order, begin, count, held, column_bits, z_ptr, z_ids, z):
             row = key >> column_bits
             length = 0
         length += 1
-        if k > 0 and key == keys[k - np.uint64(1)]:
+        if k > 0 and keys[k] == keys[k - np.uint64(1)]:
             repeats += 1
         z_ids[begin + k] = key & mask
         if VALUES:
-            z[begin + k] = held[begin + np.uint64(order[k])]
+            spare[k] = values[begin + np.uint64(order[k])]
     atomic_add(z_ptr, np.int64(row) + 1, length)
+    if VALUES:
+        for k in range(np.uint64(keys.size)):
+            values[begin + k] = spare[k]
     return repeats
 
 
 @kernel
 def sort_entries(
     thread, threads, sync, rows, columns, values, column_bits, shift, digit, passes, places, starts,
-    keys, held, spare_keys, spare_orders, ends, ticket, repeats, z_ptr, z_ids, z,
+    keys, spare_keys, spare_orders, spare_values, ends, ticket, repeats, z_ptr, z_ids, z,
 ):  # fmt: skip
     mine = ends[thread]
     to_buckets(
         *(thread, threads, sync, rows, columns, values, column_bits, shift, places[thread]),
-        *(keys, held),
+        *(keys, z),
     )
     barrier(sync, threads)
     found = 0
@@ -124,6 +130,7 @@ def sort_entries(
             by_digit(source, order, p == 0, target, target_order, count, low, mine)
             source, order = target, target_order
         found += write_bucket(
-            source, order, np.uint64(begin), count, held, column_bits, z_ptr, z_ids, z
-        )
+            source[:count], order, np.uint64(begin), np.uint64(bucket) << shift, z,
+            spare_values[thread], column_bits, z_ptr, z_ids,
+        )  # fmt: skip
     atomic_add(repeats, 0, found)
