@@ -24,18 +24,23 @@ class SearchShard(Protocol):
     number: int  # among all shards
     words: int
     own: Array  # the bitmap of the frontier's own vertices, where it is not a queue
+    value: Array  # of the own vertices, as many as bits in `own`, while a search runs
     counts: Array
 
     def begin(self, sources: Array, values: Array | None, round_: int) -> None:
-        """Begin at the own vertices `sources`, counted from 0, with the parents `values`."""
+        """Begin at the own vertices `sources`, counted from 0, with their `values`."""
 
     def take(self) -> tuple[Array, Array, Array]:
-        """(levels, parents, one bit an own vertex), which the shard keeps no longer."""
+        """(levels, values, one bit an own vertex), which the shard keeps no longer."""
 
-    def pull(self, frontier: Array, depth: int, round_: int) -> None:
-        """The open vertices look for the frontier, a bitmap of all; the next one is in `own`."""
+    def pull(self, frontier: Array, values: Array | None, depth: int, round_: int) -> None:
+        """The open vertices look for the frontier, a bitmap of all, which has these `values`, by
+        position in the bitmap, if products look at any; the next one is in `own`.
+        """
 
-    def pull_rows(self, frontier: Array, rows: int, depth: int, round_: int) -> None:
+    def pull_rows(
+        self, frontier: Array, values: Array | None, rows: int, depth: int, round_: int
+    ) -> None:
         """The same for the `rows` long ones that `pull` has left."""
 
     def convert(self, round_: int) -> None:

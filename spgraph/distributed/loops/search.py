@@ -27,9 +27,9 @@ def search(
 ) -> tuple[DistributedVector, DistributedVector | None, np.ndarray | None]:
     """As `search` of a backend: q<not visited> = q (add.multiply) A, level by level.
 
-    It runs on one GPU alone where that is faster; else on several: in one launch where they write
-    into each other's memory; for levels and parents, in rounds with an exchange after each level.
-    Otherwise a level is a product under the mask of the unvisited.
+    It runs on one GPU alone where that is faster; else on several, in one launch where they write
+    into each other's memory, or in rounds with an exchange after each level. Where the backend has
+    no kernels for that, a level is a product under the mask of the unvisited.
     """
     tag_graph(A)
     if one := single_device_of(A):
@@ -42,8 +42,7 @@ def search(
     rest = (semiring, direction, max_depth, trace)
     if A.device.peers is not None and A.device.has("search_peers"):
         return peers.search(A, T, start, *rest)
-    known = semiring is None or peers.finds_parents(semiring)
-    if A.device.peers is None and known and A.device.has("SearchShard"):
+    if A.device.peers is None and A.device.has("SearchShard"):
         return search_rounds.search(A, T, start, *rest)
     found = composed_search(A, T, start, semiring, first, direction, max_depth, trace)
     return cast(tuple[DistributedVector, DistributedVector | None, np.ndarray | None], found)

@@ -39,13 +39,14 @@ def search(
     max_depth: int,
     trace: bool,
 ) -> tuple[DistributedVector, DistributedVector | None, np.ndarray | None]:
-    """As `search` of a backend: levels, or the least parents too.
+    """As `search` of a backend.
 
     A level costs one exchange of vertices and one wait for the counts of all shards; with several
-    processes the counts are a second exchange. The first search of a graph prepares it.
+    processes the counts are a second exchange, and where products look at values of the frontier,
+    a pull gathers those of all vertices. The first search of a graph prepares it.
     """
     placement = A.device
-    rounds = rounds_of(A, T, semiring is not None)
+    rounds = rounds_of(A, T, semiring)
     direction = "push" if T is None else direction
     first = []
     for device, shard in zip(placement.devices, start.shards, strict=True):
@@ -56,7 +57,7 @@ def search(
         try:
             rows = rounds.run(first, direction, max_depth)
         except BaseException:  # the state that shards keep is that of an unfinished level
-            A._derived.pop(derived_key(T, semiring is not None), None)
+            A._derived.pop(derived_key(T, semiring), None)
             raise
         found = [shard.take() for shard in rounds.shards]
         reached = rounds.total[list(placement.local)].tolist()
@@ -65,7 +66,7 @@ def search(
         parts = []
         for part, nvals, start_of in zip(found, reached, first, strict=True):
             values = part[which]
-            if dtype is not None and values.dtype != dtype:
+            if dtype is not None and values.dtype != dtype:  # parents
                 with on_device(device_of(values)):
                     values = peers.widened(values, *start_of, dtype)
             with on_device(device_of(values)):  # each Vector has bits of its own
@@ -77,26 +78,48 @@ def search(
     return vector(0), value, np.array(rows, np.int64).reshape(-1, 4) if trace else None
 
 
-def derived_key(T: DistributedMatrix | None, parents: bool) -> str:
+def derived_key(T: DistributedMatrix | None, semiring: TypedSemiring | None) -> str:
     """The name under which a Matrix keeps the Rounds of its searches."""
-    return f"rounds of {'parents' if parents else 'levels'}{'' if T is None else ', both ways'}"
+    what = "levels" if semiring is None else "parents"
+    if semiring is not None and not peers.finds_parents(semiring):
+        what = "values"
+    return f"rounds of {what}{'' if T is None else ', both ways'}"
 
 
-def rounds_of(A: DistributedMatrix, T: DistributedMatrix | None, parents: bool) -> Rounds:
-    """The Rounds of searches over A; made once, and kept with A."""
-    name = derived_key(T, parents)
-    if name not in A._derived:
-        A._derived[name] = Rounds(A, T, parents)
-    return A._derived[name]
+def rounds_of(
+    A: DistributedMatrix, T: DistributedMatrix | None, semiring: TypedSemiring | None
+) -> Rounds:
+    """The Rounds of searches over A; made once, and kept with A: for levels, for parents, and for
+    the last semiring of other values, as they take much memory.
+    """
+    name, parents = derived_key(T, semiring), semiring is not None and peers.finds_parents(semiring)
+    sums = None if parents else semiring
+    kept = A._derived.get(name)
+    if kept is None or kept.semiring != sums:
+        A._derived.pop(name, None)
+        kept = A._derived[name] = Rounds(A, T, parents, sums)
+    return kept
 
 
 class Rounds:
-    """The local shards of a graph with the state of a search, and the loop over its levels."""
+    """The local shards of a graph with the state of a search, and the loop over its levels: for
+    `parents`, or for the sums of a semiring, or for neither.
+    """
 
-    def __init__(self, A: DistributedMatrix, T: DistributedMatrix | None, parents: bool) -> None:
+    def __init__(
+        self,
+        A: DistributedMatrix,
+        T: DistributedMatrix | None,
+        parents: bool,
+        semiring: TypedSemiring | None,
+    ) -> None:
         placement = A.device
         self.lock = threading.Lock()
-        self.placement, self.communicator, self.parents = placement, placement.communicator, parents
+        self.placement, self.communicator = placement, placement.communicator
+        self.values, self.semiring = parents or semiring is not None, semiring
+        # whether the first edge that reaches a vertex decides what it gets
+        self.first = semiring is None or semiring.add.any
+        self.looks_at_values = semiring is not None and semiring.multiply.uses("x")
         graph = peers.sharded_graph(A, T)
         self.edges, self.symmetric = A.nvals, graph.symmetric
         rows: Sequence[tuple[Array, Array] | None] = [None] * len(graph.shards)
@@ -107,10 +130,11 @@ class Rounds:
         self.host_counters = host_mapped((len(graph.shards), COUNTS), graph.shards[0].indptr)
         self.round = 0
         self.shards: list[SearchShard] = placement.map(
-            lambda k, arrays: placement.kernels.SearchShard(
-                graph.offsets, placement.local[k], arrays, rows[k], parents, self.host_counters[k]
+            lambda k, rows: placement.kernels.SearchShard(
+                *(graph, k, placement.local[k], rows),
+                *(self.values, semiring, self.host_counters[k]),
             ),
-            graph.shards,
+            rows,
         )
         self.words = self.shards[0].words
         self.list_edges = max(LIST_EDGES, A.nrows // 32)
@@ -118,7 +142,7 @@ class Rounds:
     def leading_and_nonempty(self, graph: ShardedGraph) -> list[tuple[tuple[Array, Array], int]]:
         """The result of the backend's `leading_and_nonempty` for each local shard."""
         each, find = self.placement.map, self.placement.kernels.leading_and_nonempty
-        if self.parents:
+        if self.values:
             return each(lambda k, shard: find(shard), graph.shards)
         degrees = each(
             lambda k, shard: (shard.indptr[1:] - shard.indptr[:-1]).astype(np.int64), graph.shards
@@ -141,13 +165,13 @@ class Rounds:
     ) -> list[tuple[int, int, int, int]]:
         """Search from `start`, (vertices, values) of each local shard; the rows of the trace.
 
-        The shards keep the levels and parents; `total` is how many vertices each of all shards has
+        The shards keep the levels and values; `total` is how many vertices each of all shards has
         found.
         """
         began = time.perf_counter()
         self.next_round()
         for shard, (sources, values) in zip(self.shards, start, strict=True):
-            shard.begin(sources, values if self.parents else None, self.round)
+            shard.begin(sources, values if self.values else None, self.round)
         counts = self.counts()
         self.total = counts[:, VERTICES].copy()
         left, open_edges = self.findable - int(counts[:, COVERED].sum()), self.edges
@@ -180,10 +204,12 @@ class Rounds:
         """PUSH or PULL for the next level: every process decides from the same counts."""
         if direction != "auto":
             return PULL if direction == "pull" else PUSH
-        step = SEARCH_PUSH_STEP if self.parents else SEARCH_PUSH_STEP_HUBS
         edges += 0 if last == PUSH else CONVERT_EDGES
         # the out-edges of unvisited vertices are their in-edges only in a symmetric graph
         back = open_edges if self.symmetric else self.edges
+        if not self.first:
+            return PULL if directions.pull_pays_all(edges, back) else PUSH
+        step = SEARCH_PUSH_STEP if self.values else SEARCH_PUSH_STEP_HUBS
         pays = directions.pull_pays(edges, left / step, back / step, self.edges)
         return PULL if pays else PUSH
 
@@ -192,14 +218,16 @@ class Rounds:
         gives it).
         """
         self.next_round()
-        for shard, whole in zip(self.shards, frontier, strict=True):
-            shard.pull(whole, depth, self.round)
+        values = self.gather_values()
+        for shard, whole, held in zip(self.shards, frontier, values, strict=True):
+            shard.pull(whole, held, depth, self.round)
         following = self.gather_frontier()  # most often the next level is a pull, too
         counts = self.counts()
         if counts[:, WAITING].any():
             self.next_round()
-            for shard, whole in zip(self.shards, frontier, strict=True):
-                shard.pull_rows(whole, int(counts[shard.number, WAITING]), depth, self.round)
+            for shard, whole, held in zip(self.shards, frontier, values, strict=True):
+                rows = int(counts[shard.number, WAITING])
+                shard.pull_rows(whole, held, rows, depth, self.round)
             following = self.gather_frontier()
             counts = counts + self.counts()
         return counts, following
@@ -223,7 +251,7 @@ class Rounds:
             return self.settle_lists(lists, depth)
         marked = [shard.push_bits(*own[shard.number]) for shard in self.shards]
         self.next_round()
-        if self.parents:
+        if self.values:
             for shard in self.shards:
                 shard.compact(most, self.round)  # lists of all shards are as long as the longest
             capacity = int(self.counts()[:, VERTICES].max())
@@ -257,6 +285,15 @@ class Rounds:
         """The bitmap of the whole frontier, on the device of each local shard."""
         sizes = [self.words] * self.communicator.num_shards
         return self.communicator.all_gather([shard.own for shard in self.shards], sizes=sizes)
+
+    def gather_values(self) -> Sequence[Array | None]:
+        """The values of the vertices of all shards, on the device of each local shard; None where
+        products look at none.
+        """
+        if not self.looks_at_values:
+            return [None] * len(self.shards)
+        sizes = [32 * self.words] * self.communicator.num_shards
+        return self.communicator.all_gather([shard.value for shard in self.shards], sizes=sizes)
 
     # --- counts -----------------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ from search_cases import GRAPHS, edges_of, matrix
 import spgraph as sg
 from spgraph.backends.cuda.search import search_rounds as kernels
 from spgraph.distributed.loops import search_rounds
+from spgraph.iterations import search
+from spgraph.semirings import any_first, max_times, min_secondj, plus_first
 
 pytestmark = pytest.mark.gpu
 
@@ -67,6 +69,32 @@ def test_large_graphs(name: str, devices: list[str]) -> None:
     check(A, G, sources, ("push", "pull") if name == "kronecker" else ("auto",))
     for _ in range(10):
         check(A, G, sources[:1], ("auto",))
+
+
+@pytest.mark.parametrize(
+    ("ring", "kind"),
+    [(plus_first, "int64"), (any_first, "float32"), (max_times, "float32"), (min_secondj, "int32")],
+    ids=repr,
+)
+def test_values(ring: Any, kind: str, devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of products over several shards, as lists and as bitmaps, equal those of the CPU."""
+    rows, columns, _ = sg.generators.kronecker(14, 16, seed=1).to_coo()
+    weights = np.random.default_rng(2).integers(1, 4, rows.size).astype(kind)
+    A = sg.Matrix.from_coo(rows, columns, weights, nrows=1 << 14, ncols=1 << 14)
+    sources = [int(np.diff(A.indptr).argmax()), int(np.flatnonzero(np.diff(A.indptr))[-1])]
+    start = sg.Vector.from_coo(sources, np.array([3, 5], kind), size=A.nrows)
+    G = spread(A, devices, "random")
+    for most in (16, 1 << 20):
+        monkeypatch.setattr(search_rounds, "LIST_EDGES", most)
+        for direction in ("auto", "push", "pull"):
+            expected: Any = search(A, start, ring)
+            found: Any = search(G, start.to(G.device), ring, direction=direction)  # type: ignore[arg-type]
+            assert found.level.gather().isequal(expected.level)
+            if ring is not any_first:
+                assert found.value.gather().isequal(expected.value)
+            else:  # all products of a source are its value
+                assert np.isin(found.value.gather().to_coo()[1], [3, 5]).all()
+    assert "rounds of values, both ways" in G._derived
 
 
 def test_union_by_two_exchanges(devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

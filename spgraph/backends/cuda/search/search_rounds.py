@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,13 +13,15 @@ from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW
 from spgraph.backends.cuda.search.search_peers_plan import (
-    parents_values,
+    Values,
     row_fields,
+    values_of,
     values_preamble,
 )
-from spgraph.backends.shards.graph import GraphRows
+from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.backends.shards.search import COUNTS, SearchShard
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
+from spgraph.semirings import TypedSemiring
 
 # as in kernels/shards/search_rounds.cu
 THREADS = 256
@@ -30,9 +31,9 @@ BATCH = 8  # words that a warp takes at a time: many more shares than warps run 
 
 
 class Shard(SearchShard):
-    """A shard of a graph on its device: `number` among those that begin at `offsets`, and what
-    searches need beside its arrays. `parents` says what they look for, `host_counters`, of
-    COUNTS words, is host-mapped memory that kernels write.
+    """Local shard k of a graph on its device, `number` among all, and what searches need beside its
+    arrays. With `values` they find the sums of a semiring, or, for None, the least parents.
+    `host_counters`, of COUNTS words, is host-mapped memory that kernels write.
 
     A method that launches a kernel takes the number of the round if the kernel counts: the counts
     then reach `host_counters`, each above 16 bits of that number, and `counts`.
@@ -40,21 +41,27 @@ class Shard(SearchShard):
 
     def __init__(
         self,
-        offsets: Sequence[int],
+        graph: ShardedGraph,
+        k: int,
         number: int,
-        arrays: GraphRows,
         rows: tuple[Array, Array] | None,
-        parents: bool,
+        values: bool,
+        semiring: TypedSemiring | None,
         host_counters: np.ndarray,
     ) -> None:
-        arrays = alike(arrays)
-        self.number, self.arrays, self.parents, self.rows = number, arrays, parents, rows
+        arrays, offsets = alike(graph.shards[k]), graph.offsets
+        self.number, self.arrays, self.rows = number, arrays, rows
         self.xp = array_module(arrays.indptr)
         self.num_shards = len(offsets) - 1
         sizes = [b - a for a, b in itertools.pairwise(offsets)]
         self.size = sizes[number]
         self.words = max(words(size) for size in sizes)  # in bitmaps, of every shard
-        self.label = index_dtype(offsets[-1])
+        self.label = index_dtype(graph.size)
+        self.sought = values_of(semiring, graph, self.label) if values else None
+        self.dtype = self.label if self.sought is None else self.sought.semiring.dtype
+        # an entry of a list is a vertex, and its value beside it
+        self.entry = 1 if self.sought is None else 2
+        self.item = np.dtype(f"i{max(self.label.itemsize, self.dtype.itemsize)}")
         ids, rows_of = arrays.indices.dtype, arrays.indptr.dtype
         if self.size.bit_length() + arrays.indices.size.bit_length() > 64:
             raise ValueError(
@@ -63,10 +70,11 @@ class Shard(SearchShard):
             )
         places = index_dtype(32 * self.words * self.num_shards)
         kinds = (ids.str, rows_of.str, self.label.str, places.str)
-        text = program((self.num_shards, THREADS, parents, LONG_ROW, AHEAD_VERTICES, AHEAD), kinds)
+        shape = (self.num_shards, THREADS, LONG_ROW, AHEAD_VERTICES, AHEAD)
+        text = program(shape, kinds, self.sought)
         with jit.device(arrays.indptr):
             names = ["clear", "begin", "convert", "mark", "push_list", "settle_list", "push_bits"]
-            names += ["compact"] if parents else ["settle_bits"]
+            names += ["compact"] if self.sought else ["settle_bits"]
             names += [] if rows is None else ["pull", "pull_rows"]
             self.kernels = {name: jit.kernel("search_rounds", name, text) for name in names}
             self.grid = jit.occupancy(self.kernels["push_bits"], THREADS)
@@ -84,7 +92,7 @@ class Shard(SearchShard):
             self.given = block(fields, self.xp)
             self.visited_next: Array | None = None
             self.partial = jit.NULL
-            self.list = self.xp.empty((1 + AHEAD) * self.entry, self.label)
+            self.list = self.xp.empty((1 + AHEAD) * self.entry, self.item)
             self.is_ahead = False  # the kernel that made the queue may have pushed it already
 
     def run(self, name: str, work: int, *arguments: object, most: int = 0) -> None:
@@ -93,45 +101,50 @@ class Shard(SearchShard):
         """
         grid = min(max(1, -(-work // THREADS)), most or self.grid)
         with jit.device(self.given):
-            self.kernels[name]((grid,), (THREADS,), (self.given, *arguments))
+            self.kernels[name]((grid,), (THREADS,), (self.given, *self.found, *arguments))
 
     # --- a search ---------------------------------------------------------------------------------
 
     def begin(self, sources: Array, values: Array | None, round_: int) -> None:
-        """Begin at the own vertices `sources`, counted from 0, with the parents `values`."""
+        """Begin at the own vertices `sources`, counted from 0, with their `values`."""
         with jit.device(self.given):
             self.level = self.xp.empty(self.size, self.label)
-            self.parent = self.xp.empty(self.size, self.label) if self.parents else jit.NULL
+            # as long as the bitmap of the own vertices, so that all shards' can be gathered
+            self.value = self.xp.empty(32 * self.words if self.sought else 0, self.dtype)
             self.visited = self.xp.empty(self.num_shards * self.words, np.uint32)
             sources = sources.astype(self.queue.dtype, copy=False)
-            given = jit.NULL if values is None else values.astype(self.label, copy=False)
-        self.found = (self.level, self.parent, self.visited)
-        self.run("clear", max(self.size, self.visited.size), *self.found)
-        arguments = (sources, given, sources.size, self.list, round_)
-        self.run("begin", sources.size, *self.found, *arguments)
+            given = jit.NULL if values is None else values.astype(self.dtype, copy=False)
+        self.found = (self.level, self.value, self.visited)
+        self.run("clear", max(self.size, self.visited.size))
+        self.run("begin", sources.size, sources, given, sources.size, self.list, round_)
         self.is_ahead = True
 
     def take(self) -> tuple[Array, Array, Array]:
-        """(levels, parents, one bit an own vertex: whether it was found), which it keeps no
+        """(levels, values, one bit an own vertex: whether it was found), which it keeps no
         longer.
         """
         first = self.number * self.words
         visited = self.visited[first : first + words(self.size)]
-        made = (self.level, self.parent, visited)
-        del self.level, self.parent, self.visited, self.found
+        made = (self.level, self.value[: self.size], visited)
+        del self.level, self.value, self.visited, self.found
         return made
 
-    def pull(self, frontier: Array, depth: int, round_: int) -> None:
-        """The open vertices look for the frontier, a bitmap of all; the next one is in `own`."""
+    def pull(self, frontier: Array, values: Array | None, depth: int, round_: int) -> None:
+        """The open vertices look for the frontier, a bitmap of all, which has these values; the
+        next one is in `own`.
+        """
         label, work = self.label.type(depth), 32 * -(-self.words // BATCH)
+        held = jit.NULL if values is None else values
         # the device hands out shares as it gets to them
-        self.run("pull", work, *self.found, frontier, BATCH, label, round_, most=work)
+        self.run("pull", work, frontier, held, BATCH, label, round_, most=work)
 
-    def pull_rows(self, frontier: Array, rows: int, depth: int, round_: int) -> None:
+    def pull_rows(
+        self, frontier: Array, values: Array | None, rows: int, depth: int, round_: int
+    ) -> None:
         """The same for the `rows` long ones that `pull` has left."""
         work = self.grid * THREADS if rows else 0
-        label = self.label.type(depth)
-        self.run("pull_rows", work, *self.found, frontier, rows, label, round_)
+        held = jit.NULL if values is None else values
+        self.run("pull_rows", work, frontier, held, rows, self.label.type(depth), round_)
 
     def convert(self, round_: int) -> None:
         """After a pull, before a push: the frontier in `own` becomes a queue."""
@@ -149,14 +162,14 @@ class Shard(SearchShard):
         held = self.list
         made, short = self.list_of(capacity), vertices <= AHEAD_VERTICES and edges <= AHEAD
         if not (self.is_ahead and short and self.list is held):
-            self.run("push_list", edges, self.visited, made, vertices, edges)
+            self.run("push_list", edges, made, vertices, edges)
         return made
 
     def settle_list(self, came: Array, depth: int, round_: int) -> None:
         """Own vertices in the lists of all shards are found."""
         stride = came.size // (self.num_shards * self.entry)
         arguments = (came, stride, self.label.type(depth), self.list, round_)
-        self.run("settle_list", stride, *self.found, *arguments)
+        self.run("settle_list", stride, *arguments)
         self.is_ahead = True
 
     def push_bits(self, vertices: int, edges: int) -> Array:
@@ -164,10 +177,11 @@ class Shard(SearchShard):
         with jit.device(self.given):
             if self.visited_next is None:
                 self.visited_next = self.xp.empty_like(self.visited)
-                if self.parents:
-                    self.partial = self.xp.zeros(32 * self.visited.size, f"u{self.label.itemsize}")
+                if self.sought:
+                    none = 0 if self.sought.parents else self.sought.semiring.add.identity
+                    self.partial = self.xp.full(32 * self.visited.size, none, self.dtype)
             self.xp.copyto(self.visited_next, self.visited)
-        arguments = (self.visited, self.visited_next, self.partial, vertices, edges)
+        arguments = (self.visited_next, self.partial, vertices, edges)
         self.run("push_bits", max(vertices, edges), *arguments)
         return self.visited_next
 
@@ -179,27 +193,21 @@ class Shard(SearchShard):
         if came.size > self.words:
             parts, stride, first = self.num_shards, self.visited.size, self.number * self.words
         label = self.label.type(depth)
-        arguments = (self.level, self.visited, self.visited_next, came, parts, stride, first, label)
-        self.run("settle_bits", self.visited.size, *arguments, round_)
+        arguments = (self.visited_next, came, parts, stride, first, label, round_)
+        self.run("settle_bits", self.visited.size, *arguments)
         self.is_ahead = False
 
     def compact(self, capacity: int, round_: int) -> None:
         """What push_bits has reached, `capacity` vertices at most, becomes a list, each once."""
         made = self.list_of(min(capacity, 32 * self.visited.size))
-        arguments = (self.visited, self.visited_next, self.partial, made, round_)
-        self.run("compact", self.words, *arguments)
-
-    @property
-    def entry(self) -> int:
-        """Numbers in an entry of a list."""
-        return 1 + self.parents
+        self.run("compact", self.words, self.visited_next, self.partial, made, round_)
 
     def list_of(self, capacity: int) -> Array:
         """The list with room for so many entries beside its length; as it is if it has that."""
         size = (1 + capacity) * self.entry
         if self.list.size < size:
             with jit.device(self.given):
-                self.list = self.xp.empty(size, self.label)
+                self.list = self.xp.empty(size, self.item)
         return self.list[:size]
 
 
@@ -218,13 +226,12 @@ def alike(shard: GraphRows) -> GraphRows:
         )
 
 
-@functools.cache
-def program(shape: tuple[int, ...], kinds: tuple[str, ...]) -> str:
+@functools.lru_cache(maxsize=1024)
+def program(shape: tuple[int, ...], kinds: tuple[str, ...], sought: Values | None) -> str:
     """The preamble of kernels/shards/search_rounds.cu."""
-    names = ("PEERS", "THREADS", "PARENTS", "LONG_ROW", "AHEAD_VERTICES", "AHEAD")
-    given = dict(zip(names, shape, strict=True))
-    values = parents_values(kinds[2]) if given.pop("PARENTS") else None
-    text = preamble.constants(**given) + values_preamble(values, kinds[2])
+    names = ("PEERS", "THREADS", "LONG_ROW", "AHEAD_VERTICES", "AHEAD")
+    text = preamble.constants(**dict(zip(names, shape, strict=True)))
+    text += values_preamble(sought, kinds[2])
     return text + preamble.types(**{k: np.dtype(v) for k, v in zip("IOLQ", kinds, strict=True)})
 
 

@@ -5,11 +5,13 @@
 // Bitmaps of all vertices give each shard the same number of words, so that what a shard writes of
 // one can be gathered as it is; bit positions and ids differ by the padding. A level is one of:
 //   pull  the open vertices of the shard look for the frontier, a bitmap of all vertices, among
-//         their in-edges, and the shard's part of the next one goes to all;
-//   list  the edges of the shard's frontier become a list of what they reach, with the parent,
+//         their in-edges, and the shard's part of the next one goes to all. Where multiply looks at
+//         values of the frontier, those of all vertices were gathered before;
+//   list  the edges of the shard's frontier become a list of what they reach, with the product,
 //         which goes to all, and each takes what is its own: for few edges;
 //   bits  they mark what they reach in a bitmap of all vertices; shards take their parts of the
-//         union of all. With parents, what is marked becomes such a list, each vertex once.
+//         union of all. With values, what is marked becomes such a list, each vertex once, with the
+//         sum of its products here.
 // The last thread block of a kernel to end writes what was counted to memory of the host.
 //
 // The preamble gives PEERS (shards), THREADS, I (ids), O (offsets), L (levels and users' ids), Q
@@ -20,16 +22,21 @@
 #include "search_common.cuh"
 
 #include "search_partial.cuh"
+#if SUMS
+constexpr bool FIRST = ADD_KIND == ADD_ANY;
+#else
 constexpr bool FIRST = true; // rows ascend by the users' ids
+#endif
 constexpr bool TRACE = false, PADDED = true;
 
 enum Count { VERTICES, EDGES, COVERED, WAITING, COUNTS };
 
-// A vertex that was reached, or -1; the first of a list has the length of the list instead.
+// A vertex that was reached, or -1, and what it gets; the first of a list has the length of the list
+// instead of a vertex.
 struct Entry {
     L vertex;
-#if PARENTS
-    L parent;
+#if VALUES
+    Z value;
 #endif
 };
 
@@ -63,11 +70,12 @@ struct Given {
     u64* host_counters; // the same in the host's memory, each above 16 bits of the round
 };
 
-struct Search : Given { // and what kernels that pull or push are given beside
-    L *level, *value;   // results; values are parents
+struct Search : Given { // and what kernels are given beside
+    L* level;           // results
+    Z* value;           // of open vertices identity(), what they get is added to
     u32 *visited, *visited_next;
     Partial* partial;
-    const Z* frontier_value; // parents do not look at it
+    const Z* frontier_value; // by bit position; null where multiply looks at none
     const u32* frontier;
     i64 batch;
 };
@@ -89,11 +97,21 @@ DEVICE Pull& pull_memory() { return pull_shared; }
 #include "search_pull.cuh"
 #include "search_shards_push.cuh"
 
-// Every kernel begins with `enter`, and one that counts ends with `publish_counts`.
+// Every kernel is given what stands in Given, and the results; it begins with `enter`, and one that
+// counts ends with `publish_counts`.
 DEVICE void enter(const u64* given) {
     for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
         reinterpret_cast<u64*>(static_cast<Given*>(&s))[i] = given[i];
     __syncthreads();
+}
+// The same where shared functions look at results.
+DEVICE void enter_results(const u64* given, L* level, Z* value, u32* visited) {
+    if (threadIdx.x == 0) {
+        s.level = level;
+        s.value = value;
+        s.visited = visited;
+    }
+    enter(given);
 }
 
 // The sums of all thread blocks and what they put into the queue go to the host; a list gets its
@@ -133,20 +151,22 @@ DEVICE void enqueue(bool active, i64 v) {
 }
 
 // The same for vertices that are new: visited from now on.
-DEVICE void claim(bool active, i64 v, u32* visited) {
+DEVICE void claim(bool active, i64 v) {
     enqueue(active, v);
-    if (active) atomicOr(&own_part(visited)[v >> 5], 1u << (v & 31));
+    if (active) atomicOr(&own_part(s.visited)[v >> 5], 1u << (v & 31));
 }
 
 // ---- kernels that begin a search, or change its form -------------------------------------------
 
-// Nothing is visited yet: levels and parents are -1, the greatest of all as unsigned numbers.
-extern "C" __global__ void clear(const u64* given, L* level, L* parent, u32* visited) {
+// Nothing is visited yet.
+extern "C" __global__ void clear(const u64* given, L* level, Z* value, u32* visited) {
     enter(given);
     const i64 thread = thread_id(), threads = thread_count();
     for (i64 v = thread; v < own_vertices(); v += threads) {
         level[v] = -1;
-        if (PARENTS) parent[v] = -1;
+#if VALUES
+        value[v] = identity();
+#endif
     }
     for (i64 w = thread; w < PEERS * s.words; w += threads) visited[w] = 0;
     for (i64 w = thread; w < s.words; w += threads) s.own[w] = 0;
@@ -154,7 +174,7 @@ extern "C" __global__ void clear(const u64* given, L* level, L* parent, u32* vis
 }
 
 // The own part of the frontier from bits to a queue, and back.
-extern "C" __global__ void convert(const u64* given, i64 round) {
+extern "C" __global__ void convert(const u64* given, L* level, Z* value, u32* visited, i64 round) {
     enter(given);
     for_each_words(s.words, 32, [&](i64 begin, i64 w, bool mine) {
         const u32 bits = mine ? s.own[w] : 0;
@@ -164,7 +184,7 @@ extern "C" __global__ void convert(const u64* given, i64 round) {
     publish_counts(round);
 }
 
-extern "C" __global__ void mark(const u64* given, i64 vertices) {
+extern "C" __global__ void mark(const u64* given, L* level, Z* value, u32* visited, i64 vertices) {
     enter(given);
     for (i64 i = thread_id(); i < vertices; i += thread_count())
         atomicOr(&s.own[s.queue[i] >> 5], 1u << (s.queue[i] & 31));
@@ -172,24 +192,24 @@ extern "C" __global__ void mark(const u64* given, i64 vertices) {
 
 #include "search_rounds_push.cuh"
 
-// The own sources, counted from 0, with their parents.
-extern "C" __global__ void begin(const u64* given, L* level, L* parent, u32* visited,
-                                 const I* sources, const L* values, i64 number, Entry* list,
+// The own sources, counted from 0, with their values.
+extern "C" __global__ void begin(const u64* given, L* level, Z* value, u32* visited,
+                                 const I* sources, const Z* values, i64 number, Entry* list,
                                  i64 round) {
-    enter(given);
+    enter_results(given, level, value, visited);
     u32 covered = 0;
     for (i64 base = thread_id() - lane_id(); base < number; base += thread_count()) {
         const bool active = base + lane_id() < number;
         const I v = active ? sources[base + lane_id()] : 0;
         if (active) {
             level[v] = 0;
-            if (PARENTS) parent[v] = values[base + lane_id()];
+            if (VALUES) value[v] = values[base + lane_id()];
             covered += can_be_found(v);
         }
-        claim(active, v, visited);
+        claim(active, v);
     }
     reduce_counts(0, 0, covered);
-    if (publish_counts(round)) push_ahead(visited, list);
+    if (publish_counts(round)) push_ahead(list);
 }
 
 #include "search_rounds_pull.cuh"

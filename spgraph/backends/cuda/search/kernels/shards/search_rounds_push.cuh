@@ -4,31 +4,33 @@
 
 // What edge e of the own frontier reaches, whose row of the queue is number i and starts at edge
 // `start`: -1 if that is visited.
-DEVICE Entry target_of(const Borders& borders, const u32* visited, i64 i, i64 start, i64 e) {
-    const I u = load_relaxed(&s.queue[i]), v = s.indices[s.indptr[u] + (e - start)];
+DEVICE Entry target_of(const Borders& borders, i64 i, i64 start, i64 e) {
+    const I u = load_relaxed(&s.queue[i]);
+    const i64 edge = (i64)s.indptr[u] + (e - start);
+    const I v = s.indices[edge];
     Entry entry;
-    entry.vertex = test_bit(visited, borders.position(v)) ? -1 : v;
-#if PARENTS
-    entry.parent = own_user_id(u);
+    entry.vertex = test_bit(s.visited, borders.position(v)) ? -1 : v;
+#if VALUES
+    entry.value = out_product(u, v, edge);
 #endif
     return entry;
 }
 
 // Entry 1 + e of the list is what edge e of the frontier reaches.
-extern "C" __global__ void push_list(const u64* given, const u32* visited, Entry* list,
-                                     i64 vertices, i64 edges) {
-    enter(given);
+extern "C" __global__ void push_list(const u64* given, L* level, Z* value, u32* visited,
+                                     Entry* list, i64 vertices, i64 edges) {
+    enter_results(given, level, value, visited);
     const Borders borders;
     if (thread_id() == 0) list->vertex = (L)edges;
     for (i64 e = thread_id(); e < edges; e += thread_count()) {
         const i64 i = lower_bound(s.offset, vertices, e + 1) - 1; // the last row that starts by e
-        list[1 + e] = target_of(borders, visited, i, s.offset[i], e);
+        list[1 + e] = target_of(borders, i, s.offset[i], e);
     }
 }
 
 // The same by the last thread block of the kernel that has filled the queue, if that is short: a
 // small level then costs a launch less. The host uses the list only where the next level is a push.
-CALLED void push_ahead(const u32* visited, Entry* list) {
+CALLED void push_ahead(Entry* list) {
     __shared__ O offset[AHEAD_VERTICES];
     const i64 vertices = published[VERTICES], edges = published[EDGES];
     if (vertices > AHEAD_VERTICES || edges > AHEAD) return;
@@ -38,16 +40,16 @@ CALLED void push_ahead(const u32* visited, Entry* list) {
     if (threadIdx.x == 0) list->vertex = (L)edges;
     for (i64 e = threadIdx.x; e < edges; e += THREADS) {
         const i64 i = lower_bound(offset, vertices, e + 1) - 1;
-        list[1 + e] = target_of(borders, visited, i, offset[i], e);
+        list[1 + e] = target_of(borders, i, offset[i], e);
     }
 }
 
 // The own vertices in the lists of all shards, which lie `stride` entries apart. A vertex is new
-// where its level is, so that all of its parents in this level are compared.
-extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u32* visited,
+// where its level is, so that it gets the sum of all that this level brings to it.
+extern "C" __global__ void settle_list(const u64* given, L* level, Z* value, u32* visited,
                                        const Entry* came, i64 stride, L depth, Entry* ahead,
                                        i64 round) {
-    enter(given);
+    enter_results(given, level, value, visited);
     const Borders borders;
     for (int k = 0; k < PEERS; k++) {
         const Entry* const list = came + k * stride;
@@ -62,38 +64,38 @@ extern "C" __global__ void settle_list(const u64* given, L* level, L* parent, u3
                     found = (L)atomicCAS((Key*)&level[v], (Key)-1, (Key)depth);
                     is_new = found < 0;
                 }
-#if PARENTS
-                if (is_new || found == depth) atomicMin((Key*)&parent[v], (Key)list[1 + i].parent);
+#if VALUES
+                if (is_new || (ADD_KIND != ADD_ANY && found == depth))
+                    combine(&value[v], list[1 + i].value);
 #endif
             } else if (id >= 0) { // another shard's: visited, and not to be sent again
                 set_bit(visited, borders.position((I)id));
             }
-            claim(is_new, v, visited);
+            claim(is_new, v);
         }
     }
-    if (publish_counts(round)) push_ahead(visited, ahead);
+    if (publish_counts(round)) push_ahead(ahead);
 }
 
 // ---- a bitmap ----------------------------------------------------------------------------------
 
 // What the edges of the frontier reach.
 extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
-    push_bits(const u64* given, u32* visited, u32* visited_next, Partial* partial, i64 vertices,
-              i64 edges) {
+    push_bits(const u64* given, L* level, Z* value, u32* visited, u32* visited_next,
+              Partial* partial, i64 vertices, i64 edges) {
     __shared__ u32 lanes[WARPS][32];
     if (threadIdx.x == 0) {
-        s.visited = visited;
         s.visited_next = visited_next;
         s.partial = partial;
     }
-    enter(given);
+    enter_results(given, level, value, visited);
     Pusher pusher(Found(), false);
     push_edges(vertices, edges, lanes[warp_id()], pusher);
 }
 
 // The union of `parts` bitmaps that lie `stride` words apart, of which the own words begin at
 // `from`: what is new there is settled. Others' vertices that this shard has reached are visited.
-extern "C" __global__ void settle_bits(const u64* given, L* level, u32* visited,
+extern "C" __global__ void settle_bits(const u64* given, L* level, Z* value, u32* visited,
                                        const u32* visited_next, const u32* came, i64 parts,
                                        i64 stride, i64 from, L depth, i64 round) {
     enter(given);
@@ -112,11 +114,13 @@ extern "C" __global__ void settle_bits(const u64* given, L* level, u32* visited,
     publish_counts(round);
 }
 
-// What push_bits has reached, as a list, each vertex with its best parent; `partial` is zero again.
-extern "C" __global__ void compact(const u64* given, const u32* visited, const u32* visited_next,
-                                   Partial* partial, Entry* list, i64 round) {
+// What push_bits has reached, as a list, each vertex with the sum of its products here; `partial` is
+// what it was before.
+extern "C" __global__ void compact(const u64* given, L* level, Z* value, u32* visited,
+                                   const u32* visited_next, Partial* partial, Entry* list,
+                                   i64 round) {
     enter(given);
-#if PARENTS
+#if VALUES
     for (int q = 0; q < PEERS; q++) {
         const i64 first = q * s.words;
         for_each_words(s.words, 32, [&](i64 begin, i64 w, bool mine) {
@@ -129,7 +133,7 @@ extern "C" __global__ void compact(const u64* given, const u32* visited, const u
                 if (!active) return;
                 const i64 v = which.position(begin), p = 32 * first + v;
                 list[1 + slot + rank] =
-                    Entry{(L)(s.first[q] + v), parent_of(load_relaxed(&partial[p]))};
+                    Entry{(L)(s.first[q] + v), value_of(load_relaxed(&partial[p]))};
                 partial[p] = no_partial();
             });
         });
