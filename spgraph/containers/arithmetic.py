@@ -19,65 +19,70 @@ class Arithmetic:
     """What Vector and Matrix share.
 
     `u + v` is a union, with what there is where one has no entry; `u - v` a union with 0; `u * v`,
-    `u / v` and all comparisons are intersections, entry by entry as NumPy's are. With a scalar they
-    look at stored entries only: `A < 1` has no entry where A has none. `@` is the product over
-    plus_times. `==` compares entries, so that containers have no hash; `isequal` gives one bool.
+    `u / v` and all comparisons are intersections, entry by entry as NumPy's are. With a scalar or
+    an array they look at stored entries only: `A < 1` has no entry where A has none. So do NumPy's
+    universal functions: `np.sqrt(A)`. `@` is the product over plus_times. `==` compares entries, so
+    that containers have no hash; `isequal` gives one bool.
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # NumPy leaves `array @ v` to us
     __hash__ = None  # type: ignore[assignment]
 
     def __add__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("plus", self, other, union=True)
+        return combine("plus", self, other, union=True)
 
     def __radd__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("plus", self, other, left=True)
+        return combine("plus", self, other, left=True)
 
     def __sub__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("minus", self, other, union=True)
+        return combine("minus", self, other, union=True)
 
     def __rsub__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("minus", self, other, left=True)
+        return combine("minus", self, other, left=True)
 
     def __mul__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("times", self, other)
+        return combine("times", self, other)
 
     def __rmul__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("times", self, other, left=True)
+        return combine("times", self, other, left=True)
 
     def __truediv__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("truediv", self, other)
+        return combine("truediv", self, other)
 
     def __rtruediv__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("truediv", self, other, left=True)
+        return combine("truediv", self, other, left=True)
 
     def __pow__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("pow", self, other)
+        return combine("pow", self, other)
 
     def __and__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("land", self, other)
+        return combine("land", self, other)
 
     def __or__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("lor", self, other, union=True)
+        return combine("lor", self, other, union=True)
 
     def __lt__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("lt", self, other)
+        return combine("lt", self, other)
 
     def __le__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("le", self, other)
+        return combine("le", self, other)
 
     def __gt__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("gt", self, other)
+        return combine("gt", self, other)
 
     def __ge__(self, other: Self | Scalar | SparseArray) -> Self:
-        return _combine("ge", self, other)
+        return combine("ge", self, other)
 
     def __eq__(self, other: Self | Scalar | SparseArray) -> Self:  # type: ignore[override]
-        return _combine("eq", self, other)
+        return combine("eq", self, other)
 
     def __ne__(self, other: Self | Scalar | SparseArray) -> Self:  # type: ignore[override]
-        return _combine("ne", self, other)
+        return combine("ne", self, other)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        from spgraph.containers.sparray.ufuncs import call
+
+        return call(ufunc, method, inputs, options)
 
     def __neg__(self) -> Self:
         return _unary("ainv", self)
@@ -98,10 +103,10 @@ class VectorArithmetic(Arithmetic):
     def __matmul__(self, other: Matrix | SparseArray) -> Vector: ...
 
     def __matmul__(self, other: Vector | Matrix | SparseArray) -> Number | Vector:
-        return _product(self, other)
+        return product(self, other)
 
     def __rmatmul__(self, other: SparseArray) -> Vector:
-        return _product(other, self)
+        return product(other, self)
 
 
 class MatrixArithmetic(Arithmetic):
@@ -119,7 +124,7 @@ class MatrixArithmetic(Arithmetic):
     def __matmul__(self, other: Dense) -> Dense: ...
 
     def __matmul__(self, other: Vector | Matrix | SparseArray | Dense) -> Vector | Matrix | Dense:
-        return _product(self, other)
+        return product(self, other)
 
     @overload
     def __rmatmul__(self, other: SparseArray) -> Matrix: ...
@@ -128,7 +133,7 @@ class MatrixArithmetic(Arithmetic):
     def __rmatmul__(self, other: Dense) -> Dense: ...
 
     def __rmatmul__(self, other: SparseArray | Dense) -> Matrix | Dense:
-        return _product(other, self)
+        return product(other, self)
 
     # what the linear operators of scipy.sparse.linalg and cupyx.scipy.sparse.linalg are made of
 
@@ -182,7 +187,7 @@ def _as_dense(name: str, x: Any) -> Any:
     return as_array(f"{name}: x", x)
 
 
-def _combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = False) -> Any:
+def combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = False) -> Any:
     """The operator `name` between two containers, or a container and a scalar on its `left` or
     right.
     """
@@ -197,11 +202,10 @@ def _combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = Fal
     array = isinstance(y, np.ndarray) or is_cuda(y)
     if isinstance(y, bool | int | float | np.generic) or (array and y.ndim == 0):
         return operations.apply(x, op, **{"left" if left else "right": y})
-    if array or isinstance(y, list | tuple):  # without an error `v == array` would be False
-        raise DomainMismatch(
-            f"{name}: expected a Vector, a Matrix or a scalar, got {type(y).__name__}; "
-            "Vector.from_dense and Matrix.from_dense take arrays"
-        )
+    if array or isinstance(y, list | tuple):
+        from spgraph.containers.sparray.ufuncs import BY_NAME, call
+
+        return call(BY_NAME[name], "__call__", (y, x) if left else (x, y), {})
     return NotImplemented
 
 
@@ -212,7 +216,7 @@ def _unary(name: str, x: Any) -> Any:
     return operations.apply(x, getattr(unary, name))
 
 
-def _product(x: Any, y: Any) -> Any:
+def product(x: Any, y: Any) -> Any:
     """x @ y over plus_times, by the kinds of both."""
     from spgraph import operations
     from spgraph.containers.vector import Vector

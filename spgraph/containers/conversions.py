@@ -340,7 +340,8 @@ class MatrixConversions(MatrixParts):
     def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
             f"a Matrix of {self.nrows} x {self.ncols} is no array: "
-            ".to_dense(fill=0) makes one, and .to_scipy() a sparse one"
+            ".to_dense(fill=0) makes one, and .to_scipy() a sparse one; beside a sparse array of "
+            "SciPy the Matrix comes first, A * S, and sg.mxm(S, A) is the product S A"
         )
 
     def _arrays_of_csr(self, name: str, copy: bool) -> tuple[Array, Array, Array]:

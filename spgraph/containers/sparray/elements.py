@@ -193,31 +193,38 @@ def _multiplied(u: Any, other: Any) -> Any:
         return scaled if x.ndim <= u.ndim else _as_matrix(scaled)
     if u.shape in ((1,), (1, 1)):
         return stored(plain(u)).sum() * x
-    return with_elements(_spread(u, x.shape), "multiply", lambda y: lambda values: values * y, x)
+    return with_elements(_spread(u, x.shape), "multiply", lambda values, y: values * y, x)
 
 
-def with_elements(u: Any, name: str, function: Any, x: Array) -> Any:
-    """u with the values function(y)(values), y being the elements of the array x at u's entries;
-    x broadcasts to u's shape.
+def with_elements(u: Any, name: str, function: Callable[..., Array], *arrays: Array) -> Any:
+    """u with the values function(values, elements, ...): those of each of the arrays, which
+    broadcast to u's shape, at u's entries.
     """
     if not isinstance(u.device, str):
         raise DomainMismatch(
             f"{name}: expected a number or a container of the same Placement beside a distributed "
             f"one, got an array; Matrix(x) or Vector(x), .to(its .device), makes one of it"
         )
+    with on_device(u.device):
+        if len(u.shape) == 1:
+            u = u.to_sparse()
+            places: Any = u._indices
+        else:
+            u = u if not u.iso else _expanded(u)
+            places = u.row_indices(), u._indices
+        elements = [_beside(name, u, x)[places] for x in arrays]
+        return u._with_values(lambda values: function(values, *elements))
+
+
+def _beside(name: str, u: Any, x: Array) -> Array:
+    """The array x in the shape of u, on the same device."""
     _same_place(name, u, x)
     try:
-        x = array_module(x).broadcast_to(x, u.shape)
+        return array_module(x).broadcast_to(x, u.shape)
     except ValueError:
         raise DimensionMismatch(
             f"{name}: the shape {x.shape} of the array does not broadcast to {u.shape}"
         ) from None
-    with on_device(u.device):
-        if len(u.shape) == 1:
-            u = u.to_sparse()
-            return u._with_values(function(x[u._indices]))
-        u = u if not u.iso else _expanded(u)
-        return u._with_values(function(x[u.row_indices(), u._indices]))
 
 
 def _same_place(name: str, u: Any, x: Array) -> None:
