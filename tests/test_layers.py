@@ -316,9 +316,9 @@ def test_what_is_nvidias_stands_in_one_header() -> None:
 
 def test_shards_have_the_functions_of_a_backend() -> None:
     """But for steps of others: those work on arrays, of which containers in shards have none. What
-    the CPU alone has is made of other functions in shards, too.
+    the CPU alone has is made of other functions in shards, too, and so are triangles.
     """
-    steps = {"levels", "power_shard", "reduce_segments", "scatter"}
+    steps = {"levels", "power_shard", "reduce_segments", "scatter", "triangles"}
     steps |= listed("Optional, of the CPU alone").keys()
     cpu, shards = (public_functions(PACKAGE / name) for name in ("backends/cpu", "distributed"))
     assert steps < cpu.keys() and not steps & shards.keys()
@@ -332,11 +332,11 @@ def test_kernels_mirror_each_other() -> None:
 
     CUDA has more of both: what NumPy does on the CPU, and steps that take a grid several launches.
     The CPU alone has what one thread does for one start, which CUDA makes of the loops, `orient`,
-    `sort_entries`, `fold_entries` and `triangles`, which CUDA makes of operations and of CuPy's
-    sort, and `pool`, what threads of the CPU wait in.
+    `sort_entries` and `fold_entries`, which CUDA makes of operations and of CuPy's sort, and
+    `pool`, what threads of the CPU wait in.
     """
     alone = {"bellman_ford", "breadth_first_order", "dijkstra", "spanning_forest"}
-    alone |= {"fold_entries", "orient", "pool", "sort_entries", "strong_components", "triangles"}
+    alone |= {"fold_entries", "orient", "pool", "sort_entries", "strong_components"}
     texts = sorted((PACKAGE / "backends/cpu").glob("*/kernels/*.py"))
     assert len(texts) > 5
     for path in texts:

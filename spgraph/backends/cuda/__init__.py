@@ -49,6 +49,7 @@ from spgraph.backends.cuda.search.search_rounds import leading_and_nonempty
 from spgraph.backends.cuda.structure.extract import extract_matrix
 from spgraph.backends.cuda.structure.kronecker import kronecker
 from spgraph.backends.cuda.structure.transpose import transpose
+from spgraph.backends.cuda.structure.triangles import triangles
 from spgraph.backends.cuda.traversals import traversals
 
 __all__ = [
@@ -95,6 +96,7 @@ __all__ = [
     "select_matrix",
     "transpose",
     "traversals",
+    "triangles",
     "workspace_words",
     "write",
     "write_matrix",

@@ -4,6 +4,7 @@ tests run there too.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import scipy.sparse
 
 import tests.backends.cuda.test_operations_shim as host
-from spgraph import generators, operations, semirings
+from spgraph import direction, generators, operations, semirings, triangle_count
 from spgraph.backends import cpu, cuda
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.storage.arrays import move
@@ -19,6 +20,7 @@ from spgraph.errors import DomainMismatch
 from spgraph.semirings import Semiring, binary, indexunary, monoid
 
 pytestmark = pytest.mark.gpu
+triangles = importlib.import_module("spgraph.backends.cuda.structure.triangles")
 
 
 def both(name: str, A: Matrix, u: Vector, ring: Any, mask: Mask | None, flip: bool = False) -> None:
@@ -261,3 +263,21 @@ def test_long_rows_times_a_matrix_that_is_full() -> None:
         X = chance.integers(-3, 4, (5000, width)).astype(float)
         ours = operations.mxm(A.to("cuda"), Matrix.from_dense(X, missing=None).to("cuda"))
         np.testing.assert_allclose(ours.to("cpu").to_scipy().toarray(), left @ X, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["kronecker", "uniform", "grid"])
+def test_triangles_equal_those_of_the_cpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    A = {
+        "kronecker": lambda: generators.kronecker(17, 24, seed=4),
+        "uniform": lambda: generators.uniform_random(1 << 17, 8, seed=4),
+        "grid": lambda: generators.grid(500, 600, remove=0.1),
+    }[name]()
+    expected, B = triangle_count(A), A.to("cuda")
+    assert triangle_count(B) == expected
+    for short in (-1.0, 1e9):
+        monkeypatch.setattr(direction, "SHORT_ROWS", short)
+        assert triangle_count(B) == expected
+    monkeypatch.setattr(direction, "SHORT_ROWS", -1.0)
+    for name, value in (("TASK_WORK", 1 << 10), ("WARP_WORK", 0), ("RESERVED", 220 << 10)):
+        monkeypatch.setattr(triangles, name, value)
+        assert triangle_count(B) == expected

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from spgraph import direction
 from spgraph.backends.cpu.entrywise.rows import run, work_of
 from spgraph.backends.cpu.runtime import jit, pool
 from spgraph.containers import Matrix
 
 
-def triangles(A: Matrix) -> int:
-    """How many triangles the symmetric pattern A has; loops are no edges.
+def triangles(A: Matrix) -> int | None:
+    """How many triangles the symmetric pattern A has; loops are no edges. None where rows are so
+    long that it is faster to point the edges one way first.
 
     Beside A it needs a bit for each column a thread. The time grows with the squares of the
     degrees.
     """
+    squares = np.square(np.diff(A._indptr), dtype=np.float64).sum()
+    if not direction.rows_are_short(float(squares), A.nvals):
+        return None
     threads = pool.threads_for(work_of((A._indptr,)))
     bits = np.zeros((threads, (A.ncols + 63) // 64), np.uint64)
     total = np.zeros(1, np.int64)

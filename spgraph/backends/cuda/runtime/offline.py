@@ -22,6 +22,7 @@ from spgraph.backends.cuda.search.search import program
 from spgraph.backends.cuda.search.search_peers_plan import parents_values
 from spgraph.backends.cuda.search.search_peers_plan import program as peers_program
 from spgraph.backends.cuda.search.search_rounds import program as rounds_program
+from spgraph.backends.cuda.structure import triangles
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import BackendUnavailable
 
@@ -117,6 +118,8 @@ def _matrix_operations() -> dict[str, str]:
         + preamble.constants(MASKED=True, STRUCTURE=False),
         "nonempty": preamble.types(O=INDEX),
         "rows": preamble.types(O=INDEX),
+        "triangles": preamble.types(O=INDEX, I=INDEX),
+        "triangles_oriented": triangles.program(INDEX, INDEX),
         "transpose": preamble.types(O=INDEX, I=INDEX, N=INDEX, C=INDEX)
         + preamble.types(V=np.dtype("u4"), Q=np.dtype("u4"))
         + preamble.constants(VALUES=True),
