@@ -101,66 +101,66 @@ DEVICE u64 sum_of_peers(u64 word) {
     return word;
 }
 
-// Warp 0 of block 0 waits for all blocks of this GPU; false if one is lost.
-DEVICE bool all_arrived() {
-    Patience patience(peers.limit);
-    for (u32 spins = 1; shuffle(load_acquire(&peers.barrier->arrived), 0) != gridDim.x; spins++) {
+// Wait until `done`, which blocks of this GPU make true; false if they do not within `limit`, or a
+// GPU is lost. All lanes of a warp call.
+template <class Done>
+DEVICE bool wait_for_blocks(u64 limit, Done done) {
+    Patience patience(limit);
+    for (u32 spins = 1; !done(); spins++) {
         if (spins & 255) continue;
+        __nanosleep(100);
         if (shuffle(load_acquire_system(&inbox_of(peers.me)->lost), 0)) return false;
-        if (!patience.expired(0)) continue;
+        if (!patience.expired(shuffle(load_relaxed(&peers.barrier->heartbeat), 0))) continue;
         give_up(peers.me);
         return false;
     }
     return true;
 }
 
-// A barrier of all blocks of this GPU, and if `across` of those of all its peers: warp 0 of block 0
-// then calls `talk`, which exchanges with the peers or says that one is lost, and what it stores is
-// there for all. If *detour is not zero, this GPU's blocks meet only each other, whatever the peers
-// do: DETOUR. LOST: the kernel must end.
+// How long a block waits for the others of its GPU. Block 0 waits for peers meanwhile, half as
+// long: it shall be the first to give up, since it knows which peer is missing.
+DEVICE u64 limit_of_block() { return blockIdx.x ? 2 * peers.limit : peers.limit; }
+
+// Warp 0 of block 0 waits for all blocks of this GPU; false if one is lost.
+DEVICE bool all_arrived() {
+    return wait_for_blocks(
+        peers.limit, [] { return shuffle(load_acquire(&peers.barrier->arrived), 0) == gridDim.x; });
+}
+
+// A barrier of all blocks of all GPUs: warp 0 of block 0 calls `talk`, which exchanges with the
+// peers or says that one is lost, and what it stores is there for all. If *detour is not zero, this
+// GPU's blocks meet only each other, whatever the peers do: DETOUR. LOST: the kernel must end.
 template <class Talk>
-DEVICE int barrier_and(Talk talk, bool across, const u64* detour = nullptr) {
+DEVICE int barrier_and(Talk talk, const u64* detour) {
     __syncthreads();
     if (threadIdx.x < 32) {
         const int lane = threadIdx.x;
         PeerBarrier* const barrier = peers.barrier;
-        u64* const lost = &inbox_of(peers.me)->lost;
         const u32 old = shuffle(load_relaxed(&barrier->go), 0);
         if (lane == 0) {
-            if (across)
-                fence_system();
-            else
-                __threadfence();
+            fence_system();
             atomicAdd(&barrier->arrived, 1u);
         }
         int outcome = PASSED;
         if (blockIdx.x == 0) {
-            if (!all_arrived()) outcome = LOST;
-            if (outcome == PASSED && detour && shuffle(load_relaxed(detour), 0)) {
+            if (!all_arrived())
+                outcome = LOST;
+            else if (detour && shuffle(load_relaxed(detour), 0))
                 outcome = DETOUR;
-            } else if (outcome == PASSED && across) {
-                if (!talk()) outcome = LOST;
-                warp_sync();
-            }
+            else if (!talk())
+                outcome = LOST;
+            warp_sync();
             if (lane == 0) {
                 store_relaxed(&barrier->arrived, 0u);
                 store_release(&barrier->go, ((old >> 2) + 1) << 2 | (u32)outcome);
             }
         } else {
-            u32 go;
-            // twice the limit of block 0, which waits for the peers itself: it shall be the first
-            // to give up, since it knows which peer is missing
-            Patience patience(2 * peers.limit);
-            for (u32 spins = 1; (go = shuffle(load_acquire(&barrier->go), 0)) == old; spins++) {
-                if (spins & 255) continue;
-                __nanosleep(100);
-                if (shuffle(load_acquire_system(lost), 0)) break;
-                if (patience.expired(shuffle(load_relaxed(&barrier->heartbeat), 0))) {
-                    give_up(peers.me);
-                    break;
-                }
-            }
-            outcome = go == old ? LOST : (int)(go & 3);
+            u32 go = old;
+            const bool came = wait_for_blocks(limit_of_block(), [&] {
+                go = shuffle(load_acquire(&barrier->go), 0);
+                return go != old;
+            });
+            outcome = came ? (int)(go & 3) : LOST;
         }
         if (lane == 0) outcome_of_block = outcome;
     }
@@ -181,23 +181,10 @@ static __device__ __noinline__ int barrier_local() {
             before = atomicAdd(&barrier->turn, share);
         }
         before = shuffle(before, 0);
-        int outcome = PASSED;
-        // the others wait for block 0 twice as long as that waits for peers: it shall be the first
-        // to give up, since it knows which peer is missing
-        Patience patience(blockIdx.x ? 2 * peers.limit : peers.limit);
-        for (u32 spins = 1; !((before ^ shuffle(load_acquire(&barrier->turn), 0)) & 0x80000000u);
-             spins++) {
-            if (spins & 255) continue;
-            __nanosleep(100);
-            if (shuffle(load_acquire_system(&inbox_of(peers.me)->lost), 0)) outcome = LOST;
-            if (outcome == PASSED &&
-                patience.expired(shuffle(load_relaxed(&barrier->heartbeat), 0))) {
-                give_up(peers.me);
-                outcome = LOST;
-            }
-            if (outcome == LOST) break;
-        }
-        if (lane_id() == 0) outcome_of_block = outcome;
+        const bool came = wait_for_blocks(limit_of_block(), [&] {
+            return (before ^ shuffle(load_acquire(&barrier->turn), 0)) & 0x80000000u;
+        });
+        if (lane_id() == 0) outcome_of_block = came ? PASSED : LOST;
     }
     __syncthreads();
     return outcome_of_block;
@@ -234,7 +221,7 @@ static __device__ __noinline__ int barrier_all() {
                 store_relaxed_system(&inbox_of(q)->word[peers.me][round & 1][k], sent << 16 | mark);
         }
         u64 got = 0;
-        Patience patience(blockIdx.x ? 2 * peers.limit : peers.limit);
+        Patience patience(limit_of_block());
         for (u32 spins = 1; outcome == PASSED; spins++) {
             const u64 word = peer ? load_acquire_system(&inbox->word[q][round & 1][k]) : mark;
             const u32 late = warp_ballot((word & 0xffff) != mark);

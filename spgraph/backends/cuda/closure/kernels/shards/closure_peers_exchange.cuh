@@ -55,7 +55,7 @@ DEVICE bool exchange_counts(bool about_buckets) {
 // DETOUR where *detour is not zero; LOST: the caller returns.
 CALLED int meet_peers(bool about_buckets, const u64* detour = nullptr) {
     add_counts();
-    const int outcome = barrier_and([&] { return exchange_counts(about_buckets); }, true, detour);
+    const int outcome = barrier_and([&] { return exchange_counts(about_buckets); }, detour);
     if (outcome == PASSED && threadIdx.x == 0) {
         PeerControl* const c = s.given.control;
         const u64 queued = load_relaxed(&c->queued), flags = load_relaxed(&c->flags);
@@ -81,7 +81,7 @@ CALLED int meet_peers(bool about_buckets, const u64* detour = nullptr) {
 // A barrier of the blocks of this GPU: PASSED or LOST.
 CALLED int meet_own() {
     add_counts();
-    const int outcome = barrier_and([] { return true; }, false);
+    const int outcome = barrier_local();
     if (threadIdx.x == 0) s.all_received = 0;
     __syncthreads();
     return outcome;
