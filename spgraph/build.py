@@ -11,7 +11,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.annotations import Device, DType, Scalar
+from spgraph.containers.annotations import BinaryLike, Device, DType, Scalar
 from spgraph.containers.display import size_of
 from spgraph.containers.storage.arrays import (
     Array,
@@ -28,7 +28,7 @@ from spgraph.containers.storage.casting import converted_exactly, storing
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.operations.reductions import reduce_segments
-from spgraph.semirings import BinaryOp, Function, Monoid
+from spgraph.semirings import BinaryOp, Function
 from spgraph.steps import backend, fitted
 
 # `sort_entries` of a backend
@@ -48,11 +48,11 @@ def build_vector(
     *,
     size: int | None,
     dtype: DType | None,
-    dup_op: BinaryOp | Monoid | None,
+    dup_op: BinaryLike | None,
     device: str | None,
 ) -> Vector:
     """See `Vector.from_coo`."""
-    _check_dup_op(dup_op)
+    dup_op = _operator(dup_op)
     indices = _ids("indices", indices, device)
     size = _extent("size", "indices", indices, size)
     given: Array = values
@@ -73,13 +73,13 @@ def build_matrix(
     nrows: int | None,
     ncols: int | None,
     dtype: DType | None,
-    dup_op: BinaryOp | Monoid | None,
+    dup_op: BinaryLike | None,
     symmetric: bool | None,
     device: str | None,
     compact: bool | None,
 ) -> Matrix | tuple[Matrix, Array]:
     """See `Matrix.from_coo`."""
-    _check_dup_op(dup_op)
+    dup_op = _operator(dup_op)
     check_compact("from_coo", compact)
     rows = _ids("rows", rows, device)
     columns = _ids("columns", columns, device_of(rows) if device is None else device)
@@ -126,7 +126,7 @@ def _by_keys(
     stored: Array,
     nrows: int,
     ncols: int,
-    dup_op: BinaryOp | Monoid | None,
+    dup_op: BinaryLike | None,
     iso: bool,
 ) -> tuple[tuple[Array, Array], Array]:
     """((indptr, indices), values) by a sort of row * ncols + column."""
@@ -183,11 +183,8 @@ def relabelled(rows: Array, columns: Array) -> tuple[Array, Array, Array]:
     return ids, places[: rows.size], places[rows.size :]
 
 
-def _check_dup_op(dup_op: object) -> None:
-    if dup_op is not None and not isinstance(dup_op, BinaryOp | Monoid):
-        raise DomainMismatch(
-            f"dup_op: expected a BinaryOp or Monoid such as semirings.binary.plus, got {dup_op!r}"
-        )
+def _operator(dup_op: BinaryLike | None) -> BinaryOp | None:
+    return None if dup_op is None else checks.binary("from_coo", "dup_op", dup_op)
 
 
 def _ids(name: str, given: object, device: str | None) -> Array:
@@ -242,7 +239,7 @@ def _sort_of(rows: Array, nrows: int, ncols: int) -> Sort | None:
 
 
 def _combined_rows(
-    found: tuple[Array, Array, Array | None, int], dup_op: BinaryOp | Monoid | None, device: Device
+    found: tuple[Array, Array, Array | None, int], dup_op: BinaryLike | None, device: Device
 ) -> tuple[Array, Array, Array | None]:
     """(indptr, indices, values) of what `sort_entries` found, entries of one position combined."""
     indptr, indices, values, repeats = found
@@ -322,7 +319,7 @@ def _values(
 def _group(
     keys: Array,
     values: Array,
-    dup_op: BinaryOp | Monoid | None,
+    dup_op: BinaryLike | None,
     scalar: bool,
     name: str,
     show: Callable[[int], str],
@@ -360,7 +357,7 @@ def _sorted(keys: Array) -> tuple[Array, Array]:
     return both >> bits, both & ((1 << bits) - 1)
 
 
-def _combined(values: Array, starts: Array, dup_op: BinaryOp | Monoid) -> Array:
+def _combined(values: Array, starts: Array, dup_op: BinaryLike) -> Array:
     """One value per group, in the type of `values`; OverflowError for one that it cannot take."""
     kind = values.dtype
     function, checked = _folding(kind, dup_op)
@@ -370,7 +367,7 @@ def _combined(values: Array, starts: Array, dup_op: BinaryOp | Monoid) -> Array:
     return fitted("from_coo: dup_op", Vector._of(z.size, z), kind)._values
 
 
-def _folding(kind: np.dtype, dup_op: BinaryOp | Monoid) -> tuple[Function, bool]:
+def _folding(kind: np.dtype, dup_op: BinaryLike) -> tuple[Function, bool]:
     """(dup_op of values of `kind`, whether it is of a wider type, and what it gives is to be
     checked: integers of a user's operator have 64 bits); DomainMismatch if `kind` cannot take it.
     """

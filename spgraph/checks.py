@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
+from spgraph import semirings
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import Device
 from spgraph.containers.storage.arrays import Array, as_array, device_of, move, on_device
@@ -139,17 +141,49 @@ class _On:
 
 
 def semiring(name: str, ring: object) -> Semiring:
-    if not isinstance(ring, Semiring):
-        raise DomainMismatch(
-            f"{name}: semiring: expected a Semiring such as semirings.plus_times, got {ring!r}"
-        )
-    return ring
+    """A Semiring unchanged, or that of this name; DomainMismatch for anything else."""
+    if isinstance(ring, Semiring):
+        return ring
+    if isinstance(ring, str):
+        try:
+            return _semiring_of(ring)
+        except AttributeError as error:
+            raise DomainMismatch(f"{name}: semiring: {error}") from None
+    raise DomainMismatch(
+        f"{name}: semiring: expected a Semiring such as semirings.plus_times or its name, "
+        f"got {ring!r}"
+    )
+
+
+_semiring_of = functools.cache(semirings.by_name)  # it takes as long as a small operation
+
+
+def named(name: str, argument: str, op: str, *namespaces: Any) -> Any:
+    """The operator of this name in the first of the namespaces that has it; DomainMismatch, with
+    similar names, where none has.
+    """
+    for namespace in namespaces:
+        if op in namespace:
+            return getattr(namespace, op)
+    told = []
+    for namespace in namespaces:
+        try:
+            getattr(namespace, op)
+        except AttributeError as error:
+            told.append(str(error))
+    near = [hint for hint in told if "; " in hint and "lists them" not in hint]
+    expected = f"expected an operator or its name, got {op!r}"
+    raise DomainMismatch(f"{name}: {argument}: {'; '.join([expected, *(near or told[:1])])}")
 
 
 def binary(name: str, argument: str, op: object) -> BinaryOp:
-    """A BinaryOp unchanged, or that of a Monoid; DomainMismatch for anything else."""
+    """A BinaryOp unchanged, or that of a Monoid or of this name; DomainMismatch for anything
+    else.
+    """
     if isinstance(op, Monoid):
         return op.op
+    if isinstance(op, str):
+        op = named(name, argument, op, semirings.binary)
     if not isinstance(op, BinaryOp):
         raise DomainMismatch(
             f"{name}: {argument}: expected a BinaryOp or Monoid such as semirings.binary.plus, "

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
     from spgraph.containers.vector import Vector
     from spgraph.distributed import Placement
-    from spgraph.semirings import BinaryOp, Monoid
+    from spgraph.semirings import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
 
 Scalar: TypeAlias = bool | int | float | np.generic
 Dense: TypeAlias = np.ndarray  # CuPy's, too, which has no static type
@@ -29,6 +29,12 @@ Direction: TypeAlias = Literal["auto", "push", "pull"]
 # NumPy's rules of conversion
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 Position: TypeAlias = int | np.integer
+# operators, each by itself or by its name in spgraph.semirings
+SemiringLike: TypeAlias = "Semiring | str"
+MonoidLike: TypeAlias = "Monoid | str"
+BinaryLike: TypeAlias = "BinaryOp | Monoid | str"
+IndexUnaryLike: TypeAlias = "IndexUnaryOp | str"
+OperatorLike: TypeAlias = "UnaryOp | BinaryOp | Monoid | IndexUnaryOp | str"
 # of a reduction; None for all
 Axis: TypeAlias = int | tuple[int, ...] | None
 # one vertex, or several
@@ -42,7 +48,7 @@ class Into(TypedDict, total=False):
     """How an operation writes its result."""
 
     mask: Mask | None
-    accum: BinaryOp | Monoid | None
+    accum: BinaryLike | None
     replace: bool
 
 
@@ -64,7 +70,7 @@ class FromCoo(TypedDict, total=False):
     nrows: int | None
     ncols: int | None
     dtype: DType | None
-    dup_op: BinaryOp | Monoid | None
+    dup_op: BinaryLike | None
     symmetric: bool | None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from spgraph import late_imports
 from spgraph.containers.annotations import (
+    BinaryLike,
     Device,
     DType,
     FromCoo,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
     from spgraph.containers.vector import Vector
     from spgraph.distributed import Communicator, DistributedMatrix
-    from spgraph.semirings import BinaryOp, Monoid
 
 
 class VectorSugar(VectorArithmetic):
@@ -47,7 +47,7 @@ class VectorSugar(VectorArithmetic):
         *,
         size: int | None = None,
         dtype: DType | None = None,
-        dup_op: BinaryOp | Monoid | None = None,
+        dup_op: BinaryLike | None = None,
         device: Device | None = None,
     ) -> Vector:
         """The Vector with values[k] at indices[k]; a scalar `values` stands at all of them.
@@ -148,7 +148,7 @@ class MatrixSugar(MatrixArithmetic):
         nrows: int | None = None,
         ncols: int | None = None,
         dtype: DType | None = None,
-        dup_op: BinaryOp | Monoid | None = None,
+        dup_op: BinaryLike | None = None,
         symmetric: bool | None = None,
         device: Device | None = None,
         compact: bool | None = None,

@@ -12,7 +12,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import Direction, Scalar
+from spgraph.containers.annotations import Direction, Scalar, SemiringLike
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
@@ -26,7 +26,7 @@ from spgraph.containers.storage.arrays import (
 from spgraph.containers.storage.casting import held_number
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch
-from spgraph.semirings import Semiring, TypedSemiring
+from spgraph.semirings import TypedSemiring
 from spgraph.steps import backend, is_distributed, push_or_pull
 
 # of each operation: (the array's name, its dimensions, what takes another number of them)
@@ -47,7 +47,7 @@ def product(
     name: str,
     A: MatrixLike,
     x: Array,
-    semiring: Semiring,
+    semiring: SemiringLike,
     fill: Scalar | None,
     written: dict[str, Any],
     left: bool = False,

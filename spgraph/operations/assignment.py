@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import Indices, Position, Scalar
+from spgraph.containers.annotations import BinaryLike, Indices, Position, Scalar
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
@@ -18,7 +18,7 @@ from spgraph.containers.storage.arrays import (
 from spgraph.errors import DomainMismatch
 from spgraph.operations.matrix_assignment import assign_matrix
 from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, widened
-from spgraph.semirings import BinaryOp, Function, Monoid, binary
+from spgraph.semirings import Function, binary
 from spgraph.steps import backend, fitted, is_distributed, write
 
 
@@ -30,7 +30,7 @@ def assign(
     columns: None = ...,
     *,
     mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
+    accum: BinaryLike | None = ...,
     replace: bool = ...,
 ) -> Vector: ...
 
@@ -43,7 +43,7 @@ def assign(
     columns: Indices | Position | None = ...,
     *,
     mask: Mask | None = ...,
-    accum: BinaryOp | Monoid | None = ...,
+    accum: BinaryLike | None = ...,
     replace: bool = ...,
 ) -> Matrix: ...
 
@@ -55,7 +55,7 @@ def assign(
     columns: Indices | Position | None = None,
     *,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
 ) -> Vector | Matrix:
     """w with `value` written at `indices`: w<mask, replace>(indices) = value, or accum= value; of a
@@ -144,7 +144,7 @@ def _assign_at(
     given: Any,
     ids: Array,
     mask: Mask | None,
-    accum: BinaryOp | Monoid | None,
+    accum: BinaryLike | None,
     function: Function | None,
     replace: bool,
 ) -> Vector:
@@ -171,7 +171,7 @@ def _assign_at(
 
 
 def _placed(
-    w: Vector, value: Any, ids: Array, accum: BinaryOp | Monoid | None, function: Function | None
+    w: Vector, value: Any, ids: Array, accum: BinaryLike | None, function: Function | None
 ) -> tuple[Vector, bool]:
     """(the Vector of w's size with `value` at `ids`, whether repeats were folded into w's own)."""
     xp = array_module(ids)

@@ -8,10 +8,26 @@ import numpy as np
 
 from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import IntoMatrix, IntoVector, Scalar
+from spgraph.containers.annotations import (
+    BinaryLike,
+    IndexUnaryLike,
+    IntoMatrix,
+    IntoVector,
+    OperatorLike,
+    Scalar,
+)
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
-from spgraph.semirings import BinaryOp, Function, IndexUnaryOp, Monoid, UnaryOp, binary
+from spgraph.semirings import (
+    BinaryOp,
+    Function,
+    IndexUnaryOp,
+    Monoid,
+    UnaryOp,
+    binary,
+    indexunary,
+    unary,
+)
 from spgraph.steps import backend, check_stored, finish
 
 
@@ -19,7 +35,7 @@ from spgraph.steps import backend, check_stored, finish
 def ewise_add(
     u: Vector,
     v: Vector,
-    op: BinaryOp | Monoid = ...,
+    op: BinaryLike = ...,
     **into: Unpack[IntoVector],
 ) -> Vector: ...
 
@@ -28,7 +44,7 @@ def ewise_add(
 def ewise_add(
     u: MatrixLike,
     v: MatrixLike,
-    op: BinaryOp | Monoid = ...,
+    op: BinaryLike = ...,
     **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
 
@@ -36,10 +52,10 @@ def ewise_add(
 def ewise_add(
     u: Vector | MatrixLike,
     v: Vector | MatrixLike,
-    op: BinaryOp | Monoid = binary.plus,
+    op: BinaryLike = binary.plus,
     *,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:
@@ -63,7 +79,7 @@ def ewise_add(
 def ewise_union(
     u: Vector,
     v: Vector,
-    op: BinaryOp | Monoid = ...,
+    op: BinaryLike = ...,
     *,
     left: Scalar = ...,
     right: Scalar = ...,
@@ -75,7 +91,7 @@ def ewise_union(
 def ewise_union(
     u: MatrixLike,
     v: MatrixLike,
-    op: BinaryOp | Monoid = ...,
+    op: BinaryLike = ...,
     *,
     left: Scalar = ...,
     right: Scalar = ...,
@@ -86,12 +102,12 @@ def ewise_union(
 def ewise_union(
     u: Vector | MatrixLike,
     v: Vector | MatrixLike,
-    op: BinaryOp | Monoid = binary.plus,
+    op: BinaryLike = binary.plus,
     *,
     left: Scalar = 0,
     right: Scalar = 0,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:
@@ -114,7 +130,7 @@ def ewise_union(
 def ewise_mult(
     u: Vector,
     v: Vector,
-    op: BinaryOp | Monoid = ...,
+    op: BinaryLike = ...,
     **into: Unpack[IntoVector],
 ) -> Vector: ...
 
@@ -123,7 +139,7 @@ def ewise_mult(
 def ewise_mult(
     u: MatrixLike,
     v: MatrixLike,
-    op: BinaryOp | Monoid = ...,
+    op: BinaryLike = ...,
     **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
 
@@ -131,10 +147,10 @@ def ewise_mult(
 def ewise_mult(
     u: Vector | MatrixLike,
     v: Vector | MatrixLike,
-    op: BinaryOp | Monoid = binary.times,
+    op: BinaryLike = binary.times,
     *,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:
@@ -153,12 +169,12 @@ def _ewise(
     name: str,
     u: Vector | MatrixLike,
     v: Vector | MatrixLike,
-    op: BinaryOp | Monoid,
+    op: BinaryLike,
     union: bool,
     left: Scalar | None,
     right: Scalar | None,
     mask: Mask | None,
-    accum: BinaryOp | Monoid | None,
+    accum: BinaryLike | None,
     replace: bool,
     out: Vector | Matrix | None,
 ) -> Vector | Matrix:
@@ -191,7 +207,7 @@ def _ewise(
 @overload
 def apply(
     u: Vector,
-    op: UnaryOp | BinaryOp | Monoid | IndexUnaryOp,
+    op: OperatorLike,
     *,
     left: Scalar | None = ...,
     right: Scalar | None = ...,
@@ -202,7 +218,7 @@ def apply(
 @overload
 def apply(
     u: MatrixLike,
-    op: UnaryOp | BinaryOp | Monoid | IndexUnaryOp,
+    op: OperatorLike,
     *,
     left: Scalar | None = ...,
     right: Scalar | None = ...,
@@ -212,12 +228,12 @@ def apply(
 
 def apply(
     u: Vector | MatrixLike,
-    op: UnaryOp | BinaryOp | Monoid | IndexUnaryOp,
+    op: OperatorLike,
     *,
     left: Scalar | None = None,
     right: Scalar | None = None,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:
@@ -246,11 +262,15 @@ def apply(
 
 def _operator(
     u: Vector | Matrix,
-    op: UnaryOp | BinaryOp | Monoid | IndexUnaryOp,
+    op: OperatorLike,
     left: Scalar | None,
     right: Scalar | None,
 ) -> tuple[Function, str, Any]:
     """(typed operator, how `apply` calls it, the scalar that it is called with)."""
+    if isinstance(op, str):
+        single = left is None and right is None
+        first, last = (unary, binary) if single else (binary, unary)
+        op = checks.named("apply", "op", op, first, indexunary, last)
     if isinstance(op, UnaryOp):
         if left is not None or right is not None:
             raise DomainMismatch("apply: left, right: a UnaryOp takes neither; give a BinaryOp")
@@ -262,7 +282,8 @@ def _operator(
         return checks.typed("apply", op, u.dtype, thunk.dtype), "index", thunk
     if not isinstance(op, BinaryOp | Monoid):
         raise DomainMismatch(
-            f"apply: op: expected a UnaryOp, BinaryOp, Monoid or IndexUnaryOp, got {op!r}"
+            "apply: op: expected a UnaryOp, BinaryOp, Monoid or IndexUnaryOp, or the name of one, "
+            f"got {op!r}"
         )
     if (left is None) == (right is None):
         raise DomainMismatch(f"apply: op: {op!r} takes two operands: give one of left= and right=")
@@ -279,7 +300,7 @@ def _operator(
 @overload
 def select(
     u: Vector,
-    op: IndexUnaryOp,
+    op: IndexUnaryLike,
     thunk: Scalar = ...,
     **into: Unpack[IntoVector],
 ) -> Vector: ...
@@ -288,7 +309,7 @@ def select(
 @overload
 def select(
     u: MatrixLike,
-    op: IndexUnaryOp,
+    op: IndexUnaryLike,
     thunk: Scalar = ...,
     **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
@@ -296,11 +317,11 @@ def select(
 
 def select(
     u: Vector | MatrixLike,
-    op: IndexUnaryOp,
+    op: IndexUnaryLike,
     thunk: Scalar = 0,
     *,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:
@@ -314,9 +335,12 @@ def select(
     """
     u = checks.operand("select", "u", u)
     checks.output("select", u.shape, u.device, mask, accum, replace, out)
+    if isinstance(op, str):
+        op = checks.named("select", "op", op, indexunary)
     if not isinstance(op, IndexUnaryOp):
         raise DomainMismatch(
-            f"select: op: expected an IndexUnaryOp such as semirings.indexunary.valuegt, got {op!r}"
+            "select: op: expected an IndexUnaryOp such as semirings.indexunary.valuegt or its "
+            f"name, got {op!r}"
         )
     op, scalar = scalars.threshold("select", op, thunk, u.dtype)
     typed = checks.typed("select", op, u.dtype, scalar.dtype)

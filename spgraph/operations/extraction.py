@@ -8,10 +8,9 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import Indices, IntoMatrix, IntoVector, Position
+from spgraph.containers.annotations import BinaryLike, Indices, IntoMatrix, IntoVector, Position
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype
 from spgraph.errors import DomainMismatch
-from spgraph.semirings import BinaryOp, Monoid
 from spgraph.steps import backend, finish, is_distributed
 
 
@@ -57,7 +56,7 @@ def extract(
     columns: Indices | Position | None = None,
     *,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:

@@ -9,10 +9,11 @@ import numpy as np
 
 from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.annotations import BinaryLike
 from spgraph.containers.storage.arrays import INT64_MAX, Array, array_module, index_dtype
 from spgraph.errors import DimensionMismatch
 from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, widened
-from spgraph.semirings import BinaryOp, Function, Monoid, binary, indexunary
+from spgraph.semirings import Function, binary, indexunary
 from spgraph.steps import backend, fitted, is_distributed, write
 
 
@@ -22,7 +23,7 @@ def assign_matrix(
     indices: object,
     columns: object,
     mask: Mask | None,
-    accum: BinaryOp | Monoid | None,
+    accum: BinaryLike | None,
     replace: bool,
 ) -> Matrix:
     """See `assign`."""
@@ -165,7 +166,7 @@ def _placed(
     V: Matrix,
     rows: Array | None,
     cols: Array | None,
-    accum: BinaryOp | Monoid | None,
+    accum: BinaryLike | None,
     function: Function | None,
 ) -> tuple[Matrix, bool]:
     """(the Matrix of w's shape with V in the region, whether repeats were folded into w's own)."""

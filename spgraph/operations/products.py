@@ -9,16 +9,18 @@ from spgraph import checks
 from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import (
+    BinaryLike,
     Dense,
     Direction,
     Graph,
     IntoMatrix,
     IntoVector,
     Scalar,
+    SemiringLike,
     SparseArray,
 )
 from spgraph.operations import arrays
-from spgraph.semirings import BinaryOp, Monoid, Semiring, TypedSemiring, plus_times
+from spgraph.semirings import TypedSemiring, plus_times
 from spgraph.steps import backend, finish, push_or_pull
 
 # what stands for a Matrix, but for arrays
@@ -29,7 +31,7 @@ Sparse: TypeAlias = Matrix | SparseArray | Graph | Sequence[Sequence[float]]
 def mxv(
     A: MatrixLike,
     u: Vector,
-    semiring: Semiring = ...,
+    semiring: SemiringLike = ...,
     *,
     direction: Direction = ...,
     **into: Unpack[IntoVector],
@@ -40,7 +42,7 @@ def mxv(
 def mxv(
     A: MatrixLike,
     u: Dense,
-    semiring: Semiring = ...,
+    semiring: SemiringLike = ...,
     *,
     direction: Direction = ...,
     fill: Scalar | None = ...,
@@ -50,10 +52,10 @@ def mxv(
 def mxv(
     A: MatrixLike,
     u: Vector | Dense,
-    semiring: Semiring = plus_times,
+    semiring: SemiringLike = plus_times,
     *,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Vector | None = None,
     direction: Direction = "auto",
@@ -102,7 +104,7 @@ def mxv_typed(
     u: Vector,
     typed: TypedSemiring,
     mask: Mask | None,
-    accum: BinaryOp | Monoid | None,
+    accum: BinaryLike | None,
     replace: bool,
     out: Vector | None,
     direction: Direction = "auto",
@@ -122,7 +124,7 @@ def mxv_typed(
 def vxm(
     u: Vector,
     A: MatrixLike,
-    semiring: Semiring = ...,
+    semiring: SemiringLike = ...,
     *,
     direction: Direction = ...,
     **into: Unpack[IntoVector],
@@ -133,7 +135,7 @@ def vxm(
 def vxm(
     u: Dense,
     A: MatrixLike,
-    semiring: Semiring = ...,
+    semiring: SemiringLike = ...,
     *,
     direction: Direction = ...,
     fill: Scalar | None = ...,
@@ -143,10 +145,10 @@ def vxm(
 def vxm(
     u: Vector | Dense,
     A: MatrixLike,
-    semiring: Semiring = plus_times,
+    semiring: SemiringLike = plus_times,
     *,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Vector | None = None,
     direction: Direction = "auto",
@@ -183,7 +185,7 @@ def vxm_typed(
     A: Matrix,
     typed: TypedSemiring,
     mask: Mask | None,
-    accum: BinaryOp | Monoid | None,
+    accum: BinaryLike | None,
     replace: bool,
     out: Vector | None,
     direction: Direction = "auto",
@@ -203,28 +205,30 @@ def vxm_typed(
 def mxm(
     A: Sparse,
     B: Sparse,
-    semiring: Semiring = ...,
+    semiring: SemiringLike = ...,
     **into: Unpack[IntoMatrix],
 ) -> Matrix: ...
 
 
 @overload
 def mxm(
-    A: MatrixLike, B: Dense, semiring: Semiring = ..., *, fill: Scalar | None = ...
+    A: MatrixLike, B: Dense, semiring: SemiringLike = ..., *, fill: Scalar | None = ...
 ) -> Dense: ...
 
 
 @overload
-def mxm(A: Dense, B: Sparse, semiring: Semiring = ..., *, fill: Scalar | None = ...) -> Dense: ...
+def mxm(
+    A: Dense, B: Sparse, semiring: SemiringLike = ..., *, fill: Scalar | None = ...
+) -> Dense: ...
 
 
 def mxm(
     A: MatrixLike,
     B: MatrixLike,
-    semiring: Semiring = plus_times,
+    semiring: SemiringLike = plus_times,
     *,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Matrix | None = None,
     fill: Scalar | None = None,

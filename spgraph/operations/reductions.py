@@ -8,13 +8,19 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import Direction, DType, Number
+from spgraph.containers.annotations import (
+    BinaryLike,
+    Direction,
+    DType,
+    MonoidLike,
+    Number,
+    SemiringLike,
+)
 from spgraph.containers.storage.arrays import Array, array_module, device_of
 from spgraph.operations.products import by_cost, dots_pay, mxv_typed, vxm_typed
 from spgraph.semirings import (
     BinaryOp,
     Monoid,
-    Semiring,
     TypedMonoid,
     TypedSemiring,
     binary,
@@ -29,7 +35,7 @@ BOOL = np.dtype(bool)
 
 
 def reduce(
-    u: Vector | MatrixLike, monoid: Monoid = monoids.plus, *, dtype: DType | None = None
+    u: Vector | MatrixLike, monoid: MonoidLike = monoids.plus, *, dtype: DType | None = None
 ) -> Number:
     """The sum of all entries of a Vector or Matrix over a monoid: a NumPy scalar.
 
@@ -69,8 +75,8 @@ def _reduced(u: Vector | Matrix, typed: TypedMonoid) -> Any:
 def reduce_mxm(
     A: MatrixLike,
     B: MatrixLike,
-    semiring: Semiring = plus_times,
-    monoid: Monoid = monoids.plus,
+    semiring: SemiringLike = plus_times,
+    monoid: MonoidLike = monoids.plus,
     *,
     mask: Mask | None = None,
     dtype: DType | None = None,
@@ -128,11 +134,11 @@ def sum_of_equals(value: Array, count: int, monoid: TypedMonoid) -> Any:
 
 def reduce_rowwise(
     A: MatrixLike,
-    monoid: Monoid = monoids.plus,
+    monoid: MonoidLike = monoids.plus,
     *,
     dtype: DType | None = None,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Vector | None = None,
 ) -> Vector:
@@ -156,11 +162,11 @@ def reduce_rowwise(
 
 def reduce_columnwise(
     A: MatrixLike,
-    monoid: Monoid = monoids.plus,
+    monoid: MonoidLike = monoids.plus,
     *,
     dtype: DType | None = None,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Vector | None = None,
 ) -> Vector:
@@ -180,18 +186,21 @@ def reduce_columnwise(
     return vxm_typed("reduce_columnwise", _ones(A, A.nrows), A, ring, direction=way, **given)
 
 
-def reduce_segments(values: Array, starts: Array, op: BinaryOp | Monoid) -> Array:
+def reduce_segments(values: Array, starts: Array, op: BinaryLike) -> Array:
     """The fold from the left by `op` of each group values[starts[g]:starts[g + 1]]."""
     operator = checks.binary("reduce_segments", "op", op)
     function = checks.typed("reduce_segments", operator, values.dtype, values.dtype)
     return backend(device_of(values)).reduce_segments(values, starts, function, values.dtype)
 
 
-def _typed(name: str, monoid: Monoid, entries: np.dtype, dtype: DType | None) -> TypedMonoid:
+def _typed(name: str, monoid: MonoidLike, entries: np.dtype, dtype: DType | None) -> TypedMonoid:
     """The monoid in the type that it reduces `entries` in."""
+    if isinstance(monoid, str):
+        monoid = checks.named(name, "monoid", monoid, monoids)
     if not isinstance(monoid, Monoid):
         raise checks.DomainMismatch(
-            f"{name}: monoid: expected a Monoid such as semirings.monoid.plus, got {monoid!r}"
+            f"{name}: monoid: expected a Monoid such as semirings.monoid.plus or its name, "
+            f"got {monoid!r}"
         )
     try:
         return monoid.reduction(entries, dtype)
@@ -200,7 +209,7 @@ def _typed(name: str, monoid: Monoid, entries: np.dtype, dtype: DType | None) ->
 
 
 def _entries(
-    name: str, A: Matrix, monoid: Monoid, dtype: DType | None, op: BinaryOp
+    name: str, A: Matrix, monoid: MonoidLike, dtype: DType | None, op: BinaryOp
 ) -> TypedSemiring:
     """The semiring over A and a Vector of bool whose products are the entries of A; `op`, first or
     second, says on which side A is.

@@ -9,12 +9,12 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import IntoMatrix, IntoVector
+from spgraph.containers.annotations import BinaryLike, IntoMatrix, IntoVector
 from spgraph.containers.storage.arrays import INT64_MAX, array_module, index_dtype
 from spgraph.containers.sugar import transposed
 from spgraph.errors import DomainMismatch
 from spgraph.operations.elements import apply
-from spgraph.semirings import BinaryOp, IndexUnaryOp, Monoid, binary
+from spgraph.semirings import IndexUnaryOp, binary
 from spgraph.steps import backend, finish, is_distributed
 
 
@@ -22,7 +22,7 @@ def transpose(
     A: MatrixLike,
     *,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Matrix | None = None,
 ) -> Matrix:
@@ -45,10 +45,10 @@ def transpose(
 def kronecker(
     A: MatrixLike,
     B: MatrixLike,
-    op: BinaryOp | Monoid = binary.times,
+    op: BinaryLike = binary.times,
     *,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Matrix | None = None,
 ) -> Matrix:
@@ -100,7 +100,7 @@ def diag(
     k: int = 0,
     *,
     mask: Mask | None = None,
-    accum: BinaryOp | Monoid | None = None,
+    accum: BinaryLike | None = None,
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:

@@ -483,7 +483,7 @@ def test_from_coo_never_keeps_the_callers_indices() -> None:
     [
         (lambda: sg.Vector.from_coo([1], [300], dtype=np.int8), ValueError, "int8 holds, got 300"),
         (lambda: sg.Vector.from_coo([1], [1e30], dtype=np.int32), ValueError, "int32 holds"),
-        (lambda: sg.Vector.from_coo([1, 2], [1, 2], dup_op="plus"), TypeError, "dup_op: expected"),
+        (lambda: sg.Vector.from_coo([1, 2], [1, 2], dup_op=3), TypeError, "dup_op: expected"),
         (lambda: sg.Matrix.from_scipy(np.eye(3)), TypeError, "Matrix.from_dense takes arrays"),
         (
             lambda: sg.assign(sg.Vector.from_dense([1, 2]), float("nan"), [0]),

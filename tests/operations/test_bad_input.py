@@ -40,7 +40,7 @@ CASES: list[tuple[str, Callable[[Vector], Any], type[Exception], str]] = [
     ("bare mask", lambda w: ops.mxv(A(), u(), mask=u(2), out=w), DomainMismatch, "v.S is its structure, v.V its truth"),
     ("matrix mask", lambda w: ops.mxv(A(), u(), mask=A().S, out=w), DimensionMismatch, "mask: expected the mask of a Vector"),
     ("array mask", lambda w: ops.mxv(A(), u(), mask=[1, 0], out=w), DomainMismatch, "mask: expected a Mask.*got list"),
-    ("accum kind", lambda w: ops.mxv(A(), u(), accum="plus", out=w), DomainMismatch, "accum: expected a BinaryOp or Monoid"),
+    ("accum kind", lambda w: ops.mxv(A(), u(), accum=3, out=w), DomainMismatch, "accum: expected a BinaryOp or Monoid"),
     ("out kind", lambda w: ops.mxv(A(), u(), out=np.zeros(2)), DomainMismatch, "mxv: out: expected a Vector"),
     ("accum position", lambda w: ops.mxv(A(), u(), accum=binary.firsti, out=w), DomainMismatch, "accum.*firsti"),
     ("ewise size", lambda w: ops.ewise_add(u(2), u(3), out=w), DimensionMismatch, "ewise_add: v.size 3 != u.size 2"),

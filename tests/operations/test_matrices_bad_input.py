@@ -32,7 +32,7 @@ CASES: list[tuple[str, Callable[[Matrix], Any], type[Exception], str]] = [
     ("mxm vector mask", lambda C: ops.mxm(A(), A(3, 3), mask=v().S, out=C), DimensionMismatch, "mask: expected the mask of a Matrix"),
     ("mxm vector", lambda C: ops.mxm(A(), v(), out=C), DomainMismatch, "mxm: B: expected a Matrix.*got Vector"),
     ("mxm semiring", lambda C: ops.mxm(A(), A(3, 3), binary.plus, out=C), DomainMismatch, "mxm: semiring: expected a Semiring"),
-    ("mxm accum", lambda C: ops.mxm(A(), A(3, 3), accum="plus", out=C), DomainMismatch, "accum: expected a BinaryOp or Monoid"),
+    ("mxm accum", lambda C: ops.mxm(A(), A(3, 3), accum=3, out=C), DomainMismatch, "accum: expected a BinaryOp or Monoid"),
     ("mxm vector out", lambda C: ops.mxm(A(), A(3, 3), out=v()), DomainMismatch, "mxm: out: expected a Matrix, got Vector"),
     ("ewise shapes", lambda C: ops.ewise_add(A(), A(3, 2), out=C), DimensionMismatch, r"ewise_add: v.shape \(3, 2\) != u.shape \(2, 3\)"),
     ("ewise kinds", lambda C: ops.ewise_mult(A(), v(), out=C), DimensionMismatch, "v: expected a Matrix as u is, got a Vector"),

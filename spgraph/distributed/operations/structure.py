@@ -9,7 +9,7 @@ import numpy as np
 
 from spgraph import checks, operations
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.containers.annotations import Scalar
+from spgraph.containers.annotations import BinaryLike, Scalar
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
@@ -23,7 +23,7 @@ from spgraph.distributed.exchange.coordinates import (
     lower_matrix,
     shard_mask,
 )
-from spgraph.semirings import BinaryOp, Function, Monoid
+from spgraph.semirings import Function
 
 R = TypeVar("R")
 
@@ -219,7 +219,7 @@ def assign(
     value: DistributedVector | Scalar,
     indices: np.ndarray | DistributedVector | None,
     mask: Mask | None,
-    accum: BinaryOp | Monoid | None,
+    accum: BinaryLike | None,
     replace: bool,
 ) -> DistributedVector:
     """As `operations.assign` of a Vector. With indices, every shard assigns all of them to its
@@ -261,7 +261,7 @@ def _assign_scalar(
     w: DistributedVector,
     value: Scalar,
     indices: np.ndarray,
-    accum: BinaryOp | Monoid | None,
+    accum: BinaryLike | None,
 ) -> DistributedVector:
     """A scalar at some positions: every shard writes those that it owns."""
     partition = w.partition
@@ -278,7 +278,7 @@ def _assign_scalar(
 def _assigned(
     w: DistributedVector | DistributedMatrix,
     value: Vector | Matrix | Scalar,
-    accum: BinaryOp | Monoid | None,
+    accum: BinaryLike | None,
     function: Callable[..., R],
     *lists: Sequence[Any],
 ) -> list[R]:
@@ -314,7 +314,7 @@ def assign_matrix(
     indices: np.ndarray | int | None,
     columns: np.ndarray | int | None,
     mask: Mask | None,
-    accum: BinaryOp | Monoid | None,
+    accum: BinaryLike | None,
     replace: bool,
 ) -> DistributedMatrix:
     """As `operations.assign` of a Matrix: every shard assigns everything to its rows, lifted, and
