@@ -144,10 +144,11 @@ def source_arguments(
             bits = int(np.asarray(values).astype(dtype).view(f"i{dtype.itemsize}"))
         return jit.NULL, jit.NULL, own, bits, 1
     assert not isinstance(values, int | np.generic)
-    given = jit.NULL
-    if dtype is not None and values is not None:
-        given = values.astype(dtype, copy=False)
-    return own.astype(ids, copy=False), given, 0, 0, int(own.size)
+    with jit.device(own):  # another type is another array, made where the first one is
+        given = jit.NULL
+        if dtype is not None and values is not None:
+            given = values.astype(dtype, copy=False)
+        return own.astype(ids, copy=False), given, 0, 0, int(own.size)
 
 
 def read(buffers: Launching, results: Sequence[Array], deadline: float) -> list[tuple[int, int]]:
