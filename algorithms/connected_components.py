@@ -9,7 +9,7 @@ import numpy as np
 from ..containers import Matrix, MatrixLike, Vector, as_matrix
 from ..containers.annotations import Device
 from ..containers.storage.arrays import INT32_MAX
-from ..errors import DimensionMismatch
+from ..errors import not_square
 from ..iterations import contract, search
 from ..late_imports import whole
 from ..operations import apply, assign, ewise_mult, extract, mxv, reduce, select
@@ -51,9 +51,7 @@ def connected_components(
     """
     A = as_matrix(A)
     if A.nrows != A.ncols:
-        raise DimensionMismatch(
-            f"connected_components: A: expected a square matrix, got {A.nrows} x {A.ncols}"
-        )
+        raise not_square("connected_components", A.nrows, A.ncols)
     if connection not in ("weak", "strong"):
         raise ValueError(
             f"connected_components: connection: expected 'weak' or 'strong', got {connection!r}"

@@ -7,14 +7,14 @@ import numpy as np
 from ..containers import Matrix, MatrixLike, as_matrix
 from ..containers.annotations import Position, Vertices
 from ..containers.storage.arrays import as_array
-from ..errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
+from ..errors import DomainMismatch, IndexOutOfBound, not_square
 
 
 def square(name: str, A: MatrixLike) -> Matrix:
     """A as a square Matrix."""
     A = as_matrix(A)
     if A.nrows != A.ncols:
-        raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")
+        raise not_square(name, A.nrows, A.ncols)
     return A
 
 

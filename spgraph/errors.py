@@ -45,6 +45,14 @@ class ConvergenceError(RuntimeError):
         self.result = result
 
 
+def not_square(name: str, nrows: int, ncols: int) -> DimensionMismatch:
+    """The error of the operation `name` for a matrix that is no graph."""
+    return DimensionMismatch(
+        f"{name}: A: expected a square matrix, got {nrows} x {ncols}; if it was built from "
+        "coordinates, from_coo with nrows= and ncols= makes a square one of as many vertices"
+    )
+
+
 def unsettled(semiring: str, n: int, result: object) -> ConvergenceError:
     """The error of a closure over n vertices that still improves after n rounds."""
     return ConvergenceError(

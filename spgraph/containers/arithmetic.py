@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph.containers.annotations import Dense, Number, Scalar, SparseArray
 from spgraph.containers.storage.arrays import as_array, is_cuda
-from spgraph.errors import DomainMismatch
+from spgraph.errors import DimensionMismatch, DomainMismatch
 
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
@@ -138,7 +138,8 @@ class MatrixArithmetic(Arithmetic):
     # what the linear operators of scipy.sparse.linalg and cupyx.scipy.sparse.linalg are made of
 
     def matvec(self, x: Dense) -> Dense:
-        """`A @ x` for an array of one dimension or one column, over plus_times.
+        """`A @ x` for an array of one dimension or one column, over plus_times; DimensionMismatch
+        for other shapes.
 
         With `shape`, `dtype`, `rmatvec`, `matmat` and `rmatmat` a Matrix is what the solvers of
         scipy.sparse.linalg take for a linear operator, those of cupyx on a GPU.
@@ -151,7 +152,7 @@ class MatrixArithmetic(Arithmetic):
         >>> float(eigsh(A, k=1, which="LA")[0][0].round(6))
         1.414214
         """
-        return self @ _as_dense("matvec", x)
+        return _operator_product("matvec", self, x)
 
     def rmatvec(self, x: Dense) -> Dense:
         """`A.T @ x` for an array of one dimension or one column, over plus_times.
@@ -160,8 +161,7 @@ class MatrixArithmetic(Arithmetic):
         >>> sg.Matrix.from_coo([0], [1], 2.0, nrows=2, ncols=2).rmatvec([1, 5]).tolist()
         [0.0, 2.0]
         """
-        x = _as_dense("rmatvec", x)
-        return x @ self if x.ndim == 1 else self.T @ x  # type: ignore[attr-defined]
+        return _operator_product("rmatvec", self, x)
 
     def matmat(self, X: Dense) -> Dense:
         """`A @ X` for an array of two dimensions, over plus_times.
@@ -170,7 +170,7 @@ class MatrixArithmetic(Arithmetic):
         >>> sg.Matrix.from_coo([0], [1], 2.0, nrows=2, ncols=2).matmat([[1, 2], [3, 4]]).tolist()
         [[6.0, 8.0], [0.0, 0.0]]
         """
-        return self @ _as_dense("matmat", X)
+        return _operator_product("matmat", self, X)
 
     def rmatmat(self, X: Dense) -> Dense:
         """`A.T @ X` for an array of two dimensions, over plus_times.
@@ -179,12 +179,27 @@ class MatrixArithmetic(Arithmetic):
         >>> sg.Matrix.from_coo([0], [1], 2.0, nrows=2, ncols=2).rmatmat([[1, 2], [3, 4]]).tolist()
         [[0.0, 0.0], [2.0, 4.0]]
         """
-        return self.T @ _as_dense("rmatmat", X)  # type: ignore[attr-defined]
+        return _operator_product("rmatmat", self, X)
 
 
-def _as_dense(name: str, x: Any) -> Any:
-    """x as an array, of CuPy if it is one."""
-    return as_array(f"{name}: x", x)
+def _operator_product(name: str, A: Any, x: Any) -> Any:
+    """A x, or the transpose of A times x, for the method `name` of a linear operator."""
+    from spgraph.operations import arrays
+    from spgraph.semirings import plus_times
+
+    one, transposed = name.endswith("vec"), name.startswith("r")
+    argument, extent = "x" if one else "X", A.nrows if transposed else A.ncols
+    x = as_array(f"{name}: {argument}", x)
+    fits = x.shape in ((extent,), (extent, 1)) if one else x.ndim == 2 and len(x) == extent
+    if not fits:
+        expected = f"({extent},) or ({extent}, 1)" if one else f"({extent}, k)"
+        raise DimensionMismatch(
+            f"{name}: {argument}: expected an array of shape {expected}, as {name} of a Matrix of "
+            f"{A.nrows} x {A.ncols} takes it, got {x.shape}"
+        )
+    left = transposed and x.ndim == 1
+    A = A.T if transposed and not left else A
+    return arrays.product(name, A, x, plus_times, None, {}, left)
 
 
 def combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = False) -> Any:

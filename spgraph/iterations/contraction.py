@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.errors import DimensionMismatch
+from spgraph.errors import not_square
 from spgraph.operations import assign, ewise_add, extract, mxv, vxm
 from spgraph.semirings import binary, min_first, min_second
 from spgraph.steps import backend
@@ -66,5 +66,5 @@ def composed(A: MatrixLike) -> Vector:
 def _checked(A: MatrixLike) -> Matrix:
     A = checks.matrix("contract", A)
     if A.nrows != A.ncols:
-        raise DimensionMismatch(f"contract: A: expected a square matrix, got {A.nrows} x {A.ncols}")
+        raise not_square("contract", A.nrows, A.ncols)
     return A

@@ -12,7 +12,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.direction import bucket_width
-from spgraph.errors import DimensionMismatch, DomainMismatch, NegativeWeight
+from spgraph.errors import DomainMismatch, NegativeWeight, not_square
 from spgraph.iterations.closure_buckets import composed_closure
 from spgraph.iterations.integer_sums import min_plus_and_one, saturating_plus
 from spgraph.iterations.level_search import search
@@ -243,7 +243,7 @@ def _checked(
 def _operands(name: str, A: MatrixLike, argument: str, x: Vector) -> tuple[Matrix, Vector]:
     A, x = checks.matrix(name, A), checks.vector(name, argument, x)
     if A.nrows != A.ncols:
-        raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")
+        raise not_square(name, A.nrows, A.ncols)
     checks.same_size(name, f"{argument}.size", x.size, "A.nrows", A.nrows)
     if A.device is not x.device:  # the same string, most of the time
         checks.same_device(name, **{"A": A, argument: x})

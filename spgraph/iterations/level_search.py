@@ -13,7 +13,7 @@ from spgraph import direction as directions
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Direction
 from spgraph.containers.storage.arrays import array_module, index_dtype
-from spgraph.errors import DimensionMismatch, DomainMismatch
+from spgraph.errors import DomainMismatch, not_square
 from spgraph.operations import ewise_mult, reduce
 from spgraph.semirings import Semiring, TypedSemiring, any_pair, binary
 from spgraph.semirings import monoid as monoids
@@ -177,7 +177,7 @@ def _checked(
 ) -> tuple[Matrix, _Plan]:
     A, start = checks.matrix("search", A), checks.vector("search", "start", start)
     if A.nrows != A.ncols:
-        raise DimensionMismatch(f"search: A: expected a square matrix, got {A.nrows} x {A.ncols}")
+        raise not_square("search", A.nrows, A.ncols)
     checks.same_size("search", "start.size", start.size, "A.nrows", A.nrows)
     if A.device is not start.device:  # the same string, most of the time
         checks.same_device("search", A=A, start=start)

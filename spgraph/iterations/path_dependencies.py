@@ -13,7 +13,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.storage.arrays import Array, as_array, index_dtype, move
-from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
+from spgraph.errors import DomainMismatch, IndexOutOfBound, not_square
 from spgraph.iterations.level_search import constant, search
 from spgraph.operations import assign, ewise_add, ewise_mult, mxv, reduce, select, vxm
 from spgraph.semirings import (
@@ -293,7 +293,7 @@ def _checked(
 ) -> tuple[Matrix, np.ndarray]:
     A = checks.matrix(name, A)
     if A.nrows != A.ncols:
-        raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")
+        raise not_square(name, A.nrows, A.ncols)
     first = np.asarray(as_array(f"{name}: sources", sources))
     if first.ndim != 1 or (first.size and first.dtype.kind not in "iu"):
         raise DomainMismatch(f"{name}: sources: expected a sequence of vertices, got {sources!r}")

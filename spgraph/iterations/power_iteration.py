@@ -11,7 +11,12 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.errors import ConvergenceError, DimensionMismatch, DomainMismatch, NegativeWeight
+from spgraph.errors import (
+    ConvergenceError,
+    DomainMismatch,
+    NegativeWeight,
+    not_square,
+)
 from spgraph.operations import apply, ewise_add, ewise_mult, mxv, reduce, vxm
 from spgraph.semirings import (
     TypedSemiring,
@@ -236,7 +241,7 @@ def _values(step: Step) -> np.dtype:
 def square(name: str, A: Matrix) -> None:
     """DimensionMismatch unless A is square."""
     if A.nrows != A.ncols:
-        raise DimensionMismatch(f"{name}: A: expected a square matrix, got {A.nrows} x {A.ncols}")
+        raise not_square(name, A.nrows, A.ncols)
 
 
 def limits(name: str, tol: float | None, max_iter: int) -> None:

@@ -36,6 +36,10 @@ OPERANDS = {
     ("mxm", False): ("B", (2,), "; mxv takes 1"),
     ("mxm", True): ("A", (2,), "; vxm takes 1"),
 } | {(f"agg.{name}", False): ("X", (1, 2), "") for name in ("sum", "max", "mean")}
+# the methods of a linear operator, which have looked at the shape
+OPERANDS |= {(name, False): ("x", (1, 2), "") for name in ("matvec", "rmatvec")}
+OPERANDS |= {("rmatvec", True): ("x", (1,), "")}
+OPERANDS |= {(name, False): ("X", (2,), "") for name in ("matmat", "rmatmat")}
 
 
 def is_array(given: object) -> bool:

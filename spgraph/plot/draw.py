@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from spgraph import late_imports
 from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.errors import BackendUnavailable, DimensionMismatch
+from spgraph.errors import BackendUnavailable, DimensionMismatch, not_square
 from spgraph.plot.style import (
     GREY,
     INK,
@@ -67,7 +67,7 @@ def draw(
     A = matrix("draw", A)
     n = A.nrows
     if n != A.ncols:
-        raise DimensionMismatch(f"draw: A: expected a square matrix, got {n} x {A.ncols}")
+        raise not_square("draw", n, A.ncols)
     if n > LARGEST:
         raise ValueError(
             f"draw: A: expected at most {LARGEST} vertices, got {n}; draw a part, A[ids, ids] for "

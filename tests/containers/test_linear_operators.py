@@ -11,7 +11,7 @@ import scipy.sparse
 import scipy.sparse.linalg as linalg
 
 from spgraph.containers import Matrix
-from spgraph.errors import DimensionMismatch, DomainMismatch
+from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch
 
 
 def symmetric(dtype: str = "float64", n: int = 60) -> scipy.sparse.csr_array:
@@ -48,12 +48,31 @@ def test_the_operator_of_a_matrix(dtype: str, shards: int) -> None:
 
 def test_what_is_no_operand() -> None:
     A = Matrix.from_scipy(symmetric())
-    with pytest.raises(DimensionMismatch, match=r"mxv: u.shape \(3,\) does not fit A.ncols 60"):
-        A.matvec(np.ones(3))
     with pytest.raises(DomainMismatch, match="matvec: x: expected an array without a mask"):
         A.matvec(np.ma.masked_array(np.ones(60)))
-    with pytest.raises(DomainMismatch, match="mxm: B: dtype: .*complex128"):
-        A.matmat(np.ones((60, 2)) * 1j)
+    for name, argument, x in (("matmat", "X", np.ones((60, 2))), ("rmatvec", "x", np.ones(60))):
+        with pytest.raises(DomainMismatch, match=f"^{name}: {argument}: dtype: .*complex128"):
+            getattr(A, name)(x * 1j)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "expected"),
+    [
+        ("matvec", (3,), r"x: expected an array of shape \(20,\) or \(20, 1\)"),
+        ("matvec", (20, 2), r"x: expected an array of shape \(20,\) or \(20, 1\)"),
+        ("matvec", (), r"x: expected an array of shape \(20,\)"),
+        ("rmatvec", (20,), r"x: expected an array of shape \(30,\) or \(30, 1\)"),
+        ("rmatvec", (30, 2), r"x: expected an array of shape \(30,\) or \(30, 1\)"),
+        ("matmat", (20,), r"X: expected an array of shape \(20, k\)"),
+        ("matmat", (30, 2), r"X: expected an array of shape \(20, k\)"),
+        ("rmatmat", (20, 2), r"X: expected an array of shape \(30, k\)"),
+        ("rmatmat", (30, 2, 2), r"X: expected an array of shape \(30, k\)"),
+    ],
+)
+def test_shapes_that_do_not_fit(name: str, shape: tuple[int, ...], expected: str) -> None:
+    for A in (Matrix.empty(30, 20), Matrix.empty(30, 20).distribute(2)):
+        with pytest.raises(DimensionMismatch, match=f"^{name}: {expected}.* 30 x 20 .*, got "):
+            getattr(A, name)(np.ones(shape))
 
 
 START = np.linspace(1, 2, 60)
@@ -77,6 +96,12 @@ def test_solvers(name: str) -> None:
     S = (symmetric() + 200 * scipy.sparse.eye_array(60)).tocsr()
     solved = getattr(linalg, name)(Matrix.from_scipy(S), START)[0]
     assert np.allclose(S @ solved, START, atol=1e-3)
+
+
+@pytest.mark.gpu
+def test_arrays_elsewhere() -> None:
+    with pytest.raises(BackendMismatch, match=r"^matvec: x is an array on cpu, the Matrix on cuda"):
+        Matrix.empty(3, 3).to("cuda").matvec(np.ones(3))
 
 
 @pytest.mark.gpu
