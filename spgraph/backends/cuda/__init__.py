@@ -45,7 +45,7 @@ from spgraph.backends.cuda.products.tiles import prepare
 from spgraph.backends.cuda.search.search import search
 from spgraph.backends.cuda.search.search_peers import search_peers
 from spgraph.backends.cuda.search.search_rounds import Shard as SearchShard
-from spgraph.backends.cuda.search.search_rounds import leading_and_nonempty
+from spgraph.backends.cuda.search.search_rows import leading_and_nonempty
 from spgraph.backends.cuda.structure.extract import extract_matrix
 from spgraph.backends.cuda.structure.kronecker import kronecker
 from spgraph.backends.cuda.structure.transpose import transpose

@@ -140,7 +140,16 @@ class Rounds:
         self.list_edges = max(LIST_EDGES, A.nrows // 32)
 
     def leading_and_nonempty(self, graph: ShardedGraph) -> list[tuple[tuple[Array, Array], int]]:
-        """The result of the backend's `leading_and_nonempty` for each local shard."""
+        """The result of the backend's `leading_and_nonempty` for each local shard, kept with the
+        graph.
+        """
+        name = "rows of values, in rounds" if self.values else "rows of levels, in rounds"
+        if name not in graph.derived:
+            graph.derived[name] = self.new_rows(graph)
+        return graph.derived[name]
+
+    def new_rows(self, graph: ShardedGraph) -> list[tuple[tuple[Array, Array], int]]:
+        """The same, with the degrees of all vertices where levels alone are sought."""
         each, find = self.placement.map, self.placement.kernels.leading_and_nonempty
         if self.values:
             return each(lambda k, shard: find(shard), graph.shards)

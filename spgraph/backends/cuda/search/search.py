@@ -8,6 +8,7 @@ import numpy as np
 
 from spgraph import direction as directions
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.search.search_rows import leading, nonempty
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
@@ -87,12 +88,17 @@ def _pulled(
     """
     if T is None:
         return A._indptr, A._indices, A._values, jit.NULL, jit.NULL, A.nrows
-    T = with_index_types(T, A)
-    leading = jit.NULL
-    nonempty, findable = nonempty_rows(T)
-    if first or semiring is None:
-        leading = leading_neighbours(T, A, hubs=semiring is None)
-    return T._indptr, T._indices, T._values, leading, nonempty, findable
+    T, kept = with_index_types(T, A), jit.NULL
+    if "nonempty_count" not in T._derived:
+        T._derived["nonempty"], T._derived["nonempty_count"] = nonempty(T._indptr)
+    if (first or semiring is None) and not T._transient:  # a matrix of one call is not worth it
+        name = "hubs" if semiring is None else "leading"
+        if name not in T._derived:
+            degrees = A._indptr if semiring is None else None
+            T._derived[name] = leading(T._indptr, T._indices, degrees)
+        kept = T._derived[name]
+    rows = kept, T._derived["nonempty"], T._derived["nonempty_count"]
+    return T._indptr, T._indices, T._values, *rows
 
 
 def _num_visited(control: Array, sources: int) -> int:
@@ -172,36 +178,3 @@ def _kernel(text: str, device_id: int, shared: int) -> jit.Kernel:
     kernel = jit.kernel("search", "search", text, cooperative=True)
     kernel.max_dynamic_shared_size_bytes = shared
     return kernel
-
-
-def nonempty_rows(T: Matrix) -> tuple[Array, int]:
-    """(one bit a row that has an entry, how many there are), found once and kept with T.
-
-    One small program instead of the six of CuPy's that `Matrix._nonempty_rows` needs here: in the
-    first call of a process each takes a quarter of a second to compile.
-    """
-    if "nonempty_count" not in T._derived:
-        xp = array_module(T._indptr)
-        bits, count = xp.empty(words(T.nrows), np.uint32), xp.zeros(1, np.int64)
-        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=T._indptr.dtype))
-        jit.sweep(kernel, 32 * bits.size, T.nrows, T._indptr, bits, count)
-        T._derived["nonempty"], T._derived["nonempty_count"] = bits, int(count[0])
-    return T._derived["nonempty"], T._derived["nonempty_count"]
-
-
-def leading_neighbours(T: Matrix, A: Matrix, *, hubs: bool) -> Array:
-    """The four ids of each row of T to look at first, found once and kept with T: those of largest
-    degree in A, or the row's own first four. Nothing for a matrix that lives for one call.
-    """
-    if T._transient:
-        return jit.NULL
-    name = "hubs" if hubs else "leading"
-    if name not in T._derived:
-        xp = array_module(T._indices)
-        text = preamble.constants(HUBS=hubs)
-        text += preamble.types(I=T._indices.dtype, O=T._indptr.dtype)
-        kernel = jit.kernel("leading_neighbours", "leading_neighbours", text)
-        leading = xp.empty((T.nrows, 4), T._indices.dtype)
-        jit.sweep(kernel, T.nrows, T.nrows, T._indptr, T._indices, A._indptr, leading)
-        T._derived[name] = leading
-    return T._derived[name]

@@ -19,6 +19,7 @@ from spgraph.backends.cuda.exchange.buffers import (
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW, decisions, small_frontier
+from spgraph.backends.cuda.search.search_rows import leading_and_nonempty
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 from spgraph.semirings import TypedSemiring, min_secondi
@@ -104,7 +105,7 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
     # of kernels/shards/search_peers.cu: two frontiers, or Pull
     small = 2 * (capacity * vertex + 4 * (capacity + capacity // 16))
     shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
-    rows = None if first.t_indptr is None else leading_and_nonempty(graph, hubs=values is None)
+    rows = None if first.t_indptr is None else pulled_rows(graph, hubs=values is None)
     findable = graph.size if rows is None else sum(count for _, _, count in rows)
     kernels, grids, given = [], [], []
     for shard in graph.shards:
@@ -264,49 +265,31 @@ def loaded(text: str, device_id: int, shared: int) -> jit.Kernel:
     return kernel
 
 
-def leading_and_nonempty(graph: ShardedGraph, hubs: bool) -> list[tuple[Array, Array, int]]:
+def pulled_rows(graph: ShardedGraph, hubs: bool) -> list[tuple[Array, Array, int]]:
     """(leading neighbours, one bit a row that has an entry, how many rows have) of each shard's
-    transpose.
-
-    Leading neighbours are places in the bitmaps: of those four neighbours that have most edges, if
-    `hubs`, else of a row's first; see kernels/leading_neighbours.cu.
+    transpose, found once and kept with the graph. Leading neighbours are places in the bitmaps: of
+    those four neighbours that have most edges, if `hubs`, else of a row's first.
     """
     name = "hubs" if hubs else "leading"
     if name in graph.derived:
         return graph.derived[name]
-    made, before = [], graph.derived.get("leading" if hubs else "hubs")
-    whole = None
-    if hubs:  # all degrees, as an indptr
-        degrees = [np.diff(move(shard.indptr, "cpu")) for shard in graph.shards]
-        whole = np.concatenate([[0], np.cumsum(np.concatenate(degrees), dtype=np.int64)])
-    for p, shard in enumerate(graph.shards):
+    made, degrees = [], None
+    if hubs:  # of all vertices, as an indptr
+        each = [np.diff(move(shard.indptr, "cpu")) for shard in graph.shards]
+        degrees = np.concatenate([[0], np.cumsum(np.concatenate(each), dtype=np.int64)])
+        if degrees[-1] <= np.iinfo(graph.shards[0].indptr.dtype).max:
+            degrees = degrees.astype(graph.shards[0].indptr.dtype)
+    for shard in graph.shards:
         xp = array_module(shard.indptr)
         with jit.device(shard.indptr):
-            n = int(graph.offsets[p + 1] - graph.offsets[p])
-            assert shard.t_indptr is not None and shard.t_indices is not None
-            ids, offsets = shard.t_indices.dtype, shard.t_indptr.dtype
-            if before:
-                bits, findable = before[p][1:]
-            else:
-                bits, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.int64)
-                kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=offsets))
-                jit.sweep(kernel, 32 * bits.size, n, shard.t_indptr, bits, count)
-                findable = int(count[0])
-            indptr, degree = shard.t_indptr, shard.t_indptr
-            if whole is not None:
-                wide = np.dtype(np.int64) if whole[-1] > np.iinfo(offsets).max else offsets
-                indptr, degree = indptr.astype(wide, copy=False), xp.asarray(whole.astype(wide))
-            text = preamble.constants(HUBS=hubs) + preamble.types(I=ids, O=indptr.dtype)
-            leading = xp.empty((n, 4), ids)
-            kernel = jit.kernel("leading_neighbours", "leading_neighbours", text)
-            jit.sweep(kernel, n, n, indptr, shard.t_indices, degree, leading)
+            own = None if degrees is None else xp.asarray(degrees)
+            (leading, bits), findable = leading_and_nonempty(shard, own)
             shift = 0
             for q in range(1, len(graph.shards)):  # from ids to places: shards begin at a word
                 more = -int(graph.offsets[q] - graph.offsets[q - 1]) % 32
                 if more:
-                    leading += xp.where(leading >= int(graph.offsets[q]) + shift, more, 0).astype(
-                        ids
-                    )
+                    beyond = leading >= int(graph.offsets[q]) + shift
+                    leading += xp.where(beyond, more, 0).astype(leading.dtype)
                 shift += more
             made.append((leading, bits, findable))
     graph.derived[name] = made

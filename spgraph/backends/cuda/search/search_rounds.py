@@ -18,7 +18,7 @@ from spgraph.backends.cuda.search.search_peers_plan import (
     values_of,
     values_preamble,
 )
-from spgraph.backends.shards.graph import GraphRows, ShardedGraph
+from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.backends.shards.search import COUNTS, SearchShard
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 from spgraph.semirings import TypedSemiring
@@ -49,7 +49,7 @@ class Shard(SearchShard):
         semiring: TypedSemiring | None,
         host_counters: np.ndarray,
     ) -> None:
-        arrays, offsets = alike(graph.shards[k]), graph.offsets
+        arrays, offsets = graph.shards[k], graph.offsets
         self.number, self.arrays, self.rows = number, arrays, rows
         self.xp = array_module(arrays.indptr)
         self.num_shards = len(offsets) - 1
@@ -211,21 +211,6 @@ class Shard(SearchShard):
         return self.list[:size]
 
 
-def alike(shard: GraphRows) -> GraphRows:
-    """The same with ids of one type, and offsets of one, in both directions."""
-    if shard.t_indptr is None or shard.t_indices is None:
-        return shard
-    offsets = np.promote_types(shard.indptr.dtype, shard.t_indptr.dtype)
-    ids = np.promote_types(shard.indices.dtype, shard.t_indices.dtype)
-    with jit.device(shard.indptr):
-        return shard._replace(
-            indptr=shard.indptr.astype(offsets, copy=False),
-            indices=shard.indices.astype(ids, copy=False),
-            t_indptr=shard.t_indptr.astype(offsets, copy=False),
-            t_indices=shard.t_indices.astype(ids, copy=False),
-        )
-
-
 @functools.lru_cache(maxsize=1024)
 def program(shape: tuple[int, ...], kinds: tuple[str, ...], sought: Values | None) -> str:
     """The preamble of kernels/shards/search_rounds.cu."""
@@ -233,29 +218,3 @@ def program(shape: tuple[int, ...], kinds: tuple[str, ...], sought: Values | Non
     text = preamble.constants(**dict(zip(names, shape, strict=True)))
     text += values_preamble(sought, kinds[2])
     return text + preamble.types(**{k: np.dtype(v) for k, v in zip("IOLQ", kinds, strict=True)})
-
-
-def leading_and_nonempty(
-    shard: GraphRows, degrees: Array | None = None
-) -> tuple[tuple[Array, Array], int]:
-    """((the leading neighbours of the transpose's rows, one bit a row that has an entry), how many
-    have).
-
-    Leading neighbours are the four that have most edges, if there is an indptr with the `degrees`
-    of all vertices, else a row's first; see kernels/leading_neighbours.cu.
-    """
-    shard = alike(shard)
-    assert shard.t_indptr is not None and shard.t_indices is not None
-    xp, n = array_module(shard.indptr), shard.indptr.size - 1
-    with jit.device(shard.indptr):
-        bits, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.int64)
-        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=shard.t_indptr.dtype))
-        jit.sweep(kernel, 32 * bits.size, n, shard.t_indptr, bits, count)
-        text = preamble.constants(HUBS=degrees is not None)
-        degrees = shard.t_indptr if degrees is None else degrees
-        indptr = shard.t_indptr.astype(degrees.dtype, copy=False)
-        text += preamble.types(I=shard.t_indices.dtype, O=indptr.dtype)
-        kernel = jit.kernel("leading_neighbours", "leading_neighbours", text)
-        leading = xp.empty((n, 4), shard.t_indices.dtype)
-        jit.sweep(kernel, n, n, indptr, shard.t_indices, degrees, leading)
-        return (leading, bits), int(count[0])

@@ -1,0 +1,50 @@
+"""What a search that pulls is told of the rows of the transpose, on one device or in shards: which
+have entries, and four entries of each to look at first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.shards.graph import GraphRows
+from spgraph.containers.storage.arrays import Array, array_module, words
+
+
+def nonempty(indptr: Array) -> tuple[Array, int]:
+    """(one bit a row that has an entry, how many there are). Waits for the device.
+
+    One small program instead of the six of CuPy's that `Matrix._nonempty_rows` needs: in the first
+    call of a process each takes a quarter of a second to compile.
+    """
+    xp, n = array_module(indptr), indptr.size - 1
+    with jit.device(indptr):
+        bits, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.int64)
+        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=indptr.dtype))
+        jit.sweep(kernel, 32 * bits.size, n, indptr, bits, count)
+        return bits, int(count[0])
+
+
+def leading(indptr: Array, indices: Array, degrees: Array | None) -> Array:
+    """Four column ids of each row: those of largest degree, where `degrees` are those of all
+    columns as an indptr; else the row's first. See kernels/leading_neighbours.cu.
+    """
+    hubs, n = degrees is not None, indptr.size - 1
+    if degrees is None:
+        degrees = indptr
+    with jit.device(indptr):
+        indptr = indptr.astype(degrees.dtype, copy=False)
+        text = preamble.constants(HUBS=hubs) + preamble.types(I=indices.dtype, O=indptr.dtype)
+        made = array_module(indptr).empty((n, 4), indices.dtype)
+        kernel = jit.kernel("leading_neighbours", "leading_neighbours", text)
+        jit.sweep(kernel, n, n, indptr, indices, degrees, made)
+        return made
+
+
+def leading_and_nonempty(
+    shard: GraphRows, degrees: Array | None = None
+) -> tuple[tuple[Array, Array], int]:
+    """((`leading`, one bit a row that has an entry), how many have) of a shard's transpose."""
+    assert shard.t_indptr is not None and shard.t_indices is not None
+    bits, count = nonempty(shard.t_indptr)
+    return (leading(shard.t_indptr, shard.t_indices, degrees), bits), count
