@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ 
 def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> None:
     shim_exchanges.install(monkeypatch)
     monkeypatch.setattr(host(), "THREADS", 64)  # a step of 2 x 1024 fibers takes 0.1 s
-    host()._kernel.cache_clear()
+    host().kernel_of.cache_clear()
 
 
 def host() -> Any:

@@ -70,10 +70,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module in (one_device, closure_peers, closure_shard):
         monkeypatch.setattr(module, "THREADS", 64)  # a step of 2 x 1024 fibers takes 0.1 s
     monkeypatch.setattr(one_device, "TRANSPOSE_FROM", 0)
-    one_device._kernel.cache_clear()
+    one_device.kernel_of.cache_clear()
     closure_peers.loaded.cache_clear()
     yield
-    one_device._kernel.cache_clear()
+    one_device.kernel_of.cache_clear()
     closure_peers.loaded.cache_clear()
 
 
@@ -83,7 +83,7 @@ def start_on_the_shim(patch: pytest.MonkeyPatch, path: str = "") -> None:
     """
     shim_exchanges.install(patch)
     cuda_host_shim.with_thresholds(patch, THRESHOLDS, **PATHS.get(path, {}))
-    one_device._kernel.cache_clear()
+    one_device.kernel_of.cache_clear()
     closure_peers.loaded.cache_clear()
 
 

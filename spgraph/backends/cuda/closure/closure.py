@@ -57,14 +57,10 @@ def run(
     xp = array_module(A._indptr)
     start = start.to_sparse()
     n, m = A.nrows, A.nvals
-    if n.bit_length() + m.bit_length() > 64:
-        raise ValueError(
-            "closure: expected at most 64 bits for a vertex and an edge, "
-            f"got {n} vertices, {m} edges"
-        )
+    check_counts(n, m)
     text = closure_preamble(A, semiring, delta is not None, trace_rows > 0)
-    shared = THREADS // 32 * warp_bytes(semiring.dtype, A._indices.dtype, A._indptr.dtype)
-    kernel = _kernel(text, jit.current_device(), shared)
+    shared = block_bytes(semiring.dtype, A._indices.dtype, A._indptr.dtype)
+    kernel = kernel_of("closure", text, jit.current_device(), shared)
     sources = start._indices.astype(A._indices.dtype, copy=False)  # type: ignore[union-attr]
     values = start._values.astype(semiring.dtype, copy=False)
     x, control = xp.empty(n, semiring.dtype), xp.zeros(CONTROL, np.int64)
@@ -227,11 +223,23 @@ def batch_of(ids: np.dtype, offsets: np.dtype) -> int:
     return 64 if ids.itemsize == offsets.itemsize == 4 else 32
 
 
-def warp_bytes(values: np.dtype, ids: np.dtype, offsets: np.dtype) -> int:
-    """The bytes of a WarpWork of kernels/closure_state.cuh, whose arrays leave no gaps."""
+def block_bytes(values: np.dtype, ids: np.dtype, offsets: np.dtype) -> int:
+    """The bytes of shared memory of a block: a WarpWork of kernels/closure_state.cuh for each warp,
+    whose arrays leave no gaps.
+    """
     z, i, o = values.itemsize, ids.itemsize, offsets.itemsize
     batch = batch_of(ids, offsets)
-    return max((batch + 128) * (max(z, i) + o), RING * (z + 2 * o + i)) + (batch + 32) * i + 128
+    buffers = max((batch + 128) * (max(z, i) + o), RING * (z + 2 * o + i))
+    return THREADS // 32 * (buffers + (batch + 32) * i + 128)
+
+
+def check_counts(vertices: int, edges: int, of: str = "") -> None:
+    """ValueError where a queue cannot count so many vertices and edges, those `of` a shard."""
+    if vertices.bit_length() + edges.bit_length() > 64:
+        raise ValueError(
+            f"closure: expected at most 64 bits for a vertex and an edge{of}, "
+            f"got {vertices} vertices, {edges} edges"
+        )
 
 
 def closure_preamble(A: Matrix, semiring: TypedSemiring, ordered: bool, trace: bool) -> str:
@@ -267,7 +275,8 @@ def dag_edges_preamble(A: Matrix, semiring: TypedSemiring) -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def _kernel(text: str, device_id: int, shared: int) -> jit.Kernel:
-    kernel = jit.kernel("closure", "closure", text, cooperative=True)
+def kernel_of(stem: str, text: str, device_id: int, shared: int) -> jit.Kernel:
+    """The kernel `stem` of the file of that name, on the current device."""
+    kernel = jit.kernel(stem, stem, text, cooperative=True)
     kernel.max_dynamic_shared_size_bytes = shared
     return kernel

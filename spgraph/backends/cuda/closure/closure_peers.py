@@ -12,8 +12,10 @@ import numpy as np
 
 from spgraph.backends.cuda.closure.closure import (
     THREADS,
+    block_bytes,
+    check_counts,
     kernel_arrays,
-    warp_bytes,
+    kernel_of,
     width_of,
     working_arrays,
 )
@@ -145,11 +147,7 @@ def checked(graph: ShardedGraph, buffers: Launching) -> None:
             f"closure: exchange='peer': expected column ids of 64 bits for {graph.size} vertices"
         )
     for shard in graph.shards:
-        if shard.indptr.size.bit_length() + shard.indices.size.bit_length() > 64:
-            raise ValueError(
-                "closure: exchange='peer': expected at most 64 bits for a vertex and an edge of a "
-                f"shard, got {shard.indptr.size - 1} vertices, {shard.indices.size} edges"
-            )
+        check_counts(int(shard.indptr.size) - 1, int(shard.indices.size), " of a shard")
 
 
 def new_plan(graph: ShardedGraph, buffers: Launching, dtype: np.dtype, text: str) -> Plan:
@@ -160,7 +158,7 @@ def new_plan(graph: ShardedGraph, buffers: Launching, dtype: np.dtype, text: str
     parts = memory_offsets(sizes, n, (*kinds, dtype), capacity)
     key, needed = ("closure", tuple(sizes), kinds, dtype), [part["end"] for part in parts]
     memory = buffers.reserve(key, needed)
-    shared = THREADS // 32 * warp_bytes(dtype, *kinds)
+    shared = block_bytes(dtype, *kinds)
     kernels, grids, given = [], [], []
     for p, shard in enumerate(graph.shards):
         xp = array_module(shard.indptr)
@@ -190,8 +188,8 @@ def shard_arrays(
 def given_fields(
     graph: ShardedGraph, number: int, shard: GraphRows, edges: int, working: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The fields of kernels/shards/closure_given.cuh for shard `number`; `edges` are those of all
-    shards, `working` the arrays that `shard_arrays` lists, or their addresses.
+    """The fields of GivenShard in kernels/shards/closure_shards_state.cuh, for shard `number`;
+    `edges` are those of all shards, `working` the arrays of `shard_arrays`, or their addresses.
     """
     own = int(graph.offsets[number + 1] - graph.offsets[number])
     fields = kernel_arrays(shard, edges, own, graph.iso, working)
@@ -240,8 +238,7 @@ def loaded(text: str, device_id: int, shared: int, dtype: np.dtype) -> jit.Kerne
     """The kernel on the current device, after an empty launch: the driver loads a kernel at its
     first launch, perhaps only when the device is idle, and a running grid must not wait for that.
     """
-    kernel = jit.kernel("closure_peers", "closure_peers", text, cooperative=True)
-    kernel.max_dynamic_shared_size_bytes = shared
+    kernel = kernel_of("closure_peers", text, device_id, shared)
     none = np.int64(0)
     arguments = (*(jit.NULL,) * 6, none, dtype.type(0), np.uint64(0), jit.NULL, none)
     kernel((1,), (THREADS,), arguments, shared_mem=shared)

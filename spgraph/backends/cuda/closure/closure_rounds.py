@@ -8,7 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spgraph.backends.cuda.closure.closure import THREADS, warp_bytes, width_of
+from spgraph.backends.cuda.closure.closure import (
+    THREADS,
+    block_bytes,
+    check_counts,
+    kernel_of,
+    width_of,
+)
 from spgraph.backends.cuda.closure.closure_peers import given_fields, program, shard_arrays
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit
@@ -47,21 +53,17 @@ class Shard(ClosureShard):
         self.first, last = int(graph.offsets[number]), int(graph.offsets[number + 1])
         self.own, self.size = last - self.first, n
         ids, rows = arrays.indices.dtype, arrays.indptr.dtype
-        if self.own.bit_length() + arrays.indices.size.bit_length() > 64:
-            raise ValueError(
-                "closure: expected at most 64 bits for a vertex and an edge of a shard, "
-                f"got {self.own} vertices, {arrays.indices.size} edges"
-            )
+        check_counts(self.own, int(arrays.indices.size), " of a shard")
         kinds = (("I", ids.str), ("O", rows.str), ("A", arrays.values.dtype.str))
         text = program(semiring, kinds, ordered, False, THREADS, shards)
         self.xp, self.arrays = array_module(arrays.indptr), arrays
         self.pair = pair_words(self.dtype, ids)
         with jit.device(arrays.indptr):
             empty = self.xp.empty
-            self.shared = THREADS // 32 * warp_bytes(self.dtype, ids, rows)
-            self.kernel = jit.kernel("closure_rounds", "closure_rounds", text, cooperative=True)
+            self.shared = block_bytes(self.dtype, ids, rows)
+            device = jit.current_device()
+            self.kernel = kernel_of("closure_rounds", text, device, self.shared)
             self.ends = jit.kernel("closure_rounds", "closure_ends", text, cooperative=True)
-            self.kernel.max_dynamic_shared_size_bytes = self.shared
             self.grid = jit.occupancy(self.kernel, THREADS, self.shared)
             self.counts = empty(counts_of(shards), np.int64)
             self.control = self.xp.zeros(CONTROL // 8 + shards, np.int64)

@@ -23,7 +23,7 @@
 
 #include "peers.cuh"
 #include "closure_state.cuh"
-#include "closure_given.cuh"
+#include "closure_shards_state.cuh"
 #include "closure_peers_state.cuh"
 #include "closure_improve.cuh"
 #include "closure_decisions.cuh"

@@ -19,7 +19,7 @@
 // looks at count the vertices of all shards, one shard after the other.
 
 #include "closure_state.cuh"
-#include "closure_given.cuh"
+#include "closure_shards_state.cuh"
 #include "closure_rounds_state.cuh"
 #include "closure_improve.cuh"
 #include "closure_decisions.cuh"
