@@ -71,7 +71,7 @@ def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.Monkey
     from spgraph.backends.cpu.runtime import pool
 
     module = importlib.import_module("spgraph.backends.cpu.closure.closure")
-    for name, value in {"BLOCK": 4, "ALONE": 1, "HEAVY": 20, "BUCKETS": 8, "CAPACITY": 1}.items():
+    for name, value in {"BLOCK": 4, "ALONE": 9, "HEAVY": 20, "BUCKETS": 8, "CAPACITY": 1}.items():
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(pool, "processors", lambda: 3)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)

@@ -16,11 +16,11 @@ from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/closure.py
-STATE, NO_SPACE, DONE, NOT_CONVERGED = 64, 32, 40, 2
+STATE, NO_SPACE, DONE, LEAVE, PLANNED, NOT_CONVERGED = 64, 32, 40, 43, 44, 2
 # entries of a block; a thread takes one block at a time
 BLOCK = 64
-# edges of a round below which one thread is faster than several with barriers
-ALONE = 4096
+# edges of a round below which one thread is faster than several with barriers, which have to wake
+ALONE = 65536
 # the edges of a vertex with more edges than this are divided among all threads
 HEAVY = 16384
 # number of buckets for ordered values: more than an edge spans in most graphs, and few enough for
@@ -57,7 +57,12 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     state[NO_SPACE] = 1  # makes the kernel fill the buckets first
     arrays = (A._indptr, A._indices, A._values, value, queued, marks, visited)
     scale = sign / delta if delta else 0.0
-    pool.launch(kernel, threads, *arrays, *room[:-2], heavies, room.origins, scale, state)
+    given = (*arrays, *room[:-2], heavies, room.origins, scale, state)
+    state[LEAVE] = threads > 1
+    pool.launch(kernel, 1, *given)
+    if state[PLANNED]:
+        state[LEAVE] = 0
+        pool.launch(kernel, threads, *given)
     settled = state[DONE] != NOT_CONVERGED
     memory.keep(_unused, sizes, room, n)
     if not settled:

@@ -54,10 +54,10 @@ def processors() -> int:
 
 
 def threads_for(work: int) -> int:
-    """The number of threads for `work` elementary steps: waking a thread costs about as much as
-    50 000 of them.
+    """The number of threads for `work` elementary steps: waking one takes as long as 50 000 to
+    100 000 of them, and the others wait for it.
     """
-    return 1 if work < 100_000 else int(min(processors(), work // 50_000))
+    return 1 if work < 400_000 else int(min(processors(), work // 200_000))
 
 
 # of `call_parts`: the function, its part, all parts, the arguments, the queue of results

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from spgraph.semirings import TypedSemiring
 
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # as in kernels/search.py
-STATE, DEPTH, VISITED, STAGE = 64, 48, 52, 256
+STATE, DEPTH, VISITED, LEAVE, MORE, STAGE = 64, 48, 52, 54, 55, 256
 # frontier edges below which one thread is faster than several with barriers
 ALONE = 65536
 # vertices of a queue that a thread takes at a time: neighbours in the queue have common neighbours
@@ -97,16 +97,13 @@ def search(
         np.empty(words(n), UINT32),
     )
     work = _workspace(n, threads, indices.dtype)
-    state = work.state
-    given = (
-        *(kernel, threads, graph, out, start._indices, values, findable, *work),
-        *(DIRECTIONS["push" if T is None else direction], max_depth),
-    )
-    rows = NO_ROWS
-    pool.launch(*given, rows)
+    state, rows = work.state, NO_ROWS
+    way = DIRECTIONS["push" if T is None else direction]
+    given = (graph, out, start._indices, values, findable, *work, way, max_depth)
+    _run(kernel, threads, state, *given, rows)
     if trace:  # the first run counts the levels, the second records them
         rows = np.zeros((int(state[DEPTH]), 4), np.int64)
-        pool.launch(*given, rows)
+        _run(kernel, threads, state, *given, rows)
     num_visited = int(state[VISITED])
     memory.keep(_unused, (n, threads, indices.dtype), work, n)
     visited = None if num_visited == n else out.visited
@@ -116,6 +113,15 @@ def search(
         bits = None if visited is None else visited.copy()
         found = Vector._of(n, out.value, bits=bits, nvals=num_visited)
     return levels, found, rows if trace else None
+
+
+def _run(kernel: Any, threads: int, state: np.ndarray, *given: Any) -> None:
+    """One thread, and all of them from the first level on that is worth sharing."""
+    state[LEAVE], state[MORE] = threads > 1, 0
+    pool.launch(kernel, 1, *given)
+    if state[MORE]:
+        state[LEAVE] = 0
+        pool.launch(kernel, threads, *given)
 
 
 def _workspace(n: int, threads: int, kind: np.dtype) -> Workspace:

@@ -1,5 +1,7 @@
 # The least fixed point of  x = x (+) x (+.x) A  by delta-stepping (Meyer and Sanders 2003), in one
-# launch. Every thread runs `closure`. Thread 0 plans the rounds; small rounds it runs alone.
+# launch. Every thread runs `closure`. Thread 0 plans the rounds; small rounds it runs alone. The
+# other threads are not even woken before the first round that is shared: the first launch is of one
+# thread, and leaves the rest to the second.
 #
 # A vertex whose value improved is `queued` until its edges have been relaxed. Queued vertices are
 # in buckets by their value, and the best bucket is processed first, in rounds, until nothing new is
@@ -21,6 +23,8 @@ FAR_AHEAD, AHEAD = 12, 5
 # positions of the shared words in `state`: those that several threads write have cache lines of
 # their own
 TICKET, BLOCKS, HEAVIES, BEYOND, NO_SPACE, DONE, BUCKET, ROUNDS = 0, 8, 16, 24, 32, 40, 41, 42
+# whether to leave rounds that are worth sharing to another launch; whether one is planned
+LEAVE, PLANNED = 43, 44
 # values of DONE
 CONVERGED, NOT_CONVERGED = 1, 2
 # the words of a row of `free`: a list of freed blocks, the first and the end of those never used,
@@ -167,14 +171,16 @@ def take_bucket(threads, current, heads, fills, links, work, sizes):
 
 @inner
 def few_edges(blocks, work, sizes, entries, indptr):
-    """Whether the work has fewer than ALONE edges; counts no further."""
+    """Whether the work has fewer than about ALONE edges, by those of every fourth vertex."""
     edges = np.int64(0)
     for k in range(blocks):
-        begin = np.uint64(work[k]) * np.uint64(BLOCK)
-        for i in range(begin, begin + np.uint64(sizes[work[k]])):
+        i = np.uint64(work[k]) * np.uint64(BLOCK)
+        stop = i + np.uint64(sizes[work[k]])
+        while i < stop:
             u = np.uint64(entries[i])
             edges += np.int64(indptr[u + np.uint64(1)]) - np.int64(indptr[u])
-        if edges >= ALONE:
+            i += np.uint64(4)
+        if 4 * edges >= ALONE:
             return False
     return True
 
@@ -288,7 +294,9 @@ def plan(
         return False
     state[TICKET], state[HEAVIES] = 0, 0
     state[BLOCKS] = take_bucket(threads, bucket, heads, fills, links, work, sizes)
-    return threads == 1 or few_edges(state[BLOCKS], work, sizes, entries, indptr)
+    if threads == 1 and state[LEAVE] == 0:
+        return True
+    return few_edges(state[BLOCKS], work, sizes, entries, indptr)
 
 
 @kernel
@@ -301,11 +309,16 @@ def closure(
         # the same on all threads
         alone = False
         if not heavy:
-            if thread == 0:
+            if thread == 0 and state[PLANNED] != 0:
+                state[PLANNED] = 0
+            elif thread == 0:
                 alone = plan(
                     *(threads, indptr, value, queued, marks, heads, fills, links, entries, free),
                     *(work, sizes, origins, scale, state),
                 )
+                if state[LEAVE] != 0 and not alone and state[DONE] == 0:
+                    state[PLANNED] = 1
+                    break
             if not alone:
                 barrier(sync, threads)
             if state[DONE] != 0:

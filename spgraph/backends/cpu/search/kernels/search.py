@@ -1,6 +1,7 @@
 # The masked level iteration  q<!visited> = q (+.x) A  until q is empty: one launch for a whole
 # search. Every thread runs `search`, with a barrier between the steps of a level. Levels that are
-# too small to share are run by thread 0 alone while the others wait.
+# too small to share are run by thread 0 alone while the others wait; they are not even woken before
+# the first that is shared: the first launch is of one thread, and leaves the rest to the second.
 #
 # A vertex is settled in one level, by all edges that reach it from the frontier of that level: the
 # vertices that a shared level finds are marked in the bitmap `fresh`, and `visited` changes only
@@ -16,7 +17,9 @@
 # positions of the shared counters in `state`: each has a cache line of its own
 COUNT, EDGES, PROBES, TICKET, SKIPPED, FILLED = 0, 8, 16, 24, 32, 40
 # what thread 0 reports after levels that it ran alone, and at the end
-DEPTH, LEFT, OPEN_EDGES, LEVELS, VISITED = 48, 49, 50, 51, 52
+DEPTH, LEFT, OPEN_EDGES, LEVELS, VISITED, FINDABLE = 48, 49, 50, 51, 52, 53
+# whether to leave levels that are worth sharing to another launch; whether there are such
+LEAVE, MORE = 54, 55
 # words of a bitmap that a thread takes at a time
 WORDS = 32
 # found vertices that a thread buffers before it appends them to the queue
@@ -99,6 +102,7 @@ def begin(graph, out, sources, source_values, findable, queue, state):
             covered += 1
     state[COUNT], state[EDGES], state[DEPTH], state[FILLED] = sources.size, edges, 0, 0
     state[LEFT], state[OPEN_EDGES] = findable - covered, graph.indices.size - edges
+    state[FINDABLE], state[LEVELS] = findable - covered, 0
 
 
 @inner
@@ -159,18 +163,27 @@ def search(
     words = out.visited.size
     first_word, last_word = words * thread // threads, words * (thread + 1) // threads
 
-    clear(out.visited, frontier, fresh, first_word, last_word)
-    barrier(sync, threads)
-    if thread == 0:
-        begin(graph, out, sources, source_values, findable, queue, state)
-    barrier(sync, threads)
+    if state[MORE] == 0:
+        clear(out.visited, frontier, fresh, first_word, last_word)
+        barrier(sync, threads)
+        if thread == 0:
+            begin(graph, out, sources, source_values, findable, queue, state)
+        barrier(sync, threads)
+    elif state[LEVELS] % 2 == 1:  # thread 0 has run some levels already
+        queue, fresh_queue = fresh_queue, queue
     count, edges, depth = state[COUNT], state[EDGES], state[DEPTH]
     left, open_edges = state[LEFT], state[OPEN_EDGES]
-    findable = left
     queued = True  # the frontier lies in `queue`, else in `frontier`
     since = nanoseconds() if TRACE else np.int64(0)
     while count > 0 and edges > 0 and left > 0 and depth < max_depth:
         pull = wants_pull(graph, direction, queued, edges, left, open_edges)
+        if state[LEAVE] != 0:
+            # a pull that pays makes at most about 4 probes for each edge of the frontier
+            if edges >= ALONE or (pull and (direction == 2 or 4 * edges >= ALONE)):
+                state[MORE] = 1  # what else to know is in `state` already
+                break
+            if pull:  # little is left; and another launch would look for a queue
+                state[LEAVE] = 0
         barrier(sync, threads)  # all threads have read the counters
         if not pull and not queued:
             if thread == 0:
@@ -243,4 +256,4 @@ def search(
         barrier(sync, threads)
     if thread == 0:
         state[DEPTH] = depth
-        state[VISITED] = sources.size + findable - left
+        state[VISITED] = sources.size + state[FINDABLE] - left

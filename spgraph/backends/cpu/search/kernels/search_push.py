@@ -55,7 +55,7 @@ def push_alone(threads, sync, graph, out, queue, fresh_queue, state, direction, 
         levels += 1
         if count == 0 or edges == 0 or left <= 0 or depth >= max_depth:
             break
-        if threads > 1 and edges >= ALONE:
+        if (threads > 1 or state[LEAVE] != 0) and edges >= ALONE:
             break
         if wants_pull(graph, direction, True, edges, left, open_edges):
             break

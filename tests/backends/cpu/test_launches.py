@@ -1,0 +1,67 @@
+"""How many threads a call wakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spgraph as sg
+from spgraph.backends.cpu.runtime import pool
+
+
+@pytest.fixture
+def launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The numbers of threads of all launches from now on, in calls that ask for two."""
+    found: list[int] = []
+
+    def launch(kernel: Any, threads: int, *given: Any) -> None:
+        found.append(threads)
+        original(kernel, threads, *given)
+
+    original = pool.launch
+    monkeypatch.setattr(pool, "threads_for", lambda work: 2)
+    monkeypatch.setattr(pool, "processors", lambda: 2)
+    monkeypatch.setattr(pool, "launch", launch)
+    pool.close()
+    yield found
+    pool.close()
+
+
+def path(n: int) -> sg.Matrix:
+    i = np.arange(n - 1)
+    return sg.Matrix.from_coo(i, i + 1, 2, nrows=n, ncols=n)
+
+
+@pytest.mark.parametrize("call", [sg.bfs, sg.sssp])
+def test_no_thread_is_woken_for_levels_that_one_runs_alone(call: Any, launches: list[int]) -> None:
+    A = path(50)
+    assert A.T.indptr.size == 51  # makes the transpose, which is no part of the call
+    launches.clear()
+    found = call(A, 0, parents=False)
+    assert set(launches) == {1}
+    assert found[0].to_numpy().tolist() == [i * (1 if call is sg.bfs else 2) for i in range(50)]
+
+
+def test_all_threads_go_on_where_one_has_left_off(launches: list[int]) -> None:
+    """A path leads to a hub with edges to all others, whose level is shared."""
+    n, steps = 70_000, 5
+    leaves = np.arange(steps + 1, n)
+    rows = np.concatenate([np.arange(steps), np.full(leaves.size, steps)])
+    A = sg.Matrix.from_coo(
+        rows, np.concatenate([np.arange(1, steps + 1), leaves]), 2, nrows=n, ncols=n
+    )
+    expected = np.concatenate([np.arange(steps + 1), np.full(leaves.size, steps + 1)])
+    assert (sg.bfs(A, 0, parents=False, direction="push").level.to_numpy() == expected).all()
+    assert launches == [1, 2]
+    assert (sg.sssp(A, 0, parents=False).distance.to_numpy() == 2 * expected).all()
+    assert launches == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize("work, threads", [(0, 1), (399_999, 1), (400_000, 2), (10**12, 8)])
+def test_threads_for_work(work: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "processors", lambda: 8)
+    assert pool.threads_for(work) == threads
+    assert type(pool.threads_for(np.int64(work))) is int
