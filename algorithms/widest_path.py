@@ -30,8 +30,8 @@ def widest_path(
     """Widest (bottleneck) paths from one vertex: `WidestPath(width, parent)`.
 
     The width of a path is the least weight on it; `width[v]` is the greatest width of a path from
-    `source` to v, of A's type; that of `source` itself is the greatest value of the type (inf,
-    True). `parent` and the other arguments are those of `sssp`; weights may have any sign.
+    `source` to v, of the type of `A`; that of `source` itself is the greatest value of the type
+    (inf, True). `parent` and the other arguments are those of `sssp`; weights may have any sign.
 
     Parameters:
         source: the vertex to start from, from 0.

@@ -36,8 +36,8 @@ __all__ = ["max", "mean", "sum"]
 
 
 def sum(A: MatrixLike, X: Dense) -> Dense:
-    """The sum of the features of each row's neighbours, in X's type, in which integers wrap around;
-    of bool how many are true, in int64.
+    """The sum of the features `X` of each row's neighbours in `A`, in X's type, in which integers
+    wrap around; of bool how many are true, in int64.
 
     >>> import numpy as np, spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 0], nrows=3, ncols=3)
@@ -48,8 +48,8 @@ def sum(A: MatrixLike, X: Dense) -> Dense:
 
 
 def max(A: MatrixLike, X: Dense) -> Dense:
-    """The greatest of the features of each row's neighbours, without NaN (-inf where there is
-    nothing else), in X's type.
+    """The greatest of the features `X` of each row's neighbours in `A`, without NaN (-inf where
+    there is nothing else), in X's type.
 
     >>> import numpy as np, spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 0], nrows=3, ncols=3)
@@ -60,7 +60,8 @@ def max(A: MatrixLike, X: Dense) -> Dense:
 
 
 def mean(A: MatrixLike, X: Dense) -> Dense:
-    """The mean of the features of each row's neighbours: in float32 if X is, else in float64.
+    """The mean of the features `X` of each row's neighbours in `A`: in float32 if X is, else in
+    float64.
 
     >>> import numpy as np, spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 0], nrows=3, ncols=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import re
 
 import pytest
 
@@ -79,3 +80,21 @@ def test_a_public_name_has_an_example(name: str) -> None:
     assert text.partition("\n")[0] and example.examples
     if inspect.ismemberdescriptor(DOCUMENTED[name]):
         assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
+
+
+FUNCTIONS_AND_METHODS = {
+    name: given
+    for name, given in DOCUMENTED.items()
+    if inspect.isfunction(given) or inspect.ismethod(given)
+} | {f"agg.{name}": getattr(sg.agg, name) for name in sg.agg.__all__}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_AND_METHODS)
+def test_every_parameter_is_named(name: str) -> None:
+    """In backquotes, or as `NAME=`, `NAME[k]` or `NAME:`."""
+    function = FUNCTIONS_AND_METHODS[name]
+    text = inspect.getdoc(function) or ""
+    quoted = " ".join(re.findall(r"`([^`]*)`", text))
+    asked = set(inspect.signature(function).parameters) - {"self", "cls"}
+    missing = [each for each in asked if not re.search(rf"\b{each}\b", quoted)]
+    assert not [each for each in missing if not re.search(rf"\b{each}(=|\[|:)", text)]

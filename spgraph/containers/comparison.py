@@ -19,7 +19,8 @@ class VectorComparison(VectorParts):
     __slots__ = ()
 
     def isequal(self, other: Vector, *, check_dtype: bool = False) -> bool:
-        """Same size, same positions, equal values; NaN equals NaN. The storages may differ.
+        """Whether `other` has the same size, the same positions and equal values (and with
+        `check_dtype` the same type); NaN equals NaN. The storages may differ.
 
         >>> import spgraph as sg
         >>> v = sg.Vector.from_dense([1, 2])
@@ -70,8 +71,8 @@ class MatrixComparison(MatrixParts):
     __slots__ = ()
 
     def isequal(self, other: Matrix, *, check_dtype: bool = False) -> bool:
-        """Same shape, same positions, equal values; NaN equals NaN. An iso matrix may equal one
-        that is not.
+        """Whether `other` has the same shape, the same positions and equal values (and with
+        `check_dtype` the same type); NaN equals NaN. An iso matrix may equal one that is not.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_dense([[1, 2]])

@@ -35,7 +35,7 @@ class VectorConstruction:
 
     @classmethod
     def empty(cls: Any, size: int, dtype: DType = np.float64, *, device: Device = "cpu") -> Vector:
-        """A vector of `size` positions without entries.
+        """A vector of `size` positions without entries, of type `dtype`, on `device`.
 
         >>> import spgraph as sg
         >>> sg.Vector.empty(3).nvals
@@ -52,7 +52,8 @@ class VectorConstruction:
     def unit(
         cls: Any, index: Position, value: Scalar, *, size: int, dtype: DType, device: Device = "cpu"
     ) -> Vector:
-        """A vector of `size` positions with one entry: `value` at `index`.
+        """A vector of `size` positions with one entry, `value` at `index`, of type `dtype`, on
+        `device`.
 
         >>> import spgraph as sg
         >>> list(sg.Vector.unit(2, 0.5, size=4, dtype=float))
@@ -79,7 +80,8 @@ class VectorConstruction:
     def filled(
         cls: Any, value: Scalar, *, size: int, dtype: DType | None = None, device: Device = "cpu"
     ) -> Vector:
-        """The full vector of `size` positions that all hold `value`; of its type by default.
+        """The full vector of `size` positions that all hold `value`, on `device`; of its type, or
+        `dtype`.
 
         >>> import spgraph as sg
         >>> sg.Vector.filled(0.5, size=3).to_numpy().tolist()
@@ -96,7 +98,8 @@ class VectorConstruction:
     def arange(
         cls: Any, size: int, *, dtype: DType | None = None, device: Device = "cpu"
     ) -> Vector:
-        """The full vector with value i at position i; of the type of its indices by default.
+        """The full vector of `size` positions with value i at position i, on `device`; of the type
+        of its indices, or `dtype`.
 
         >>> import spgraph as sg
         >>> sg.Vector.arange(3).to_numpy().tolist()
@@ -112,7 +115,7 @@ class VectorConstruction:
 
     @classmethod
     def from_dense(cls: Any, array: Array, *, missing: Scalar | None = None) -> Vector:
-        """The vector of a 1-D NumPy or CuPy array: every position holds an entry, except where
+        """The vector of a 1-D NumPy or CuPy `array`: every position holds an entry, except where
         array == missing.
 
         The array is copied; NaN as `missing` means the positions that are NaN.
@@ -143,7 +146,7 @@ class MatrixConstruction(MatrixParts):
     def empty(
         cls: Any, nrows: int, ncols: int, dtype: DType = np.float64, *, device: Device = "cpu"
     ) -> Matrix:
-        """A matrix without entries.
+        """A matrix of `nrows` and `ncols` without entries, of type `dtype`, on `device`.
 
         >>> import spgraph as sg
         >>> sg.Matrix.empty(2, 3).shape

@@ -61,8 +61,8 @@ class VectorConversions(VectorParts):
         return move(self._dense(fill), "cpu")
 
     def to_cupy(self, fill: Scalar | None = None) -> Array:
-        """As `to_numpy`, a CuPy array on the vector's device (or on the current one for a CPU
-        vector).
+        """As `to_numpy`, with `fill` as there, a CuPy array on the vector's device (or on the
+        current one for a CPU vector).
 
         >>> import spgraph as sg
         >>> sg.Vector.arange(2).to_cupy().tolist()  # doctest: +SKIP
@@ -132,7 +132,7 @@ class MatrixConversions(MatrixParts):
     def from_scipy(
         cls: Any, S: SparseArray, *, symmetric: bool | None = None, copy: bool = True
     ) -> Matrix:
-        """The Matrix of a SciPy sparse array or matrix of any format; its explicit zeros are
+        """The Matrix of `S`, a SciPy sparse array or matrix of any format; its explicit zeros are
         entries, duplicate entries are summed, as SciPy means them.
 
         The arrays are copied. `copy=False` borrows those of a CSR without duplicates whose columns
@@ -181,7 +181,8 @@ class MatrixConversions(MatrixParts):
 
     @classmethod
     def from_dense(cls: Any, array: Array, *, missing: Scalar | None = 0) -> Matrix:
-        """The entries of a 2-D NumPy or CuPy array that differ from `missing` (None: all of them).
+        """The entries of a 2-D NumPy or CuPy `array` that differ from `missing` (None: all of
+        them).
 
         >>> import spgraph as sg
         >>> sg.Matrix.from_dense([[0, 1], [0, 0]]).nvals
@@ -208,8 +209,8 @@ class MatrixConversions(MatrixParts):
     def from_networkx(
         cls: Any, G: Graph, *, nodelist: Sequence[Any] | None = None, weight: str | None = "weight"
     ) -> Matrix:
-        """The adjacency matrix of a NetworkX graph, rows in the order of `nodelist` (None: G's
-        own).
+        """The adjacency matrix of `G`, a NetworkX graph, rows in the order of `nodelist` (None:
+        G's own).
 
         `weight` names the edge attribute that becomes the value (1 where an edge lacks it; parallel
         edges are summed); None makes a pattern matrix. An undirected graph gives a symmetric

@@ -53,8 +53,9 @@ class VectorSugar(VectorArithmetic):
         """The Vector with values[k] at indices[k]; a scalar `values` stands at all of them.
 
         `size` defaults to the largest index + 1. Repeated indices are combined with the BinaryOp or
-        Monoid `dup_op`, in the order given; without one they raise ValueError. `device` defaults to
-        where the arrays are.
+        Monoid `dup_op` (or that of its name), in the order given; without one they raise
+        ValueError. Values become `dtype` if given: ValueError for one that it does not hold.
+        `device` defaults to where the arrays are.
 
         >>> import spgraph as sg
         >>> from spgraph.semirings import binary
@@ -153,13 +154,14 @@ class MatrixSugar(MatrixArithmetic):
         device: Device | None = None,
         compact: bool | None = None,
     ) -> Matrix | tuple[Matrix, Array]:
-        """The Matrix with values[k] at (rows[k], columns[k]); a scalar `values` makes an iso
+        """The Matrix with values[k] at (`rows`[k], `columns`[k]); a scalar `values` makes an iso
         Matrix.
 
         `nrows` and `ncols` default to the largest index + 1. Repeated positions are combined with
-        the BinaryOp or Monoid `dup_op`, in the order given; without one they raise ValueError,
-        except under a scalar, where they change nothing. `symmetric=True` is the caller's word that
-        the entries are symmetric: it is not checked, and nothing is mirrored.
+        the BinaryOp or Monoid `dup_op` (or that of its name), in the order given; without one they
+        raise ValueError, except under a scalar, where they change nothing. `symmetric=True` is the
+        caller's word that the entries are symmetric: it is not checked, and nothing is mirrored.
+        `dtype` and `device` are as those of `Vector.from_coo`.
 
         `compact=True` is for ids far apart: the vertices that occur, as a row or a column, are
         numbered 0, 1, ... by ascending id, and (Matrix, ids) is returned, ids[v] being the id of

@@ -237,7 +237,8 @@ def write(path: str | os.PathLike[str], A: MatrixLike) -> None:
 
 
 def save(path: str | os.PathLike[str], x: Vector | MatrixLike) -> None:
-    """Writes a Vector, or a Matrix or what converts to one, to an .npz file of plain arrays.
+    """Writes `x`, a Vector, or a Matrix or what converts to one, to `path`, an .npz file of plain
+    arrays.
 
     `load` returns it with the same positions, values and types, on the CPU. The write is atomic.
     FormatError for another suffix.
@@ -256,7 +257,8 @@ def save(path: str | os.PathLike[str], x: Vector | MatrixLike) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Matrix | Vector:
-    """The Vector or Matrix in an .npz file of `save`, `write` or scipy.sparse.save_npz, on the CPU.
+    """The Vector or Matrix in `path`, an .npz file of `save`, `write` or scipy.sparse.save_npz, on
+    the CPU.
 
     Nothing is unpickled, and every index is checked. Raises FileNotFoundError for a missing file,
     FormatError for a file of another kind or suffix.

@@ -64,8 +64,8 @@ def assign(
     `value` is a scalar, which stands at every position, or a Vector or Matrix of the region's
     shape; without `accum` its empty positions empty those of w. `indices` and `columns` are 1-D
     arrays of integers, full Vectors of them, slices, or None for all; one integer in place of
-    either lets `value` be the Vector of that row or column. The mask and `replace` are over the
-    whole of w (GraphBLAS's assign, not SuiteSparse's subassign). An index may be repeated if there
+    either lets `value` be the Vector of that row or column. `mask` and `replace` are over the whole
+    of `w` (GraphBLAS's assign, not SuiteSparse's subassign). An index may be repeated if there
     is an `accum`, which then combines the values in their order, starting from w's entry; without
     one ValueError is raised. Returns w.
 

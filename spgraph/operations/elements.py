@@ -59,12 +59,17 @@ def ewise_add(
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:
-    """The union of two Vectors or two Matrices: op(u[i], v[i]) where both hold an entry, else the
-    one there is.
+    """The union of two Vectors or two Matrices `u` and `v`: op(u[i], v[i]) where both hold an
+    entry, else the one there is.
 
-    The result has the operator's type over both; entries of one alone are written into it as they
-    are (so binary.minus keeps v[i] itself where u has no entry, as GraphBLAS says; `ewise_union`
-    with 0, or `u - v`, gives -v[i]; binary.first of integers refuses a v of floats).
+    `op` is a BinaryOp or Monoid, or its name. The result has its type over both; entries of one
+    alone are written into it as they are (so binary.minus keeps v[i] itself where u has no entry,
+    as GraphBLAS says; `ewise_union` with 0, or `u - v`, gives -v[i]; binary.first of integers
+    refuses a v of floats).
+
+    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
+    be written, `accum` an operator that combines what is there with what comes; `replace` empties
+    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
 
     >>> import spgraph as sg
     >>> u = sg.Vector.from_coo([0, 1], [1, 2], size=3)
@@ -111,10 +116,15 @@ def ewise_union(
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:
-    """The union of two Vectors or two Matrices in which a scalar stands for an entry that one of
-    them lacks: op(u[i], v[i]), op(u[i], right) or op(left, v[i]).
+    """The union of two Vectors or two Matrices `u` and `v` in which a scalar, `left` or `right`,
+    stands for an entry that one of them lacks: op(u[i], v[i]), op(u[i], right) or op(left, v[i]).
 
-    The result has the operator's type over both and the scalars (SuiteSparse's eWiseUnion).
+    `op` is a BinaryOp or Monoid, or its name. The result has its type over both and the scalars
+    (SuiteSparse's eWiseUnion).
+
+    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
+    be written, `accum` an operator that combines what is there with what comes; `replace` empties
+    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import binary
@@ -154,7 +164,14 @@ def ewise_mult(
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:
-    """The intersection of two Vectors or two Matrices: op(u[i], v[i]) where both hold an entry.
+    """The intersection of two Vectors or two Matrices `u` and `v`: op(u[i], v[i]) where both hold
+    an entry.
+
+    `op` is a BinaryOp or Monoid, or its name, whose type over both the result has.
+
+    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
+    be written, `accum` an operator that combines what is there with what comes; `replace` empties
+    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
 
     >>> import spgraph as sg
     >>> u = sg.Vector.from_coo([0, 1], [1, 2], size=3)
@@ -237,11 +254,15 @@ def apply(
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:
-    """An operator applied to every entry of a Vector or Matrix.
+    """An operator applied to every entry of `u`, a Vector or Matrix.
 
-    A UnaryOp gives op(x). A BinaryOp or Monoid needs one operand, `left` or `right`: op(left, x) or
-    op(x, right). An IndexUnaryOp gives op(x, i, j, right), j being 0 for a Vector and `right` its
-    thunk (default 0).
+    `op` is an operator or its name. A UnaryOp gives op(x). A BinaryOp or Monoid needs one operand,
+    `left` or `right`: op(left, x) or op(x, right). An IndexUnaryOp gives op(x, i, j, right), j
+    being 0 for a Vector and `right` its thunk (default 0).
+
+    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
+    be written, `accum` an operator that combines what is there with what comes; `replace` empties
+    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import binary, unary
@@ -325,8 +346,15 @@ def select(
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:
-    """The entries of a Vector or Matrix for which op(x, i, j, thunk) is true (j is 0 for a Vector);
-    values and type are u's.
+    """The entries of `u`, a Vector or Matrix, for which op(x, i, j, thunk) is true (j is 0 for a
+    Vector); values and type are u's.
+
+    `op` is an IndexUnaryOp or its name, such as "tril" or "valuegt", and `thunk` the number that it
+    compares with.
+
+    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
+    be written, `accum` an operator that combines what is there with what comes; `replace` empties
+    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import indexunary

@@ -68,6 +68,10 @@ def extract(
     Vector of that row or column. Raises IndexOutOfBound for an index outside of u; in an array a
     negative one is outside too: it is often the mark of what was not found.
 
+    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
+    be written, `accum` an operator that combines what is there with what comes; `replace` empties
+    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+
     >>> import spgraph as sg
     >>> v = sg.Vector.from_coo([1, 3], [10, 30], size=5)
     >>> sg.extract(v, [3, 0, 3]).to_numpy(fill=-1).tolist()

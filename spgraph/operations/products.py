@@ -63,14 +63,17 @@ def mxv(
 ) -> Vector | Dense:
     """The product A u over a semiring: t[i] = the sum over k of A[i, k] * u[k].
 
-    `A` is a Matrix or what `Matrix` can be made from, of shape (n, m), `u` a Vector of size m; the
-    result has size n and the semiring's type over the types of A and u. An entry exists where at
-    least one pair of entries meets.
+    `A` is a Matrix or what `Matrix` can be made from, of shape (n, m), `u` a Vector of size m,
+    `semiring` a Semiring or its name; the result has size n and the semiring's type over the types
+    of A and u. An entry exists where at least one pair of entries meets.
 
     Of an array `u` of NumPy or CuPy, of one dimension, the result is a new array of that kind. Rows
     of A without entries then hold the identity of the semiring's monoid, such as inf for min_plus,
-    or `fill`, which monoids without an identity (any) require. Mask, accum, replace and out are
-    for Vectors alone: ValueError.
+    or `fill`, which monoids without an identity (any) require.
+
+    `out` is a Vector to write into, which is returned, `mask` a Mask of the positions that may be
+    written, `accum` an operator that combines what is there with what comes; `replace` empties what
+    the mask excludes (`spgraph.operations` has the whole rule). Beside an array: ValueError.
 
     `direction` is "pull" (each row looks for entries of u), "push" (each entry of u follows its
     column, over the transpose, which a Matrix keeps), or "auto": by the density of u. Raises
@@ -156,8 +159,9 @@ def vxm(
 ) -> Vector | Dense:
     """The product u A over a semiring: t[j] = the sum over k of u[k] * A[k, j].
 
-    As `mxv`, with `u` of size n on the left: "push" follows the rows of A at the entries of u,
-    "pull" lets every column look for entries, over the transpose.
+    As `mxv`, with `u` of size n on the left of `A`, and with `semiring`, `mask`, `accum`,
+    `replace`, `out` and `fill` as there. Of `direction`, "push" follows the rows of A at the
+    entries of u, "pull" lets every column look for entries, over the transpose.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import any_pair
@@ -235,36 +239,33 @@ def mxm(
 ) -> Matrix | Dense:
     """The product A B over a semiring: T[i, j] = the sum over k of A[i, k] * B[k, j].
 
-    `A` and `B` are Matrices or what `Matrix` can be made from, of shapes (n, m) and (m, p); the
-    result has shape (n, p) and the semiring's type over the types of A and B. An entry exists where
-    at least one pair of entries meets.
+    `A` and `B` are Matrices or what `Matrix` can be made from, of shapes (n, m) and (m, p),
+    `semiring` a Semiring or its name; the result has shape (n, p) and the semiring's type over the
+    types of A and B. An entry exists where at least one pair of entries meets.
 
     If A or B is an array of NumPy or CuPy, of two dimensions, the result is a new array of that
     kind; for rows (or columns, if A is the array) of the Matrix without entries, `fill` and what an
     array excludes, see `mxv`. Of two arrays the first is converted to a Matrix.
 
+    `out` is a Matrix to write into, which is returned, `mask` a Mask of the positions that may be
+    written, `accum` an operator that combines what is there with what comes; `replace` empties what
+    the mask excludes (`spgraph.operations` has the whole rule).
+
     Of Matrices it is computed row by row (Gustavson), as dot products of rows of A and columns of B
     where a mask leaves few positions, or as products with dense rows where B has every entry:
-    whichever takes the fewest multiplications. Raises DimensionMismatch, DomainMismatch,
-    BackendMismatch.
+    whichever takes the fewest multiplications. DimensionMismatch, DomainMismatch, BackendMismatch.
 
     Source: Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted
     transposition" (1978); masked products: Davis, "Algorithm 1000: SuiteSparse:GraphBLAS" (2019).
 
-    The triangles of an undirected graph, each once, at the edges of its lower triangle:
+    The triangles of an undirected graph, each once, and the least sums of edges and features:
 
-    >>> import spgraph as sg
-    >>> from spgraph.semirings import indexunary, monoid, plus_times
-    >>> A = sg.Matrix.from_dense([[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 0]])
-    >>> L = sg.select(A, indexunary.tril, -1)
-    >>> int(sg.reduce(sg.mxm(L, L.T, plus_times, mask=L.S), monoid.plus))
+    >>> import numpy as np, spgraph as sg
+    >>> A = sg.Matrix([[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 0]])
+    >>> L = sg.select(A, "tril", -1)
+    >>> int(sg.reduce(sg.mxm(L, L.T, "plus_times", mask=L.S)))
     2
-
-    The least sums of edges and features of each vertex's neighbours:
-
-    >>> import numpy as np
-    >>> from spgraph.semirings import min_plus
-    >>> sg.mxm(A, np.array([[1.0, 8], [5, 6], [7, 3], [2, 4]]), min_plus).tolist()
+    >>> sg.mxm(A, np.array([[1.0, 8], [5, 6], [7, 3], [2, 4]]), "min_plus").tolist()
     [[6.0, 4.0], [2.0, 4.0], [2.0, 5.0], [6.0, 4.0]]
     """
     if arrays.is_array(B) or arrays.is_array(A):

@@ -37,7 +37,8 @@ BOOL = np.dtype(bool)
 def reduce(
     u: Vector | MatrixLike, monoid: MonoidLike = monoids.plus, *, dtype: DType | None = None
 ) -> Number:
-    """The sum of all entries of a Vector or Matrix over a monoid: a NumPy scalar.
+    """The sum of all entries of `u`, a Vector or Matrix, over a `monoid` (or that of its name): a
+    NumPy scalar.
 
     Its type is u's, but plus and times count as `numpy.sum` does, bool and signed integers in
     int64, unsigned ones in uint64. `dtype` is another type to convert the entries to and to sum
@@ -142,10 +143,15 @@ def reduce_rowwise(
     replace: bool = False,
     out: Vector | None = None,
 ) -> Vector:
-    """The sum of each row over a monoid, a Vector of A.nrows; a row without entries has none.
+    """The sum of each row of `A` over a `monoid`, a Vector of A.nrows; a row without entries has
+    none.
 
     Its type, `dtype` and errors are those of `reduce`: plus over a Matrix of bool counts the
     entries that are True.
+
+    `out` is a Vector to write into, which is returned, `mask` a Mask of the positions that may be
+    written, `accum` an operator that combines what is there with what comes; `replace` empties what
+    the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
@@ -170,7 +176,8 @@ def reduce_columnwise(
     replace: bool = False,
     out: Vector | None = None,
 ) -> Vector:
-    """The sum of each column over a monoid, a Vector of A.ncols; as `reduce_rowwise`.
+    """The sum of each column of `A` over a `monoid`, a Vector of A.ncols; as `reduce_rowwise`, with
+    `dtype`, `mask`, `accum`, `replace` and `out` as there.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])

@@ -30,6 +30,10 @@ def transpose(
 
     Without a mask and `out` it is the view `A.T`, which a Matrix keeps: asking again costs nothing.
 
+    `out` is a Matrix to write into, which is returned, `mask` a Mask of the positions that may be
+    written, `accum` an operator that combines what is there with what comes; `replace` empties what
+    the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+
     >>> import spgraph as sg
     >>> sg.transpose(sg.Matrix.from_dense([[1, 2]])).shape
     (2, 1)
@@ -54,8 +58,13 @@ def kronecker(
 ) -> Matrix:
     """The Kronecker product: T[i * B.nrows + k, j * B.ncols + l] = op(A[i, j], B[k, l]).
 
-    Of shape (A.nrows * B.nrows, A.ncols * B.ncols) and the operator's type over both. OverflowError
-    where a position of the result has no 64-bit index.
+    `A` and `B` are Matrices or what `Matrix` can be made from, `op` a BinaryOp or Monoid, or its
+    name. The result has the shape (A.nrows * B.nrows, A.ncols * B.ncols) and the operator's type
+    over both. OverflowError where a position of it has no 64-bit index.
+
+    `out` is a Matrix to write into, which is returned, `mask` a Mask of the positions that may be
+    written, `accum` an operator that combines what is there with what comes; `replace` empties what
+    the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
 
     >>> import spgraph as sg
     >>> A, B = sg.Matrix.from_dense([[1, 2]]), sg.Matrix.from_dense([[3], [4]])
@@ -104,10 +113,14 @@ def diag(
     replace: bool = False,
     out: Vector | Matrix | None = None,
 ) -> Vector | Matrix:
-    """The square Matrix with a Vector's entries on its k-th diagonal, or the Vector of the k-th
-    diagonal of a Matrix.
+    """The square Matrix with the entries of a Vector `u` on its k-th diagonal, or the Vector of the
+    k-th diagonal of a Matrix `u`.
 
-    Entry i of the Vector stands at (i, i + k), or at (i - k, i) for a negative k.
+    Entry i of the Vector stands at (i, i + k), or at (i - k, i) for a negative `k`.
+
+    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
+    be written, `accum` an operator that combines what is there with what comes; `replace` empties
+    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
 
     >>> import spgraph as sg
     >>> D = sg.diag(sg.Vector.from_dense([3, 4]), 1)

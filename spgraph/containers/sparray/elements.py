@@ -30,8 +30,8 @@ class Elements(Parts):
     __slots__ = ()
 
     def multiply(self, other: Any) -> Any:
-        """The product by element with a number, a container, a sparse array of SciPy or CuPy, or an
-        array, which broadcast as NumPy's arrays do.
+        """The product by element with `other`: a number, a container, a sparse array of SciPy or
+        CuPy, or an array, which broadcast as NumPy's arrays do.
 
         Values have NumPy's type. The product of two sparse ones has no entries that are zero; with
         an array it has this one's entries; where this one is of shape (1, 1), it is an array. With
@@ -45,8 +45,9 @@ class Elements(Parts):
         return _multiplied(self, other)
 
     def power(self, n: Scalar, dtype: DType | None = None) -> Self:
-        """The n-th power of every entry, in NumPy's type, of values converted to `dtype` if given.
-        NotImplementedError, as in SciPy, for n = 0, which zeros would not keep, and for arrays.
+        """The `n`-th power of every entry, in NumPy's type, of values converted to `dtype` if
+        given. NotImplementedError, as in SciPy, for n = 0, which zeros would not keep, and for
+        arrays.
 
         >>> import spgraph as sg
         >>> sg.Matrix([[1, 2], [0, 4]]).power(2).toarray().tolist()
@@ -129,7 +130,7 @@ class MatrixElements(Elements, MatrixParts):
             return A.row_indices()[there], A._indices[there]
 
     def diagonal(self, k: int = 0) -> Dense:
-        """The k-th diagonal, the elements (i, i + k), as an array with zeros where there is no
+        """The `k`-th diagonal, the elements (i, i + k), as an array with zeros where there is no
         entry: empty where the Matrix has no such. `sg.diag` gives its entries as a Vector.
 
         >>> import spgraph as sg
@@ -142,9 +143,9 @@ class MatrixElements(Elements, MatrixParts):
         return operations.diag(A, k)._dense(0)
 
     def setdiag(self, values: Scalar | Dense, k: int = 0) -> None:
-        """Write `values`, converted to the Matrix's type, to the k-th diagonal: a number to all of
-        it, of a list as many as both have. Zeros become entries. ValueError where the Matrix has no
-        such diagonal.
+        """Write `values`, converted to the Matrix's type, to the `k`-th diagonal: a number to all
+        of it, of a list as many as both have. Zeros become entries. ValueError where the Matrix has
+        no such diagonal.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix([[1, 2], [0, 4]])

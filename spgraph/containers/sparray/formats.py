@@ -95,7 +95,7 @@ class VectorFormats(Formats, VectorParts):
         return scipy.sparse.coo_array((values, (indices,)), shape=self.shape)
 
     def tocsr(self, copy: bool = True) -> Any:
-        """As `tocoo`, a scipy.sparse.csr_array of one dimension.
+        """As `tocoo`, with `copy` as there, a scipy.sparse.csr_array of one dimension.
 
         >>> import spgraph as sg
         >>> sg.Vector.from_coo([1], [5], size=3).tocsr().shape
@@ -104,7 +104,7 @@ class VectorFormats(Formats, VectorParts):
         return self.tocoo(copy).tocsr()
 
     def transpose(self, axes: tuple[int, ...] | None = None, copy: bool = False) -> Vector:
-        """The Vector itself, which has one axis, (0,); a copy if `copy`.
+        """The Vector itself; a copy if `copy`. `axes` may be (0,), the only one.
 
         >>> import spgraph as sg
         >>> sg.Vector([1, 2]).transpose().shape
@@ -142,7 +142,7 @@ class MatrixFormats(Formats, MatrixParts):
         return A.to_scipy(copy=copy) if A.device == "cpu" else A.to_cupyx(copy=copy)
 
     def tocsc(self, copy: bool = True) -> Any:
-        """As `tocsr`, a csc_array or csc_matrix: compressed columns.
+        """As `tocsr`, with `copy` as there, a csc_array or csc_matrix: compressed columns.
 
         >>> import spgraph as sg
         >>> sg.Matrix([[0, 3], [4, 0]]).tocsc().indices.tolist()
@@ -153,7 +153,7 @@ class MatrixFormats(Formats, MatrixParts):
         return A.T.tocsr(copy).T if A.has_transpose else A.tocsr(copy=False).tocsc()
 
     def tocoo(self, copy: bool = True) -> Any:
-        """As `tocsr`, a coo_array or coo_matrix: coordinates.
+        """As `tocsr`, with `copy` as there, a coo_array or coo_matrix: coordinates.
 
         >>> import spgraph as sg
         >>> sg.Matrix([[0, 3], [4, 0]]).tocoo().row.tolist()

@@ -71,7 +71,7 @@ class Reductions(Parts):
         return _extreme(self, "max", axis, out, explicit)
 
     def min(self, axis: Axis = None, out: None = None, *, explicit: bool = False) -> Any:
-        """The least value; as `max`.
+        """The least value; as `max`, with `axis`, `out` and `explicit` as there.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix([[1, 2, 0], [0, 0, 4]])
@@ -94,7 +94,7 @@ class Reductions(Parts):
         return _position(self, "max", axis, out, explicit)
 
     def argmin(self, axis: Axis = None, out: None = None, *, explicit: bool = False) -> Any:
-        """Where the least value is first; as `argmax`.
+        """Where the least value is first; as `argmax`, with `axis`, `out` and `explicit` as there.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix([[1, 2, 0], [0, 0, 4]])
