@@ -32,6 +32,9 @@ struct Pusher {
     __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
                                          const bool (&there)[EACH]) {
         constexpr bool ANY = Row::ANY, TELLS = Row::TELLS;
+        // most edges of a graph that is worth several GPUs lead to visited vertices, and of those no
+        // claim is looked at
+        constexpr bool LATER = Exchange::DISTRIBUTED && VALUES && !TELLS;
         // each kind of access for all before the first is waited for
         Row from[EACH];
         I v[EACH];
@@ -58,10 +61,14 @@ struct Pusher {
 #endif
 #pragma unroll
         for (int k = 0; k < EACH; k++)
-            claimed[k] = TELLS ? 0 : load_lagging(&Exchange::claims()[p[k] >> 5]) >> (p[k] & 31);
+            claimed[k] =
+                TELLS || LATER ? 0 : load_lagging(&Exchange::claims()[p[k] >> 5]) >> (p[k] & 31);
 #pragma unroll
         for (int k = 0; k < EACH; k++)
             open[k] = there[k] && !(VALUES && (word[k] >> (p[k] & 31)) & 1u);
+#pragma unroll
+        for (int k = 0; k < EACH && LATER; k++)
+            if (open[k]) claimed[k] = load_lagging(&Exchange::claims()[p[k] >> 5]) >> (p[k] & 31);
 #if VALUES
         if constexpr (!ANY) {
             // a sum that moves one way only needs no atomic where even an old one absorbs the term
