@@ -24,6 +24,7 @@ from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
 from spgraph import cache_folder
+from spgraph.backends.cpu.runtime.pipeline import KernelCompiler
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -33,7 +34,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     Kernels allocate no arrays and count no references (_nrt): an interrupted one would leak them.
     """
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
-    made = numba.njit(**options)(function)
+    made = numba.njit(**options, pipeline_class=KernelCompiler)(function)
     kept_in = folder()
     if kept_in is None:
         return made

@@ -20,7 +20,11 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
 from spgraph.backends.cpu.device import atomics, prefetching
-from spgraph.backends.cpu.runtime import cache, teams  # noqa: F401 (cache: texts import it)
+from spgraph.backends.cpu.runtime import (
+    cache,  # noqa: F401 (texts import it)
+    pipeline,
+    teams,
+)
 
 # made at their first use, under locks of Numba's that a forked child would have for ever
 assert cpu_target.typing_context and cpu_target.target_context
@@ -36,12 +40,14 @@ from spgraph.backends.cpu.device.atomics import (
     atomic_add, atomic_load, atomic_or, atomic_store, compare_exchange, lowest_bit, nanoseconds,
 )
 from spgraph.backends.cpu.runtime.cache import kernel
+from spgraph.backends.cpu.runtime.pipeline import InnerCompiler
 from spgraph.backends.cpu.runtime.teams import barrier, on_all_threads, poll
 
 # Scalar functions and parts of kernels are called by kernels only, and need no wrappers for Python
 # or C.
 njit = functools.partial(
-    numba.njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=True
+    numba.njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=True,
+    pipeline_class=InnerCompiler,
 )
 # Without reference counts: those of an array that is taken out of a tuple or an array would be
 # changed by all threads, and be wrong after an interrupted kernel. The caller of a kernel holds its
@@ -97,10 +103,10 @@ def _make(name: str, text: str) -> ModuleType:
 
 @functools.cache
 def _surroundings() -> str:
-    """What machine code depends on beside the kernel's text: versions, and the source of functions
-    that texts call.
+    """What machine code depends on beside the kernel's text: versions, the source of functions
+    that texts call, and how they are compiled.
     """
-    parts = (atomics, prefetching, teams)
+    parts = (atomics, pipeline, prefetching, teams)
     callees = [pathlib.Path(str(part.__file__)).read_text("utf-8") for part in parts]
     return "\0".join((*callees, numba.__version__, np.__version__, sys.version))
 

@@ -1,0 +1,45 @@
+"""How kernels are compiled: one machine code for a kernel and the functions that it calls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba.core.registry import cpu_target
+
+from spgraph.backends.cpu.runtime import cache, jit
+
+TEXT = """
+@njit
+def twice(x):
+    if x > 100:
+        raise OverflowError("more than 100")
+    return 2 * x
+
+
+@inner
+def fill(array, value):
+    for k in range(array.size):
+        array[k] = twice(value)
+
+
+@kernel
+def run(array, value):
+    fill(array, value)
+"""
+
+
+def test_functions_that_kernels_call_have_no_machine_code_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cache, "folder", lambda: None)  # compile it, also the second time
+    name = "spgraph_kernel_test_pipeline"
+    made = jit._make(name, jit._HEADER + TEXT)
+    array = np.zeros(3, np.int64)
+    made.run(array, 21)
+    assert array.tolist() == [42] * 3
+    with pytest.raises(OverflowError, match="more than 100"):
+        made.run(array, 101)
+    codegen = cpu_target.target_context.codegen()
+    for function, there in ((made.run, True), (made.fill, False), (made.twice, False)):
+        ((compiled,),) = (function.overloads.values(),)
+        assert codegen._engine.is_symbol_defined(compiled.fndesc.llvm_func_name) == there
