@@ -26,8 +26,19 @@ def graph(rows: int = 30, columns: int = 25) -> sg.Matrix:
     return sg.Matrix.from_coo(i[keep], j[keep], weights, nrows=rows, ncols=columns)
 
 
-@pytest.mark.parametrize("name", FOLDS)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool"])
+# each is compiled, but for the mean of real numbers, which is their sum's kernel
+KINDS = [("sum", "float32"), ("sum", "bool"), ("max", "float64"), ("max", "int16")]
+KINDS += [("mean", "float32"), ("mean", "int16")]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        pytest.param(name, dtype, marks=() if (name, dtype) in KINDS else pytest.mark.full)
+        for name in FOLDS
+        for dtype in ("float32", "float64", "int16", "bool")
+    ],
+)
 @pytest.mark.parametrize("shards", [1, 3])
 def test_against_loops(name: str, dtype: str, shards: int, device: str) -> None:
     A = graph()

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+from spgraph.backends.cpu.runtime.pipeline import InnerCompiler
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import TYPES, Function, binary, indexunary, unary
 from spgraph.semirings.functions import C_TYPES
@@ -197,12 +198,13 @@ def unary_is_real(name: str) -> bool:
     return getattr(unary, name).resolve("int64").result == REAL[1]
 
 
-# What the Python texts are compiled in. Scalar functions are called by `entry` alone: ways into
-# them from Python and C would take half of the time to compile.
+# What the Python texts are compiled in: as parts of kernels are, since `entry` alone calls them.
 SCOPE: dict[str, Any] = {
     "np": np,
     "math": math,
-    "njit": partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True),
+    "njit": partial(
+        njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=InnerCompiler
+    ),
     "entry": njit(error_model="numpy", no_cfunc_wrapper=True),
 }
 

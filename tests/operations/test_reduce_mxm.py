@@ -24,12 +24,12 @@ from spgraph.semirings import (
 
 # (semiring, monoid, type of the values)
 CASES = [
-    (plus_pair, monoid.plus, "bool"),
     (plus_times, monoid.plus, "int8"),
     (min_plus, monoid.min, "int32"),
     (lor_land, monoid.plus, "bool"),
 ]
 FULL = [
+    (plus_pair, monoid.plus, "bool"),
     (plus_times, monoid.max, "float64"),
     (min_plus, monoid.plus, "float32"),
     (max_first, monoid.plus, "int32"),

@@ -313,12 +313,12 @@ def test_thresholds_tell_apart_what_the_numbers_do(data: Any) -> None:
     assert made.tolist() == [exactly(test, x, number, dtype) for x in values.tolist()]
 
 
-# the thresholds of all types are compared above; here a whole number and a real one are, as each
-# type is thirty kernels to compile
+# the thresholds of all types and tests are compared above; here those of a whole and of a real type
+# are, by tests that have the others as their mirrors: each of a type is five kernels to compile
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([np.dtype(each) for each in ("int8", "float32")]),
-    st.sampled_from(TESTS),
+    st.sampled_from(["lt", "ge", "eq"]),
     st.one_of(numbers, st.just(10**400)),
     st.data(),
 )
