@@ -144,15 +144,19 @@ def test_depths(exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
         check(monkeypatch, "skewed both", case, exchange, depths=(0, 1, 2))
 
 
+@pytest.mark.parametrize("exchange", FORMS[1:])
 @pytest.mark.parametrize("case", ["paths, float64", "greatest label", "any label", "truth"])
-def test_values_in_every_form_of_a_level(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_in_every_form_of_a_level(
+    exchange: str, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Small levels, pushes and pulls follow each other in any order, and end where they should; in
     the funnel a small level is done again by all, and one pulls rows that are left to all.
     """
     for name in ("broom", "funnel", "many sources"):
         directions = ("push", *DIRECTIONS)  # twice, in what the first one leaves
-        check(monkeypatch, name, case, "3 peers", directions=directions, depths=(None, 2))
-    check(monkeypatch, "sparse directed", case, "3 peers, relabelled")
+        check(monkeypatch, name, case, exchange, directions=directions, depths=(None, 2))
+    other = "3 peers, relabelled" if exchange == "3 peers" else "rounds, relabelled"
+    check(monkeypatch, "sparse directed", case, other)
 
 
 def test_buffers_serve_one_semiring_after_another(monkeypatch: pytest.MonkeyPatch) -> None:

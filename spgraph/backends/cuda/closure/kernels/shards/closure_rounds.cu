@@ -37,11 +37,8 @@ DEVICE RoundControl* control() { return s.given.control; }
 
 // Write the counts to the device and to the host.
 DEVICE void write_counts(const u64* count, i64 round) {
-    for (int k = 0; k < COUNTS; k++) {
-        s.given.counts[k] = count[k];
-        // every word holds the round, so that they need no order among themselves
-        *(volatile u64*)&s.given.host_counters[k] = count[k] << 16 | (u64)(round & 0xffff);
-    }
+    for (int k = 0; k < COUNTS; k++)
+        write_count(s.given.counts, s.given.host_counters, k, count[k], round);
 }
 
 // What this shard lets the host know: each flag holds where all shards have it. Of a bucket that is

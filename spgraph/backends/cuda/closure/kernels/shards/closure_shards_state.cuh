@@ -1,6 +1,8 @@
 // What peers and rounds share of a closure's state. What the host gives to a closure over shards for
 // the shard of this GPU, in fields of 8 bytes: `given_fields` in closure_peers.py writes them.
 
+#include "given.cuh"
+
 struct GivenShard : Arrays {
     u32* changed; // a bit for each vertex of another shard that improved since it was sent last
     u32* groups;  // a bit for each word of `changed` that is not zero
@@ -24,11 +26,3 @@ struct ShardExchange { // what the exchanges of closure_none.cuh have in common
     DEVICE void count_edges(u32 edges);
     DEVICE void count_step(i64 edges);
 };
-
-// A block reads `given`, of which `to` is its copy in shared memory.
-template <class Given>
-DEVICE void read_given(Given& to, const u64* given) {
-    for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
-        reinterpret_cast<u64*>(&to)[i] = given[i];
-    __syncthreads();
-}

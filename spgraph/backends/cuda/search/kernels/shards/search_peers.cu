@@ -28,6 +28,7 @@
 
 #include "peers.cuh"
 #include "search_common.cuh"
+#include "given.cuh"
 
 constexpr bool TRACE = true; // what a pull looks at is counted; rows are written where wanted
 constexpr int SMALL_EDGES =
@@ -180,9 +181,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                  const I* sources, const Z* values, i64 source, i64 source_value, i64 number,
                  i64 all_sources, int direction, i64 max_depth, u64 limit, i64* trace) {
     if (!given) return; // a first launch, so that the next one finds everything loaded
-    for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
-        reinterpret_cast<u64*>(static_cast<Given*>(&s))[i] = given[i];
-    __syncthreads();
+    read_given(static_cast<Given&>(s), given);
     if (threadIdx.x < PEERS) peers.memory[threadIdx.x] = s.memory[threadIdx.x];
     __syncthreads();
     if (threadIdx.x == 0) {

@@ -20,6 +20,7 @@
 // row), AHEAD_VERTICES and AHEAD (a frontier with no more vertices and edges is pushed at once).
 
 #include "search_common.cuh"
+#include "given.cuh"
 
 #include "search_partial.cuh"
 #if SUMS
@@ -99,11 +100,7 @@ DEVICE Pull& pull_memory() { return pull_shared; }
 
 // Every kernel is given what stands in Given, and the results; it begins with `enter`, and one that
 // counts ends with `publish_counts`.
-DEVICE void enter(const u64* given) {
-    for (int i = threadIdx.x; i < sizeof(Given) / 8; i += THREADS)
-        reinterpret_cast<u64*>(static_cast<Given*>(&s))[i] = given[i];
-    __syncthreads();
-}
+DEVICE void enter(const u64* given) { read_given(static_cast<Given&>(s), given); }
 // The same where shared functions look at results.
 DEVICE void enter_results(const u64* given, L* level, Z* value, u32* visited) {
     if (threadIdx.x == 0) {
@@ -131,9 +128,8 @@ CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
             if (k == VERTICES) value += queue_count(packed, (u32)s.count_bits);
             if (k == EDGES) value += queue_edges(packed, (u32)s.count_bits);
             if (list && k == VERTICES) list->vertex = (L)value;
-            s.counts[k] = published[k] = value;
-            // every word has the round: they need no order among themselves
-            *(volatile u64*)&s.host_counters[k] = value << 16 | (u64)(round & 0xffff);
+            published[k] = value;
+            write_count(s.counts, s.host_counters, k, value, round);
         }
         *c = Control{};
     }
