@@ -56,7 +56,7 @@ def _mask_of(B: Any) -> Mask:
 
 def vector_key(key: Any, v: Vector) -> Any:
     """A key of a Vector; the Mask of a bool Vector, the positions of truth values."""
-    if hasattr(key, "V") and key.dtype == BOOL:
+    if not isinstance(key, list) and hasattr(key, "V") and key.dtype == BOOL:
         return key.V
     return _flagged(key, v.size, "positions")
 
@@ -86,4 +86,6 @@ def written(value: Any, into: Any) -> Any:
     from spgraph.containers.argument import vector_of
 
     made = vector_of(value)
-    return made if isinstance(into.device, str) else made.to(into.device)
+    # a list is nowhere yet; an array stays where it is, but for shards, which are in several places
+    moves = isinstance(value, list) or not isinstance(into.device, str)
+    return made.to(into.device) if moves else made

@@ -149,8 +149,9 @@ class MatrixFormats(Formats, MatrixParts):
         [1, 0]
         """
         A: Any = plain(self)
-        # the transpose of the transpose's rows: arrays that a Matrix may have, or makes faster
-        return A.T.tocsr(copy).T if A.has_transpose else A.tocsr(copy=False).tocsc()
+        # CuPy converts floats alone; SciPy compiles nothing, which making the transpose would
+        by_rows = A.has_transpose or A.device != "cpu"
+        return A.T.tocsr(copy).T if by_rows else A.tocsr(copy=False).tocsc()
 
     def tocoo(self, copy: bool = True) -> Any:
         """As `tocsr`, with `copy` as there, a coo_array or coo_matrix: coordinates.

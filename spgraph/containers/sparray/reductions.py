@@ -187,20 +187,20 @@ def _first(u: Any, name: str, explicit: bool) -> Any:
             raise ValueError(f"{name}: explicit=True: expected entries, got none")
         return 0
     values = stored(u)
-    xp, place = array_module(values), int(getattr(values, name)())
+    xp, best = array_module(values), u.dtype.type(u._value_range()[name == "argmax"])
+    place = int(xp.flatnonzero(values == best if best == best else values != values)[0])
     if explicit:
         return np.int64(place)
     *rows, columns = u.to_coo()[:-1]
     flat = columns.astype(np.int64)
     if rows:
         flat += rows[0].astype(np.int64) * u.ncols
-    value = move(values[place], "cpu")[()]
-    beyond = value > 0 if name == "argmax" else value < 0
+    beyond = best > 0 if name == "argmax" else best < 0
     if beyond or u.nvals == math.prod(u.shape):
         return int(flat[place])
     gaps = xp.flatnonzero(flat != xp.arange(u.nvals))
     zero = int(gaps[0]) if gaps.size else u.nvals
-    return min(zero, place) if value == 0 else zero
+    return min(zero, place) if best == 0 else zero
 
 
 def _first_of_rows(A: Any, extreme: Extreme, explicit: bool) -> Array:

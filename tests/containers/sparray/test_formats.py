@@ -140,6 +140,9 @@ def test_on_a_gpu() -> None:
         found = getattr(A, name)()
         assert isinstance(found, getattr(cupyx.scipy.sparse, f"{format}_matrix"))
         assert np.array_equal(found.toarray().get(), S.toarray(), equal_nan=True)
+    for dtype in ("bool", "int8"):  # types that CuPy's own conversion does not take
+        found = sg.Matrix(random_csr(dtype, (6, 5), 0.5, 1)).to("cuda").tocsc()
+        assert np.array_equal(found.toarray().get(), random_csr(dtype, (6, 5), 0.5, 1).toarray())
     v = A[0]
     assert_same(v.toarray().get(), S.toarray()[0])
     with pytest.raises(DomainMismatch, match=r"tocoo: CuPy has no sparse arrays of one dimension"):
