@@ -101,6 +101,8 @@ def output(
     """Check the keyword arguments that all operations share, for a result of `shape`: a Vector for
     one dimension, a Matrix for two.
     """
+    if out is None and mask is None and accum is None and not replace:  # most calls
+        return
     kind: type[Vector | Matrix] = Vector if len(shape) == 1 else Matrix
     if out is None and accum is not None:
         raise ValueError(

@@ -211,6 +211,6 @@ def unpack_bits(bits: Array, size: int) -> Array:
 def count_bits(bits: Array) -> int:
     """How many bits are set."""
     if not is_cuda(bits):
-        return int(np.bitwise_count(bits).sum(dtype=np.int64))
+        return int(np.add.reduce(np.bitwise_count(bits), dtype=_INT64))
     octets = array_module(bits).unpackbits(bits.view(np.uint8))
     return int(octets.sum(dtype=np.int64))

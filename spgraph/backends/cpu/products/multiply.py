@@ -74,13 +74,15 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
     total = first = 0
     while first < A.nrows:
         last = int(np.searchsorted(bounds, bounds[first] + room, side="right")) - 1
-        splits = _splits(work[first : last + 1], 16 * threads) + first
+        splits = _splits(work[first : last + 1], 16 * threads if threads > 1 else 1) + first
         offsets = bounds[splits[:-1]] - bounds[first]
         ticket = np.zeros(2, np.int64)
         out = (counts, columns, z)
         pool.launch(
             kernels.multiply_rows, threads, *given, splits, offsets, ticket[:1], *maps, *out
         )
+        if threads == 1 and (first, last) == (0, A.nrows):  # they are where they belong
+            return _matrix(_sums(counts[1:]), columns, z, *result)
         places = total + _sums(counts[first + 1 : last + 1])[splits - first]
         if places[-1] > to_columns.size:
             # estimate the rest from the ratio of entries to bounds so far, plus a tenth; memory
@@ -281,6 +283,8 @@ def _splits(sums: np.ndarray, parts: int) -> np.ndarray:
     """The bounds of `parts` ranges of rows with about equal shares of sums[-1] - sums[0]; `sums`
     are prefix sums over the rows.
     """
+    if parts == 1:
+        return np.array([0, sums.size - 1])
     shares = np.linspace(sums[0], sums[-1], parts + 1).astype(sums.dtype)
     splits = np.searchsorted(sums, shares).astype(np.int64)
     splits[0], splits[-1] = 0, sums.size - 1
