@@ -5,14 +5,19 @@ host sees that the word has been written.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda
 from spgraph.distributed.communicators import Communicator
+
+if TYPE_CHECKING:
+    from spgraph.distributed.containers.placement import Placement
 
 POLL = 0.05  # seconds between two checks for failures
 
@@ -21,6 +26,28 @@ class RoundShard(Protocol):
     """What is asked of a shard of loops in rounds."""
 
     counts: Array  # of the last launch, on the shard's device
+
+
+class Rounds:
+    """What loops in rounds have in common: local shards whose kernels count into `host_counters`, a
+    row of so many counts for each, and the number of the round.
+    """
+
+    shards: Sequence[Any]  # each a RoundShard
+
+    def __init__(self, placement: Placement, counts: int, graph: ShardedGraph) -> None:
+        self.lock = threading.Lock()
+        self.placement, self.communicator = placement, placement.communicator
+        self.host_counters = host_mapped((len(graph.shards), counts), graph.shards[0].indptr)
+        self.round = 0
+
+    def next_round(self) -> None:
+        """What is launched from now on counts for a new round."""
+        self.round += 1
+
+    def counts(self) -> np.ndarray:
+        """The counts of this round, a row for each of all shards."""
+        return counts_of_round(self.host_counters, self.round, self.shards, self.communicator)
 
 
 def host_mapped(shape: tuple[int, int], array: Array) -> np.ndarray:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -54,7 +53,7 @@ from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.host_counters import counts_of_round, host_mapped
+from spgraph.distributed.exchange import host_counters
 from spgraph.distributed.loops import peers
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
@@ -85,13 +84,8 @@ def run_closure(
     delta: float | int | None,
 ) -> Outcome:
     """What the rounds of a closure have found."""
-    placement = A.device
     rounds = rounds_of(A, semiring, delta is not None and semiring.dtype != np.bool_)
-    first = []
-    for device, shard in zip(placement.devices, start.shards, strict=True):
-        with on_device(device):
-            own = shard.to_sparse()
-            first.append((own._indices, own._values))
+    first = peers.sparse_entries(start)
     with rounds.lock:  # another thread's closure of A uses the same Rounds
         return rounds.run(first, delta)
 
@@ -118,20 +112,17 @@ class Outcome(NamedTuple):
     relaxations: int
 
 
-class Rounds:
+class Rounds(host_counters.Rounds):
     """The local shards of a graph with their values, and the loop over the rounds of a closure."""
 
     def __init__(
         self, A: DistributedMatrix, graph: ShardedGraph, semiring: TypedSemiring, ordered: bool
     ) -> None:
         placement = A.device
-        self.lock = threading.Lock()
-        self.communicator, self.offsets = placement.communicator, graph.offsets
+        super().__init__(placement, counts_of(placement.num_shards), graph)
+        self.offsets = graph.offsets
         self.semiring, self.ordered, self.dtype = semiring, ordered, semiring.dtype
         self.identity = self.dtype.type(semiring.add.identity)
-        number = counts_of(placement.num_shards)
-        self.host_counters = host_mapped((len(graph.shards), number), graph.shards[0].indptr)
-        self.round = 0
         self.shards: list[ClosureShard] = placement.map(
             lambda k, _: placement.kernels.ClosureShard(
                 graph, k, placement.local[k], A.nvals, semiring, ordered, self.host_counters[k]
@@ -187,7 +178,7 @@ class Rounds:
         """Run one round; its counts, a row for each of all shards. The pairs that it sends are in
         `received` for the next round.
         """
-        self.round += 1
+        self.next_round()
         action |= UNDERCUT if self.undercut else 0
         for shard, received in zip(self.shards, self.received, strict=True):
             shard.launch(action, self.totals, received, self.round)
@@ -238,7 +229,3 @@ class Rounds:
         bits = np.array([row[BEST] | row[BEST_HIGH] << 32 for row in rows], np.uint64)
         values = bits.astype(f"u{self.dtype.itemsize}").view(self.dtype)
         return values.min() if self.semiring.add.name == "min" else values.max()
-
-    def counts(self) -> np.ndarray:
-        """The counts of this round, a row for each of all shards."""
-        return counts_of_round(self.host_counters, self.round, self.shards, self.communicator)

@@ -103,10 +103,16 @@ def start_entries(
         value = entry.dtype.type(entry.value)
         own = [p == entry.owner for p in placement.local]
         return [entry.place if it else None for it in own], [value if it else None for it in own]
-    shards = start.shards
+    positions, values = zip(*sparse_entries(start), strict=True)
+    return positions, values
+
+
+def sparse_entries(v: DistributedVector) -> list[tuple[Array, Array]]:
+    """(positions, values) of the entries of each local shard."""
+    shards = v.shards
     if any(shard._indices is None for shard in shards):
-        shards = placement.map(lambda k, shard: shard.to_sparse(), shards)
-    return [shard._indices for shard in shards], [shard._values for shard in shards]
+        shards = v.device.map(lambda k, shard: shard.to_sparse(), shards)
+    return [(shard._indices, shard._values) for shard in shards]
 
 
 def sharded_graph(A: DistributedMatrix, T: DistributedMatrix | None) -> ShardedGraph:
@@ -177,8 +183,7 @@ def run_closure(
     """What the kernels of a closure leave: the shards' values, the rounds, the relaxed edges."""
     placement = A.device
     assert placement.peers is not None
-    first = placement.map(lambda k, shard: shard.to_sparse(), start.shards)
-    ids, values = [shard._indices for shard in first], [shard._values for shard in first]
+    ids, values = zip(*sparse_entries(start), strict=True)
     graph, peers = closure_graph(A), placement.peers
     return placement.kernels.closure_peers(graph, peers, ids, values, semiring, delta)
 

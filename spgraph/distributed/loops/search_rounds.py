@@ -6,7 +6,6 @@ and for GPUs of one process that cannot write into each other's memory.
 from __future__ import annotations
 
 import itertools
-import threading
 import time
 from collections.abc import Sequence
 
@@ -20,7 +19,7 @@ from spgraph.containers.storage.arrays import Array, array_module, device_of, on
 from spgraph.direction import CONVERT_EDGES, SEARCH_PUSH_STEP, SEARCH_PUSH_STEP_HUBS
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.host_counters import counts_of_round, host_mapped
+from spgraph.distributed.exchange import host_counters
 from spgraph.distributed.loops import peers
 from spgraph.semirings import TypedSemiring
 
@@ -48,11 +47,7 @@ def search(
     placement = A.device
     rounds = rounds_of(A, T, semiring)
     direction = "push" if T is None else direction
-    first = []
-    for device, shard in zip(placement.devices, start.shards, strict=True):
-        with on_device(device):
-            own = shard.to_sparse()
-            first.append((own._indices, own._values))
+    first = peers.sparse_entries(start)
     with rounds.lock:
         try:
             rows = rounds.run(first, direction, max_depth)
@@ -101,7 +96,7 @@ def rounds_of(
     return kept
 
 
-class Rounds:
+class Rounds(host_counters.Rounds):
     """The local shards of a graph with the state of a search, and the loop over its levels: for
     `parents`, or for the sums of a semiring, or for neither.
     """
@@ -114,21 +109,18 @@ class Rounds:
         semiring: TypedSemiring | None,
     ) -> None:
         placement = A.device
-        self.lock = threading.Lock()
-        self.placement, self.communicator = placement, placement.communicator
+        graph = peers.sharded_graph(A, T)
+        super().__init__(placement, COUNTS, graph)
         self.values, self.semiring = parents or semiring is not None, semiring
         # whether the first edge that reaches a vertex decides what it gets
         self.first = semiring is None or semiring.add.any
         self.looks_at_values = semiring is not None and semiring.multiply.uses("x")
-        graph = peers.sharded_graph(A, T)
         self.edges, self.symmetric = A.nvals, graph.symmetric
         rows: Sequence[tuple[Array, Array] | None] = [None] * len(graph.shards)
         self.findable = A.nrows
         if T is not None:
             rows, counts = zip(*self.leading_and_nonempty(graph), strict=True)
             self.findable = placement.total(counts)
-        self.host_counters = host_mapped((len(graph.shards), COUNTS), graph.shards[0].indptr)
-        self.round = 0
         self.shards: list[SearchShard] = placement.map(
             lambda k, rows: placement.kernels.SearchShard(
                 *(graph, k, placement.local[k], rows),
@@ -303,12 +295,3 @@ class Rounds:
             return [None] * len(self.shards)
         sizes = [32 * self.words] * self.communicator.num_shards
         return self.communicator.all_gather([shard.value for shard in self.shards], sizes=sizes)
-
-    # --- counts -----------------------------------------------------------------------------------
-
-    def next_round(self) -> None:
-        self.round += 1
-
-    def counts(self) -> np.ndarray:
-        """The counts of this round, a row for each of all shards."""
-        return counts_of_round(self.host_counters, self.round, self.shards, self.communicator)
