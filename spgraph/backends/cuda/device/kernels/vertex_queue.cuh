@@ -54,7 +54,7 @@ struct LaneOfBatch {
 
 // A warp writes a batch to the queue.
 template <class To>
-CALLED void release(const I* found, To to) {
+CALLED void release(const I* found, const To& to) {
     typedef LaneOfBatch<To> Mine;
     warp_sync();
     const Mine mine(found, Mine::ALL, to);
@@ -67,7 +67,7 @@ CALLED void release(const I* found, To to) {
 
 // The whole block writes the vertices that its warps still buffer.
 template <class To>
-CALLED void release_rest(int held, To to) {
+CALLED void release_rest(int held, const To& to) {
     warp_sync();
     const LaneOfBatch<To> mine(to.buffer(), held, to);
     u32 slot, total;

@@ -30,6 +30,7 @@ struct Exchange : Borders {
     static __device__ __forceinline__ i64 in_edges() { return s.in_edges; }
     // Where a level that pushes claims vertices.
     static __device__ __forceinline__ u32* claims() { return s.visited_next; }
+    static __device__ __forceinline__ u32 claimed(i64 w) { return load_lagging(&claims()[w]); }
     // Word w of the next frontier. All GPUs have the value that it had two levels ago, `published`:
     // `publish` writes another one to all of them.
     static __device__ __forceinline__ u32* next(i64 w) { return &s.next[s.base + w]; }

@@ -24,6 +24,7 @@ struct Exchange : Borders {
     static __device__ __forceinline__ i64 batch() { return s.batch; }
     static __device__ __forceinline__ i64 in_edges() { return s.in_edges; }
     static __device__ __forceinline__ u32* claims() { return s.visited_next; }
+    static __device__ __forceinline__ u32 claimed(i64 w) { return load_lagging(&claims()[w]); }
     static __device__ __forceinline__ u32* next(i64 w) { return &s.own[w]; }
     static __device__ __forceinline__ u32 published(i64) { return 0; }
     static __device__ __forceinline__ void publish(i64 w, u32 bits, u32) { s.own[w] = bits; }

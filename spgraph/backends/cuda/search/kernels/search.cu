@@ -32,7 +32,8 @@
 #include "search_small.cuh"
 
 CALLED void push_level(i64 nf, i64 mf, L depth, u64* packed) {
-    Pusher pusher(Found({packed, s.next_queue, s.next_offset, depth}), false);
+    const Queue to = {packed, s.next_queue, s.next_offset, depth};
+    Pusher pusher(Found(to), false);
     push_edges(nf, mf, work().push.lanes[warp_id()], pusher);
     release_rest(pusher.found.held, pusher.found.to);
 }

@@ -61,14 +61,13 @@ struct Pusher {
 #endif
 #pragma unroll
         for (int k = 0; k < EACH; k++)
-            claimed[k] =
-                TELLS || LATER ? 0 : load_lagging(&Exchange::claims()[p[k] >> 5]) >> (p[k] & 31);
+            claimed[k] = TELLS || LATER ? 0 : Exchange::claimed(p[k] >> 5) >> (p[k] & 31);
 #pragma unroll
         for (int k = 0; k < EACH; k++)
             open[k] = there[k] && !(VALUES && (word[k] >> (p[k] & 31)) & 1u);
 #pragma unroll
         for (int k = 0; k < EACH && LATER; k++)
-            if (open[k]) claimed[k] = load_lagging(&Exchange::claims()[p[k] >> 5]) >> (p[k] & 31);
+            if (open[k]) claimed[k] = Exchange::claimed(p[k] >> 5) >> (p[k] & 31);
 #if VALUES
         if constexpr (!ANY) {
             // a sum that moves one way only needs no atomic where even an old one absorbs the term
