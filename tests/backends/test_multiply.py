@@ -262,12 +262,24 @@ def same(got: Matrix, expected: Any) -> None:
 
 @pytest.mark.usefixtures("three_workers")
 @pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize(("threads", "buffer"), [(1, 1), (2, 2500), (3, 1 << 20)])
-def test_buffers(mask: str, threads: int, buffer: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results of many times the buffer, which grow as they come; columns in several words of the
-    coarsest bitmap.
+@pytest.mark.parametrize(
+    ("threads", "buffer", "untouched", "sums"),
+    [(1, 1, 0, 0), (1, 1, 1 << 27, 1 << 21), (2, 2500, 0, 1 << 21), (3, 1 << 20, 1 << 27, 0)],
+)
+def test_buffers(
+    mask: str,
+    threads: int,
+    buffer: int,
+    untouched: int,
+    sums: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Results of many times the buffer, which grow as they come, or written in their place; columns
+    in several words of the coarsest bitmap; a sum for every column, or for those of products.
     """
     monkeypatch.setattr(multiply, "BUFFER", buffer)
+    monkeypatch.setattr(multiply, "UNTOUCHED", untouched)
+    monkeypatch.setattr(multiply, "SUMS_BYTES", sums)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
     chance = np.random.default_rng(8)
     n, m, p = 60, 80, 300_000
@@ -334,9 +346,10 @@ def test_float_sums_do_not_depend_on_the_number_of_threads(
     X = full(chance, (400, 33), FLOAT32, False)
     X._values[:] = chance.random(X.nvals)
     results = []
-    for threads, buffer in ((1, 1 << 20), (2, 100), (3, 1 << 20)):
+    for threads, buffer, sums in ((1, 1 << 20, 1 << 21), (2, 100, 0), (3, 1 << 20, 1 << 21)):
         monkeypatch.setattr(pool, "threads_for", lambda work, threads=threads: threads)
         monkeypatch.setattr(multiply, "BUFFER", buffer)
+        monkeypatch.setattr(multiply, "SUMS_BYTES", sums)
         results.append(
             (
                 multiply.multiply_rows(A, A, typed, None),

@@ -7,6 +7,7 @@ not depend on the number of threads.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
@@ -20,6 +21,11 @@ from spgraph.semirings import TypedMonoid, TypedSemiring, python_literal
 # Rows are made in a buffer of this many entries per thread and then appended to the result:
 # counting the entries first would take another pass over all products.
 BUFFER = 1 << 20
+# entries up to which the result's arrays are as long as it could be, for the system maps no memory
+# that is never touched
+UNTOUCHED = 1 << 27
+# bytes up to which a thread keeps a sum for every column
+SUMS_BYTES = 1 << 21
 # the fixed cost of a row, in products
 ROW_COST = 16
 # entries of a mask whose sum is one partial sum of `reduce_dots`, where these are not too many
@@ -44,8 +50,8 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
     """A B where the mask allows, row by row (Gustavson, Two Fast Algorithms for Sparse Matrices,
     1978), in time proportional to the products and the entries of the mask.
 
-    Beside the result it needs a buffer of a few million entries, or of the longest row, and about
-    two bits per column and thread.
+    Beside the result it needs on several threads a buffer of a few million entries, or of the
+    longest row; and a thread about two bits for each column, or a value where there are few.
     """
     flops = _row_flops(A, B)
     bounds, work = flops, flops + ROW_COST
@@ -55,47 +61,73 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
         named = np.diff(m_indptr).astype(np.int64)
         work += named
         bounds = np.minimum(bounds, B.ncols - named if mask.complement else named)
-    bounds, work = _sums(np.minimum(bounds, B.ncols)), _sums(work)
+    bounds = np.minimum(bounds, B.ncols)
+    most = int(bounds.sum())
     constant = _constant(A, B, semiring)
     result = (A.nrows, B.ncols, semiring, constant)
-    to_columns, to_z = _pair(0, *result)
-    if bounds[-1] == 0:
-        return _matrix(bounds, to_columns, to_z, *result)
+    z = _pair(most if most <= UNTOUCHED else 0, *result)
+    if most == 0:
+        return _matrix(np.zeros(A.nrows + 1, np.int64), z[0], z[1], *result)
 
     kind = 0 if mask is None else 2 if mask.complement else 1
-    text = preamble.semiring(semiring, MASK=kind, VALUES=constant is None)
+    # sums of all columns have to stay in a core's cache, and filling them must not be the work, nor
+    # looking through a bitmap of the columns for each row
+    dense = kind == 0 and constant is None and B.ncols * semiring.dtype.itemsize <= SUMS_BYTES
+    dense = dense and B.ncols <= most and A.nrows * B.ncols <= 1024 * most
+    text = preamble.semiring(semiring, MASK=kind, VALUES=constant is None, DENSE=dense)
     kernels = jit.module("multiply_rows", text)
-    threads = pool.threads_for(int(work[-1]))
-    given = (*_operands(A, B), m_indptr, m_indices, flops)
-    maps = _maps(threads, B.ncols, mask is not None)
+    threads = pool.threads_for(int(work.sum()))
+    sums = np.full((threads, B.ncols if dense else 0), semiring.add.identity, semiring.dtype)
+    maps = (*_maps(threads, B.ncols, mask is not None), sums)
     counts = np.zeros(A.nrows + 1, np.int64)
-    room = min(max(threads * BUFFER, int(np.diff(bounds).max())), int(bounds[-1]))
-    columns, z = _pair(room, *result)
-    total = first = 0
-    while first < A.nrows:
-        last = int(np.searchsorted(bounds, bounds[first] + room, side="right")) - 1
-        splits = _splits(work[first : last + 1], 16 * threads if threads > 1 else 1) + first
-        offsets = bounds[splits[:-1]] - bounds[first]
-        ticket = np.zeros(2, np.int64)
-        out = (counts, columns, z)
+
+    def rows(splits: np.ndarray, offsets: np.ndarray, z: tuple[np.ndarray, ...]) -> None:
+        """Make the rows between each two splits from the offset in z on."""
+        given = (*_operands(A, B), m_indptr, m_indices, flops, splits, offsets)
         pool.launch(
-            kernels.multiply_rows, threads, *given, splits, offsets, ticket[:1], *maps, *out
+            kernels.multiply_rows, threads, *given, np.zeros(1, np.int64), *maps, counts, *z
         )
-        if threads == 1 and (first, last) == (0, A.nrows):  # they are where they belong
-            return _matrix(_sums(counts[1:]), columns, z, *result)
+
+    if threads == 1 and z[0].size == most:  # straight into the result
+        rows(np.array([0, A.nrows]), np.zeros(1, np.int64), z)
+    else:
+        z = _in_rounds(rows, _sums(bounds), _sums(work), counts, threads, z, result)
+    return _matrix(_sums(counts[1:]), z[0], z[1], *result)
+
+
+def _in_rounds(
+    rows: Callable[[np.ndarray, np.ndarray, tuple[np.ndarray, ...]], None],
+    bounds: np.ndarray,
+    work: np.ndarray,
+    counts: np.ndarray,
+    threads: int,
+    to: tuple[np.ndarray, np.ndarray],
+    result: tuple[int, int, TypedSemiring, np.ndarray | None],
+) -> tuple[np.ndarray, np.ndarray]:
+    """(columns, values) of all rows, which `rows` makes in a buffer, as many in a round as that has
+    room for; then they are appended to the arrays of `to`, or to longer ones.
+    """
+    room = min(max(threads * BUFFER, int(np.diff(bounds).max())), int(bounds[-1]))
+    buffer = _pair(room, *result)
+    total = first = 0
+    while first < counts.size - 1:
+        last = int(np.searchsorted(bounds, bounds[first] + room, side="right")) - 1
+        splits = _splits(work[first : last + 1], 16 * threads) + first
+        offsets = bounds[splits[:-1]] - bounds[first]
+        rows(splits, offsets, buffer)
         places = total + _sums(counts[first + 1 : last + 1])[splits - first]
-        if places[-1] > to_columns.size:
-            # estimate the rest from the ratio of entries to bounds so far, plus a tenth; memory
-            # that is never touched costs nothing
-            size = min(places[-1] * 1.1 / bounds[last], 1.0) * (bounds[-1] - bounds[last])
+        if places[-1] > to[0].size:
+            # estimate the rest from the ratio of entries to bounds so far, plus a half
+            size = min(places[-1] * 1.5 / bounds[last], 1.0) * (bounds[-1] - bounds[last])
             grown = _pair(places[-1] + int(size), *result)
-            grown[0][:total], grown[1][:total] = to_columns[:total], to_z[:total]
-            to_columns, to_z = grown
-        lengths = np.diff(places)
-        given_out = (offsets, lengths, places, ticket[1:], columns, z, to_columns, to_z)
-        pool.launch(_common().join, threads, *given_out)
+            grown[0][:total], grown[1][:total] = to[0][:total], to[1][:total]
+            to = grown
+        for array in to:
+            memory.touched(array[total : places[-1]])
+        given = (offsets, np.diff(places), places, np.zeros(1, np.int64), *buffer, *to)
+        pool.launch(_common().join, threads, *given)
         total, first = int(places[-1]), last
-    return _matrix(_sums(counts[1:]), to_columns, to_z, *result)
+    return to
 
 
 def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) -> Matrix:
@@ -314,7 +346,7 @@ def _constant(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | Non
     # an operand without entries may have no value, but then the product has no entries
     x, y = (M._values[:1] if M._values.size else np.zeros(1, M.dtype) for M in (A, B))
     z = np.empty(1, semiring.dtype)
-    text = preamble.semiring(semiring, MASK=0, VALUES=False)
+    text = preamble.semiring(semiring, MASK=0, VALUES=False, DENSE=False)
     pool.launch(jit.module("multiply_rows", text).one_value, 1, x, y, z)
     return z
 

@@ -27,15 +27,16 @@ def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
     by one instead of huge ones: a pass over 60 MB took 65 ms instead of 9 (Linux 6.18 with
     transparent huge pages, two virtual cores). So one thread touches them all first.
     """
-    return _touched(np.empty(shape, dtype))
+    return touched(np.empty(shape, dtype))
 
 
 def zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
     """As np.zeros, with all pages mapped: see `empty`."""
-    return _touched(np.zeros(shape, dtype))
+    return touched(np.zeros(shape, dtype))
 
 
-def _touched(array: np.ndarray) -> np.ndarray:
+def touched(array: np.ndarray) -> np.ndarray:
+    """`array`, which is contiguous, with all pages mapped: some of its values are set to 0."""
     if array.nbytes >= LARGE:
         array.reshape(-1).view(np.uint8)[::PAGE] = 0
     return array

@@ -1,13 +1,16 @@
 # Sparse times sparse, row by row (Gustavson 1978): row i of Z is the sum over the entries (i, k) of
 # A of A[i, k] times row k of B. Preamble: multiply, add, IDENTITY, MASK (0: none, 1: a mask, 2: its
-# complement), VALUES (False: all values of the result are equal and known).
+# complement), VALUES (False: all values of the result are equal and known), DENSE (with VALUES and
+# without a mask: a sum for every column).
 #
 # A row is made in two passes over its products. The first sets a bit for every column of a product;
 # two coarser bitmaps (each bit stands for a word of 64 bits of the finer one) tell which words are
 # not zero, so that the columns are listed in order without a sort or a scan of all columns. The
 # second pass adds each product at the position of its column in the finished row, which is the
 # number of bits before its own. Under a mask that is not complemented the columns are known in
-# advance, and the second pass is enough.
+# advance, and the second pass is enough. With DENSE the first pass adds each product to a sum of
+# its column, and the listing takes the sums: where columns are so few that the sums stay in a
+# core's cache. Then a single word, in a register, tells which 64ths of the bitmap are not zero.
 
 from spgraph.backends.cpu.device.prefetching import fetch_rows
 
@@ -62,13 +65,17 @@ def row_flops(thread, threads, sync, splits, a_indptr, a_indices, b_indptr, flop
 def multiply_rows(
     thread, threads, sync, a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr,
     m_indices, flops, splits, offsets, ticket, all_bits, all_middle, all_top, all_met, all_ranks,
-    counts, columns, z,
+    all_sums, counts, columns, z,
 ):  # fmt: skip
     bits = all_bits[thread]
     middle = all_middle[thread]
     top = all_top[thread]
     met = all_met[thread]
     ranks = all_ranks[thread]
+    sums = all_sums[thread]
+    wide = np.uint64(0)  # 64ths of the bitmap have 1 << wide words
+    while np.uint64(bits.size - 1) >> wide > LOW:
+        wide += BIT
     while True:
         poll(sync)
         chunk = atomic_add(ticket, 0, 1)
@@ -83,6 +90,36 @@ def multiply_rows(
             first = np.uint64(a_indptr[i])
             last = np.uint64(a_indptr[i + 1])
             count = base
+            if DENSE:
+                high = np.uint64(0)
+                for p in range(first, last):
+                    fetch_rows(p, a_indices, b_indptr, b_indices, b, b_keep)
+                    k = np.uint64(a_indices[p])
+                    x = a[p & a_keep]
+                    for q in range(np.uint64(b_indptr[k]), np.uint64(b_indptr[k + BIT])):
+                        j = np.uint64(b_indices[q])
+                        w = j >> SIX
+                        bits[w] |= BIT << (j & LOW)
+                        high |= BIT << (w >> wide)
+                        y = b[q & b_keep]
+                        value = multiply(x, y, i, np.int64(k), np.int64(k), np.int64(j))
+                        sums[j] = add(sums[j], value)
+                while high != 0:
+                    v = lowest_bit(high)
+                    high &= high - BIT
+                    for w in range(v << wide, min((v + BIT) << wide, np.uint64(bits.size))):
+                        low = bits[w]
+                        bits[w] = 0
+                        while low != 0:
+                            j = (w << SIX) | lowest_bit(low)
+                            low &= low - BIT
+                            columns[count] = j
+                            z[count] = sums[j]
+                            sums[j] = IDENTITY
+                            count += BIT
+                counts[i + 1] = count - base
+                base = count
+                continue
             laid = False
             m_first = m_last = np.uint64(0)
             if MASK:
