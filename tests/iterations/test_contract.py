@@ -131,7 +131,11 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
     try:
         for graph in (*GRAPHS, *MORE):
             for both in (False, True):
-                check(matrix(graph, both=both, shuffle=4))
+                A = matrix(graph, both=both, shuffle=4)
+                check(A)
+                assert A.T.indptr.size == A.nrows + 1  # makes the transpose, if it has none
+                assert A.has_transpose
+                check(A)
     finally:
         pool.close()
 
@@ -236,3 +240,31 @@ def test_labels_on_the_shim(both: bool, monkeypatch: pytest.MonkeyPatch) -> None
     A = matrix("grid", both=both)
     wide = (A.indptr.astype(np.int64), A.indices.astype(np.int64), A.values)
     check(sg.Matrix._of(*A.shape, *wide, iso=A.iso, symmetric=A.symmetric))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_edges_that_leave_the_giant_are_followed_from_either_end(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most vertices are in one tree after two edges of each; then one edge leads out of it, and
+    one into it, where only a look at all edges of the hub, or backward, finds them.
+    """
+    from spgraph.backends.cpu.runtime import pool
+
+    monkeypatch.setattr(pool, "processors", lambda: 2)
+    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    pool.close()
+    try:
+        n, far = 300, 320
+        leaves = np.arange(1, n)
+        # hub 0 -> all leaves and then n; n -> n + 1; n + 2 -> two others, and then the last leaf
+        rows = np.concatenate([np.zeros(n, int), [n, n + 2, n + 2, n + 2]])
+        columns = np.concatenate([leaves, [n], [n + 1, n + 3, n + 4, n - 1]])
+        for k in range(n + 5, far):
+            rows, columns = np.append(rows, k), np.append(columns, k - 1 if k > n + 5 else k)
+        A = sg.Matrix.from_coo(rows, columns, nrows=far, ncols=far)
+        check(A)
+        assert A.T.indptr.size == far + 1
+        check(A)
+    finally:
+        pool.close()

@@ -13,11 +13,13 @@ def contract(A: Matrix, undirected: bool) -> Vector:
     """The smallest vertex of every vertex's weakly connected component.
 
     `undirected`: every edge is stored in both directions. Then most edges of the giant component
-    are not read; otherwise every edge is.
+    are not read, nor where the transpose is there already; otherwise every edge is.
     """
     label = np.empty(A.nrows, index_dtype(A.nrows))
     threads = pool.threads_for(A.nrows + A.nvals)
     kernel = jit.module("contract", "").contract
-    ticket = np.zeros(1, np.int64)
-    pool.launch(kernel, threads, A._indptr, A._indices, label, ticket, undirected)
+    backward = not undirected and A.has_transpose
+    T = A.T if backward else A
+    given = (A._indptr, A._indices, T._indptr, T._indices, label, np.zeros(2, np.int64))
+    pool.launch(kernel, threads, *given, undirected, backward)
     return Vector._of(A.nrows, label)

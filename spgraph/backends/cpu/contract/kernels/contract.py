@@ -4,7 +4,8 @@
 #
 # First, two edges of every vertex are followed. Then most vertices of most graphs are in one tree,
 # the giant, and edges within it change nothing. In an undirected graph the edges of its vertices
-# are not even read: an edge that leaves it is stored at its other end, too.
+# are not even read: an edge that leaves it is stored at its other end, too. Of a directed graph
+# that has its transpose, that takes the in-edges of the other vertices.
 #
 # No preamble but the header.
 
@@ -85,8 +86,8 @@ def compress(thread, threads, sync, label):
 
 @inner
 def elect(indices, label):
-    """The giant: the root of more than half of a sample of edges, if there is one (the majority
-    vote of Boyer and Moore). Any root gives correct results, this one saves the most work.
+    """The giant: the root of more than half of a sample of edges (the majority vote of Boyer and
+    Moore); -1 if there is none.
     """
     giant, votes = np.int64(-1), 0
     samples = min(indices.size, SAMPLES)
@@ -95,7 +96,11 @@ def elect(indices, label):
         if votes == 0:
             giant = root
         votes += 1 if root == giant else -1
-    return giant
+    votes = 0
+    for k in range(samples):
+        if np.int64(label[indices[indices.size // samples * k]]) == giant:
+            votes += 1
+    return giant if 2 * votes > samples else np.int64(-1)
 
 
 @inner
@@ -114,13 +119,15 @@ def row_of(indptr, n, item):
 
 
 @inner
-def rest(sync, indptr, indices, label, ticket, giant, undirected):
-    """Follow the other edges, in pieces that threads take dynamically."""
+def rest(sync, indptr, indices, label, ticket, slot, followed, giant):
+    """Follow the edges from number `followed` of each row on, in pieces that threads take
+    dynamically, but for those of the giant.
+    """
     n = label.size
     items = n + indices.size
     while True:
         poll(sync)
-        begin = atomic_add(ticket, 0, PIECE)
+        begin = atomic_add(ticket, slot, PIECE)
         if begin >= items:
             break
         end = min(begin + PIECE, items)
@@ -130,9 +137,9 @@ def rest(sync, indptr, indices, label, ticket, giant, undirected):
         e = np.uint64(max(begin - row, np.int64(indptr[v])))
         while v < np.uint64(n) and np.int64(e) + np.int64(v) < end:
             stop = min(np.uint64(indptr[v + np.uint64(1)]), np.uint64(end) - v)
-            e = max(e, np.uint64(indptr[v]) + np.uint64(FOLLOWED))
+            e = max(e, np.uint64(indptr[v]) + np.uint64(followed))
             root = np.int64(label[v])
-            if root != giant or not undirected:
+            if root != giant:
                 for k in range(e, stop):
                     u = np.uint64(indices[k])
                     if np.int64(label[u]) != root:
@@ -143,7 +150,9 @@ def rest(sync, indptr, indices, label, ticket, giant, undirected):
 
 
 @kernel
-def contract(thread, threads, sync, indptr, indices, label, ticket, undirected):
+def contract(
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, label, ticket, undirected, backward
+):  # fmt: skip
     start(thread, threads, indptr, indices, label)
     barrier(sync, threads)
     hook(thread, threads, sync, indptr, indices, label)
@@ -152,6 +161,9 @@ def contract(thread, threads, sync, indptr, indices, label, ticket, undirected):
     barrier(sync, threads)
     giant = elect(indices, label)
     barrier(sync, threads)  # all threads read the same labels before one changes them
-    rest(sync, indptr, indices, label, ticket, giant, undirected)
+    skipped = giant if undirected or backward else np.int64(-1)
+    rest(sync, indptr, indices, label, ticket, 0, FOLLOWED, skipped)
+    if backward and giant >= 0:
+        rest(sync, t_indptr, t_indices, label, ticket, 1, 0, skipped)
     barrier(sync, threads)
     compress(thread, threads, sync, label)
