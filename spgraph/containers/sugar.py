@@ -255,7 +255,9 @@ class MatrixSugar(MatrixArithmetic):
     ) -> Vector: ...
 
     @overload
-    def __getitem__(self, key: Mask | Several | tuple[Several, Several]) -> Matrix: ...
+    def __getitem__(
+        self, key: Mask | Matrix | SparseArray | Several | tuple[Several, Several]
+    ) -> Matrix: ...
 
     def __getitem__(self: Any, key: Any) -> Any:
         """A[i, j] is the entry (None where there is none), A[i] and A[i, :] row i and A[:, j]
@@ -283,7 +285,12 @@ class MatrixSugar(MatrixArithmetic):
 
     def __setitem__(
         self: Any,
-        key: Mask | Position | Several | tuple[Position | Several, Position | Several],
+        key: Mask
+        | Matrix
+        | SparseArray
+        | Position
+        | Several
+        | tuple[Position | Several, Position | Several],
         value: Scalar | Vector | Matrix | SparseArray | np.ndarray,
     ) -> None:
         """A[i, j] = x, A[i] = v, A[:, j] = v, A[rows, columns] = B, A[mask] = x, through

@@ -11,6 +11,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
+from spgraph.containers.annotations import SemiringLike
 from spgraph.direction import bucket_width
 from spgraph.errors import DomainMismatch, NegativeWeight, not_square
 from spgraph.iterations.closure_buckets import composed_closure
@@ -36,7 +37,7 @@ INT64 = np.dtype(np.int64)
 
 
 def closure(
-    A: MatrixLike, start: Vector, semiring: Semiring, *, delta: float | None = None
+    A: MatrixLike, start: Vector, semiring: SemiringLike, *, delta: float | None = None
 ) -> Vector:
     """The least fixed point of x = start (+) x (+.x) A: the best value that a walk from an entry of
     `start` brings to each vertex.
@@ -117,13 +118,13 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
     return Counted(_solved(A, first, typed, width), ring, bits)
 
 
-def composed(A: MatrixLike, start: Vector, semiring: Semiring) -> Vector:
+def composed(A: MatrixLike, start: Vector, semiring: SemiringLike) -> Vector:
     """`closure` out of operations: what it means, and what runs without a fused form of it."""
     A, plan = _checked(A, start, semiring, None)
     return _fitting(A, start, composed_closure(A, start, plan.typed, None), plan)
 
 
-def dag_edges(A: MatrixLike, x: Vector, semiring: Semiring) -> Matrix:
+def dag_edges(A: MatrixLike, x: Vector, semiring: SemiringLike) -> Matrix:
     """The edges of the shortest-path DAG of x: the pattern of all entries (i, j) of A with
     x[i] * A[i, j] == x[j].
 
@@ -159,7 +160,7 @@ def composed_dag_edges(A: Matrix, x: Vector, typed: TypedSemiring) -> Matrix:
     return select(equal, indexunary.valueeq, True).pattern()
 
 
-def parents(A: MatrixLike, x: Vector, semiring: Semiring) -> Vector:
+def parents(A: MatrixLike, x: Vector, semiring: SemiringLike) -> Vector:
     """For every vertex the least other one that carries the value of x to it: the least u != v with
     x[u] * A[u, v] == x[v].
 
@@ -180,11 +181,12 @@ def parents(A: MatrixLike, x: Vector, semiring: Semiring) -> Vector:
     >>> parents(A, sg.Vector.from_dense([0, 1, 3]), min_plus).to_numpy(fill=-1).tolist()
     [-1, 0, 1]
     """
-    A, x, typed = _carried("parents", A, x, semiring)
+    ring = checks.semiring("parents", semiring)
+    A, x, typed = _carried("parents", A, x, ring)
     if x.nvals == 0 or A.nvals == 0:
         return Vector.empty(A.nrows, A.index_dtype, device=A.device)
     fused = getattr(backend(A.device), "parents", composed_parents)
-    T = A.T if A.has_transpose and _keeps_order(semiring) else None
+    T = A.T if A.has_transpose and _keeps_order(ring) else None
     return fused(A, T, x, typed)
 
 
@@ -216,7 +218,7 @@ class _Plan(NamedTuple):
 
 
 def _checked(
-    A: MatrixLike, start: Vector, semiring: Semiring, delta: float | None
+    A: MatrixLike, start: Vector, semiring: SemiringLike, delta: float | None
 ) -> tuple[Matrix, _Plan]:
     A, start = _operands("closure", A, "start", start)
     ring = checks.semiring("closure", semiring)
@@ -251,7 +253,7 @@ def _operands(name: str, A: MatrixLike, argument: str, x: Vector) -> tuple[Matri
 
 
 def _carried(
-    name: str, A: MatrixLike, x: Vector, semiring: Semiring
+    name: str, A: MatrixLike, x: Vector, semiring: SemiringLike
 ) -> tuple[Matrix, Vector, TypedSemiring]:
     """Operands of which x has values of the semiring's own type."""
     A, x = _operands(name, A, "x", x)

@@ -11,7 +11,7 @@ import numpy as np
 from spgraph import checks
 from spgraph import direction as directions
 from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import Direction
+from spgraph.containers.annotations import Direction, SemiringLike
 from spgraph.containers.storage.arrays import array_module, index_dtype
 from spgraph.errors import DomainMismatch, not_square
 from spgraph.operations import ewise_mult, reduce
@@ -44,7 +44,7 @@ class Search(NamedTuple):
 def search(
     A: MatrixLike,
     start: Vector,
-    semiring: Semiring,
+    semiring: SemiringLike,
     *,
     direction: Direction = "auto",
     max_depth: int | None = None,
@@ -96,7 +96,7 @@ def search(
 def composed(
     A: MatrixLike,
     start: Vector,
-    semiring: Semiring,
+    semiring: SemiringLike,
     *,
     direction: Direction = "auto",
     max_depth: int | None = None,
@@ -173,7 +173,7 @@ class _Plan(NamedTuple):
 
 
 def _checked(
-    A: MatrixLike, start: Vector, semiring: Semiring, direction: Direction
+    A: MatrixLike, start: Vector, semiring: SemiringLike, direction: Direction
 ) -> tuple[Matrix, _Plan]:
     A, start = checks.matrix("search", A), checks.vector("search", "start", start)
     if A.nrows != A.ncols:

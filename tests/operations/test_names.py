@@ -10,10 +10,12 @@ import pytest
 import spgraph as sg
 from spgraph import iterations
 from spgraph.errors import DomainMismatch
-from spgraph.semirings import binary, indexunary, min_plus, monoid, unary
+from spgraph.semirings import binary, indexunary, min_first, min_plus, monoid, unary
 
 A = sg.Matrix([[1, 4, 0], [0, 9, 2], [3, 0, 5]])
 u, x = sg.Vector([1, 2, 3]), np.array([1, 2, 3])
+x0 = sg.Vector([0, 4, 6])
+assert A.T.indptr.size  # kept, so that parents looks at it
 
 CALLS: dict[str, tuple[Any, Any, str]] = {
     "mxm": (lambda op: sg.mxm(A, A, op), min_plus, "min_plus"),
@@ -23,6 +25,13 @@ CALLS: dict[str, tuple[Any, Any, str]] = {
     "vxm": (lambda op: sg.vxm(u, A, op), min_plus, "min_plus"),
     "reduce_mxm": (lambda op: sg.reduce_mxm(A, A, op), min_plus, "min_plus"),
     "closure": (lambda op: iterations.closure(A, u, op), min_plus, "min_plus"),
+    "search": (
+        lambda op: iterations.search(A, sg.Vector.from_coo([0], [0], size=3), op).value,
+        min_first,
+        "min_first",
+    ),
+    "dag_edges": (lambda op: iterations.dag_edges(A, x0, op), min_plus, "min_plus"),
+    "parents": (lambda op: iterations.parents(A, x0, op), min_plus, "min_plus"),
     "reduce": (lambda op: sg.reduce(A, op), monoid.max, "max"),
     "reduce_rowwise": (lambda op: sg.reduce_rowwise(A, op), monoid.max, "max"),
     "reduce_columnwise": (lambda op: sg.reduce_columnwise(A, op), monoid.max, "max"),

@@ -39,6 +39,23 @@ assert int(sg.reduce(A.pattern(), dtype=np.int64)) == 36
 assert float(sg.reduce(u, monoid.max)) == 2.0
 assert int(sg.reduce_mxm(A, A.T, plus_times, mask=A.S)) >= 0
 
+# operators by name; containers of what stands for them
+assert_type(sg.mxm(A, A, "min_plus", accum="plus", out=A.dup()), sg.Matrix)
+assert_type(sg.apply(u, "sqrt"), sg.Vector)
+assert_type(sg.select(A, "tril", -1), sg.Matrix)
+assert_type(sg.ewise_add(u, full, "max"), sg.Vector)
+assert float(sg.reduce(u, "max")) == 2.0
+assert_type(sg.Matrix([[1, 2], [3, 4]]), sg.Matrix)
+assert_type(sg.Matrix(S), sg.Matrix)
+assert_type(sg.Vector([1, 2, 3]), sg.Vector)
+
+# what SciPy's sparse arrays have
+assert A.nnz == 36 and A.ndim == 2 and A.toarray().shape == (6, 6)
+assert float(A.sum()) == 36.0 and A.sum(axis=0).shape == (6,)
+assert A.tocsr().format == "csr" and A.diagonal(1).size == 5
+assert_type(A.transpose(), sg.Matrix)
+assert_type(A.astype(float, casting="safe", copy=False), sg.Matrix)
+
 # operators and brackets
 assert_type(A @ A, sg.Matrix)
 assert_type(A @ u, sg.Vector)
@@ -52,6 +69,9 @@ assert_type(A[0], sg.Vector)
 assert_type(A[:, 1], sg.Vector)
 assert_type(A[[0, 1], 2:5], sg.Matrix)
 assert_type(A[A.V], sg.Matrix)
+assert_type(A[A > 2], sg.Matrix)
+assert_type(u[u > 1], sg.Vector)
+u[[0, 1]] = [1.0, 2.0]
 entry = A[0, 1]
 assert entry is not None and float(entry) == 1.0
 A[0, 1] = 1.0
