@@ -54,7 +54,11 @@ SHARED = {
 
 
 # what several loops share: defined once in all folders
-IN_ALL = [*"release release_rest swap block_scan row_at".split(), "struct LaneOfBatch"]
+IN_ALL = [
+    *"release release_rest swap block_scan row_at share_of combine combine_changed".split(),
+    *"nth_bit for_each_bit read_given write_count barrier_all barrier_local".split(),
+    *("struct LaneOfBatch", "struct RankedBit", "struct Inbox", "struct PeerBarrier"),
+]
 
 
 @functools.cache

@@ -2,10 +2,10 @@
 // state, which has THREADS, I and LONG_ROW.
 //
 // What a form does not bring itself (tests/backends/cuda/test_one_text.py) stands in
-//   search_pull.cuh, candidate.cuh     levels that pull, of all forms
+//   search_push.cuh, search_pull.cuh   levels that push or pull, of all forms, and candidate.cuh
 //   search_driver.cuh                  decisions and the trace of those that run in one launch
 //   search_small_frontier.cuh, _steps  small levels of the same: one GPU and peers
-//   search_shards.cuh, _shards_push    ids and levels that push between shards: peers and rounds
+//   search_shards.cuh, _shards_push    ids, queues and terms between shards: peers and rounds
 
 #include "nth_bit.cuh"
 
