@@ -188,7 +188,7 @@ def test_start_without_entries(device: str) -> None:
             "search: start.size 5 != A.nrows 64",
         ),
         (
-            lambda A: search(A, sg.Vector.empty(64), "min"),
+            lambda A: search(A, sg.Vector.empty(64), 3),
             TypeError,
             "semiring: expected a Semiring",
         ),
