@@ -28,8 +28,8 @@ OF_EACH_EXCHANGE = {
 SHARED = {
     "closure": """
         improve changes joined gather claim claim_own turn select_step
-        unclaim note_undercut append_product edge_share begin begin_queue next_bucket clear relax
-        push follow relax_in pull open_vertices relax_queue is_local take_arrays take_given
+        unclaim note_undercut append_product begin begin_queue next_bucket clear relax push
+        follow relax_in pull open_vertices walk_queue relax_queue is_local take_arrays take_given
         for_each_own meet_blocks add_counts local_share ShardExchange::is_own
         ShardExchange::mark_changed ShardExchange::count_edges ShardExchange::count_step
         send_group send receive_from copy_own run pull_behind_threshold consider_threshold
@@ -55,8 +55,9 @@ SHARED = {
 
 # what several loops share: defined once in all folders
 IN_ALL = [
-    *"release release_rest swap block_scan row_at share_of combine combine_changed".split(),
-    *"nth_bit for_each_bit read_given write_count barrier_all barrier_local".split(),
+    *"release release_rest swap block_scan row_at share_of walk_share combine".split(),
+    *"combine_changed nth_bit for_each_bit read_given write_count barrier_all".split(),
+    "barrier_local",
     *("struct LaneOfBatch", "struct RankedBit", "struct Inbox", "struct PeerBarrier"),
 ]
 

@@ -75,10 +75,7 @@ struct Puller {
 // Relax the in-edges of the queue's vertices.
 CALLED void pull(i64 vertices, i64 edges, bool bounded) {
     Puller puller = {warp_work().products, global(s.t_values), s.floor, identity(), 0, bounded, 0};
-    i64 begin, end, window = 0;
-    edge_share(edges, begin, end);
-    if (begin < end) window = row_at(s.offset, vertices, begin);
-    walk<EACH>(s.offset, vertices, edges, window, begin, end, warp_work().lanes, puller);
+    walk_queue(vertices, edges, puller);
     if (puller.tries) relax_in(0, puller.tries);
 }
 

@@ -78,11 +78,8 @@ struct Pusher {
 // Relax the out-edges of the queue's vertices.
 CALLED void push(i64 vertices, i64 edges) {
     Pusher pusher = {warp_work().products, global(s.values), s.threshold, identity(), 0, 0, 0};
-    i64 begin, end, window = 0;
     unclaim(vertices);
-    edge_share(edges, begin, end);
-    if (begin < end) window = row_at(s.offset, vertices, begin);
-    walk<EACH>(s.offset, vertices, edges, window, begin, end, warp_work().lanes, pusher);
+    walk_queue(vertices, edges, pusher);
     if (pusher.tries) pusher.held = relax(0, pusher.tries, pusher.held);
     release_rest(pusher.held, NextQueue());
 }

@@ -157,9 +157,9 @@ DEVICE i64 local_share(i64 vertices) {
     return share < LOCAL_SHARE ? LOCAL_SHARE : share;
 }
 
-// The range [begin, end) of edges that is this warp's equal share.
-DEVICE void edge_share(i64 edges, i64& begin, i64& end) {
-    const i64 me = warp_of_grid(), share = share_of(edges, warps_of_grid());
-    begin = me * share < edges ? me * share : edges;
-    end = begin + share < edges ? begin + share : edges;
+// A worker of walk() takes this warp's share of the edges of the queue's vertices.
+template <class Worker>
+DEVICE void walk_queue(i64 vertices, i64 edges, Worker& worker) {
+    walk_share<EACH>(s.offset, vertices, 0, edges, warp_of_grid(), warps_of_grid(),
+                     warp_work().lanes, worker);
 }

@@ -126,15 +126,12 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
             const u32* bits, const Z* floor, const u32* chosen, bool pulls, bool pushes,
             I* parent) {
     __shared__ u32 lanes[WARPS][32];
-    const i64 warps = thread_count() >> 5, share = share_of(m, warps);
-    const i64 begin = (thread_id() >> 5) * share, end = begin + share < m ? begin + share : m;
-    if (begin >= end) return;
     const bool bounded = chosen && *chosen;
     const Z bound = bounded ? *floor : Z();
     ParentTester tester = {indices, values, (i64)every, x, bits, parent, bound,
                            pulls,   pushes, bounded,    0, Z(),  0};
-    i64 window = row_at(indptr, n, begin);
-    walk<EACH>(indptr, n, m, window, begin, end, lanes[warp_id()], tester);
+    walk_share<EACH>(indptr, n, 0, m, thread_id() >> 5, thread_count() >> 5, lanes[warp_id()],
+                     tester);
 }
 
 // A bit for each vertex that has a parent, and how many there are.

@@ -5,14 +5,11 @@
 // `begin` to `end` of `offset`.
 template <class Worker>
 DEVICE void share_edges(Team team, i64 first, i64 last, i64 begin, i64 end, Worker worker) {
-    const i64 part = share_of(end - begin, team.warps);
-    const i64 from = begin + team.warp * part, to = from + part < end ? from + part : end;
-    if (from >= to || first >= last) return;
-    const O* offset = worker.offset + first;
-    i64 window = row_at(offset, last - first, from);
-    worker.offset = offset;
+    if (first >= last) return;
+    worker.offset += first;
     worker.order += first;
-    walk<EACH>(offset, last - first, end, window, from, to, row_lanes[warp_id()], worker);
+    walk_share<EACH>(worker.offset, last - first, begin, end, team.warp, team.warps,
+                     row_lanes[warp_id()], worker);
 }
 
 #if !EXTENDED

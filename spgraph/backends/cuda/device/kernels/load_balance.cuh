@@ -86,3 +86,15 @@ DEVICE i64 row_at(const O* offset, i64 count, i64 edge) {
     }
     return low;
 }
+
+// Walks the equal share of warp `me`, of `warps`, of the edges from `first` to `total` of `count`
+// rows.
+template <int EACH, bool TWICE = true, class Worker>
+DEVICE void walk_share(const O* offset, i64 count, i64 first, i64 total, i64 me, i64 warps,
+                       u32* lanes, Worker& worker) {
+    const i64 share = share_of(total - first, warps);
+    const i64 begin = first + me * share, end = begin + share < total ? begin + share : total;
+    if (begin >= end) return;
+    i64 window = row_at(offset, count, begin);
+    walk<EACH, TWICE>(offset, count, total, window, begin, end, lanes, worker);
+}

@@ -111,9 +111,5 @@ struct Pusher {
 // The edges of the queue, by all warps, with 32 `lanes` of memory for each.
 DEVICE void push_edges(i64 vertices, i64 edges, u32* lanes, Pusher& pusher) {
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)Exchange::warp() * gridDim.x + blockIdx.x;
-    const i64 share = share_of(edges, warps);
-    const i64 begin = me * share, end = begin + share < edges ? begin + share : edges;
-    if (begin >= end) return;
-    i64 window = row_at(s.offset, vertices, begin);
-    walk<EACH, Exchange::DISTRIBUTED>(s.offset, vertices, edges, window, begin, end, lanes, pusher);
+    walk_share<EACH, Exchange::DISTRIBUTED>(s.offset, vertices, 0, edges, me, warps, lanes, pusher);
 }
