@@ -37,15 +37,14 @@ SHAPES = ((5, 4), (1, 4), (5, 1), (1, 1), (4, 5))
 
 @pytest.mark.parametrize("kind", ["sparse", "array", "matrix of ours"])
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("types", [("float64", "int64"), ("int64", "int64")])
-def test_multiply_broadcasts(kind: str, shape: tuple[int, int], types: tuple[str, str]) -> None:
+def test_multiply_broadcasts(kind: str, shape: tuple[int, int]) -> None:
     for own in SHAPES:
-        S, T = random_csr(types[0], own, 0.6, 1), random_csr(types[1], shape, 0.6, 2)
+        S, T = random_csr("float64", own, 0.6, 1), random_csr("float64", shape, 0.6, 2)
         given = {"sparse": T, "array": T.toarray(), "matrix of ours": sg.Matrix(T)}[kind]
         assert_same_outcome(sg.Matrix(S), S, "multiply", given)
 
 
-@pytest.mark.parametrize("types", [("bool", "bool"), ("int8", "uint8"), ("bool", "float32")])
+@pytest.mark.parametrize("types", [("bool", "bool"), ("int8", "uint8")])
 def test_multiply_has_the_type_of_numpy(types: tuple[str, str]) -> None:
     S, T = random_csr(types[0], (5, 4), 0.6, 1), random_csr(types[1], (5, 4), 0.6, 2)
     assert_same(sg.Matrix(S).multiply(T.toarray()), S.multiply(T.toarray()))
@@ -74,10 +73,9 @@ def test_multiply_one_dimension() -> None:
         A.multiply(object())
 
 
-@pytest.mark.parametrize("types", [("float64", "float64"), ("bool", "bool"), ("int8", "int8")])
-def test_dot(types: tuple[str, str]) -> None:
-    S, T = random_csr(types[0], (5, 4), 0.6, 1), random_csr(types[1], (4, 3), 0.6, 2)
-    u = random_coo(types[0], 4, 0.6, 3)
+def test_dot() -> None:
+    S, T = random_csr("float64", (5, 4), 0.6, 1), random_csr("float64", (4, 3), 0.6, 2)
+    u = random_coo("float64", 4, 0.6, 3)
     S.data[~np.isfinite(S.data)] = T.data[~np.isfinite(T.data)] = u.data[~np.isfinite(u.data)] = 1
     A, B, v = sg.Matrix(S), sg.Matrix(T), sg.Vector(u)
     X, x = T.toarray(), T.toarray()[:, 0]
@@ -95,6 +93,16 @@ def test_dot(types: tuple[str, str]) -> None:
     assert_same(A.dot(3), S.dot(3))
     with pytest.raises(DimensionMismatch):
         A.dot(A)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8"])
+def test_dot_has_the_type_of_numpy(dtype: str) -> None:
+    """Where the product of ours counts, and is of 64 bits; of one form, as each compiles."""
+    S, T = random_csr(dtype, (5, 4), 0.9, 1), random_csr(dtype, (4, 3), 0.9, 2)
+    S.data, T.data = S.data.astype(bool) * S.dtype.type(20), T.data.astype(bool) * T.dtype.type(20)
+    if dtype == "bool":
+        S, T = S.astype(bool), T.astype(bool)
+    assert_same(sg.Matrix(S).dot(T.toarray()), S.dot(T.toarray()))  # 800 wraps in int8
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "float64"])
