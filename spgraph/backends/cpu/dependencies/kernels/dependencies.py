@@ -80,6 +80,10 @@ def dependencies(
         waits = alone
     if waits:
         barrier(sync, threads)
+    if too_many(ranges, levels, order, paths[0 if acyclic else (levels - 1) & 1]):
+        if thread == 0:
+            overflow[0] = 1
+        return
     waits = False
     most = 0.0
     for d in range(levels - 1, 0, -1):

@@ -114,9 +114,11 @@ def source_parallel(
                 *(sync, indptr, indices, t_indptr, t_indices, symmetric, sources[k]),
                 *(level, order, ranges, paths, exponents, tickets),
             )
+            most = 0.0
+            if too_many(ranges, levels, order, paths[(levels - 1) & 1]):
+                most, levels = math.inf, 0
             for v in range(n):
                 share[0, v], share[1, v] = 0.0, 0.0
-            most = 0.0
             for d in range(levels - 1, 0, -1):
                 here = carry_shares(
                     *(0, 1, sync, indptr, indices, t_indptr, t_indices, level, order, ranges, d),

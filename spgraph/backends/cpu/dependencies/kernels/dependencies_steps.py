@@ -208,6 +208,17 @@ def count_paths(
 
 
 @inner
+def too_many(ranges, levels, order, paths):
+    """Whether paths to the last level are more than float64 counts: on grids that is known here,
+    before the way back.
+    """
+    for i in range(ranges[levels - 1, START], ranges[levels, START]):
+        if not paths[order[i]] <= MOST:
+            return True
+    return False
+
+
+@inner
 def carry_shares(
     thread, threads, sync, indptr, indices, t_indptr, t_indices, level, order, ranges, d, levels,
     acyclic, tickets, paths, exponents, share, share_exponents
