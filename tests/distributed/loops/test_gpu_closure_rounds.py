@@ -62,5 +62,19 @@ def test_no_fixed_point(devices: list[str]) -> None:
     A = Matrix.from_coo([0, 3, 4, 5], [3, 4, 0, 0], [4, 3, -8, 1], nrows=7, ncols=7)
     G = spread(A, devices, "edges")
     start = G.device.unit(0, 0, size=7, dtype=np.int64)
+    typed = min_plus.resolve("int64", "int64")
     with pytest.raises(ConvergenceError, match="7 rounds"):
-        closure_rounds.closure(G, start, min_plus.resolve("int64", "int64"), 3)
+        closure_rounds.closure(G, start, typed, 3)
+    # the queues and counters that this has left do not matter to the next one
+    other = G.device.unit(6, 4, size=7, dtype=np.int64)
+    assert entries(closure_rounds.closure(G, other, typed, 3).gather()) == {6: 4}
+
+
+def test_one_closure_after_another(devices: list[str]) -> None:
+    """A launch begins at the step before the last one of the launch before: of the same closure."""
+    made = graph("grid", CASES["distance"])
+    G = spread(made.A, devices, "edges")
+    typed, start = min_plus.resolve(made.v.dtype, made.A.dtype), made.v.to(G.device)
+    for _ in range(5):
+        found = closure_rounds.closure(G, start, typed, 3)
+        assert entries(found.gather()) == expected("grid", CASES["distance"])
