@@ -160,7 +160,7 @@ class MatrixConversions(MatrixParts):
             check_other("from_scipy", S)
             csr = S.tocsr()
         if csr.ndim != 2:
-            raise DomainMismatch(f"S: expected 2 dimensions, got {csr.ndim}")
+            raise DomainMismatch(f"S: expected 2 dimensions, got {csr.ndim}; Vector(S) takes 1")
         dtype = value_dtype(csr.dtype)
         nrows, ncols = csr.shape
         arrays = checked("from_scipy", csr, nrows, ncols)

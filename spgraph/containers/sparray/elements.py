@@ -65,7 +65,8 @@ class Elements(Parts):
 
     def dot(self, other: Any) -> Any:
         """The product `self @ other` in NumPy's type for the elements, in which bool is "or" and
-        narrow integers wrap; with a list as with an array, with a number `multiply`.
+        narrow integers wrap; with a list as with an array, with a sparse array of SciPy of one
+        dimension as with a Vector, with a number `multiply`.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix([[1, 2], [0, 4]])
@@ -77,6 +78,8 @@ class Elements(Parts):
             return self.multiply(other)
         if isinstance(other, list | tuple):
             other = np.asarray(other)
+        elif hasattr(other, "tocsr"):
+            other = _container(other)
         if u.ndim == 1 and (isinstance(other, np.ndarray) or is_cuda(other)):
             return _row_by_array(u, other)
         found = u @ other
@@ -275,12 +278,8 @@ def _as_matrix(v: Any) -> Matrix:
 def _by_sparse(u: Any, other: Any) -> Any:
     """The product by element of two sparse arrays, which broadcast."""
     from spgraph import operations
-    from spgraph.containers.argument import as_matrix, vector_of
-    from spgraph.containers.vector import Vector
 
-    if not isinstance(other, Vector):
-        one = len(other.shape) == 1
-        other = vector_of(other) if one else as_matrix(other, "multiply: other")
+    other = _container(other)
     if u.shape == other.shape:
         product: Any = operations.ewise_mult(u, other)
         for one, beside in ((u, other), (other, u)):
@@ -302,6 +301,16 @@ def _by_sparse(u: Any, other: Any) -> Any:
     if B.shape not in ((1, A.ncols), (A.nrows, 1)):
         raise DimensionMismatch(f"multiply: the shapes {u.shape} and {other.shape} differ")
     return _entries_where(_multiplied(A, B.toarray()), lambda x: x != 0)
+
+
+def _container(given: Any) -> Any:
+    """The container of a sparse array of one or two dimensions; of one of ours itself."""
+    from spgraph.containers.argument import as_matrix, vector_of
+    from spgraph.containers.vector import Vector
+
+    if len(given.shape) == 2:
+        return as_matrix(given, "other")
+    return given if isinstance(given, Vector) else vector_of(given)
 
 
 def _with_nan(product: Any, u: Any, other: Any) -> Any:

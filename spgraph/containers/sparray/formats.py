@@ -172,5 +172,4 @@ class MatrixFormats(Formats, MatrixParts):
         """
         if axes not in (None, (1, 0)):
             raise ValueError(f"transpose: axes: expected None or (1, 0), got {axes}")
-        T: Matrix = self.T  # type: ignore[attr-defined]
-        return T.dup() if copy else T
+        return self.T.dup() if copy else self.T

@@ -18,7 +18,7 @@ class Reductions(Parts):
 
     `axis` is None for all positions, 0 for each column, 1 for each row; negative ones count from
     the end. `sg.reduce` and its kin look at stored entries only. Arrays are NumPy's, for a Matrix
-    on a GPU CuPy's; numbers are NumPy's.
+    on a GPU CuPy's; numbers are NumPy's, and so is all that shards give.
     """
 
     __slots__ = ()

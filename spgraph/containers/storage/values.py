@@ -165,6 +165,8 @@ class MatrixValues(MatrixParts):
         """
         from spgraph.containers.matrix import Matrix
 
+        if not self._has_arrays:  # the transpose of what is there
+            return self.T._with_values(function).T
         with on_device(self.device):
             values = applied(function, self._values)
         arrays = self._indptr, self._indices, values

@@ -85,7 +85,8 @@ def test_dot() -> None:
     assert_same(A.dot(X), S.dot(X))
     assert_same(A.dot(x), S.dot(x))
     assert_same(A.dot(x.tolist()), S.dot(x.tolist()))
-    assert_same(A.dot(v).toarray(), S.dot(u).toarray())
+    for given in (v, u):
+        assert_same(A.dot(given).toarray(), S.dot(u).toarray())
     assert_same(v.dot(B).toarray(), u.dot(T).toarray())
     assert_same(v.dot(X), u.dot(X))
     assert_same(v.dot(x), u.dot(x))
