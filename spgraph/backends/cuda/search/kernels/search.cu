@@ -15,11 +15,7 @@
 //   small  block 0 alone runs level after level in shared memory while the others wait: a road
 //          network has thousands of levels too small for a grid barrier each.
 //
-// The preamble gives: I (ids), O (offsets), L (levels), A (matrix values), Z (search values);
-// VALUES (0: levels only), ISO, FIRST (the first product decides: `any`, or the least id over
-// sorted rows), TRACE; multiply, the monoid of common.cuh, PULL_PAYS and CONVERT_EDGES (see
-// search_driver.cuh), SMALL (capacity of a frontier in shared memory), and LONG_ROW (in-edges one
-// warp looks at before the grid takes the row).
+// The preamble is that of search_common.cuh, and TRACE.
 //
 // A search runs most of its code once or twice, so instructions that miss their cache cost more
 // than those that run: the state lies in shared memory, where functions that are not inlined find

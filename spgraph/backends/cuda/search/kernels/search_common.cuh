@@ -1,11 +1,21 @@
-// What all forms of the search share, whatever exchange they are compiled with. Stands before the
-// state, which has THREADS, I and LONG_ROW.
+// What all forms of the search share, whatever exchange they are compiled with. Stands before the state.
 //
 // What a form does not bring itself (tests/backends/cuda/test_one_text.py) stands in
 //   search_push.cuh, search_pull.cuh   levels that push or pull, of all forms, and candidate.cuh
 //   search_driver.cuh                  decisions and the trace of those that run in one launch
 //   search_small_frontier.cuh, _steps  small levels of the same: one GPU and peers
 //   search_shards.cuh, _shards_push    ids, queues and terms between shards: peers and rounds
+//
+// The preamble gives to all forms
+//   I (ids), O (offsets), L (levels; between shards users' ids, too), A (matrix values), Z (search
+//   values), VALUES (0: levels only), for these multiply and the monoid of common.cuh, ISO, and
+//   LONG_ROW (in-edges one warp looks at before the grid takes the row);
+// to those that run in one launch
+//   FIRST (a row's first hit decides: for `any`, and the least id over sorted rows), SMALL (capacity of
+//   a frontier in shared memory), PULL_PAYS and CONVERT_EDGES (search_driver.cuh);
+// to those between shards
+//   PEERS (how many), THREADS, PARENTS (1: values are the users' ids of parents, the least), USES_X and
+//   USES_U (what multiply looks at: the value and the id of the vertex that an edge leaves).
 
 #include "nth_bit.cuh"
 

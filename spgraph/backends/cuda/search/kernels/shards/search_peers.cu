@@ -18,13 +18,7 @@
 // Where multiply looks at the value of the vertex that an edge leaves, a pull begins with those of
 // the frontier, which go to all peers: one barrier more.
 //
-// The preamble gives PEERS, THREADS, I (ids), O (offsets), L (levels and users' ids), A (matrix
-// values), Z (search values; L for levels), VALUES (0: levels only), PARENTS (1: values are the users'
-// ids of parents, the least), ISO, USES_X and USES_U (what multiply looks at: the value and the id of
-// the vertex that an edge leaves), FIRST (a row's first hit decides), PADDED (bit positions are not
-// ids); for VALUES, multiply and the monoid of common.cuh; PULL_PAYS and CONVERT_EDGES (see
-// search_driver.cuh), SMALL (capacity of a frontier in shared memory), and LONG_ROW (in-edges one
-// warp looks at before the grid takes the row).
+// The preamble is that of search_common.cuh, and PADDED (bit positions are not ids).
 
 #include "peers.cuh"
 #include "search_common.cuh"

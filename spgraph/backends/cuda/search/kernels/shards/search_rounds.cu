@@ -14,10 +14,8 @@
 //         sum of its products here.
 // The last thread block of a kernel to end writes what was counted to memory of the host.
 //
-// The preamble gives PEERS (shards), THREADS, I (ids), O (offsets), L (levels and users' ids), Q
-// (positions in bitmaps), VALUES and PARENTS (1: the least parents, 0: levels only), A, Z, ISO, USES_X
-// and USES_U as in search_peers.cu, LONG_ROW (in-edges that one warp looks at before all take the
-// row), AHEAD_VERTICES and AHEAD (a frontier with no more vertices and edges is pushed at once).
+// The preamble is that of search_common.cuh, Q (positions in bitmaps), AHEAD_VERTICES and AHEAD (a
+// frontier with no more vertices and edges is pushed at once).
 
 #include "search_common.cuh"
 #include "given.cuh"
