@@ -80,6 +80,8 @@ class Arithmetic:
         return combine("ne", self, other)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc is np.matmul and method == "__call__" and not options:
+            return product(*inputs)
         from spgraph.containers.sparray.ufuncs import call
 
         return call(ufunc, method, inputs, options)
@@ -184,8 +186,7 @@ class MatrixArithmetic(Arithmetic):
 
 def _operator_product(name: str, A: Any, x: Any) -> Any:
     """A x, or the transpose of A times x, for the method `name` of a linear operator."""
-    from spgraph.operations import arrays
-    from spgraph.semirings import plus_times
+    from spgraph.operations import arrays, products
 
     one, transposed = name.endswith("vec"), name.startswith("r")
     argument, extent = "x" if one else "X", A.nrows if transposed else A.ncols
@@ -199,7 +200,7 @@ def _operator_product(name: str, A: Any, x: Any) -> Any:
         )
     left = transposed and x.ndim == 1
     A = A.T if transposed and not left else A
-    return arrays.product(name, A, x, plus_times, None, {}, left)
+    return arrays.product(name, A, x, products.plus_times, None, {}, left)
 
 
 def combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = False) -> Any:

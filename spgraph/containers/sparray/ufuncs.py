@@ -39,7 +39,7 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[st
     name = f"numpy.{ufunc.__name__}"
     _check(name, ufunc, method, options)
     containers = [k for k, each in enumerate(inputs) if hasattr(each, "tocsr")]
-    if ufunc is np.matmul or len(containers) > 1:
+    if len(containers) > 1:
         return _of_two(name, ufunc, inputs, options)
     (at,) = containers
     u, others = inputs[at], {k: each for k, each in enumerate(inputs) if k != at}
@@ -86,7 +86,7 @@ def _check(name: str, ufunc: np.ufunc, method: str, options: dict[str, Any]) -> 
                 f"{name}: {option}: expected none beside a container, whose result is a new one; "
                 f"{remedy}, and the operations of spgraph take out= and mask="
             )
-    if ufunc.nout != 1 or (ufunc.signature is not None and ufunc is not np.matmul):
+    if ufunc.nout != 1 or ufunc.signature is not None:
         raise DomainMismatch(
             f"{name}: expected a function of single values with one result; "
             ".toarray() makes an array that NumPy takes, and A @ x is the product"
@@ -100,8 +100,6 @@ def _of_two(name: str, ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[s
         raise DomainMismatch(
             f"{name}: {option}: expected none with two containers; .astype converts the result"
         )
-    if ufunc is np.matmul:
-        return arithmetic.product(*inputs)
     if ufunc not in PAIRS:
         raise DomainMismatch(
             f"{name}: expected one container beside numbers and arrays, got {len(inputs)}; "
