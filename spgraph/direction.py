@@ -136,17 +136,24 @@ def bucket_width(step: float, vertices: int, edges: int, device: str) -> float:
     return width if width > 0 else 1.0
 
 
+def expected_levels(vertices: int, edges: int) -> float:
+    """How many levels a search has, estimated from the degree, as on a grid: one of dimension d has
+    2 d edges per vertex and d * vertices**(1 / d) levels.
+
+    That is right for road networks and meshes; for a Kronecker graph of seven levels the estimate
+    is 35.
+    """
+    dimension = max(edges / max(vertices, 1) / 2.0, 2.0)
+    return dimension * float(vertices) ** (1.0 / dimension)
+
+
 def one_device_pays(vertices: int, edges: int, shards: int, peers: bool) -> bool:
     """Whether a loop over a graph in `shards` shards, one on each GPU, is faster on one GPU alone.
 
-    Several GPUs divide the edges among them, but lose time in every round. The number of rounds is
-    estimated from the degree, as on a grid: one of dimension d has 2 d edges per vertex and
-    d * vertices**(1 / d) levels. That is right for road networks and meshes, where the rounds
-    dominate; for a Kronecker graph of seven levels the estimate is 35. `peers`: GPUs write into
+    Several GPUs divide the edges among them, but lose time in every round. `peers`: GPUs write into
     each other's memory, and a round costs little; otherwise the host drives the rounds.
     """
-    dimension = max(edges / max(vertices, 1) / 2.0, 2.0)
-    rounds = dimension * vertices ** (1.0 / dimension)
+    rounds = expected_levels(vertices, edges)
     shared = edges / EDGES_A_MICROSECOND * (1.0 - 1.0 / shards)
     return rounds * (PEER_ROUND if peers else HOST_ROUND) > shared + MOVE_TO_ONE
 

@@ -110,8 +110,9 @@ def test_forms_and_thread_counts_agree(threads: int, extended: bool) -> None:
         )
 
 
-def test_threads_share_large_levels() -> None:
+def test_threads_share_large_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     host = importlib.import_module("spgraph.backends.cpu.dependencies.dependencies")
+    monkeypatch.setattr(host, "ALONE", 4096)
     for A in (
         sg.generators.kronecker(13, 12, seed=3),
         sg.generators.kronecker(13, 6, seed=3, symmetric=False),

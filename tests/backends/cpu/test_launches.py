@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,3 +66,20 @@ def test_threads_for_work(work: int, threads: int, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(pool, "processors", lambda: 8)
     assert pool.threads_for(work) == threads
     assert type(pool.threads_for(np.int64(work))) is int
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_one_source_whose_levels_are_small_takes_one_thread(
+    large: bool, launches: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on roads; large ones are shared, with the same result."""
+    host = importlib.import_module("spgraph.backends.cpu.dependencies.dependencies")
+    monkeypatch.setattr(host, "ALONE", 4096 if not large else 1)
+    i = np.arange(49)
+    A = sg.Matrix.from_coo(np.append(i, i + 1), np.append(i + 1, i), nrows=50, ncols=50)
+    assert A.is_symmetric()
+    launches.clear()
+    found = sg.betweenness_centrality(A, sources=[0], normalized=False).to_numpy()
+    assert max(launches) == (2 if large else 1)
+    # directed: every path from 0 to a vertex behind
+    assert np.allclose(found[1:], 48 - i), found

@@ -13,6 +13,8 @@ from spgraph.backends.cpu.search.search import search
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype, unpack_bits
 
+# steps of a level below which one thread is faster than several with barriers, which have to wake
+ALONE = 65536
 # bytes of workspace for source-parallel threads
 WORKSPACE = 1 << 32
 
@@ -24,13 +26,16 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
     `level` None: shortest paths by number of edges. With a `level` there is one source, and A is
     acyclic: all of its edges count and lead to higher levels.
 
-    With at least as many sources as threads every thread takes a source; otherwise the threads
-    share the levels of one source after the other. If the number of paths is out of range of
+    With at least as many sources as threads every thread takes a source, and also where levels are
+    too small to share, as on roads; otherwise the threads share the levels of one source after the
+    other. If the number of paths is out of range of
     float64, the source is repeated with separate exponents.
     """
     score = np.zeros(A.nrows)
     threads = pool.threads_for((A.nvals + A.nrows) * sources.size)
-    if level is None and sources.size >= threads:
+    small = A.nvals < ALONE * directions.expected_levels(A.nrows, A.nvals)
+    if level is None and (small or sources.size >= threads):
+        threads = min(threads, sources.size)
         rest = _source_parallel(A, T, sources, threads, score, False)
         if rest.size:
             _source_parallel(A, T, rest, threads, score, True)
@@ -94,8 +99,9 @@ def _level_parallel(
         count = int(depth.max()) + 1
         while True:  # with too many paths again, and then all later sources, with exponents
             overflow = np.zeros(1, np.int8)
+            text = preamble.constants(ALONE=ALONE) + program(True, extended)
             pool.launch(
-                jit.module("dependencies", program(True, extended)).dependencies,
+                jit.module("dependencies", text).dependencies,
                 threads,
                 *(*_edges(A, T), depth, count, level is not None),
                 *(np.zeros((threads, count, 3), np.int64), np.empty(n, depth.dtype)),

@@ -1,8 +1,6 @@
 # Brandes' dependencies of one source, whose levels are known: the threads share each level.
-# Preamble: PATHS (True), EXTENDED, and dependencies_steps.py.
-
-# steps below which one thread is faster than several with barriers
-ALONE = 4096
+# Preamble: PATHS (True), EXTENDED, ALONE (steps of a level below which thread 0 does it alone), and
+# dependencies_steps.py.
 
 
 @inner
