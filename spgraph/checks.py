@@ -15,6 +15,9 @@ from spgraph.containers.storage.casting import storing
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import BinaryOp, Function, Monoid, Semiring
 
+# the remedy where two matrices would fit if they were square
+SQUARE = "; built by from_coo with nrows= and ncols=, a graph's matrix is square"
+
 
 def matrix(name: str, A: MatrixLike, argument: str = "A") -> Matrix:
     """A as a Matrix."""
@@ -86,7 +89,17 @@ def same_shape(
         return
     size = "size" if len(expected) == 1 else "shape"
     shapes = [shape[0] if len(shape) == 1 else shape for shape in (got.shape, expected)]
-    raise DimensionMismatch(f"{name}: {left}.{size} {shapes[0]} != {right}.{size} {shapes[1]}")
+    hint = SQUARE if len(expected) == 2 and got.shape == expected[::-1] else ""
+    raise DimensionMismatch(
+        f"{name}: {left}.{size} {shapes[0]} != {right}.{size} {shapes[1]}{hint}"
+    )
+
+
+def inner_size(name: str, A: Matrix, B: Matrix) -> None:
+    """DimensionMismatch unless the product A B exists."""
+    if B.nrows != A.ncols:
+        hint = SQUARE if A.shape == B.shape else ""
+        raise DimensionMismatch(f"{name}: B.nrows {B.nrows} != A.ncols {A.ncols}{hint}")
 
 
 def output(

@@ -276,7 +276,7 @@ def mxm(
     _no_fill("mxm", fill)
     A, B = checks.matrix("mxm", A), checks.matrix("mxm", B, "B")
     device = checks.same_device("mxm", A=A, B=B)
-    checks.same_size("mxm", "B.nrows", B.nrows, "A.ncols", A.ncols)
+    checks.inner_size("mxm", A, B)
     checks.output("mxm", (A.nrows, B.ncols), device, mask, accum, replace, out)
     typed = checks.typed(
         "mxm", checks.semiring("mxm", semiring), A.dtype, B.dtype, index=A.index_dtype

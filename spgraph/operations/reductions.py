@@ -101,7 +101,7 @@ def reduce_mxm(
     """
     A, B = checks.matrix("reduce_mxm", A), checks.matrix("reduce_mxm", B, "B")
     device = checks.same_device("reduce_mxm", A=A, B=B)
-    checks.same_size("reduce_mxm", "B.nrows", B.nrows, "A.ncols", A.ncols)
+    checks.inner_size("reduce_mxm", A, B)
     checks.output("reduce_mxm", (A.nrows, B.ncols), device, mask, None, False, None)
     typed = checks.typed(
         "reduce_mxm", checks.semiring("reduce_mxm", semiring), A.dtype, B.dtype, index=A.index_dtype

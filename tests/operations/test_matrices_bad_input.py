@@ -103,6 +103,21 @@ def test_accum_and_replace_need_out(option: str) -> None:
             call(**{option: given})
 
 
+def test_a_graph_that_is_not_square_is_told_of_the_sizes() -> None:
+    """The largest ids said how many rows and columns there are."""
+    G = Matrix.from_coo([0, 1], [1, 2])
+    for call in (
+        lambda: G @ G,
+        lambda: ops.reduce_mxm(G, G),
+        lambda: G + G.T,
+        lambda: ops.transpose(G, out=G),
+    ):
+        with pytest.raises(DimensionMismatch, match=r"from_coo with nrows= and ncols="):
+            call()
+    with pytest.raises(DimensionMismatch, match=r"mxm: B\.nrows 3 != A\.ncols 2$"):
+        ops.mxm(Matrix.empty(2, 2), Matrix.empty(3, 2))
+
+
 def test_devices_must_agree() -> None:
     class Elsewhere(Matrix):
         """A matrix that says it is on a GPU."""
