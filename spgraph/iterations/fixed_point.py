@@ -109,11 +109,12 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
     bits = 8 * max(2, -(-A.nrows.bit_length() // 8))  # few widths: each is a kernel of its own
     if plan.typed.dtype != INT64 or start.nvals == 0:
         return None
-    if _longest(A, start._value_range()) >= 1 << (63 - bits):
+    span = start._value_range()
+    if _longest(A, span) >= 1 << (63 - bits):
         return None
     ring = min_plus_and_one(bits)
     typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
-    first = start._with_values(lambda x: x << bits)
+    first = start if span == (0, 0) else start._with_values(lambda x: x << bits)
     width = None if plan.delta is None else plan.delta * 2.0**bits
     return Counted(_solved(A, first, typed, width), ring, bits)
 

@@ -211,6 +211,8 @@ def unpack_bits(bits: Array, size: int) -> Array:
 def count_bits(bits: Array) -> int:
     """How many bits are set."""
     if not is_cuda(bits):
-        return int(np.add.reduce(np.bitwise_count(bits), dtype=_INT64))
+        counts = np.bitwise_count(bits)
+        few = counts.size <= 64  # which Python adds in less time than NumPy takes to begin
+        return sum(counts.tolist()) if few else int(np.add.reduce(counts, dtype=_INT64))
     octets = array_module(bits).unpackbits(bits.view(np.uint8))
     return int(octets.sum(dtype=np.int64))
