@@ -105,14 +105,14 @@ def build_matrix(
         )
     given: Array = values
     iso = np.ndim(given) == 0 and dup_op is None
-    sort = _sort_of(rows, nrows, ncols)
+    sort = sort_of(rows, nrows, ncols, MANY)
     stored = _values(values, rows, dtype, copy=sort is None)
     entries = rows.nbytes + columns.nbytes + (0 if iso else stored.nbytes)
     check_row_pointers("from_coo", nrows, rows.size, entries, compact, square=square)
 
     if sort is not None:
         found = sort(rows, columns, None if iso else stored, nrows, ncols)
-        indptr, indices, sums = _combined_rows(found, dup_op, device_of(rows))
+        indptr, indices, sums = combined_rows(found, dup_op, device_of(rows))
         pattern, stored = (indptr, indices), stored[:1].copy() if iso else sums
     else:
         pattern, stored = _by_keys(rows, columns, stored, nrows, ncols, dup_op, iso)
@@ -230,15 +230,17 @@ def _shape(
     return shape
 
 
-def _sort_of(rows: Array, nrows: int, ncols: int) -> Sort | None:
-    """The backend's sort of many entries; None where it has none, or NumPy's is as fast."""
+def sort_of(rows: Array, nrows: int, ncols: int, many: int) -> Sort | None:
+    """The backend's sort of entries at such rows; None where it has none, or for fewer than `many`
+    entries, for which it is not worth compiling.
+    """
     bits = sum(max(extent - 1, 1).bit_length() for extent in (nrows, ncols))
-    if rows.size < MANY or bits > 63:
+    if rows.size < many or bits > 63:
         return None
     return getattr(backend(device_of(rows)), "sort_entries", None)
 
 
-def _combined_rows(
+def combined_rows(
     found: tuple[Array, Array, Array | None, int], dup_op: BinaryLike | None, device: Device
 ) -> tuple[Array, Array, Array | None]:
     """(indptr, indices, values) of what `sort_entries` found, entries of one position combined."""

@@ -8,10 +8,13 @@ from typing import Literal
 import numpy as np
 import scipy.sparse
 
-from spgraph.build import check_row_pointers, relabelled
+from spgraph.build import check_row_pointers, combined_rows, relabelled, sort_of
 from spgraph.containers import Matrix, memory
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.errors import FormatError
+
+# entries of a file from which compiling the kernel that sorts them on all cores pays
+MANY = 1 << 21
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,27 +121,36 @@ def assemble(
 ) -> Matrix:
     """The Matrix of entries whose ids are in range; without `values` an iso pattern.
 
-    SciPy's counting sort by row, followed by a sort by column within each row, is several times
-    faster than sorting (row, column) pairs.
+    Many entries go through the backend's sort, which runs on all cores. SciPy's counting sort by
+    row, followed by a sort by column within each row, is several times faster than sorting (row,
+    column) pairs.
     """
-    data = np.ones(rows.size, bool) if values is None else values
-    coo = scipy.sparse.coo_array((data, (rows, columns)), shape=(nrows, ncols))
-    coo.has_canonical_format = True  # or tocsr would sum duplicates
-    S = coo.tocsr()
-    S.has_sorted_indices = False
-    S.sort_indices()
-    indptr, indices, stored = S.indptr, S.indices, S.data
-    fresh = np.ones(indices.size, bool)
-    np.not_equal(indices[1:], indices[:-1], out=fresh[1:])
-    fresh[indptr[:-1][indptr[:-1] < indices.size]] = True  # equal ids in different rows
-    if not fresh.all():
-        starts = np.flatnonzero(fresh)
-        indptr = np.searchsorted(starts, indptr).astype(indptr.dtype)
-        indices = indices[starts]
-        if values is not None:
-            stored = combined(stored, starts, duplicates)
+    sort = sort_of(rows, nrows, ncols, MANY)
+    if sort is not None:
+        indptr, indices, stored, repeats = sort(rows, columns, values, nrows, ncols)
+    else:
+        data = np.ones(rows.size, bool) if values is None else values
+        coo = scipy.sparse.coo_array((data, (rows, columns)), shape=(nrows, ncols))
+        coo.has_canonical_format = True  # or tocsr would sum duplicates
+        S = coo.tocsr()
+        S.has_sorted_indices = False
+        S.sort_indices()
+        indptr, indices, stored, repeats = S.indptr, S.indices, S.data, 1  # perhaps
+    if sort is not None and values is None:
+        indptr, indices, _ = combined_rows((indptr, indices, None, repeats), None, "cpu")
+    elif repeats:
+        fresh = np.ones(indices.size, bool)
+        np.not_equal(indices[1:], indices[:-1], out=fresh[1:])
+        fresh[indptr[:-1][indptr[:-1] < indices.size]] = True  # equal ids in different rows
+        if not fresh.all():
+            starts = np.flatnonzero(fresh)
+            before = np.zeros(indices.size + 1, indptr.dtype)
+            np.cumsum(fresh, out=before[1:])
+            indptr, indices = before[indptr], indices[starts]
+            stored = stored if stored is None else combined(stored, starts, duplicates)
     indices = indices.astype(index_dtype(max(nrows, ncols)), copy=False)
-    stored = np.ones(1, bool) if values is None else stored
+    if values is None or stored is None:
+        stored = np.ones(1, bool)
     return Matrix._of(
         nrows, ncols, indptr, indices, stored, iso=values is None, symmetric=symmetric
     )

@@ -177,7 +177,9 @@ def _arrow(
     """
     if any(c in block for c in (b"x", b"X", b"(")):
         return None  # PyArrow would accept 0x1F and nan(1) as numbers
-    for type in types or ("",):
+    # no integer has a point: the first line tells that most columns of reals are none of integers
+    point = len(types) > 1 and b"." in block[: block.find(b"\n")]
+    for type in types[point:] or ("",):
         if (columns := _typed(form, block, delimiter, type)) is not None:
             return columns
     return None
