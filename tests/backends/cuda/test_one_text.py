@@ -119,6 +119,26 @@ def test_exchanges_of_the_search_have_the_same_members() -> None:
     assert {"bit", "publish", "visit", "long_row", "DISTRIBUTED"} <= members["none"]
 
 
+def test_exchanges_of_the_closure_have_the_same_members() -> None:
+    """But for those of the loop of one launch, which rounds do not have."""
+
+    def members(*files: str) -> set[str]:
+        found: set[str] = set()
+        for file in files:
+            text = sources.paths()[file].read_text(encoding="utf-8")
+            (body,) = re.findall(r"^struct \w*Exchange\b.*?^\};", text, re.M | re.DOTALL)
+            found |= set(re.findall(r"DEVICE [\w*]+ (\w+)\(", body))
+            found |= set(re.findall(r"([A-Z_]{2,}) = ", body))
+        return found
+
+    shards = "closure_shards_state.cuh"
+    none = members("closure_none.cuh")
+    assert members(shards, "closure_peers_state.cuh") - {"TOGETHER"} == none
+    loop = {"is_empty", "best", "settle", "gave_up"}
+    assert members(shards, "closure_rounds_state.cuh") - {"TOGETHER"} == none - loop
+    assert {"is_own", "meet_here", "SHARDS", *loop} <= none
+
+
 def test_a_second_definition_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
     folder = tmp_path / "closure" / "kernels"
     folder.mkdir(parents=True)

@@ -13,7 +13,8 @@
 //   send_at_once(wanted, v, value)   in a small queue: send the new value of v to its owner
 //   receive_local(ring, tail, held)  put received vertices into a warp's ring, beside those of the
 //                       queue; how many vertices the warp buffers then
-// and, for the loop in closure_resident.cuh, called by all blocks,
+// and, called by all blocks, for the pull behind a threshold and the loop in closure_resident.cuh
+// (in rounds the host has the loop, and there is no is_empty, best, settle or gave_up),
 //   meet_here()         a barrier of the blocks of this GPU, after which the queues swap. False where
 //                       it failed: the kernel must end
 //   meet_all(buckets)   likewise of all GPUs, with totals: is_empty() and best() of new buckets
