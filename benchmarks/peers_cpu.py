@@ -103,8 +103,8 @@ def _push_pull(A: Any, degree: Any, source: int, parents: bool) -> Any:
 
     n, kind = A.nrows, dtypes.INT32
     ring = semiring.ss.any_secondi[kind] if parents else semiring.any_pair[bool]
-    found, q = Vector._of(kind, n), Vector._of(kind if parents else bool, n)
-    frontier_degree = Vector._of(dtypes.INT64, n)
+    found, q = Vector(kind, n), Vector(kind if parents else bool, n)
+    frontier_degree = Vector(dtypes.INT64, n)
     found[source] = source if parents else 0
     q[source] = source if parents else True
     unexplored, frontier, last, depth = A.nvals, 1, 0, 0
