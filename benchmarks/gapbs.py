@@ -57,10 +57,11 @@ class Suite:
         return [Program(b, name, given) for b in builds for name in names for given in options]
 
     def fastest(self, kernel: str, sources: list[int], threads: int) -> Program:
-        """The program with the shortest second call from the first source (of bc: from all)."""
+        """The program with the shortest of two calls from the first source; of bc and tc of one."""
         first = sources if kernel == "bc" else sources[:1]
+        calls = 1 if kernel in ("bc", "tc") else 2
         programs = self.programs(kernel, sources)
-        return min(programs, key=lambda one: min(self.run(one, kernel, first, 2, threads)[0]))
+        return min(programs, key=lambda one: min(self.run(one, kernel, first, calls, threads)[0]))
 
     def run(
         self, program: Program, kernel: str, sources: list[int], calls: int, threads: int

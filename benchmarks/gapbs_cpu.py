@@ -3,14 +3,14 @@
 usage: python -m benchmarks.gapbs_cpu BUILDS [--graphs kron18,...] [--processors 0,1] [-o FILE]
 
 BUILDS is a folder of builds of GAPBS (`gapbs.py` beside this file says which and how they are
-made); of its builds, variants and deltas the fastest in a first try counts. SciPy takes part in
-searches and components. The process and all that it starts are pinned to the processors.
-Conditions: each number of threads of --threads alone, and the largest beside as many endless loops
-as there are processors, on the graphs of --loaded. In every cell, which is a task on a graph under
-a condition, each system's answer is compared before it is timed, then the systems take turns;
-figures are over all calls from all sources. GAPBS's parents are any parents, and all it computes of
-ranks has single precision; spgraph's parents are the least ones, its ranks have double precision
-and gather single.
+made); of its builds, variants and deltas the fastest in a first try on all threads counts. SciPy
+takes part in searches and components. The process and all that it starts are pinned to the
+processors. Conditions: each number of threads of --threads alone, and the largest beside as many
+endless loops as there are processors, on the graphs of --loaded. In every cell, which is a task on
+a graph under a condition, each system's answer is compared before it is timed, then the systems
+take turns; figures are over all calls from all sources. GAPBS's parents are any parents, and all it
+computes of ranks has single precision; spgraph's parents are the least ones, its ranks have double
+precision and gather single.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ GRAPHS = (
 )
 PAUSE = 0.02  # OpenMP's threads spin on for some milliseconds after their last work
 TURNS, MOST_CALLS = 2, 10
+SLOW = 300.0  # where a call takes so many milliseconds there is one turn, and no call to warm up
 # a cell of at least this many milliseconds counts in the geometric mean
 COUNTS = 1.0
 # |x - y| <= 2 * 0.85**20 for ranks of 20 steps from the same start, which go to the same limit
@@ -127,10 +128,9 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
             cell = TASKS[task](A, W, sources)
             if cell.kernel == "tc" and suite.directed:
                 continue
+            program = suite.fastest(cell.kernel, sources, options.threads[-1])
             for threads, loaded in conditions:
                 use_threads(threads)
-                if not loaded:  # beside other work it stays the one that is the fastest alone
-                    program = suite.fastest(cell.kernel, sources, threads)
                 beside = loops(len(options.processors)) if loaded else contextlib.nullcontext()
                 with beside:
                     found = timed(cell, suite, program, sources, threads, options.seconds)
@@ -162,24 +162,25 @@ def timed(
     expected = cell.answers["spgraph"](found["spgraph"])
     pilot = _call(cell.calls["spgraph"], last)[0]
     calls = max(1, min(MOST_CALLS, int(seconds * 1e3 / pilot / len(each))))
-    _, peer = suite.run(program, cell.kernel, sources, len(each), threads)
+    first, peer = suite.run(program, cell.kernel, sources, len(each), threads)
+    slow = max(pilot, *first) > SLOW
     answers = {name: cell.answers[name](found[name]) for name in cell.calls}
     answers["gapbs"] = cell.answers["gapbs"](peer)
     fault = {name: _differs(cell.kernel, answer, expected) for name, answer in answers.items()}
     del found, peer, answers
     times: dict[str, list[float]] = {name: [] for name in fault if not fault[name]}
     names = list(times)
-    for turn in range(TURNS):
+    warm = 0 if slow else len(each)
+    for turn in range(1 if slow else TURNS):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             if name == "gapbs":
-                taken, _ = suite.run(
-                    program, cell.kernel, sources, (calls + 1) * len(each), threads
-                )
-                times[name] += taken[len(each) :]
+                count = warm + calls * len(each)
+                times[name] += suite.run(program, cell.kernel, sources, count, threads)[0][warm:]
             else:
                 time.sleep(PAUSE)
                 for source in each:
-                    _call(cell.calls[name], source)
+                    if not slow:
+                        _call(cell.calls[name], source)
                     times[name] += [_call(cell.calls[name], source)[0] for _ in range(calls)]
     systems: dict[str, Any] = {name: {"error": fault[name]} for name in fault if fault[name]}
     for name in names:

@@ -110,6 +110,23 @@ def test_others_agree_with_their_peers(module: str, arguments: list[str], tmp_pa
         assert not any("error" in system for system in task.values() if isinstance(system, dict))
 
 
+def test_building_agrees_with_its_peers(tmp_path: Path) -> None:
+    """Matrices from coordinates, from files and as products are what SciPy and pandas make."""
+    output = tmp_path / "out.json"
+    command = [sys.executable, "-m", "benchmarks.building_cpu", "--entries", "3000"]
+    done = subprocess.run(
+        [*command, "--graphs", "kron8", "--rounds", "1", "-o", str(output)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(output.read_text())["tasks"]
+    assert {"from_coo 3,000, int64, plus", "A @ A, kron8"} <= found.keys()
+    for name, task in found.items():
+        assert not any("error" in system for system in task["systems"].values()), name
+
+
 def test_first_call_measures_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     first_call = importlib.import_module("benchmarks.first_call")

@@ -1,0 +1,226 @@
+"""Building matrices on the CPU: from coordinates, from files, by A @ A; and memory of triangles.
+
+usage: python -m benchmarks.building_cpu [--entries 10000000] [--gapbs BUILDS] [-o FILE]
+
+Beside SciPy (`tocsr`, which sums what is repeated; `S @ S` and its columns sorted),
+python-graphblas and `pandas.read_csv` (default engine, the same types; it makes columns, `sg.read`
+a Matrix). Results are compared before they are timed, then the systems take turns, round by round.
+Peak memory is that of a process that loads kron20 and counts its triangles: in all, and beyond what
+it had before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+import spgraph as sg
+from benchmarks import gapbs, graphs, machine
+from benchmarks.gapbs_cpu import figures, ratios
+from benchmarks.operations_cpu import _milliseconds
+from spgraph.semirings import binary, plus_times
+
+HERE = pathlib.Path(__file__).parent
+# what a process of its own runs: kron20's file, then the peak before and after, in kB
+COUNT = """
+import sys
+import spgraph as sg
+def peak():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if "VmHWM" in line)
+sg.triangle_count(sg.generators.kronecker(8, 16))
+A = sg.read(sys.argv[1])
+before = peak()
+print(sg.triangle_count(A), before, peak())
+"""
+
+Systems = dict[str, Callable[[], Any]]
+
+
+def main() -> None:
+    """Measure, print the table, write the file."""
+    today = datetime.datetime.now(datetime.UTC).date()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--entries", type=int, default=10_000_000)
+    parser.add_argument("--graphs", default="epinions,road_NY", help="those of A @ A")
+    parser.add_argument("--gapbs", type=pathlib.Path, help="its builds: peak memory of triangles")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
+    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
+    parser.add_argument(
+        "-o", "--output", type=pathlib.Path, default=HERE / "results" / f"building_cpu_{today}.json"
+    )
+    options = parser.parse_args()
+    result: dict[str, Any] = {
+        "benchmark": "building_cpu",
+        **machine.facts(options.commit),
+        "threads": machine.cores(),
+        "unit": "ms",
+        "tasks": {},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for name, systems, same in tasks(options, pathlib.Path(folder)):
+            found = measured(systems, same, options.rounds)
+            result["tasks"][name] = found
+            print(line(name, found), flush=True)
+        if options.gapbs:
+            result["memory_mb"] = memory(options.gapbs.resolve(), pathlib.Path(folder))
+            print(f"peak memory of triangles, MB: {result['memory_mb']}")
+    machine.write(options.output, result)
+    print(f"written: {options.output.name}")
+
+
+def tasks(options: argparse.Namespace, folder: pathlib.Path) -> Any:
+    """(name, systems, whether two results are the same) of each task."""
+    random = np.random.default_rng(1)
+    for count in (options.entries, 5000):
+        n = max(1, count // 10)
+        rows, columns, values = *random.integers(0, n, (2, count)), random.random(count)
+        for kind in (np.int64, np.int32):
+            i, j = rows.astype(kind), columns.astype(kind)
+            yield f"from_coo {count:,}, {kind.__name__}, plus", _from_coo(i, j, values, n), _close
+        at = random.permutation(np.unique(rows * n + columns))
+        i, j = at // n, at % n
+        yield f"from_coo {count:,}, no repeats", _from_coo(i, j, values[: at.size], n, None), _close
+        if count == options.entries:
+            yield from _files(rows[: count // 3], columns[: count // 3], values, folder)
+    for name in options.graphs.split(","):
+        if graphs.missing(name, options.data) is None:
+            yield f"A @ A, {name}", _square(graphs.load(name, options.data, "cpu")), _close
+    A = sg.Matrix.from_coo(*random.integers(0, 1000, (2, 5000)), 1.0, nrows=1000, ncols=1000)
+    yield "A @ A, 1,000 rows, 5,000 entries", _square(A), _close
+
+
+def _from_coo(
+    i: np.ndarray, j: np.ndarray, x: np.ndarray, n: int, op: Any = binary.plus
+) -> Systems:
+    return {
+        "spgraph": lambda: sg.Matrix.from_coo(i, j, x, nrows=n, ncols=n, dup_op=op),
+        "scipy": lambda: scipy.sparse.coo_array((x, (i, j)), shape=(n, n)).tocsr(),
+    }
+
+
+def _square(A: sg.Matrix) -> Systems:
+    S = scipy.sparse.csr_array((np.ones(A.nvals), A.indices, A.indptr), shape=A.shape)
+    M = sg.Matrix(S)
+
+    def sorted_product() -> Any:
+        C = S @ S
+        C.sort_indices()
+        return C
+
+    systems: Systems = {
+        "spgraph": lambda: sg.mxm(M, M, plus_times),
+        "scipy, sorted": sorted_product,
+    }
+    try:
+        import graphblas as gb
+    except ImportError:
+        return systems
+    gb.ss.config["nthreads"] = machine.cores()
+    G = gb.Matrix.from_csr(S.indptr, S.indices, S.data, ncols=A.ncols)
+    return systems | {"graphblas": lambda: gb.semiring.plus_times(G @ G).new()}
+
+
+def _files(i: np.ndarray, j: np.ndarray, x: np.ndarray, folder: pathlib.Path) -> Any:
+    """The edge list of these edges, with weights and without, beside pandas, if it is there."""
+    try:
+        import pandas
+    except ImportError:
+        return
+    table = pandas.DataFrame({"i": i, "j": j, "x": x[: i.size].round(4)})
+    for name, fields in (("plain", ["i", "j"]), ("with weights", ["i", "j", "x"])):
+        path = folder / f"{len(fields)}.txt"
+        table[fields].to_csv(path, sep=" ", header=False, index=False)
+        kinds = {field: table[field].dtype for field in fields}
+
+        def pandas_read(path: Any = path, fields: Any = fields, kinds: Any = kinds) -> Any:
+            return pandas.read_csv(path, sep=" ", header=None, names=fields, dtype=kinds)
+
+        systems = {"spgraph": lambda path=path: sg.read(path), "pandas": pandas_read}
+        yield f"read {i.size:,} edges, {name}", systems, _same_positions
+
+
+def _close(one: Any, other: Any) -> bool:
+    """Whether two matrices, of whatever libraries, have the same entries."""
+    A, B = _scipy(one), _scipy(other)
+    return bool(
+        np.array_equal(A.indptr, B.indptr)
+        and np.array_equal(A.indices, B.indices)
+        and np.allclose(A.data, B.data)
+    )
+
+
+def _scipy(found: Any) -> scipy.sparse.csr_array:
+    if isinstance(found, sg.Matrix):
+        return found.to_scipy()
+    if not scipy.sparse.issparse(found):
+        indptr, indices, values = found.to_csr()
+        return scipy.sparse.csr_array((values, indices, indptr), shape=found.shape)
+    return found
+
+
+def _same_positions(A: sg.Matrix, table: Any) -> bool:
+    return A.nvals == len(np.unique(table["i"].to_numpy() * A.nrows + table["j"].to_numpy()))
+
+
+def measured(systems: Systems, same: Callable[[Any, Any], bool], rounds: int) -> dict[str, Any]:
+    """The times of every system that gives what spgraph does, and spgraph's share of the best."""
+    expected = systems["spgraph"]()
+    right = [name for name in systems if name == "spgraph" or same(expected, systems[name]())]
+    del expected
+    times: dict[str, list[float]] = {name: [] for name in right}
+    for turn in range(rounds):
+        for name in right[turn % len(right) :] + right[: turn % len(right)]:
+            times[name].append(_milliseconds(systems[name]))
+    found: dict[str, Any] = {name: {"error": "another result"} for name in systems}
+    found |= {name: figures(times[name]) for name in right}
+    load = [round(value, 2) for value in os.getloadavg()]
+    return {"load_average": load, "systems": found, **ratios(found)}
+
+
+def line(name: str, found: dict[str, Any]) -> str:
+    """A task on one line."""
+    cells = [
+        f"{system} {values['median']:.3f} (min {values['min']:.3f})"
+        if "median" in values
+        else f"{system}: {values['error']}"
+        for system, values in found["systems"].items()
+    ]
+    return f"{name:40} {'  '.join(cells)}  x {found.get('ratios', {}).get('spgraph', '-')}"
+
+
+def memory(builds: pathlib.Path, folder: pathlib.Path) -> dict[str, Any]:
+    """Peak memory, in MB, of processes that count the triangles of kron20."""
+    A = graphs.load("kron20", folder, "cpu")
+    sg.write(folder / "graph.npz", A)
+    command = [sys.executable, "-c", COUNT, str(folder / "graph.npz")]
+    done = subprocess.run(
+        command, cwd=HERE.parent, capture_output=True, text=True, check=True, timeout=300
+    )
+    count, before, after = map(int, done.stdout.split())
+    gapbs.write(folder / "graph.sg", A, directed=False, weighted=False)
+    tc = next(iter(sorted(builds.glob("*/tc"))))
+    given = [str(tc), "-f", str(folder / "graph.sg"), "-n", "1"]
+    child = subprocess.Popen(given, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    text = child.stdout.read()
+    _, _, usage = os.wait4(child.pid, 0)
+    found = {"spgraph": after / 1000, "spgraph beyond": (after - before) / 1000}
+    found["graph"] = (A.indptr.nbytes + A.indices.nbytes) / 1e6
+    if f"Result: {count}" not in text:
+        return found | {"error": "GAPBS counts another number"}
+    return found | {"gapbs": usage.ru_maxrss / 1000}
+
+
+if __name__ == "__main__":
+    main()
