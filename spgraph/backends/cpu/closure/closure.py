@@ -17,6 +17,7 @@ from spgraph.semirings import TypedSemiring
 
 # as in kernels/closure.py
 STATE, NO_SPACE, DONE, LEAVE, PLANNED, NOT_CONVERGED = 64, 32, 40, 43, 44, 2
+QUEUED = 1
 # entries of a block; a thread takes one block at a time
 BLOCK = 64
 # edges of a round below which one thread is faster than several with barriers, which have to wake
@@ -45,17 +46,17 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     threads = pool.threads_for(A.nvals)
     value = np.empty(n, semiring.dtype)
     value.fill(semiring.add.identity)
-    marks = np.zeros((n + 7) // 8, np.uint64)
-    queued, visited = marks.view(np.uint8), np.zeros(n, np.uint8)
+    words = np.zeros((n + 7) // 8, np.uint64)
+    flags = words.view(np.uint8)
     value[start._indices] = start._values
-    queued[start._indices] = 1
+    flags[start._indices] = QUEUED
     sizes = (n, threads, BUCKETS if sign else 1, A._indices.dtype)
     room = _workspace(*sizes)
     heavies = np.empty(A.nvals // HEAVY + 1, A._indices.dtype)
     state = room.state
     state.fill(0)
     state[NO_SPACE] = 1  # makes the kernel fill the buckets first
-    arrays = (A._indptr, A._indices, A._values, value, queued, marks, visited)
+    arrays = (A._indptr, A._indices, A._values, value, flags, words)
     scale = sign / delta if delta else 0.0
     given = (*arrays, *room[:-2], heavies, room.origins, scale, state)
     state[LEAVE] = threads > 1
@@ -63,12 +64,9 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     if state[PLANNED]:
         state[LEAVE] = 0
         pool.launch(kernel, threads, *given)
-    settled = state[DONE] != NOT_CONVERGED
     memory.keep(_unused, sizes, room, n)
-    if not settled:
-        visited |= queued[:n]
-    result = _vector(value, visited.view(bool))
-    if not settled:
+    result = _vector(value, flags[:n] != 0)
+    if state[DONE] == NOT_CONVERGED:
         raise unsettled(semiring.name, n, result)
     return result
 

@@ -7,7 +7,7 @@
 # in buckets by their value, and the best bucket is processed first, in rounds, until nothing new is
 # added to it. A vertex that moves to a better bucket leaves its old entry behind, which is skipped
 # because the vertex is no longer queued. Vertices beyond the last bucket have no entry, nor have
-# those for which a thread had no space: the buckets are filled again from the marks of the queued
+# those for which a thread had no space: the buckets are filled again from the flags of the queued
 # vertices when they are empty, or at once if a thread ran out of space.
 #
 # A bucket of a thread is a linked list of blocks of entries: `heads` is its last block, `fills` the
@@ -25,6 +25,10 @@ FAR_AHEAD, AHEAD = 12, 5
 TICKET, BLOCKS, HEAVIES, BEYOND, NO_SPACE, DONE, BUCKET, ROUNDS = 0, 8, 16, 24, 32, 40, 41, 42
 # whether to leave rounds that are worth sharing to another launch; whether one is planned
 LEAVE, PLANNED = 43, 44
+# flags of a vertex, in one byte, so that threads exchange one cache line instead of two; those of
+# the eight vertices of a word
+QUEUED, VISITED = np.uint8(1), np.uint8(2)
+ALL_QUEUED = np.uint64(0x0101010101010101)
 # values of DONE
 CONVERGED, NOT_CONVERGED = 1, 2
 # the words of a row of `free`: a list of freed blocks, the first and the end of those never used,
@@ -47,7 +51,7 @@ def bucket_of(z, origin, scale, current):
 @inner
 def relax(
     shared, heavy, thread, threads, sync, count, work, sizes, indptr, indices, values, value,
-    queued, visited, heads, fills, links, entries, free, heavies, origin, scale, current, state
+    flags, heads, fills, links, entries, free, heavies, origin, scale, current, state
 ):  # fmt: skip
     """This thread's part of a round: some of its `count` blocks, or a share of the edges of each of
     `count` heavy vertices.
@@ -74,7 +78,7 @@ def relax(
             if not heavy and i + np.uint64(FAR_AHEAD) < stop:
                 w = np.uint64(entries[i + np.uint64(FAR_AHEAD)])
                 prefetch(indptr, w)
-                prefetch(queued, w)
+                prefetch(flags, w)
                 row = np.uint64(indptr[np.uint64(entries[i + np.uint64(AHEAD)])])
                 prefetch(indices, row)
                 if not ISO:
@@ -86,14 +90,14 @@ def relax(
                 first += degree * thread // threads
             else:
                 # the mark is cleared before the value is read: a later improvement queues u again
-                if queued[u] == 0:
+                flag = flags[u]
+                if flag & QUEUED == 0:
                     continue
                 if shared:
-                    if not compare_exchange(queued, np.int64(u), 1, 0):
+                    if not compare_exchange(flags, np.int64(u), flag, VISITED):
                         continue
                 else:
-                    queued[u] = 0
-                visited[u] = 1
+                    flags[u] = VISITED
                 if shared and last - first > HEAVY:
                     at = atomic_add(state, HEAVIES, 1)
                     if at < heavies.size:
@@ -116,16 +120,20 @@ def relax(
                             continue
                     else:
                         value[v] = new
-                elif old != IDENTITY or visited[v] != 0 or queued[v] != 0:
+                elif old != IDENTITY or flags[v] != 0:
                     continue
                 # v has a better value, or its first, which may equal the identity
                 b = bucket_of(new, origin, scale, current)
-                again = queued[v] != 0
-                if not again:
-                    if shared:
-                        again = not compare_exchange(queued, np.int64(v), 0, 1)
-                    else:
-                        queued[v] = 1
+                flag = flags[v]
+                again = flag & QUEUED != 0
+                if not again and not shared:
+                    flags[v] = flag | QUEUED
+                # fails, too, if another thread queued and took it meanwhile
+                while not again and shared:
+                    if compare_exchange(flags, np.int64(v), flag, flag | QUEUED):
+                        break
+                    flag = atomic_load(flags, np.int64(v))
+                    again = flag & QUEUED != 0
                 if again and bucket_of(old, origin, scale, current) == b:
                     continue
                 if b >= BUCKETS:
@@ -197,16 +205,16 @@ def free_blocks(blocks, work, links, free):
 
 
 @inner
-def best_of(value, queued, marks):
-    """(the best value of a queued vertex, whether there is one). Each word of `marks` is eight
-    elements of `queued`.
+def best_of(value, flags, words):
+    """(the best value of a queued vertex, whether there is one). Each of `words` is eight elements
+    of `flags`.
     """
     best = value[0]
     some = False
-    for w in range(marks.size):
-        if marks[w] != 0:
+    for w in range(words.size):
+        if words[w] & ALL_QUEUED != 0:
             for v in range(8 * w, min(8 * w + 8, value.size)):
-                if queued[v] != 0:
+                if flags[v] & QUEUED != 0:
                     z = value[v]
                     if not some or (SIGN == 1 and z < best) or (SIGN == -1 and z > best):
                         best = z
@@ -215,7 +223,7 @@ def best_of(value, queued, marks):
 
 
 @inner
-def fill_buckets(value, queued, marks, heads, fills, links, entries, free, origin, scale):
+def fill_buckets(value, flags, words, heads, fills, links, entries, free, origin, scale):
     """Fill the buckets of thread 0 with all queued vertices, and empty the others'; returns 1 if
     some vertices are beyond the last bucket.
     """
@@ -225,11 +233,11 @@ def fill_buckets(value, queued, marks, heads, fills, links, entries, free, origi
     for t in range(free.shape[0]):
         free[t, CHAIN], free[t, UNUSED] = -1, free[t, FIRST_BLOCK]
     beyond = np.int64(0)
-    for w in range(marks.size):
-        if marks[w] == 0:
+    for w in range(words.size):
+        if words[w] & ALL_QUEUED == 0:
             continue
         for v in range(8 * w, min(8 * w + 8, value.size)):
-            if queued[v] == 0:
+            if flags[v] & QUEUED == 0:
                 continue
             b = bucket_of(value[v], origin, scale, np.int64(0))
             if b >= BUCKETS:
@@ -262,7 +270,7 @@ def next_bucket(threads, current, heads):
 
 @inner
 def plan(
-    threads, indptr, value, queued, marks, heads, fills, links, entries, free, work, sizes, origins,
+    threads, indptr, value, flags, words, heads, fills, links, entries, free, work, sizes, origins,
     scale, state
 ):  # fmt: skip
     """Write the next step to `work` and `state`: the blocks of a round, or the end. True if thread
@@ -275,13 +283,13 @@ def plan(
     if bucket == BUCKETS:
         best, some = value[0], False
         if state[NO_SPACE] != 0 or state[BEYOND] != 0:
-            best, some = best_of(value, queued, marks)
+            best, some = best_of(value, flags, words)
         if not some:
             state[DONE] = CONVERGED
             return False
         origins[0] = np.float64(best)
         state[BEYOND] = fill_buckets(
-            *(value, queued, marks, heads, fills, links, entries, free, origins[0], scale)
+            *(value, flags, words, heads, fills, links, entries, free, origins[0], scale)
         )
         # after running out of space the same bucket may continue, and so does its count of rounds
         rounds = rounds if state[NO_SPACE] != 0 else np.int64(0)
@@ -301,7 +309,7 @@ def plan(
 
 @kernel
 def closure(
-    thread, threads, sync, indptr, indices, values, value, queued, marks, visited, heads, fills,
+    thread, threads, sync, indptr, indices, values, value, flags, words, heads, fills,
     links, entries, free, work, sizes, heavies, origins, scale, state
 ):  # fmt: skip
     heavy = False
@@ -313,7 +321,7 @@ def closure(
                 state[PLANNED] = 0
             elif thread == 0:
                 alone = plan(
-                    *(threads, indptr, value, queued, marks, heads, fills, links, entries, free),
+                    *(threads, indptr, value, flags, words, heads, fills, links, entries, free),
                     *(work, sizes, origins, scale, state),
                 )
                 if state[LEAVE] != 0 and not alone and state[DONE] == 0:
@@ -326,7 +334,7 @@ def closure(
         many = min(state[HEAVIES], heavies.size) if heavy else state[BLOCKS]
         relax(
             *(not alone, heavy, thread, threads, sync, many, work, sizes),
-            *(indptr, indices, values, value, queued, visited, heads, fills, links, entries, free),
+            *(indptr, indices, values, value, flags, heads, fills, links, entries, free),
             *(heavies, origins[0], scale, state[BUCKET], state),
         )
         if not alone:
