@@ -278,6 +278,6 @@ def test_triangles_equal_those_of_the_cpu(name: str, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(direction, "SHORT_ROWS", short)
         assert triangle_count(B) == expected
     monkeypatch.setattr(direction, "SHORT_ROWS", -1.0)
-    for name, value in (("TASK_WORK", 1 << 10), ("WARP_WORK", 0), ("RESERVED", 220 << 10)):
+    for name, value in (("PART", 32), ("SHORT", 0), ("WINDOW", 1 << 10), ("SLOTS", 64)):
         monkeypatch.setattr(triangles, name, value)
         assert triangle_count(B) == expected

@@ -24,7 +24,6 @@ on_cuda = importlib.import_module("spgraph.backends.cuda.structure.triangles")
 def shim(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_host_shim.install(monkeypatch)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
-    monkeypatch.setattr(on_cuda, "shared_memory", lambda device: 1 << 14)
 
 
 def of_long_rows(monkeypatch: pytest.MonkeyPatch, **chosen: int) -> None:
@@ -34,11 +33,13 @@ def of_long_rows(monkeypatch: pytest.MonkeyPatch, **chosen: int) -> None:
         monkeypatch.setattr(on_cuda, name, value)
 
 
-# all by warps, all by blocks in parts, and columns in more than one window of bits
+# rows that lead to hubs alone or not, rows for blocks in parts, and with most columns in pieces of
+# a hash table
 LIMITS: dict[str, dict[str, int]] = {
-    "warps": {},
-    "parts": {"WARP_WORK": 0, "TASK_WORK": 16},
-    "windows": {"WARP_WORK": 0, "FAR_WORK": 0, "RESERVED": (1 << 14) - 4},
+    "hubs": {},
+    "few hubs": {"HUB_BITS": 0},
+    "parts": {"SHORT": 0, "PART": 8, "HUB_BITS": 0},
+    "pieces": {"SHORT": 0, "WINDOW": 32, "SLOTS": 32},
 }
 
 
@@ -89,6 +90,13 @@ def test_index_types(index: Any, shim: None, monkeypatch: pytest.MonkeyPatch) ->
     for short in (-1.0, 1e9):
         monkeypatch.setattr(direction, "SHORT_ROWS", short)
         assert cuda.triangles(B) == expected
+
+
+def test_hubs_take_no_more_memory_than_columns() -> None:
+    for n, edges, hubs in ((5, 4, 32), (5000, 4, 4096), (1 << 21, 90_573_457, 1 << 15)):
+        assert on_cuda._hubs(n, edges) == hubs
+        assert hubs**2 // 8 <= max(on_cuda.HUB_BITS, 4 * edges)
+    assert on_cuda._hubs(1 << 26, 1 << 31) == on_cuda.WINDOW
 
 
 def test_no_entry(shim: None) -> None:

@@ -8,20 +8,17 @@ import numpy as np
 
 from spgraph import direction
 from spgraph.backends.cuda.entrywise.edge_parallel import tiles_of
-from spgraph.backends.cuda.products.tiles import shared_memory
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import INT32_MAX, Array, array_module
 
-# the longest row that a warp keeps in its hash table
-SHORT = 128
-# entries that a warp reads for one row at most, and for one whose columns do not fit the bits of a
-# block, which would read them more than once
-WARP_WORK, FAR_WORK = 1 << 13, 1 << 18
-# entries that a task of a block reads, unless there could then be more than 2^MOST tasks
-TASK_WORK, MOST = 1 << 18, 22
-# bytes of shared memory that a block needs beside its bits
-RESERVED = 1024
+# columns that a block keeps as bits, and slots of its hash table for others: 24 KiB, so that eight
+# blocks run on a multiprocessor
+WINDOW, SLOTS = 1 << 16, 1 << 12
+# the longest row that a warp keeps; entries of a longer one that a task of a block takes
+SHORT, PART = 32, 512
+# bytes for the edges of hubs as bits that any graph may take
+HUB_BITS = 1 << 23
 
 
 @jit.on_device
@@ -29,9 +26,9 @@ def triangles(A: Matrix) -> int | None:
     """How many triangles the symmetric pattern A has; loops are no edges. None beyond 2^31 - 1
     vertices.
 
-    Where rows are short: one launch. Else 12 bytes an edge and 40 a vertex of memory, one sort of
-    the degrees, and seven launches. Two numbers are read back; of a Matrix that was asked before,
-    one.
+    Where rows are short: one launch. Else 8 bytes an edge, or 4 and 8 MiB, and 40 a vertex of
+    memory, one sort of the degrees, and seven launches. Two numbers are read back; of a Matrix that
+    was asked before, one.
     """
     if A.nrows > INT32_MAX:
         return None
@@ -62,65 +59,63 @@ def _squares(A: Matrix) -> float:
 
 def program(O: np.dtype, I: np.dtype) -> str:  # noqa: E741
     """The preamble of triangles_oriented.cu."""
-    return preamble.types(O=O, I=I) + preamble.constants(SHORT=SHORT)
+    limits = preamble.constants(WINDOW=WINDOW, SLOTS=SLOTS, SHORT=SHORT, PART=PART)
+    return preamble.types(O=O, I=I) + limits
 
 
 def _count_oriented(A: Matrix, total: Array) -> None:
     """Add the triangles of A to `total`."""
     xp, n = array_module(A._indptr), A.nrows
     text = program(A._indptr.dtype, A._indices.dtype)
-    starts, columns = _oriented(A, text)
-    work = xp.zeros(n, np.int64)
-    kinds = preamble.types(O=starts.dtype, I=columns.dtype, P=starts.dtype)
-    # a warp takes 1024 entries
-    threads = 32 * -(-columns.size // 1024)
-    flops = jit.kernel("row_flops", "row_flops", kinds)
-    jit.launch(flops, threads, starts, columns, n, starts, work)
-    window = _window(n)
-    # no row has more than sqrt(2 m) of m edges
-    most = columns.size * int((2 * columns.size) ** 0.5 + 1)
-    share = max(TASK_WORK, most >> MOST)
-    tasks = min(columns.size, most // share + n) + 1
-    few, task_row, task_part = (xp.empty(size, np.int32) for size in (n, tasks, tasks))
+    tasks, many, few, tiny = (
+        jit.kernel("triangles_oriented", f"triangle{name}", text)
+        for name in ("_tasks", "s_many", "s_few", "s_tiny")
+    )
+    starts, columns, bits, hubs = _oriented(A, text)
+    graph = starts, columns, bits, np.int32(hubs)
+    # rows of more than SHORT entries, and the parts that these have beyond the first
+    parts = min(n, columns.size // (SHORT + 1)) + columns.size // PART + 1
+    rows, task_row, task_part = (xp.empty(size, np.int32) for size in (n, parts, parts))
     found = xp.zeros(3, np.uint64)  # rows for warps, tasks for blocks, tasks taken
-    kernel = jit.kernel("triangles_oriented", "triangle_tasks", text)
-    limits = (window, WARP_WORK, FAR_WORK, share)
-    jit.sweep(kernel, n, starts, work, n, *limits, few, task_row, task_part, found)
-    kernel = jit.kernel("triangles_oriented", "triangles_many", text)
-    shared = window // 8
-    block = 1024 if shared > 1 << 15 else 512 if shared > 1 << 14 else jit.BLOCK
-    if shared + RESERVED > 48 << 10:  # what a block may have without being asked
-        kernel.max_dynamic_shared_size_bytes = shared
-    arguments = (starts, columns, work, task_row, task_part, found, np.uint32(window), share)
-    blocks = jit.occupancy(kernel, block, shared)
-    kernel((blocks,), (block,), (*arguments, found[2:], total), shared_mem=shared)
-    kernel = jit.kernel("triangles_oriented", "triangles_few", text)
-    threads = jit.occupancy(kernel) * jit.BLOCK
-    jit.launch(kernel, threads, starts, columns, work, few, found, total)
+    jit.sweep(tasks, n, starts, n, rows, task_row, task_part, found)
+    jit.launch(
+        *(many, min(jit.occupancy(many), parts) * jit.BLOCK),
+        *(*graph, task_row, task_part, found, found[2:], total),
+    )
+    jit.launch(few, jit.occupancy(few) * jit.BLOCK, *graph, rows, found, total)
+    jit.sweep(tiny, 8 * n, starts, columns, n, *graph[2:], total)
 
 
-def _window(n: int) -> int:
-    """How many columns a block keeps as bits: all, if they fit its shared memory."""
-    most = 8 * (shared_memory(jit.current_device()) - RESERVED)
-    return max(32, min(-(-n // 32), most // 32) * 32)
+def _hubs(n: int, edges: int) -> int:
+    """How many vertices are hubs: a power of two, at least 32, at most n and WINDOW, for whose
+    edges as bits no more memory is taken than for all edges as columns, or HUB_BITS.
+    """
+    hubs, most = 32, max(HUB_BITS, 4 * edges)
+    while 2 * hubs <= min(WINDOW, n) and (2 * hubs) ** 2 // 8 <= most:
+        hubs *= 2
+    return hubs
 
 
-def _oriented(A: Matrix, text: str) -> tuple[Array, Array]:
+def _oriented(A: Matrix, text: str) -> tuple[Array, Array, Array, int]:
     """(offsets, columns) of the graph with vertices numbered by descending degree, of each edge the
-    entry that leads to the lesser number; there may be some unused memory behind the last one.
+    entry that leads to the lesser number; there may be some unused memory behind the last one. And
+    the edges between the first vertices, as bits, and their number.
     """
     xp, n = array_module(A._indptr), A.nrows
     order = xp.argsort(A._indptr[:-1] - A._indptr[1:], kind="stable")
     rank = xp.empty(n, np.int32)
-    rank[order] = xp.arange(n, dtype=np.int32)
     given = A._indptr, tiles_of(A), A._indices, A.nvals, rank
     counts, starts = xp.zeros(n, np.uint32), xp.zeros(n + 1, np.int64)
-    sizes, fill = (
-        jit.kernel("triangles_oriented", name, text) for name in ("orient_sizes", "orient_fill")
+    ranks, sizes, fill = (
+        jit.kernel("triangles_oriented", f"orient_{name}", text)
+        for name in ("ranks", "sizes", "fill")
     )
+    jit.sweep(ranks, n, order, n, rank)
     jit.sweep(sizes, A.nvals, *given, counts)
     xp.cumsum(counts.astype(np.int64), out=starts[1:])
     counts.fill(0)
     columns = xp.empty(A.nvals // 2, np.int32)  # of loops neither entry leads to a lesser number
-    jit.sweep(fill, A.nvals, *given, starts, counts, columns)
-    return starts, columns
+    hubs = _hubs(n, columns.size)
+    bits = xp.zeros(hubs * (hubs // 32), np.uint32)
+    jit.sweep(fill, A.nvals, *given, starts, counts, columns, bits, np.int32(hubs))
+    return starts, columns, bits, hubs
