@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
 
 from spgraph.backends.cpu.runtime import cache, jit
@@ -43,3 +44,17 @@ def test_functions_that_kernels_call_have_no_machine_code_of_their_own(
     for function, there in ((made.run, True), (made.fill, False), (made.twice, False)):
         ((compiled,),) = (function.overloads.values(),)
         assert codegen._engine.is_symbol_defined(compiled.fndesc.llvm_func_name) == there
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_numba_is_as_it_was_after_compiling(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its context remembers what operators give while a kernel is compiled, and no longer."""
+    monkeypatch.setattr(cache, "folder", lambda: None)
+    name = f"spgraph_kernel_test_pipeline_{fails}"
+    made = jit._make(name, jit._HEADER + TEXT.replace("2 * x", "x[0]" if fails else "2 * x"))
+    if fails:
+        with pytest.raises(TypingError):
+            made.run(np.zeros(3, np.int64), 21)
+    else:
+        made.run(np.zeros(3, np.int64), 21)
+    assert "resolve_function_type" not in vars(cpu_target.typing_context)
