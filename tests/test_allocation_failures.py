@@ -39,7 +39,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "assign": lambda A, S, u, v: sg.assign(A, 3.0, [1, 2], [3, 4]),
     "extract": lambda A, S, u, v: sg.extract(A, [1, 2, 3], [3, 4, 5]),
     "an entry of A": lambda A, S, u, v: A.__setitem__((3, 4), 5.0),
-    "an entry of v": lambda A, S, u, v: v.__setitem__(4, 5.0),
+    "entries of v": lambda A, S, u, v: v.__setitem__([4, 9], 5.0),
     "bfs": lambda A, S, u, v: sg.bfs(A, 0).level,
     "sssp": lambda A, S, u, v: sg.sssp(A, 0).distance,
     "pagerank": lambda A, S, u, v: sg.pagerank(A),
