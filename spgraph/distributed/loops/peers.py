@@ -27,7 +27,9 @@ def finds_parents(semiring: TypedSemiring) -> bool:
     add, multiply = semiring.add, semiring.multiply
     if multiply.name not in ("secondi", "firstj") or not (add.any or add.name == "min"):
         return False
-    # a user's operators may carry any name
+    # a user's operators may carry any name, and give values that are no ids
+    if semiring.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
+        return False
     named = getattr(binary, multiply.name).resolve(*multiply.arguments[:2], index=semiring.dtype)
     least = monoid.min.resolve(semiring.dtype)
     return multiply == named and (add.any or add.function == least.function)

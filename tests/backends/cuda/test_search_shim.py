@@ -22,6 +22,7 @@ from spgraph.backends.cuda.runtime.sources import source
 from spgraph.backends.cuda.search import search_peers_plan, search_rounds
 from spgraph.distributed import LocalCommunicator
 from spgraph.distributed.exchange import host_counters
+from spgraph.distributed.loops import peers
 from spgraph.distributed.loops import search_rounds as rounds
 from spgraph.iterations import search
 from spgraph.semirings import (
@@ -188,6 +189,18 @@ def test_operators_that_are_named_as_others(exchange: str, monkeypatch: pytest.M
     np.testing.assert_array_equal(
         gathered(found.value).to_numpy(fill=-1), np.where(level < 0, -1, parent)
     )
+
+
+@pytest.mark.parametrize("kind", ["bool", "int8", "int64", "uint64", "float32", "float64"])
+@pytest.mark.parametrize("name", ["secondi", "firstj"])
+def test_values_that_are_no_ids_are_no_parents(name: str, kind: str) -> None:
+    """A user's operator that is named as one that gives ids may give values of any type."""
+    lesser = BinaryOp.define(lambda x, y: x if x < y else y, name)
+    for add in (monoid.min, monoid.any):
+        assert not peers.finds_parents(Semiring(add, lesser).resolve(kind, kind))
+        for index in ("int32", "int64"):
+            ids = Semiring(add, getattr(binary, name)).resolve(kind, kind, index=index)
+            assert peers.finds_parents(ids)
 
 
 @pytest.mark.parametrize(

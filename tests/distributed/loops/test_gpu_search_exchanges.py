@@ -13,7 +13,15 @@ from search_cases import CASES, check_search, gathered
 
 import spgraph as sg
 from spgraph.iterations import search
-from spgraph.semirings import any_first, max_first, min_plus, plus_first
+from spgraph.semirings import (
+    BinaryOp,
+    Semiring,
+    any_first,
+    max_first,
+    min_plus,
+    monoid,
+    plus_first,
+)
 
 pytestmark = pytest.mark.gpu
 
@@ -76,3 +84,17 @@ def test_large_graphs_on_peers(count: int, name: str) -> None:
                 assert (
                     value.isclose(right, rtol=1e-12) if kind == "float64" else value.isequal(right)
                 )
+
+
+@pytest.mark.parametrize("how", ["peer", "nccl"])
+def test_an_operator_named_as_one_that_gives_ids(how: str) -> None:
+    """A user's `secondi` gives numbers that are no ids."""
+    devices = gpus.names(2)
+    A = sg.generators.grid(20, 30)
+    ring = Semiring(monoid.min, BinaryOp.define(lambda x, y: x + 0.5, "secondi"))
+    start = sg.Vector.unit(7, 0.0, size=A.nrows, dtype="float64")
+    expected = search(A, start, ring)
+    G = A.distribute(2, devices=devices, exchange=how)
+    found = search(G, start.to(G.device), ring)
+    assert found.value is not None and expected.value is not None
+    assert gathered(found.value).isequal(expected.value)
