@@ -9,7 +9,7 @@ import numpy as np
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import array_module
 from spgraph.errors import unsettled
-from spgraph.semirings import TypedMonoid, TypedSemiring, binary, indexunary, monoid
+from spgraph.semirings import TypedMonoid, TypedSemiring, binary, monoid
 from spgraph.steps import backend
 
 Scalar = Any  # a NumPy scalar of the semiring's type: NumPy's types of numbers share no order
@@ -66,15 +66,22 @@ def next_limit(best: Scalar, delta: float | int, sign: int, dtype: np.dtype) -> 
 
 
 def _split(v: Vector, limit: Scalar | None, sign: int) -> tuple[Vector, Vector]:
-    """(the entries of v that are better than the limit, the others)."""
+    """(the entries of v that are better than the limit, or NaN; the others)."""
     if limit is None:
         return Vector.empty(v.size, v.dtype, device=v.device), v
-    ops = (indexunary.valuelt, indexunary.valuege)
-    if sign < 0:
-        ops = (indexunary.valuegt, indexunary.valuele)
-    select = backend(v.device).select
-    near, far = (select(v, op.resolve(v.dtype, limit.dtype), limit) for op in ops)
-    return near, far
+
+    def own(shard: Vector, _: Vector) -> tuple[Vector, Vector]:
+        shard = shard.to_sparse()
+        at, values = shard._indices, shard._values
+        assert at is not None
+        far = values >= limit if sign > 0 else values <= limit
+        near = ~far
+        return (
+            Vector._of(shard.size, values[near], indices=at[near]),
+            Vector._of(shard.size, values[far], indices=at[far]),
+        )
+
+    return v._by_shards(own, v)
 
 
 def _improved(x: Vector, found: Vector, add: TypedMonoid) -> tuple[Vector, Vector]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import spgraph as sg
 from spgraph.direction import bucket_width
+from spgraph.iterations.closure_buckets import composed_closure
 from spgraph.iterations.fixed_point import closure, composed, counted, dag_edges, parents
 from spgraph.semirings import (
     BinaryOp,
@@ -252,6 +253,21 @@ def test_negative_weights_under_a_plus_of_ones_own(device: str) -> None:
         if i in least:
             least[j] = min(least.get(j, 10**9), least[i] + w)
     assert entries(closure(A, made.v.to(device), ring, delta=4.0)) == least
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3])
+def test_composed_buckets_keep_nan(shards: int) -> None:
+    """A value that is no number comes before every limit, as without buckets: min passes it over,
+    but what it reaches has an entry.
+    """
+    ends = [0, 0, 1, 3], [1, 2, 3, 4]
+    A = sg.Matrix.from_coo(*ends, [1.0, 1.0, 2.0, 5.0], nrows=5, ncols=5).distribute(shards)
+    start = sg.Vector.from_coo([0, 2], [np.nan, 1.0], size=5).to(A.device)
+    typed = min_plus.resolve("float64", "float64")
+    for delta in (None, 0.5, 1e9):
+        found: Any = composed_closure(A, start, typed, delta)
+        right = np.array([np.nan, np.inf, 1.0, np.inf, np.inf])
+        np.testing.assert_array_equal(found.to_numpy(fill=-1.0), right)
 
 
 # --- the edges that carry the values --------------------------------------------------------------
