@@ -110,7 +110,8 @@ def test_of_arrays_on_a_gpu() -> None:
     import cupy
     import cupyx.scipy.sparse
 
-    made = [sg.Matrix(cupy.asarray(DENSE)), sg.Matrix(cupyx.scipy.sparse.csr_matrix(DENSE))]
+    there = cupy.asarray(DENSE)
+    made = [sg.Matrix(there), sg.Matrix(cupyx.scipy.sparse.csr_matrix(there))]
     for A in made:
         assert A.device == "cuda:0" and np.array_equal(A.to("cpu").to_dense(), DENSE)
     given = cupy.asarray(DENSE[0])

@@ -61,7 +61,9 @@ class Elements(Parts):
                 "numpy.ones(A.shape) makes an array of them"
             )
         u: Any = self
-        return u._with_values(lambda x: (x if dtype is None else x.astype(dtype)) ** n)
+        kind = u.dtype if dtype is None else np.dtype(dtype)
+        power = (np.ones(1, kind) ** n).dtype  # NumPy's: bools are int8, and int64 in CuPy
+        return u._with_values(lambda x: x.astype(kind, copy=False).astype(power, copy=False) ** n)
 
     def dot(self, other: Any) -> Any:
         """The product `self @ other` in NumPy's type for the elements, in which bool is "or" and

@@ -92,6 +92,7 @@ def launch(kernel: Callable[..., object], threads: int, *arguments: object) -> N
     Ctrl-C; then the kernel's results are incomplete. A kernel that calls neither `barrier` nor
     `poll` always completes first.
     """
+    processors()  # a wrong $SPGRAPH_NUM_THREADS is an error on small graphs, too
     first, callers = 0, _callers
     if threads > 1:
         team = _team()
