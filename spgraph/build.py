@@ -353,10 +353,11 @@ def _sorted(keys: Array) -> tuple[Array, Array]:
     if is_cuda(keys) or keys.size < FEW or int(keys.max()) >> (63 - bits):
         order = array_module(keys).argsort(keys, kind="stable")
         return keys[order], order
-    # NumPy sorts numbers far faster than it finds their order: each key with its place behind it
-    both = (keys << bits) | np.arange(keys.size)
+    # NumPy sorts numbers far faster than it finds their order: each key with its place behind it,
+    # in 64 bits whatever the keys have
+    both = (keys.astype(np.int64) << bits) | np.arange(keys.size)
     both.sort()
-    return both >> bits, both & ((1 << bits) - 1)
+    return (both >> bits).astype(keys.dtype), both & ((1 << bits) - 1)
 
 
 def _combined(values: Array, starts: Array, dup_op: BinaryLike) -> Array:

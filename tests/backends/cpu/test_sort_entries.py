@@ -104,7 +104,7 @@ def test_a_users_operator_of_wider_integers_is_checked(monkeypatch: pytest.Monke
             sg.Matrix.from_coo([1, 1, 1], [2, 2, 2], values[[0, 0, 0]], dup_op=add)
 
 
-@pytest.mark.parametrize("size", [3000, 1 << 40, 1 << 62])
+@pytest.mark.parametrize("size", [3000, 1 << 30, 1 << 40, 1 << 62])
 @pytest.mark.parametrize("count", [10, 2000])
 def test_few_entries_keep_the_order_of_repeated_ones(size: int, count: int) -> None:
     """Sorted with their places behind them where both fit in 63 bits, else by a stable argsort."""
