@@ -74,7 +74,7 @@ def closure(
     """
     A, plan = _checked(A, start, semiring, delta)
     if start.nvals == 0:
-        return Vector.empty(A.nrows, plan.typed.dtype, device=A.device)
+        return Vector.empty(A.nrows, plan.kind, device=A.device)
     x = _solved(A, start, plan.typed, plan.delta)
     return _fitting(A, start, x, plan)
 

@@ -517,3 +517,14 @@ def test_start_without_entries(device: str) -> None:
     for loop, ring, kind in ((closure, min_first, np.int32), (composed, min_plus, np.int64)):
         found = loop(A, sg.Vector.empty(3, kind, device=device), ring)
         assert found.nvals == 0 and found.dtype == kind and found.size == 3
+
+
+def test_the_type_of_nothing_is_that_of_values(device: str) -> None:
+    """A sum that might leave int8 is computed in a wider type, which is not that of the result."""
+    A = path_graph([100, 100], device)[0].astype(np.int8)
+    for loop in (closure, composed):
+        for entries_of_start in ([], [2]):
+            start = sg.Vector.from_coo(
+                entries_of_start, np.zeros(len(entries_of_start), np.int8), size=3, device=device
+            )
+            assert loop(A, start, min_plus).dtype == np.int8
