@@ -12,7 +12,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.containers.storage.arrays import Array, as_array, index_dtype, move
+from spgraph.containers.storage.arrays import Array, as_array, index_dtype, move, on_device
 from spgraph.errors import DomainMismatch, IndexOutOfBound, not_square
 from spgraph.iterations.level_search import constant, search
 from spgraph.operations import assign, ewise_add, ewise_mult, mxv, reduce, select, vxm
@@ -109,7 +109,8 @@ def levels(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Matrix:
     fused = getattr(backend(A.device), "levels", None)
     if fused is None:
         return composed_levels(A, first)
-    return Matrix.from_dense(fused(A, A.T, first), missing=-1)
+    with on_device(A.device):  # CuPy computes on the current device, wherever arrays lie
+        return Matrix.from_dense(fused(A, A.T, first), missing=-1)
 
 
 def level_sums(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -134,9 +135,10 @@ def level_sums(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> tuple[np.n
     batch = max(1, BATCH // max(A.nrows, 1))
     for begin in range(0, first.size, batch):
         part = slice(begin, begin + batch)
-        found = fused(A, A.T, first[part])
-        visited[part] = move((found >= 0).sum(axis=1, dtype=np.int64), "cpu")
-        total[part] = move(np.maximum(found, 0).sum(axis=1, dtype=np.int64), "cpu")
+        with on_device(A.device):
+            found = fused(A, A.T, first[part])
+            visited[part] = move((found >= 0).sum(axis=1, dtype=np.int64), "cpu")
+            total[part] = move(np.maximum(found, 0).sum(axis=1, dtype=np.int64), "cpu")
     return visited, total
 
 

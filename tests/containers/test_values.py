@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from fixtures_device import device  # noqa: F401
 
 import spgraph as sg
+from spgraph.containers.storage import values
 from spgraph.containers.storage.arrays import array_module
 from spgraph.errors import BackendMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.iterations.power_iteration import Hop, Step
@@ -223,3 +226,24 @@ def test_one_position_is_assigned(storage: str, position: int, device: str) -> N
     with pytest.raises(sg.errors.DomainMismatch):
         w[position] = 1.5
     assert dict(w) == expected
+
+
+def test_extremes_are_found_on_the_device_of_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CuPy computes on the current device, wherever the array lies."""
+    current, seen = ["cuda:0"], []
+
+    @contextlib.contextmanager
+    def on_device(device: str) -> Iterator[None]:
+        current.append(device)
+        yield
+        current.pop()
+
+    class Values(np.ndarray):
+        def min(self, *given: Any, **named: Any) -> Any:
+            seen.append(current[-1])
+            return super().min(*given, **named)
+
+    monkeypatch.setattr(values, "on_device", on_device)
+    monkeypatch.setattr(values, "device_of", lambda array: "cuda:1")
+    array = np.arange(2.0 * values.FEW).view(Values)
+    assert values.extent_of(array) == (0, array.size - 1) and seen == ["cuda:1"]

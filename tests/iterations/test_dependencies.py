@@ -205,3 +205,22 @@ def test_devices_may_not_be_mixed() -> None:
 
 def test_backends_have_the_loops() -> None:
     assert {"dependencies", "levels"} <= set(cpu.__all__) & set(cuda.__all__)
+
+
+@pytest.mark.gpu
+def test_levels_on_a_gpu_that_is_not_the_current_one() -> None:
+    """What the host asks of arrays is computed where they lie, in order with what made them."""
+    gpus = pytest.importorskip("gpus")
+    device = gpus.names(2)[1]
+    A = sg.generators.kronecker(9, 8, seed=1)
+    values = np.random.default_rng(1).random(A.nvals)
+    A = sg.Matrix.from_coo(*A.to_coo()[:2], values, nrows=A.nrows, ncols=A.nrows)
+    sources = np.arange(0, A.nrows, 7)
+    B = A.to(device)
+    for _ in range(5):
+        for found, right in zip(level_sums(B, sources), level_sums(A, sources), strict=True):
+            np.testing.assert_array_equal(found, right)
+        assert levels(B, sources).to("cpu").isequal(levels(A, sources))
+        fresh = A.to(device)
+        assert fresh._value_range() == A._value_range()
+        assert np.isclose(fresh._sampled_mean(), A._sampled_mean())

@@ -13,6 +13,7 @@ from spgraph.containers.parts import MatrixParts, VectorParts
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
+    device_of,
     index_dtype,
     is_cuda,
     move,
@@ -187,10 +188,11 @@ class MatrixValues(MatrixParts):
         """
         if "mean" not in self._derived:
             values = self._values[: self.nvals]
-            sample = values[:: max(1, -(-values.size // SAMPLE))].astype(np.float64)
-            sample = sample[array_module(sample).isfinite(sample)]
-            # a sum that does not overflow
-            self._derived["mean"] = float((sample / max(sample.size, 1)).sum())
+            with on_device(self.device):
+                sample = values[:: max(1, -(-values.size // SAMPLE))].astype(np.float64)
+                sample = sample[array_module(sample).isfinite(sample)]
+                # a sum that does not overflow
+                self._derived["mean"] = float((sample / max(sample.size, 1)).sum())
         return self._derived["mean"]
 
     def _where(self, function: Callable[..., Array], *vectors: Vector) -> Matrix:
@@ -282,7 +284,8 @@ def extent_of(values: Array) -> tuple[float, float]:
         return one, one
     if values.size <= FEW:  # one copy instead of two questions to a device
         values = move(values, "cpu")
-    return values.min().item(), values.max().item()
+    with on_device(device_of(values)):  # CuPy computes on the current device
+        return values.min().item(), values.max().item()
 
 
 def converted(values: Array, dtype: np.dtype) -> Array:
