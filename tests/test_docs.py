@@ -7,7 +7,6 @@ The examples in the pages run as doctests (pyproject.toml: --doctest-glob).
 from __future__ import annotations
 
 import doctest
-import importlib.util
 import math
 import re
 import shlex
@@ -20,6 +19,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from benchmarks import figures, speed_tables
 from spgraph import cli
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -122,16 +122,36 @@ def plain(x: Any) -> Any:
 
 
 def test_the_numbers_about_speed_are_those_of_the_result_files() -> None:
-    spec = importlib.util.spec_from_file_location("speed_tables", DOCS / "speed_tables.py")
-    assert spec is not None and spec.loader is not None
-    tables = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tables)
     page = (DOCS / "speed.md").read_text()
-    assert page == tables.filled(page), "python docs/speed_tables.py brings the page up to date"
+    assert page == speed_tables.filled(page), "python -m benchmarks speed_tables writes the page"
     outside = re.sub(r"<!-- \w+ -->.*?<!-- end -->", "", page, flags=re.DOTALL)
-    assert page.count("<!-- end -->") == len(tables.TABLES)
+    assert page.count("<!-- end -->") == len(speed_tables.TABLES)
     # what is not in a table has no measured number: only those of weights, iterations and sources
     assert set(re.findall(r"\b\d[\d.,]*\b", outside)) <= {"1", "20", "64"}
+
+
+def test_the_figure_about_speed_shows_the_numbers_of_the_result_files() -> None:
+    picture = (DOCS / "speed.svg").read_text()
+    assert picture == figures.speed(), "python -m benchmarks figures draws it"
+    shown = re.findall(r'"normal"[^>]*>([\d.,]+)[^<]*</text>', picture)
+    assert len(shown) == 2 * (5 + 5 + 5 + 4)  # the tasks of each panel, of two libraries
+    for benchmark, graph in (("cpu", "kron18"), ("gpu", "rmat_n24_32"), ("gpu", "road_NY")):
+        entry = speed_tables.newest(f"algorithms_{benchmark}")[1]["graphs"][graph]
+        for task in ("sssp", "components", "pagerank"):
+            if benchmark == "cpu":
+                time = entry["tasks"][task]["spgraph"]["median"]
+            else:
+                time = entry[task]["wall_ms"]
+            assert speed_tables.milliseconds(time) in shown, (graph, task)
+
+
+def test_the_figure_of_a_frontier_shows_what_the_search_of_the_demo_did() -> None:
+    picture = (DOCS / "frontier.svg").read_text()
+    assert picture == figures.frontier(), "python -m benchmarks figures draws it"
+    edges, trace = figures.searched()
+    shown = re.findall(r">([\d,]+)</text>", picture)
+    assert shown == [f"{count:,}" for row in trace for count in (row.frontier, row.edges)]
+    assert f"{edges:,} edges" in picture
 
 
 # --- papers ---------------------------------------------------------------------------------------
@@ -174,13 +194,41 @@ def test_cited_files_name_who_is_cited() -> None:
 # --- links and commands ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def headings(page: Path) -> set[str]:
+    """What a forge calls the headings of a page in links: lower case, dashes for blanks."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    found = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in found}
+
+
+LINKING = [
+    page
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "notebooks/*.md",
+        "benchmarks/*.md",
+        "spgraph/backends/*.md",
+    )
+    for page in sorted(ROOT.glob(pattern))
+]
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    """Every relative link and picture to a file and, behind #, to a heading; every path."""
     text = page.read_text()
-    targets = [t for t in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in t]
-    paths = re.findall(r"`((?:spgraph|algorithms|tests|benchmarks|docs)/[\w/.-]*)`", text)
-    assert not [t for t in targets if not located(page.parent / t).exists()]
-    assert not [path for path in paths if not located(ROOT / path).exists()]
+    targets = [t for t in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in t]
+    missing = []
+    for target in targets:
+        name, _, heading = target.partition("#")
+        path = located(page.parent / name) if name else page
+        if not path.exists() or (heading and heading not in headings(path)):
+            missing.append(target)
+    folders = "spgraph|semirings|algorithms|tests|benchmarks|docs"
+    paths = re.findall(rf"`((?:{folders})/[\w/.-]*)`", text)
+    missing += [path for path in paths if not located(ROOT / path).exists()]
+    assert not missing
 
 
 COMMANDS = [

@@ -8,7 +8,6 @@ import doctest
 import importlib.metadata
 import inspect
 import re
-import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 import pytest
 
 import spgraph as sg
-from spgraph import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -77,41 +75,10 @@ def test_the_main_functions_have_examples() -> None:
         assert any(test.examples for test in finder.find(getattr(sg, name))), name
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("*.md")))
-def test_files_that_documents_name_exist(name: str) -> None:
-    text = (ROOT / name).read_text()
-    links = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
-    paths = re.findall(r"`((?:spgraph|semirings|algorithms|tests|benchmarks)/[\w/.]*)`", text)
-    # in an sdist the links spgraph/semirings and spgraph/algorithms are folders, and the only ones
-    places = (ROOT, ROOT / "spgraph")
-    missing = [
-        target
-        for target in [*links, *paths]
-        if not any((place / target).exists() for place in places)
-    ]
-    assert not missing
-
-
 def test_readme_names_the_two_commands() -> None:
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for command in ("demo", "test"):
         assert f"make {command}" in README and command in targets
-
-
-def test_shell_examples_of_the_readme_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("matplotlib", reason="an example draws a picture (extra plot)")
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
-    lines = [line[2:] for block in blocks for line in block.splitlines() if line[:2] == "$ "]
-    commands = [shlex.split(line, comments=True) for line in lines]
-    commands = [words[1:] for words in commands if words[0] == "spgraph" and "cuda" not in words]
-    assert len(commands) >= 3
-    for words in commands:
-        # smaller than a reader's graph, which would take a minute of every test run
-        words = ["12" if word == "18" else word for word in words]
-        assert cli.main(words) == 0, (words, capsys.readouterr().err)
 
 
 # --- the tests' own folders -----------------------------------------------------------------------

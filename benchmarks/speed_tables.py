@@ -1,21 +1,20 @@
-"""The tables of docs/speed.md, out of the newest files of benchmarks/results/.
+"""Write the tables of docs/speed.md, out of the newest files of benchmarks/results/.
 
-    python docs/speed_tables.py
-
-writes them between the page's comments `<!-- NAME -->` and `<!-- end -->`; tests/test_docs.py fails
+They stand between the page's comments `<!-- NAME -->` and `<!-- end -->`; tests/test_docs.py fails
 where the page and the files differ.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).with_name("speed.md")
-RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "speed.md"
+RESULTS = Path(__file__).with_name("results")
 Result = dict[str, Any]
 
 
@@ -236,5 +235,11 @@ def filled(page: str) -> str:
     return page
 
 
-if __name__ == "__main__":
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command takes none."""
+
+
+def run(given: argparse.Namespace) -> int:
+    """Bring the page up to date."""
     PAGE.write_text(filled(PAGE.read_text()))
+    return 0
