@@ -19,7 +19,7 @@ if sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] in ("spgraph", "-msp
 from spgraph import agg, algorithms, errors, generators, iterations, operations, semirings
 from spgraph.algorithms import *  # noqa: F403
 from spgraph.containers import Mask, Matrix, Vector
-from spgraph.io import load, read, save, write
+from spgraph.io import Edges, Ids, from_edges, load, read, save, write
 from spgraph.operations import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ __version__ = "0.1.0"
 _LATE = ("csgraph", "distributed", "plot", "validation")
 
 __all__ = [
+    "Edges",
+    "Ids",
     "Mask",
     "Matrix",
     "Vector",
@@ -39,6 +41,7 @@ __all__ = [
     "csgraph",
     "distributed",
     "errors",
+    "from_edges",
     "generators",
     "iterations",
     "load",

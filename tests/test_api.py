@@ -36,11 +36,13 @@ MODULES = """agg algorithms csgraph distributed errors generators iterations ope
     semirings validation"""
 FUNCTIONS = """apply assign bfs betweenness_centrality closeness_centrality clustering
     connected_components core_number diag eigenvector_centrality ewise_add ewise_mult ewise_union
-    extract greedy_color hits katz_centrality kronecker label_propagation load
+    extract from_edges greedy_color hits katz_centrality kronecker label_propagation load
     maximal_independent_set minimum_spanning_tree most_reliable_path multi_source_bfs mxm mxv
     pagerank reachable read reduce reduce_columnwise reduce_mxm reduce_rowwise salsa save select
     sssp transpose triangle_count vxm widest_path write"""
-CLASSES = """BFS HITS Mask Matrix MostReliablePath SALSA SSSP TracedBFS Vector WidestPath"""
+CLASSES = (
+    """BFS Edges HITS Ids Mask Matrix MostReliablePath SALSA SSSP TracedBFS Vector WidestPath"""
+)
 BOTH = """S V argmax argmin astype conj copy device dot dtype dup empty from_coo from_dense indices
     isclose isequal max mean min multiply nbytes ndim nnz nonzero nvals power shape sum to to_coo
     toarray tocoo tocsr transpose values"""

@@ -1,5 +1,7 @@
-"""Graph files: `read` and `write`."""
+"""Graph files: `read` and `write`; tables of edges: `from_edges`."""
 
+from spgraph.io.edge_table import Edges, from_edges
 from spgraph.io.files import load, read, save, write
+from spgraph.io.ids import Ids
 
-__all__ = ["load", "read", "save", "write"]
+__all__ = ["Edges", "Ids", "from_edges", "load", "read", "save", "write"]

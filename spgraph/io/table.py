@@ -186,7 +186,7 @@ def _arrow(
 
 
 @functools.cache
-def _pyarrow() -> ModuleType:
+def load_pyarrow() -> ModuleType:
     """The library, for which `import spgraph` need not pay."""
     with late_imports.whole():
         import pyarrow
@@ -196,7 +196,7 @@ def _pyarrow() -> ModuleType:
 
 
 def _typed(form: Form, block: bytes, delimiter: bytes, type: str) -> list[np.ndarray] | None:
-    pyarrow = _pyarrow()
+    pyarrow = load_pyarrow()
     kinds: list[Any] = [pyarrow.binary()] * len(form.letter) + [pyarrow.int64()] * form.ids
     kinds += [pyarrow.type_for_alias(type)] if type else []
     names = [str(k) for k in range(len(kinds))]
