@@ -45,17 +45,22 @@ def search(
     a pull gathers those of all vertices. The first search of a graph prepares it.
     """
     placement = A.device
-    rounds = rounds_of(A, T, semiring)
     direction = "push" if T is None else direction
     first = peers.sparse_entries(start)
-    with rounds.lock:
-        try:
-            rows = rounds.run(first, direction, max_depth)
-        except BaseException:  # the state that shards keep is that of an unfinished level
-            A._derived.pop(derived_key(T, semiring), None)
-            raise
-        found = [shard.take() for shard in rounds.shards]
-        reached = rounds.total[list(placement.local)].tolist()
+    found = None
+    while found is None:
+        rounds = rounds_of(A, T, semiring)
+        with rounds.lock:
+            if rounds.is_void:  # what another thread did with them meanwhile has failed
+                continue
+            try:
+                rows = rounds.run(first, direction, max_depth)
+            except BaseException:  # the state that shards keep is that of an unfinished level
+                rounds.is_void = True
+                A._derived.pop(derived_key(T, semiring), None)
+                raise
+            found = [shard.take() for shard in rounds.shards]
+            reached = rounds.total[list(placement.local)].tolist()
 
     def vector(which: int, dtype: np.dtype | None = None) -> DistributedVector:
         parts = []
@@ -111,6 +116,7 @@ class Rounds(host_counters.Rounds):
         placement = A.device
         graph = peers.sharded_graph(A, T)
         super().__init__(placement, COUNTS, graph)
+        self.is_void = False  # a search over them has not come to its end
         self.values, self.semiring = parents or semiring is not None, semiring
         # whether the first edge that reaches a vertex decides what it gets
         self.first = semiring is None or semiring.add.any

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import importlib
 import subprocess
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -368,6 +369,45 @@ def test_a_search_that_failed_leaves_nothing_behind(monkeypatch: pytest.MonkeyPa
         with pytest.raises(ZeroDivisionError):
             check(patch, "grid", "least parent", "rounds, 3 shards", A, directions=("push",))
     check(monkeypatch, "grid", "least parent", "rounds, 3 shards", A, directions=("push",))
+
+
+def test_a_search_that_waited_for_one_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not go on in what that has left."""
+    A = EXCHANGES["rounds, 3 shards"].place(graph("grid", "least parent").A)
+    start = graph("grid", "least parent").start().to(A.device)
+    shim_exchanges.install(monkeypatch)
+    run, rounds_of = rounds.Rounds.run, rounds.rounds_of
+    ran: list[rounds.Rounds] = []
+    waits = threading.Event()
+    found: list[Any] = []
+
+    def other() -> None:
+        found.append(search(A, start, min_secondi, direction="push"))
+
+    second = threading.Thread(target=other)
+
+    def kept(*given: Any) -> rounds.Rounds:
+        made = rounds_of(*given)
+        if threading.current_thread() is second:
+            waits.set()
+        return made
+
+    def run_or_fail(own: rounds.Rounds, *given: Any) -> Any:
+        ran.append(own)
+        if threading.current_thread() is second:
+            return run(own, *given)
+        second.start()
+        assert waits.wait(60)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(rounds, "rounds_of", kept)
+    monkeypatch.setattr(rounds.Rounds, "run", run_or_fail)
+    with pytest.raises(ZeroDivisionError):
+        search(A, start, min_secondi, direction="push")
+    second.join()
+    level, _ = levels_and_values("grid", "least parent")
+    np.testing.assert_array_equal(gathered(found[0].level).to_numpy(fill=-1), level)
+    assert len(ran) == 2 and ran[0] is not ran[1]
 
 
 @pytest.mark.parametrize("exchange", FORMS)
