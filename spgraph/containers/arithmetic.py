@@ -32,13 +32,13 @@ class Arithmetic:
         return combine("plus", self, other, union=True)
 
     def __radd__(self, other: Self | Scalar | SparseArray) -> Self:
-        return combine("plus", self, other, left=True)
+        return combine("plus", self, other, union=True, left=True)
 
     def __sub__(self, other: Self | Scalar | SparseArray) -> Self:
         return combine("minus", self, other, union=True)
 
     def __rsub__(self, other: Self | Scalar | SparseArray) -> Self:
-        return combine("minus", self, other, left=True)
+        return combine("minus", self, other, union=True, left=True)
 
     def __mul__(self, other: Self | Scalar | SparseArray) -> Self:
         return combine("times", self, other)
@@ -204,14 +204,19 @@ def _operator_product(name: str, A: Any, x: Any) -> Any:
 
 
 def combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = False) -> Any:
-    """The operator `name` between two containers, or a container and a scalar on its `left` or
-    right.
+    """The operator `name` between x and y, of which one is a container: y x if y is on the `left`,
+    as where Python asks the operand on the right.
     """
     from spgraph import operations
     from spgraph.semirings import binary
 
     op = getattr(binary, name)
     if isinstance(y, Arithmetic) or hasattr(y, "tocsr"):
+        if not (isinstance(x, Arithmetic) and isinstance(y, Arithmetic)):
+            from spgraph.containers.sparray.elements import container_of
+
+            x, y = container_of(x, name), container_of(y, name)
+        x, y = (y, x) if left else (x, y)
         if name == "minus":
             return operations.ewise_union(x, y, op)
         return (operations.ewise_add if union else operations.ewise_mult)(x, y, op)

@@ -55,6 +55,24 @@ def test_a_product_with_scipys_on_the_left_names_ours() -> None:
     assert (S + A.T).toarray().tolist() == (2 * DENSE).tolist()
 
 
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.coo_matrix])
+def test_sums_with_scipys_on_the_left(kind: Any) -> None:
+    """SciPy leaves them to the operand on the right: the union, and in the order written."""
+    X, Y = np.array([[0, 2, 0], [3, 0, 4]]), np.array([[5, 7, 0], [0, 0, 1]])
+    S, A = kind(X), Matrix(Y)
+    assert (S + A).toarray().tolist() == (X + Y).tolist() == (A + S).toarray().tolist()
+    assert (S - A).toarray().tolist() == (X - Y).tolist()
+    assert (A - S).toarray().tolist() == (Y - X).tolist()
+
+
+def test_operators_take_sparse_arrays_of_one_dimension() -> None:
+    x, y = np.array([0, 2, 3]), np.array([5, 7, 0])
+    s, v = scipy.sparse.coo_array(x), sg.Vector.from_dense(y, missing=0)
+    assert (s + v).toarray().tolist() == (x + y).tolist() == (v + s).toarray().tolist()
+    assert (s - v).toarray().tolist() == (x - y).tolist()
+    assert (v * s).toarray().tolist() == (x * y).tolist()
+
+
 def test_operators_take_scalars_of_numpy() -> None:
     v, expected = Vector.from_dense([1.0, 4.0]), [3.0, 12.0]
     for three in (3, 3.0, np.float64(3), np.int8(3), np.array(3), np.array(3.0)):

@@ -81,7 +81,7 @@ class Elements(Parts):
         if isinstance(other, list | tuple):
             other = np.asarray(other)
         elif hasattr(other, "tocsr"):
-            other = _container(other)
+            other = container_of(other, "dot: other")
         if u.ndim == 1 and (isinstance(other, np.ndarray) or is_cuda(other)):
             return _row_by_array(u, other)
         found = u @ other
@@ -281,7 +281,7 @@ def _by_sparse(u: Any, other: Any) -> Any:
     """The product by element of two sparse arrays, which broadcast."""
     from spgraph import operations
 
-    other = _container(other)
+    other = container_of(other, "multiply: other")
     if u.shape == other.shape:
         product: Any = operations.ewise_mult(u, other)
         for one, beside in ((u, other), (other, u)):
@@ -305,13 +305,13 @@ def _by_sparse(u: Any, other: Any) -> Any:
     return _entries_where(_multiplied(A, B.toarray()), lambda x: x != 0)
 
 
-def _container(given: Any) -> Any:
+def container_of(given: Any, name: str) -> Any:
     """The container of a sparse array of one or two dimensions; of one of ours itself."""
     from spgraph.containers.argument import as_matrix, vector_of
     from spgraph.containers.vector import Vector
 
     if len(given.shape) == 2:
-        return as_matrix(given, "other")
+        return as_matrix(given, name)
     return given if isinstance(given, Vector) else vector_of(given)
 
 

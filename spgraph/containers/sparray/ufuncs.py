@@ -26,6 +26,8 @@ PAIRS = {
     np.equal: "eq",
     np.not_equal: "ne",
 }
+# what Python writes as & and |, and what containers mean by these
+LOGICAL = {np.bitwise_and: "logical_and", np.bitwise_or: "logical_or"}
 BY_NAME = {name: ufunc for ufunc, name in PAIRS.items()}
 
 
@@ -47,6 +49,8 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[st
     wrong = next((each for each in arrays.values() if each.dtype.kind not in "biuf"), None)
     if wrong is not None:
         raise DomainMismatch(f"{name}: expected numbers beside a container, got {wrong.dtype}")
+    if at:
+        _check_order(name, ufunc, [u.dtype, *(each.dtype for each in arrays.values())])
     # a number of Python stays one: it takes the type of the container
     numbers = {
         k: others[k] if np.isscalar(others[k]) else x[()] for k, x in arrays.items() if not x.ndim
@@ -65,6 +69,16 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[st
         u = u.to_sparse()  # the function does not see what lies under absent entries
     made = with_elements(u, name, values, *spread.values()) if spread else u._with_values(values)
     return made._conform() if len(u.shape) == 1 else made
+
+
+def _check_order(name: str, ufunc: np.ufunc, kinds: list[np.dtype]) -> None:
+    """Refuse `x & v`, which NumPy makes numpy.bitwise_and(x, v), where that is not `v & x`."""
+    if ufunc in LOGICAL and any(kind.kind != "b" for kind in kinds):
+        raise DomainMismatch(
+            f"{name}: x1: expected the container, or truth values in both, got {kinds[1]} before "
+            f"{kinds[0]}; an operator of Python means {name} here and numpy.{LOGICAL[ufunc]} with "
+            "the container on its left"
+        )
 
 
 def _check(name: str, ufunc: np.ufunc, method: str, options: dict[str, Any]) -> None:

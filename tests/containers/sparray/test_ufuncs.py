@@ -191,3 +191,14 @@ def test_on_a_gpu() -> None:
         BackendMismatch, match=r"numpy\.add: the array is on cpu, the Matrix on cuda"
     ):
         np.add(A, DENSE)
+
+
+@pytest.mark.parametrize("ufunc", [np.bitwise_and, np.bitwise_or])
+def test_bits_with_an_array_on_the_left(ufunc: np.ufunc) -> None:
+    """NumPy makes `x & v` of it, which must not differ from `v & x` without a word."""
+    x, v, flags = np.array([1, 2]), sg.Vector([2, 2]), sg.Vector([True, False])
+    assert ufunc(v, x).toarray().tolist() == ufunc([2, 2], x).tolist()
+    assert ufunc(x > 1, flags).toarray().tolist() == ufunc(x > 1, [True, False]).tolist()
+    for left, right in ((x, v), (x > 1, v), (x, flags), (np.int64(2), v)):
+        with pytest.raises(DomainMismatch, match=r"x1: expected the container.*numpy\.logical_"):
+            ufunc(left, right)
