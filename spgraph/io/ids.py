@@ -190,8 +190,7 @@ def first_true(column: Any) -> int:
 
 def _is_string(kind: Any) -> bool:
     types = load_pyarrow().types
-    view = getattr(types, "is_string_view", None)  # of a later version than the least we need
-    return types.is_string(kind) or types.is_large_string(kind) or bool(view and view(kind))
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
 def _arrow_column(name: str, argument: str, given: Any) -> pyarrow.ChunkedArray:
