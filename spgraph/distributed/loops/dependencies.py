@@ -23,9 +23,7 @@ from spgraph.distributed.loops.search import search
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.iterations.path_dependencies import composed_dependencies
 from spgraph.operations import assign
-from spgraph.semirings import (
-    binary,
-)
+from spgraph.semirings import binary
 
 R = TypeVar("R")
 

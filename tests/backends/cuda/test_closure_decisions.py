@@ -13,8 +13,10 @@ import pytest
 
 from spgraph import semirings
 from spgraph.backends.cuda.closure.closure import program
+from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.runtime.sources import whole
 from spgraph.iterations.closure_buckets import next_limit
+from spgraph.semirings import BinaryOp, Semiring, binary, monoid
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
@@ -155,3 +157,14 @@ def test_progress(
     to = np.empty(5, np.int64)
     call("min", "float64", "progress", rounds, edges, queued, m, bulk, thresholds, in_edges, to)
     assert tuple(to) == expected
+
+
+@pytest.mark.parametrize("name", ["firsti", "firstj", "secondi", "secondj"])
+def test_a_users_operator_depends_on_no_position(name: str) -> None:
+    """Whatever its name is: closures end rows at a threshold, and products are made in tiles."""
+    types = (("I", "<i4"), ("O", "<i4"), ("A", "<i8"))
+    mine = BinaryOp.define(lambda x, y: x + y, name)
+    for multiply, depends in ((getattr(binary, name), 1), (mine, 0)):
+        typed = Semiring(monoid.min, multiply).resolve("int64", "int64")
+        assert f"#define POSITIONAL {depends}\n" in program(typed, types, True, False, 64)
+        assert tiles.takes(typed) == (not depends)

@@ -30,8 +30,6 @@ CHUNK = 1024
 SAMPLE = 1024
 # edges from which on a transpose is worth making for the pull of a push-pull threshold
 TRANSPOSE_FROM = 1 << 22
-# operators that look at positions: the value of an entry alone does not bound their products
-POSITIONAL = {f"{which}{where}" for which in ("first", "second") for where in "ij"}
 
 
 @jit.on_device
@@ -150,7 +148,8 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
         jit.launch(look, threads, n, m, *arrays, *shared)
 
     has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
-    if T is None or not has_order or semiring.multiply.name in POSITIONAL:
+    # the value of an entry alone does not bound products that depend on positions
+    if T is None or not has_order or semiring.multiply.positional:
         look_along(own, False, True)
     else:
         floor = xp.empty(1, semiring.dtype), xp.empty(1, np.uint32)
@@ -260,7 +259,7 @@ def program(
     has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
     constants = preamble.constants(
         ORDERED=ordered and has_order,
-        POSITIONAL=semiring.multiply.name in POSITIONAL,
+        POSITIONAL=semiring.multiply.positional,
         THREADS=threads,
         BATCH=batch_of(kinds["I"], kinds["O"]),
         TRACE=trace,

@@ -118,7 +118,7 @@ def takes(semiring: TypedSemiring) -> bool:
     tiles do not keep, nor where a sum may end early, which plain rows make use of.
     """
     ends = semiring.add.any or (semiring.add.terminal is not None and semiring.dtype == np.bool_)
-    return not ends and semiring.multiply.name not in ("firsti", "firstj", "secondi", "secondj")
+    return not ends and not semiring.multiply.positional
 
 
 @jit.on_device
