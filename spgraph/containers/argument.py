@@ -85,6 +85,8 @@ def _converted(given: Any, name: str, remedy: str, copy: bool) -> Matrix:
         return Matrix.from_dense(given)
     elif hasattr(given, "__dlpack__") and not isinstance(given, Vector):
         return Matrix.from_dense(np.from_dlpack(given))
+    elif hasattr(given, "__array__") and not isinstance(given, Vector):  # a table of pandas
+        return Matrix.from_dense(given)
     raise DomainMismatch(
         f"{name}: expected a Matrix, a SciPy or CuPy sparse matrix, a NetworkX graph "
         f"or a 2-D array, got {type(given).__name__}{remedy}"

@@ -190,7 +190,10 @@ class MatrixConversions(MatrixParts):
         """
         array = as_array("from_dense", array)
         if array.ndim != 2:
-            raise DomainMismatch(f"array: expected 2 dimensions, got {array.ndim}")
+            remedy = "; a Vector is made of 1" if array.ndim == 1 else ""
+            raise DomainMismatch(
+                f"from_dense: array: expected 2 dimensions, got {array.ndim}{remedy}"
+            )
         xp = array_module(array)
         dtype = value_dtype(array.dtype)
         if missing is None:

@@ -64,7 +64,7 @@ def vector_key(key: Any, v: Vector) -> Any:
 def _flagged(key: Any, size: int, what: str) -> Any:
     """The positions where an array, a list or a Vector of bool is true; other keys unchanged."""
     if isinstance(key, list):
-        if not key or type(key[0]) is not bool:
+        if not key or not isinstance(key[0], bool | np.bool_):
             return key
         key = np.asarray(key)
     if getattr(key, "dtype", None) != BOOL or np.ndim(key) != 1:

@@ -54,7 +54,7 @@ class Matrix(
     Matrix on CUDA changes it behind its back, and what it has derived and kept goes wrong.
 
     `Matrix(x)` is a new one of what stands for a matrix: a sparse array or matrix of SciPy or
-    CuPy, an array of two dimensions, whose zeros are no entries, nested lists of such, a graph of
+    CuPy, an array or a table of pandas, whose zeros are no entries, nested lists, a graph of
     NetworkX, or a Matrix, which is copied. `from_scipy`, `from_dense` and `from_networkx` do the
     same and have options; `from_coo`, `empty`, `spgraph.read` and `spgraph.generators` make others.
     Raises DomainMismatch for anything else.

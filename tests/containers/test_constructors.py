@@ -29,6 +29,16 @@ class Exported:
         return self.array.__dlpack_device__()
 
 
+class Table:
+    """What NumPy can read as an array, as pandas.DataFrame."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return self.array
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -38,6 +48,7 @@ class Exported:
         np.array,
         np.ndarray.tolist,
         Exported,
+        Table,
         sg.Matrix.from_dense,
     ],
 )
@@ -89,7 +100,7 @@ def test_a_vector_of_a_sparse_array_has_its_entries() -> None:
         (sg.Matrix, (3, 4), "Matrix: x: expected a Matrix, a SciPy .* Matrix.empty a number of"),
         (sg.Matrix, 3, "Matrix: x: expected a Matrix, .* got int; Matrix.from_coo"),
         (sg.Matrix, sg.Vector([1, 2]), "Matrix: x: expected a Matrix, .* got Vector; "),
-        (sg.Matrix, [1, 2], "array: expected 2 dimensions, got 1"),
+        (sg.Matrix, [1, 2], "from_dense: array: expected 2 dimensions, got 1; a Vector is made"),
         (sg.Matrix, np.ma.masked_array([[1, 2]], [[0, 1]]), "expected an array without a mask"),
         (sg.Vector, 3, r"Vector: x: expected a list .* got int of 0; .* Vector.empty a size"),
         (sg.Vector, DENSE, r"Vector: x: expected .* got ndarray of 2; Matrix\(x\) takes 2"),

@@ -111,6 +111,14 @@ def test_in_shards() -> None:
     assert v.to_numpy().tolist() == [5, 1, 6]
 
 
+def test_lists_of_truth_values_of_numpy() -> None:
+    flags, v, A = list(np.array([True, False, True])), sg.Vector([1, 2, 3]), sg.Matrix(DENSE)
+    assert v[flags].to_numpy().tolist() == [1, 3]
+    assert A[:, flags].isequal(A[:, [0, 2]])
+    v[flags] = 7
+    assert v.to_numpy().tolist() == [7, 2, 7]
+
+
 @pytest.mark.parametrize(
     ("key", "error", "message"),
     [
