@@ -337,7 +337,7 @@ class MatrixConversions(MatrixParts):
                     f"to_dense: no memory for {self.nrows} x {self.ncols} values of {kind}, "
                     f"{self.nrows * self.ncols * kind.itemsize} bytes; .to_scipy() stays sparse"
                 ) from error
-            dense[...] = fill
+            dense[...] = xp.full(1, fill, kind)  # CuPy writes a number -0.0 as 0.0
             dense[self.row_indices(), self._indices] = self._values
         return dense
 

@@ -194,5 +194,7 @@ def _dense(t: Vector, fill: np.generic) -> Array:
     """The values of t, a new Vector that is given up, by position."""
     t = t.to_bitmap()
     if t._bits is not None:
-        t._values[~unpack_bits(t._bits, t.size)] = fill
+        xp = array_module(t._values)
+        # an array, since CuPy writes a number -0.0 as 0.0
+        t._values[~unpack_bits(t._bits, t.size)] = xp.full(1, fill, t.dtype)
     return t._values

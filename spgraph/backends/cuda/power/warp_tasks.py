@@ -90,7 +90,7 @@ def _long_rows(A: Matrix, degrees: Array) -> tuple[Array, Array, Array, Array]:
     counts = xp.minimum(share[of], lengths[of] - skipped)
     is_split = pieces > 1
     number = xp.cumsum(is_split) - 1
-    tasks = xp.empty((task.size, 4), np.int64)
+    tasks = xp.zeros((task.size, 4), np.int64)
     tasks[:, 1] = (counts + (LANES - 1)) // LANES
     tasks[:, 2] = xp.where(is_split[of], number[of], rows[of])
     tasks[:, 3] = xp.where(is_split[of], PART, WHOLE)
@@ -109,7 +109,7 @@ def _short_rows(degrees: Array) -> tuple[Array, Array]:
     count = -(-short.size // LANES)
     rows, steps = xp.full(count * LANES, -1, np.int32), xp.zeros(count * LANES, np.int64)
     rows[: short.size], steps[: short.size] = short[order], lengths[order]
-    tasks = xp.empty((count, 4), np.int64)
+    tasks = xp.zeros((count, 4), np.int64)
     tasks[:, 1] = steps.reshape(count, LANES).max(axis=1) if count else 0
     tasks[:, 2] = LANES * xp.arange(count)
     tasks[:, 3] = ROWS
