@@ -105,6 +105,26 @@ def algorithms_cpu() -> str:
     return f"{described(name, result, *libraries)}\n\n{table(head, rows)}"
 
 
+def gapbs_cpu() -> str:
+    """A line a graph and task, for each condition spgraph's median, the best peer's and theirs."""
+    name, result = newest("gapbs_cpu")
+    conditions: list[tuple[int, bool]] = []
+    lines: dict[tuple[str, str], dict[tuple[int, bool], str]] = {}
+    for key, entry in result["graphs"].items():
+        for row in entry.get("rows", []):
+            at = (row["threads"], row["loaded"])
+            conditions += [at] if at not in conditions else []
+            for system, ratio in row.get("ratios", {}).items():
+                ours, best = (row["systems"][each]["median"] for each in (system, row["best"]))
+                cell = f"{milliseconds(ours)} / {milliseconds(best)} {row['best']} = {ratio:.2f}"
+                lines.setdefault((key, row["task"] + system[len("spgraph") :]), {})[at] = cell
+    head = ["graph", "task"]
+    head += [f"{n} threads{', beside other work' if loaded else ''}" for n, loaded in conditions]
+    rows = [[*line, *(cells.get(at, "-") for at in conditions)] for line, cells in lines.items()]
+    where = described(name, result, "numba", "scipy")
+    return f"{where}\n\n{table(head, rows)}"
+
+
 def algorithms_gpu() -> str:
     name, result = newest("algorithms_gpu")
     rows = []
@@ -215,6 +235,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "bfs_cpu": bfs_cpu,
     "bfs_gpu": bfs_gpu,
     "algorithms_cpu": algorithms_cpu,
+    "gapbs_cpu": gapbs_cpu,
     "algorithms_gpu": algorithms_gpu,
     "operations_cpu": operations_cpu,
     "operations_gpu": operations_gpu,
