@@ -22,7 +22,7 @@ ENDINGS = ("_ms", "_us", "_s", " ms")
 NOT_TIMES = ("per_s", "load_s", "numba_import_s")
 PEERS = ("cugraph", "cupyx", "graphblas", "igraph", "networkit", "networkx", "scipy", "gapbs")
 # what tells the entries of a list of results apart
-KEYS = ("graph", "algorithm", "devices", "exchange")
+KEYS = ("graph", "algorithm", "task", "devices", "exchange", "threads", "loaded")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,14 +78,15 @@ def _cells(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, float]]:
     elif isinstance(value, list):
         for inner in value:
             if isinstance(inner, dict):
-                name = " ".join(str(inner[key]) for key in KEYS if key in inner)
+                given = {key: inner[key] for key in KEYS if inner.get(key, False) is not False}
+                name = " ".join(key if of is True else str(of) for key, of in given.items())
                 if name:
                     yield from _cells(inner, (*place, name))
     elif isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
         last = place[-1]
         timed = last in TIMES or last.endswith(ENDINGS)
         if timed and not last.endswith(NOT_TIMES):
-            skipped = {"graphs", "matrices", "tasks", "systems", "results", "median"}
+            skipped = {"graphs", "matrices", "tasks", "systems", "results", "rows", "median"}
             yield " / ".join(part for part in place if part not in skipped), float(value)
 
 
