@@ -79,7 +79,7 @@ def main() -> None:
         result["graphs"][name] = entry
         print(table(name, entry), flush=True)
     result["summary"] = summary(result["graphs"])
-    print(json_lines(result["summary"]))
+    print(summary_lines(result["summary"]))
     machine.write(options.output, result)
     print(f"written: {options.output.name}")
 
@@ -344,9 +344,6 @@ TASKS = {
 }
 
 
-# --- the table ------------------------------------------------------------------------------------
-
-
 def table(name: str, entry: dict[str, Any]) -> str:
     """One graph's figures for a person."""
     if "missing" in entry:
@@ -371,7 +368,7 @@ def table(name: str, entry: dict[str, Any]) -> str:
 
 def summary(entries: dict[str, Any]) -> dict[str, Any]:
     """For each condition the geometric mean of the ratios of cells of COUNTS ms or more, and the
-    cells above 1; for threads, how many times faster they are than one.
+    cells above 1.
     """
     found: dict[str, Any] = {}
     for name, entry in entries.items():
@@ -390,7 +387,7 @@ def summary(entries: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def json_lines(found: dict[str, Any]) -> str:
+def summary_lines(found: dict[str, Any]) -> str:
     """The summary for a person."""
     lines = []
     for condition, at in found.items():

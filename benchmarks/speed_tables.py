@@ -119,7 +119,8 @@ def gapbs_cpu() -> str:
                 cell = f"{milliseconds(ours)} / {milliseconds(best)} {row['best']} = {ratio:.2f}"
                 lines.setdefault((key, row["task"] + system[len("spgraph") :]), {})[at] = cell
     head = ["graph", "task"]
-    head += [f"{n} threads{', beside other work' if loaded else ''}" for n, loaded in conditions]
+    for n, loaded in conditions:
+        head += [f"{n} thread{'s' * (n > 1)}{', beside other work' * loaded}"]
     rows = [[*line, *(cells.get(at, "-") for at in conditions)] for line, cells in lines.items()]
     where = described(name, result, "numba", "scipy")
     return f"{where}\n\n{table(head, rows)}"

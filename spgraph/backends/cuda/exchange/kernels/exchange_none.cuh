@@ -32,8 +32,8 @@ struct Exchange {
     }
     static __device__ __forceinline__ i64 in_edges() { return s.m; }
     static __device__ __forceinline__ u32* claims() { return VALUES ? s.next : s.visited; }
-    // Word w of it, or an older one. A plain load leaves the compiler free to order it: 2 % of the
-    // time of levels that push.
+    // Word w of it, or an older one. A plain load leaves the compiler free to order it: 14
+    // instructions less in a level that pushes.
     static __device__ __forceinline__ u32 claimed(i64 w) {
         return VALUES ? load_lagging(&s.next[w]) : s.visited[w];
     }

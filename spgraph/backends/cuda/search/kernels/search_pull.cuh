@@ -257,7 +257,7 @@ CALLED void pull_level(L depth, Totals* totals = nullptr) {
     const int lane = lane_id();
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)blockIdx.x * WARPS + Exchange::warp();
     const i64 held = Exchange::words(), batch = Exchange::batch();
-    // held in registers where these suffice: 3 to 5 % of levels and parents on one GPU
+    // held in registers where these suffice: up to 5 % of levels and parents on one GPU
     constexpr bool HOLDS = FIRST_DECIDES && !Exchange::DISTRIBUTED;
     const auto words = [held] { return HOLDS ? held : Exchange::words(); };
     Finds finds(depth);
