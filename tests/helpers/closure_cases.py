@@ -161,6 +161,44 @@ def expected(name: str, case: Case) -> dict[int, Any]:
     return fixed_point(edges, start, case.add, case.multiply)
 
 
+# Sources and products that are NaN: edges of small graphs side by side, the sources, and what min
+# leaves of products that are sums. Of max the signs are the others.
+NAN_EDGES = {
+    (0, 1): 1.0, (1, 3): 1.0, (3, 4): 1.0,  # nothing else arrives
+    (5, 5): 1.0, (5, 6): 2.0, (6, 5): np.nan,  # NaN on a cycle
+    (7, 8): np.nan, (7, 9): 2.0, (9, 10): 3.0, (8, 11): 1.0, (10, 11): 4.0, (7, 12): np.nan,
+    (13, 14): 1.0, (15, 13): 2.0, (14, 16): 5.0,  # a source that a better value reaches
+    (17, 18): np.inf, (18, 19): 1.0, (20, 18): np.nan,
+}  # fmt: skip
+NAN_STARTS = {0: np.nan, 5: np.nan, 7: 1.0, 13: np.nan, 15: -4.0, 18: np.nan, 20: 3.0}
+NAN_VALUES = {
+    0: np.nan, 1: np.inf, 3: np.inf, 4: np.inf,
+    5: np.inf, 6: np.inf,
+    7: 1.0, 8: np.inf, 9: 3.0, 10: 6.0, 11: 10.0, 12: np.inf,
+    13: -2.0, 14: -1.0, 15: -4.0, 16: 4.0,
+    18: np.inf, 19: np.inf, 20: 3.0,
+}  # fmt: skip
+
+
+def sums(x: float, a: float) -> float:
+    return x + a
+
+
+def check_nan(run: Callable[[sg.Matrix, sg.Vector, Semiring], Any], sign: int) -> None:
+    """min (sign 1) or max (-1) omit a product that is NaN, but the vertex that it arrives at has an
+    entry: the identity, if nothing better arrives. `run` gives the closure of a Matrix.
+    """
+    ends = np.array(list(NAN_EDGES)).T
+    weights = sign * np.array(list(NAN_EDGES.values()))
+    A = sg.Matrix.from_coo(*ends, weights, nrows=22, ncols=22)
+    starts = sign * np.array(list(NAN_STARTS.values()))
+    start = sg.Vector.from_coo(list(NAN_STARTS), starts, size=22)
+    ring = Semiring(monoid.min if sign > 0 else monoid.max, BinaryOp.define(sums))
+    found = entries(gathered(run(A, start, ring)))
+    assert list(found) == list(NAN_VALUES)
+    np.testing.assert_array_equal(list(found.values()), sign * np.array(list(NAN_VALUES.values())))
+
+
 def check_closure(name: str, case: Case, A: Any, **options: Any) -> None:
     """One closure, compared with plain loops; A is the graph's Matrix where the closure runs."""
     found = closure(A, graph(name, case).v.to(A.device), case.ring, **options)

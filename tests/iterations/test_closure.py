@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from closure_cases import CASES, GRAPHS, check_closure, entries, expected, graph, least_parents
+from closure_cases import (
+    CASES,
+    GRAPHS,
+    check_closure,
+    check_nan,
+    entries,
+    expected,
+    graph,
+    least_parents,
+)
 from fixtures_device import device  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,6 +41,10 @@ from spgraph.semirings import (
     monoid,
     plus_times,
 )
+
+
+def least_or_nan(x: float, y: float) -> float:
+    return x if x != x or x < y else y
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -253,6 +266,35 @@ def test_negative_weights_under_a_plus_of_ones_own(device: str) -> None:
         if i in least:
             least[j] = min(least.get(j, 10**9), least[i] + w)
     assert entries(closure(A, made.v.to(device), ring, delta=4.0)) == least
+
+
+@pytest.mark.parametrize("sign", [1, pytest.param(-1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("delta", [None, 2.5])
+def test_nan(sign: int, delta: Any, device: str) -> None:
+    """Named semirings refuse NaN; with a multiply of one's own min and max omit it."""
+
+    def run(A: sg.Matrix, start: sg.Vector, ring: Semiring) -> Any:
+        return closure(A.to(device), start.to(device), ring, delta=delta)
+
+    check_nan(run, sign)
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_nan_in_shards(shards: int) -> None:
+    def run(A: sg.Matrix, start: sg.Vector, ring: Semiring) -> Any:
+        G = A.distribute(shards)
+        return closure(G, start.to(G.device), ring, delta=2.5)
+
+    check_nan(run, 1)
+
+
+def test_nan_that_a_monoid_keeps(device: str) -> None:
+    """A minimum of one's own that NaN wins over: it settles, too."""
+    A = sg.Matrix.from_coo([0, 0, 1], [0, 1, 2], [1.0, 1.0, 2.0], nrows=4, ncols=4).to(device)
+    start = sg.Vector.from_coo([0, 1], [np.nan, 3.0], size=4).to(device)
+    ring = Semiring(Monoid(BinaryOp.define(least_or_nan), np.inf, None, True), binary.plus)
+    found = entries(closure(A, start, ring).to("cpu"))
+    np.testing.assert_array_equal([found[v] for v in range(3)], [np.nan] * 3)
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3])

@@ -18,6 +18,7 @@ from closure_cases import (
     GRAPHS,
     MONOIDS,
     check_closure,
+    check_nan,
     entries,
     expected,
     fixed_point,
@@ -36,7 +37,7 @@ from spgraph.distributed.exchange import host_counters
 from spgraph.distributed.loops import closure_rounds
 from spgraph.errors import ConvergenceError
 from spgraph.iterations.integer_sums import plus_and_one, saturating_plus
-from spgraph.semirings import Semiring, min_plus, monoid
+from spgraph.semirings import Semiring, max_times, min_plus, monoid
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
@@ -286,6 +287,55 @@ def test_products_of_the_value_of_nothing(exchange: str, monkeypatch: pytest.Mon
         typed = sg.semirings.min_second.resolve("float64", "float64")
         values = fixed_point(edges, {0: 0.0}, min, lambda x, a: a)
         assert entries(fused(A, start, typed, 0.5)) == values
+
+
+@pytest.mark.parametrize(
+    ("exchange", "sign"),
+    [
+        *((exchange, 1) for exchange in (*FORMS, "8 peers")),
+        ("one device", -1),
+        *(pytest.param(exchange, -1, marks=FULL) for exchange in EXCHANGES),
+    ],
+)
+def test_nan(exchange: str, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = ("", *PATHS) if exchange in FORMS else ("threshold, local",)
+    for path in paths:
+        with monkeypatch.context() as patch:
+            start_on_the_shim(patch, path)
+            for delta in (None, 2.5) if exchange == "one device" else (2.5,):
+                check_nan(
+                    lambda A, start, ring, d=delta: fused(
+                        place(A, exchange), start, ring.resolve("float64", "float64"), d
+                    ),
+                    sign,
+                )
+
+
+@pytest.mark.parametrize("exchange", FORMS)
+def test_products_of_vertices_that_are_in_no_bucket(
+    exchange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the identity and of NaN are relaxed at once: a threshold holds none of their
+    products back. And a bound that is no number excludes no product.
+    """
+    edges = {(0, v): float(v) for v in range(1, 40)} | {(40, 41): 1.0, (42, 50): 7.0}
+    rows, columns = zip(*edges, strict=True)
+    G = Matrix.from_coo(rows, columns, list(edges.values()), nrows=60, ncols=60)
+    start = Vector.from_coo([0, 40, 42], [np.inf, 0.0, np.nan], size=60)
+    typed = sg.semirings.min_second.resolve("float64", "float64")
+    values = {v: float(v) for v in range(1, 40)} | {0: np.inf, 40: 0.0, 41: 1.0, 50: 7.0}
+    powers = {(0, v): 0.0 if v % 2 else 0.5**v for v in range(1, 40)} | {(1, 40): 1.0}
+    P = Matrix.from_coo(*zip(*powers, strict=True), list(powers.values()), nrows=60, ncols=60)
+    first = Vector.from_coo([0, 50], [1.0, np.inf], size=60)
+    times = max_times.resolve("float64", "float64")
+    products = fixed_point(powers, {0: 1.0, 50: np.inf}, max, lambda x, a: x * a)
+    for path in PATHS:
+        with monkeypatch.context() as patch:
+            start_on_the_shim(patch, path)
+            for delta in (None, 0.5) if exchange == "one device" else (0.5,):
+                found = entries(fused(place(G, exchange), start, typed, delta))
+                assert np.isnan(found.pop(42)) and found == values
+                assert entries(fused(place(P, exchange), first, times, delta)) == products
 
 
 @pytest.mark.parametrize("exchange", FORMS)

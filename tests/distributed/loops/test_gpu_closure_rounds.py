@@ -1,4 +1,6 @@
-"""Closures in rounds on GPUs: several shards on one of them, and one or two on each of several."""
+"""Closures in rounds on GPUs: several shards on one of them, and one or two on each of several; and
+what is the same in every form for several shards.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from closure_cases import CASES, entries, expected, graph
-from gpus import visible
+from closure_cases import CASES, check_nan, entries, expected, graph
+from gpus import names, visible
 
 from spgraph.backends.cuda.closure import closure_rounds as kernels
 from spgraph.backends.cuda.closure.closure_peers import program
-from spgraph.containers import Matrix
+from spgraph.containers import Matrix, Vector
 from spgraph.distributed.loops import closure_rounds
 from spgraph.errors import ConvergenceError
-from spgraph.semirings import min_plus, monoid
+from spgraph.iterations import closure
+from spgraph.semirings import Semiring, min_plus, monoid
 
 pytestmark = pytest.mark.gpu
 
@@ -78,3 +81,15 @@ def test_one_closure_after_another(devices: list[str]) -> None:
     for _ in range(5):
         found = closure_rounds.closure(G, start, typed, 3)
         assert entries(found.gather()) == expected("grid", CASES["distance"])
+
+
+@pytest.mark.parametrize(("shards", "exchange"), [(3, "auto"), (2, "nccl"), (2, "peer")])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_nan(shards: int, exchange: str, sign: int) -> None:
+    devices = ["cuda:0"] * shards if exchange == "auto" else names(shards)
+
+    def run(A: Matrix, start: Vector, ring: Semiring) -> Any:
+        G = A.distribute(shards, devices=devices, exchange=exchange)
+        return closure(G, start.to(G.device), ring, delta=2.5)
+
+    check_nan(run, sign)

@@ -110,6 +110,11 @@ def relax(
                 old = value[v]
                 new = add(old, z)
                 if new != old:
+                    if new != new and old != old:
+                        # NaN on both sides: a monoid that omits NaN leaves the identity
+                        new = add(old, add(IDENTITY, z))
+                        if new != new:
+                            continue
                     if shared:
                         while not compare_exchange(value, np.int64(v), old, new):
                             old = atomic_load(value, np.int64(v))

@@ -77,20 +77,20 @@ CALLED void begin(const I* sources, const Z* source_values, i64 count) {
         const I v = (I)s.first + sources[i];
         const Z x = normal(source_values[i]);
         s.x[v] = x;
-        reach(v, x);
+        if (is_in_no_bucket(x)) set_bit(s.bits, v); // it has an entry, whatever it becomes
         best = add(best, x);
     }
     if (ORDERED) combine_best(best);
 }
 
-// Queue the sources that are near, and those whose value is the identity, which no bucket has.
+// Queue the sources that are near, and those that are in no bucket.
 CALLED void begin_queue(const I* sources, i64 count) {
     int held = 0;
     for (i64 base = thread_id() - lane_id(); base < count; base += thread_count()) {
         const i64 i = base + lane_id();
         const I v = i < count ? (I)s.first + sources[i] : 0;
         const Z x = i < count ? s.x[v] : identity();
-        const bool wanted = i < count && (is_near(x) || same(x, identity()));
+        const bool wanted = i < count && is_followed(x, s.limit);
         held = enqueue(held, wanted, v, NextQueue());
     }
     release_rest(held, NextQueue());

@@ -11,15 +11,28 @@ DEVICE Z joined(Z old, Z value) {
     return add(old, value);
 }
 
-// Whether adding `value` to `old` would change it.
+// What a product is to a vertex without a value: min and max omit NaN, and leave the identity.
+DEVICE Z sum_of(Z product) {
+    if constexpr ((double)(Z)0.5 == 0.5)
+        return product == product ? product : add(identity(), product);
+    return product;
+}
+
+// Whether adding `value`, which is no NaN where the monoid is min or max, to `old` would change it.
 DEVICE bool changes(Z old, Z value) {
-    if constexpr (LEAST || GREATEST) return better(value, old);
+    if constexpr (LEAST) return !(value >= old);
+    if constexpr (GREATEST) return !(value <= old);
     return !same(joined(old, value), old);
 }
 
-// The value as min and max over floats store it: -0.0 becomes 0.0.
+// The value as min and max over floats store it: -0.0 becomes 0.0, and NaN one whose bits are worse
+// than those of every number.
 DEVICE Z normal(Z value) {
-    if constexpr ((LEAST || GREATEST) && (double)(Z)0.5 == 0.5) return value + (Z)0;
+    if constexpr ((LEAST || GREATEST) && (double)(Z)0.5 == 0.5) {
+        const Bits<Z> bits = (Bits<Z>)~(Bits<Z>)0;
+        if (value != value) return from_bits<Z>(LEAST ? bits >> 1 : bits);
+        return value + (Z)0;
+    }
     return value;
 }
 
@@ -31,24 +44,22 @@ DEVICE bool improve_as(T* address, T value, T& stored) {
     if constexpr ((LEAST || GREATEST) && sizeof(T) >= 4) {
         typedef typename SignedOf<sizeof(T)>::type S;
         B old;
-        stored = value = normal(value);
+        stored = value = value + (T)0; // normal(), without NaN
         if constexpr (floating) {
             // the bits of floats ascend as signed integers where positive, descend as unsigned ones
             // where negative
             if (value >= 0)
                 old = LEAST ? (B)atomicMin((S*)address, (S)to_bits(value))
                             : (B)atomicMax((S*)address, (S)to_bits(value));
-            else if (value < 0)
+            else
                 old = LEAST ? atomicMax((B*)address, to_bits(value))
                             : atomicMin((B*)address, to_bits(value));
-            else
-                return false;
         } else if constexpr (negative) {
             old = LEAST ? (B)atomicMin((S*)address, (S)value) : (B)atomicMax((S*)address, (S)value);
         } else {
             old = LEAST ? atomicMin((B*)address, (B)value) : atomicMax((B*)address, (B)value);
         }
-        return better(value, from_bits<T>(old));
+        return changes(from_bits<T>(old), value);
     } else {
         // the aligned word around it: an allocation never ends inside one
         typedef typename BitsOf<(sizeof(T) < 4 ? 4 : sizeof(T))>::type W;
@@ -80,7 +91,7 @@ DEVICE bool improve_as(T* address, T value, T& stored) {
 }
 
 // *address = add(*address, value), atomically. True where that changed it: `stored` is then the
-// value that this thread wrote, and no other thread gets the same one. False for NaN.
+// value that this thread wrote, and no other thread gets the same one. `value` is as for changes().
 DEVICE bool improve(Z* address, Z value, Z& stored) {
     return improve_as<Z>(address, value, stored);
 }

@@ -13,18 +13,13 @@ CALLED int relax(int from, int count, int held) {
     for (int k = 0; k < SHARE; k++) {
         const int i = 32 * k + lane_id();
         open[k] = i < count;
-        z[k] = open[k] ? products.value[from + i] : identity();
+        z[k] = open[k] ? sum_of(products.value[from + i]) : identity();
         v[k] = open[k] ? load_once(global(s.indices) + products.entry[from + i]) : 0;
     }
 #pragma unroll
     for (int k = 0; k < SHARE; k++) old[k] = open[k] ? load_lagging(&s.x[v[k]]) : identity();
 #pragma unroll
-    for (int k = 0; k < SHARE; k++) {
-        if (open[k])
-            open[k] = changes(old[k], z[k])
-                          ? improve(&s.x[v[k]], z[k], old[k]) && is_wanted(v[k], old[k])
-                          : reach(v[k], z[k]);
-    }
+    for (int k = 0; k < SHARE; k++) open[k] = open[k] && join(v[k], old[k], z[k]);
 #pragma unroll
     for (int k = 0; k < SHARE; k++) held = claim(held, open[k], v[k]);
     warp_sync();
@@ -60,7 +55,8 @@ struct Pusher {
             const i64 to = POSITIONAL && open[k] ? s.indices[entry[k]] : 0;
             const Z from_x = ONE ? x_of_one : shuffle(x, owner[k]);
             const Z z = multiply(from_x, a[k], (i64)0, from, from, to);
-            const int place = append_product(open[k] && is_followed(z, threshold), tries);
+            const int place =
+                append_product(open[k] && is_followed_from(from_x, z, threshold), tries);
             if (place >= 0) {
                 products.value[place] = z;
                 products.entry[place] = entry[k];

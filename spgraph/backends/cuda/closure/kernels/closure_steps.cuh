@@ -1,8 +1,18 @@
 // Functions that the steps of a closure share.
 
-DEVICE bool is_near(Z value) { return !ORDERED || better(value, s.limit); }
-DEVICE bool is_followed(Z value, Z threshold) {
-    return !ORDERED || better(value, threshold) || same(value, identity());
+// Whether a value is in no bucket: the identity, or NaN, which only a source can have.
+DEVICE bool is_in_no_bucket(Z value) { return !better(value, identity()); }
+
+// Whether a value, or a product, is better than a limit, or in no bucket: then nothing comes back to
+// it later.
+DEVICE bool is_followed(Z value, Z limit) {
+    return !ORDERED || better(value, limit) || is_in_no_bucket(value);
+}
+
+// Whether the product z of a vertex with value x is followed: a vertex that is in no bucket is
+// relaxed once, and never behind a threshold.
+DEVICE bool is_followed_from(Z x, Z z, Z threshold) {
+    return is_followed(z, threshold) || is_in_no_bucket(x);
 }
 
 // A product that is the identity improves nothing, but its vertex has an entry: true for the first
@@ -10,12 +20,18 @@ DEVICE bool is_followed(Z value, Z threshold) {
 DEVICE bool reach(I v, Z value) { return same(value, identity()) && set_bit(s.bits, v); }
 
 DEVICE Z product(Z x, const A* values, i64 entry, i64 u, i64 v) {
-    return multiply(x, load_once(values + (entry & (i64)s.every)), (i64)0, u, u, v);
+    return sum_of(multiply(x, load_once(values + (entry & (i64)s.every)), (i64)0, u, u, v));
 }
 
 // Whether a new value of v has to be followed now, or sent to its owner: of the own vertices, those
 // that are far are found by their values when their bucket comes.
-DEVICE bool is_wanted(I v, Z value) { return !Exchange::is_own(v) || is_near(value); }
+DEVICE bool is_wanted(I v, Z value) { return !Exchange::is_own(v) || is_followed(value, s.limit); }
+
+// `value` joins vertex v, which had `old`, and becomes what is stored; whether v is wanted for that.
+DEVICE bool join(I v, Z old, Z& value) {
+    return changes(old, value) ? improve(&s.x[v], value, value) && is_wanted(v, value)
+                               : reach(v, value);
+}
 
 // Put an own vertex, which has improved and is wanted, into the next queue, unless it is there
 // already.

@@ -27,7 +27,7 @@ __device__ __forceinline__ void Exchange::send_at_once(bool wanted, I v, Z value
     slot = shuffle(slot, owner) + __popc(shuffle(mine, owner) & lanes_below());
     const bool fits = (i64)slot < s.given.capacity;
     // a value that does not fit makes another barrier necessary
-    const bool near_sent = wanted && (!fits || is_near_or_identity(value));
+    const bool near_sent = wanted && (!fits || is_followed(value, s.limit));
     const u32 all = __popc(warp_ballot(near_sent));
     if (lane == 0 && all) atomicAdd(&s.near_sent, (u64)all);
     if (wanted && fits) {
@@ -56,8 +56,7 @@ __device__ __forceinline__ int Exchange::receive_local(Ring& ring, u32& tail, in
         Received(q).load(i, v, z);
         first = s.indptr[v];
         last = s.indptr[v + 1];
-        found =
-            changes(load_relaxed(&s.x[v]), z) ? improve(&s.x[v], z, z) && is_near(z) : reach(v, z);
+        found = join(v, load_relaxed(&s.x[v]), z);
     }
     found = found && first < last;
     const bool light = found && last - first <= HEAVY;

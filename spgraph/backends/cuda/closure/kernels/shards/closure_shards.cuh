@@ -42,9 +42,6 @@ DEVICE void add_counts() {
 // may have nothing to do, and its further steps would be done again when better values arrive.
 DEVICE bool is_saturated(u64 edges, int gpus) { return edges > (u64)SATURATED_EDGES * gpus; }
 
-// Whether the owner of a vertex has to relax it in this bucket when it receives the value.
-DEVICE bool is_near_or_identity(Z value) { return is_near(value) || same(value, identity()); }
-
 // Thread 0 sets the shared state from s.given; the queues have swapped `swaps` times.
 DEVICE void take_given(Z* x, Control* control, u32 swaps) {
     const GivenShard& g = s.given;
@@ -100,7 +97,7 @@ DEVICE u32 send_group(i64 g, u32 filled) {
             for (int k = 0; k < TOGETHER; k++) {
                 if (base + 32 * k >= sent) continue;
                 box.put(base + 32 * k, v[k], z[k]);
-                near_sent += is_near_or_identity(z[k]);
+                near_sent += is_followed(z[k], s.limit);
             }
         }
         warp_sync();
@@ -161,10 +158,7 @@ DEVICE int receive_from(const Received& from, i64 number, int held) {
             old[k] = wanted[k] ? load_relaxed(&s.x[v[k]]) : identity();
 #pragma unroll
         for (int k = 0; k < TOGETHER; k++) {
-            if (wanted[k])
-                wanted[k] = changes(old[k], z[k])
-                                ? improve(&s.x[v[k]], z[k], old[k]) && is_near(old[k])
-                                : reach(v[k], z[k]);
+            if (wanted[k]) wanted[k] = join(v[k], old[k], z[k]);
             held = claim_own(held, wanted[k], v[k]);
         }
     }
