@@ -46,7 +46,7 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
                 for (int k = 0; k < EACH; k++) {
                     owner[k] = row;
                     entry[k] = start + 32 * k;
-                    open[k] = true;
+                    if (TWICE) open[k] = true;
                 }
                 if (TWICE) worker.template take<true>(owner, entry, open);
             } else {
@@ -59,12 +59,16 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
                     const u32 starts = reduce_or(distance >> 5 == k ? start : 0u);
                     owner[k] = before + __popc(starts & upto);
                     before += __popc(starts);
-                    open[k] = 32 * k + lane < left;
+                    if (TWICE) open[k] = 32 * k + lane < left;
                     entry[k] = shuffle(shift, owner[k]) + edge + 32 * k + lane;
                 }
                 if (TWICE) worker.template take<false>(owner, entry, open);
             }
-            if (!TWICE) worker.template take<false>(owner, entry, open);
+            if (!TWICE) {
+#pragma unroll
+                for (int k = 0; k < EACH; k++) open[k] = 32 * k + lane < left;
+                worker.template take<false>(owner, entry, open);
+            }
             edge = left > MANY ? edge + MANY : stop;
         }
         if (next > (O)end) return;
