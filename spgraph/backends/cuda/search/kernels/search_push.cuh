@@ -88,6 +88,11 @@ struct Pusher {
 #pragma unroll
         for (int k = 0; k < EACH; k++) open[k] = open[k] && !(claimed[k] & 1u);
         if constexpr (Found::WANTED || ANY) {
+            // most edges of the last levels lead to visited vertices
+            bool any = false;
+#pragma unroll
+            for (int k = 0; k < EACH; k++) any = any || open[k];
+            if (!warp_any(any)) return;
 #pragma unroll
             for (int k = 0; k < EACH; k++)
                 word[k] =
