@@ -37,11 +37,12 @@ struct Puller {
     I v;
     bool bounded;
     int tries;
-    __device__ __forceinline__ O load(i64 i, bool here) {
+    __device__ __forceinline__ void fetch(i64, bool) {}
+    __device__ __forceinline__ O load(i64 i, int, O first, bool here) {
         if (!here) return 0;
         v = s.queue[i];
         x = load_relaxed(&s.x[v]);
-        return (O)(s.t_indptr[v] - s.offset[i]);
+        return (O)(s.t_indptr[v] - first);
     }
     template <bool ONE>
     __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],

@@ -33,12 +33,13 @@ struct Pusher {
     Z threshold, x;
     I u;
     int tries, held;
-    __device__ __forceinline__ O load(i64 i, bool here) {
+    __device__ __forceinline__ void fetch(i64, bool) {}
+    __device__ __forceinline__ O load(i64 i, int, O first, bool here) {
         if (!here) return 0;
         u = s.queue[i];
         x = load_relaxed(&s.x[u]);
         note_undercut(x);
-        return (O)(s.indptr[u] - s.offset[i]);
+        return (O)(s.indptr[u] - first);
     }
     template <bool ONE>
     __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],

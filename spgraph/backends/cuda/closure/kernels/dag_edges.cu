@@ -20,7 +20,8 @@ struct EdgeTester {
     Z value;
     bool has_row;
     __device__ __forceinline__ bool has(i64 v) const { return !bits || test_bit(bits, v); }
-    __device__ __forceinline__ O load(i64 i, bool here) {
+    __device__ __forceinline__ void fetch(i64, bool) {}
+    __device__ __forceinline__ O load(i64 i, int, O, bool here) {
         row = i;
         has_row = here && has(i);
         if (has_row) value = x[i];

@@ -69,7 +69,8 @@ struct ParentTester {
     Z value;
     int looks;
     __device__ __forceinline__ bool has(i64 v) const { return !bits || test_bit(bits, v); }
-    __device__ __forceinline__ O load(i64 i, bool here) {
+    __device__ __forceinline__ void fetch(i64, bool) {}
+    __device__ __forceinline__ O load(i64 i, int, O, bool here) {
         row = i;
         looks = 0;
         if (here && has(i)) {

@@ -49,14 +49,15 @@ struct Puller {
     int phase;
     I mine;
     O limit;
-    __device__ __forceinline__ O load(i64 i, bool here) {
+    __device__ __forceinline__ void fetch(i64, bool) {}
+    __device__ __forceinline__ O load(i64 i, int, O first, bool here) {
         mine = here ? order[i] : 0;
         if constexpr (PHASED) {
             limit = here ? indptr[mine + 1] : 0;
-            const O before = here ? offset[i] : 0, width = here ? offset[i + 1] - before : 0;
-            return here ? indptr[mine] + phase * width - before : 0;
+            const O width = here ? offset[i + 1] - first : 0;
+            return here ? indptr[mine] + phase * width - first : 0;
         }
-        return here ? indptr[mine] - offset[i] : 0;
+        return here ? indptr[mine] - first : 0;
     }
     template <bool ONE>
     __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
@@ -110,10 +111,11 @@ struct Pusher {
     const L* level;
     L depth;
     double mine;
-    __device__ __forceinline__ O load(i64 i, bool here) {
+    __device__ __forceinline__ void fetch(i64, bool) {}
+    __device__ __forceinline__ O load(i64 i, int, O first, bool here) {
         const I u = here ? order[i] : 0;
         mine = here ? x[u] : 0.0;
-        return here ? indptr[u] - offset[i] : 0;
+        return here ? indptr[u] - first : 0;
     }
     template <bool ONE>
     __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],

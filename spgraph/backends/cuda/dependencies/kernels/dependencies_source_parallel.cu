@@ -31,10 +31,11 @@ struct Finder {
     L depth;
     u32 count_bits;
     double mine;
-    __device__ __forceinline__ O load(i64 i, bool here) {
+    __device__ __forceinline__ void fetch(i64, bool) {}
+    __device__ __forceinline__ O load(i64 i, int, O first, bool here) {
         const I u = here ? order[i] : 0;
         mine = here && x ? x[u] : 0.0;
-        return here ? s.indptr[u] - offset[i] : 0;
+        return here ? s.indptr[u] - first : 0;
     }
     template <bool ONE>
     __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],

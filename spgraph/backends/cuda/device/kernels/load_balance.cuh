@@ -5,8 +5,11 @@
 // on; offset[count] is not read, `total` stands for it. `window` is a row at or before the one that
 // `begin` lies in; it is moved to where the walk ends. `lanes` are 32 words of the warp that calls.
 // `worker` has
-//   load(i, here)  looks up what the lane has to know about row i, if it is `here`; returns what to
-//                  add to an edge's number to find its entry
+//   fetch(i, here)  row i, if it is `here`, is the lane's of the next 32: what load() waits for may
+//                  be loaded ahead
+//   load(i, from, first, here)  looks up what the lane has to know about row i, if it is `here`,
+//                  whose edges begin at number `first` and which lane `from` has fetched; returns what
+//                  to add to an edge's number to find its entry
 //   take<ONE>(owner, entry, open)  takes 32 * EACH edges: for each of this lane's, the lane whose
 //                  row it belongs to, its entry, and whether it is one at all; if ONE they are all
 //                  open and of one owner. Without TWICE there is only take<false>, once in the text
@@ -21,6 +24,7 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
         const O next = window + 32 < count ? offset[window + 32] : (O)total;
         const O stop = next < (O)end ? next : (O)end;
         O first = window + lane < count ? offset[window + lane] : (O)total;
+        worker.fetch(window + lane, window + lane < count);
         // the rows that have edges, in the first lanes: no two of them start at the same edge
         const O after = shuffle(first, (lane + 1) & 31);
         const bool filled = first < (lane < 31 ? after : next);
@@ -31,7 +35,7 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
         const int mine = here ? (int)lanes[lane] : 0;
         first = shuffle(first, mine);
         if (!here) first = next;
-        const O shift = worker.load(window + mine, here);
+        const O shift = worker.load(window + mine, mine, first, here);
         while (edge < stop) {
             int owner[EACH];
             O entry[EACH];

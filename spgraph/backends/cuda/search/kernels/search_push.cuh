@@ -19,14 +19,16 @@ struct Row { // edges have no terms
 struct Pusher {
     Exchange exchange;
     Found found;
+    I vertex;         // of this lane, of the next 32
     Row row;          // of this lane
     const bool early; // most edges lead to vertices that are not visited
     __device__ __forceinline__ Pusher(const Found& found, bool early)
         : found(found), early(early) {}
-    __device__ __forceinline__ O load(i64 i, bool here) {
-        const I u = here ? s.queue[i] : 0;
+    __device__ __forceinline__ void fetch(i64 i, bool here) { vertex = here ? s.queue[i] : 0; }
+    __device__ __forceinline__ O load(i64, int from, O first, bool here) {
+        const I u = shuffle(vertex, from);
         row.load(u, here);
-        return here ? s.indptr[u] - s.offset[i] : 0;
+        return here ? s.indptr[u] - first : 0;
     }
     template <bool ONE>
     __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
