@@ -35,7 +35,7 @@ ROWS = (
     {"iterations"},
     {"algorithms"},
     {"io", "generators", "plot", "validation", "terminal", "csgraph"},
-    {"distributed"},
+    {"distributed", "datasets"},
     {"cli"},
     {"", "__main__"},  # "" is spgraph/__init__.py
 )
@@ -64,11 +64,12 @@ ONLY_IN = {
     "networkx": {"containers", "io", "plot"},
     "mpi4py": {"cli", "distributed"},
     "pymetis": {"distributed"},
+    "pooch": {"datasets"},
     "click": {"cli"},
     "rich": {"terminal"},
 }
 # ... and these only inside functions: a machine without them installs and runs everything else.
-LATE = {"cupy", "cupyx", "cuda", "matplotlib", "mpi4py", "networkx", "pymetis", "rich"}
+LATE = {"cupy", "cupyx", "cuda", "matplotlib", "mpi4py", "networkx", "pooch", "pymetis", "rich"}
 
 
 class Import(NamedTuple):

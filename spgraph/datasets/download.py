@@ -1,0 +1,189 @@
+"""`fetch`: download a published graph once, check it each time, and read it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
+
+from spgraph.cache_folder import user_folder
+from spgraph.containers import Matrix
+from spgraph.datasets.catalog import CATALOG, Dataset, suitesparse
+from spgraph.errors import FormatError
+from spgraph.io import read
+from spgraph.io.source import replacing
+
+TIMEOUT = 30.0  # seconds without a byte from the server
+_COLLECTION = re.compile(r"[\w-]+/[\w+-][\w.+-]*")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def names() -> list[str]:
+    """The names that `fetch` takes besides those of the whole SuiteSparse Matrix Collection,
+    sorted.
+
+    >>> import spgraph as sg
+    >>> [name for name in sg.datasets.names() if name.startswith("Newman/")]
+    ['Newman/karate']
+    """
+    return sorted(dataset.name for dataset in CATALOG)
+
+
+def folder() -> pathlib.Path:
+    """Where downloaded files are kept: $SPGRAPH_DATASETS_DIR, else `datasets` in the folder of the
+    caches.
+    """
+    asked = os.environ.get("SPGRAPH_DATASETS_DIR")
+    return pathlib.Path(asked) if asked else user_folder() / "datasets"
+
+
+def fetch(name: str) -> Matrix:
+    """The published graph `name` as a Matrix on the CPU, downloaded if it is not there yet.
+
+    `name` is one of `names()`, or its part behind the slash ("web-Google"), or GROUP/NAME of any
+    matrix of the SuiteSparse Matrix Collection, which has graphs of SNAP, of WebGraph (its group
+    LAW), of the 10th DIMACS Implementation Challenge and of the GAP benchmark; "USA-road-d.NY" and
+    so on are the weighted roads of the 9th. Values, direction and type are those of the file.
+
+    A file is kept in `folder()` and not downloaded again. Each time it is read, it is held against
+    its checksum, the published one or that of the first download, and the graph against the
+    published numbers of vertices and entries. A kept file that has changed is downloaded again.
+
+    Raises ValueError for an unknown name, and for a file with another checksum than expected;
+    FormatError for a graph of another size than published or a damaged file; OSError where the
+    download fails; ModuleNotFoundError without pooch (pip install 'spgraph[datasets]').
+    Read the terms of the publisher, and cite: Davis and Hu, The University of Florida Sparse Matrix
+    Collection, ACM TOMS 38 (2011); Leskovec and Krevl, SNAP Datasets (2014); Boldi and Vigna, The
+    WebGraph Framework I, WWW (2004); Demetrescu, Goldberg, Johnson, The Shortest Path Problem:
+    Ninth DIMACS Implementation Challenge (2009).
+
+    >>> import spgraph as sg
+    >>> A = sg.datasets.fetch("karate")  # doctest: +SKIP
+    """
+    dataset = _dataset(name)
+    with _file(dataset, _downloaded(dataset)) as path:
+        A = read(path)
+    for what, found, expected in (
+        ("vertices", A.nrows, dataset.vertices),
+        ("entries", A.nvals, dataset.entries),
+    ):
+        if expected not in (None, found):
+            raise FormatError(
+                f"datasets.fetch: expected {expected} {what} in {dataset.name}, as published, got "
+                f"{found}; if {dataset.url} has a new version, read it with spgraph.read"
+            )
+    return A
+
+
+def _dataset(name: str) -> Dataset:
+    """What `name` means. Raises as `fetch` does."""
+    if not isinstance(name, str):
+        raise TypeError(f"datasets.fetch: name: expected a string, got {type(name).__name__}")
+    for dataset in CATALOG:
+        if name in (dataset.name, dataset.name.partition("/")[2]):
+            return dataset
+    if _COLLECTION.fullmatch(name) and not name.startswith("DIMACS9/"):
+        return suitesparse(name)
+    known = names()
+    close = get_close_matches(name, [*known, *(full.partition("/")[2] for full in known)])
+    meant = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+    raise ValueError(
+        f"datasets.fetch: name: expected one of spgraph.datasets.names(), or GROUP/NAME of the "
+        f"SuiteSparse Matrix Collection, got {name!r}; {meant}"
+    )
+
+
+def _downloaded(dataset: Dataset) -> pathlib.Path:
+    """The file of `dataset` in `folder()`, with the checksum that it should have."""
+    pooch = _pooch()
+    place = folder() / pathlib.PurePosixPath(dataset.name).parent
+    file = dataset.url.rpartition("/")[2]
+    kept = place / f"{file}.sha256"
+    expected = dataset.sha256 or _kept(kept)
+    try:
+        path = pathlib.Path(
+            pooch.retrieve(
+                dataset.url,
+                known_hash=expected,
+                fname=file,
+                path=place,
+                downloader=pooch.HTTPDownloader(timeout=TIMEOUT),
+            )
+        )
+    except OSError as error:
+        raise OSError(
+            f"datasets.fetch: {dataset.url} could not be downloaded to {place} ({error}); try "
+            "again, or download it yourself and use spgraph.read"
+        ) from error
+    if expected is None:
+        with path.open("rb") as stream, replacing(os.fspath(kept)) as target:
+            target.write(hashlib.file_digest(stream, "sha256").hexdigest().encode())
+    return path
+
+
+def _kept(path: pathlib.Path) -> str | None:
+    """The checksum of the first download, None before it."""
+    if not path.exists():
+        return None
+    text = path.read_text("ascii", "replace").strip()
+    if not _DIGEST.fullmatch(text):
+        raise FormatError(
+            f"{path}: expected 64 hexadecimal digits, got {text[:80]!r}; delete it and the file "
+            "beside it"
+        )
+    return text
+
+
+def _pooch() -> Any:
+    """The library that downloads."""
+    try:
+        import pooch
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "datasets.fetch: downloads need pooch, which is not installed: "
+            "pip install 'spgraph[datasets]'"
+        ) from error
+    pooch.get_logger().setLevel("WARNING")
+    return pooch
+
+
+@contextmanager
+def _file(dataset: Dataset, path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A file that `read` takes: `path`, or for the time of the block NAME/NAME.mtx of an archive.
+
+    No other member is extracted, wherever its name may point.
+    """
+    if not path.name.endswith(".tar.gz"):
+        yield path
+        return
+    name = dataset.name.partition("/")[2]
+    member = f"{name}/{name}.mtx"
+    with tempfile.TemporaryDirectory(dir=path.parent) as place:
+        target = pathlib.Path(place, f"{name}.mtx")
+        try:
+            with tarfile.open(path, "r|gz") as archive:
+                _extract(archive, member, target)
+        except (tarfile.TarError, EOFError) as error:
+            raise FormatError(f"{path}: not a complete archive ({error}); delete it") from error
+        if not target.exists():
+            raise FormatError(f"{path}: expected a file {member} in it, found none")
+        yield target
+
+
+def _extract(archive: tarfile.TarFile, member: str, target: pathlib.Path) -> None:
+    """Copy the regular file `member` of the archive to `target`, if it is there."""
+    for found in archive:
+        if found.name == member and found.isreg():
+            source = archive.extractfile(found)
+            assert source is not None
+            with source, target.open("wb") as stream:
+                shutil.copyfileobj(source, stream, 1 << 20)
+            return
