@@ -34,8 +34,9 @@ ROWS = (
     {"agg", "build"},
     {"iterations"},
     {"algorithms"},
-    {"io", "generators", "plot", "validation", "terminal", "csgraph"},
+    {"io", "generators", "plot", "terminal", "csgraph"},
     {"distributed", "datasets"},
+    {"validation"},
     {"cli"},
     {"", "__main__"},  # "" is spgraph/__init__.py
 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-import spgraph.validation as validation
+import spgraph as sg
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import DimensionMismatch, IndexOutOfBound
-from spgraph.validation import validate_bfs
+from spgraph.validation import validate_bfs, validate_sssp
 
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
@@ -125,18 +127,6 @@ def test_edges_that_leave_the_last_level_are_free(A: Matrix) -> None:
     assert checks(A, 0, level, parent, max_depth=1) == []
 
 
-def test_the_pass_over_the_edges_does_not_depend_on_its_pieces(
-    A: Matrix, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wrong = vector([0, 1, 2, 3, 1, -1, -1]), vector([0, 0, 4, 2, 0, -1, -1])
-    expected = validate_bfs(A, 0, *wrong)
-    assert [failure.check for failure in expected] == [3, 5]
-    for chunk in range(1, A.nvals + 1):
-        monkeypatch.setattr(validation, "CHUNK", chunk)
-        assert validate_bfs(A, 0, *wrong) == expected
-        assert validate_bfs(A, 0, vector(LEVEL), vector(PARENT)) == []
-
-
 def test_a_long_path_and_a_long_cycle() -> None:
     n = 1000
     A = matrix(n, [(i, i + 1) for i in range(n - 1)], symmetric=True)
@@ -154,3 +144,137 @@ def test_bad_input(A: Matrix) -> None:
     with pytest.raises(DimensionMismatch, match="A: expected a square matrix, got 2 x 3"):
         wide = Matrix.from_scipy(scipy.sparse.csr_array((2, 3)))
         validate_bfs(wide, 0, vector([0, 1]), vector([0, 0]))
+
+
+def test_a_parent_that_was_not_reached() -> None:
+    """It would lie at the level -1 that stands for none."""
+    A = matrix(3, [(2, 1)])
+    failures = validate_bfs(A, 0, vector([0, 0, -1]), vector([0, 2, -1]))
+    assert [f.message for f in failures] == [
+        "vertex 1 at level 0 has parent 2 without a level; expected level -1"
+    ]
+
+
+# --- every check, everywhere ----------------------------------------------------------------------
+
+PLACES = [
+    "cpu",
+    "3 shards",
+    "random shards",
+    pytest.param("cuda", marks=pytest.mark.gpu),
+    pytest.param("shards of a gpu", marks=pytest.mark.gpu),
+    pytest.param("two gpus", marks=pytest.mark.gpu),
+]
+
+
+def placed(A: Matrix, place: str) -> Any:
+    if place == "two gpus":
+        import gpus
+
+        return A.distribute(2, devices=gpus.names(2))
+    if place == "shards of a gpu":
+        return A.distribute(2, devices="cuda:0", partition="random")
+    if "shards" in place:
+        return A.distribute(3, partition="random" if place == "random shards" else "edges")
+    return A.to(place)
+
+
+def weighted(dtype: Any = np.float32) -> Matrix:
+    """A Kronecker graph with loops, weights of 0 and vertices without edges; of repeated edges the
+    least weight counts.
+    """
+    pattern = sg.generators.kronecker(7, 4, self_loops=True)
+    rows, columns, _ = pattern.to_coo()
+    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+    weights = (low * 7 + high * 13) % 16 / dtype(16 if dtype is np.float32 else 1)
+    rows, columns = np.append(rows, rows), np.append(columns, columns)
+    weights = np.append(weights, weights + dtype(1)).astype(dtype)
+    return Matrix.from_coo(
+        *(rows, columns, weights), dup_op="min", symmetric=True, nrows=128, ncols=128
+    )
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_right_trees_pass(place: str, dtype: Any) -> None:
+    A = weighted(dtype)
+    assert (A.row_degrees().to_numpy() == 0).any() and (A.values == 0).any()
+    G = placed(A, place)
+    hub, alone = int(A.row_degrees().to_numpy().argmax()), int(A.row_degrees().to_numpy().argmin())
+    for source in (hub, alone):
+        assert validate_bfs(G, source, *sg.bfs(G, source)) == []
+        distance, parent = sg.sssp(G, source)
+        assert parent is not None
+        assert validate_sssp(G, source, distance, parent) == []
+
+
+def damaged(value: np.ndarray, parent: np.ndarray, source: int, A: Matrix) -> dict[str, Any]:
+    """Trees with one fault each, by the check that finds it."""
+    children = np.flatnonzero((value >= 0) & (np.arange(value.size) != source))
+    far = int(children[value[children].argmax()])
+    leaf = next(int(v) for v in children if not (parent == v).any())
+    deep = next(int(v) for v in children if parent[v] != source and parent[v] != v)
+    apart = int(np.flatnonzero(value < 0)[0])
+    edges = set(zip(*(part.tolist() for part in A.to_coo()[:2]), strict=True))
+    same = [
+        u
+        for u in np.flatnonzero(value >= 0).tolist()
+        if (u, far) not in edges and value[u] == value[parent[far]]
+    ]
+    stranger = same[0] if same else int(np.flatnonzero(value == 0)[0])
+    cycle = parent.copy()
+    cycle[parent[deep]] = deep
+    return {
+        "1": (value, cycle),
+        "2": (np.where(np.arange(value.size) == leaf, value + 1, value), parent),
+        "3": ((value * 3).astype(value.dtype), parent),
+        "4": (*(np.where(np.arange(value.size) == leaf, -1, x) for x in (value, parent)),),
+        "5": (value, np.where(np.arange(value.size) == far, stranger, parent)),
+        "1 apart": (np.where(np.arange(value.size) == apart, 0, value), parent),
+        "2 source": (np.where(np.arange(value.size) == source, 1, value), parent),
+    }
+
+
+def entries(values: np.ndarray, at: Any) -> Vector:
+    there = np.flatnonzero(values >= 0)
+    return Vector.from_coo(there, values[there], size=values.size).to(at.device)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kernel", ["bfs", "sssp"])
+def test_every_damage_is_found(place: str, kernel: str) -> None:
+    A = weighted()
+    G = placed(A, place)
+    source = int(A.row_degrees().to_numpy().argmax())
+    check: Any = validate_bfs if kernel == "bfs" else validate_sssp
+    plain = [x.to_numpy(fill=-1) for x in getattr(sg, kernel)(A, source)]
+    for name, (value, parent) in damaged(*plain, source, A).items():
+        found = check(G, source, entries(value, G), entries(parent, G))
+        assert int(name[0]) in [failure.check for failure in found], name
+        assert found == check(A, source, entries(value, A), entries(parent, A)), name
+        assert [failure.check for failure in found] == sorted({f.check for f in found})
+
+
+def test_distances_of_a_directed_graph() -> None:
+    A = matrix(4, [(0, 1), (1, 2), (0, 2), (3, 0)])
+    A = A.astype(np.int64)
+    assert validate_sssp(A, 0, vector([0, 1, 1, -1]), vector([0, 0, 0, -1])) == []
+    for level, parent, message in (
+        ([0, 1, 2, -1], [0, 0, 1, -1], "edge (0, 2) leads to vertex 2, at distance 2, at"),
+        ([0, 0, 0, -1], [0, 0, 0, -1], "vertex 1 at distance 0 has parent 0 at distance 0; exp"),
+        ([0, 1, -1, -1], [0, 0, -1, -1], "edge (0, 2) leads to vertex 2, which was not reached"),
+        ([0, 1, 1, 1], [0, 0, 0, 2], "vertex 3 has parent 2, but no edge leads from 2 to 3"),
+        ([0, 1, 1, -1], [0, 2, 1, -1], "vertex 1 does not lead to source 0 through its parents"),
+        ([0, 1, 1, -1], [0, 0, -1, -1], "vertex 2 has distance 1 and lacks a parent"),
+        ([0, 1, 1, -1], [0, 0, 9, -1], "vertex 2 has parent 9, which is no vertex of 4"),
+    ):
+        found = [f.message for f in validate_sssp(A, 0, vector(level), vector(parent))]
+        assert any(message in each for each in found), found
+
+
+def test_weights_of_zero_may_hide_a_cycle() -> None:
+    A = Matrix.from_coo([0, 1, 2, 3], [1, 2, 1, 2], [1.0, 0.0, 0.0, 0.0], nrows=4, ncols=4)
+    right = Vector.from_coo([0, 1, 2], [0.0, 1.0, 1.0], size=4)
+    assert validate_sssp(A, 0, right, vector([0, 0, 1, -1])) == []
+    found = validate_sssp(A, 0, right, vector([0, 2, 1, -1]))
+    assert [failure.check for failure in found] == [1]

@@ -11,7 +11,6 @@ import spgraph as sg
 from spgraph import validation
 from spgraph.cli.kinds import Parts, Record
 from spgraph.cli.output import Graph
-from spgraph.distributed import DistributedMatrix
 from spgraph.iterations import Level, search
 from spgraph.semirings import any_pair
 
@@ -43,9 +42,8 @@ def traversed(graph: Graph, parts: Parts, seconds: float) -> Record:
 
 def validate(graph: Graph, parts: Parts, parameters: dict[str, Any]) -> list[validation.Failure]:
     """The rules of Graph500 for a tree that this one breaks."""
-    A = graph.A.gather() if isinstance(graph.A, DistributedMatrix) else graph.A
     return validation.validate_bfs(
-        A,
+        graph.A,
         parameters["source"],
         parts["level"],
         parts["parent"],

@@ -21,6 +21,8 @@ import spgraph as sg
 from spgraph import distributed
 from spgraph.distributed import Communicator, MpiCommunicator, NcclCommunicator, TcpStore
 from spgraph.errors import CommunicationError
+from spgraph.operations import assign
+from spgraph.validation import validate_sssp
 
 OPERATIONS = (
     cases.check_products,
@@ -68,12 +70,23 @@ def few(comm: Communicator, how: str) -> None:
     for plain, spread in ((sg.bfs(S, 5), sg.bfs(H, 5)), (sg.sssp(S, 5), sg.sssp(H, 5))):
         for one, shards in zip(plain, spread, strict=True):
             cases.same(shards, one)
+    trees(S, H)
     cases.same(sg.connected_components(H), sg.connected_components(S))
     cases.same(sg.pagerank(H), sg.pagerank(S), close=1e-6)
     ids = [5, 9]
     for run in (sg.betweenness_centrality, sg.multi_source_bfs):
         cases.same(run(H, sources=ids), run(S, sources=ids), close=1e-9)
     assert sg.triangle_count(H) == sg.triangle_count(S)
+
+
+def trees(S: sg.Matrix, H: sg.Matrix) -> None:
+    """Every process is told the same of a right tree and of a wrong one."""
+    distance, parent = sg.sssp(S, 5)
+    v = int(distance.to_coo()[0][-1])
+    for d in (distance, assign(distance.dup(), 1000, v)):
+        found = validate_sssp(H, 5, d, parent)
+        assert found == validate_sssp(S, 5, d, parent)
+        assert [failure.check for failure in found] == ([] if d is distance else [2, 3])
 
 
 def inputs(comm: Communicator, folder: str) -> None:
