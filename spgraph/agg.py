@@ -1,11 +1,11 @@
 """Aggregations of features over neighbours, as the layers of graph neural networks take them.
 
-A is a Matrix of shape (n, m), or what `Matrix` can be made from, X an array of NumPy or CuPy with a
-row of features for each column of A, of shape (m,) or (m, k), on the same device. The result is a
-new array of that kind, with a row for each row i of A: over the rows X[j] for which A[i, j] is an
-entry. The values of A are not looked at: `A @ X` is the sum weighted by them. A row without entries
-gives 0. Of a directed graph these are the vertices that edges lead to; `A.T` takes those that edges
-come from.
+A is a Matrix of shape (n, m), or what `Matrix` can be made from, X an array of NumPy, CuPy,
+PyTorch or JAX with a row of features for each column of A, of shape (m,) or (m, k), on the same
+device. The result is a new array of that library, with a row for each row i of A: over the rows
+X[j] for which A[i, j] is an entry. The values of A are not looked at: `A @ X` is the sum weighted
+by them. A row without entries gives 0. Of a directed graph these are the vertices that edges lead
+to; `A.T` takes those that edges come from. PyTorch's gradients are not tracked: give `X.detach()`.
 
 Raises DimensionMismatch, DomainMismatch, BackendMismatch.
 
@@ -26,7 +26,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import MatrixLike
 from spgraph.containers.annotations import Dense
-from spgraph.containers.storage.arrays import device_of, on_device
+from spgraph.containers.storage.arrays import as_array, device_of, is_array, of_kind, on_device
 from spgraph.errors import DomainMismatch
 from spgraph.operations import arrays
 from spgraph.semirings import Semiring, max_second, plus_second
@@ -69,7 +69,8 @@ def mean(A: MatrixLike, X: Dense) -> Dense:
     [2.5, 1.0, 0.0]
     """
     A = checks.matrix("agg.mean", A)
-    if arrays.is_array(X) and X.dtype.kind in "biu":
+    given, X = X, as_array("agg.mean: X", X) if is_array(X) else X
+    if is_array(X) and X.dtype.kind in "biu":
         X = X.astype(np.float64)  # sums of integers could wrap around
     total = _aggregated("agg.mean", A, X, plus_second)
     degrees: Any = A.row_degrees()
@@ -78,14 +79,14 @@ def mean(A: MatrixLike, X: Dense) -> Dense:
             degrees = degrees.gather(device_of(total))
         counts = xp.maximum(degrees.to_bitmap()._values, 1).astype(total.dtype)
         total /= counts if total.ndim == 1 else counts[:, None]
-    return total
+        return of_kind(given, total)
 
 
 def _aggregated(name: str, A: MatrixLike, X: Dense, semiring: Semiring) -> Dense:
     """The sum over a semiring of the features of each row's neighbours; 0 for none."""
-    if not arrays.is_array(X):
+    if not is_array(X):
         raise DomainMismatch(
-            f"{name}: X: expected an array of NumPy or CuPy, got {type(X).__name__}; "
+            f"{name}: X: expected an array of NumPy, CuPy, PyTorch or JAX, got {type(X).__name__}; "
             "numpy.asarray or to_numpy and to_dense make one"
         )
     return arrays.product(name, A, X, semiring, 0, {})

@@ -48,7 +48,8 @@ BOTH = """S V argmax argmin astype conj copy device dot dtype dup empty from_coo
     toarray tocoo tocsr transpose values"""
 MATRIX = """T diagonal distribute expanded_values from_cupyx from_networkx from_scipy has_transpose
     index_dtype indptr is_symmetric iso matmat matvec ncols nrows pattern prepare rmatmat
-    rmatvec row_degrees row_indices setdiag symmetric to_cupyx to_dense to_scipy tocsc"""
+    rmatvec row_degrees row_indices setdiag symmetric to_cupyx to_dense to_jax to_scipy to_torch
+    tocsc"""
 VECTOR = """arange bits filled size storage to_bitmap to_cupy to_numpy to_sparse unit"""
 
 

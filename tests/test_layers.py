@@ -68,9 +68,14 @@ ONLY_IN = {
     "pooch": {"datasets"},
     "click": {"cli"},
     "rich": {"terminal"},
+    "torch": {"containers"},
+    "jax": {"containers"},
+    "igraph": {"containers"},
+    "graphblas": {"containers"},
 }
 # ... and these only inside functions: a machine without them installs and runs everything else.
 LATE = {"cupy", "cupyx", "cuda", "matplotlib", "mpi4py", "networkx", "pooch", "pymetis", "rich"}
+LATE |= {"torch", "jax", "igraph", "graphblas"}
 
 
 class Import(NamedTuple):

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from spgraph.containers.annotations import Graph, SparseArray
+from spgraph.containers.interchange.tensors import is_tensor, matrix_of_tensor, vector_of_tensor
 from spgraph.containers.matrix import Matrix
-from spgraph.containers.storage.arrays import as_array
+from spgraph.containers.storage.arrays import as_array, is_array
 from spgraph.containers.vector import Vector
 from spgraph.errors import DomainMismatch
 
@@ -51,9 +52,8 @@ def vector_of(x: VectorLike) -> Vector:
         coo = given.tocoo(copy=True)  # whose repeated entries are summed in place
         coo.sum_duplicates()
         return Vector.from_coo(coo.coords[0], coo.data, size=coo.shape[0])
-    interfaces = "__array_interface__", "__cuda_array_interface__"
-    if hasattr(given, "__dlpack__") and not any(hasattr(given, each) for each in interfaces):
-        given = np.from_dlpack(given)
+    if is_tensor(given):
+        return vector_of_tensor(given)
     array = as_array("Vector: x", given)
     if array.ndim != 1:
         remedy = "Vector.from_coo takes indices and values, Vector.empty a size"
@@ -76,17 +76,15 @@ def _refuse_shards(name: str, x: Matrix | Vector) -> None:
 
 def _converted(given: Any, name: str, remedy: str, copy: bool) -> Matrix:
     """The Matrix that something else stands for; without `copy` perhaps of its arrays."""
+    if is_tensor(given):
+        return matrix_of_tensor(given, copy)
     if hasattr(given, "tocsr"):
         if not isinstance(given, Vector):
             return Matrix.from_scipy(given, copy=copy)
     elif hasattr(given, "adj") and hasattr(given, "is_directed"):
         return Matrix.from_networkx(given)
-    elif isinstance(given, np.ndarray | list) or hasattr(given, "__cuda_array_interface__"):
-        return Matrix.from_dense(given)
-    elif hasattr(given, "__dlpack__") and not isinstance(given, Vector):
-        return Matrix.from_dense(np.from_dlpack(given))
-    elif hasattr(given, "__array__") and not isinstance(given, Vector):  # a table of pandas
-        return Matrix.from_dense(given)
+    elif isinstance(given, list) or is_array(given) or hasattr(given, "__array__"):
+        return Matrix.from_dense(given)  # of what offers __array__ alone: a table of pandas
     raise DomainMismatch(
         f"{name}: expected a Matrix, a SciPy or CuPy sparse matrix, a NetworkX graph "
         f"or a 2-D array, got {type(given).__name__}{remedy}"

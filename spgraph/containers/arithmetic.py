@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 
 from spgraph.containers.annotations import Dense, Number, Scalar, SparseArray
-from spgraph.containers.storage.arrays import as_array, is_cuda
+from spgraph.containers.interchange.tensors import is_tensor
+from spgraph.containers.storage.arrays import as_array, is_array, of_kind
 from spgraph.errors import DimensionMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def _operator_product(name: str, A: Any, x: Any) -> Any:
 
     one, transposed = name.endswith("vec"), name.startswith("r")
     argument, extent = "x" if one else "X", A.nrows if transposed else A.ncols
-    x = as_array(f"{name}: {argument}", x)
+    given, x = x, as_array(f"{name}: {argument}", x)
     fits = x.shape in ((extent,), (extent, 1)) if one else x.ndim == 2 and len(x) == extent
     if not fits:
         expected = f"({extent},) or ({extent}, 1)" if one else f"({extent}, k)"
@@ -200,7 +201,7 @@ def _operator_product(name: str, A: Any, x: Any) -> Any:
         )
     left = transposed and x.ndim == 1
     A = A.T if transposed and not left else A
-    return arrays.product(name, A, x, products.plus_times, None, {}, left)
+    return of_kind(given, arrays.product(name, A, x, products.plus_times, None, {}, left))
 
 
 def combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = False) -> Any:
@@ -211,7 +212,11 @@ def combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = Fals
     from spgraph.semirings import binary
 
     op = getattr(binary, name)
-    if isinstance(y, Arithmetic) or hasattr(y, "tocsr"):
+    ours = isinstance(y, Arithmetic)
+    if not ours and isinstance(y, bool | int | float | np.generic):
+        side: Any = {"left" if left else "right": y}
+        return operations.apply(x, op, **side)
+    if ours or hasattr(y, "tocsr") or is_tensor(y):
         if not (isinstance(x, Arithmetic) and isinstance(y, Arithmetic)):
             from spgraph.containers.sparray.elements import container_of
 
@@ -220,8 +225,10 @@ def combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = Fals
         if name == "minus":
             return operations.ewise_union(x, y, op)
         return (operations.ewise_add if union else operations.ewise_mult)(x, y, op)
-    array = isinstance(y, np.ndarray) or is_cuda(y)
-    if isinstance(y, bool | int | float | np.generic) or (array and y.ndim == 0):
+    array = is_array(y)
+    if array:
+        y = as_array(name, y)
+    if array and y.ndim == 0:
         return operations.apply(x, op, **{"left" if left else "right": y})
     if array or isinstance(y, list | tuple):
         from spgraph.containers.sparray.ufuncs import BY_NAME, call
@@ -244,11 +251,13 @@ def product(x: Any, y: Any) -> Any:
 
     if not (isinstance(x, Arithmetic) and isinstance(y, Arithmetic)):
         array, other = (y, x) if isinstance(x, Arithmetic) else (x, y)
-        if (isinstance(array, np.ndarray) or is_cuda(array)) and not isinstance(other, Vector):
+        if is_array(array):
+            if isinstance(other, Vector):
+                return _vector_by_array(other, array, array is x)
             if array.ndim != 1:
                 return operations.mxm(x, y)
             return operations.mxv(x, y) if array is y else operations.vxm(x, y)
-        if not hasattr(array, "tocsr"):
+        if not hasattr(array, "tocsr") and not is_tensor(array):
             raise DomainMismatch(
                 f"@: expected a Matrix or a Vector, got {type(array).__name__}; "
                 "Vector.from_dense and Matrix.from_dense take arrays"
@@ -261,3 +270,23 @@ def product(x: Any, y: Any) -> Any:
 
     typed = plus_times.resolve(x.dtype, y.dtype)
     return operations.reduce(operations.ewise_mult(x, y), dtype=typed.dtype)
+
+
+def _vector_by_array(v: Vector, given: Any, left: bool) -> Any:
+    """The product of a Vector with an array of one dimension (a number) or two (an array of its
+    kind), which stands on the left if `left`; empty positions mean 0.
+    """
+    from spgraph import operations
+    from spgraph.containers.sparray.elements import as_row
+
+    x = as_array("@", given)
+    if x.ndim not in (1, 2):
+        raise DimensionMismatch(f"@: expected an array of 1 or 2 dimensions, got {x.ndim}")
+    if x.shape[-1 if left else 0] != v.size:
+        raise DimensionMismatch(f"@: the shape {x.shape} does not fit a Vector of {v.size}")
+    row = as_row(v)
+    if x.ndim == 1:
+        found = operations.mxv(row, x)
+        return found[0] if isinstance(found, np.ndarray) else found.get()[0]
+    made = operations.mxm(x, row.T) if left else operations.mxm(row, x)
+    return of_kind(given, made.ravel())

@@ -11,6 +11,7 @@ import numpy as np
 from spgraph import late_imports
 from spgraph.containers.annotations import DType, Graph, Scalar, SparseArray
 from spgraph.containers.parts import MatrixParts, VectorParts
+from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
@@ -91,23 +92,41 @@ class VectorConversions(VectorParts):
             where = f"on {self.device}" if isinstance(self.device, str) else "distributed"
             raise TypeError(
                 f"the Vector is {where}: NumPy is not given what lies elsewhere in silence; "
-                ".to_numpy() copies it to the CPU"
+                ".to_numpy() copies it to the CPU; on a GPU .to_cupy() makes an array, and "
+                "cupy.from_dlpack shares a full Vector's memory"
             )
+        values = self._complete()
         if copy is not False:
-            dense = self._dense(None)
-            return dense if dtype is None else dense.astype(dtype, copy=False)
-        if self.storage != "full" or (dtype is not None and np.dtype(dtype) != self.dtype):
+            return values.astype(self.dtype if dtype is None else dtype)
+        if dtype is not None and np.dtype(dtype) != self.dtype:
             raise ValueError(
-                f"copy=False: an array of {self.dtype if dtype is None else np.dtype(dtype)} needs "
-                f"a copy of a Vector of {self.dtype} whose storage is {self.storage}"
+                f"copy=False: an array of {np.dtype(dtype)} needs a copy of a Vector of "
+                f"{self.dtype}"
             )
-        return read_only(self._values)
+        return read_only(values)
+
+    # What `__cuda_array_interface__` gives away is an address that lives as long as the object it
+    # was asked of. A Vector may take over other arrays while it lives, so it offers DLPack, which
+    # keeps the array itself; the array `values` offers both.
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._dense(None).__dlpack__(**options)
+        array = plain(self)._complete()
+        if (options.get("max_version") or (0, 0)) >= (1, 0):  # those before cannot be read-only
+            array = read_only(array)
+        return array.__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
-        return self._values.__dlpack_device__()
+        return plain(self)._values.__dlpack_device__()
+
+    def _complete(self) -> Array:
+        """The values of all positions, without a copy; ValueError where one is empty."""
+        if self.nvals != self.size:
+            raise ValueError(
+                f"the Vector has {self.nvals} entries in {self.size} positions; one with empty "
+                "positions has no array to share, say what stands there to make one, for example "
+                "to_numpy(fill=-1) or to_cupy(fill=-1)"
+            )
+        return self._values
 
 
 def dtype_beside(dtype: np.dtype, fill: Scalar) -> np.dtype:

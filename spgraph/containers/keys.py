@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spgraph.containers.mask import Mask
-from spgraph.containers.storage.arrays import array_module, as_array, is_cuda
+from spgraph.containers.storage.arrays import array_module, as_array, is_array, is_foreign
 from spgraph.errors import DomainMismatch, IndexOutOfBound
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def from_end(index: Any, size: int) -> int:
 def matrix_key(key: Any, A: Matrix) -> Mask | tuple[Any, Any]:
     """Rows and columns of a key of a Matrix, or the Mask that it means."""
     if not isinstance(key, tuple):
+        key = as_array("[]", key) if is_foreign(key) else key
         if hasattr(key, "tocsr") and len(key.shape) == 2:
             return _mask_of(key)
         if getattr(key, "dtype", None) == BOOL and np.ndim(key) == 2:
@@ -67,6 +68,7 @@ def _flagged(key: Any, size: int, what: str) -> Any:
         if not key or not isinstance(key[0], bool | np.bool_):
             return key
         key = np.asarray(key)
+    key = as_array("[]", key) if is_foreign(key) else key
     if getattr(key, "dtype", None) != BOOL or np.ndim(key) != 1:
         return key
     key = key if hasattr(key, "toarray") else as_array("[]", key)
@@ -79,12 +81,15 @@ def _flagged(key: Any, size: int, what: str) -> Any:
 
 
 def written(value: Any, into: Any) -> Any:
-    """What is written: an array or a list of one dimension as a Vector where `into` is."""
-    array = isinstance(value, np.ndarray | list) or is_cuda(value)
-    if not array or np.ndim(value) != 1:
-        return value
+    """What is written: an array, a list or a sparse array of one dimension as a Vector where `into`
+    is.
+    """
     from spgraph.containers.argument import vector_of
+    from spgraph.containers.vector import Vector
 
+    stands = isinstance(value, list) or hasattr(value, "tocsr") or is_array(value)
+    if isinstance(value, Vector) or not stands or np.ndim(value) != 1:
+        return value
     made = vector_of(value)
     # a list is nowhere yet; an array stays where it is, but for shards, which are in several places
     moves = isinstance(value, list) or not isinstance(into.device, str)

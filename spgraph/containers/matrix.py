@@ -14,6 +14,7 @@ from spgraph.containers.comparison import MatrixComparison
 from spgraph.containers.construction import MatrixConstruction
 from spgraph.containers.conversions import MatrixConversions
 from spgraph.containers.display import MatrixDisplay
+from spgraph.containers.interchange.tensors import MatrixTensors
 from spgraph.containers.mask import Mask
 from spgraph.containers.sparray import MatrixSparray
 from spgraph.containers.storage.arrays import (
@@ -40,6 +41,7 @@ class Matrix(
     MatrixConstruction,
     MatrixValues,
     MatrixConversions,
+    MatrixTensors,
     MatrixComparison,
     MatrixSugar,
     MatrixSparray,
@@ -54,8 +56,9 @@ class Matrix(
     Matrix on CUDA changes it behind its back, and what it has derived and kept goes wrong.
 
     `Matrix(x)` is a new one of what stands for a matrix: a sparse array or matrix of SciPy or
-    CuPy, an array or a table of pandas, whose zeros are no entries, nested lists, a graph of
-    NetworkX, or a Matrix, which is copied. `from_scipy`, `from_dense` and `from_networkx` do the
+    CuPy, a sparse tensor of PyTorch or JAX, an array (of any library that offers DLPack) or a table
+    of pandas, whose zeros are no entries, nested lists, a graph of NetworkX, or a Matrix, which is
+    copied. `from_scipy`, `from_dense` and `from_networkx` do the
     same and have options; `from_coo`, `empty`, `spgraph.read` and `spgraph.generators` make others.
     Raises DomainMismatch for anything else.
 

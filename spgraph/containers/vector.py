@@ -52,8 +52,10 @@ class Vector(
 
     On the CPU the three are read-only views; CuPy has no such flag.
 
-    `Vector(x)` is a new one of an array of one dimension or a list of numbers, each an entry, of a
-    sparse array of SciPy of one dimension, or of a Vector, which is copied. `from_dense` can leave
+    `Vector(x)` is a new one of an array of one dimension (of NumPy, CuPy, PyTorch, JAX) or a list
+    of numbers, each an entry, of a sparse array of SciPy of one dimension, or of a Vector, which is
+    copied. The way back without a copy is DLPack: `torch.from_dlpack(v)` of a Vector with an entry
+    in each position has its memory, and who writes it writes the Vector. `from_dense` can leave
     values out; `from_coo`, `empty`, `filled` and `arange` make others. Raises DomainMismatch for
     anything else.
 

@@ -1,4 +1,5 @@
-"""Products of a Matrix with an array of NumPy or CuPy, which give an array of the same kind.
+"""Products of a Matrix with an array of NumPy, CuPy, PyTorch or JAX, which give an array of the
+same library.
 
 An array has a value at every position, so that nothing is masked or accumulated; a row without
 entries, whose sum is one of nothing, gets the monoid's identity or `fill`.
@@ -18,7 +19,7 @@ from spgraph.containers.storage.arrays import (
     array_module,
     as_array,
     device_of,
-    is_cuda,
+    of_kind,
     on_device,
     unpack_bits,
     writable,
@@ -42,11 +43,6 @@ OPERANDS |= {("rmatvec", True): ("x", (1,), "")}
 OPERANDS |= {(name, False): ("X", (2,), "") for name in ("matmat", "rmatmat")}
 
 
-def is_array(given: object) -> bool:
-    """Whether it is an array of NumPy or CuPy."""
-    return isinstance(given, np.ndarray) or is_cuda(given)
-
-
 def product(
     name: str,
     A: MatrixLike,
@@ -57,7 +53,7 @@ def product(
     left: bool = False,
     direction: Direction = "auto",
 ) -> Array:
-    """A x, or x A if the array is `left`, for the operation `name`; a new array of x's kind and
+    """A x, or x A if the array is `left`, for the operation `name`; a new array of x's library and
     device. `written` are mask, accum, replace and out, of which none may be given.
     """
     argument, dimensions, other = OPERANDS[name, left]
@@ -69,7 +65,7 @@ def product(
                 f"position; give {argument} as a Vector or Matrix (from_dense makes one), or use "
                 "NumPy's functions on the result"
             )
-    x = _values(name, argument, x, A.device)
+    given, x = x, _values(name, argument, x, A.device)
     if x.ndim not in dimensions:
         asked = " or ".join(map(str, dimensions))
         raise DimensionMismatch(
@@ -87,10 +83,12 @@ def product(
     nothing = _nothing(name, typed, fill)
     with on_device(device_of(x)):
         if x.ndim == 1:
-            return _by_vector(name, A, x, typed, nothing, left, direction)
-        if left:
-            return product_of_columns(A.T, _rows(x.T), typed, True, nothing).T
-        return product_of_columns(A, _rows(x), typed, False, nothing)
+            made = _by_vector(name, A, x, typed, nothing, left, direction)
+        elif left:
+            made = product_of_columns(A.T, _rows(x.T), typed, True, nothing).T
+        else:
+            made = product_of_columns(A, _rows(x), typed, False, nothing)
+        return of_kind(given, made)
 
 
 def product_of_columns(
@@ -122,7 +120,6 @@ def product_of_columns(
 def _values(name: str, argument: str, given: Any, device: Any) -> Array:
     """The array in a type of spgraph's, once it is where the Matrix is."""
     x = as_array(f"{name}: {argument}", given)
-    x = x if is_cuda(x) else np.asarray(x)  # of no subclass, such as numpy.matrix
     try:
         kind = value_dtype(x.dtype)
     except DomainMismatch as error:

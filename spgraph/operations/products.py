@@ -19,6 +19,7 @@ from spgraph.containers.annotations import (
     SemiringLike,
     SparseArray,
 )
+from spgraph.containers.storage.arrays import is_array
 from spgraph.operations import arrays
 from spgraph.semirings import TypedSemiring, plus_times
 from spgraph.steps import backend, finish, push_or_pull
@@ -67,9 +68,9 @@ def mxv(
     `semiring` a Semiring or its name; the result has size n and the semiring's type over the types
     of A and u. An entry exists where at least one pair of entries meets.
 
-    Of an array `u` of NumPy or CuPy, of one dimension, the result is a new array of that kind. Rows
-    of A without entries then hold the identity of the semiring's monoid, such as inf for min_plus,
-    or `fill`, which monoids without an identity (any) require.
+    Of an array `u` of NumPy, CuPy, PyTorch or JAX, of one dimension, the result is a new array of
+    that library. Rows of A without entries then hold the identity of the semiring's monoid, such as
+    inf for min_plus, or `fill`, which monoids without an identity (any) require.
 
     `out` is a Vector to write into, which is returned, `mask` a Mask of the positions that may be
     written, `accum` an operator that combines what is there with what comes; `replace` empties what
@@ -87,7 +88,7 @@ def mxv(
     >>> sg.mxv(A, np.array([10.0, 100.0]), min_plus)
     array([ 11., 103.])
     """
-    if arrays.is_array(u):
+    if is_array(u):
         written = {"mask": mask, "accum": accum, "replace": replace, "out": out}
         return arrays.product("mxv", A, u, semiring, fill, written, False, direction)
     _no_fill("mxv", fill)
@@ -169,7 +170,7 @@ def vxm(
     >>> sg.vxm(sg.Vector.from_coo([0], True, size=3), A, any_pair).to_coo()[0].tolist()
     [1, 2]
     """
-    if arrays.is_array(u):
+    if is_array(u):
         written = {"mask": mask, "accum": accum, "replace": replace, "out": out}
         return arrays.product("vxm", A, u, semiring, fill, written, True, direction)
     _no_fill("vxm", fill)
@@ -243,9 +244,9 @@ def mxm(
     `semiring` a Semiring or its name; the result has shape (n, p) and the semiring's type over the
     types of A and B. An entry exists where at least one pair of entries meets.
 
-    If A or B is an array of NumPy or CuPy, of two dimensions, the result is a new array of that
-    kind; for rows (or columns, if A is the array) of the Matrix without entries, `fill` and what an
-    array excludes, see `mxv`. Of two arrays the first is converted to a Matrix.
+    If A or B is an array of NumPy, CuPy, PyTorch or JAX, of two dimensions, the result is a new
+    array of that library; for rows (or columns, if A is the array) of the Matrix without entries,
+    `fill` and what an array excludes, see `mxv`. Of two arrays the first is converted to a Matrix.
 
     `out` is a Matrix to write into, which is returned, `mask` a Mask of the positions that may be
     written, `accum` an operator that combines what is there with what comes; `replace` empties what
@@ -268,8 +269,8 @@ def mxm(
     >>> sg.mxm(A, np.array([[1.0, 8], [5, 6], [7, 3], [2, 4]]), "min_plus").tolist()
     [[6.0, 4.0], [2.0, 4.0], [2.0, 5.0], [6.0, 4.0]]
     """
-    if arrays.is_array(B) or arrays.is_array(A):
-        left = not arrays.is_array(B)
+    if is_array(B) or is_array(A):
+        left = not is_array(B)
         written = {"mask": mask, "accum": accum, "replace": replace, "out": out}
         matrix, array = (B, A) if left else (A, B)
         return arrays.product("mxm", matrix, array, semiring, fill, written, left)

@@ -356,7 +356,7 @@ REFUSED: list[tuple[str, Callable[[Matrix], Any], type[Exception], str]] = [
     ("fill fraction", lambda A: sg.mxv(A, X2[0], semirings.plus_pair, fill=0.5), ValueError, "mxv: fill: expected a number that int64 holds, the type of the product over plus_pair, got 0.5; to_numpy"),
     ("fill range", lambda A: sg.mxm(A, X2, semirings.plus_pair, fill=2**70), ValueError, "mxm: fill: expected a number that int64 holds, .*to_dense"),
     ("fill text", lambda A: sg.mxm(A, X2, fill="1"), DomainMismatch, "mxm: fill"),
-    ("vector", lambda A: Vector.arange(2) @ X2, DomainMismatch, "@: expected a Matrix or a Vector, got ndarray"),
+    ("vector", lambda A: Vector.arange(3) @ X2, DimensionMismatch, r"@: the shape \(2, 2\) does not fit a Vector of 3"),
     ("list", lambda A: A @ [1, 2], DomainMismatch, "@: expected a Matrix or a Vector, got list"),
 ]  # fmt: skip
 

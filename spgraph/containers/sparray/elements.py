@@ -15,7 +15,8 @@ from spgraph.containers.storage.arrays import (
     array_module,
     as_array,
     device_of,
-    is_cuda,
+    is_array,
+    of_kind,
     on_device,
 )
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch
@@ -82,10 +83,9 @@ class Elements(Parts):
             other = np.asarray(other)
         elif hasattr(other, "tocsr"):
             other = container_of(other, "dot: other")
-        if u.ndim == 1 and (isinstance(other, np.ndarray) or is_cuda(other)):
-            return _row_by_array(u, other)
-        found = u @ other
-        return found.astype(np.promote_types(self.dtype, other.dtype))
+        x = as_array("dot: other", other) if is_array(other) else other
+        found = (u @ x).astype(np.promote_types(self.dtype, x.dtype))
+        return of_kind(other, found)
 
     def conj(self, copy: bool = True) -> Self:
         """The complex conjugate: as all types are real, a copy, or itself if `copy` is False.
@@ -185,6 +185,8 @@ class MatrixElements(Elements, MatrixParts):
 
 def _multiplied(u: Any, other: Any) -> Any:
     """See `multiply`."""
+    if is_array(other):
+        other = as_array("multiply: other", other)
     if np.isscalar(other) or getattr(other, "shape", None) == ():
         return u._with_values(lambda x: x * other)
     if hasattr(other, "tocsr"):
@@ -196,7 +198,7 @@ def _multiplied(u: Any, other: Any) -> Any:
         return u.toarray() * x
     if x.size == 1:
         scaled = u._with_values(lambda values: values * x.ravel()[0])
-        return scaled if x.ndim <= u.ndim else _as_matrix(scaled)
+        return scaled if x.ndim <= u.ndim else as_row(scaled)
     if u.shape in ((1,), (1, 1)):
         return stored(plain(u)).sum() * x
     return with_elements(_spread(u, x.shape), "multiply", lambda values, y: values * y, x)
@@ -258,7 +260,7 @@ def _spread(u: Any, shape: tuple[int, ...]) -> Any:
         return u
     from spgraph import operations
 
-    u = u if u.ndim == 2 else _as_matrix(u)
+    u = u if u.ndim == 2 else as_row(u)
     repeats = (
         None if have == want else np.zeros(want, np.int64)
         for have, want in zip(u.shape, wanted, strict=True)
@@ -266,7 +268,7 @@ def _spread(u: Any, shape: tuple[int, ...]) -> Any:
     return operations.extract(u, *repeats)
 
 
-def _as_matrix(v: Any) -> Matrix:
+def as_row(v: Any) -> Matrix:
     """The Matrix of one row with a Vector's entries."""
     from spgraph.containers.matrix import Matrix
 
@@ -294,7 +296,7 @@ def _by_sparse(u: Any, other: Any) -> Any:
     if u.shape in ((1,), (1, 1)):
         total = u.sum(dtype=u.dtype)
         return other._with_values(lambda x: x * total)
-    A, B = (each if each.ndim == 2 else _as_matrix(each) for each in (u, other))
+    A, B = (each if each.ndim == 2 else as_row(each) for each in (u, other))
     if A.nrows == 1 == B.ncols or A.ncols == 1 == B.nrows:  # each of one with each of the other
         product = (B if A.nrows == 1 else A).dot(A if A.nrows == 1 else B)
         return _entries_where(product, lambda x: x != 0)
@@ -341,11 +343,3 @@ def _entries_where(u: Any, test: Callable[[Array], Array]) -> Any:
     with on_device(u.device):
         kept = test(u._values)
         return Vector._of(u.size, u._values[kept], indices=u._indices[kept])._conform()
-
-
-def _row_by_array(v: Any, x: Array) -> Any:
-    """The product of a Vector, as a row, with an array of one or two dimensions."""
-    kind = np.promote_types(v.dtype, x.dtype)
-    row = _as_matrix(v)
-    found = (row @ x).astype(kind)
-    return found[0] if x.ndim == 1 else found.ravel()

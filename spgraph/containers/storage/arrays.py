@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from spgraph import cache_folder, late_imports
-from spgraph.errors import BackendUnavailable, DomainMismatch
+from spgraph.errors import BackendMismatch, BackendUnavailable, DomainMismatch
 
 Array = Any  # numpy.ndarray or cupy.ndarray: the two share no static type
+
+# devices of DLPack: what NumPy and what CuPy can address
+_HOST, _CUDA = {1, 3}, {2, 13}
 
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
@@ -66,16 +69,110 @@ def array_module(array: Array) -> ModuleType:
     return sys.modules["cupy"] if is_cuda(array) else np
 
 
-def as_array(name: str, given: Any) -> Any:
-    """`given` as an array, of CuPy if it is one on a GPU; DomainMismatch for a masked array, whose
-    hidden values would become entries.
+def is_array(given: Any) -> bool:
+    """Whether it is a dense array: of NumPy, of CuPy, or of another library, such as PyTorch or
+    JAX, that offers its memory.
     """
+    return isinstance(given, np.ndarray) or is_cuda(given) or is_foreign(given)
+
+
+def is_foreign(given: Any) -> bool:
+    """Whether it is a dense array of another library than NumPy and CuPy: one that offers DLPack or
+    `__cuda_array_interface__`, and is no container.
+    """
+    kind = type(given)
+    if kind is np.ndarray or hasattr(kind, "tocsr"):
+        return False
+    if isinstance(given, np.ndarray | np.generic) or is_cuda(given):
+        return False
+    offers = hasattr(kind, "__dlpack__") or hasattr(kind, "__cuda_array_interface__")
+    return offers and not is_sparse_tensor(given)
+
+
+def is_sparse_tensor(given: Any) -> bool:
+    """True for a tensor of PyTorch of a sparse layout."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(given, torch.Tensor) and given.layout != torch.strided
+
+
+def as_array(name: str, given: Any) -> Any:
+    """`given` as an array of NumPy, or of CuPy if it lies on a GPU, without a copy where it is an
+    array already. DomainMismatch for a masked array, whose hidden values would become entries, and
+    for what cannot be shared, such as tensors that require gradients.
+    """
+    if type(given) in (np.ndarray, list):  # the common cases
+        return np.asarray(given)
     if isinstance(given, np.ma.MaskedArray):
         raise DomainMismatch(
             f"{name}: expected an array without a mask; x.filled(value) and missing=value of "
             "from_dense, or x.compressed() and its positions, leave out what is masked"
         )
-    return given if hasattr(given, "__cuda_array_interface__") else np.asarray(given)
+    if is_cuda(given):
+        return given
+    return _shared(name, given) if is_foreign(given) else np.asarray(given)
+
+
+def _shared(name: str, given: Any) -> Array:
+    """The memory of an array of another library, as an array of NumPy or CuPy."""
+    by_dlpack = hasattr(type(given), "__dlpack__")
+    try:
+        place = int(given.__dlpack_device__()[0]) if by_dlpack else min(_CUDA)
+        if place in _HOST:
+            return np.asarray(given) if hasattr(given, "__array__") else np.from_dlpack(given)
+        if place in _CUDA:
+            cupy = import_cupy()
+            return cupy.from_dlpack(given) if by_dlpack else cupy.asarray(given)
+    except BackendUnavailable:
+        raise
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise DomainMismatch(
+            f"{name}: expected an array that shares its memory, of bool, integers or floats of 32 "
+            f"or 64 bits, got {_named(given)}: {error}; convert it, or detach it from gradients"
+        ) from error
+    raise BackendMismatch(
+        f"{name}: expected an array in the memory of the host or of a CUDA device, got "
+        f"{_named(given)} on a device of DLPack's type {place}; move it to one of them"
+    )
+
+
+def _named(given: Any) -> str:
+    return f"{type(given).__name__} of {getattr(given, 'dtype', 'unknown type')}"
+
+
+def of_kind(given: Any, made: Array) -> Any:
+    """`made`, an array of NumPy or CuPy, as an array of the library of `given`; see `handed_to`."""
+    library = _library_of(given) if is_foreign(given) else None
+    return made if library is None else handed_to(library, made)
+
+
+def handed_to(library: ModuleType, made: Array) -> Any:
+    """An array of NumPy or CuPy as an array of PyTorch, JAX or their kin, which shares its memory.
+
+    A library that knows narrower types only (JAX without jax_enable_x64) converts: OverflowError
+    for integers that those do not hold.
+    """
+    made = array_module(made).ascontiguousarray(made)  # PyTorch aborts on strides below 0
+    found = library.from_dlpack(made)
+    if found.dtype.itemsize < made.dtype.itemsize and made.dtype.kind in "iu" and made.size:
+        low, high = int(made.min()), int(made.max())
+        bounds = np.iinfo(np.dtype(found.dtype))
+        if not bounds.min <= low <= high <= bounds.max:
+            raise OverflowError(
+                f"expected integers that {library.__name__} holds in {found.dtype}, got {low} to "
+                f"{high}; jax.config.update('jax_enable_x64', True) makes it hold 64 bits"
+            )
+    return found
+
+
+def _library_of(given: Any) -> ModuleType | None:
+    """The library with from_dlpack that makes arrays of such a type; None where there is none."""
+    if hasattr(given, "__array_namespace__"):
+        return given.__array_namespace__()
+    for base in type(given).__mro__:
+        library = sys.modules.get(base.__module__.partition(".")[0])
+        if hasattr(library, "from_dlpack"):
+            return library
+    return None
 
 
 def device_of(array: Array) -> str:

@@ -216,9 +216,6 @@ class DistributedVector(Vector):
     def _dense(self, fill: Scalar | None) -> Array:
         return self.gather()._dense(fill)
 
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.gather().__dlpack_device__()
-
     def _matches(self, other: Vector, check_dtype: bool, same: Callable[..., Array]) -> bool:
         if not isinstance(other, Vector):
             raise DomainMismatch(f"other: expected a Vector, got {type(other).__name__}")

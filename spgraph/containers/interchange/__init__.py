@@ -1,0 +1,1 @@
+"""Objects of other libraries that stand for a Matrix: sparse tensors, graphs."""
