@@ -13,6 +13,7 @@ from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.annotations import Device
 from spgraph.containers.storage.casting import in_range, storing
+from spgraph.containers.storage.host_matrix import StreamedTo
 from spgraph.semirings import Function, TypedSemiring
 
 Either: TypeAlias = Vector | Matrix
@@ -25,7 +26,11 @@ def is_distributed(container: Either) -> bool:
 
 
 def backend(device: Device) -> ModuleType:
-    """The backend, a module, for `device`: a name, or the Placement of distributed containers."""
+    """The backend, a module, for `device`: a name, or the Placement of distributed containers. Of a
+    Matrix in host memory that is the part of the GPU's backend that streams.
+    """
+    if type(device) is StreamedTo:
+        return backends.module_of(f"{device.partition(':')[0]}.streamed")
     return backends.module_of(device) if isinstance(device, str) else _distributed()
 
 

@@ -298,10 +298,14 @@ class Matrix(
 
     # --- the way out ------------------------------------------------------------------------------
 
-    def to(self, device: Device) -> Matrix:
+    def to(self, device: Device, *, storage: str | None = None) -> Matrix:
         """The same matrix on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.
 
         A Placement, the `device` of a distributed container, spreads it as that one is.
+        `storage="host"` is for a matrix larger than the GPU's memory: its entries are copied to
+        pinned host memory, and products with vectors, and the searches, ranks and components made
+        of them, stream them to the GPU (`containers.storage.host_matrix.HostMatrix` says more).
+        ValueError for another `storage`, or with it for a device that is no GPU.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_coo([0], [1])
@@ -310,6 +314,8 @@ class Matrix(
         >>> A.to("cuda").device  # doctest: +SKIP
         'cuda:0'
         """
+        if storage is not None:
+            return _in_host_memory(self, device, storage)
         if not isinstance(device, str):
             return device.scatter(self)
         device = check_device(device)
@@ -369,3 +375,17 @@ class Matrix(
 
     def __bool__(self) -> bool:
         raise TypeError("a Matrix has no truth value; compare .nvals")
+
+
+def _in_host_memory(A: Matrix, device: Device, storage: str) -> Matrix:
+    """A for a GPU, with its entries in host memory."""
+    from spgraph.containers.storage.host_matrix import HostMatrix
+
+    if storage != "host":
+        raise ValueError(f"to: storage: expected 'host' or None, got {storage!r}")
+    if not isinstance(device, str) or not device.startswith("cuda"):
+        raise ValueError(
+            f"to: storage: 'host' streams a Matrix to a GPU, 'cuda' or 'cuda:N', got device "
+            f"{device!r}; leave storage out"
+        )
+    return HostMatrix(A.to("cpu"), check_device(device))

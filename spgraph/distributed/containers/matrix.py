@@ -242,8 +242,9 @@ class DistributedMatrix(Matrix):
         made = placement.map(lambda k: whole(k) if firsts[k] == k else None)
         return [cast(Matrix, made[first]) for first in firsts]
 
-    def to(self, device: Device) -> Matrix:
-        return self if device is self._placement else self.gather().to(device)
+    def to(self, device: Device, *, storage: str | None = None) -> Matrix:
+        here = device is self._placement and storage is None
+        return self if here else self.gather().to(device, storage=storage)
 
     def _become(self, other: Matrix) -> None:
         assert isinstance(other, DistributedMatrix)

@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import array_module, index_dtype, words
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 
 # as in kernels/contract.cu
 LONG_ROW = 2048
@@ -59,16 +59,30 @@ class Forest:
 
     def rest(self, undirected: bool) -> None:
         """Follow the other edges, but for those inside of the giant component."""
-        A, label, control = self.A, self.label, self.control
-        xp, n = array_module(label), A.nrows
-        # no row is cut into more pieces than twice its edges fill
-        pieces = xp.empty(PIECE * (2 * A.nvals // LONG_ROW), np.int64)
-        inside = jit.NULL if undirected else xp.empty(words(n), np.uint32)
-        if not undirected:
-            self.run("mark", n, label, control, inside)
-        self.run("rest", n, A._indptr, A._indices, label, inside, control, pieces)
-        self.run("rest_long", A._indptr, A._indices, label, inside, control, pieces)
+        A = self.A
+        self.follow(A._indptr, A._indices, A.nvals, self.inside(undirected))
         self.compress(vote=False)
+
+    def inside(self, undirected: bool) -> Array:
+        """One bit a vertex, set in the giant component; none for an undirected graph, in which no
+        edge of such a vertex has to be followed.
+        """
+        if undirected:
+            return jit.NULL
+        bits = array_module(self.label).empty(words(self.A.nrows), np.uint32)
+        self.run("mark", self.A.nrows, self.label, self.control, bits)
+        return bits
+
+    def follow(self, indptr: Array, indices: Array, most: int, inside: Array) -> None:
+        """Follow the edges of the rows that have these offsets and columns, up to `most` in all,
+        but for the first of each, which `sample` has followed, and those inside of the giant
+        component.
+        """
+        n, label, control = self.A.nrows, self.label, self.control
+        # no row is cut into more pieces than twice its edges fill
+        pieces = array_module(label).empty(PIECE * (2 * most // LONG_ROW), np.int64)
+        self.run("rest", n, indptr, indices, label, inside, control, pieces)
+        self.run("rest_long", indptr, indices, label, inside, control, pieces)
 
     def compress(self, vote: bool) -> None:
         """Put every vertex under its root; `vote` elects the giant component afterwards."""

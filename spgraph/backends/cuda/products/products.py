@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from spgraph.backends.cuda.entrywise.masks import NOT_INVERTED, mask_words, settle
 from spgraph.backends.cuda.products import tiles
-from spgraph.backends.cuda.products.row_bins import row_bins
+from spgraph.backends.cuda.products.row_bins import RowBins, row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
@@ -21,13 +24,33 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     tiles are used where `prepare` has made some; else the entries are counted.
     """
     u = u.to_bitmap()
+    dense = u._bits is None and mask is None
+    cut = A._derived.get("shared_tiles") if dense and tiles.takes(semiring) else None
+    nonempty = row_bins(A).nonempty if cut is None else cut.nonempty
+
+    def product(*given: Any) -> None:
+        gather(A, cut, u, *given)
+
+    return pulled(A, u, semiring, mask, flip, nonempty, product)
+
+
+def pulled(
+    A: Matrix,
+    u: Vector,
+    semiring: TypedSemiring,
+    mask: Mask | None,
+    flip: bool,
+    nonempty: int,
+    product: Callable[..., None],
+) -> Vector:
+    """The Vector of what `product(text, z, bits, invert, z_bits)`, as `gather`, writes of A times
+    u, a bitmap or full; `nonempty` rows of A have entries.
+    """
     xp = array_module(A._indptr)
     full, masked = u._bits is None, mask is not None
-    cut = A._derived.get("shared_tiles") if full and not masked and tiles.takes(semiring) else None
-    nonempty = row_bins(A).nonempty if cut is None else cut.nonempty
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=masked, FULL=full)
     text += preamble.types(
-        O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, U=u.dtype, R=index_dtype(A.nrows)
+        O=A._indptr.dtype, I=A.index_dtype, A=A.dtype, U=u.dtype, R=index_dtype(A.nrows)
     )
     bits, invert = mask_words(mask)
     nvals: int | None = None
@@ -42,7 +65,7 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
         z_bits, nvals = jit.NULL, A.nrows
     complete = full and not masked and nvals == A.nrows
     z = (xp.empty if complete else xp.zeros)(A.nrows, semiring.dtype)
-    gather(A, cut, u, text, z, bits, invert, z_bits)
+    product(text, z, bits, invert, z_bits)
     return (
         Vector._of(A.nrows, z)
         if complete
@@ -68,8 +91,22 @@ def gather(
     """
     if cut is not None:
         tiles.product(A, cut, u, text, z)
-        return
-    bins = row_bins(A)
+    else:
+        arrays = A._indptr, A._indices, A._values
+        gather_rows(row_bins(A), arrays, u, text, z, bits, invert, z_bits)
+
+
+def gather_rows(
+    bins: RowBins,
+    arrays: tuple[Array, Array, Array],
+    u: Vector,
+    text: str,
+    z: Array,
+    bits: Array,
+    invert: np.uint32,
+    z_bits: Array,
+) -> None:
+    """`gather` over the rows in `bins`, of a matrix of these offsets, columns and values."""
     xp, pieces = array_module(z), bins.piece_row.size
     product, join = jit.kernel("pull", "pull", text), jit.kernel("pull", "pull_split", text)
     settled = hits = partial = jit.NULL
@@ -82,7 +119,7 @@ def gather(
         jit.launch(
             product,
             32 * warps,
-            *(A._indptr, A._indices, A._values, u_bits, u._values, bits, invert),
+            *(*arrays, u_bits, u._values, bits, invert),
             *(bins.rows, bins.split, pieces, bins.wide, bins.narrow, bins.single),
             *(bins.piece_row, bins.piece_first, settled, hits, partial, z_bits, z),
         )
@@ -103,29 +140,70 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     """
     u = u.to_sparse()
     assert u._indices is not None
-    xp = array_module(A._indptr)
     if u.nvals == 0 or A.nvals == 0:
-        return Vector._of(
-            A.ncols, xp.empty(0, semiring.dtype), indices=xp.empty(0, index_dtype(A.ncols))
+        return nothing_pushed(A, semiring)
+    scatter = Scatter(A, u, semiring, mask, flip)
+    arrays = A._indptr, A._indices, A._values
+    scatter.add(arrays, u._indices, u._values, scatter.through(), A.nvals)
+    return scatter.result()
+
+
+def nothing_pushed(A: Matrix, semiring: TypedSemiring) -> Vector:
+    """The product of a Matrix and a Vector of which one has no entry."""
+    xp, ids = array_module(A._indptr), index_dtype(A.ncols)
+    return Vector._of(A.ncols, xp.empty(0, semiring.dtype), indices=xp.empty(0, ids))
+
+
+class Scatter:
+    """A push while it is made: the products of entries of u with rows of A are added to one array.
+
+    u is sparse and, as A, has entries.
+    """
+
+    def __init__(
+        self, A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool
+    ) -> None:
+        assert u._indices is not None
+        xp = array_module(A._indptr)
+        self.A, self.u = A, u
+        self.text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=mask is not None)
+        self.text += preamble.types(
+            O=A._indptr.dtype, I=A.index_dtype, A=A.dtype, U=u.dtype, N=u._indices.dtype
         )
-    text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=mask is not None)
-    text += preamble.types(
-        O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, U=u.dtype, N=u._indices.dtype
-    )
-    degrees_of, scatter = jit.kernel("push", "push_degrees", text), jit.kernel("push", "push", text)
-    bits, invert = mask_words(mask)
-    degrees = xp.empty(u.nvals, np.int64)
-    jit.sweep(degrees_of, u.nvals, A._indptr, u._indices, u.nvals, degrees)
-    through = xp.cumsum(degrees)
-    z_bits = xp.zeros(words(A.ncols), np.uint32)
-    start = semiring.dtype.type(0) if semiring.add.any else semiring.add.identity
-    z = xp.full(A.ncols, start, semiring.dtype)
-    # every warp takes at least 128 edges; how many there are is known on the device
-    threads = min(jit.occupancy(scatter) * jit.BLOCK, -(-A.nvals // 128) * 32)
-    jit.launch(
-        scatter,
-        threads,
-        *(A._indptr, A._indices, A._values, u._indices, u._values, u.nvals),
-        *(through, bits, invert, z_bits, z),
-    )
-    return settle(Vector._of(A.ncols, z, bits=z_bits))
+        self.kernel = jit.kernel("push", "push", self.text)
+        self.mask = mask_words(mask)
+        self.z_bits = xp.zeros(words(A.ncols), np.uint32)
+        start = semiring.dtype.type(0) if semiring.add.any else semiring.add.identity
+        self.z = xp.full(A.ncols, start, semiring.dtype)
+
+    def through(self) -> Array:
+        """The running sum of the lengths of the rows of A at the entries of u."""
+        u, xp = self.u, array_module(self.z)
+        degrees = xp.empty(u.nvals, np.int64)
+        kernel = jit.kernel("push", "push_degrees", self.text)
+        jit.sweep(kernel, u.nvals, self.A._indptr, u._indices, u.nvals, degrees)
+        return xp.cumsum(degrees)
+
+    def add(
+        self,
+        arrays: tuple[Array, Array, Array],
+        ids: Array,
+        values: Array,
+        through: Array,
+        most: int,
+    ) -> None:
+        """Add the products of these entries of u with rows of a matrix of these offsets, columns
+        and values. `through` is the running sum of the lengths of the rows, `most` its end or more.
+        """
+        # every warp takes at least 128 edges; how many there are is known on the device
+        threads = min(jit.occupancy(self.kernel) * jit.BLOCK, -(-most // 128) * 32)
+        jit.launch(
+            self.kernel,
+            threads,
+            *(*arrays, ids, values, ids.size),
+            *(through, *self.mask, self.z_bits, self.z),
+        )
+
+    def result(self) -> Vector:
+        """The sums; how many there are is read back."""
+        return settle(Vector._of(self.A.ncols, self.z, bits=self.z_bits))

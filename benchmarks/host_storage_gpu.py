@@ -1,0 +1,152 @@
+"""Matrices that stay in host memory (`A.to("cuda", storage="host")`) against the time that their
+bytes take over the bus.
+
+usage: python -m benchmarks.host_storage_gpu [--graphs rmat_n24_32,kron21] [-o FILE]
+
+For each task: the milliseconds of a call that is waited for, the bytes that it read over the bus,
+how long plain copies of as many bytes from pinned memory take, in pieces of the same size, and the
+ratio of both times. PageRank is timed an iteration, of ten. Every answer is compared with that of
+the same Matrix in the memory of the GPU first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import pathlib
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import spgraph as sg
+from benchmarks import graphs, machine
+from spgraph.backends.cuda.streamed.chunks import CHUNK
+from spgraph.containers.storage.arrays import import_cupy
+from spgraph.containers.storage.host_matrix import HostMatrix
+
+HERE = pathlib.Path(__file__).parent
+ITERATIONS = 10
+
+
+def main() -> None:
+    """Measure, print the tables, write the file."""
+    today = datetime.datetime.now(datetime.UTC).date()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--graphs", default="kron21,rmat_n24_32")
+    parser.add_argument("--calls", type=int, default=5)
+    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
+    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    options = parser.parse_args()
+    output = options.output or HERE / "results" / f"host_storage_gpu_{today}.json"
+    result: dict[str, Any] = {
+        "benchmark": "host_storage_gpu",
+        **machine.facts(options.commit),
+        "unit": "ms",
+        "graphs": {},
+    }
+    for name in options.graphs.split(","):
+        result["graphs"][name] = entry = measure(name, options)
+        print(table(name, entry), flush=True)
+        machine.write(output, result)
+        import_cupy().get_default_memory_pool().free_all_blocks()
+
+
+def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """All tasks with one graph."""
+    G = graphs.load(name, options.data, "cuda")
+    S: Any = G.to("cuda", storage="host")
+    rate = bus_rate(S)
+    entry: dict[str, Any] = {
+        "vertices": S.nrows,
+        "directed_edges": S.nvals,
+        "bytes": S.nbytes,
+        "bus_bytes_per_ms": round(rate),
+        "tasks": {},
+        "faults": [],
+    }
+    source = int(sg.select(G.row_degrees(), "valuegt", 0).to_coo()[0][0])
+    for task, call in tasks(source).items():
+        if not same(call(G), call(S)):
+            entry["faults"].append(f"{task}: not what the GPU's memory gives")
+        before = S.bytes_streamed
+        median = statistics.median(timed(lambda call=call: call(S)) for _ in range(options.calls))
+        steps = ITERATIONS if task == "pagerank iteration" else 1
+        nbytes = (S.bytes_streamed - before) / options.calls / steps
+        entry["tasks"][task] = {
+            "median": median / steps,
+            "bytes": round(nbytes),
+            "bus_ms": nbytes / rate,
+            "ratio": median / steps / (nbytes / rate),
+        }
+    return entry
+
+
+def tasks(source: int) -> dict[str, Callable[[sg.Matrix], sg.Vector]]:
+    """What is measured, by name."""
+
+    def ones(A: sg.Matrix) -> sg.Vector:
+        return sg.Vector.filled(1.0, size=A.ncols, device=A.device)
+
+    def ranks(A: sg.Matrix) -> sg.Vector:
+        return sg.pagerank(A, tol=None, max_iter=ITERATIONS)
+
+    return {
+        "mxv": lambda A: sg.mxv(A, ones(A)),
+        "vxm push": lambda A: sg.vxm(ones(A), A, direction="push"),
+        "pagerank iteration": ranks,
+        "components": sg.connected_components,
+        "bfs": lambda A: sg.bfs(A, source, parents=False).level,
+        "bfs with parents": lambda A: sg.bfs(A, source).parent,  # type: ignore[dict-item,return-value]
+    }
+
+
+def same(expected: sg.Vector, found: sg.Vector) -> bool:
+    """Equal, or as close as sums in another order, of which one is rounded to single precision."""
+    if expected.dtype.kind != "f":
+        return expected.isequal(found)
+    x, y = (each.to_numpy(fill=0.0) for each in (expected, found))
+    return bool(np.abs(x - y).sum() <= 1e-6 * np.abs(x).sum())
+
+
+def timed(call: Callable[[], Any]) -> float:
+    """Milliseconds of a call, and of what it left to the device."""
+    device = import_cupy().cuda.Device()
+    device.synchronize()
+    began = time.perf_counter()
+    call()
+    device.synchronize()
+    return 1e3 * (time.perf_counter() - began)
+
+
+def bus_rate(S: HostMatrix) -> float:
+    """Bytes a millisecond of plain copies of the columns of S to the device: the best of five."""
+    cupy = import_cupy()
+    source = S._host._indices
+    target, stream = cupy.empty(CHUNK, "u1"), cupy.cuda.Stream(non_blocking=True)
+
+    def copy() -> None:
+        for first in range(0, source.nbytes, CHUNK):
+            nbytes = min(CHUNK, source.nbytes - first)
+            kind = cupy.cuda.runtime.memcpyHostToDevice
+            place = source.ctypes.data + first
+            cupy.cuda.runtime.memcpyAsync(target.data.ptr, place, nbytes, kind, stream.ptr)
+
+    return source.nbytes / min(timed(copy) for _ in range(5))
+
+
+def table(name: str, entry: dict[str, Any]) -> str:
+    """The figures of a graph, as lines."""
+    rate = entry["bus_bytes_per_ms"] / 1e6
+    lines = [f"{name}: {entry['bytes'] / 1e9:.2f} GB, bus {rate:.1f} GB/s {entry['faults']}"]
+    for task, cell in entry["tasks"].items():
+        took = f"{cell['median']:9.2f} ms, {cell['bytes'] / 1e9:6.2f} GB"
+        lines.append(f"  {task:<20}{took}, bus {cell['bus_ms']:9.2f} ms, {cell['ratio']:.2f}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

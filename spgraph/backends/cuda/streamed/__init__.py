@@ -1,0 +1,47 @@
+"""The backend of a Matrix in host memory whose vectors are on a GPU: the functions that a backend
+has to have, and components. Loops are the composed ones.
+"""
+
+from spgraph.backends.cuda.entrywise.masked_write import write
+from spgraph.backends.cuda.entrywise.vectors import (
+    apply,
+    ewise,
+    extract,
+    reduce,
+    reduce_segments,
+    select,
+)
+from spgraph.backends.cuda.streamed.operations import (
+    apply_matrix,
+    contract,
+    ewise_matrix,
+    extract_matrix,
+    kronecker,
+    multiply_rows,
+    pull,
+    push,
+    select_matrix,
+    transpose,
+    write_matrix,
+)
+
+__all__ = [
+    "apply",
+    "apply_matrix",
+    "contract",
+    "ewise",
+    "ewise_matrix",
+    "extract",
+    "extract_matrix",
+    "kronecker",
+    "multiply_rows",
+    "pull",
+    "push",
+    "reduce",
+    "reduce_segments",
+    "select",
+    "select_matrix",
+    "transpose",
+    "write",
+    "write_matrix",
+]

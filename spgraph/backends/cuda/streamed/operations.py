@@ -1,0 +1,141 @@
+"""Operations on a Matrix in host memory: products with vectors and components, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from spgraph.backends.cuda.contract.contract import Forest
+from spgraph.backends.cuda.products.products import (
+    Scatter,
+    gather_rows,
+    nothing_pushed,
+    pulled,
+)
+from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.cuda.streamed.chunks import chunks, division, needed, row_bins
+from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.storage.arrays import Array, array_module, move, unpack_bits
+from spgraph.containers.storage.host_matrix import HostMatrix, transposed_in_host_memory
+from spgraph.errors import BackendMismatch
+from spgraph.semirings import TypedSemiring
+
+
+def pull(
+    A: HostMatrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool
+) -> Vector:
+    """t[i] = sum over k of A[i, k] * u[k] (flip: u[k] * A[i, k]) for the rows the mask allows.
+
+    Chunks without such rows are not read; how many entries the others have is read back.
+    """
+    with jit.device(A._indptr):
+        u, bins = u.to_bitmap(), row_bins(A)
+
+        def product(text: str, z: Array, bits: Array, invert: np.uint32, z_bits: Array) -> None:
+            wanted = None
+            if mask is not None:
+                wanted = needed(A, unpack_bits(bits ^ invert, A.nrows))
+            for chunk in chunks(A, wanted):
+                given = u, text, z, bits, invert, z_bits
+                gather_rows(bins[chunk.number], chunk.arrays, *given)
+
+        nonempty = sum(each.nonempty for each in bins)
+        return pulled(A, u, semiring, mask, flip, nonempty, product)
+
+
+def push(
+    A: HostMatrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool
+) -> Vector:
+    """t[j] = sum over k of u[k] * A[k, j] (flip: A[k, j] * u[k]) for columns the mask allows.
+
+    Chunks without a row at an entry of u are not read; how many entries the others need is read
+    back.
+    """
+    with jit.device(A._indptr):
+        u = u.to_sparse()
+        assert u._indices is not None
+        if u.nvals == 0 or A.nvals == 0:
+            return nothing_pushed(A, semiring)
+        xp, scatter = array_module(A._indptr), Scatter(A, u, semiring, mask, flip)
+        through, rows = scatter.through(), xp.asarray(division(A).rows)
+        # the first entry of u in each chunk, and how many edges lie before it
+        firsts = xp.searchsorted(u._indices, rows.astype(u._indices.dtype))
+        before = xp.where(firsts > 0, through[firsts - 1], 0)
+        places, edges = move(xp.stack([firsts, before]), "cpu").tolist()
+        wanted = np.diff(edges)
+        for chunk in chunks(A, wanted):
+            k = chunk.number
+            part = slice(places[k], places[k + 1])
+            sums = through[part] - edges[k]
+            scatter.add(chunk.arrays, u._indices[part], u._values[part], sums, int(wanted[k]))
+        return scatter.result()
+
+
+def contract(A: HostMatrix, undirected: bool) -> Vector:
+    """The smallest vertex of every vertex's weakly connected component.
+
+    A sample of two edges a vertex is read in host memory. Of the others an undirected graph needs
+    those outside of the giant component alone; how many these are is read back.
+    """
+    with jit.device(A._indptr):
+        xp = array_module(A._indptr)
+        forest = Forest(_in_place(A))
+        forest.sample()
+        wanted = needed(A, forest.label != forest.giant) if undirected else None
+        inside, parts = forest.inside(undirected), division(A)
+        kind = A._indptr.dtype.type
+        for chunk in chunks(A, wanted):
+            first, last = parts.entries[chunk.number : chunk.number + 2].tolist()
+            forest.control[0] = 0  # no pieces of long rows yet
+            # the rows of other chunks are empty
+            offsets = xp.clip(A._indptr, kind(first), kind(last))
+            forest.follow(offsets, chunk.arrays[1], last - first, inside)
+        forest.compress(vote=False)
+        return Vector._of(A.nrows, forest.label)
+
+
+def transpose(A: HostMatrix) -> HostMatrix:
+    """The transpose, in host memory, by the CPU."""
+    return transposed_in_host_memory(A)
+
+
+def _in_place(A: HostMatrix) -> Matrix:
+    """The pattern of A as a Matrix whose columns kernels read in host memory."""
+    indices = _mapped(A._host._indices, A._indptr)
+    one = array_module(A._indptr).ones(1, bool)
+    return Matrix._of(A.nrows, A.ncols, A._indptr, indices, one, iso=True)
+
+
+def _mapped(array: np.ndarray, beside: Array) -> Array:
+    """A pinned array as one of CuPy's on the device of `beside`: its memory has one address for
+    both.
+    """
+    if not array.size:
+        return array_module(beside).empty(0, array.dtype)
+    import cupy
+
+    where = array.ctypes.data, array.nbytes, array, beside.device.id
+    memory = cupy.cuda.UnownedMemory(*where)
+    return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
+def _refused(name: str) -> Callable[..., NoReturn]:
+    """What stands for an operation that has no streamed form."""
+
+    def refuse(*arguments: Any) -> NoReturn:
+        device = next(A.device for A in arguments if isinstance(A, HostMatrix))
+        raise BackendMismatch(
+            f"{name}: expected Matrices in the memory of {device}, got one in host memory "
+            "(storage='host'), of which products with vectors, bfs, pagerank and "
+            f"connected_components alone are made; A.to({str(device)!r}) copies it to the GPU"
+        )
+
+    return refuse
+
+
+apply_matrix, ewise_matrix = _refused("apply"), _refused("ewise")
+select_matrix, write_matrix = _refused("select"), _refused("write")
+extract_matrix, kronecker = _refused("extract"), _refused("kronecker")
+multiply_rows = _refused("mxm")
