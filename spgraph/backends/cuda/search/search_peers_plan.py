@@ -118,8 +118,8 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
         with jit.device(shard.indptr):
             leading, nonempty = rows[p][:2] if rows else (None, None)
             place = parts[p]
-            fields: dict[str, Any] = {"me": p, "first": list(graph.offsets)}
-            fields |= {"word": begins.tolist()}
+            fields = row_fields(shard, leading if in_order else None, nonempty)
+            fields |= {"me": p, "first": list(graph.offsets), "word": begins.tolist()}
             fields |= {"memory": memory, "frontiers": [place["frontier"], place["other"]]}
             fields |= {name: place[name] for name in PLACES}
             fields |= {
@@ -127,30 +127,22 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
                 "findable": findable,
                 "symmetric": graph.symmetric or shard.t_indices is shard.indices,
                 "warps": min(grids) * (THREADS // 32),
+                "ids": shard.ids,
             }
-            fields |= row_fields(shard, leading if in_order else None, nonempty)
             fields |= {name: memory[p] + place[name] for name in OWN}
             given.append(block(fields, xp))
     return Plan(key, needed, memory, kernels, grids, THREADS, shared, sizes, given)
 
 
 def row_fields(rows: GraphRows, leading: Array | None, nonempty: Array | None) -> dict[str, Any]:
-    """Of struct Given, what says where the rows of a shard are, beside them the leading neighbours
-    of its transpose and a bit for each row that has an entry.
+    """What kernels call Rows: where the rows of a shard are, with the leading neighbours of its
+    transpose and a bit for each row that has an entry.
     """
-    return {
-        "count_bits": (rows.indptr.size - 1).bit_length(),
-        "in_edges": 0 if rows.t_indices is None else rows.t_indices.size,
-        "indptr": rows.indptr,
-        "indices": rows.indices,
-        "values": rows.values,
-        "t_indptr": rows.t_indptr,
-        "t_indices": rows.t_indices,
-        "t_values": rows.t_values,
-        "leading": leading,
-        "nonempty": nonempty,
-        "ids": rows.ids,
-    }
+    edges = 0 if rows.t_indices is None else rows.t_indices.size
+    fields: dict[str, Any] = {"count_bits": (rows.indptr.size - 1).bit_length(), "in_edges": edges}
+    names = ("indptr", "indices", "values", "t_indptr", "t_indices", "t_values")
+    fields |= {name: getattr(rows, name) for name in names}
+    return fields | {"leading": leading, "nonempty": nonempty}
 
 
 def layout(

@@ -84,9 +84,14 @@ class Shard(SearchShard):
             self.counts = self.xp.empty(COUNTS, np.int64)
             self.control = self.xp.zeros(CONTROL, np.int64)
             leading, nonempty = (None, None) if rows is None else rows
-            fields = {"me": number, "words": self.words, "first": list(offsets)}
-            fields |= row_fields(arrays, leading, nonempty)
-            fields |= {"own": self.own, "queue": self.queue, "offset": self.offset}
+            fields = row_fields(arrays, leading, nonempty)
+            fields |= {"me": number, "words": self.words, "first": list(offsets)}
+            fields |= {
+                "ids": arrays.ids,
+                "own": self.own,
+                "queue": self.queue,
+                "offset": self.offset,
+            }
             fields |= {"control": self.control, "counts": self.counts}
             fields |= {"host_counters": host_counters}
             self.given = block(fields, self.xp)

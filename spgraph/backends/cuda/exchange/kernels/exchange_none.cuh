@@ -30,7 +30,6 @@ struct Exchange {
         const i64 warps = (i64)gridDim.x * WARPS, batch = (s.words + warps - 1) / warps;
         return batch < 32 ? batch : 32;
     }
-    static __device__ __forceinline__ i64 in_edges() { return s.m; }
     static __device__ __forceinline__ u32* claims() { return VALUES ? s.next : s.visited; }
     // Word w of it, or an older one. A plain load leaves the compiler free to order it: 14
     // instructions less in a level that pushes.

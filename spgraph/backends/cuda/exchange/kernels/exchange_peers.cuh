@@ -23,11 +23,10 @@ struct Exchange : Borders {
     __device__ __forceinline__ I leading_vertex(I id) const { return vertex(id); }
     static __device__ __forceinline__ int warp() { return warp_id(); }
     // The place of the first own word in bitmaps of all vertices; how many words, how many a warp
-    // takes at a time, at most 32; in-edges.
+    // takes at a time, at most 32.
     static __device__ __forceinline__ i64 base() { return s.base; }
     static __device__ __forceinline__ i64 words() { return s.words; }
     static __device__ __forceinline__ i64 batch() { return words_at_a_time(s.words); }
-    static __device__ __forceinline__ i64 in_edges() { return s.in_edges; }
     // Where a level that pushes claims vertices.
     static __device__ __forceinline__ u32* claims() { return s.visited_next; }
     static __device__ __forceinline__ u32 claimed(i64 w) { return load_lagging(&claims()[w]); }

@@ -22,7 +22,6 @@ struct Exchange : Borders {
     static __device__ __forceinline__ i64 base() { return first_word((int)s.me); }
     static __device__ __forceinline__ i64 words() { return (own_vertices() + 31) >> 5; }
     static __device__ __forceinline__ i64 batch() { return s.batch; }
-    static __device__ __forceinline__ i64 in_edges() { return s.in_edges; }
     static __device__ __forceinline__ u32* claims() { return s.visited_next; }
     static __device__ __forceinline__ u32 claimed(i64 w) { return load_lagging(&claims()[w]); }
     static __device__ __forceinline__ u32* next(i64 w) { return &s.own[w]; }

@@ -99,11 +99,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
            Z* value, u32* visited, u32* bitmaps, I* queues, O* offsets, Control* control,
            u32 count_bits, int direction, i64 max_depth, i64* trace) {
     const i64 words = (n + 31) / 32;
+    const Rows rows = {count_bits, m,         indptr,   indices, values,
+                       t_indptr,   t_indices, t_values, leading, nonempty};
     if (threadIdx.x == 0)
-        s = {n,        m,         words,           max_depth, indptr,   indices,    values,
-             t_indptr, t_indices, t_values,        leading,   nonempty, level,      value,
-             visited,  bitmaps,   bitmaps + words, queues,    offsets,  queues + n, offsets + n,
-             control,  trace,     globaltimer(),   count_bits};
+        s = {rows,        m,       words,           max_depth,    level,   value,
+             visited,     bitmaps, bitmaps + words, queues,       offsets, queues + n,
+             offsets + n, control, trace,           globaltimer()};
     __syncthreads();
 
     const i64 thread = thread_id(), threads = thread_count();

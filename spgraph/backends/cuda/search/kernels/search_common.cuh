@@ -29,6 +29,22 @@ struct __align__(4 * sizeof(I)) Leading {
     I id[4];
 };
 
+// Where the edges of the vertices are, between shards of the own ones.
+struct Rows {
+    i64 count_bits; // of a number of vertices
+    i64 in_edges;
+    const O* indptr; // out-edges
+    const I* indices;
+    const A* values;
+    const O* t_indptr; // in-edges
+    const I* t_indices;
+    const A* t_values;
+    const Leading*
+        leading; // of the rows of in-edges, or null; on peers as positions in the bitmaps
+    // vertices with in-edges, the others can only be sources; null where nothing pulls
+    const u32* nonempty;
+};
+
 struct Pull { // shared memory of each warp: the bits it has found, rows that wait for it
     u32 hit[WARPS][32];
     I waiting[WARPS][64];

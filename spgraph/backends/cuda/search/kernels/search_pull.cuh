@@ -19,7 +19,7 @@ struct __align__(WIDE_LOADS ? 16 : sizeof(I)) Neighbours {
 // reach over an end of the array, which is the caller's, only the row's are loaded.
 DEVICE Neighbours load_neighbours(i64 e, int before, int after) {
     const I* const at = s.t_indices + e - before;
-    if (WIDE_LOADS && e >= before && e - before + TOGETHER <= Exchange::in_edges())
+    if (WIDE_LOADS && e >= before && e - before + TOGETHER <= s.in_edges)
         return *reinterpret_cast<const Neighbours*>(at);
     Neighbours neighbours;
 #pragma unroll

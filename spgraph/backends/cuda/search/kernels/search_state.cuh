@@ -27,17 +27,8 @@ struct Control {      // zero at launch
     i64 depth, num_visited;
 };
 
-struct Search {
-    i64 n, m, words, max_depth;
-    const O* indptr; // out-edges
-    const I* indices;
-    const A* values;
-    const O* t_indptr; // in-edges
-    const I* t_indices;
-    const A* t_values;
-    const Leading* leading; // of the rows of in-edges, or null
-    // vertices with in-edges, the others can only be sources; null where nothing pulls
-    const u32* nonempty;
+struct Search : Rows {
+    i64 m, words, max_depth;
     L* level;
     Z* value;
     u32* visited;
@@ -50,7 +41,6 @@ struct Search {
     Control* control;
     i64* trace; // direction, frontier, edges looked at, ns; one row a level
     u64 since;
-    u32 count_bits;
 };
 
 union Work {

@@ -50,24 +50,14 @@ struct Control {   // of one GPU
 };
 
 // What search_peers.py writes, in fields of 8 bytes.
-struct Given {
+struct Given : Rows {
     i64 me;
     i64 first[PEERS + 1], word[PEERS + 1]; // where shards begin: their vertices, their words
     u64 memory[PEERS];                     // that all peers write to; where in it things lie:
     i64 frontiers[2], messages, received, partials, frontier_values;
     i64 m, findable, symmetric; // of the whole graph: edges, vertices with in-edges
-    i64 warps; // of the smallest grid: what words each takes at a time is the same on all GPUs
-    i64 count_bits;
-    i64 in_edges;    // of the own vertices
-    const O* indptr; // out-edges of the own vertices
-    const I* indices;
-    const A* values;
-    const O* t_indptr; // in-edges
-    const I* t_indices;
-    const A* t_values;
-    const Leading* leading; // neighbours, as positions in the bitmaps
-    const u32* nonempty;    // own vertices with in-edges, or null: not known
-    const L* ids;           // users' ids of all vertices, or null: the same
+    i64 warps;    // of the smallest grid: what words each takes at a time is the same on all GPUs
+    const L* ids; // users' ids of all vertices, or null: the same
     // the next two are all zero when a launch begins and when it ends
     u32* visited;      // own part: visited; others': those that this GPU has heard of or sent there
     u32* visited_next; // that, and what this level reaches
@@ -80,7 +70,7 @@ struct Given {
 
 struct Search : Given {
     u32 *frontier, *next; // the bitmaps of all vertices
-    i64 n, words, base;   // own: vertices, words, the place of the first
+    i64 words, base;      // own words, the place of the first
     L* level;             // results
     Z* value;
     const Z* frontier_value; // by bit position, of the frontier of a pull
@@ -184,7 +174,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.side = 0;
         s.frontier = in_memory_of<u32>(peers.me, s.frontiers[0]);
         s.next = in_memory_of<u32>(peers.me, s.frontiers[1]);
-        s.n = s.first[s.me + 1] - s.first[s.me];
         s.base = s.word[s.me];
         s.words = s.word[s.me + 1] - s.base;
         s.level = level;

@@ -19,8 +19,8 @@ CALLED void convert(bool claimed, i64 all) {
 // What the edges of the queue reach is claimed, with the sums of this GPU's products.
 CALLED void push_level(u64 packed, bool early) {
     Pusher pusher(Found(), early);
-    push_edges((i64)queue_count(packed, (u32)s.count_bits),
-               (i64)queue_edges(packed, (u32)s.count_bits), work().lanes[warp_id()], pusher);
+    push_edges((i64)queue_count(packed, s.count_bits), (i64)queue_edges(packed, s.count_bits),
+               work().lanes[warp_id()], pusher);
 }
 
 // What is claimed of the peers' parts goes there, with the sums of its products.

@@ -133,9 +133,8 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
                          i64 max_depth, int direction) {
     SmallFrontier* frontier = work().small;
     SmallCount* count = small_count;
-    const i64 nf = from_sources
-                       ? s.number
-                       : (i64)queue_count(load_relaxed(&s.control->packed), (u32)s.count_bits);
+    const i64 nf =
+        from_sources ? s.number : (i64)queue_count(load_relaxed(&s.control->packed), s.count_bits);
     __syncthreads();
     if (threadIdx.x < 3) count[threadIdx.x] = SmallCount{};
     if (threadIdx.x < PEERS) small_sent[threadIdx.x] = 0;

@@ -46,19 +46,10 @@ struct Control {
 };
 
 // What search_rounds.py writes, in fields of 8 bytes.
-struct Given {
-    i64 me, words;            // this shard; words that each shard has in a bitmap of all
-    i64 first[PEERS + 1];     // where shards begin
-    i64 count_bits, in_edges; // bits of a number of vertices; in-edges of the own vertices
-    const O* indptr;          // out-edges of the own vertices
-    const I* indices;
-    const A* values;
-    const O* t_indptr; // in-edges
-    const I* t_indices;
-    const A* t_values;
-    const Leading* leading;
-    const u32* nonempty; // own vertices with in-edges
-    const L* ids;        // users' ids of all vertices, or null: the same
+struct Given : Rows {
+    i64 me, words;        // this shard; words that each shard has in a bitmap of all
+    i64 first[PEERS + 1]; // where shards begin
+    const L* ids;         // users' ids of all vertices, or null: the same
     // the own part of the frontier is one of two: bits, after a pull (zero at other times), or a
     // queue with its scanned degrees
     u32* own;
@@ -123,8 +114,8 @@ CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
         const u64 packed = load_relaxed(&c->packed);
         for (int k = 0; k < COUNTS; k++) {
             u64 value = load_relaxed(&c->count[k]);
-            if (k == VERTICES) value += queue_count(packed, (u32)s.count_bits);
-            if (k == EDGES) value += queue_edges(packed, (u32)s.count_bits);
+            if (k == VERTICES) value += queue_count(packed, s.count_bits);
+            if (k == EDGES) value += queue_edges(packed, s.count_bits);
             if (list && k == VERTICES) list->vertex = (L)value;
             published[k] = value;
             write_count(s.counts, s.host_counters, k, value, round);
@@ -137,8 +128,8 @@ CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
 
 // Own vertices, one a lane that is `active`, into the queue. All lanes of a warp call.
 DEVICE void enqueue(bool active, i64 v) {
-    const Place place = queue_allocate(active, active ? (u64)degree_of(v) : 0, &s.control->packed,
-                                       (u32)s.count_bits);
+    const Place place =
+        queue_allocate(active, active ? (u64)degree_of(v) : 0, &s.control->packed, s.count_bits);
     if (!active) return;
     s.queue[place.slot] = (I)v;
     s.offset[place.slot] = (O)place.edge;

@@ -24,8 +24,8 @@ DEVICE void enqueue_words(u32 bits, i64 begin, Each each) {
     u64 place = 0;
     if (lane_id() == 0) place = atomicAdd(&s.control->packed, (edges << s.count_bits) + (u64)total);
     place = shuffle(place, 0);
-    const i64 slot = (i64)queue_count(place, (u32)s.count_bits);
-    O edge = (O)queue_edges(place, (u32)s.count_bits);
+    const i64 slot = (i64)queue_count(place, s.count_bits);
+    O edge = (O)queue_edges(place, s.count_bits);
     for_each_bit(bits, [&](const RankedBit& which, int rank, bool active) {
         const I v = (I)which.position(begin);
         const O degree = active ? degree_of(v) : 0, through = warp_scan(degree);
