@@ -41,13 +41,13 @@ SHARED = {
         look_at_leading_first pull_level pull_long_rows push_edges enqueue_words for_each_words
         small_add small_vertex small_fill small_walk small_queue pull_pays form_of_level record
         degree_of can_be_found user_id own_user_id max_label key_of parent_of
-        no_partial merged value_of product_of out_product
+        no_partial merged value_of product_of out_product write_list
     """.split()
     + [
         f"struct {name}"
         for name in """
             Borders Finds Form Leading Neighbours Nothing ParentRow ProductRow Products Pull
-            Pusher Scan SmallCount SmallFrontier Sum
+            Pusher Rows Scan SmallCount SmallFrontier Sum
         """.split()
     ],
 }

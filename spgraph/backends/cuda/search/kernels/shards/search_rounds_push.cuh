@@ -2,30 +2,29 @@
 
 // ---- a list ------------------------------------------------------------------------------------
 
-// What edge e of the own frontier reaches, whose row of the queue is number i and starts at edge
-// `start`: -1 if that is visited.
-DEVICE Entry target_of(const Borders& borders, i64 i, i64 start, i64 e) {
-    const I u = load_relaxed(&s.queue[i]);
-    const i64 edge = (i64)s.indptr[u] + (e - start);
-    const I v = s.indices[edge];
-    Entry entry;
-    entry.vertex = test_bit(s.visited, borders.position(v)) ? -1 : v;
+// Entry 1 + e of the list is what edge e of the own frontier reaches, -1 if that is visited. Rows of
+// the queue begin at the edges `offset`. A thread takes every `step`th edge from `begin` on.
+DEVICE void write_list(Entry* list, const O* offset, i64 vertices, i64 edges, i64 begin, i64 step) {
+    const Borders borders;
+    if (begin == 0) list->vertex = (L)edges;
+    for (i64 e = begin; e < edges; e += step) {
+        const i64 i = lower_bound(offset, vertices, e + 1) - 1; // the last row that starts by e
+        const I u = load_relaxed(&s.queue[i]);
+        const i64 edge = (i64)s.indptr[u] + (e - offset[i]);
+        const I v = s.indices[edge];
+        Entry entry;
+        entry.vertex = test_bit(s.visited, borders.position(v)) ? -1 : v;
 #if VALUES
-    entry.value = out_product(u, v, edge);
+        entry.value = out_product(u, v, edge);
 #endif
-    return entry;
+        list[1 + e] = entry;
+    }
 }
 
-// Entry 1 + e of the list is what edge e of the frontier reaches.
 extern "C" __global__ void push_list(const u64* given, L* level, Z* value, u32* visited,
                                      Entry* list, i64 vertices, i64 edges) {
     enter_results(given, level, value, visited);
-    const Borders borders;
-    if (thread_id() == 0) list->vertex = (L)edges;
-    for (i64 e = thread_id(); e < edges; e += thread_count()) {
-        const i64 i = lower_bound(s.offset, vertices, e + 1) - 1; // the last row that starts by e
-        list[1 + e] = target_of(borders, i, s.offset[i], e);
-    }
+    write_list(list, s.offset, vertices, edges, thread_id(), thread_count());
 }
 
 // The same by the last thread block of the kernel that has filled the queue, if that is short: a
@@ -34,14 +33,9 @@ CALLED void push_ahead(Entry* list) {
     __shared__ O offset[AHEAD_VERTICES];
     const i64 vertices = published[VERTICES], edges = published[EDGES];
     if (vertices > AHEAD_VERTICES || edges > AHEAD) return;
-    const Borders borders;
     for (i64 i = threadIdx.x; i < vertices; i += THREADS) offset[i] = load_relaxed(&s.offset[i]);
     __syncthreads();
-    if (threadIdx.x == 0) list->vertex = (L)edges;
-    for (i64 e = threadIdx.x; e < edges; e += THREADS) {
-        const i64 i = lower_bound(offset, vertices, e + 1) - 1;
-        list[1 + e] = target_of(borders, i, offset[i], e);
-    }
+    write_list(list, offset, vertices, edges, threadIdx.x, THREADS);
 }
 
 // The own vertices in the lists of all shards, which lie `stride` entries apart. A vertex is new
