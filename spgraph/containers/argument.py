@@ -8,6 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from spgraph.containers.annotations import Graph, SparseArray
+from spgraph.containers.interchange.graphs import (
+    is_graph,
+    is_graphblas,
+    matrix_of_graph,
+    matrix_of_graphblas,
+    vector_of_graphblas,
+)
 from spgraph.containers.interchange.tensors import is_tensor, matrix_of_tensor, vector_of_tensor
 from spgraph.containers.matrix import Matrix
 from spgraph.containers.storage.arrays import as_array, is_array
@@ -54,6 +61,8 @@ def vector_of(x: VectorLike) -> Vector:
         return Vector.from_coo(coo.coords[0], coo.data, size=coo.shape[0])
     if is_tensor(given):
         return vector_of_tensor(given)
+    if is_graphblas(given, "Vector"):
+        return vector_of_graphblas(given)
     array = as_array("Vector: x", given)
     if array.ndim != 1:
         remedy = "Vector.from_coo takes indices and values, Vector.empty a size"
@@ -81,11 +90,13 @@ def _converted(given: Any, name: str, remedy: str, copy: bool) -> Matrix:
     if hasattr(given, "tocsr"):
         if not isinstance(given, Vector):
             return Matrix.from_scipy(given, copy=copy)
-    elif hasattr(given, "adj") and hasattr(given, "is_directed"):
-        return Matrix.from_networkx(given)
+    elif is_graph(given):
+        return matrix_of_graph(given)
+    elif is_graphblas(given, "Matrix"):
+        return matrix_of_graphblas(given)
     elif isinstance(given, list) or is_array(given) or hasattr(given, "__array__"):
         return Matrix.from_dense(given)  # of what offers __array__ alone: a table of pandas
     raise DomainMismatch(
-        f"{name}: expected a Matrix, a SciPy or CuPy sparse matrix, a NetworkX graph "
+        f"{name}: expected a Matrix, a SciPy or CuPy sparse matrix, a graph of NetworkX or igraph, "
         f"or a 2-D array, got {type(given).__name__}{remedy}"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spgraph import late_imports
-from spgraph.containers.annotations import DType, Graph, Scalar, SparseArray
+from spgraph.containers.annotations import DType, Scalar, SparseArray
 from spgraph.containers.parts import MatrixParts, VectorParts
 from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import (
@@ -226,34 +226,6 @@ class MatrixConversions(MatrixParts):
         columns = (places % max(array.shape[1], 1)).astype(index_dtype(max(array.shape)))
         values = array.ravel()[places].astype(dtype, copy=False)
         return cls._of(array.shape[0], array.shape[1], indptr, columns, values)
-
-    @classmethod
-    def from_networkx(
-        cls: Any, G: Graph, *, nodelist: Sequence[Any] | None = None, weight: str | None = "weight"
-    ) -> Matrix:
-        """The adjacency matrix of `G`, a NetworkX graph, rows in the order of `nodelist` (None:
-        G's own).
-
-        `weight` names the edge attribute that becomes the value (1 where an edge lacks it; parallel
-        edges are summed); None makes a pattern matrix. An undirected graph gives a symmetric
-        matrix.
-
-        >>> import spgraph as sg
-        >>> import networkx
-        >>> A = sg.Matrix.from_networkx(networkx.path_graph(3))
-        >>> A.to_dense().tolist(), A.symmetric
-        ([[0, 1, 0], [1, 0, 1], [0, 1, 0]], True)
-        """
-        with late_imports.whole():
-            import networkx
-
-        if len(G) == 0:
-            return cls.empty(0, 0)
-        S = networkx.to_scipy_sparse_array(G, nodelist=nodelist, weight=weight, format="csr")
-        kind = index_dtype(max(S.nnz, *S.shape))  # NetworkX gives 64 bits, whatever the size
-        S.indptr, S.indices = S.indptr.astype(kind), S.indices.astype(kind)
-        A = cls.from_scipy(S, symmetric=True if not G.is_directed() else None, copy=False)
-        return A if weight is not None else A.pattern()
 
     def expanded_values(self) -> Array:
         """The values, one per entry: a view as `values` is; a new array where the matrix is iso.

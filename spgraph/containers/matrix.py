@@ -14,6 +14,7 @@ from spgraph.containers.comparison import MatrixComparison
 from spgraph.containers.construction import MatrixConstruction
 from spgraph.containers.conversions import MatrixConversions
 from spgraph.containers.display import MatrixDisplay
+from spgraph.containers.interchange.graphs import MatrixGraphs
 from spgraph.containers.interchange.tensors import MatrixTensors
 from spgraph.containers.mask import Mask
 from spgraph.containers.sparray import MatrixSparray
@@ -42,6 +43,7 @@ class Matrix(
     MatrixValues,
     MatrixConversions,
     MatrixTensors,
+    MatrixGraphs,
     MatrixComparison,
     MatrixSugar,
     MatrixSparray,
@@ -57,10 +59,10 @@ class Matrix(
 
     `Matrix(x)` is a new one of what stands for a matrix: a sparse array or matrix of SciPy or
     CuPy, a sparse tensor of PyTorch or JAX, an array (of any library that offers DLPack) or a table
-    of pandas, whose zeros are no entries, nested lists, a graph of NetworkX, or a Matrix, which is
-    copied. `from_scipy`, `from_dense` and `from_networkx` do the
-    same and have options; `from_coo`, `empty`, `spgraph.read` and `spgraph.generators` make others.
-    Raises DomainMismatch for anything else.
+    of pandas, whose zeros are no entries, nested lists, a graph of NetworkX or igraph, a Matrix of
+    python-graphblas, or a Matrix, which is copied. `from_scipy`, `from_dense`, `from_networkx` and
+    `from_igraph` do the same and have options; `from_coo`, `empty`, `spgraph.read` and
+    `spgraph.generators` make others. Raises DomainMismatch for anything else.
 
     >>> import spgraph as sg
     >>> sg.Matrix([[0, 2], [3, 0]]).to_coo()[2].tolist()

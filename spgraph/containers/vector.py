@@ -12,6 +12,7 @@ from spgraph.containers.comparison import VectorComparison
 from spgraph.containers.construction import VectorConstruction
 from spgraph.containers.conversions import VectorConversions
 from spgraph.containers.display import VectorDisplay
+from spgraph.containers.interchange.graphs import VectorGraphs
 from spgraph.containers.mask import Mask
 from spgraph.containers.sparray import VectorSparray
 from spgraph.containers.storage.arrays import (
@@ -37,6 +38,7 @@ class Vector(
     VectorConstruction,
     VectorValues,
     VectorConversions,
+    VectorGraphs,
     VectorComparison,
     VectorSugar,
     VectorSparray,
@@ -53,9 +55,10 @@ class Vector(
     On the CPU the three are read-only views; CuPy has no such flag.
 
     `Vector(x)` is a new one of an array of one dimension (of NumPy, CuPy, PyTorch, JAX) or a list
-    of numbers, each an entry, of a sparse array of SciPy of one dimension, or of a Vector, which is
-    copied. The way back without a copy is DLPack: `torch.from_dlpack(v)` of a Vector with an entry
-    in each position has its memory, and who writes it writes the Vector. `from_dense` can leave
+    of numbers, each an entry, of a sparse array or tensor of one dimension (of SciPy, PyTorch,
+    JAX), or of a Vector (of python-graphblas, too), which is copied. The way back without a copy is
+    DLPack: `torch.from_dlpack(v)` of a Vector with an entry in each position has its memory, and
+    who writes it writes the Vector. `from_dense` can leave
     values out; `from_coo`, `empty`, `filled` and `arange` make others. Raises DomainMismatch for
     anything else.
 

@@ -1,0 +1,295 @@
+"""Graphs of NetworkX and igraph, containers of python-graphblas, and back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spgraph import late_imports
+from spgraph.containers.annotations import Graph
+from spgraph.containers.parts import MatrixParts, VectorParts
+from spgraph.containers.sparray.lines import plain
+from spgraph.containers.storage.arrays import INT64_MAX, as_array, index_dtype
+from spgraph.containers.storage.values import value_dtype
+from spgraph.errors import DimensionMismatch, DomainMismatch
+
+if TYPE_CHECKING:
+    from spgraph.containers.matrix import Matrix
+    from spgraph.containers.vector import Vector
+
+
+class MatrixGraphs(MatrixParts):
+    """The from_* and to_* of a Matrix, whose base this is, for graphs of other libraries."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_networkx(
+        cls: Any, G: Graph, *, nodelist: Sequence[Any] | None = None, weight: str | None = "weight"
+    ) -> Matrix:
+        """The adjacency matrix of `G`, a NetworkX graph, rows in the order of `nodelist` (None:
+        G's own).
+
+        `weight` names the edge attribute that becomes the value (1 where an edge lacks it; parallel
+        edges are summed); None makes a pattern matrix. An undirected graph gives a symmetric
+        matrix.
+
+        >>> import spgraph as sg
+        >>> import networkx
+        >>> A = sg.Matrix.from_networkx(networkx.path_graph(3))
+        >>> A.to_dense().tolist(), A.symmetric
+        ([[0, 1, 0], [1, 0, 1], [0, 1, 0]], True)
+        """
+        with late_imports.whole():
+            import networkx
+
+        if len(G) == 0:
+            return cls.empty(0, 0)
+        S = networkx.to_scipy_sparse_array(G, nodelist=nodelist, weight=weight, format="csr")
+        kind = index_dtype(max(S.nnz, *S.shape))  # NetworkX gives 64 bits, whatever the size
+        S.indptr, S.indices = S.indptr.astype(kind), S.indices.astype(kind)
+        A = cls.from_scipy(S, symmetric=True if not G.is_directed() else None, copy=False)
+        return A if weight is not None else A.pattern()
+
+    def to_networkx(
+        self,
+        *,
+        names: Sequence[Any] | None = None,
+        weight: str | None = "weight",
+        directed: bool | None = None,
+    ) -> Any:
+        """The graph of NetworkX with the edge i -> j for each entry (i, j), zeros among them, and
+        every vertex, with edges or without.
+
+        `names` are those of the vertices (a list, an array, or the `Ids` of `from_edges`), by
+        default 0, 1, and so on. The values become the edge attribute `weight`, as Python's numbers;
+        None leaves them out. `directed` makes a DiGraph; False a Graph, for which the Matrix must
+        be symmetric; None a Graph if it is. DimensionMismatch unless it is square, with as many
+        names; ValueError for names that are not distinct, and for directed=False of one that is not
+        symmetric.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1], [1, 0], 2.5, nrows=3, ncols=3)
+        >>> G = A.to_networkx(names=["Ulm", "Bonn", "Kiel"])
+        >>> list(G), list(G.edges(data=True))
+        (['Ulm', 'Bonn', 'Kiel'], [('Ulm', 'Bonn', {'weight': 2.5})])
+        """
+        with late_imports.whole():
+            import networkx
+
+        A, labels, directed = _as_graph("to_networkx", self, names, directed)
+        rows, columns, values = _edges(A, directed)
+        G = networkx.DiGraph() if directed else networkx.Graph()
+        G.add_nodes_from(labels)
+        sources, targets = (map(labels.__getitem__, ids.tolist()) for ids in (rows, columns))
+        if weight is None:
+            G.add_edges_from(zip(sources, targets, strict=True))
+        else:
+            edges = zip(sources, targets, values.tolist(), strict=True)
+            G.add_weighted_edges_from(edges, weight=weight)
+        return G
+
+    @classmethod
+    def from_igraph(cls: Any, G: Any, *, weight: str | None = "weight") -> Matrix:
+        """The adjacency matrix of `G`, an igraph.Graph, vertices in its order.
+
+        `weight` names the edge attribute that becomes the value: 1 where no edge has it,
+        DomainMismatch where only some have it. Parallel edges are summed; a loop is one entry. None
+        makes a pattern matrix. An undirected graph gives a symmetric matrix.
+
+        >>> import igraph, spgraph as sg  # doctest: +SKIP
+        >>> sg.Matrix.from_igraph(igraph.Graph.Ring(4)).nvals  # doctest: +SKIP
+        8
+        """
+        ends = np.asarray(G.get_edgelist(), np.int64).reshape(-1, 2)
+        values = np.ones(len(ends), np.int64)
+        if weight is not None and weight in G.es.attributes():
+            values = as_array("from_igraph: weight", G.es[weight])
+            if values.dtype.kind not in "biuf":
+                raise DomainMismatch(
+                    f"from_igraph: weight: expected a number for each edge, got {values.dtype}; "
+                    "weight=None makes a pattern"
+                )
+        directed, n = G.is_directed(), G.vcount()
+        rows, columns = ends.T
+        if not directed:
+            other = np.flatnonzero(rows != columns)
+            values = np.concatenate([values, values[other]])
+            rows, columns = (
+                np.concatenate([rows, columns[other]]),
+                np.concatenate([columns, rows[other]]),
+            )
+        symmetric = None if directed else True
+        A = cls.from_coo(
+            rows, columns, values, nrows=n, ncols=n, dup_op="plus", symmetric=symmetric
+        )
+        return A if weight is not None else A.pattern()
+
+    def to_igraph(
+        self,
+        *,
+        names: Sequence[Any] | None = None,
+        weight: str | None = "weight",
+        directed: bool | None = None,
+    ) -> Any:
+        """The igraph.Graph with the edge i -> j for each entry (i, j), zeros among them; `names`
+        become the vertex attribute "name", the values the edge attribute `weight`, with `directed`
+        as in `to_networkx`. Raises as that does.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1], [1, 0], 2.5, nrows=3, ncols=3)
+        >>> A.to_igraph().es["weight"]  # doctest: +SKIP
+        [2.5]
+        """
+        with late_imports.whole():
+            import igraph
+
+        A, labels, directed = _as_graph("to_igraph", self, names, directed)
+        rows, columns, values = _edges(A, directed)
+        ends = list(zip(rows.tolist(), columns.tolist(), strict=True))
+        G = igraph.Graph(n=A.nrows, edges=ends, directed=directed)
+        if names is not None:
+            G.vs["name"] = labels
+        if weight is not None:
+            G.es[weight] = values.tolist()
+        return G
+
+    def to_graphblas(self) -> Any:
+        """A graphblas.Matrix of python-graphblas with the same entries and type; its arrays are
+        copies, made once. `sg.Matrix(M)` is the way back.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix([[0, 2], [3, 0]]).to_graphblas().nvals  # doctest: +SKIP
+        2
+        """
+        with late_imports.whole():
+            import graphblas
+
+        A: Matrix = plain(self).to("cpu")
+        return graphblas.Matrix.ss.import_csr(
+            nrows=A.nrows,
+            ncols=A.ncols,
+            indptr=A._indptr.astype(np.uint64),
+            col_indices=A._indices.astype(np.uint64),
+            values=A._values.copy(),
+            is_iso=A.iso,
+            sorted_cols=True,
+            take_ownership=True,
+        )
+
+
+class VectorGraphs(VectorParts):
+    """The to_graphblas of a Vector, whose base this is."""
+
+    __slots__ = ()
+
+    def to_graphblas(self) -> Any:
+        """A graphblas.Vector of python-graphblas with the same entries and type; its arrays are
+        copies, made once. `sg.Vector(v)` is the way back.
+
+        >>> import spgraph as sg
+        >>> sg.Vector.from_coo([1], [5], size=3).to_graphblas().nvals  # doctest: +SKIP
+        1
+        """
+        with late_imports.whole():
+            import graphblas
+
+        v: Vector = plain(self).to("cpu")
+        indices, values = v.to_coo()
+        return graphblas.Vector.ss.import_sparse(
+            size=v.size,
+            indices=indices.astype(np.uint64),
+            values=values,
+            sorted_index=True,
+            take_ownership=True,
+        )
+
+
+def is_graph(given: Any) -> bool:
+    """True for a graph of NetworkX or of igraph."""
+    return _is_igraph(given) or (hasattr(given, "adj") and hasattr(given, "is_directed"))
+
+
+def is_graphblas(given: Any, name: str) -> bool:
+    """True for a `name`, Matrix or Vector, of python-graphblas."""
+    library = sys.modules.get("graphblas")
+    return library is not None and isinstance(given, getattr(library, name))
+
+
+def matrix_of_graph(given: Any) -> Matrix:
+    """The Matrix of a graph."""
+    from spgraph.containers.matrix import Matrix
+
+    return Matrix.from_igraph(given) if _is_igraph(given) else Matrix.from_networkx(given)
+
+
+def matrix_of_graphblas(given: Any) -> Matrix:
+    """The Matrix of a graphblas.Matrix, whose arrays are copied once."""
+    from spgraph.containers.matrix import Matrix
+
+    parts = given.ss.export("csr", sort=True)
+    iso, nrows, ncols = parts["is_iso"], given.nrows, given.ncols
+    values = _numbers("Matrix: x", parts["values"])
+    if max(nrows, ncols) > INT64_MAX:
+        raise DimensionMismatch(f"Matrix: x: expected less than 2**63 positions, got {given.shape}")
+    offsets = parts["indptr"].astype(index_dtype(given.nvals))
+    columns = parts["col_indices"].astype(index_dtype(max(nrows, ncols)))
+    return Matrix._of(nrows, ncols, offsets, columns, values, iso=iso)
+
+
+def vector_of_graphblas(given: Any) -> Vector:
+    """The Vector of a graphblas.Vector, whose arrays are copied once."""
+    from spgraph.containers.vector import Vector
+
+    if given.size > INT64_MAX:
+        raise DimensionMismatch(f"Vector: x: expected less than 2**63 positions, got {given.size}")
+    indices, values = given.to_coo()
+    indices = indices.astype(index_dtype(given.size))
+    return Vector._of(given.size, _numbers("Vector: x", values), indices=indices)._conform()
+
+
+def _numbers(name: str, values: np.ndarray) -> np.ndarray:
+    try:
+        return values.astype(value_dtype(values.dtype), copy=False)
+    except DomainMismatch as error:
+        raise DomainMismatch(f"{name}: {error}") from None
+
+
+def _is_igraph(given: Any) -> bool:
+    library = sys.modules.get("igraph")
+    return library is not None and isinstance(given, library.Graph)
+
+
+def _as_graph(
+    name: str, given: Any, names: Any, directed: bool | None
+) -> tuple[Matrix, list[Any], bool]:
+    """(the Matrix on the CPU, the names of its vertices, whether edges have a direction)."""
+    A: Matrix = plain(given).to("cpu")
+    if A.nrows != A.ncols:
+        raise DimensionMismatch(f"{name}: expected a square Matrix, got {A.nrows} x {A.ncols}")
+    names = range(A.nrows) if names is None else getattr(names, "names", names)
+    labels = names.tolist() if hasattr(names, "tolist") else list(names)
+    if len(labels) != A.nrows:
+        raise DimensionMismatch(
+            f"{name}: names: expected one for each of {A.nrows} vertices, got {len(labels)}"
+        )
+    if len(set(labels)) != len(labels):
+        raise ValueError(f"{name}: names: expected distinct names, got one of them twice")
+    if directed is False and not A.is_symmetric():
+        raise ValueError(
+            f"{name}: directed: expected True or None for a Matrix that is not symmetric, got "
+            'False; sg.ewise_add(A, A.T, "max") makes a symmetric one'
+        )
+    return A, labels, not A.is_symmetric() if directed is None else directed
+
+
+def _edges(A: Matrix, directed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(rows, columns, values) of all entries; of an undirected graph each edge once."""
+    parts = A.to_coo()
+    if directed:
+        return parts
+    once = parts[0] <= parts[1]
+    return parts[0][once], parts[1][once], parts[2][once]
