@@ -1,0 +1,92 @@
+"""`python -m benchmarks seeds` on small graphs, and the file of published times; no time is
+asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+import spgraph as sg
+from benchmarks import seeds
+
+TASKS = {"bfs", "bfs push", "sssp", "betweenness", "components", "pagerank"}
+
+
+def published() -> dict[str, Any]:
+    return json.loads(seeds.PUBLISHED.read_text(encoding="utf-8"))
+
+
+def given(output: pathlib.Path, *more: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    seeds.add_arguments(parser)
+    words = ["--device", "cpu", "--graphs", "rmat_n8_8,rgg_n8_0.1", "--calls", "1"]
+    return parser.parse_args([*words, "-o", str(output), *more])
+
+
+def test_every_task_of_every_graph_is_measured(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert seeds.run(given(tmp_path / "out.json")) == 0
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert result["graphs"]["rmat_n8_8"]["vertices"] == 256
+    rows = {(row["graph"], row["task"]) for row in result["results"]}
+    assert rows == {(graph, task) for graph in result["graphs"] for task in TASKS}
+    assert all(row["ms"] > 0 and row["devices"] == 1 for row in result["results"])
+    assert "nothing is published" in capsys.readouterr().out
+
+
+def test_a_wrong_answer_is_reported_and_not_timed(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = sg.sssp
+
+    def wrong(W: Any, source: int, **options: Any) -> Any:
+        found = right(W, source, **options)
+        found.distance._values[-1] += 1
+        return found
+
+    monkeypatch.setattr(sg, "sssp", wrong)
+    assert seeds.run(given(tmp_path / "out.json", "--graphs", "rmat_n8_8")) == 1
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert result["faults"] and not result["results"]
+
+
+def test_answers_of_several_devices_are_compared() -> None:
+    first: list[Any] = []
+    found = sg.Vector.from_coo([0, 2], [1, 5], size=4)
+    assert seeds.differs(found, first) == "" and first
+    assert seeds.differs(found, first) == ""
+    assert "another answer" in seeds.differs(sg.Vector.from_coo([0], [1], size=4), first)
+
+
+def test_what_stands_beside_a_result() -> None:
+    row = {"graph": "g", "task": "bfs", "system": "S", "card": "old", "gpus": 2, "ms": 8.0}
+    others = [row | {"ms": 6.0}, row | {"gpus": 1}, row | {"task": "sssp"}]
+    data = {"rows": [row, *others], "cards": {"old": 100, "new": 400}}
+    mine = [{"graph": "g", "task": "bfs", "devices": 2, "ms": 2.0}]
+    found = seeds.beside(mine, data, "new")
+    assert [(r["ms"], r["faster"], r["bandwidth"]) for r in found] == [(8, 4, 4), (6, 3, 4)]
+    text = seeds.table(found)
+    assert "S on old" in text and "BEHIND" in text and " 6.000" in text and "8.000" not in text
+    assert "BEHIND" not in seeds.table(seeds.beside([mine[0] | {"ms": 1.0}], data, "new"))
+    assert "bandwidth" not in seeds.beside(mine, data, "unknown card")[0]
+
+
+def test_the_published_times_are_of_one_piece() -> None:
+    data = published()
+    made = set(seeds.GRAPHS.split(","))
+    for row in data["rows"]:
+        assert row["graph"] in made or seeds.GEOMETRIC.fullmatch(row["graph"])
+        assert row["task"] in TASKS and row["ms"] > 0 and row["gpus"] >= 1
+        assert row["card"] in data["cards"] and row["system"] in data["systems"]
+        assert row["file"].endswith(".json")
+    assert made <= {row["graph"] for row in data["rows"]}
+    keys = [
+        tuple(row[k] for k in ("graph", "task", "system", "card", "gpus")) for row in data["rows"]
+    ]
+    assert len(set(keys)) == len(keys)
