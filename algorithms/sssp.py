@@ -75,6 +75,8 @@ def sssp(
     distance = closure(A, start, min_plus, delta=delta) if found is None else found.distance
     check_reached("sssp", whole, start, distance)
     if found is not None:
+        if found.parent is not None:
+            return SSSP(distance, found.parent)
         # (d, h) = start min (d, h) min.plus (A, 1), in one integer: worse along every edge, so the
         # least of the vertices that carry it, min u: (d, h)(u) + (A(u, v), 1) == (d, h)(v), will do
         parent = carriers(A, found.value, found.semiring)

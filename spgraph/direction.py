@@ -121,16 +121,16 @@ def bucket_width(step: float, vertices: int, edges: int, device: str) -> float:
     """The width of the buckets of a closure (delta-stepping), in the unit of its values: those in
     one bucket are relaxed together.
 
-    `step` is how much one edge changes a value, on average. A path to a vertex of degree d is
-    replaced by a better one after about step / d; on a CPU the width is a few of those (Meyer and
-    Sanders, "Delta-stepping: a parallelizable shortest path algorithm", 2003). A GPU needs work for
-    many warps in a bucket: with few edges per vertex, that takes wide buckets. On Kronecker graphs
-    wide buckets relax every edge of the hubs two or three times. Measured on road networks, a grid,
-    random graphs of degree 8 and 32, Kronecker graphs of degree 16 to 700 and scale 18 to 25.
+    `step` is how much one edge changes a value, on average (Meyer and Sanders, "Delta-stepping: a
+    parallelizable shortest path algorithm", 2003). A bucket needs work for all threads, on a GPU
+    for many warps: with few edges per vertex, that takes wide buckets. On Kronecker and web graphs
+    wide buckets relax the edges of hubs two or three times. Measured on road networks, a grid,
+    random graphs of degree 8 and 32, web and social graphs of degree 7 to 15, Kronecker graphs of
+    degree 16 to 700 and scale 18 to 25.
     """
     degree = max(edges, 1) / max(vertices, 1)
     if device == "cpu":
-        width = step * 4.0 / degree
+        width = step * min(4.0, max(4.0 * (3.6 / degree) ** 6, 1 / 16))
     else:
         width = step * max(60.0 * min(4.0 / degree, 1.0) ** 5.5, 0.5 / degree**0.25)
     return width if width > 0 else 1.0

@@ -86,11 +86,15 @@ def _solved(A: Matrix, start: Vector, typed: TypedSemiring, delta: float | None)
 
 
 class Counted(NamedTuple):
-    """Distances and, in the low `bits`, how many edges the shortest of the best walks have."""
+    """Distances and, in the low `bits`, how many edges the shortest of the best walks have.
+    `parent`, where the closure finds it on the way (else None): for each vertex the least one that
+    precedes it on one of these, for the start itself.
+    """
 
     value: Vector
     semiring: Semiring
     bits: int
+    parent: Vector | None
 
     @property
     def distance(self) -> Vector:
@@ -116,7 +120,11 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
     typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
     first = start if span == (0, 0) else start._with_values(lambda x: x << bits)
     width = None if plan.delta is None else plan.delta * 2.0**bits
-    return Counted(_solved(A, first, typed, width), ring, bits)
+    fused = getattr(backend(A.device), "closure_parents", None)
+    if fused is not None:
+        value, parent = fused(A, first, typed, width)
+        return Counted(value, ring, bits, parent)
+    return Counted(_solved(A, first, typed, width), ring, bits, None)
 
 
 def composed(A: MatrixLike, start: Vector, semiring: SemiringLike) -> Vector:

@@ -85,7 +85,8 @@ def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.Monkey
     from spgraph.backends.cpu.runtime import pool
 
     module = importlib.import_module("spgraph.backends.cpu.closure.closure")
-    for name, value in {"BLOCK": 4, "ALONE": 9, "HEAVY": 20, "BUCKETS": 8, "CAPACITY": 1}.items():
+    few = {"BLOCK": 4, "ALONE": 9, "SHARED": 3, "HEAVY": 20, "BUCKETS": 8, "CAPACITY": 1}
+    for name, value in few.items():
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(pool, "processors", lambda: 3)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
@@ -98,6 +99,13 @@ def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.Monkey
             check_closure(
                 "many sources", CASES[case], graph("many sources", CASES[case]).A, delta=delta
             )
+        for name in GRAPHS if case == "distance" else ():  # parents that are found on the way
+            made = graph(name, CASES[case])
+            one = counted(made.A, made.v)
+            assert one is not None and one.parent is not None
+            least = entries(parents(made.A, one.value, one.semiring))
+            own = {v: v for v in entries(one.value) if v not in least}
+            assert set(own) <= set(made.start) and entries(one.parent) == least | own
     finally:
         pool.close()
         module.program.cache_clear()
@@ -485,7 +493,7 @@ def test_bucket_width() -> None:
         assert bucket_width(65.0, 1000, 2500, where) == 2 * bucket_width(32.5, 1000, 2500, where)
         assert bucket_width(0.0, 1000, 1000, where) == 1.0  # never none
         assert bucket_width(3.0, 5, 0, where) > 0
-    assert bucket_width(32.5, 1000, 32500, "cpu") == 4.0
+    assert bucket_width(32.5, 1000, 32500, "cpu") == 32.5 / 16
     # a GPU takes a road network in wide buckets; with many edges a vertex, it finds its work in any
     steps = [bucket_width(1.0, 1000, 1000 * degree, "cuda:0") for degree in (2, 4, 8, 32, 64, 700)]
     assert steps[:2] == [60.0, 60.0] and 1.0 < steps[2] < 2.0

@@ -58,7 +58,7 @@ def test_all_threads_go_on_where_one_has_left_off(launches: list[int]) -> None:
     assert (sg.bfs(A, 0, parents=False, direction="push").level.to_numpy() == expected).all()
     assert launches == [1, 2]
     assert (sg.sssp(A, 0, parents=False).distance.to_numpy() == 2 * expected).all()
-    assert launches == [1, 2, 1, 2]
+    assert launches[:4] == [1, 2, 1, 2] and set(launches[4:]) <= {2}
 
 
 @pytest.mark.parametrize("work, threads", [(0, 1), (399_999, 1), (400_000, 2), (10**12, 8)])

@@ -16,12 +16,12 @@ from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/closure.py
-STATE, NO_SPACE, DONE, LEAVE, PLANNED, NOT_CONVERGED = 64, 32, 40, 43, 44, 2
-QUEUED = 1
+STATE, NO_SPACE, HERE, DONE, FINISHED, LEAVE, PLANNED, GONE = 80, 24, 48, 56, 63, 64, 65, 72
+QUEUED, NOT_CONVERGED = 1, 2
 # entries of a block; a thread takes one block at a time
 BLOCK = 64
-# edges of a round below which one thread is faster than several with barriers, which have to wake
-ALONE = 65536
+# edges of a round from which on it is worth waking other threads, and asking those that are awake
+ALONE, SHARED = 2048, 1024
 # the edges of a vertex with more edges than this are divided among all threads
 HEAVY = 16384
 # number of buckets for ordered values: more than an edge spans in most graphs, and few enough for
@@ -30,6 +30,7 @@ BUCKETS = 1024
 # capacity of the buckets, in entries per vertex: vertices that change buckets leave old entries
 CAPACITY = 2
 NO_BITS = np.empty(0, np.uint32)
+NO_PARENTS = np.empty(0, np.int32)
 
 
 def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | None) -> Vector:
@@ -39,10 +40,31 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     order, and there is one bucket. Raises ConvergenceError, with the last iterate, if vertices of
     one bucket still improve each other after A.nrows rounds.
     """
+    return _closure(A, start.to_sparse(), semiring, delta, NO_PARENTS)
+
+
+def closure_parents(
+    A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | None
+) -> tuple[Vector, Vector]:
+    """(the closure, for each vertex the least one that carries its value to it); those of the start
+    whose values nothing improves carry their own. Every edge has to make values worse.
+    """
     start = start.to_sparse()
+    parent = np.empty(A.nrows, A._indices.dtype)
+    parent.fill(-1)
+    parent[start._indices] = start._indices
+    value = _closure(A, start, semiring, delta, parent)
+    bits = None if value._bits is None else value._bits.copy()
+    return value, Vector._of(value.size, parent, bits=bits, nvals=value.nvals)
+
+
+def _closure(
+    A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | None, parent: np.ndarray
+) -> Vector:
+    """The closure; `parent` is filled if it has elements."""
     n = A.nrows
     sign = 0 if delta is None else 1 if semiring.add.name == "min" else -1
-    kernel = jit.module("closure", program(semiring, sign, A.iso)).closure
+    kernel = jit.module("closure", program(semiring, sign, A.iso, parent.size > 0)).closure
     threads = pool.threads_for(A.nvals)
     value = np.empty(n, semiring.dtype)
     value.fill(semiring.add.identity)
@@ -56,13 +78,13 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | No
     state = room.state
     state.fill(0)
     state[NO_SPACE] = 1  # makes the kernel fill the buckets first
-    arrays = (A._indptr, A._indices, A._values, value, flags, words)
+    arrays = (A._indptr, A._indices, A._values, value, parent, flags, words)
     scale = sign / delta if delta else 0.0
     given = (*arrays, *room[:-2], heavies, room.origins, scale, state)
     state[LEAVE] = threads > 1
     pool.launch(kernel, 1, *given)
-    if state[PLANNED]:
-        state[LEAVE] = 0
+    while state[PLANNED]:
+        state[HERE] = state[GONE] = state[FINISHED] = 0
         pool.launch(kernel, threads, *given)
     memory.keep(_unused, sizes, room, n)
     result = _vector(value, flags[:n] != 0)
@@ -117,7 +139,7 @@ def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     the values of a closure.
     """
     x = x.to_bitmap()
-    kernel = jit.module("closure", program(semiring, 0, A.iso)).dag_edges
+    kernel = jit.module("dag_edges", dag_program(semiring, A.iso)).dag_edges
     threads = pool.threads_for(A.nvals)
     parts = _parts(A, threads)
     indptr = np.zeros(A.nrows + 1, A._indptr.dtype)
@@ -170,7 +192,15 @@ def parents_program(semiring: TypedSemiring, has_transpose: bool, iso: bool) -> 
 
 
 @functools.lru_cache(maxsize=1024)
-def program(semiring: TypedSemiring, sign: int, iso: bool) -> str:
+def dag_program(semiring: TypedSemiring, iso: bool) -> str:
+    """The preamble of kernels/dag_edges.py."""
+    return preamble.semiring(semiring, ISO=iso)
+
+
+@functools.lru_cache(maxsize=1024)
+def program(semiring: TypedSemiring, sign: int, iso: bool, finds_parents: bool) -> str:
     """The preamble of a closure; `sign` 1: smaller values come first, -1: greater, 0: no order."""
-    sizes = {"BUCKETS": BUCKETS if sign else 1, "BLOCK": BLOCK, "ALONE": ALONE, "HEAVY": HEAVY}
-    return preamble.constants(SIGN=sign, ISO=iso, **sizes) + preamble.semiring(semiring)
+    rules = {"SIGN": sign, "ISO": iso, "PARENTS": finds_parents}
+    sizes = {"BUCKETS": BUCKETS if sign else 1, "BLOCK": BLOCK, "HEAVY": HEAVY}
+    text = preamble.constants(**rules, **sizes, ALONE=ALONE, SHARED=SHARED)
+    return text + preamble.semiring(semiring) + jit.text_of("closure_buckets")

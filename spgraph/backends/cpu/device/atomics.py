@@ -1,4 +1,4 @@
-"""Atomic operations on array elements for CPU kernels, a bit scan, and a clock.
+"""Atomic operations on array elements for CPU kernels, a bit scan, a clock, and a way to wait.
 
 Numba has no atomics for CPUs; each of these is a few LLVM instructions. All are sequentially
 consistent except the load, which acquires, and the store, which releases.
@@ -124,6 +124,19 @@ def nanoseconds(typing_context):  # type: ignore[no-untyped-def]
         return nanoseconds_now(builder)
 
     return types.int64(), codegen
+
+
+@intrinsic
+def let_others_run(typing_context):  # type: ignore[no-untyped-def]
+    """Give up the processor if another thread waits for it: it may be the one waited for."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        name = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
+        kind = ir.FunctionType(ir.IntType(32), [])
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [])
+        return context.get_dummy_value()
+
+    return types.none(), codegen
 
 
 def nanoseconds_now(builder: ir.IRBuilder) -> ir.Value:
