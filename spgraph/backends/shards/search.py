@@ -63,6 +63,9 @@ class SearchShard(Protocol):
         are found; they are the frontier in `own`.
         """
 
+    def forget(self) -> None:
+        """The last search has failed: nothing that it has left is used by the next."""
+
     def compact(self, capacity: int, round_: int) -> None:
         """What `push_bits` has reached becomes a list."""
 

@@ -24,6 +24,7 @@ from spgraph.distributed.loops import peers
 from spgraph.semirings import TypedSemiring
 
 PUSH, PULL = 1, 2  # in the trace
+MOST_ROUNDS = 64  # of a graph: semirings of a user's own may be many
 LIST_EDGES = 4096  # up to so many edges of a shard's frontier, found vertices travel as a list
 # up to so many bytes for each shard, bitmaps are gathered in one exchange; a reduce-scatter is two
 GATHER_BYTES = 1 << 25
@@ -47,20 +48,16 @@ def search(
     placement = A.device
     direction = "push" if T is None else direction
     first = peers.sparse_entries(start)
-    found = None
-    while found is None:
-        rounds = rounds_of(A, T, semiring)
-        with rounds.lock:
-            if rounds.is_void:  # what another thread did with them meanwhile has failed
-                continue
-            try:
-                rows = rounds.run(first, direction, max_depth)
-            except BaseException:  # the state that shards keep is that of an unfinished level
-                rounds.is_void = True
-                A._derived.pop(derived_key(T, semiring), None)
-                raise
-            found = [shard.take() for shard in rounds.shards]
-            reached = rounds.total[list(placement.local)].tolist()
+    rounds = rounds_of(A, T, semiring)
+    with rounds.lock:
+        try:
+            rows = rounds.run(first, direction, max_depth)
+        except BaseException:  # the state that shards keep is that of an unfinished level
+            for shard in rounds.shards:
+                shard.forget()
+            raise
+        found = [shard.take() for shard in rounds.shards]
+        reached = rounds.total[list(placement.local)].tolist()
 
     def vector(which: int, dtype: np.dtype | None = None) -> DistributedVector:
         parts = []
@@ -78,27 +75,20 @@ def search(
     return vector(0), value, np.array(rows, np.int64).reshape(-1, 4) if trace else None
 
 
-def derived_key(T: DistributedMatrix | None, semiring: TypedSemiring | None) -> str:
-    """The name under which a Matrix keeps the Rounds of its searches."""
-    what = "levels" if semiring is None else "parents"
-    if semiring is not None and not peers.finds_parents(semiring):
-        what = "values"
-    return f"rounds of {what}{'' if T is None else ', both ways'}"
-
-
 def rounds_of(
     A: DistributedMatrix, T: DistributedMatrix | None, semiring: TypedSemiring | None
 ) -> Rounds:
-    """The Rounds of searches over A; made once, and kept with A: for levels, for parents, and for
-    the last semiring of other values, as they take much memory.
+    """The Rounds of searches over A for levels, for parents, or for the values of a semiring; made
+    once, and kept with A. All of them share the memory of the shards.
     """
-    name, parents = derived_key(T, semiring), semiring is not None and peers.finds_parents(semiring)
+    parents = semiring is not None and peers.finds_parents(semiring)
     sums = None if parents else semiring
-    kept = A._derived.get(name)
-    if kept is None or kept.semiring != sums:
-        A._derived.pop(name, None)
-        kept = A._derived[name] = Rounds(A, T, parents, sums)
-    return kept
+    kept, key = A._derived.setdefault("rounds of searches", {}), (parents, sums, T is None)
+    if key not in kept:
+        if len(kept) == MOST_ROUNDS:
+            del kept[next(iter(kept))]
+        kept[key] = Rounds(A, T, parents, sums)
+    return kept[key]
 
 
 class Rounds(host_counters.Rounds):
@@ -116,7 +106,8 @@ class Rounds(host_counters.Rounds):
         placement = A.device
         graph = peers.sharded_graph(A, T)
         super().__init__(placement, COUNTS, graph)
-        self.is_void = False  # a search over them has not come to its end
+        # one for all searches of the graph, which share the memory of its shards
+        self.lock = graph.derived.setdefault("lock of searches in rounds", self.lock)
         self.values, self.semiring = parents or semiring is not None, semiring
         # whether the first edge that reaches a vertex decides what it gets
         self.first = semiring is None or semiring.add.any

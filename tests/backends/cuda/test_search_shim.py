@@ -353,36 +353,67 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(got[1], value[got[0]])
 
 
-def test_rounds_are_kept_for_one_semiring_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They take much memory; searches over another semiring in between find the same again."""
+def test_semirings_in_turn_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They share the memory of the shards, where each finds its own identities."""
+    monkeypatch.setattr(rounds, "LIST_EDGES", 0)
+    made: list[Any] = []
+    init = rounds.Rounds.__init__
+    monkeypatch.setattr(
+        rounds.Rounds, "__init__", lambda *given: (made.append(given[-1]), init(*given))[1]
+    )
     A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", "paths").A)
-    for case in ("paths", "levels", "greatest label", "least parent", "paths"):
+    cases = ("paths", "levels", "greatest label")
+    for case in (*cases, *cases):
+        check(monkeypatch, "skewed both", case, "rounds, 3 shards", A, directions=("push",))
+    assert len(made) == len(cases)
+    kept = peers.sharded_graph(A, None).derived
+    assert sum(isinstance(each, search_rounds.Memory) for each in kept.values()) == 3
+
+
+def test_few_semirings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "MOST_ROUNDS", 2)
+    A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", "paths").A)
+    for case in ("paths", "levels", "greatest label", "paths"):
         check(monkeypatch, "skewed both", case, "rounds, 3 shards", A, directions=("auto",))
-        assert sum("values" in name for name in A._derived) <= 1
-    assert A._derived["rounds of values, both ways"].semiring.name == "plus_first"
+    kept = A._derived["rounds of searches"]
+    assert [each.semiring.name for each in kept.values()] == ["max_first", "plus_first"]
 
 
-def test_a_search_that_failed_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    A = EXCHANGES["rounds, 3 shards"].place(graph("grid", "least parent").A)
+@pytest.mark.parametrize(("case", "fails"), [("least parent", "begin"), ("paths", "compact")])
+def test_a_search_that_failed_leaves_nothing_behind(
+    case: str, fails: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even partial sums, that of the last shard is the only one not begun."""
+    monkeypatch.setattr(rounds, "LIST_EDGES", 0)
+    A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", case).A)
+    run = getattr(search_rounds.Shard, fails)
+
+    def last_fails(shard: Any, *given: Any) -> Any:
+        return 1 / 0 if shard.number == 2 else run(shard, *given)
+
     with monkeypatch.context() as patch:
-        patch.setattr(rounds.Rounds, "settle_lists", lambda *_: 1 / 0)
+        patch.setattr(search_rounds.Shard, fails, last_fails)
         with pytest.raises(ZeroDivisionError):
-            check(patch, "grid", "least parent", "rounds, 3 shards", A, directions=("push",))
-    check(monkeypatch, "grid", "least parent", "rounds, 3 shards", A, directions=("push",))
+            check(patch, "skewed both", case, "rounds, 3 shards", A, directions=("push",))
+    check(monkeypatch, "skewed both", case, "rounds, 3 shards", A, directions=("push",))
 
 
-def test_a_search_that_waited_for_one_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not go on in what that has left."""
-    A = EXCHANGES["rounds, 3 shards"].place(graph("grid", "least parent").A)
-    start = graph("grid", "least parent").start().to(A.device)
+@pytest.mark.parametrize("case", ["paths", "greatest label"])
+def test_a_search_that_waited_for_one_that_failed(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not go on in what that has left, over the same semiring or another."""
+    monkeypatch.setattr(rounds, "LIST_EDGES", 0)
+    A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", "paths").A)
+    level, value = levels_and_values("skewed both", case)
+    start = graph("skewed both", case).start().to(A.device)
+    first = graph("skewed both", "paths").start().to(A.device)
     shim_exchanges.install(monkeypatch)
-    run, rounds_of = rounds.Rounds.run, rounds.rounds_of
-    ran: list[rounds.Rounds] = []
-    waits = threading.Event()
-    found: list[Any] = []
+    rounds_of, compact = rounds.rounds_of, search_rounds.Shard.compact
+    waits, found = threading.Event(), []
 
     def other() -> None:
-        found.append(search(A, start, min_secondi, direction="push"))
+        found.append(search(A, start, CASES[case].ring, direction="push"))
 
     second = threading.Thread(target=other)
 
@@ -392,22 +423,21 @@ def test_a_search_that_waited_for_one_that_failed(monkeypatch: pytest.MonkeyPatc
             waits.set()
         return made
 
-    def run_or_fail(own: rounds.Rounds, *given: Any) -> Any:
-        ran.append(own)
-        if threading.current_thread() is second:
-            return run(own, *given)
-        second.start()
-        assert waits.wait(60)
-        raise ZeroDivisionError
+    def compact_or_fail(shard: Any, *given: Any) -> None:
+        if threading.current_thread() is not second:
+            second.start()
+            assert waits.wait(60)
+            raise ZeroDivisionError
+        compact(shard, *given)
 
     monkeypatch.setattr(rounds, "rounds_of", kept)
-    monkeypatch.setattr(rounds.Rounds, "run", run_or_fail)
+    monkeypatch.setattr(search_rounds.Shard, "compact", compact_or_fail)
     with pytest.raises(ZeroDivisionError):
-        search(A, start, min_secondi, direction="push")
+        search(A, first, CASES["paths"].ring, direction="push")
     second.join()
-    level, _ = levels_and_values("grid", "least parent")
     np.testing.assert_array_equal(gathered(found[0].level).to_numpy(fill=-1), level)
-    assert len(ran) == 2 and ran[0] is not ran[1]
+    at, got = gathered(found[0].value).to_coo()
+    np.testing.assert_array_equal(got, value[at])
 
 
 @pytest.mark.parametrize("exchange", FORMS)

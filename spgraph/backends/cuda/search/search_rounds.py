@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from spgraph.backends.cuda.search.search_peers_plan import (
     values_of,
     values_preamble,
 )
-from spgraph.backends.shards.graph import ShardedGraph
+from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.backends.shards.search import COUNTS, SearchShard
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 from spgraph.semirings import TypedSemiring
@@ -28,6 +29,25 @@ THREADS = 256
 CONTROL = 6
 AHEAD_VERTICES, AHEAD = 1024, 4096
 BATCH = 8  # words that a warp takes at a time: many more shares than warps run at once
+
+
+class Memory:
+    """What searches of a graph need on a shard's device whatever they find, kept with the graph:
+    only one at a time runs. `nothing` says of which type and value the partial sums are that
+    `partial` is full of.
+    """
+
+    def __init__(self, arrays: GraphRows, words: int) -> None:
+        xp, size = array_module(arrays.indptr), arrays.indptr.size - 1
+        self.own = xp.empty(words, np.uint32)
+        self.queue = xp.empty(size, arrays.indices.dtype)
+        self.offset = xp.empty(size, arrays.indptr.dtype)
+        self.counts = xp.empty(COUNTS, np.int64)
+        self.control = xp.zeros(CONTROL, np.int64)
+        self.list = xp.empty(2 * (1 + AHEAD), np.int64)  # entries have at most two words
+        self.visited_next: Array | None = None
+        self.partial: Any = jit.NULL
+        self.nothing: tuple[str, bytes] | None = None
 
 
 class Shard(SearchShard):
@@ -73,31 +93,23 @@ class Shard(SearchShard):
         shape = (self.num_shards, THREADS, LONG_ROW, AHEAD_VERTICES, AHEAD)
         text = program(shape, kinds, self.sought)
         with jit.device(arrays.indptr):
-            names = ["clear", "begin", "convert", "mark", "push_list", "settle_list", "push_bits"]
-            names += ["compact"] if self.sought else ["settle_bits"]
-            names += [] if rows is None else ["pull", "pull_rows"]
-            self.kernels = {name: jit.kernel("search_rounds", name, text) for name in names}
+            kernels = ["clear", "begin", "convert", "mark", "push_list", "settle_list", "push_bits"]
+            kernels += ["compact"] if self.sought else ["settle_bits"]
+            kernels += [] if rows is None else ["pull", "pull_rows"]
+            self.kernels = {name: jit.kernel("search_rounds", name, text) for name in kernels}
             self.grid = jit.occupancy(self.kernels["push_bits"], THREADS)
-            self.own = self.xp.empty(self.words, np.uint32)
-            self.queue = self.xp.empty(self.size, ids)
-            self.offset = self.xp.empty(self.size, rows_of)
-            self.counts = self.xp.empty(COUNTS, np.int64)
-            self.control = self.xp.zeros(CONTROL, np.int64)
+            place = ("memory of searches in rounds", k)
+            if place not in graph.derived:
+                graph.derived[place] = Memory(arrays, self.words)
+            self.memory: Memory = graph.derived[place]
+            self.own, self.counts = self.memory.own, self.memory.counts
             leading, nonempty = (None, None) if rows is None else rows
             fields = row_fields(arrays, leading, nonempty)
             fields |= {"me": number, "words": self.words, "first": list(offsets)}
-            fields |= {
-                "ids": arrays.ids,
-                "own": self.own,
-                "queue": self.queue,
-                "offset": self.offset,
-            }
-            fields |= {"control": self.control, "counts": self.counts}
+            names = ("own", "queue", "offset", "control", "counts")
+            fields |= {"ids": arrays.ids} | {name: getattr(self.memory, name) for name in names}
             fields |= {"host_counters": host_counters}
             self.given = block(fields, self.xp)
-            self.visited_next: Array | None = None
-            self.partial = jit.NULL
-            self.list = self.xp.empty((1 + AHEAD) * self.entry, self.item)
             self.is_ahead = False  # the kernel that made the queue may have pushed it already
 
     def run(self, name: str, work: int, *arguments: object, most: int = 0) -> None:
@@ -117,11 +129,11 @@ class Shard(SearchShard):
             # as long as the bitmap of the own vertices, so that all shards' can be gathered
             self.value = self.xp.empty(32 * self.words if self.sought else 0, self.dtype)
             self.visited = self.xp.empty(self.num_shards * self.words, np.uint32)
-            sources = sources.astype(self.queue.dtype, copy=False)
+            sources = sources.astype(self.arrays.indices.dtype, copy=False)
             given = jit.NULL if values is None else values.astype(self.dtype, copy=False)
         self.found = (self.level, self.value, self.visited)
         self.run("clear", max(self.size, self.visited.size))
-        self.run("begin", sources.size, sources, given, sources.size, self.list, round_)
+        self.run("begin", sources.size, sources, given, sources.size, self.memory.list, round_)
         self.is_ahead = True
 
     def take(self) -> tuple[Array, Array, Array]:
@@ -164,31 +176,44 @@ class Shard(SearchShard):
         """What the `edges` edges of the frontier's own `vertices` reach, as one flat array for the
         communicator, with room for `capacity` entries.
         """
-        held = self.list
+        held = self.memory.list
         made, short = self.list_of(capacity), vertices <= AHEAD_VERTICES and edges <= AHEAD
-        if not (self.is_ahead and short and self.list is held):
+        if not (self.is_ahead and short and self.memory.list is held):
             self.run("push_list", edges, made, vertices, edges)
         return made
 
     def settle_list(self, came: Array, depth: int, round_: int) -> None:
         """Own vertices in the lists of all shards are found."""
         stride = came.size // (self.num_shards * self.entry)
-        arguments = (came, stride, self.label.type(depth), self.list, round_)
+        arguments = (came, stride, self.label.type(depth), self.memory.list, round_)
         self.run("settle_list", stride, *arguments)
         self.is_ahead = True
 
     def push_bits(self, vertices: int, edges: int) -> Array:
         """A bitmap of all vertices: what is visited, and what the frontier reaches."""
+        memory = self.memory
         with jit.device(self.given):
-            if self.visited_next is None:
-                self.visited_next = self.xp.empty_like(self.visited)
-                if self.sought:
-                    none = 0 if self.sought.parents else self.sought.semiring.add.identity
-                    self.partial = self.xp.full(32 * self.visited.size, none, self.dtype)
-            self.xp.copyto(self.visited_next, self.visited)
-        arguments = (self.visited_next, self.partial, vertices, edges)
-        self.run("push_bits", max(vertices, edges), *arguments)
-        return self.visited_next
+            if memory.visited_next is None:
+                memory.visited_next = self.xp.empty_like(self.visited)
+            if self.sought:
+                none = 0 if self.sought.parents else self.sought.semiring.add.identity
+                nothing = (self.dtype.str, np.asarray(none, self.dtype).tobytes())
+                if memory.nothing != nothing:
+                    memory.partial = None  # is free before as much is asked for
+                    memory.partial = self.xp.full(32 * self.visited.size, none, self.dtype)
+                    memory.nothing = nothing
+            self.xp.copyto(memory.visited_next, self.visited)
+        self.run("push_bits", max(vertices, edges), *self.marked, vertices, edges)
+        return memory.visited_next
+
+    @property
+    def marked(self) -> tuple[Array, Array]:
+        """What push_bits writes: a bitmap, and the sums of the products that reach its vertices."""
+        return self.memory.visited_next, self.memory.partial if self.sought else jit.NULL
+
+    def forget(self) -> None:
+        """After a search that has failed: partial sums may be left of it."""
+        self.memory.nothing = None
 
     def settle_bits(self, came: Array, depth: int, round_: int) -> None:
         """Own vertices in bitmaps of all vertices, one a shard, or in the own part of their union,
@@ -198,22 +223,23 @@ class Shard(SearchShard):
         if came.size > self.words:
             parts, stride, first = self.num_shards, self.visited.size, self.number * self.words
         label = self.label.type(depth)
-        arguments = (self.visited_next, came, parts, stride, first, label, round_)
+        arguments = (self.memory.visited_next, came, parts, stride, first, label, round_)
         self.run("settle_bits", self.visited.size, *arguments)
         self.is_ahead = False
 
     def compact(self, capacity: int, round_: int) -> None:
         """What push_bits has reached, `capacity` vertices at most, becomes a list, each once."""
         made = self.list_of(min(capacity, 32 * self.visited.size))
-        self.run("compact", self.words, self.visited_next, self.partial, made, round_)
+        self.run("compact", self.words, *self.marked, made, round_)
 
     def list_of(self, capacity: int) -> Array:
         """The list with room for so many entries beside its length; as it is if it has that."""
         size = (1 + capacity) * self.entry
-        if self.list.size < size:
+        needed = -(-size * self.item.itemsize // 8)
+        if self.memory.list.size < needed:
             with jit.device(self.given):
-                self.list = self.xp.empty(size, self.item)
-        return self.list[:size]
+                self.memory.list = self.xp.empty(needed, np.int64)
+        return self.memory.list.view(self.item)[:size]
 
 
 @functools.lru_cache(maxsize=1024)
