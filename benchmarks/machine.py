@@ -16,6 +16,7 @@ import platform
 import re
 import subprocess
 import sys
+import time
 from typing import Any
 
 # what a result may depend on, by the names that PyPI knows
@@ -23,6 +24,7 @@ PACKAGES = (
     "numpy scipy numba llvmlite cupy-cuda13x cupy-cuda12x networkit python-graphblas "
     "suitesparse-graphblas pylibcugraph-cu13 rmm-cu13"
 ).split()
+OTHERS_MOST = 0.2  # cores that others may use before a run that is published
 SETTINGS = "SPGRAPH_NUM_THREADS OMP_NUM_THREADS OMP_WAIT_POLICY NUMBA_NUM_THREADS".split()
 
 
@@ -35,7 +37,9 @@ def facts(commit: str | None = None) -> dict[str, Any]:
         "machine": {
             "cpu": _cpu_model(),
             "cores": cores(),
+            "pinned": pinned(),
             "load_average": [round(load, 2) for load in os.getloadavg()],
+            "others_cores": others_cores(),
             "system": f"{platform.system()} {platform.machine()}",
             "gpu": _gpu(),
         },
@@ -67,6 +71,45 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def pinned() -> list[int] | None:
+    """The processors that this process may use, where it may not use all."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    mine = sorted(os.sched_getaffinity(0))
+    return mine if len(mine) < (os.cpu_count() or 1) else None
+
+
+def others_cores(seconds: float = 1.0) -> float | None:
+    """How many processors other processes use, on average over the next `seconds`; None where the
+    system does not say.
+    """
+    before = _busy_seconds()
+    time.sleep(seconds)
+    after = _busy_seconds()
+    if before is None or after is None:
+        return None
+    return round(max(0.0, after - before) / seconds, 2)
+
+
+def quiet(result: dict[str, Any]) -> bool:
+    """Whether a result was measured on a machine that did nothing else before; older ones, which do
+    not say, count as quiet.
+    """
+    return (result["machine"].get("others_cores") or 0.0) <= OTHERS_MOST
+
+
+def _busy_seconds() -> float | None:
+    """The processor time that all but this process have used since the start of the system."""
+    try:
+        words = pathlib.Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+    except OSError:
+        return None
+    user, nice, system, _, _, *interrupts = map(int, words[1:8])
+    used = (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+    mine = os.times()
+    return used - mine.user - mine.system
 
 
 def versions() -> dict[str, str]:

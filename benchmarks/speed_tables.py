@@ -13,15 +13,22 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmarks import machine
+
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "speed.md"
 RESULTS = Path(__file__).with_name("results")
 Result = dict[str, Any]
 
 
 def newest(benchmark: str) -> tuple[str, Result]:
-    """The name and the content of the newest result file of a benchmark."""
-    path = max(RESULTS.glob(f"{benchmark}_[0-9]*.json"))
-    return path.name, json.loads(path.read_text())
+    """The name and the content of the newest result file of a benchmark; one that was measured
+    beside other work is passed over.
+    """
+    for path in sorted(RESULTS.glob(f"{benchmark}_[0-9]*.json"), reverse=True):
+        result = json.loads(path.read_text())
+        if machine.quiet(result):
+            return path.name, result
+    raise SystemExit(f"{RESULTS}: no file of {benchmark} from a machine that was quiet before")
 
 
 def milliseconds(value: float | None) -> str:
@@ -40,11 +47,11 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def described(name: str, result: Result, *libraries: str, gpus: int = 1) -> str:
     """Where, when and with what a file was measured."""
-    machine, versions = result["machine"], result["versions"]
-    place = f"{machine['cores']} cores of {machine['cpu']}"
-    if machine["gpu"]:
+    where, versions = result["machine"], result["versions"]
+    place = f"{where['cores']} cores of {where['cpu']}"
+    if where["gpu"]:
         count = "one" if gpus == 1 else f"up to {gpus}"
-        place = f"{count} {machine['gpu']['name']}, driver {machine['gpu']['driver_version']}"
+        place = f"{count} {where['gpu']['name']}, driver {where['gpu']['driver_version']}"
     used = [f"{library} {versions[library]}" for library in libraries]
     if "cugraph" in result:
         used.append(f"cuGraph {result['cugraph']['version']}")

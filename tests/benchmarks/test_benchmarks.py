@@ -186,3 +186,24 @@ def test_dense_products(
     assert all(len(found[system]["times"]) == 2 for system in ("spgraph", "scipy"))
     assert graph["semirings"] == {"plus_times": 1.0} and found["speedup"] > 0
     assert "float32 8" in capsys.readouterr().out
+
+
+def test_other_processes_are_counted_and_loud_results_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks import machine, speed_tables
+
+    found = machine.others_cores(0.05)
+    assert found is None or found >= 0
+    counts = iter([100.0, 100.3])
+    monkeypatch.setattr(machine, "_busy_seconds", lambda: next(counts))
+    assert machine.others_cores(0.1) == pytest.approx(3.0)
+    for day, others in (("01", None), ("02", 0.1), ("03", 0.3)):
+        text = json.dumps({"machine": {"others_cores": others}})
+        (tmp_path / f"bfs_cpu_2026-01-{day}.json").write_text(text)
+    monkeypatch.setattr(speed_tables, "RESULTS", tmp_path)
+    assert speed_tables.newest("bfs_cpu")[0] == "bfs_cpu_2026-01-02.json"
+    (tmp_path / "bfs_cpu_2026-01-01.json").unlink()
+    (tmp_path / "bfs_cpu_2026-01-02.json").unlink()
+    with pytest.raises(SystemExit, match="no file of bfs_cpu"):
+        speed_tables.newest("bfs_cpu")
