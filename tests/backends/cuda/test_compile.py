@@ -18,7 +18,7 @@ from spgraph.backends import cpu, cuda
 from spgraph.backends.cuda.entrywise import masked_write, matrices, vectors
 from spgraph.backends.cuda.products import dense, multiply, operands
 from spgraph.backends.cuda.runtime import offline, preamble
-from spgraph.backends.cuda.runtime.sources import source, stems
+from spgraph.backends.cuda.runtime.sources import SEPARATE, alone, source, stems
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import Semiring, binary, indexunary, monoid, unary
@@ -58,6 +58,18 @@ def test_one_source_asks_for_the_architecture() -> None:
 @pytest.mark.parametrize("architecture", oldest_first(offline.ARCHITECTURES))
 def test_every_source_compiles(architecture: str) -> None:
     assert offline.compile_all([architecture]) == [f"{stem} {architecture}" for stem in stems()]
+
+
+@pytest.mark.parametrize("stem", sorted(SEPARATE))
+def test_a_kernel_alone_is_the_same(stem: str) -> None:
+    """The first call of a simple operation compiles the kernel that it takes and no other."""
+    read = pytest.importorskip("benchmarks.machine_code").read
+    pytest.importorskip("elftools")
+    given = offline.preambles()[stem]
+    whole = read(offline.compile_source(source(stem, given), "sm_90"))
+    assert len(whole) > 1
+    for name, kernel in whole.items():
+        assert read(offline.compile_source(alone(stem, given, name), "sm_90")) == {name: kernel}
 
 
 def test_what_does_not_compile_says_why() -> None:

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from spgraph import cache_folder
-from spgraph.backends.cuda.runtime.sources import OPTIONS, source
+from spgraph.backends.cuda.runtime.sources import OPTIONS, SEPARATE, alone, source
 from spgraph.containers.storage.arrays import Array
 
 BLOCK = 256  # the threads of a block, for all kernels launched by `launch`
@@ -69,18 +69,18 @@ def kernel(stem: str, name: str, preamble: str, *, cooperative: bool = False) ->
 
 
 @functools.lru_cache(maxsize=1024)
-def _module(stem: str, preamble: str, cooperative: bool, device_id: int) -> Any:
+def _module(stem: str, preamble: str, only: str, cooperative: bool, device_id: int) -> Any:
     import cupy
 
-    return cupy.RawModule(
-        code=source(stem, preamble), options=OPTIONS, enable_cooperative_groups=cooperative
-    )
+    text = alone(stem, preamble, only) if only else source(stem, preamble)
+    return cupy.RawModule(code=text, options=OPTIONS, enable_cooperative_groups=cooperative)
 
 
 @functools.lru_cache(maxsize=1024)
 def _kernel(stem: str, name: str, preamble: str, cooperative: bool, device_id: int) -> Kernel:
     cache_folder.check_cupy()
-    module = _module(stem, preamble, cooperative, device_id)
+    only = name if stem in SEPARATE else ""
+    module = _module(stem, preamble, only, cooperative, device_id)
     try:
         made = module.get_function(name)
     except OSError as error:  # compiled, but the disk has become full

@@ -10,6 +10,9 @@ import re
 
 BACKEND = pathlib.Path(__file__).parents[1]
 OPTIONS = ("-std=c++17",)
+# kernel files whose kernels are alternatives, of which a call takes one or two
+SEPARATE = {"ewise", "masks", "select", "write"}
+_KERNEL = re.compile(r'extern "C" __global__ void(\s+)(?:__launch_bounds__\([^)]*\)(\s+))?(\w+)\(')
 
 
 def source(stem: str, preamble: str) -> str:
@@ -20,6 +23,19 @@ def source(stem: str, preamble: str) -> str:
     The #line directives make a compiler's messages name the file they are about.
     """
     return f'#line 1 "preamble of {stem}"\n{preamble}\n{whole("common.cuh")}{whole(f"{stem}.cu")}'
+
+
+def alone(stem: str, preamble: str, name: str) -> str:
+    """The program of `stem`.cu with the kernel `name` alone: what nobody calls is parsed, which
+    takes no time, but not compiled.
+    """
+
+    def other(found: re.Match[str]) -> str:
+        if found[3] == name:
+            return found[0]
+        return f"static __device__ void{found[1]}{found[2] or ''}{found[3]}("
+
+    return _KERNEL.sub(other, source(stem, preamble))
 
 
 def stems() -> list[str]:
