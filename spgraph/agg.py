@@ -71,7 +71,8 @@ def mean(A: MatrixLike, X: Dense) -> Dense:
     A = checks.matrix("agg.mean", A)
     given, X = X, as_array("agg.mean: X", X) if is_array(X) else X
     if is_array(X) and X.dtype.kind in "biu":
-        X = X.astype(np.float64)  # sums of integers could wrap around
+        with on_device(device_of(X)):
+            X = X.astype(np.float64)  # sums of integers could wrap around
     total = _aggregated("agg.mean", A, X, plus_second)
     degrees: Any = A.row_degrees()
     with on_device(device_of(total)) as xp:

@@ -4,8 +4,10 @@ operator.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from types import ModuleType
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from spgraph.containers.storage.arrays import (
     index_dtype,
     is_cuda,
     move,
+    on_device,
 )
 from spgraph.containers.storage.casting import converted_exactly, storing
 from spgraph.containers.storage.values import value_dtype
@@ -32,6 +35,7 @@ from spgraph.semirings import BinaryOp, Function
 from spgraph.steps import backend, fitted
 
 # `sort_entries` of a backend
+T = TypeVar("T")
 Sort = Callable[[Array, Array, Array | None, int, int], tuple[Array, Array, Array | None, int]]
 # entries from which compiling a kernel pays that sorts them faster than NumPy
 MANY = 1 << 17
@@ -42,6 +46,18 @@ FEW = 512
 LARGE, RATIO = 1 << 30, 64
 
 
+def _where_ids_lie(build: Callable[..., T]) -> Callable[..., T]:
+    """`build`, run on its `device` or, for None, on that of its first argument, an array of ids."""
+
+    @functools.wraps(build)
+    def run(ids: Array, *arguments: Any, device: str | None, **options: Any) -> T:
+        with on_device(device_of(ids) if device is None else check_device(device)):
+            return build(ids, *arguments, device=device, **options)
+
+    return run
+
+
+@_where_ids_lie
 def build_vector(
     indices: Array,
     values: Scalar | Sequence[Scalar] | Array,
@@ -65,6 +81,7 @@ def build_vector(
     return Vector._of(size, xp.ascontiguousarray(stored), indices=unique)._conform()
 
 
+@_where_ids_lie
 def build_matrix(
     rows: Array,
     columns: Array,

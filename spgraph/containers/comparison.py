@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from spgraph.containers.parts import MatrixParts, VectorParts
-from spgraph.containers.storage.arrays import array_module
+from spgraph.containers.storage.arrays import array_module, on_its_device
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class VectorComparison(VectorParts):
             lambda xp, x, y: bool(xp.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True).all()),
         )
 
+    @on_its_device
     def _matches(self, other: Vector, check_dtype: bool, same: Any) -> bool:
         from spgraph.containers.vector import Vector
 
@@ -95,6 +96,7 @@ class MatrixComparison(MatrixParts):
             lambda xp, x, y: xp.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True),
         )
 
+    @on_its_device
     def _matches(self, other: Matrix, check_dtype: bool, same: Any) -> bool:
         from spgraph.containers.matrix import Matrix
 

@@ -15,8 +15,10 @@ from spgraph.containers.storage.arrays import (
     as_array,
     check_device,
     check_extent,
+    device_of,
     index_dtype,
     on_device,
+    on_its_device,
     pack_bits,
 )
 from spgraph.containers.storage.casting import held_number
@@ -127,12 +129,13 @@ class VectorConstruction:
         array = as_array("from_dense", array)
         if array.ndim != 1:
             raise DomainMismatch(f"array: expected 1 dimension, got {array.ndim}")
-        values = array.astype(value_dtype(array.dtype), copy=True)
-        if missing is None:
-            return cls._of(values.size, values)
-        as_array("missing", missing)  # refuses numpy.ma.masked
-        present = values == values if missing != missing else values != missing
-        return cls._of(values.size, values, bits=pack_bits(present))._conform()
+        with on_device(device_of(array)):
+            values = array.astype(value_dtype(array.dtype), copy=True)
+            if missing is None:
+                return cls._of(values.size, values)
+            as_array("missing", missing)  # refuses numpy.ma.masked
+            present = values == values if missing != missing else values != missing
+            return cls._of(values.size, values, bits=pack_bits(present))._conform()
 
 
 class MatrixConstruction(MatrixParts):
@@ -181,6 +184,7 @@ class MatrixConstruction(MatrixParts):
             indices = columns._values.astype(index_dtype(max(n, ncols)))
             return cls._of(n, ncols, indptr, indices, xp.ones(1, bool), iso=True)
 
+    @on_its_device
     def pattern(self, dtype: DType = bool) -> Matrix:
         """The iso Matrix of value True, or 1 of another `dtype`, at the same entries; shares the
         index arrays.

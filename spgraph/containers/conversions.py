@@ -17,10 +17,12 @@ from spgraph.containers.storage.arrays import (
     array_module,
     as_array,
     check_device,
+    device_of,
     index_dtype,
     is_cuda,
     move,
     on_device,
+    on_its_device,
     read_only,
 )
 from spgraph.containers.storage.compressed import ascends, check_other, checked
@@ -37,6 +39,7 @@ class VectorConversions(VectorParts):
 
     __slots__ = ()
 
+    @on_its_device
     def to_coo(self) -> tuple[Array, Array]:
         """(indices, values): copies on the vector's device, indices ascending.
 
@@ -73,6 +76,7 @@ class VectorConversions(VectorParts):
             self._dense(fill), self.device if self.device != "cpu" else check_device("cuda")
         )
 
+    @on_its_device
     def _dense(self, fill: Scalar | None) -> Array:
         xp = array_module(self._values)
         if self.nvals == self.size:
@@ -173,8 +177,13 @@ class MatrixConversions(MatrixParts):
                 f"S: expected a SciPy or CuPy sparse array or matrix, got {type(S).__name__}; "
                 "Matrix.from_dense takes arrays"
             )
-        csr: Any = S
-        sparse_format = getattr(S, "format", None)
+        with on_device(device_of(getattr(S, "data", None))):  # that of a CuPy sparse matrix
+            return cls._from_csr(S, symmetric, copy)
+
+    @classmethod
+    def _from_csr(cls: Any, S: Any, symmetric: bool | None, copy: bool) -> Matrix:
+        """`from_scipy` of what has rows in CSR."""
+        csr, sparse_format = S, getattr(S, "format", None)
         if sparse_format != "csr":
             check_other("from_scipy", S)
             csr = S.tocsr()
@@ -213,18 +222,18 @@ class MatrixConversions(MatrixParts):
             raise DomainMismatch(
                 f"from_dense: array: expected 2 dimensions, got {array.ndim}{remedy}"
             )
-        xp = array_module(array)
-        dtype = value_dtype(array.dtype)
-        if missing is None:
-            present = xp.ones(array.shape, bool)
-        else:
-            as_array("missing", missing)  # refuses numpy.ma.masked
-            present = array == array if missing != missing else array != missing
-        indptr = xp.zeros(array.shape[0] + 1, index_dtype(array.size))
-        xp.cumsum(present.sum(axis=1), out=indptr[1:])
-        places = xp.flatnonzero(present)
-        columns = (places % max(array.shape[1], 1)).astype(index_dtype(max(array.shape)))
-        values = array.ravel()[places].astype(dtype, copy=False)
+        with on_device(device_of(array)) as xp:
+            dtype = value_dtype(array.dtype)
+            if missing is None:
+                present = xp.ones(array.shape, bool)
+            else:
+                as_array("missing", missing)  # refuses numpy.ma.masked
+                present = array == array if missing != missing else array != missing
+            indptr = xp.zeros(array.shape[0] + 1, index_dtype(array.size))
+            xp.cumsum(present.sum(axis=1), out=indptr[1:])
+            places = xp.flatnonzero(present)
+            columns = (places % max(array.shape[1], 1)).astype(index_dtype(max(array.shape)))
+            values = array.ravel()[places].astype(dtype, copy=False)
         return cls._of(array.shape[0], array.shape[1], indptr, columns, values)
 
     def expanded_values(self) -> Array:
@@ -236,13 +245,13 @@ class MatrixConversions(MatrixParts):
         """
         return self._expanded_values() if self.iso else self.values
 
+    @on_its_device
     def _expanded_values(self) -> Array:
-        return (
-            array_module(self._indices).full(self.nvals, self._values[0])
-            if self.iso
-            else self._values
-        )
+        if not self.iso:
+            return self._values
+        return array_module(self._indices).full(self.nvals, self._values[0])
 
+    @on_its_device
     def row_indices(self) -> Array:
         """The row of every entry, of the type of `indices`.
 
@@ -261,6 +270,7 @@ class MatrixConversions(MatrixParts):
         xp.add.at(marks, starts[starts < self.nvals], marks.dtype.type(1))
         return xp.cumsum(marks, dtype=marks.dtype).view(kind)
 
+    @on_its_device
     def to_coo(self) -> tuple[Array, Array, Array]:
         """(rows, columns, values): copies on the matrix's device, row by row, columns ascending.
 

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from spgraph.containers.parts import MatrixParts, Parts, VectorParts
-from spgraph.containers.storage.arrays import array_module, unpack_bits
+from spgraph.containers.storage.arrays import array_module, on_its_device, unpack_bits
 
 ROWS = 8
 
@@ -73,6 +73,7 @@ class VectorDisplay(VectorParts, Display):
 
     __slots__ = ()
 
+    @on_its_device
     def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
         facts = [str(self.dtype), self.storage, self.device, size_of(self.nbytes)]
         head = self._head(ROWS)
@@ -103,6 +104,7 @@ class MatrixDisplay(MatrixParts, Display):
 
     __slots__ = ()
 
+    @on_its_device
     def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
         facts = [str(self.dtype) + (" iso" if self.iso else ""), "CSR"]
         facts += ["symmetric"] if self.symmetric else []

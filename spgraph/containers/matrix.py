@@ -25,6 +25,7 @@ from spgraph.containers.storage.arrays import (
     device_of,
     index_dtype,
     move,
+    on_its_device,
     pack_bits,
     read_only,
     writable,
@@ -268,6 +269,7 @@ class Matrix(
 
     # --- what is derived once and kept ------------------------------------------------------------
 
+    @on_its_device
     def is_symmetric(self) -> bool:
         """Whether A equals its transpose, entries and values; tested once (by making the
         transpose), then known.
@@ -284,6 +286,7 @@ class Matrix(
             self._decide(T, same and (self.iso or bool((self._values == T._values).all())))
         return bool(self.symmetric)
 
+    @on_its_device
     def _nonempty_rows(self) -> Array:
         """One bit a row, set where the row has an entry (packed as `arrays.pack_bits` does);
         kept.
@@ -292,6 +295,7 @@ class Matrix(
             self._derived["nonempty"] = pack_bits(self._indptr[1:] > self._indptr[:-1])
         return self._derived["nonempty"]
 
+    @on_its_device
     def _nonempty_count(self) -> int:
         """How many rows have an entry; kept."""
         if "nonempty_count" not in self._derived:
@@ -326,6 +330,7 @@ class Matrix(
         arrays = (move(a, device) for a in (self._indptr, self._indices, self._values))
         return Matrix._of(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=self.symmetric)
 
+    @on_its_device
     def dup(self, dtype: DType | None = None) -> Matrix:
         """A copy that shares nothing, with values of type `dtype` (see `astype`) if given.
 

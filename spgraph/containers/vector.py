@@ -23,6 +23,7 @@ from spgraph.containers.storage.arrays import (
     device_of,
     index_dtype,
     move,
+    on_its_device,
     pack_bits,
     read_only,
     unpack_bits,
@@ -247,8 +248,11 @@ class Vector(
         >>> sg.Vector.from_dense([3, 4]).to_sparse().storage
         'sparse'
         """
-        if self._indices is not None:
-            return self
+        return self if self._indices is not None else self._unpacked()
+
+    @on_its_device
+    def _unpacked(self) -> Vector:
+        """`to_sparse` of a bitmap or a full one."""
         self._fetch_nvals()  # the arrays of an operation that may have failed
         xp = array_module(self._values)
         kind = index_dtype(self.size)
@@ -270,8 +274,12 @@ class Vector(
         >>> sg.Vector.from_coo([1], [5], size=100).to_bitmap().storage
         'bitmap'
         """
-        if self._indices is None:
-            return self
+        return self if self._indices is None else self._scattered()
+
+    @on_its_device
+    def _scattered(self) -> Vector:
+        """`to_bitmap` of a sparse one."""
+        assert self._indices is not None
         xp = array_module(self._values)
         if self.nvals == self.size:
             return Vector._of(self.size, self._values.copy())
@@ -319,6 +327,7 @@ class Vector(
         }
         return Vector._of(self.size, move(self._values, device), nvals=self._nvals, **parts)
 
+    @on_its_device
     def dup(self, dtype: DType | None = None) -> Vector:
         """A copy that shares nothing, with values of type `dtype` (see `astype`) if given.
 

@@ -13,6 +13,7 @@ from spgraph.containers.storage.arrays import (
     Array,
     array_module,
     index_dtype,
+    on_its_device,
     pack_bits,
 )
 from spgraph.errors import DomainMismatch
@@ -48,6 +49,7 @@ def assign(
 ) -> Matrix: ...
 
 
+@on_its_device
 def assign(
     w: Vector | Matrix,
     value: Scalar | Vector | MatrixLike,

@@ -16,7 +16,7 @@ from spgraph.containers.annotations import (
     OperatorLike,
     Scalar,
 )
-from spgraph.containers.storage.arrays import index_dtype
+from spgraph.containers.storage.arrays import index_dtype, on_its_device
 from spgraph.errors import DimensionMismatch, DomainMismatch
 from spgraph.semirings import (
     BinaryOp,
@@ -49,6 +49,7 @@ def ewise_add(
 ) -> Matrix: ...
 
 
+@on_its_device
 def ewise_add(
     u: Vector | MatrixLike,
     v: Vector | MatrixLike,
@@ -104,6 +105,7 @@ def ewise_union(
 ) -> Matrix: ...
 
 
+@on_its_device
 def ewise_union(
     u: Vector | MatrixLike,
     v: Vector | MatrixLike,
@@ -154,6 +156,7 @@ def ewise_mult(
 ) -> Matrix: ...
 
 
+@on_its_device
 def ewise_mult(
     u: Vector | MatrixLike,
     v: Vector | MatrixLike,
@@ -243,6 +246,7 @@ def apply(
 ) -> Matrix: ...
 
 
+@on_its_device
 def apply(
     u: Vector | MatrixLike,
     op: OperatorLike,
@@ -336,6 +340,7 @@ def select(
 ) -> Matrix: ...
 
 
+@on_its_device
 def select(
     u: Vector | MatrixLike,
     op: IndexUnaryLike,

@@ -9,7 +9,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import BinaryLike, Indices, IntoMatrix, IntoVector, Position
-from spgraph.containers.storage.arrays import Array, array_module, index_dtype
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, on_its_device
 from spgraph.errors import DomainMismatch
 from spgraph.steps import backend, finish, is_distributed
 
@@ -50,6 +50,7 @@ def extract(
 ) -> Vector: ...
 
 
+@on_its_device
 def extract(
     u: Vector | MatrixLike,
     indices: Indices | Position | None = None,

@@ -19,7 +19,7 @@ from spgraph.containers.annotations import (
     SemiringLike,
     SparseArray,
 )
-from spgraph.containers.storage.arrays import is_array
+from spgraph.containers.storage.arrays import is_array, on_its_device
 from spgraph.operations import arrays
 from spgraph.semirings import TypedSemiring, plus_times
 from spgraph.steps import backend, finish, push_or_pull
@@ -50,6 +50,7 @@ def mxv(
 ) -> Dense: ...
 
 
+@on_its_device
 def mxv(
     A: MatrixLike,
     u: Vector | Dense,
@@ -146,6 +147,7 @@ def vxm(
 ) -> Dense: ...
 
 
+@on_its_device
 def vxm(
     u: Vector | Dense,
     A: MatrixLike,
@@ -227,6 +229,7 @@ def mxm(
 ) -> Dense: ...
 
 
+@on_its_device
 def mxm(
     A: MatrixLike,
     B: MatrixLike,

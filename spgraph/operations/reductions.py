@@ -16,7 +16,7 @@ from spgraph.containers.annotations import (
     Number,
     SemiringLike,
 )
-from spgraph.containers.storage.arrays import Array, array_module, device_of
+from spgraph.containers.storage.arrays import Array, array_module, device_of, on_its_device
 from spgraph.operations.products import by_cost, dots_pay, mxv_typed, vxm_typed
 from spgraph.semirings import (
     BinaryOp,
@@ -34,6 +34,7 @@ CHUNK = 1 << 20
 BOOL = np.dtype(bool)
 
 
+@on_its_device
 def reduce(
     u: Vector | MatrixLike, monoid: MonoidLike = monoids.plus, *, dtype: DType | None = None
 ) -> Number:
@@ -73,6 +74,7 @@ def _reduced(u: Vector | Matrix, typed: TypedMonoid) -> Any:
     return backend(u.device).reduce(Vector._of(u.nvals, u._values), typed)
 
 
+@on_its_device
 def reduce_mxm(
     A: MatrixLike,
     B: MatrixLike,
@@ -133,6 +135,7 @@ def sum_of_equals(value: Array, count: int, monoid: TypedMonoid) -> Any:
     return total(Vector._of(len(parts), xp.asarray(parts, monoid.dtype)), monoid)
 
 
+@on_its_device
 def reduce_rowwise(
     A: MatrixLike,
     monoid: MonoidLike = monoids.plus,
@@ -166,6 +169,7 @@ def reduce_rowwise(
     return mxv_typed("reduce_rowwise", A, _ones(A, A.ncols), ring, **given)
 
 
+@on_its_device
 def reduce_columnwise(
     A: MatrixLike,
     monoid: MonoidLike = monoids.plus,

@@ -10,7 +10,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import BinaryLike, IntoMatrix, IntoVector
-from spgraph.containers.storage.arrays import INT64_MAX, array_module, index_dtype
+from spgraph.containers.storage.arrays import INT64_MAX, array_module, index_dtype, on_its_device
 from spgraph.containers.sugar import transposed
 from spgraph.errors import DomainMismatch
 from spgraph.operations.elements import apply
@@ -18,6 +18,7 @@ from spgraph.semirings import IndexUnaryOp, binary
 from spgraph.steps import backend, finish, is_distributed
 
 
+@on_its_device
 def transpose(
     A: MatrixLike,
     *,
@@ -46,6 +47,7 @@ def transpose(
     return finish("transpose", T, mask, function, replace, out)
 
 
+@on_its_device
 def kronecker(
     A: MatrixLike,
     B: MatrixLike,
@@ -104,6 +106,7 @@ def diag(
 ) -> Vector: ...
 
 
+@on_its_device
 def diag(
     u: Vector | MatrixLike,
     k: int = 0,
@@ -170,6 +173,7 @@ def _diagonal_of(A: Matrix, k: int, size: int) -> Vector:
     return Vector._of(size, values, indices=positions)._conform()
 
 
+@on_its_device
 def orient(A: Matrix) -> Matrix:
     """One of each two entries (i, j), (j, i) of A, a symmetric pattern, and no loops, chosen so
     that no cycle is left and rows are short: an undirected graph with its edges pointed one way.

@@ -10,7 +10,7 @@ import numpy as np
 from spgraph.containers.annotations import Axis, Dense, DType
 from spgraph.containers.parts import Parts
 from spgraph.containers.sparray.lines import Extreme, extremes, plain, stored, sums
-from spgraph.containers.storage.arrays import Array, array_module, move, on_device
+from spgraph.containers.storage.arrays import Array, array_module, move, on_device, on_its_device
 
 
 class Reductions(Parts):
@@ -23,6 +23,7 @@ class Reductions(Parts):
 
     __slots__ = ()
 
+    @on_its_device
     def sum(self, axis: Axis = None, dtype: DType | None = None, out: Dense | None = None) -> Any:
         """The sum: a number, or with `axis` an array; in the type of numpy.sum, or `dtype`. `out`
         is an array to write it to.
@@ -35,11 +36,11 @@ class Reductions(Parts):
         axis = checked_axis("sum", axis, len(self.shape))
         if axis is None:
             return _into("sum", _total(self, dtype), out)
-        with _here(self):
-            found = sums(self, axis)
-            found = found if dtype is None else found.astype(dtype, copy=False)
+        found = sums(self, axis)
+        found = found if dtype is None else found.astype(dtype, copy=False)
         return _into("sum", found, out)
 
+    @on_its_device
     def mean(self, axis: Axis = None, dtype: DType | None = None, out: Dense | None = None) -> Any:
         """The mean: a number, or with `axis` an array; of float32 in float32, else in float64, then
         converted to `dtype`. `out` is an array to write it to. ZeroDivisionError of no positions.
@@ -134,8 +135,7 @@ def _into(name: str, found: Any, out: Any) -> Any:
 def _total(u: Any, dtype: DType | None) -> Any:
     """The sum of all entries, a number of NumPy."""
     if isinstance(u.device, str):
-        with _here(u):
-            return move(stored(u).sum(dtype=dtype), "cpu")[()]
+        return move(stored(u).sum(dtype=dtype), "cpu")[()]
     from spgraph import operations
 
     total: Any = operations.reduce(u if dtype is None else u.astype(dtype))

@@ -9,12 +9,15 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from spgraph import cache_folder, late_imports
 from spgraph.errors import BackendMismatch, BackendUnavailable, DomainMismatch
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Array = Any  # numpy.ndarray or cupy.ndarray: the two share no static type
 
@@ -269,6 +272,25 @@ def _on_cuda(device: str) -> Iterator[ModuleType]:
     cupy = import_cupy()
     with cupy.cuda.Device(int(device.partition(":")[2])):
         yield cupy
+
+
+def on_its_device(call: Callable[P, T]) -> Callable[P, T]:
+    """`call`, run on the device of its first argument, a container: CuPy computes, and makes new
+    arrays, on the current device, wherever the arrays lie that it is given.
+    """
+
+    @functools.wraps(call)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        if "cupy" not in sys.modules:  # as is known faster than the device
+            return call(*args, **kwargs)
+        first = args[0] if args else next(iter(kwargs.values()), None)
+        device: Any = getattr(first, "device", "cpu")
+        if not isinstance(device, str) or device == "cpu":
+            return call(*args, **kwargs)
+        with _on_cuda(device):
+            return call(*args, **kwargs)
+
+    return run
 
 
 def index_dtype(bound: int) -> np.dtype:

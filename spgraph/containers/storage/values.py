@@ -18,6 +18,7 @@ from spgraph.containers.storage.arrays import (
     is_cuda,
     move,
     on_device,
+    on_its_device,
     read_only,
 )
 from spgraph.errors import BackendMismatch, DomainMismatch
@@ -81,8 +82,8 @@ class VectorValues(VectorParts):
         self._fetch_nvals()  # the arrays of an operation that may have failed
         with on_device(self.device):
             values = applied(function, self._values, *(other._values for other in others))
-        indices = None if self._indices is None else self._indices.copy()
-        bits = None if self._bits is None else self._bits.copy()
+            indices = None if self._indices is None else self._indices.copy()
+            bits = None if self._bits is None else self._bits.copy()
         made: Any = type(self)
         return made._of(self.size, values, indices=indices, bits=bits, nvals=self._nvals)
 
@@ -101,6 +102,7 @@ class VectorValues(VectorParts):
         with on_device(self.device):
             return (self._values if function is None else function(read_only(self._values))).sum()
 
+    @on_its_device
     def _value_range(self) -> tuple[float, float]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
         where there is none.
@@ -139,6 +141,7 @@ class MatrixValues(MatrixParts):
         symmetric = self.symmetric or None
         return Matrix._of(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
 
+    @on_its_device
     def row_degrees(self) -> Vector:
         """How many entries each row has: a full Vector of the smallest index type for it.
 
@@ -174,6 +177,7 @@ class MatrixValues(MatrixParts):
         symmetric = self.symmetric or None  # values that differed may be equal now
         return Matrix._of(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
 
+    @on_its_device
     def _value_range(self) -> tuple[float, float]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
         where there is none. Kept.
