@@ -69,13 +69,15 @@ ONLY_IN = {
     "click": {"cli"},
     "rich": {"terminal"},
     "torch": {"containers"},
+    "binsparse": {"io"},
+    "h5py": {"io"},
     "jax": {"containers"},
     "igraph": {"containers"},
     "graphblas": {"containers"},
 }
 # ... and these only inside functions: a machine without them installs and runs everything else.
 LATE = {"cupy", "cupyx", "cuda", "matplotlib", "mpi4py", "networkx", "pooch", "pymetis", "rich"}
-LATE |= {"torch", "jax", "igraph", "graphblas"}
+LATE |= {"binsparse", "h5py", "torch", "jax", "igraph", "graphblas"}
 
 
 class Import(NamedTuple):

@@ -13,11 +13,11 @@ from spgraph.containers.annotations import DType
 from spgraph.containers.storage.casting import converted_exactly
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import FormatError
-from spgraph.io import dimacs, edge_list, matrix_market, npz
+from spgraph.io import binsparse_files, dimacs, edge_list, matrix_market, npz
 from spgraph.io.coordinates import Coordinates, check_digits, compacted_matrix, symmetrised
 from spgraph.io.source import COMPRESSIONS, Source, replacing
 
-KNOWN = (".mtx", ".gr", *edge_list.SUFFIXES, ".npz")
+KNOWN = (".mtx", ".gr", *edge_list.SUFFIXES, ".npz", *binsparse_files.SUFFIXES)
 
 
 @overload
@@ -60,13 +60,14 @@ def read(
             edge list: lines 'source target' or 'source target weight', as the first. Directed; a
             pattern, int64 weights, or float64 where one is not an integer of int64.
     .npz    what `spgraph.write` or scipy.sparse.save_npz wrote.
+    .h5 .hdf5 .bsp.npz  Binsparse 0.1: any predefined format, halves of symmetric matrices.
 
-    Each may be compressed: .gz, .bz2, .xz or .zst follows the suffix. For a pipe without a suffix,
-    such as /dev/stdin, the first bytes determine format and compression. Blanks or a comma separate
-    the numbers of an edge list, a comment runs from '#' or '%' to the end of the line, and a first
-    line whose first two fields are not numbers is a header. There are as many vertices as the
-    header says, or the largest id, counted from `base`, plus 1. Duplicate edges become one entry:
-    with the least weight (as in the GAP benchmark), or with the sum in .mtx and .npz.
+    Each but these may be compressed: .gz, .bz2, .xz or .zst follows the suffix. For a pipe without
+    a suffix, such as /dev/stdin, the first bytes determine format and compression. Blanks or a
+    comma separate the numbers of an edge list, a comment runs from '#' or '%' to the end of the
+    line, and a first line whose first two fields are not numbers is a header. There are as many
+    vertices as the header says, or the largest id, counted from `base`, plus 1. Duplicate edges
+    become one entry: with the least weight (as in GAP), or with the sum in .mtx and .npz.
 
     `symmetric=True` stores every edge of a directed file in both directions (where the file lists
     both, both get the lesser weight) of a square matrix; False requires a directed file; None
@@ -82,10 +83,9 @@ def read(
 
     Raises FileNotFoundError for a missing file; FormatError, with file and line, for one that
     violates its format (an unknown suffix, a damaged compressed stream, a wrong number of edges or
-    columns, an id that is not an integer or out of range, ...) or has a value that `dtype` cannot
-    represent (out of range; NaN or a fraction for an integer type); MemoryError, before allocating,
-    for a graph that needs more than is available; ValueError for arguments that contradict the
-    file. Pickled data is never loaded.
+    columns, an id that is no integer or out of range, ...) or has a value that `dtype` cannot
+    represent; MemoryError, before allocating, for a graph that needs more than is available;
+    ValueError for arguments that contradict the file. Pickled data is never loaded.
 
     >>> import pathlib, tempfile
     >>> import spgraph as sg
@@ -127,6 +127,8 @@ def check_arguments(
         if not _is_unnamed(name):
             raise
         return name, "", ""
+    if compression and suffix in binsparse_files.SUFFIXES:
+        raise FormatError(f"{name}: expected {suffix} alone, which is not compressed from outside")
     if not os.path.exists(name):
         raise FileNotFoundError(f"path: there is no file {name}")
     if os.path.isdir(name):
@@ -137,7 +139,7 @@ def check_arguments(
 
 def check_base(suffix: str, base: int | None) -> None:
     """Raise ValueError for a `base` that the format's standard rules out."""
-    if (suffix, base) in ((".mtx", 0), (".npz", 1)):
+    if (suffix, base) in ((".mtx", 0), (".npz", 1), *((s, 1) for s in binsparse_files.SUFFIXES)):
         raise ValueError(f"base: {suffix} files never count from {base}; leave it out")
 
 
@@ -212,10 +214,11 @@ def write(path: str | os.PathLike[str], A: MatrixLike) -> None:
     """Writes the Matrix `A`, or what converts to one, to `path`; the suffix selects the format.
 
     .npz keeps everything: index types, iso values, whether A is known to be symmetric.
-    scipy.sparse.load_npz reads it, too, unless A is iso. .mtx, also compressed as .mtx.gz,
-    .mtx.bz2, .mtx.xz or .mtx.zst, is for other programs: the header says 'symmetric' if A is known
-    to be, and 'pattern' if all values are True; a bool Matrix with a False value is written as
-    integers 0 and 1; read back, values have the type int64, uint64 or float64.
+    scipy.sparse.load_npz reads it, too, unless A is iso. .h5, .hdf5 and .bsp.npz are Binsparse's,
+    for other libraries of GraphBLAS (needs the package binsparse). .mtx, also compressed as
+    .mtx.gz, .mtx.bz2, .mtx.xz or .mtx.zst, is for other programs: the header says 'symmetric' if A
+    is known to be, and 'pattern' if all values are True; a bool Matrix with a False value is
+    written as integers 0 and 1; read back, values have the type int64, uint64 or float64.
 
     The write is atomic: a file at `path` stays as it is until the new one is complete.
     Raises FormatError for another suffix, FileNotFoundError where the folder is missing.
@@ -228,17 +231,19 @@ def write(path: str | os.PathLike[str], A: MatrixLike) -> None:
     1
     """
     name = os.fsdecode(path)
-    suffix, compression = _suffixes(name, (".mtx", ".npz"))
-    if suffix == ".npz" and compression:
-        raise FormatError(f"{name}: expected .npz alone, which is compressed already")
+    suffix, compression = _suffixes(name, (".mtx", ".npz", *binsparse_files.SUFFIXES))
+    if suffix != ".mtx" and compression:
+        raise FormatError(f"{name}: expected {suffix} alone, which is not compressed from outside")
     A = as_matrix(A).to("cpu")
     with replacing(name, compression) as stream:
+        if binsparse_files.takes(name):
+            return binsparse_files.write(stream, name, A)
         (npz if suffix == ".npz" else matrix_market).write(stream, A)
 
 
 def save(path: str | os.PathLike[str], x: Vector | MatrixLike) -> None:
     """Writes `x`, a Vector, or a Matrix or what converts to one, to `path`, an .npz file of plain
-    arrays.
+    arrays; .h5, .hdf5 and .bsp.npz are files of Binsparse, as with `write`.
 
     `load` returns it with the same positions, values and types, on the CPU. The write is atomic.
     FormatError for another suffix.
@@ -253,12 +258,15 @@ def save(path: str | os.PathLike[str], x: Vector | MatrixLike) -> None:
     name = _npz_name(path)
     x = (x if isinstance(x, Vector) else as_matrix(x, "x")).to("cpu")
     with replacing(name, "") as stream:
-        npz.write(stream, x)
+        if binsparse_files.takes(name):
+            binsparse_files.write(stream, name, x)
+        else:
+            npz.write(stream, x)
 
 
 def load(path: str | os.PathLike[str]) -> Matrix | Vector:
-    """The Vector or Matrix in `path`, an .npz file of `save`, `write` or scipy.sparse.save_npz, on
-    the CPU.
+    """The Vector or Matrix in `path`, an .npz file of `save`, `write` or scipy.sparse.save_npz, or
+    a file of Binsparse (.h5, .hdf5, .bsp.npz), on the CPU.
 
     Nothing is unpickled, and every index is checked. Raises FileNotFoundError for a missing file,
     FormatError for a file of another kind or suffix.
@@ -275,15 +283,23 @@ def load(path: str | os.PathLike[str]) -> Matrix | Vector:
         raise FileNotFoundError(f"path: there is no file {name}")
     if os.path.isdir(name):
         raise IsADirectoryError(f"path: expected a file, {name} is a folder")
-    found = npz.parse_any(name, compact=False)
+    binsparse = binsparse_files.takes(name)
+    found = binsparse_files.parse_any(name) if binsparse else npz.parse_any(name, compact=False)
     return found.to_matrix() if isinstance(found, Coordinates) else found
 
 
 def _npz_name(path: str | os.PathLike[str]) -> str:
     name = os.fsdecode(path)
-    if not name.lower().endswith(".npz"):
-        raise FormatError(f"{name}: expected a name that ends with .npz")
+    if not name.lower().endswith((".npz", *binsparse_files.SUFFIXES)):
+        raise FormatError(f"{name}: expected a name that ends with .npz, .h5 or .hdf5")
     return name
+
+
+def _no_vector(name: str, found: Matrix | Vector | Coordinates) -> Matrix | Coordinates:
+    """What `read` takes; FormatError for a Vector."""
+    if isinstance(found, Vector):
+        raise FormatError(f"{name}: expected a Matrix, it holds a Vector; spgraph.load reads it")
+    return found
 
 
 def _suffixes(path: str, known: tuple[str, ...]) -> tuple[str, str]:
@@ -309,7 +325,9 @@ def _parsed(
     compact: bool | None,
 ) -> Matrix | Coordinates:
     """What the file holds; of a pipe without a `suffix` the first bytes decide on the format."""
-    if suffix == ".npz" and not compression:
+    if binsparse_files.takes(name):
+        found = _no_vector(name, binsparse_files.parse_any(name))
+    elif suffix == ".npz" and not compression:
         found = npz.parse(name, compact)
     else:
         with Source(name, compression if suffix else None) as source:
