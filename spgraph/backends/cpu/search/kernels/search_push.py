@@ -1,5 +1,20 @@
 # Part of search.py: a push level, along the out-edges of the frontier, by one thread or by all.
 
+from spgraph.backends.cpu.device.prefetching import prefetch
+
+# distance, in vertices of the queue, at which rows are prefetched
+AHEAD = 6
+
+
+@inner
+def fetch_row(queue, i, count, indptr, indices, values):
+    """Start to fetch the row of vertex i of the queue, if it has so many."""
+    if i < count:
+        row = np.uint64(indptr[np.uint64(queue[i])])
+        prefetch(indices, row)
+        if VALUES and not ISO:
+            prefetch(values, row)
+
 
 @inner
 def push_level(
@@ -14,6 +29,7 @@ def push_level(
         if i & 1023 == 0:
             poll(sync)
         u = np.uint64(queue[i])
+        fetch_row(queue, i + AHEAD, count, indptr, indices, values)
         for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
             v = np.uint64(indices[e])
             w = v >> np.uint64(5)
@@ -93,6 +109,7 @@ def push_shared(
             u = np.uint64(queue[i])
             first = np.int64(indptr[u])
             degree = degree_of(indptr, u)
+            fetch_row(queue, i + AHEAD, stop, indptr, indices, values)
             last = first + degree
             if heavy:
                 if degree <= HEAVY:
