@@ -69,6 +69,31 @@ def pull_pays_all(frontier_edges: float, unvisited_edges: float) -> bool:
     return 1.0 * frontier_edges > ALL_EDGES * unvisited_edges
 
 
+def search_pulls(
+    frontier_edges: int,
+    queued: bool,
+    unvisited: int,
+    unvisited_edges: int,
+    edges: int,
+    symmetric: bool,
+    values: bool,
+    first_hit: bool,
+) -> bool:
+    """Whether a level of a search on GPUs should pull: what the kernels that run all levels decide
+    (`backends/cuda/search/kernels/search_driver.cuh`), for levels that the host launches.
+
+    `queued`: the frontier is a queue already, else a bitmap. `symmetric`: out-edges of unvisited
+    vertices are their in-edges. `values`: beside levels, values are sought, of which the
+    `first_hit` of a vertex decides, or all edges are combined.
+    """
+    work = frontier_edges + (0 if queued else CONVERT_EDGES)
+    back = unvisited_edges if symmetric else edges
+    if not first_hit:
+        return pull_pays_all(work, back)
+    step = SEARCH_PUSH_STEP if values else SEARCH_PUSH_STEP_HUBS
+    return pull_pays(work, unvisited / step, back / step, edges)
+
+
 def choose(nvals: int, size: int, edges: int, rows: int, allowed: int, first_hit: bool) -> str:
     """'push' or 'pull' for the product of a matrix of `edges` entries with a vector of `nvals`
     entries in `size` positions.

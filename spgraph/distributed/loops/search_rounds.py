@@ -16,7 +16,6 @@ from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.backends.shards.search import COUNTS, COVERED, EDGES, VERTICES, WAITING, SearchShard
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module, device_of, on_device
-from spgraph.direction import CONVERT_EDGES, SEARCH_PUSH_STEP, SEARCH_PUSH_STEP_HUBS
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange import host_counters
@@ -202,14 +201,8 @@ class Rounds(host_counters.Rounds):
         """PUSH or PULL for the next level: every process decides from the same counts."""
         if direction != "auto":
             return PULL if direction == "pull" else PUSH
-        edges += 0 if last == PUSH else CONVERT_EDGES
-        # the out-edges of unvisited vertices are their in-edges only in a symmetric graph
-        back = open_edges if self.symmetric else self.edges
-        if not self.first:
-            return PULL if directions.pull_pays_all(edges, back) else PUSH
-        step = SEARCH_PUSH_STEP if self.values else SEARCH_PUSH_STEP_HUBS
-        pays = directions.pull_pays(edges, left / step, back / step, self.edges)
-        return PULL if pays else PUSH
+        totals = (edges, last == PUSH, left, open_edges, self.edges, self.symmetric)
+        return PULL if directions.search_pulls(*totals, self.values, self.first) else PUSH
 
     def pull(self, frontier: list[Array], depth: int) -> tuple[np.ndarray, list[Array]]:
         """(counts of a level that unvisited vertices pull, the next frontier as `gather_frontier`

@@ -12,6 +12,7 @@ from gpus import names
 from search_cases import GRAPHS, edges_of, matrix
 
 import spgraph as sg
+from spgraph import direction as directions
 from spgraph.backends.cuda.search import search_rounds as kernels
 from spgraph.distributed.loops import search_rounds
 from spgraph.iterations import search
@@ -127,7 +128,8 @@ def test_rows_longer_than_a_warp_takes(devices: list[str], monkeypatch: pytest.M
 def test_a_push_after_pulls(devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The frontier becomes a queue again: a dense part, and a path that leaves it."""
     monkeypatch.setattr(search_rounds, "LIST_EDGES", 16)
-    monkeypatch.setattr(search_rounds, "CONVERT_EDGES", 0)
+    pulls = directions.search_pulls  # as if a frontier were a queue for nothing
+    monkeypatch.setattr(directions, "search_pulls", lambda x, _, *rest: pulls(x, True, *rest))
     converted, convert = [], kernels.Shard.convert
 
     def counted(shard: Any, round_: int) -> None:

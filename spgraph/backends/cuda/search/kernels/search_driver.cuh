@@ -1,9 +1,9 @@
 // What drivers share that run in one launch.
 
-// Which form a level takes is decided from totals of the whole graph, so that all blocks, and all GPUs,
-// decide alike. Rounds are decided by the host, from the same rule (spgraph/direction.py). The form
-// that includes it has `s.m` edges, and is_symmetric() says that out-edges are in-edges; the
-// preamble gives PULL_PAYS and CONVERT_EDGES.
+// Which form a level takes is decided from totals of the whole graph, so that all blocks, and all
+// GPUs, decide alike; rounds are decided by the host, as pull_pays() does (search_pulls of
+// spgraph/direction.py). The form that includes it has `s.m` edges, and is_symmetric() says that
+// out-edges are in-edges; the preamble gives PULL_PAYS and CONVERT_EDGES.
 
 constexpr int ENTER = SMALL / 2; // so that a search does not flap between small levels and others
 
