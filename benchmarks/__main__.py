@@ -1,7 +1,6 @@
-"""What is done with results rather than measured: `python -m benchmarks compare OLD.json NEW.json`,
-`python -m benchmarks machine_code OLD_CHECKOUT NEW_CHECKOUT`, and the tables and figures of the
-documents: `python -m benchmarks speed_tables`, `python -m benchmarks figures`. And measured beside
-published times: `python -m benchmarks seeds`.
+"""What is done with results: `python -m benchmarks compare OLD.json NEW.json`, `python -m
+benchmarks machine_code OLD_CHECKOUT NEW_CHECKOUT`, and `python -m benchmarks report` for the
+documents. And two that measure: `python -m benchmarks peers` and `python -m benchmarks seeds`.
 """
 
 from __future__ import annotations
@@ -9,14 +8,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import compare, figures, machine_code, seeds, speed_tables
+from benchmarks import compare, machine_code, peers, report, seeds
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit code of the command that was named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for module in (compare, machine_code, speed_tables, figures, seeds):
+    for module in (compare, machine_code, report, peers, seeds):
         command = commands.add_parser(
             module.__name__.rpartition(".")[2], description=module.__doc__
         )

@@ -7,7 +7,6 @@ The SVG is written as text, without a plotting library, so that the same numbers
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -214,14 +213,3 @@ def svg(height: int, parts: Iterable[str], title: str) -> str:
 
 
 FIGURES: dict[str, Any] = {"speed.svg": speed, "frontier.svg": frontier}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command takes none."""
-
-
-def run(given: argparse.Namespace) -> int:
-    """Write both files."""
-    for name, draw in FIGURES.items():
-        (DOCS / name).write_text(draw(), encoding="utf-8")
-    return 0

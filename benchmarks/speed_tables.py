@@ -6,7 +6,6 @@ where the page and the files differ.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from collections.abc import Callable, Iterable
@@ -262,13 +261,3 @@ def filled(page: str) -> str:
         assert mark and end, f"the page has no place for {name}"
         page = before + mark + make() + end + after
     return page
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command takes none."""
-
-
-def run(given: argparse.Namespace) -> int:
-    """Bring the page up to date."""
-    PAGE.write_text(filled(PAGE.read_text()))
-    return 0

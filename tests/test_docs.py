@@ -123,7 +123,7 @@ def plain(x: Any) -> Any:
 
 def test_the_numbers_about_speed_are_those_of_the_result_files() -> None:
     page = (DOCS / "speed.md").read_text()
-    assert page == speed_tables.filled(page), "python -m benchmarks speed_tables writes the page"
+    assert page == speed_tables.filled(page), "python -m benchmarks report writes the page"
     outside = re.sub(r"<!-- \w+ -->.*?<!-- end -->", "", page, flags=re.DOTALL)
     assert page.count("<!-- end -->") == len(speed_tables.TABLES)
     # what is not in a table has no measured number: only those of weights, iterations and sources
@@ -132,7 +132,7 @@ def test_the_numbers_about_speed_are_those_of_the_result_files() -> None:
 
 def test_the_figure_about_speed_shows_the_numbers_of_the_result_files() -> None:
     picture = (DOCS / "speed.svg").read_text()
-    assert picture == figures.speed(), "python -m benchmarks figures draws it"
+    assert picture == figures.speed(), "python -m benchmarks report draws it"
     shown = re.findall(r'"normal"[^>]*>([\d.,]+)[^<]*</text>', picture)
     assert len(shown) == 2 * (5 + 5 + 5 + 4)  # the tasks of each panel, of two libraries
     for benchmark, graph in (("cpu", "kron18"), ("gpu", "rmat_n24_32"), ("gpu", "road_NY")):
@@ -147,7 +147,7 @@ def test_the_figure_about_speed_shows_the_numbers_of_the_result_files() -> None:
 
 def test_the_figure_of_a_frontier_shows_what_the_search_of_the_demo_did() -> None:
     picture = (DOCS / "frontier.svg").read_text()
-    assert picture == figures.frontier(), "python -m benchmarks figures draws it"
+    assert picture == figures.frontier(), "python -m benchmarks report draws it"
     edges, trace = figures.searched()
     shown = re.findall(r">([\d,]+)</text>", picture)
     assert shown == [f"{count:,}" for row in trace for count in (row.frontier, row.edges)]

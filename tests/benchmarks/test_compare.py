@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks import figures, peers, report, speed_tables
 from benchmarks.__main__ import main
 from benchmarks.compare import cells
 from spgraph.backends.cuda.runtime import offline
@@ -102,3 +105,28 @@ def test_a_renamed_kernel_is_known_by_its_code() -> None:
     new = {"paths again": walk, "paths lengths": walk, "fill fill": other, "new new": other}
     assert renamed(old, new) == {"walks again": "paths again", "walks lengths": "paths lengths"}
     assert renamed(old, old) == {}
+
+
+def test_peers_names_those_that_are_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    peers.add_arguments(parser)
+    cpu = parser.parse_args(["--graphs", "kron8", "--gapbs", "builds", "--folder", "out"])
+    assert "SciPy: there" in peers.found(cpu) and "GAPBS: there" in peers.found(cpu)
+    names = [words[0] for words in peers.commands(cpu)]
+    assert names == ["benchmarks.bfs_cpu", "benchmarks.algorithms_cpu", "benchmarks.gapbs_cpu"]
+    for words in peers.commands(cpu):
+        assert words[words.index("--graphs") + 1] == "kron8"
+        assert words[-1].endswith(f"out/{words[0].partition('.')[2]}.json")
+        assert importlib.util.find_spec(words[0])
+    without = parser.parse_args([])
+    assert any(line.startswith("GAPBS: missing") for line in peers.found(without))
+    gpu = parser.parse_args(["--device", "cuda", "--cugraph", "bundle.tar"])
+    assert "cuGraph: there" in peers.found(gpu)
+    assert all("--cugraph" in words for words in peers.commands(gpu))
+
+
+def test_report_changes_nothing_that_is_up_to_date() -> None:
+    files = [speed_tables.PAGE, *(figures.DOCS / name for name in figures.FIGURES)]
+    before = [path.read_bytes() for path in files]
+    assert report.run(argparse.Namespace()) == 0
+    assert [path.read_bytes() for path in files] == before

@@ -135,7 +135,7 @@ def test_bytes_sent_between_shards(algorithm: str, name: str) -> None:
 # in one process, in this order; each is compiled at its first call on a machine
 KERNELS = {
     "bfs": 1,
-    "sssp": 2,
+    "sssp": 1,
     "pagerank": 1,
     "connected_components": 1,
     "triangle_count": 4,
@@ -170,4 +170,4 @@ def test_kernels_that_a_first_call_compiles() -> None:
     done = subprocess.run(
         [sys.executable, "-c", COUNTING], capture_output=True, text=True, check=True, timeout=300
     )
-    assert json.loads(done.stdout) == KERNELS
+    assert json.loads(done.stdout) == KERNELS  # fewer are a reason to write down fewer

@@ -6,7 +6,7 @@
 # A vertex whose value improved is `queued` until its edges have been relaxed. Queued vertices are
 # in buckets by their value, and the best bucket is processed first, in rounds, until nothing new is
 # added to it. In a round a thread takes blocks of the bucket as it was, and then what it has added
-# to the bucket itself, as long as that is little ("bucket fusion": Zhang and others, "Optimizing
+# to the bucket itself, as long as that is little (bucket fusion: Y. Zhang and others, "Optimizing
 # ordered graph algorithms with GraphIt", 2020). A vertex that moves to a better bucket leaves its
 # old entry behind, which is skipped because the vertex is no longer queued. Vertices beyond the
 # last bucket have no entry, nor have those for which a thread had no space: the buckets are filled
