@@ -23,12 +23,12 @@ from spgraph.io import Edges, Ids, from_edges, load, read, save, write
 from spgraph.operations import *  # noqa: F403
 
 if TYPE_CHECKING:
-    from spgraph import csgraph, datasets, distributed, plot, validation
+    from spgraph import benchmarking, csgraph, datasets, distributed, plot, validation
 
 __version__ = "0.1.0"
 
 # loaded when they are first asked for: most who compute never do
-_LATE = ("csgraph", "datasets", "distributed", "plot", "validation")
+_LATE = ("benchmarking", "csgraph", "datasets", "distributed", "plot", "validation")
 
 __all__ = [
     "Edges",
@@ -38,6 +38,7 @@ __all__ = [
     "Vector",
     "agg",
     "algorithms",
+    "benchmarking",
     "csgraph",
     "datasets",
     "distributed",

@@ -32,8 +32,8 @@ def test_select_is_the_operation() -> None:
     assert select is semirings.indexunary
 
 
-MODULES = """agg algorithms csgraph distributed errors generators iterations operations plot
-    semirings validation"""
+MODULES = """agg algorithms benchmarking csgraph datasets distributed errors generators iterations
+    operations plot semirings validation"""
 FUNCTIONS = """apply assign bfs betweenness_centrality closeness_centrality clustering
     connected_components core_number diag eigenvector_centrality ewise_add ewise_mult ewise_union
     extract from_edges greedy_color hits katz_centrality kronecker label_propagation load

@@ -37,6 +37,7 @@ ROWS = (
     {"io", "generators", "plot", "terminal", "csgraph"},
     {"distributed", "datasets"},
     {"validation"},
+    {"benchmarking"},
     {"cli"},
     {"", "__main__"},  # "" is spgraph/__init__.py
 )

@@ -58,7 +58,7 @@ def generate_shards(
 def _pieces(recipe: Recipe, shards: int, step: int) -> Pieces:
     """The edges that each shard generates, mirrored if the graph is symmetric."""
     kind, parameters, _, edges, state, *_ = recipe
-    labels = _labels(recipe, np)
+    labels = vertex_labels(recipe, np)
 
     def generated(p: int) -> Iterator[Piece]:
         last = edges * (p + 1) // shards
@@ -74,7 +74,7 @@ def _pieces(recipe: Recipe, shards: int, step: int) -> Pieces:
     return mirrored(generated) if recipe.symmetric else generated
 
 
-def _labels(recipe: Recipe, xp: ModuleType) -> Array | None:
+def vertex_labels(recipe: Recipe, xp: ModuleType) -> Array | None:
     """The new id of each vertex, int32, as in `spgraph.generators`; None: vertices keep theirs."""
     if recipe.labels is None:
         return None
@@ -115,7 +115,7 @@ def _on_gpus(recipe: Recipe, communicator: Communicator, how: How) -> tuple[Part
 
     for device in set(devices):
         with on_device(device) as xp:
-            labels[device] = _labels(recipe, xp)
+            labels[device] = vertex_labels(recipe, xp)
     counts: list[Array] = communicator.all_reduce([count(k) for k in ks], "sum")
     with on_device(devices[0]):
         partition = partition_by_counts(counts[0], shards, how)

@@ -23,6 +23,7 @@ from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.errors import CommunicationError
 from spgraph.io.coordinates import combined
+from spgraph.operations.reductions import reduce_segments
 
 SORTED = 1 << 22  # so many entries are sorted at once on a CPU ...
 SORTED_CUDA = 1 << 24  # ... and on a GPU, which takes half a GiB beside the shard
@@ -339,9 +340,9 @@ def _merged(
 
 
 def _merged_cuda(
-    starts: Array, indices: Array, values: None, duplicates: str
-) -> tuple[Array, None, Array]:
-    """As `_merged`, of a pattern, by a radix sort of the keys row << 32 | column."""
+    starts: Array, indices: Array, values: Array | None, duplicates: str
+) -> tuple[Array, Array | None, Array]:
+    """As `_merged`, by a radix sort of the keys row << 32 | column."""
     xp = array_module(indices)
     marks = xp.zeros(indices.size + 1, np.int32)  # rows that begin at each entry
     xp.add.at(marks, starts[1:-1], 1)
@@ -349,12 +350,19 @@ def _merged_cuda(
     del marks
     keys <<= 32
     keys |= indices
-    keys.sort()
+    if values is None:
+        keys.sort()
+    else:
+        order = keys.argsort()
+        keys, values = keys[order], values[order]
+        del order
     fresh = xp.ones(keys.size, bool)
     xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+    if values is not None:
+        values = reduce_segments(values, xp.flatnonzero(fresh), duplicates)
     keys = keys[fresh]
     first = xp.searchsorted(keys, xp.arange(starts.size - 1, dtype=np.int64) << 32)
-    return (keys & 0xFFFFFFFF).astype(indices.dtype), None, first
+    return (keys & 0xFFFFFFFF).astype(indices.dtype), values, first
 
 
 def _shrunk(array: Array, size: int) -> Array:

@@ -104,7 +104,9 @@ def read(
         spread = read_shards(path, comm, partition, **options)
         if spread is not None:
             kind = None if dtype is None else value_dtype(dtype)
-            G = _made(spread.partition, spread.rows, comm, exchange, spread.symmetric, kind)
+            G = matrix_of_rows(
+                spread.partition, spread.rows, comm, exchange, spread.symmetric, kind
+            )
             return (G, cast(np.ndarray, spread.ids)) if compact else G
     if comm.processes > 1 and is_pipe(os.fsdecode(path)):
         raise ValueError(
@@ -140,10 +142,10 @@ def from_recipe(
     """
     comm = chosen("from_recipe", shards, devices, communicator, exchange)
     vertices, rows = generate_shards(recipe, comm, partition)
-    return _made(vertices, rows, comm, exchange, recipe.symmetric or None)
+    return matrix_of_rows(vertices, rows, comm, exchange, recipe.symmetric or None)
 
 
-def _made(
+def matrix_of_rows(
     vertices: Partition,
     rows: list[Rows],
     comm: Communicator,

@@ -67,7 +67,7 @@ def test_memory_of_a_shard() -> None:
     recipe = generators.kronecker_recipe(22, 64)
     before = pool.used_bytes()
     with Watch():
-        labels = recipes._labels(recipe, cupy)
+        labels = recipes.vertex_labels(recipe, cupy)
         counts = recipes._counts(recipe, 0, recipe.edges, labels, cupy)[: 1 << 20].copy()
         rows = recipes._placed(recipe, counts, labels, None, 0, cupy)
     share = rows.indptr.nbytes + rows.indices.nbytes

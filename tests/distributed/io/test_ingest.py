@@ -95,7 +95,7 @@ def test_kernels_on_the_host(options: dict[str, Any], monkeypatch: pytest.Monkey
     shim.install(monkeypatch)
     monkeypatch.setattr(cpu, "random_edges", on_cuda, raising=False)
     recipe = generators.kronecker_recipe(8, 6, **options)
-    labels = recipes._labels(recipe, np)
+    labels = recipes.vertex_labels(recipe, np)
     counts = sum(
         recipes._counts(recipe, e, min(e + 600, recipe.edges), labels, np)
         for e in range(0, recipe.edges, 600)

@@ -1,0 +1,215 @@
+"""The Graph500 benchmark, specification 2.0: an edge list, the graph made of it, 64 searches, 64
+trees of shortest paths, and the check of each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spgraph.algorithms import bfs, sssp
+from spgraph.benchmarking.tuples import Graph, construct, generate_tuples
+from spgraph.containers import Vector
+from spgraph.containers.storage.arrays import Array, check_device, device_of, move, on_device
+from spgraph.distributed import Communicator
+from spgraph.distributed.communicators import LocalCommunicator
+from spgraph.distributed.distribute import chosen
+from spgraph.iterations import Level
+from spgraph.operations import ewise_mult, reduce
+from spgraph.random_edges import numbers, state_of
+from spgraph.semirings import binary
+from spgraph.validation import Failure, validate_bfs, validate_sssp
+
+SMALL = 13  # the scale of a list from which all kernels are compiled that kernel 1 calls
+KEYS = 4  # a purpose of random numbers, beside those of the edges
+
+
+class Root(NamedTuple):
+    """One search from one key: seconds, the input tuples of the component, how long the check took,
+    and what it found.
+    """
+
+    key: int
+    seconds: float
+    edges: int
+    validation_seconds: float
+    failures: list[Failure]
+
+
+class Graph500(NamedTuple):
+    """What `graph500` measured; times are in seconds."""
+
+    scale: int
+    edgefactor: int
+    processes: int
+    shards: int
+    device: str
+    vertices: int
+    entries: int
+    generation_seconds: float
+    construction_seconds: float
+    bfs_first_seconds: float
+    bfs: list[Root]
+    sssp_first_seconds: float
+    sssp: list[Root]
+    trace: list[Level] | None
+
+    @property
+    def valid(self) -> bool:
+        """Whether every tree has passed every check."""
+        return not any(root.failures for root in (*self.bfs, *self.sssp))
+
+
+def graph500(
+    scale: int,
+    edgefactor: int = 16,
+    *,
+    device: str = "cpu",
+    shards: int = 1,
+    communicator: Communicator | None = None,
+    roots: int = 64,
+    seed: int = 1,
+    trace: bool = False,
+) -> Graph500:
+    """Run the Graph500 benchmark: `Graph500`, all times and what is wrong with any tree.
+
+    Parameters:
+        scale: the edge list has 2**scale vertices.
+        edgefactor: tuples of the edge list for each vertex.
+        device: "cpu", "cuda" or "cuda:N"; with `shards` > 1, "cuda" is all GPUs in turn.
+        shards: in how many shards.
+        communicator: of the processes, each of which calls this; instead of `device` and `shards`.
+        roots: from how many keys.
+        seed: which random edges and keys.
+        trace: the levels of the search from the first key, too, in a run of its own.
+
+    The edge list is made first, loops and repeated tuples included, with weights uniform in [0, 1).
+    Kernel 1 makes the graph of it and is timed, kernel 2 is `sg.bfs` and kernel 3 `sg.sssp`, both
+    with parents, from `roots` different keys, random among the vertices with an edge to another
+    one; from fewer if the graph has fewer. Each kernel runs once from the first key before its
+    times are taken, as in the reference code: kernels of spgraph are compiled then, and what
+    searches keep with a graph is made; `bfs_first_seconds` and `sssp_first_seconds` are those runs.
+    After each run all five checks of `sg.validation` are made, where the graph is. `edges` are the
+    tuples of the list within the component, loops and repeated ones included.
+
+    Raises ValueError for a scale outside of 1..30, an edgefactor, shards or roots below 1, a seed
+    outside of 0..2**64 - 1; BackendUnavailable for a device that is not there.
+
+    Source: Graph500 benchmark specification 2.0, 2017; https://graph500.org/?page_id=12.
+
+    >>> import spgraph as sg
+    >>> found = sg.benchmarking.graph500(6, roots=3)
+    >>> found.valid, len(found.bfs), len(found.sssp), found.vertices
+    (True, 3, 3, 64)
+    """
+    _check(scale=scale, edgefactor=edgefactor, roots=roots)
+    comm = _communicator(device, shards, communicator)
+    graph, generation, construction = _made(comm, scale, edgefactor, seed)
+    keys = search_keys(graph.degrees, roots, seed)
+    graph.degrees.clear()
+    bfs_first, searches = _runs(comm, graph, keys, bfs, validate_bfs)
+    sssp_first, trees = _runs(comm, graph, keys, sssp, validate_sssp)
+    levels = bfs(graph.A, keys[0], trace=True).trace if trace else None
+    return Graph500(
+        *(scale, edgefactor, comm.processes, comm.num_shards),
+        comm.devices[0].partition(":")[0],
+        *(graph.A.nrows, graph.A.nvals),
+        *(generation, construction, bfs_first),
+        searches,
+        sssp_first,
+        trees,
+        levels,
+    )
+
+
+def _check(**numbers: object) -> None:
+    """ValueError for what is no integer >= 1."""
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"graph500: {name}: expected an integer >= 1, got {value!r}")
+
+
+def _made(comm: Communicator, scale: int, edgefactor: int, seed: int) -> tuple[Graph, float, float]:
+    """The graph, and the seconds that its edge list took, and kernel 1; the list is gone then."""
+    small = generate_tuples(min(scale, SMALL), min(edgefactor, 16), seed, comm)
+    construct(small)  # compiles
+    tuples, generation = _timed(comm, lambda: generate_tuples(scale, edgefactor, seed, comm))
+    graph, construction = _timed(comm, lambda: construct(tuples))
+    return graph, generation, construction
+
+
+def _communicator(device: str, shards: int, given: Communicator | None) -> Communicator:
+    """The communicator of the shards; that of one shard on one device holds it alone."""
+    if given is not None:
+        return given
+    if shards == 1:
+        return LocalCommunicator(1, [check_device(device)])
+    return chosen("graph500", shards, device, None, "auto")
+
+
+def _timed(comm: Communicator, run: Callable[[], Any]) -> tuple[Any, float]:
+    """(run(), the seconds until the last process has it), all processes beginning together."""
+    _together(comm)
+    begin = time.perf_counter()
+    found = run()
+    _together(comm)
+    return found, time.perf_counter() - begin
+
+
+def _together(comm: Communicator) -> None:
+    """Wait for the devices of this process, and for the other processes."""
+    for device in set(comm.devices) - {"cpu"}:
+        with on_device(device) as cupy:
+            cupy.cuda.get_current_stream().synchronize()
+    if comm.processes > 1:
+        comm.all_reduce_host(np.zeros(1, np.int64), "sum")
+
+
+def _finished(found: Any) -> Any:
+    """A result that devices have written: the number of its entries is one of them."""
+    found.parent.nvals  # noqa: B018
+    return found
+
+
+def _runs(
+    comm: Communicator,
+    graph: Graph,
+    keys: list[int],
+    kernel: Callable[..., Any],
+    check: Callable[..., list[Failure]],
+) -> tuple[float, list[Root]]:
+    """The seconds of a run from the first key, and the timed runs with their checks."""
+    found, first = _timed(comm, lambda: _finished(kernel(graph.A, keys[0])))
+    check(graph.A, keys[0], *found)
+    runs = []
+    for key in keys:
+        found, seconds = _timed(comm, lambda: _finished(kernel(graph.A, key)))  # noqa: B023
+        failures, spent = _timed(comm, lambda: check(graph.A, key, *found))  # noqa: B023
+        runs.append(Root(key, seconds, component_edges(graph, found.parent), spent, failures))
+    return first, runs
+
+
+def component_edges(graph: Graph, reached: Vector) -> int:
+    """The number of input tuples whose ends have entries, loops and repeated ones included."""
+    return int(reduce(ewise_mult(graph.ends, reached, binary.first), "plus")) // 2
+
+
+def search_keys(degrees: list[Array], count: int, seed: int) -> list[int]:
+    """Different random vertices with an edge to another one, at most `count`."""
+    mine, state, device = degrees[0], state_of(seed, KEYS), device_of(degrees[0])
+    keys: dict[int, None] = {}  # in the order in which they were found
+    with on_device(device):
+        there = int((mine > 0).sum())
+    batch = 4096
+    for first in range(0, 1 << 40, batch):
+        if len(keys) >= min(count, there):
+            break
+        random = numbers(state, np.arange(first, first + batch, dtype=np.uint64))
+        ids = (random % np.uint64(mine.size)).astype(np.int64)
+        with on_device(device):
+            connected = move(mine[move(ids, device)] > 0, "cpu")
+        keys |= dict.fromkeys(ids[connected].tolist())
+    return list(keys)[:count]
