@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from spgraph.containers import display
 from spgraph.containers.annotations import Device
 from spgraph.containers.matrix import Matrix
 from spgraph.containers.memory import require
-from spgraph.containers.storage.arrays import Array, import_cupy, move
+from spgraph.containers.storage.arrays import Array, import_cupy, move, on_device
 from spgraph.containers.vector import Vector
 from spgraph.errors import BackendMismatch
 
@@ -51,6 +52,8 @@ class HostMatrix(Matrix):
         )
         self._indptr = move(host._indptr, device)
         self._begin()
+        # kernels and copies that were launched may still read what goes with this Matrix
+        weakref.finalize(self, _wait_for, device).atexit = False
 
     def __getattr__(self, name: str) -> Any:
         if name in HOST:
@@ -146,8 +149,7 @@ def transposed_in_host_memory(A: HostMatrix) -> HostMatrix:
 
 def _pinned(array: Array) -> Array:
     """A copy of a NumPy array in pinned host memory, which a GPU reads and copies at the full speed
-    of the bus. It is given back when the last array of it goes; the CUDA runtime then waits for
-    what still reads it.
+    of the bus. It is given back when the last array of it goes.
     """
     if array.size == 0:
         return array
@@ -157,3 +159,10 @@ def _pinned(array: Array) -> Array:
     pinned = np.frombuffer(memory, array.dtype, array.size)
     np.copyto(pinned, array)
     return pinned
+
+
+def _wait_for(device: str) -> None:
+    """Return when a GPU has done all that it was given."""
+    if device != "cpu":
+        with on_device(device) as cupy:
+            cupy.cuda.Device().synchronize()

@@ -5,6 +5,7 @@ results of kernels that run as C++ on the CPU (see cuda_host_shim.h).
 from __future__ import annotations
 
 import ctypes
+import weakref
 from typing import Any
 
 import cuda_host_shim as shim
@@ -282,6 +283,17 @@ def test_what_has_no_streamed_form_says_so() -> None:
             operation()
     with pytest.raises(TypeError, match="pickle"):
         S.__getstate__()
+
+
+@pytest.mark.usefixtures("on_host")
+def test_memory_is_given_back_when_the_gpu_has_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the Matrix goes, its arrays live until the GPU has done what was launched."""
+    waited: list[bool] = []
+    monkeypatch.setattr(host_matrix, "_wait_for", lambda device: waited.append(host() is not None))
+    S = HostMatrix(graph(), "cpu")
+    host = weakref.ref(S._host)
+    del S  # no cycle holds it
+    assert waited == [True] and host() is None
 
 
 def test_storage_is_checked() -> None:
