@@ -113,6 +113,7 @@ class Monoid:
 
     @property
     def name(self) -> str:
+        """The name of the operator."""
         return self.op.name
 
     def __repr__(self) -> str:
@@ -122,8 +123,8 @@ class Monoid:
         )
 
     def resolve(self, z: DType) -> TypedMonoid:
-        """The monoid over type z; DomainMismatch if the operator's result for z is of another kind
-        of type.
+        """The monoid over type `z`; DomainMismatch if the operator's result for z is of another
+        kind of type.
         """
         return _typed(self, scalar_type(z, "Monoid.resolve"))
 

@@ -196,7 +196,8 @@ class _Operator:
 
     @classmethod
     def define(cls, f: Callable[..., object], name: str | None = None) -> Self:
-        """An operator made from a plain Python function of numbers, as fast as a built-in one.
+        """An operator made from `f`, a plain Python function of numbers, as fast as a built-in one;
+        its `name` is that of f unless given.
 
         Numba compiles the function, and its syntax tree is translated to CUDA C++. It may contain
         arithmetic, comparisons, `and` `or` `not`, conditional expressions, `if`, `while`, `for`
@@ -223,8 +224,8 @@ class _Operator:
 
     @classmethod
     def from_expressions(cls, name: str, *, python: str, cuda: str) -> Self:
-        """An operator made from one expression for Numba and one for CUDA C++, over the names x, y
-        (and i, j) of `define`.
+        """The operator `name` made from one expression for Numba, `python`, and one for CUDA C++,
+        `cuda`, over the names x, y (and i, j) of `define`.
 
         In both languages the values have the types they are stored in; the result is cast to the
         type that Numba infers for the Python expression. DomainMismatch for an invalid name or
@@ -282,7 +283,7 @@ class UnaryOp(_Operator):
     parameters = ("x",)
 
     def resolve(self, x: DType) -> Function:
-        """The function name(x) for values of type x; DomainMismatch if it is not defined for x."""
+        """The function name(x) of values of type `x`; DomainMismatch where it is not defined."""
         return _typed(self, (scalar_type(x, repr(self)),), INT64)
 
 
@@ -300,7 +301,8 @@ class BinaryOp(_Operator):
     parameters = ("x", "y", "ix", "jx", "iy", "jy")
 
     def resolve(self, x: DType, y: DType, index: DType = INT64) -> Function:
-        """The function name(x, y, ix, jx, iy, jy): two values, then the row and column of each.
+        """The function name(x, y, ix, jx, iy, jy): two values of types `x` and `y`, then the row
+        and column of each.
 
         `index` is the result type of the positional operators: firsti returns ix, firstj jx,
         secondi iy, secondj jy. DomainMismatch if the operator is not defined for the types.
@@ -323,7 +325,8 @@ class IndexUnaryOp(_Operator):
     parameters = ("x", "i", "j", "y")
 
     def resolve(self, x: DType, y: DType, index: DType = INT64) -> Function:
-        """The function name(x, i, j, y): a value of type x, its row and column, a thunk of type y.
+        """The function name(x, i, j, y): a value of type `x`, its row and column, a thunk of type
+        `y`.
 
         Operators on positions take the thunk as int64, and rowindex, colindex and diagindex return
         the type `index`. DomainMismatch if the operator is not defined for the types.

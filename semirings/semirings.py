@@ -96,6 +96,7 @@ class Semiring:
 
     @property
     def name(self) -> str:
+        """The names of the monoid and of the operator: monoid_operator."""
         return f"{self.monoid.name}_{self.multiply.name}"
 
     def __repr__(self) -> str:
@@ -104,7 +105,7 @@ class Semiring:
         )
 
     def resolve(self, x: DType, y: DType, index: DType = INT64) -> TypedSemiring:
-        """The semiring over operands of types x and y; `index` is the result type of positional
+        """The semiring over operands of types `x` and `y`; `index` is the result type of positional
         operators.
 
         DomainMismatch if the operator is not defined for the types, or the monoid for its result.

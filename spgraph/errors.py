@@ -1,5 +1,17 @@
 """Every error spgraph raises by name. Each derives from what a Python user would catch anyway."""
 
+__all__ = [
+    "BackendMismatch",
+    "BackendUnavailable",
+    "CommunicationError",
+    "ConvergenceError",
+    "DimensionMismatch",
+    "DomainMismatch",
+    "FormatError",
+    "IndexOutOfBound",
+    "NegativeWeight",
+]
+
 
 class DimensionMismatch(ValueError):
     """Two shapes that have to agree do not."""

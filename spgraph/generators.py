@@ -20,6 +20,15 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.random_edges import LARGEST, UNIT, WORD, Recipe, generate_edges, numbers, state_of
 
+__all__ = [
+    "Recipe",
+    "grid",
+    "kronecker",
+    "kronecker_recipe",
+    "random_geometric",
+    "uniform_random",
+]
+
 EDGES, LABELS = 1, 2  # purposes of random numbers: independent streams of one seed
 
 
@@ -96,8 +105,9 @@ def kronecker_recipe(
     symmetric: bool = True,
     self_loops: bool = False,
 ) -> Recipe:
-    """The Recipe of the graph that `kronecker` makes from the same arguments, for
-    `spgraph.distributed`; raises as `kronecker` does.
+    """The Recipe of the graph that `kronecker` makes from the same arguments (`scale`,
+    `edge_factor`, `a`, `b`, `c`, `d`, `noise`, `seed`, `permute`, `symmetric`, `self_loops`), for
+    `spgraph.distributed.from_recipe`; raises as `kronecker` does.
     """
     scale = _integer("scale", scale, 0, 30)
     a, b, c, d = _probabilities(a, b, c, d)

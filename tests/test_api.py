@@ -89,7 +89,14 @@ FUNCTIONS_AND_METHODS = {
     name: given
     for name, given in DOCUMENTED.items()
     if inspect.isfunction(given) or inspect.ismethod(given)
-} | {f"agg.{name}": getattr(sg.agg, name) for name in sg.agg.__all__}
+}
+for module in (sg.agg, sg.csgraph, sg.generators, sg.iterations, sg.plot, sg.validation):
+    own = {name: each for name, each in vars(module).items() if inspect.isfunction(each)}
+    FUNCTIONS_AND_METHODS |= {
+        f"{module.__name__}.{name}": each
+        for name, each in own.items()
+        if name in getattr(module, "__all__", own) and each.__module__.startswith("spgraph.")
+    }
 
 
 @pytest.mark.parametrize("name", FUNCTIONS_AND_METHODS)

@@ -77,8 +77,8 @@ def construct_dist_matrix(
     predecessors[i, j] is the vertex before j on the path from i, -9999 if there is none, an N x N
     array of int32, as functions for shortest paths return it. Pairs without a path get
     `null_value`; if the predecessors of j end at another vertex than i, the distance is that from
-    there. Lengths are read from `graph` as by `floyd_warshall`; in an undirected graph the lesser
-    of both directions.
+    there. Lengths are read from `graph` as by `floyd_warshall`; in an undirected graph
+    (`directed=False`) the lesser of both directions.
 
     Raises TypeError for predecessors of another type, ValueError for shapes that differ, for a
     graph that is not square, and for predecessors that are not vertices or form a cycle.

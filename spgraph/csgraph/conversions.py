@@ -38,8 +38,8 @@ def csgraph_from_dense(
 
 
 def csgraph_from_masked(graph: Any) -> Any:
-    """The compressed rows of a masked graph, a csr_array of float64; masked entries are not edges.
-    Raises ValueError for an array that is not square.
+    """The compressed rows of a masked array `graph`, a csr_array of float64; masked entries are not
+    edges. Raises ValueError for an array that is not square.
 
     >>> import numpy as np
     >>> from spgraph.csgraph import csgraph_from_masked
@@ -102,8 +102,8 @@ def csgraph_masked_from_dense(
 
 
 def csgraph_to_dense(csgraph: Any, null_value: float | None = 0) -> Array:
-    """The N x N array of float64 of a sparse graph in the format csr, csc or lil, on its device,
-    with `null_value` where there is no edge.
+    """The N x N array of float64 of a sparse graph `csgraph` in the format csr, csc or lil, on its
+    device, with `null_value` where there is no edge.
 
     Of parallel edges the least counts; NaN becomes infinity. An edge of length zero is kept. Raises
     ValueError for other formats, whose conversion would add up parallel edges, and for a graph that
@@ -145,9 +145,9 @@ def csgraph_to_dense(csgraph: Any, null_value: float | None = 0) -> Array:
 
 
 def csgraph_to_masked(csgraph: Any) -> Any:
-    """The masked array of float64 of a sparse graph in the format csr, csc or lil. Positions
-    without an edge, or with one of infinite length, are masked. Parallel edges and errors: as in
-    `csgraph_to_dense`.
+    """The masked array of float64 of a sparse graph `csgraph` in the format csr, csc or lil.
+    Positions without an edge, or with one of infinite length, are masked. Parallel edges and
+    errors: as in `csgraph_to_dense`.
 
     A graph on a GPU raises TypeError: CuPy has no masked arrays.
 

@@ -34,7 +34,8 @@ def shortest_path(
     `method` is "D" (`dijkstra`), "BF" (`bellman_ford`), "J" (`johnson`), "FW" (`floyd_warshall`,
     which takes no `indices`) or "auto": "FW" for all pairs of a graph with at least N * N / 4
     edges, else "J" for one with negative lengths, else "D". `overwrite` is that of
-    `floyd_warshall`.
+    `floyd_warshall`; `csgraph`, `directed`, `return_predecessors` and `unweighted` are those of
+    all.
 
     Raises ValueError for another method and for "FW" with `indices`, and what the method raises.
 
@@ -139,9 +140,10 @@ def bellman_ford(
 ) -> Array | tuple[Array, ...]:
     """The distances from the vertices `indices` (None: all) along edges of lengths of either sign.
 
-    Arguments and results are those of `dijkstra`, without `limit` and `min_only`. Raises
-    NegativeCycleError if one of the `indices` reaches a cycle of negative length (in an undirected
-    graph every edge of negative length is one); ValueError as `dijkstra` does.
+    `csgraph`, `directed`, `return_predecessors`, `unweighted` and the results are those of
+    `dijkstra`, without its `limit` and `min_only`. Raises NegativeCycleError if one of the
+    `indices` reaches a cycle of negative length (in an undirected graph every edge of negative
+    length is one); ValueError as `dijkstra` does.
 
     Without negative lengths this is `dijkstra`. Otherwise each round relaxes the edges of vertices
     whose distance the previous round improved; a negative cycle is detected when the predecessors
@@ -191,8 +193,9 @@ def johnson(
     for many vertices faster than `bellman_ford`, which it runs once to make all lengths
     non-negative, before `dijkstra` from every vertex.
 
-    Arguments and results are those of `dijkstra`, without `limit` and `min_only`. Raises
-    NegativeCycleError for a cycle of negative length anywhere; ValueError as `dijkstra` does.
+    `csgraph`, `directed`, `return_predecessors`, `unweighted` and the results are those of
+    `dijkstra`, without its `limit` and `min_only`. Raises NegativeCycleError for a cycle of
+    negative length anywhere; ValueError as `dijkstra` does.
 
     Source: Johnson, "Efficient algorithms for shortest paths in sparse networks" (1977).
 

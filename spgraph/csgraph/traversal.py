@@ -49,8 +49,8 @@ def breadth_first_tree(csgraph: GraphLike, i_start: int, directed: bool = True) 
     """The tree of a breadth-first search from `i_start`: compressed rows of float64 with the edges
     from each vertex to its children.
 
-    Arguments, order and errors are those of `breadth_first_order`, the values of edges and the type
-    of the result those of `reconstruct_path`.
+    `csgraph`, `directed`, order and errors are those of `breadth_first_order`, the values of edges
+    and the type of the result those of `reconstruct_path`.
 
     >>> from spgraph.csgraph import breadth_first_tree
     >>> breadth_first_tree([[0, 1, 1], [0, 0, 1], [0, 0, 0]], 0).toarray()

@@ -30,7 +30,9 @@ def distribute(
     communicator: Communicator | None = None,
     exchange: str = "auto",
 ) -> DistributedMatrix:
-    """See `Matrix.distribute`."""
+    """`A` in `shards` of rows: `A.distribute(shards)`, where `devices`, `partition_by`,
+    `communicator` and `exchange` are explained.
+    """
     if not isinstance(A.device, str):
         A = A.gather()
     if devices is None and communicator is None:

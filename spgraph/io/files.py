@@ -50,17 +50,17 @@ def read(
     dtype: DType | None = None,
     compact: bool | None = None,
 ) -> Matrix | tuple[Matrix, np.ndarray]:
-    r"""The graph in the file `path`, as a Matrix on the CPU; the suffix selects the format.
+    r"""The graph in the file `path`, as a Matrix on the CPU; the suffix selects the format::
 
-    .mtx    Matrix Market: coordinate or array; pattern, integer or real; general, symmetric or
-            skew-symmetric, as the header declares.
-    .gr     DIMACS: 'p sp N M', then lines 'a tail head weight': directed, int64 weights.
-            PACE: 'p tw N M', then lines 'u v': undirected, a pattern.
-    .txt .el .wel .edges .csv .tsv
-            edge list: lines 'source target' or 'source target weight', as the first. Directed; a
-            pattern, int64 weights, or float64 where one is not an integer of int64.
-    .npz    what `spgraph.write` or scipy.sparse.save_npz wrote.
-    .h5 .hdf5 .bsp.npz  Binsparse 0.1: any predefined format, halves of symmetric matrices.
+      .mtx    Matrix Market: coordinate or array; pattern, integer or real; general, symmetric or
+              skew-symmetric, as the header declares.
+      .gr     DIMACS: 'p sp N M', then lines 'a tail head weight': directed, int64 weights.
+              PACE: 'p tw N M', then lines 'u v': undirected, a pattern.
+      .txt .el .wel .edges .csv .tsv
+              edge list: lines 'source target' or 'source target weight', as the first. Directed; a
+              pattern, int64 weights, or float64 where one is not an integer of int64.
+      .npz    what `spgraph.write` or scipy.sparse.save_npz wrote.
+      .h5 .hdf5 .bsp.npz  Binsparse 0.1: any predefined format, halves of symmetric matrices.
 
     Each but these may be compressed: .gz, .bz2, .xz or .zst follows the suffix. For a pipe without
     a suffix, such as /dev/stdin, the first bytes determine format and compression. Blanks or a

@@ -47,10 +47,10 @@ def closure(
     distances, max_min widths, max_times over [0, 1] reliabilities, min_first the least label,
     lor_land what can be reached.
 
-    `A` is a square Matrix or what `Matrix` can be made from; the monoid has to be idempotent. The
-    value does not depend on the order of the work, which is chosen freely: with min and max, best
-    values first, in buckets of width `delta` (None: chosen from A's values where the semiring is
-    one of those above, otherwise no order).
+    `A` is a square Matrix or what `Matrix` can be made from; the monoid of `semiring`, a Semiring
+    or its name, has to be idempotent. The value does not depend on the order of the work, which is
+    chosen freely: with min and max, best values first, in buckets of width `delta` (None: chosen
+    from A's values where the semiring is one of those above, otherwise no order).
 
     There is a fixed point where going on along a walk never makes its value better. That is tested
     for min_plus (A >= 0, else NegativeWeight) and max_times (0 <= A <= 1, start >= 0), and neither
@@ -134,8 +134,8 @@ def composed(A: MatrixLike, start: Vector, semiring: SemiringLike) -> Vector:
 
 
 def dag_edges(A: MatrixLike, x: Vector, semiring: SemiringLike) -> Matrix:
-    """The edges of the shortest-path DAG of x: the pattern of all entries (i, j) of A with
-    x[i] * A[i, j] == x[j].
+    """The edges of the shortest-path DAG of `x` over `semiring`: the pattern of all entries (i, j)
+    of `A` with x[i] * A[i, j] == x[j].
 
     An iso Matrix of value True. For a closure x from one vertex, over a semiring that makes no
     value better along an edge, they lead from that vertex to all that have an entry; a search
@@ -179,7 +179,8 @@ def parents(A: MatrixLike, x: Vector, semiring: SemiringLike) -> Vector:
     zero and widths over wide edges, parents may form a cycle: there a search over the `dag_edges`
     finds those of the best walks.
 
-    `A` and `x` are as for `dag_edges`. Looks at A's transpose only where it is at hand already.
+    `A`, `x` and `semiring` are as for `dag_edges`. Looks at A's transpose only where it is at hand
+    already.
 
     Raises DimensionMismatch, DomainMismatch and BackendMismatch.
 

@@ -55,8 +55,8 @@ def search(
 
     The entries of `start` are level 0 and keep their values. The vertices of level d + 1 are those
     that an edge of A reaches from level d and that no earlier level holds; the value of each is the
-    sum over *all* such edges of value[u] * A[u, v]. So any_pair gives levels, min_secondi the
-    parent of least id, plus_first the number of shortest paths.
+    sum over *all* such edges of value[u] * A[u, v], by `semiring`. So any_pair gives levels,
+    min_secondi the parent of least id, plus_first the number of shortest paths.
 
     `level` is a Vector of int32 (int64 beyond 2**31 vertices), `value` one of the semiring's type;
     vertices that are not reached have no entry. `value` is None for any_pair, whose values are all

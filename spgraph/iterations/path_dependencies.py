@@ -114,8 +114,8 @@ def levels(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Matrix:
 
 
 def level_sums(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(how many vertices a search from each of the sources reaches, itself among them; the sum of
-    their levels): two NumPy arrays of int64, an element for each source.
+    """(how many vertices a search in `A` from each of the `sources` reaches, itself among them; the
+    sum of their levels): two NumPy arrays of int64, an element for each source.
 
     Arguments and errors are those of `levels`, whose rows it sums without keeping them all.
 

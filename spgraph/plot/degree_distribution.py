@@ -29,7 +29,8 @@ def degree_distribution(A: MatrixLike, *, title: str | None = None) -> Figure:
 
     Out-degrees (entries per row) and in-degrees (entries per column) are two series if their
     distributions differ. Vertices of degree 0 have no place on a logarithmic axis: the legend
-    gives their number. `A` is a Matrix on any device, or anything that converts to one.
+    gives their number. `A` is a Matrix on any device, or anything that converts to one;
+    `title` replaces the one that says its size.
 
     Raises DomainMismatch for anything else, BackendUnavailable if matplotlib is missing.
 

@@ -27,6 +27,7 @@ def distance_histogram(v: Vector, *, title: str | None = None) -> Figure:
     A vertex without an entry, or with an infinite one or NaN, is unreached; the title gives their
     number. Integers in a range of up to 61 have a bar each; otherwise a bar is an interval. The
     axis of counts is logarithmic if the highest bar is a hundred times the lowest.
+    `title` replaces that title.
 
     Raises DomainMismatch for anything but a Vector, BackendUnavailable if matplotlib is missing.
 

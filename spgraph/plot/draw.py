@@ -53,7 +53,7 @@ def draw(
 
     `positions` is an n x 2 array of x and y. Without it NetworkX (extra `networkx`) lays out each
     component, of up to 100 vertices by graph distances (Kamada and Kawai), larger ones by springs
-    (Fruchterman and Reingold).
+    (Fruchterman and Reingold). `title` replaces the one that says the graph's size.
 
     Raises DimensionMismatch for sizes that differ, ValueError for a graph of more than 500
     vertices, BackendUnavailable if matplotlib is missing, or NetworkX without `positions`.

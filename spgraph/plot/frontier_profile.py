@@ -41,6 +41,7 @@ def frontier_profile(trace: Sequence[Level], *, title: str | None = None) -> Fig
     `trace` is the `.trace` of a search that recorded one, or any sequence of rows with the
     attributes depth, direction ("push" or "pull"), frontier, edges and seconds. Save the figure
     with `.savefig("profile.png")`; a notebook displays it. No window is opened.
+    `title` replaces the one that sums the levels up.
 
     Raises ValueError for an empty trace and BackendUnavailable if matplotlib is missing.
 

@@ -36,6 +36,7 @@ def scaling(
     "algorithm", "graph", "devices" and "ms". The speed-up of a line is relative to its fewest
     devices, times their number; the dashed line is the ideal, a speed-up of n on n devices. With
     `speedup=False` the plot shows times on logarithmic axes, and for each line the ideal, dashed.
+    `title` replaces the one above all subplots.
 
     Raises FormatError, which names the row, for a file of another kind, for one without rows, and
     for two rows of the same algorithm, graph and number of devices; OSError for a file that cannot

@@ -40,7 +40,7 @@ def spy(A: MatrixLike, *, title: str | None = None) -> Figure:
     rows and columns, and its colour is their density, the ratio of entries to positions, on a
     logarithmic scale. `A` is a Matrix of any shape and size on any device, or anything that
     converts to one; the memory needed depends on the number of squares only. Explicit zeros are
-    entries.
+    entries. `title` replaces the one that says the shape.
 
     Raises DomainMismatch for anything else, BackendUnavailable if matplotlib is missing.
 

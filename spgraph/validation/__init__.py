@@ -14,6 +14,8 @@ from spgraph.errors import DimensionMismatch, IndexOutOfBound
 from spgraph.semirings import min_first, min_plus
 from spgraph.validation.tree import Fault, faults
 
+__all__ = ["Failure", "validate_bfs", "validate_sssp"]
+
 
 class Failure(NamedTuple):
     """A failed check: its number in the Graph500 list, the first vertex and what is wrong."""

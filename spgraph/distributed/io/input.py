@@ -73,9 +73,9 @@ def read(
 
     `symmetric`, `base`, `dtype` and `compact` are those of `spgraph.read`: a DistributedMatrix, or
     with `compact=True` (DistributedMatrix, ids), the ids of all vertices, an array, in every
-    process. The others are those of `Matrix.distribute`; shards are on the CPU unless `devices` or
-    the `communicator` says otherwise. Every process calls it with the same arguments, and must be
-    able to open the file.
+    process. `shards`, `devices`, `partition`, `communicator`, `exchange`: as in `Matrix.distribute`
+    (`partition_by` there); on the CPU unless `devices` or `communicator` says otherwise. Every
+    process calls it with the same arguments, and must be able to open the file.
 
     A text file is read twice, to count and to keep. Files that are no list of entries (.npz, dense
     arrays), pipes, and every file for the partitions "biased" and "metis", which need all edges,
@@ -130,9 +130,10 @@ def from_recipe(
     """The graph of `recipe`, which `spgraph.generators.kronecker_recipe` makes, in shards: the one
     that `spgraph.generators.kronecker` makes of the same arguments.
 
-    The other arguments are those of `Matrix.distribute`; shards are on the CPU unless `devices` or
-    the `communicator` says otherwise. Every process calls it with the same arguments. ValueError
-    for the partitions "biased" and "metis", which would need the whole graph.
+    `shards`, `devices`, `partition`, `communicator` and `exchange` are those of `Matrix.distribute`
+    (`partition_by` there); shards are on the CPU unless `devices` or `communicator` says otherwise.
+    Every process calls it with the same arguments. ValueError for the partitions "biased" and
+    "metis", which would need the whole graph.
 
     >>> import spgraph as sg
     >>> from spgraph import distributed
