@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 from spgraph.containers.storage.arrays import Array
 
+# plans that a graph keeps of each loop: semirings of a user's own may be many
+MOST_PLANS = 64
+
 
 class GraphRows(NamedTuple):
     """The rows that one device owns: of A, and of its transpose (None: loops can only push).
@@ -52,3 +55,12 @@ class ShardedGraph:
     def edges(self) -> int:
         """The number of entries of A."""
         return sum(int(shard.indices.size) for shard in self.shards)
+
+    def plans(self, loop: str, asked: object) -> dict[Any, Any]:
+        """The plans of a loop, by what was asked for; has space for that of `asked`: the oldest is
+        forgotten where there are MOST_PLANS.
+        """
+        plans: dict[Any, Any] = self.derived.setdefault(f"plans of {loop}", {})
+        if asked not in plans and len(plans) == MOST_PLANS:
+            del plans[next(iter(plans))]
+        return plans

@@ -16,6 +16,7 @@ from shim_exchanges import HostBuffers
 
 from spgraph.backends.cuda.closure import closure_peers
 from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.shards import graph as shards
 from spgraph.backends.shards.closure import Closed
 from spgraph.containers import Vector
 from spgraph.errors import CommunicationError
@@ -152,3 +153,21 @@ def test_what_cannot_run_is_refused() -> None:
         run(shards_of(made.A, (0, 1)), HostBuffers(2), made.v, typed, 9)
     with pytest.raises(ValueError, match="expected 1 to 8 shards, got 9"):
         run(shards_of(made.A, (0,) * 9 + (1,)), HostBuffers(9), made.v, typed, 9)
+
+
+def test_few_plans_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the last semirings: each holds arrays on all devices."""
+    made: list[Any] = []
+    plan = closure_peers.Plan(None, [], [], [], [], 0, [])
+    monkeypatch.setattr(shards, "MOST_PLANS", 2)
+    monkeypatch.setattr(closure_peers, "new_plan", lambda *given: made.append(given[3]) or plan)
+    G = shards_of(graph("one", CASES["distance"]).A, [0, 1])
+    buffers: Any = HostBuffers(1)
+    for times in (1, 2):  # the second time each is forgotten before it is asked for again
+        for kind in ("int16", "int32", "int64"):
+            typed = min_plus.resolve(kind, kind)
+            assert closure_peers.planned(G, buffers, typed, True, False) is plan
+            assert closure_peers.planned(G, buffers, typed, True, False) is plan
+        assert len(made) == 3 * times
+    assert len(G.plans("closure", typed)) <= 2
+    assert not G.plans("search", None)  # which has as many of its own

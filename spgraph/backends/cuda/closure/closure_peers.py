@@ -121,12 +121,13 @@ def planned(
     first = graph.shards[0]
     kinds = (first.indices.dtype, first.indptr.dtype, first.values.dtype)
     types = tuple(zip("IOA", (kind.str for kind in kinds), strict=True))
-    key = ("closure", semiring, types, ordered, trace)
-    plan = graph.derived.get(key)
+    key = (semiring, types, ordered, trace)
+    plans = graph.plans("closure", key)
+    plan = plans.get(key)
     if plan is None or buffers.reserve(plan.key, plan.sizes) != plan.memory:
         checked(graph, buffers)
         text = program(semiring, types, ordered, trace, THREADS, len(graph.shards))
-        plan = graph.derived[key] = new_plan(graph, buffers, semiring.dtype, text)
+        plan = plans[key] = new_plan(graph, buffers, semiring.dtype, text)
     return plan
 
 

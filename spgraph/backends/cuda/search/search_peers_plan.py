@@ -27,7 +27,6 @@ from spgraph.semirings import TypedSemiring, min_secondi
 # as in kernels/shards/search_peers.cu
 CONTROL_BYTES = 128
 THREADS = 1024
-MOST_PLANS = 64  # of a graph: semirings of a user's own may be many
 PLACES = ("messages", "received", "partials", "frontier_values")
 OWN = ("visited", "visited_next", "partial", "queue", "offset", "barrier", "control")
 
@@ -70,11 +69,9 @@ def planned(graph: ShardedGraph, buffers: Launching, values: Values | None) -> P
     """The plan for levels, or for `values` too; made once, with all that is to be compiled, loaded
     or allocated for it.
     """
-    plans = graph.derived.setdefault("plans", {})
+    plans = graph.plans("search", values)
     plan = plans.get(values)
     if plan is None or buffers.reserve(plan.layout, plan.sizes) != plan.memory:
-        if values not in plans and len(plans) == MOST_PLANS:
-            del plans[next(iter(plans))]
         plan = plans[values] = new_plan(graph, buffers, values)
     return plan
 
