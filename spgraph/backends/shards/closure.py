@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from spgraph.containers.storage.arrays import Array
 
 # What a launch does beside relaxing what is queued, as bits: it stores the start's values; queues
@@ -85,13 +83,10 @@ class Part(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """The parts of all shards, the number of barriers, and rows of the trace: kind of step (as in
-    kernels/closure_state.cuh; 5: a barrier), vertices, edges, nanoseconds.
-    """
+    """The parts of all shards, and the number of barriers."""
 
     parts: list[Part]
     rounds: int
-    trace: np.ndarray | None
 
     @property
     def relaxations(self) -> int:

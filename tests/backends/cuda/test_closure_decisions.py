@@ -64,7 +64,7 @@ def library(add: str, dtype: str) -> Any:
     kind = np.dtype(dtype)
     typed = getattr(semirings, f"{add}_plus").resolve(kind, kind)
     types = (("I", "<i4"), ("O", "<i4"), ("A", kind.str))
-    text = program(typed, types, True, False, 1024) + "".join(whole(f"{f}.cuh") for f in FILES)
+    text = program(typed, types, True, 1024) + "".join(whole(f"{f}.cuh") for f in FILES)
     return cuda_host_shim.compiled("closure_decisions", text + KERNELS)
 
 
@@ -166,5 +166,5 @@ def test_a_users_operator_depends_on_no_position(name: str) -> None:
     mine = BinaryOp.define(lambda x, y: x + y, name)
     for multiply, depends in ((getattr(binary, name), 1), (mine, 0)):
         typed = Semiring(monoid.min, multiply).resolve("int64", "int64")
-        assert f"#define POSITIONAL {depends}\n" in program(typed, types, True, False, 64)
+        assert f"#define POSITIONAL {depends}\n" in program(typed, types, True, 64)
         assert tiles.takes(typed) == (not depends)

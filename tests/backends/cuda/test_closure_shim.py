@@ -373,19 +373,6 @@ def test_distances_that_count_their_edges(exchange: str, monkeypatch: pytest.Mon
     assert entries(fused(A, start, ring, 2.0 * 2**16)) == values
 
 
-# --- one device -----------------------------------------------------------------------------------
-
-
-def test_trace_counts_the_edges(monkeypatch: pytest.MonkeyPatch) -> None:
-    A = place(sg.generators.grid(9, 11), "one device")
-    start_on_the_shim(monkeypatch)
-    start = Vector.unit(0, 0, size=99, dtype=np.int64)
-    ring = min_plus.resolve("int64", "bool")
-    found, steps = one_device.run(A, start, ring, 1, trace_rows=500)
-    assert found.nvals == 99 and steps[:, 0].max() <= 4
-    assert steps[:, 1].sum() >= 99  # a vertex at least once, but for what warps do by themselves
-
-
 # --- rounds ---------------------------------------------------------------------------------------
 
 

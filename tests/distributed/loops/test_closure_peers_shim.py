@@ -95,17 +95,6 @@ def test_buffers_serve_one_graph_after_another() -> None:
             assert found == expected(name, CASES["distance"])
 
 
-def test_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    take(monkeypatch, "threshold")
-    made = graph("skewed both", CASES["distance"])
-    n, typed = made.A.nrows, min_plus.resolve("int64", "int64")
-    shards = shards_of(made.A, (0, n // 3, n))
-    _, closed = run(shards, HostBuffers(2), made.v, typed, 9, trace_rows=500)
-    assert closed.trace is not None and set(closed.trace[:, 0]) >= {0, 3, 4, 5}
-    assert closed.rounds <= (closed.trace[:, 0] >= 3).sum()
-    assert (closed.trace[:, 3] >= 0).all()
-
-
 def test_a_start_without_entries() -> None:
     made = graph("grid", CASES["distance"])
     n, typed = made.A.nrows, min_plus.resolve("int64", "int64")
@@ -166,8 +155,8 @@ def test_few_plans_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for times in (1, 2):  # the second time each is forgotten before it is asked for again
         for kind in ("int16", "int32", "int64"):
             typed = min_plus.resolve(kind, kind)
-            assert closure_peers.planned(G, buffers, typed, True, False) is plan
-            assert closure_peers.planned(G, buffers, typed, True, False) is plan
+            assert closure_peers.planned(G, buffers, typed, True) is plan
+            assert closure_peers.planned(G, buffers, typed, True) is plan
         assert len(made) == 3 * times
     assert len(G.plans("closure", typed)) <= 2
     assert not G.plans("search", None)  # which has as many of its own

@@ -21,7 +21,7 @@ from spgraph.semirings import TypedSemiring
 # threads of a block; vertices of a warp's own queue, as in kernels/closure_state.cuh
 THREADS, RING = 1024, 64
 # 64-bit words of its Control, and the places of those that the host reads
-CONTROL, UNSETTLED, REACHED, STEPS = 16, 2, 3, 4
+CONTROL, UNSETTLED, REACHED = 16, 2, 3
 # all bits of a word: every entry has a value of its own
 EVERY = 2**64 - 1
 # entries of a chunk, as in kernels/dag_edges.cu
@@ -41,22 +41,11 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | in
     with None there are no buckets. One memset, one launch, one read-back of 128 bytes. Raises
     ConvergenceError where a bucket is not settled within as many rounds as A has rows.
     """
-    return run(A, start, semiring, delta)[0]
-
-
-def run(
-    A: Matrix,
-    start: Vector,
-    semiring: TypedSemiring,
-    delta: float | int | None,
-    trace_rows: int = 0,
-) -> tuple[Vector, Any]:
-    """(the closure, rows of a trace: kind of step, vertices, edges, nanoseconds)."""
     xp = array_module(A._indptr)
     start = start.to_sparse()
     n, m = A.nrows, A.nvals
     check_counts(n, m)
-    text = closure_preamble(A, semiring, delta is not None, trace_rows > 0)
+    text = closure_preamble(A, semiring, delta is not None)
     shared = block_bytes(semiring.dtype, A._indices.dtype, A._indptr.dtype)
     kernel = kernel_of("closure", text, jit.current_device(), shared)
     sources = start._indices.astype(A._indices.dtype, copy=False)  # type: ignore[union-attr]
@@ -67,12 +56,11 @@ def run(
     t_indptr, t_indices, t_values = _in_edges(A)
     rows = GraphRows(A._indptr, A._indices, t_indptr, t_indices, None, A._values, t_values)
     given = kernel_arrays(rows, m, n, A.iso, working)
-    trace: Any = xp.zeros((trace_rows, 4), np.int64) if trace_rows else jit.NULL
     width = width_of(delta, semiring.dtype)
     kernel(
         (jit.occupancy(kernel, THREADS, shared),),
         (THREADS,),
-        (n, *given.values(), x, sources, values, sources.size, control, width, trace, trace_rows),
+        (n, *given.values(), x, sources, values, sources.size, control, width),
         shared_mem=shared,
     )
     state = control.tolist()
@@ -83,7 +71,7 @@ def run(
     result = Vector._of(n, x, bits=working["bits"], nvals=state[REACHED])
     if state[UNSETTLED]:
         raise unsettled(semiring.name, n, result)
-    return result, trace[: state[STEPS]] if trace_rows else None
+    return result
 
 
 @jit.on_device
@@ -241,10 +229,10 @@ def check_counts(vertices: int, edges: int, of: str = "") -> None:
         )
 
 
-def closure_preamble(A: Matrix, semiring: TypedSemiring, ordered: bool, trace: bool) -> str:
+def closure_preamble(A: Matrix, semiring: TypedSemiring, ordered: bool) -> str:
     """The preamble of kernels/closure.cu; `ordered` asks for buckets, where the monoid has them."""
     types = (("I", A._indices.dtype.str), ("O", A._indptr.dtype.str), ("A", A.dtype.str))
-    return program(semiring, types, ordered, trace, THREADS)
+    return program(semiring, types, ordered, THREADS)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -252,7 +240,6 @@ def program(
     semiring: TypedSemiring,
     types: tuple[tuple[str, str], ...],
     ordered: bool,
-    trace: bool,
     threads: int,
 ) -> str:
     kinds = {name: np.dtype(kind) for name, kind in types}
@@ -262,7 +249,6 @@ def program(
         POSITIONAL=semiring.multiply.positional,
         THREADS=threads,
         BATCH=batch_of(kinds["I"], kinds["O"]),
-        TRACE=trace,
     )
     return preamble.semiring(semiring) + preamble.types(**kinds) + constants
 

@@ -37,7 +37,7 @@ from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
 # bytes of a PeerControl, as in kernels/shards/closure_peers_state.cuh; words of a launch's result
-CONTROL, RESULT = 512, 6
+CONTROL, RESULT = 512, 5
 # vertices that fit the inbox for one sender; more come in several rounds
 INBOX = 1 << 22
 
@@ -50,14 +50,13 @@ def closure_peers(
     semiring: TypedSemiring,
     delta: float | int | None,
     *,
-    trace_rows: int = 0,
     deadline: float = DEADLINE,
 ) -> Closed:
     """x = start + x A, least fixed point, where start has `values[p]` at `sources[p]`, vertices
     that shard p owns as its own numbers 0, 1, ... (each at most once).
 
-    `semiring` and `delta` are as for `closure`; positions are ids of all shards' vertices. The
-    trace is that of shard 0. One launch a device, and one read-back of 48 bytes.
+    `semiring` and `delta` are as for `closure`; positions are ids of all shards' vertices. One
+    launch a device, and one read-back of 40 bytes.
 
     Raises ConvergenceError, whose result is Closed, where a bucket is not settled within as
     many rounds as there are vertices; CommunicationError where a device did not come to a barrier;
@@ -65,10 +64,9 @@ def closure_peers(
     """
     n = graph.size
     with buffers.lock:
-        plan = planned(graph, buffers, semiring, delta is not None, trace_rows > 0)
+        plan = planned(graph, buffers, semiring, delta is not None)
         limit, width = np.uint64(int(deadline * 1e9)), width_of(delta, semiring.dtype)
         arguments, results, found = [], [], []
-        trace: Any = jit.NULL
         for p, shard in enumerate(graph.shards):
             xp = array_module(shard.indptr)
             with jit.device(shard.indptr):
@@ -77,12 +75,9 @@ def closure_peers(
                 result = xp.empty(RESULT, np.int64)
                 given = values[p].astype(semiring.dtype, copy=False)
                 ids = sources[p].astype(shard.indices.dtype, copy=False)
-                rows: Array = xp.zeros((trace_rows, 4), np.int64) if trace_rows else jit.NULL
-                trace = rows if p == 0 else trace
             results.append(result)
             found.append((x, bits))
-            limits = (width, limit, rows, trace_rows)
-            arguments.append((plan.given[p], x, bits, result, ids, given, ids.size, *limits))
+            arguments.append((plan.given[p], x, bits, result, ids, given, ids.size, width, limit))
         try:
             buffers.launch(plan.kernels, plan.grids, THREADS, arguments, plan.shared)
         except BaseException:  # kernels may wait for others that were never launched
@@ -95,8 +90,7 @@ def closure_peers(
     if lost:
         raise_lost("closure", buffers, lost, deadline)
     parts = [Part(*part, *state[:2]) for part, state in zip(found, states, strict=True)]
-    steps = move(trace, "cpu")[: states[0][5]] if trace_rows else None
-    closed = Closed(parts, states[0][2], steps)
+    closed = Closed(parts, states[0][2])
     if states[0][3]:
         raise unsettled(semiring.name, n, closed)
     return closed
@@ -115,18 +109,18 @@ class Plan(NamedTuple):
 
 
 def planned(
-    graph: ShardedGraph, buffers: Launching, semiring: TypedSemiring, ordered: bool, trace: bool
+    graph: ShardedGraph, buffers: Launching, semiring: TypedSemiring, ordered: bool
 ) -> Plan:
     """The plan; made once, with all that has to be compiled, loaded or allocated for it."""
     first = graph.shards[0]
     kinds = (first.indices.dtype, first.indptr.dtype, first.values.dtype)
     types = tuple(zip("IOA", (kind.str for kind in kinds), strict=True))
-    key = (semiring, types, ordered, trace)
+    key = (semiring, types, ordered)
     plans = graph.plans("closure", key)
     plan = plans.get(key)
     if plan is None or buffers.reserve(plan.key, plan.sizes) != plan.memory:
         checked(graph, buffers)
-        text = program(semiring, types, ordered, trace, THREADS, len(graph.shards))
+        text = program(semiring, types, ordered, THREADS, len(graph.shards))
         plan = plans[key] = new_plan(graph, buffers, semiring.dtype, text)
     return plan
 
@@ -225,12 +219,11 @@ def program(
     semiring: TypedSemiring,
     types: tuple[tuple[str, str], ...],
     ordered: bool,
-    trace: bool,
     threads: int,
     peers: int,
 ) -> str:
     """The preamble of kernels/shards/closure_peers.cu."""
-    text = closure_program(semiring, types, ordered, trace, threads)
+    text = closure_program(semiring, types, ordered, threads)
     return text + preamble.constants(PEERS=peers)
 
 
@@ -241,6 +234,6 @@ def loaded(text: str, device_id: int, shared: int, dtype: np.dtype) -> jit.Kerne
     """
     kernel = kernel_of("closure_peers", text, device_id, shared)
     none = np.int64(0)
-    arguments = (*(jit.NULL,) * 6, none, dtype.type(0), np.uint64(0), jit.NULL, none)
+    arguments = (*(jit.NULL,) * 6, none, dtype.type(0), np.uint64(0))
     kernel((1,), (THREADS,), arguments, shared_mem=shared)
     return kernel

@@ -55,7 +55,7 @@ class Shard(ClosureShard):
         ids, rows = arrays.indices.dtype, arrays.indptr.dtype
         check_counts(self.own, int(arrays.indices.size), " of a shard")
         kinds = (("I", ids.str), ("O", rows.str), ("A", arrays.values.dtype.str))
-        text = program(semiring, kinds, ordered, False, THREADS, shards)
+        text = program(semiring, kinds, ordered, THREADS, shards)
         self.xp, self.arrays = array_module(arrays.indptr), arrays
         self.pair = pair_words(self.dtype, ids)
         with jit.device(arrays.indptr):

@@ -174,9 +174,9 @@ def _closures() -> dict[str, str]:
     distances, matrix = semirings.min_plus.resolve(SINGLE, SINGLE), Matrix.empty(0, 0, SINGLE)
     shards = (distances, (("I", "<i4"), ("O", "<i4"), ("A", "<f4")))
     return {
-        "closure": closure_preamble(matrix, distances, True, True),
-        "closure_peers": closure_peers_program(*shards, True, True, 1024, 4),
-        "closure_rounds": closure_peers_program(*shards, True, False, 1024, 4),
+        "closure": closure_preamble(matrix, distances, True),
+        "closure_peers": closure_peers_program(*shards, True, 1024, 4),
+        "closure_rounds": closure_peers_program(*shards, True, 1024, 4),
         "dag_edges": dag_edges_preamble(matrix, distances),
         "floyd_warshall": preamble.constants(TILE=32),
         "parents": dag_edges_preamble(matrix, distances),

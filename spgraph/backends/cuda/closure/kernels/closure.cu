@@ -21,7 +21,7 @@
 //
 // The preamble gives: I (ids), O (offsets), A (values of the matrix), Z (values of the vector);
 // multiply and the monoid of common.cuh; ORDERED (0: a plain worklist), POSITIONAL (multiply looks
-// at positions), THREADS (of a block), BATCH, TRACE.
+// at positions), THREADS (of a block), BATCH.
 //
 // As in search.cu, loading instructions that miss their cache costs more than running them: so
 // functions are not inlined, and find the state in shared memory.
@@ -47,10 +47,8 @@ __device__ __forceinline__ bool Exchange::settle(Progress& progress) {
         progress.rounds++;
         progress.edges += s.edges;
         consider_threshold(progress, s.edges);
-        const int kind = relax_queue();
-        const i64 vertices = s.vertices, edges = s.edges;
+        relax_queue();
         if (!meet_here()) return false;
-        RECORD(kind, vertices, edges)
     }
     return true;
 }
@@ -59,12 +57,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     closure(i64 n, i64 m, i64 count_bits, u64 every, const O* indptr, const I* indices,
             const A* values, const O* t_indptr, const I* t_indices, const A* t_values, u32* bits,
             u32* claims, I* queues, O* offsets, Z* x, const I* sources, const Z* source_values,
-            i64 number_of_sources, Control* control, Z width, i64* trace, i64 trace_rows) {
+            i64 number_of_sources, Control* control, Z width) {
     if (threadIdx.x == 0) {
         const Arrays given = {m,         count_bits, every, indptr, indices, values, t_indptr,
                               t_indices, t_values,   bits,  claims, queues,  offsets};
         take_arrays(given, x, 0, n, n, control, 0);
-        take_trace(trace, trace_rows);
         no_limits(s, width);
     }
     __syncthreads();

@@ -92,12 +92,9 @@ DEVICE bool pull_behind_threshold() {
     open_vertices();
     Exchange::publish();
     if (!Exchange::meet_all(false)) return false;
-    RECORD(PULL, 0, 0)
     Exchange::count_step(s.edges);
     pull(s.vertices, s.edges, !POSITIONAL && !Exchange::was_undercut());
-    const i64 vertices = s.vertices, edges = s.edges;
     if (!Exchange::meet_here()) return false;
-    RECORD(PULL, vertices, edges)
     BLOCK_SETS(s.rows = s.indptr; drop_threshold(s);)
     return true;
 }

@@ -87,12 +87,12 @@ DEVICE bool is_local() {
            s.vertices <= warps_of_grid() * (RING / 2);
 }
 
-// One step on the queue; its kind.
-DEVICE int relax_queue() {
+// One step on the queue; whether it was a push.
+DEVICE bool relax_queue() {
     const bool local = is_local();
     if (local)
         follow(s.vertices);
     else
         push(s.vertices, s.edges);
-    return local ? LOCAL : PUSH;
+    return !local;
 }

@@ -12,14 +12,11 @@ DEVICE void consider_threshold(Progress& progress, i64 edges) {
 DEVICE bool run(const I* sources, const Z* source_values, i64 number_of_sources,
                 Progress& progress) {
     if (!Exchange::meet_here()) return false;
-    RECORD(START, 0, 0)
     begin(sources, source_values, number_of_sources);
     if (!Exchange::meet_all(true)) return false;
-    RECORD(START, 0, 0)
     BLOCK_SETS(begin_buckets(s, Exchange::best());)
     begin_queue(sources, number_of_sources);
     if (!Exchange::meet_here()) return false;
-    RECORD(START, 0, 0)
     for (;;) {
         if (!Exchange::settle(progress)) return false;
         if (!ORDERED || Exchange::gave_up(progress)) return true;
@@ -30,7 +27,6 @@ DEVICE bool run(const I* sources, const Z* source_values, i64 number_of_sources,
         const Z next = next_limit(s);
         next_bucket(next);
         if (!Exchange::meet_all(true)) return false;
-        RECORD(BUCKET, s.vertices, s.edges)
         const bool empty = Exchange::is_empty();
         const Z best = Exchange::best();
         if (is_last(s, empty, best)) return true;

@@ -27,13 +27,10 @@ constexpr int MAX_THRESHOLDS = 3; // so often in one closure
 #define THRESHOLD_EDGES (1 << 21)
 #endif
 
-enum Step { START = 0, PUSH = 1, LOCAL = 2, BUCKET = 3, PULL = 4 }; // in the trace
-
 struct Control { // zero at launch
     GridBarrier barrier;
     i64 unsettled; // more rounds than there are vertices
     i64 reached;
-    i64 steps; // rows of the trace
     // by step modulo 3: queued vertices in the low bits, their edges in the high bits; the best far
     // value; whether some queued vertex has more than HEAVY edges
     u64 packed[3];
@@ -61,32 +58,25 @@ struct Progress { // likewise
 // What the host gives to every closure, in fields of 8 bytes: `kernel_arrays` in closure.py.
 struct Arrays {
     i64 m, count_bits; // edges of the whole graph; bits of the number of own vertices
-    u64 every;
-    const O* indptr; // out-edges of the own vertices
+    u64 every;         // the value of entry e is values[e & every]: 0 where one stands for all
+    const O* indptr;   // out-edges of the own vertices
     const I* indices;
     const A* values;
     const O* t_indptr; // in-edges, or null
     const I* t_indices;
     const A* t_values;
-    u32* bits;   // a bit for each vertex of the whole graph
-    u32* claims; // likewise; two of them
+    u32* bits;   // vertices of the whole graph that have, or had, an entry that is the identity
+    u32* claims; // a bit for each vertex of the whole graph; two of them
     I* queues;   // for each own vertex; two of them
     O* offsets;  // likewise
 };
 
-struct Closure : Limits {
-    i64 first, last, m; // the own vertices; the edges of the whole graph
-    u64 every;          // the value of entry e is values[e & every]: 0 where one stands for all
-    const O* indptr;
-    const I* indices;
-    const A* values;
-    const O* t_indptr; // in-edges, or null
-    const I* t_indices;
-    const A* t_values;
+// Rows are found by ids of the whole graph: those of the own vertices begin at `first`.
+struct Closure : Limits, Arrays {
+    i64 first, last; // the own vertices
     Z* x;
-    u32* bits;    // vertices that have, or had, an entry whose value is the identity
-    u32* claims;  // vertices of the next queue
-    u32* claimed; // vertices of the queue
+    u32* next_claims; // vertices of the next queue
+    u32* claimed;     // vertices of the queue
     I* queue;
     O* offset;
     I* next_queue;
@@ -96,10 +86,7 @@ struct Closure : Limits {
     Z* best;
     u32* heavy;
     Control* control;
-    i64* trace; // kind, vertices, edges, ns; a row a step
-    i64 trace_rows;
-    u64 since;
-    u32 count_bits, step;
+    u32 step;
     i64 vertices, edges; // of the queue
     Z far;               // the best far value of the last step
     bool heavy_queue;

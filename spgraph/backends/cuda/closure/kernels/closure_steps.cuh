@@ -36,7 +36,7 @@ DEVICE bool join(I v, Z old, Z& value) {
 // Put an own vertex, which has improved and is wanted, into the next queue, unless it is there
 // already.
 DEVICE int claim_own(int held, bool wanted, I v) {
-    return enqueue(held, wanted && set_bit(s.claims, v), v, NextQueue());
+    return enqueue(held, wanted && set_bit(s.next_claims, v), v, NextQueue());
 }
 
 // The same, whoever owns the vertex: its owner will be sent the value.
@@ -63,22 +63,15 @@ DEVICE void select_step(u32 step) {
 // `last` of n; the queues have swapped `swaps` times.
 DEVICE void take_arrays(const Arrays& given, Z* x, i64 first, i64 last, i64 n, Control* control,
                         u32 swaps) {
+    static_cast<Arrays&>(s) = given;
     s.first = first;
     s.last = last;
-    s.m = given.m;
-    s.every = given.every;
-    s.indptr = s.rows = given.indptr - first;
-    s.indices = given.indices;
-    s.values = given.values;
-    s.t_indptr = given.t_indptr ? given.t_indptr - first : given.t_indptr;
-    s.t_indices = given.t_indices;
-    s.t_values = given.t_values;
+    s.rows = s.indptr -= first;
+    if (s.t_indptr) s.t_indptr -= first;
     s.x = x;
-    s.bits = given.bits;
     s.control = control;
-    s.count_bits = (u32)given.count_bits;
     const i64 own = last - first, words = (n + 31) / 32, now = swaps & 1, next = now ^ 1;
-    s.claims = given.claims + now * words;
+    s.next_claims = given.claims + now * words;
     s.claimed = given.claims + next * words;
     s.queue = given.queues + now * own;
     s.next_queue = given.queues + next * own;
@@ -97,30 +90,6 @@ DEVICE void take_arrays(const Arrays& given, Z* x, i64 first, i64 last, i64 n, C
         __syncthreads();                                                                           \
     }
 
-// A row of the trace.
-CALLED void record(i64 kind, i64 vertices, i64 edges) {
-    const u64 now = globaltimer();
-    const i64 at = s.control->steps++;
-    if (at < s.trace_rows) {
-        i64* row = s.trace + 4 * at;
-        row[0] = kind;
-        row[1] = vertices;
-        row[2] = edges;
-        row[3] = (i64)(now - s.since);
-    }
-    s.since = now;
-}
-
-DEVICE void take_trace(i64* trace, i64 trace_rows) {
-    s.trace = trace;
-    s.trace_rows = trace_rows;
-    s.since = TRACE ? globaltimer() : 0;
-}
-#define RECORD(KIND, VERTICES, EDGES)                                                              \
-    {                                                                                              \
-        if (TRACE && thread_id() == 0) record(KIND, VERTICES, EDGES);                              \
-    }
-
 // After a barrier that ends a step: read its counters, and swap the queues and their claims. Between
 // buckets nothing is claimed.
 DEVICE void turn() {
@@ -132,7 +101,7 @@ DEVICE void turn() {
         s.edges = (i64)queue_edges(packed, s.count_bits);
         swap(s.queue, s.next_queue);
         swap(s.offset, s.next_offset);
-        swap(s.claims, s.claimed);
+        swap(s.next_claims, s.claimed);
         select_step(s.step + 1);
     }
     __syncthreads();

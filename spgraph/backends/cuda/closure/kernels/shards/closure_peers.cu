@@ -47,11 +47,10 @@ DEVICE void leave(i64* result) {
 }
 
 // result: vertices with an entry, edges looked at, barriers, 1 where it did not settle, 0 or which
-// GPU was lost, rows of the trace. Sources are counted from the first own vertex.
+// GPU was lost. Sources are counted from the first own vertex.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     closure_peers(const u64* given, Z* values, u32* bits, i64* result, const I* sources,
-                  const Z* source_values, i64 number_of_sources, Z width, u64 limit, i64* trace,
-                  i64 trace_rows) {
+                  const Z* source_values, i64 number_of_sources, Z width, u64 limit) {
     if (!given) return; // a first launch, which loads the kernel
     read_given(s.given, given);
     const Given& g = s.given;
@@ -65,13 +64,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         peers.barrier = g.barrier;
         peers.limit = limit;
         take_given(in_memory_of<Z>(peers.me, g.whole), g.control, 0);
-        take_trace(trace, trace_rows);
         no_limits(s, width);
         s.undercut = s.marked = false;
         s.all_received = s.exchanges = 0;
         s.side = 0;
         if (blockIdx.x == 0)
-            for (int i = 0; i < 6; i++) result[i] = 0;
+            for (int i = 0; i < 5; i++) result[i] = 0;
     }
     __syncthreads();
     clear_shard();
@@ -83,6 +81,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         result[1] = (i64)load_relaxed(&g.control->looked);
         result[2] = (i64)s.exchanges - 1; // the first one came before the first round
         result[3] = Exchange::gave_up(progress);
-        result[5] = s.control->steps;
     }
 }

@@ -1,7 +1,5 @@
 // The exchange between the GPUs of a closure: a few words when they meet, and values before that.
 
-constexpr int BARRIER = 5; // a kind of step in the trace
-
 // Warp 0 of block 0 exchanges WORDS_SENT words with each peer: the number of values sent there; the
 // edges of the next queue, above 4 bits that count the GPUs whose queue is not empty; and either,
 // in two halves, the best far value, or the number of near values sent and, above two flags counted
@@ -108,8 +106,8 @@ DEVICE void send_marked() {
     send();
 }
 
-// One step on the queue and on received values.
-DEVICE int relax_all() {
+// One step on the queue and on received values; whether it was a push.
+DEVICE bool relax_all() {
     if (s.all_received && !(is_local() && (i64)s.all_received <= warps_of_grid() * (RING / 4))) {
         receive(); // the next step relaxes these vertices
         if (threadIdx.x == 0) s.all_received = 0;
@@ -142,18 +140,17 @@ __device__ __forceinline__ bool Exchange::settle(Progress& progress) {
         if (saturated) consider_threshold(progress, (i64)s.queued);
         bool passed = false, marked = s.marked, filled = saturated;
         if (saturated) {
-            const i64 vertices = s.vertices, edges = s.edges;
-            const int kind = vertices ? relax_queue() : LOCAL;
-            marked = marked || kind == PUSH;
-            if (kind == PUSH) count_step(edges);
+            const i64 edges = s.edges;
+            const bool pushed = s.vertices && relax_queue();
+            marked = marked || pushed;
+            if (pushed) count_step(edges);
             if (meet_own() == LOST) return false;
-            RECORD(kind, vertices, edges)
         }
         for (int alone = 1; !saturated && (s.vertices || s.all_received); alone++) {
-            const i64 vertices = s.vertices, edges = s.edges;
-            const int kind = relax_all();
-            marked = marked || kind == PUSH;
-            if (kind == PUSH) count_step(edges);
+            const i64 edges = s.edges;
+            const bool pushed = relax_all();
+            marked = marked || pushed;
+            if (pushed) count_step(edges);
             if (thread_id() == 0 && is_unsettled(++steps, 2 * n)) s.given.control->unsettled = 1;
             // values that were sent at once need no second barrier
             const bool goes_on = alone < ALONE;
@@ -161,7 +158,6 @@ __device__ __forceinline__ bool Exchange::settle(Progress& progress) {
                 marked ? meet_own() : meet_peers(false, goes_on ? s.packed : nullptr);
             if (outcome == LOST) return false;
             passed = !marked && outcome == PASSED;
-            RECORD(kind, vertices, edges)
             const u64 packed = load_relaxed(s.packed);
             const bool rests = passed ? goes_on : packed == 0;
             if (rests) steps = 0;
@@ -176,7 +172,6 @@ __device__ __forceinline__ bool Exchange::settle(Progress& progress) {
             if (marked) send_marked();
             if (meet_peers(false) == LOST) return false;
         }
-        RECORD(BARRIER, s.near, s.queued)
         progress.edges += s.relaxations;
         progress.rounds++;
         if (gave_up(progress)) break;
@@ -188,7 +183,6 @@ __device__ __forceinline__ bool Exchange::settle(Progress& progress) {
             if (saturated ? meet_peers(false) == LOST : received && meet_own() == LOST)
                 return false;
             if (saturated || received) turn();
-            if (saturated || received) RECORD(BARRIER, 0, s.queued)
         } else if (filled) {
             __syncthreads(); // all have looked at `packed`
             turn();

@@ -156,7 +156,7 @@ DEVICE bool relax_alone(bool buckets) {
     bool on = !buckets || !is_saturated(s.edges, 1);
     for (int steps = 0; on && s.vertices; steps++) {
         const i64 edges = s.edges;
-        if (relax_queue() == PUSH) Exchange::count_step(edges);
+        if (relax_queue()) Exchange::count_step(edges);
         if (!Exchange::meet_here()) return false;
         on = !is_saturated(s.edges, 1) && steps < ALONE;
     }
