@@ -4,13 +4,13 @@ trees of shortest paths, and the check of each.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spgraph.algorithms import bfs, sssp
+from spgraph.benchmarking.timing import timed
 from spgraph.benchmarking.tuples import Graph, construct, generate_tuples
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, check_device, device_of, move, on_device
@@ -136,8 +136,10 @@ def _made(comm: Communicator, scale: int, edgefactor: int, seed: int) -> tuple[G
     """The graph, and the seconds that its edge list took, and kernel 1; the list is gone then."""
     small = generate_tuples(min(scale, SMALL), min(edgefactor, 16), seed, comm)
     construct(small)  # compiles
-    tuples, generation = _timed(comm, lambda: generate_tuples(scale, edgefactor, seed, comm))
-    graph, construction = _timed(comm, lambda: construct(tuples))
+    tuples, generation = timed(
+        comm.devices, lambda: generate_tuples(scale, edgefactor, seed, comm), comm
+    )
+    graph, construction = timed(comm.devices, lambda: construct(tuples), comm)
     return graph, generation, construction
 
 
@@ -148,24 +150,6 @@ def _communicator(device: str, shards: int, given: Communicator | None) -> Commu
     if shards == 1:
         return LocalCommunicator(1, [check_device(device)])
     return chosen("graph500", shards, device, None, "auto")
-
-
-def _timed(comm: Communicator, run: Callable[[], Any]) -> tuple[Any, float]:
-    """(run(), the seconds until the last process has it), all processes beginning together."""
-    _together(comm)
-    begin = time.perf_counter()
-    found = run()
-    _together(comm)
-    return found, time.perf_counter() - begin
-
-
-def _together(comm: Communicator) -> None:
-    """Wait for the devices of this process, and for the other processes."""
-    for device in set(comm.devices) - {"cpu"}:
-        with on_device(device) as cupy:
-            cupy.cuda.get_current_stream().synchronize()
-    if comm.processes > 1:
-        comm.all_reduce_host(np.zeros(1, np.int64), "sum")
 
 
 def _finished(found: Any) -> Any:
@@ -182,12 +166,19 @@ def _runs(
     check: Callable[..., list[Failure]],
 ) -> tuple[float, list[Root]]:
     """The seconds of a run from the first key, and the timed runs with their checks."""
-    found, first = _timed(comm, lambda: _finished(kernel(graph.A, keys[0])))
-    check(graph.A, keys[0], *found)
+
+    def run(key: int) -> tuple[Any, float]:
+        return timed(comm.devices, lambda: _finished(kernel(graph.A, key)), comm)
+
+    def validated(key: int, found: Any) -> tuple[list[Failure], float]:
+        return timed(comm.devices, lambda: check(graph.A, key, *found), comm)
+
+    found, first = run(keys[0])
+    validated(keys[0], found)
     runs = []
     for key in keys:
-        found, seconds = _timed(comm, lambda: _finished(kernel(graph.A, key)))  # noqa: B023
-        failures, spent = _timed(comm, lambda: check(graph.A, key, *found))  # noqa: B023
+        found, seconds = run(key)
+        failures, spent = validated(key, found)
         runs.append(Root(key, seconds, component_edges(graph, found.parent), spent, failures))
     return first, runs
 

@@ -10,7 +10,7 @@ import click
 
 import spgraph as sg
 from spgraph import errors
-from spgraph.cli import commands, graph500, graphs, launch, streams, warm
+from spgraph.cli import commands, gap, graph500, graphs, launch, streams, warm
 from spgraph.cli.algorithm import FAILED_VALIDATION
 
 BUG, BAD_INPUT, LOST_PEER, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
@@ -98,6 +98,7 @@ cli.add_command(graphs.generate)
 cli.add_command(graphs.info)
 cli.add_command(warm.warm)
 cli.add_command(graph500.command)
+cli.add_command(gap.command)
 for algorithm in commands.ALGORITHMS:
     cli.add_command(algorithm.command(commands.EXAMPLES))
 
