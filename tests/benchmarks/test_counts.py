@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -171,3 +171,80 @@ def test_kernels_that_a_first_call_compiles() -> None:
         [sys.executable, "-c", COUNTING], capture_output=True, text=True, check=True, timeout=300
     )
     assert json.loads(done.stdout) == KERNELS  # fewer are a reason to write down fewer
+
+
+# on a GPU: launches of our kernels, allocations, bytes of these a vertex; for each graph
+COUNTED = {
+    "bfs": ((1, 9, 24.5), (1, 9, 24.5)),
+    "levels": ((1, 7, 20.4), (1, 7, 20.4)),
+    "sssp": ((5, 23, 36.7), (5, 23, 36.7)),
+    "distances": ((1, 8, 24.4), (1, 8, 24.4)),
+    "pagerank": ((1, 21, 90.5), (1, 21, 88.7)),
+    "connected_components": ((6, 4, 8.4), (6, 4, 8.4)),
+    "triangle_count": ((9, 19, 621.7), (2, 3, 0.1)),
+    "betweenness_centrality": ((4, 33, 193.9), (1, 9, 144.0)),
+}
+
+
+class Launched:
+    """A kernel that counts its launches."""
+
+    def __init__(self, made: Any, launches: list[Any]) -> None:
+        vars(self).update(made=made, launches=launches)
+
+    def __call__(self, *arguments: Any, **options: Any) -> None:
+        self.launches.append(self.made)
+        self.made(*arguments, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.made, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.made, name, value)
+
+
+@pytest.fixture
+def launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """The kernels that are launched from now on."""
+    from spgraph.backends.cuda.runtime import jit
+
+    found: list[Any] = []
+    known: dict[Any, Launched] = {}
+    get = jit._kernel
+
+    def kernel(*given: Any) -> Launched:
+        made = get(*given)
+        return known.setdefault(made, Launched(made, found))
+
+    monkeypatch.setattr(jit, "_kernel", kernel)
+    yield found
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("algorithm", COUNTED)
+def test_launches_and_allocations_of_a_warm_call(
+    algorithm: str, name: str, launches: list[Any]
+) -> None:
+    import cupy
+
+    class Hook(cupy.cuda.MemoryHook):  # type: ignore[misc]
+        name = "counts"
+
+        def __init__(self) -> None:
+            self.sizes: list[int] = []
+
+        def malloc_preprocess(self, **given: Any) -> None:
+            self.sizes.append(given["size"])
+
+    A, W = graph(name).to("cuda"), weighted(name).to("cuda")
+    call = calls(A, W)[algorithm]
+    call(), call()
+    launches.clear()
+    hook = Hook()
+    with hook:
+        call()
+    most = COUNTED[algorithm][GRAPHS.index(name)]
+    assert 0 < len(launches) <= most[0]
+    assert 0 < len(hook.sizes) <= most[1]
+    assert within(sum(hook.sizes) / A.nrows + 1e-9, most[2])
