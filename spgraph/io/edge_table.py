@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from spgraph.containers.annotations import BinaryLike
 from spgraph.errors import DimensionMismatch, DomainMismatch, FormatError
 from spgraph.io.coordinates import symmetrised
 from spgraph.io.ids import Ids, column_of, encoded, first_true, missing, name_column
-from spgraph.io.source import BROKEN, COMPRESSIONS, open_compressed
+from spgraph.io.source import BROKEN, COMPRESSIONS, Source, is_unnamed, open_compressed
 from spgraph.io.table import load_pyarrow
 from spgraph.semirings import BinaryOp
 
@@ -51,9 +52,10 @@ def from_edges(
     and the names of its vertices, `Ids`.
 
     `table` is a DataFrame of pandas or polars, a Table of pyarrow (or what gives a stream of
-    Arrow's), a path of .parquet, .csv or .tsv (the latter two also .gz, .bz2, .xz or .zst), a
-    mapping of columns by name, or a tuple of two or three arrays: sources, targets and perhaps
-    weights. `source`, `target` and `weight` are names of columns; other columns are not looked at.
+    Arrow's), a path of .parquet, .csv or .tsv (the latter two also .gz, .bz2, .xz or .zst; of a
+    pipe without a suffix, such as /dev/stdin, the first bytes tell which it is), a mapping of
+    columns by name, or a tuple of two or three arrays: sources, targets and perhaps weights.
+    `source`, `target` and `weight` are names of columns; other columns are not looked at.
     Without `weight` the Matrix is a pattern, True at each edge; its values are of the column's type
     (bool, an integer or floating-point one) otherwise.
 
@@ -217,10 +219,13 @@ def _from_file(path: str, wanted: dict[str, Any]) -> tuple[pyarrow.Table, bool]:
     """(the columns that are wanted of a file, whether it is one of text)"""
     arrow = load_pyarrow()
     stem, suffix = os.path.splitext(path.lower())
-    compression = ""
+    compression, content = "", None
     if suffix in COMPRESSIONS:
         compression, suffix = suffix, os.path.splitext(stem)[1]
     text = suffix in (".csv", ".tsv")
+    if not text and suffix != ".parquet" and is_unnamed(path):
+        content, suffix = _from_pipe(path)
+        text, compression = suffix != ".parquet", ""
     if not text and (suffix != ".parquet" or compression):
         raise FormatError(
             f"from_edges: table: expected a path of .parquet, .csv or .tsv (the latter two also "
@@ -230,14 +235,21 @@ def _from_file(path: str, wanted: dict[str, Any]) -> tuple[pyarrow.Table, bool]:
         raise FileNotFoundError(f"from_edges: table: there is no file {path}")
     if os.path.isdir(path):
         raise IsADirectoryError(f"from_edges: table: expected a file, {path} is a folder")
+
+    def opened() -> IO[bytes]:
+        """The file from its beginning, decompressed."""
+        return open_compressed(path, compression, "rb") if content is None else io.BytesIO(content)
+
     try:
         if text:
-            return _from_text(path, compression, "\t" if suffix == ".tsv" else ",", wanted), True
+            return _from_text(opened, "\t" if suffix == ".tsv" else ",", wanted), True
         with late_imports.whole():
             import pyarrow.parquet
-        names = pyarrow.parquet.read_schema(path).names
-        _check_names(wanted, names)
-        return pyarrow.parquet.read_table(path, columns=list(dict.fromkeys(wanted.values()))), False
+        with opened() as stream:
+            _check_names(wanted, pyarrow.parquet.read_schema(stream).names)
+        file = path if content is None else arrow.BufferReader(content)
+        columns = list(dict.fromkeys(wanted.values()))
+        return pyarrow.parquet.read_table(file, columns=columns), False
     except BROKEN as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the system failed to read: the content may be fine
@@ -246,15 +258,24 @@ def _from_file(path: str, wanted: dict[str, Any]) -> tuple[pyarrow.Table, bool]:
         raise FormatError(f"from_edges: {path}: {error}") from error
 
 
+def _from_pipe(path: str) -> tuple[bytes, str]:
+    """(the whole content of a pipe, decompressed; the suffix of its format)"""
+    with Source(path, None) as source:
+        content = source.read_all()
+    if content.startswith(b"PAR1"):
+        return content, ".parquet"
+    return content, ".tsv" if b"\t" in content.partition(b"\n")[0] else ".csv"
+
+
 def _from_text(
-    path: str, compression: str, delimiter: str, wanted: dict[str, Any]
+    opened: Callable[[], IO[bytes]], delimiter: str, wanted: dict[str, Any]
 ) -> pyarrow.Table:
     """The columns that are wanted of a file of text: names as strings, weights as int64, or float64
     if one is not an integer.
     """
     csv = load_pyarrow().csv
     parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    with open_compressed(path, compression, "rb") as stream:
+    with opened() as stream:
         _check_names(wanted, csv.open_csv(stream, parse_options=parse).schema.names)
     types = {wanted["source"]: "large_string", wanted["target"]: "large_string"}
     for number in ("int64", "float64"):
@@ -266,7 +287,7 @@ def _from_text(
             null_values=[""],  # not "NA", which may be a name
             strings_can_be_null=True,
         )
-        with open_compressed(path, compression, "rb") as stream:
+        with opened() as stream:
             try:
                 return csv.read_csv(stream, parse_options=parse, convert_options=options)
             except load_pyarrow().ArrowInvalid:

@@ -1,9 +1,9 @@
-"""`read`, `write`, `load`, `save`: choose the format of a file, and do what all formats share."""
+"""`read`, `write`: choose the format of a file, and do what all formats share."""
 
 from __future__ import annotations
 
 import os
-from typing import Literal, overload
+from typing import IO, Any, Literal, overload
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import FormatError
 from spgraph.io import binsparse_files, dimacs, edge_list, matrix_market, npz
 from spgraph.io.coordinates import Coordinates, check_digits, compacted_matrix, symmetrised
-from spgraph.io.source import COMPRESSIONS, Source, replacing
+from spgraph.io.edge_table import Edges
+from spgraph.io.ids import Ids, check_ids
+from spgraph.io.source import COMPRESSIONS, Source, is_unnamed, replacing
 
 KNOWN = (".mtx", ".gr", *edge_list.SUFFIXES, ".npz", *binsparse_files.SUFFIXES)
 
@@ -28,6 +30,7 @@ def read(
     base: int | None = None,
     dtype: DType | None = None,
     compact: Literal[False] | None = None,
+    names: Literal[False] = False,
 ) -> Matrix: ...
 
 
@@ -39,7 +42,20 @@ def read(
     base: int | None = None,
     dtype: DType | None = None,
     compact: Literal[True],
+    names: Literal[False] = False,
 ) -> tuple[Matrix, np.ndarray]: ...
+
+
+@overload
+def read(
+    path: str | os.PathLike[str],
+    *,
+    symmetric: bool | None = None,
+    base: int | None = None,
+    dtype: DType | None = None,
+    compact: Literal[False] | None = None,
+    names: Literal[True],
+) -> Edges: ...
 
 
 def read(
@@ -49,7 +65,8 @@ def read(
     base: int | None = None,
     dtype: DType | None = None,
     compact: bool | None = None,
-) -> Matrix | tuple[Matrix, np.ndarray]:
+    names: bool = False,
+) -> Matrix | tuple[Matrix, np.ndarray] | Edges:
     r"""The graph in the file `path`, as a Matrix on the CPU; the suffix selects the format::
 
       .mtx    Matrix Market: coordinate or array; pattern, integer or real; general, symmetric or
@@ -81,6 +98,9 @@ def read(
     vertex k in the file, less `base`. By default (None) row pointers of over 1 GiB and over 64
     times the bytes of ids and values are a MemoryError before they are allocated; False allocates.
 
+    `names=True` is for an .npz that was written with `ids`, else a FormatError: the result is
+    Edges(matrix, ids). `from_edges` reads tables with names of vertices.
+
     Raises FileNotFoundError for a missing file; FormatError, with file and line, for one that
     violates its format (an unknown suffix, a damaged compressed stream, a wrong number of edges or
     columns, an id that is no integer or out of range, ...) or has a value that `dtype` cannot
@@ -95,13 +115,50 @@ def read(
     >>> A.shape, A.nvals
     ((3, 3), 6)
     """
+    given: dict[str, Any] = {"symmetric": symmetric, "base": base, "dtype": dtype}
+    return _asked(path, names, *read_named(path, **given, compact=compact, names=names))
+
+
+def read_named(
+    path: str | os.PathLike[str],
+    *,
+    symmetric: bool | None = None,
+    base: int | None = None,
+    dtype: DType | None = None,
+    compact: bool | None = None,
+    names: bool = True,
+) -> tuple[Matrix, np.ndarray | None, Ids | None]:
+    """As `read`: (the Matrix, the ids that `compact` finds, with `names` the names of an .npz)."""
+    if not isinstance(names, bool):
+        raise ValueError(f"names: expected True or False, got {names!r}")
     name, suffix, compression = check_arguments(path, symmetric, base, compact)
     kind = None if dtype is None else value_dtype(dtype)
-    A, ids = _matrix_of(name, _parsed(name, suffix, compression, base, kind, compact), compact)
+    found, ids = _parsed(name, suffix, compression, base, kind, compact, names)
+    A, numbers = _matrix_of(name, found, compact)
     A = _directed(name, A, symmetric)
     if kind is not None and kind != A.dtype:
         A = _typed(name, A, kind)
-    return A if ids is None else (A, ids)
+    return A, numbers, ids
+
+
+def _asked(
+    path: str | os.PathLike[str],
+    names: bool,
+    A: Matrix,
+    numbers: np.ndarray | None,
+    ids: Ids | None,
+) -> Matrix | tuple[Matrix, np.ndarray] | Edges:
+    """What `read` returns of what `read_named` does. Raises as `read` does."""
+    if not names:
+        return A if numbers is None else (A, numbers)
+    if numbers is not None:
+        raise ValueError("names: expected False beside compact=True: names are of dense vertices")
+    if ids is None:
+        raise FormatError(
+            f"{os.fsdecode(path)}: expected an .npz with the names of vertices, as written by "
+            "write(path, A, ids=ids); leave out names=True"
+        )
+    return Edges(A, ids)
 
 
 def check_arguments(
@@ -124,34 +181,29 @@ def check_arguments(
     try:
         suffix, compression = _suffixes(name, KNOWN)
     except FormatError:
-        if not _is_unnamed(name):
+        if not is_unnamed(name):
             raise
         return name, "", ""
     if compression and suffix in binsparse_files.SUFFIXES:
         raise FormatError(f"{name}: expected {suffix} alone, which is not compressed from outside")
+    existing(name)
+    check_base(suffix, base)
+    return name, suffix, compression
+
+
+def existing(name: str) -> str:
+    """The name of a file that is there."""
     if not os.path.exists(name):
         raise FileNotFoundError(f"path: there is no file {name}")
     if os.path.isdir(name):
         raise IsADirectoryError(f"path: expected a file, {name} is a folder")
-    check_base(suffix, base)
-    return name, suffix, compression
+    return name
 
 
 def check_base(suffix: str, base: int | None) -> None:
     """Raise ValueError for a `base` that the format's standard rules out."""
     if (suffix, base) in ((".mtx", 0), (".npz", 1), *((s, 1) for s in binsparse_files.SUFFIXES)):
         raise ValueError(f"base: {suffix} files never count from {base}; leave it out")
-
-
-def is_pipe(name: str) -> bool:
-    """Whether it can only be read once, from beginning to end: neither a file nor a folder."""
-    return os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
-
-
-def _is_unnamed(name: str) -> bool:
-    """Whether it is a pipe, or a file that a shell passes in place of one."""
-    streams = name.startswith(("/dev/", "/proc/")) and os.path.isfile(name)
-    return streams or is_pipe(name)
 
 
 def _format_of(source: Source) -> str:
@@ -210,7 +262,7 @@ def check_direction(name: str, symmetric: bool | None, undirected: bool) -> None
         )
 
 
-def write(path: str | os.PathLike[str], A: MatrixLike) -> None:
+def write(path: str | os.PathLike[str], A: MatrixLike, *, ids: Ids | None = None) -> None:
     """Writes the Matrix `A`, or what converts to one, to `path`; the suffix selects the format.
 
     .npz keeps everything: index types, iso values, whether A is known to be symmetric.
@@ -220,8 +272,12 @@ def write(path: str | os.PathLike[str], A: MatrixLike) -> None:
     is known to be, and 'pattern' if all values are True; a bool Matrix with a False value is
     written as integers 0 and 1; read back, values have the type int64, uint64 or float64.
 
+    `ids` are names of the columns, and of the rows of a square Matrix: an .npz keeps them, and
+    `read(path, names=True)` returns them.
+
     The write is atomic: a file at `path` stays as it is until the new one is complete.
-    Raises FormatError for another suffix, FileNotFoundError where the folder is missing.
+    Raises FormatError for another suffix, and for `ids` with .mtx, which has no place for names;
+    FileNotFoundError where the folder is missing; DimensionMismatch for another number of names.
 
     >>> import pathlib, tempfile
     >>> import spgraph as sg
@@ -234,65 +290,30 @@ def write(path: str | os.PathLike[str], A: MatrixLike) -> None:
     suffix, compression = _suffixes(name, (".mtx", ".npz", *binsparse_files.SUFFIXES))
     if suffix != ".mtx" and compression:
         raise FormatError(f"{name}: expected {suffix} alone, which is not compressed from outside")
+    check_place(name, ids)
     A = as_matrix(A).to("cpu")
+    check_ids("write", ids, A)
     with replacing(name, compression) as stream:
         if binsparse_files.takes(name):
-            return binsparse_files.write(stream, name, A)
-        (npz if suffix == ".npz" else matrix_market).write(stream, A)
-
-
-def save(path: str | os.PathLike[str], x: Vector | MatrixLike) -> None:
-    """Writes `x`, a Vector, or a Matrix or what converts to one, to `path`, an .npz file of plain
-    arrays; .h5, .hdf5 and .bsp.npz are files of Binsparse, as with `write`.
-
-    `load` returns it with the same positions, values and types, on the CPU. The write is atomic.
-    FormatError for another suffix.
-
-    >>> import pathlib, tempfile
-    >>> import spgraph as sg
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ranks.npz"
-    >>> sg.save(path, sg.Vector.from_coo([2], [0.5], size=4))
-    >>> list(sg.load(path))
-    [(2, 0.5)]
-    """
-    name = _npz_name(path)
-    x = (x if isinstance(x, Vector) else as_matrix(x, "x")).to("cpu")
-    with replacing(name, "") as stream:
-        if binsparse_files.takes(name):
-            binsparse_files.write(stream, name, x)
+            binsparse_files.write(stream, name, A)
         else:
-            npz.write(stream, x)
+            write_to(stream, suffix, A, ids)
 
 
-def load(path: str | os.PathLike[str]) -> Matrix | Vector:
-    """The Vector or Matrix in `path`, an .npz file of `save`, `write` or scipy.sparse.save_npz, or
-    a file of Binsparse (.h5, .hdf5, .bsp.npz), on the CPU.
+def check_place(name: str, ids: Ids | None) -> None:
+    """FormatError for names and a format that has no place for them."""
+    if ids is not None and (not name.lower().endswith(".npz") or binsparse_files.takes(name)):
+        raise FormatError(f"{name}: expected .npz beside ids: other formats do not keep names")
 
-    Nothing is unpickled, and every index is checked. Raises FileNotFoundError for a missing file,
-    FormatError for a file of another kind or suffix.
 
-    >>> import pathlib, tempfile
-    >>> import spgraph as sg
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ranks.npz"
-    >>> sg.save(path, sg.Vector.from_coo([2], [0.5], size=4))
-    >>> sg.load(path).nvals
-    1
+def write_to(stream: IO[bytes], suffix: str, x: Matrix | Vector, ids: Ids | None = None) -> None:
+    """Write `x`, on the CPU, to a stream, in the format of a suffix: .npz, or .mtx for a Matrix;
+    `ids`, for .npz, fit.
     """
-    name = _npz_name(path)
-    if not os.path.exists(name):
-        raise FileNotFoundError(f"path: there is no file {name}")
-    if os.path.isdir(name):
-        raise IsADirectoryError(f"path: expected a file, {name} is a folder")
-    binsparse = binsparse_files.takes(name)
-    found = binsparse_files.parse_any(name) if binsparse else npz.parse_any(name, compact=False)
-    return found.to_matrix() if isinstance(found, Coordinates) else found
-
-
-def _npz_name(path: str | os.PathLike[str]) -> str:
-    name = os.fsdecode(path)
-    if not name.lower().endswith((".npz", *binsparse_files.SUFFIXES)):
-        raise FormatError(f"{name}: expected a name that ends with .npz, .h5 or .hdf5")
-    return name
+    if isinstance(x, Vector) or suffix == ".npz":
+        npz.write(stream, x, ids)
+    else:
+        matrix_market.write(stream, x)
 
 
 def _no_vector(name: str, found: Matrix | Vector | Coordinates) -> Matrix | Coordinates:
@@ -323,27 +344,30 @@ def _parsed(
     base: int | None,
     dtype: np.dtype | None,
     compact: bool | None,
-) -> Matrix | Coordinates:
+    names: bool,
+) -> tuple[Matrix | Coordinates, Ids | None]:
     """What the file holds; of a pipe without a `suffix` the first bytes decide on the format."""
     if binsparse_files.takes(name):
-        found = _no_vector(name, binsparse_files.parse_any(name))
-    elif suffix == ".npz" and not compression:
-        found = npz.parse(name, compact)
-    else:
-        with Source(name, compression if suffix else None) as source:
-            suffix = suffix or _format_of(source)
-            check_base(suffix, base)
-            found = _parse(source, suffix, base, dtype, compact)
-    if isinstance(found, Coordinates) and suffix != ".npz":
+        read = _no_vector(name, binsparse_files.parse_any(name))
+        if isinstance(read, Coordinates) and suffix != ".npz":
+            check_digits(name, read.values, dtype)
+        return read, None
+    if suffix == ".npz" and not compression:
+        return npz.parse(name, compact, named=names)
+    with Source(name, compression if suffix else None) as source:
+        suffix = suffix or _format_of(source)
+        check_base(suffix, base)
+        if suffix == ".npz":
+            return npz.parse(source, compact, named=names)
+        found = _parse(source, suffix, base, dtype, compact)
+    if isinstance(found, Coordinates):
         check_digits(name, found.values, dtype)
-    return found
+    return found, None
 
 
 def _parse(
     source: Source, suffix: str, base: int | None, dtype: np.dtype | None, compact: bool | None
 ) -> Matrix | Coordinates:
-    if suffix == ".npz":
-        return npz.parse(source, compact)
     if suffix == ".mtx":
         return matrix_market.parse(source, dtype)
     if suffix == ".gr":

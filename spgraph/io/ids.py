@@ -11,6 +11,7 @@ import numpy as np
 from spgraph import late_imports
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
+from spgraph.io.archive import Archive
 from spgraph.io.table import load_pyarrow
 
 if TYPE_CHECKING:
@@ -290,3 +291,80 @@ def encoded(name: str, columns: dict[str, Any]) -> tuple[np.ndarray, pyarrow.Arr
         return np.empty(0, np.int32), arrow.array([], kind)
     positions = [chunk.indices.to_numpy() for chunk in found.chunks]
     return np.concatenate(positions), found.chunk(0).dictionary
+
+
+# --- names in an archive of arrays ----------------------------------------------------------------
+
+
+def check_ids(operation: str, ids: Ids | None, x: Matrix | Vector) -> None:
+    """DimensionMismatch unless there is a name for each column of `x` (each position of a Vector);
+    DomainMismatch for what is no Ids.
+    """
+    if ids is None:
+        return
+    if not isinstance(ids, Ids):
+        raise DomainMismatch(
+            f"{operation}: ids: expected Ids or None, got {type(ids).__name__}; make them by "
+            "sg.Ids(names)"
+        )
+    if len(ids) != x.shape[-1]:
+        raise DimensionMismatch(
+            f"{operation}: ids: expected {x.shape[-1]} names, one for each column of a Matrix or "
+            f"position of a Vector, got {len(ids)}"
+        )
+
+
+def arrays_of(ids: Ids | None) -> dict[str, Any]:
+    """The arrays of an archive that hold the names: `names`, if they are integers. Of strings the
+    UTF-8 text, one after the other, in the bytes `names`; string k begins at `names_offsets[k]`,
+    and there is one offset more, the end.
+    """
+    if ids is None:
+        return {}
+    arrow = load_pyarrow()
+    array = ids._array
+    if arrow.types.is_integer(array.type):
+        return {"names": array.to_numpy()}
+    if not len(array):
+        return {"names": np.empty(0, np.uint8), "names_offsets": np.zeros(1, np.int64)}
+    _, ends, text = array.buffers()
+    offsets = np.frombuffer(ends, np.int64)[array.offset : array.offset + len(array) + 1]
+    held = np.frombuffer(text or b"", np.uint8)[offsets[0] : offsets[-1]]
+    return {"names": held, "names_offsets": offsets - offsets[0]}
+
+
+def names_in(archive: Archive, count: int) -> Ids | None:
+    """The names in an archive, None if it has none; ValueError unless they are `count` different
+    ones.
+    """
+    if "names" not in archive:
+        return None
+    held = archive.array("names", "iu")
+    size, offsets = held.size, np.zeros(1, np.int64)
+    if "names_offsets" in archive:
+        offsets = archive.array("names_offsets", "iu").astype(np.int64)
+        size = offsets.size - 1
+    if size != count:
+        raise ValueError(f"names: expected {count}, one for each column or position, got {size}")
+    arrow = load_pyarrow()
+    text = "names_offsets" in archive
+    if not text:
+        wide = held.astype(np.uint64 if held.dtype == np.uint64 else np.int64)
+        kind, buffers = arrow.from_numpy_dtype(wide.dtype), [wide]
+    else:
+        if held.dtype != np.uint8:
+            raise ValueError(f"names: expected bytes of text beside offsets, got {held.dtype}")
+        # not left to Arrow, which checks some of it only where there are strings
+        if offsets[0] or offsets[-1] != held.size or (np.diff(offsets) < 0).any():
+            raise ValueError(f"names_offsets: expected them to ascend from 0 to {held.size}")
+        kind, buffers = arrow.large_string(), [offsets, np.ascontiguousarray(held)]
+    with late_imports.forks_wait:
+        memory = [None, *map(arrow.py_buffer, buffers)]
+        array = arrow.Array.from_buffers(kind, size, memory)
+        try:
+            array.validate(full=True)
+        except arrow.ArrowInvalid as error:
+            raise ValueError(f"names: expected UTF-8: {error}") from None
+        if len(array.unique()) < size:
+            raise ValueError("names: expected each name once")
+    return Ids._of(array)

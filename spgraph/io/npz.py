@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO
 
 import numpy as np
@@ -17,6 +19,7 @@ from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch, FormatError
 from spgraph.io.archive import BROKEN, Archive, is_of_disk
 from spgraph.io.coordinates import Coordinates
+from spgraph.io.ids import Ids, arrays_of, names_in
 from spgraph.io.source import Source
 from spgraph.io.symmetry import confirmed
 
@@ -24,28 +27,55 @@ Found = Matrix | Vector | Coordinates
 Triple = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
 
 
-def parse(source: str | Source, compact: bool | None = None) -> Matrix | Coordinates:
-    """The Matrix in the archive at a path, or in a stream that is read to its end.
+def parse(
+    source: str | Source, compact: bool | None = None, *, named: bool = False
+) -> tuple[Matrix | Coordinates, Ids | None]:
+    """The Matrix in the archive at a path, or in a stream that is read to its end; and, if `named`,
+    the names that were written with it, or None.
 
     The keys are those of scipy.sparse.save_npz (csr, csc, coo, bsr, dia), and `iso` and
     `symmetric` where `write` made the file. Nothing is unpickled, and everything is checked.
     Anything but canonical CSR is returned as Coordinates.
     """
-    found = parse_any(source, compact)
+    found, ids = parse_any(source, compact, named=named)
     if isinstance(found, Vector):
         path = source if isinstance(source, str) else source.path
         raise FormatError(f"{path}: expected a Matrix, it holds a Vector; spgraph.load reads it")
-    return found
+    return found, ids
 
 
-def parse_any(source: str | Source, compact: bool | None = None) -> Found:
+def parse_any(
+    source: str | Source, compact: bool | None = None, *, named: bool = False
+) -> tuple[Found, Ids | None]:
     """As `parse`, but also the Vector of a file that `write` wrote from one. MemoryError if row
     pointers would dwarf the entries, unless `compact` is given.
     """
+    with _archive(source) as archive:
+        path = source if isinstance(source, str) else source.path
+        found = _load(archive, path, compact)
+        extent = found.size if isinstance(found, Vector) else found.ncols
+        return found, names_in(archive, extent) if named else None
+
+
+def parse_names(path: str) -> Ids | None:
+    """The names in the archive at a path; None if there are none."""
+    with _archive(path) as archive:
+        shape = archive.array("shape", "iu")
+        if not shape.size:
+            raise ValueError("shape: expected an extent, there is none")
+        return names_in(archive, int(shape[-1]))
+
+
+@contextmanager
+def _archive(source: str | Source) -> Iterator[Archive]:
+    """The archive, of which the block reads. FormatError for what is wrong with it."""
     path = source if isinstance(source, str) else source.path
     try:
         with _seekable(source) as stream:
-            return _load(stream, path, compact)
+            if stream.read(2) != b"PK":
+                raise ValueError("expected a zip archive")
+            stream.seek(0)
+            yield Archive(stream)
     except FormatError:  # of a compressed stream
         raise
     except BROKEN as error:
@@ -70,10 +100,11 @@ def _seekable(source: str | Source) -> IO[bytes]:
     return io.BytesIO(source.read_all())
 
 
-def write(stream: IO[bytes], A: Matrix | Vector) -> None:
+def write(stream: IO[bytes], A: Matrix | Vector, ids: Ids | None = None) -> None:
     """Write A with the keys of SciPy's csr format and two more; an iso A has one value, which SciPy
-    cannot load. A Vector is written as its size, indices and values.
+    cannot load. A Vector is written as its size, indices and values. `ids` are kept beside.
     """
+    names = arrays_of(ids)
     if isinstance(A, Vector):
         indices, values = A.to_coo()
         np.savez(
@@ -82,6 +113,7 @@ def write(stream: IO[bytes], A: Matrix | Vector) -> None:
             shape=np.array(A.shape),
             indices=indices,
             data=values,
+            **names,
         )
         return
     np.savez(
@@ -93,14 +125,11 @@ def write(stream: IO[bytes], A: Matrix | Vector) -> None:
         data=A._values,
         iso=np.array(A.iso),
         symmetric=np.array(-1 if A.symmetric is None else int(A.symmetric)),
+        **names,
     )
 
 
-def _load(stream: IO[bytes], path: str, compact: bool | None) -> Found:
-    if stream.read(2) != b"PK":
-        raise ValueError("expected a zip archive")
-    stream.seek(0)
-    archive = Archive(stream)
+def _load(archive: Archive, path: str, compact: bool | None) -> Found:
     name = archive.scalar("format", "SU")
     layout = name.decode("latin-1") if isinstance(name, bytes) else str(name)
     if layout == "vector":

@@ -62,6 +62,17 @@ def open_compressed(
     return stream
 
 
+def is_pipe(name: str) -> bool:
+    """Whether it can only be read once, from beginning to end: neither a file nor a folder."""
+    return os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
+
+
+def is_unnamed(name: str) -> bool:
+    """Whether it is a pipe, or a file that a shell passes in place of one."""
+    streams = name.startswith(("/dev/", "/proc/")) and os.path.isfile(name)
+    return streams or is_pipe(name)
+
+
 class Ahead(io.RawIOBase):
     """A stream whose first bytes, `head`, have been read already."""
 

@@ -14,8 +14,9 @@ import pytest
 import scipy.sparse
 
 from spgraph.containers import Matrix, Vector, memory
-from spgraph.errors import FormatError
-from spgraph.io import load, read, save, symmetry, write
+from spgraph.errors import DimensionMismatch, DomainMismatch, FormatError
+from spgraph.io import Ids, load, read, save, symmetry, write
+from spgraph.io.saved import load_named, read_names
 
 
 def csr(**changed: Any) -> dict[str, Any]:
@@ -377,3 +378,94 @@ def test_not_an_npz(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match=r"not a sparse matrix in a \.npz archive") as caught:
             read(path)
         assert str(path) in str(caught.value)
+
+
+# --- names of vertices ----------------------------------------------------------------------------
+
+TEXT = {"names": np.frombuffer(b"abcde", np.uint8), "names_offsets": np.array([0, 2, 2, 5])}
+
+
+@pytest.mark.parametrize(
+    "names", [["Ulm", "", "Bad, X\n"], ["é\0", "ü" * 300, "🦄"], [3, 1, 2], [2**64 - 1, 2**63, 1]]
+)
+def test_names_are_kept(names: list[Any], tmp_path: Path) -> None:
+    A = Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
+    ids = Ids(np.array(names, np.uint64 if max(names) > 9 else None) if 1 in names else names)
+    write(tmp_path / "g.npz", A, ids=ids)
+    found = read(tmp_path / "g.npz", names=True, symmetric=True)
+    assert found.ids.names.tolist() == names and found.ids.names.dtype == ids.names.dtype
+    assert found.matrix.nvals == 4 and read(tmp_path / "g.npz").isequal(A)
+    write(tmp_path / "w.npz", Matrix.from_coo([0, 1], [1, 2], [5, 6], nrows=3, ncols=3), ids=ids)
+    assert scipy.sparse.load_npz(tmp_path / "w.npz").nnz == 2
+    save(tmp_path / "v.npz", Vector.from_coo([1], [2.0], size=3), ids=ids)
+    assert load_named(tmp_path / "v.npz")[1].names.tolist() == names  # type: ignore[union-attr]
+    assert load(tmp_path / "v.npz").nvals == 1 and read_names(tmp_path / "v.npz") is not None
+
+
+def test_names_of_part_of_an_array_and_of_nothing(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    ids = Ids._of(arrow.array(["x", "ab", "", "c"], arrow.large_string())[1:])
+    write(tmp_path / "g.npz", Matrix.empty(2, 3), ids=ids)
+    assert list(read(tmp_path / "g.npz", names=True).ids) == ["ab", "", "c"]
+    empty = Ids._of(arrow.array([], arrow.large_string()))
+    write(tmp_path / "e.npz", Matrix.empty(0, 0), ids=empty)
+    assert list(read(tmp_path / "e.npz", names=True).ids) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "changed"),
+    [
+        ("names: expected 3, one for each", {"names": np.array([1, 2])}),
+        ("names: expected each name once", {"names": np.array([1, 2, 1])}),
+        ("names: expected integers", {"names": np.array([1.0, 2.0, 3.0])}),
+        ("names: expected integers", {"names": np.array(["a", "b", "c"])}),
+        ("names: expected plain values", {"names": np.array(["a", "b", "c"], object)}),
+        ("names: expected 3, one for each", TEXT | {"names_offsets": np.array([0, 2, 5])}),
+        ("names: expected 3, one for each", TEXT | {"names_offsets": np.array([], np.int64)}),
+        (
+            "names_offsets: expected them to ascend",
+            TEXT | {"names_offsets": np.array([0, 3, 2, 5])},
+        ),
+        (
+            "names_offsets: expected them to ascend",
+            TEXT | {"names_offsets": np.array([1, 2, 3, 5])},
+        ),
+        (
+            "names_offsets: expected them to ascend",
+            TEXT | {"names_offsets": np.array([0, 2, 3, 9])},
+        ),
+        (
+            "names_offsets: expected them to ascend",
+            TEXT | {"names_offsets": np.array([0, -1, 2, 5])},
+        ),
+        ("names_offsets: expected integers", TEXT | {"names_offsets": np.array([0.0, 2, 3, 5])}),
+        ("names: expected bytes of text", TEXT | {"names": np.arange(5)}),
+        ("names: expected UTF-8", TEXT | {"names": np.frombuffer(b"ab\xff\xfe\xfd", np.uint8)}),
+        ("names: expected each name once", TEXT | {"names_offsets": np.array([0, 5, 5, 5])}),
+    ],
+)
+def test_names_are_not_believed(message: str, changed: dict[str, Any], tmp_path: Path) -> None:
+    np.savez(tmp_path / "g.npz", **csr(**changed))
+    with pytest.raises(FormatError, match=message):
+        read(tmp_path / "g.npz", names=True)
+    with pytest.raises(FormatError, match=message):
+        read_names(tmp_path / "g.npz")
+    assert read(tmp_path / "g.npz").nvals == 3  # names that nobody asks for do no harm
+
+
+def test_names_that_are_refused(tmp_path: Path) -> None:
+    A, ids = Matrix.empty(3, 3), Ids(["a", "b", "c"])
+    with pytest.raises(DimensionMismatch, match="write: ids: expected 2 names"):
+        write(tmp_path / "g.npz", Matrix.empty(2, 2), ids=ids)
+    with pytest.raises(DomainMismatch, match="save: ids: expected Ids or None, got list"):
+        save(tmp_path / "g.npz", A, ids=["a", "b", "c"])  # type: ignore[arg-type]
+    with pytest.raises(FormatError, match=r"expected \.npz beside ids"):
+        write(tmp_path / "g.mtx", A, ids=ids)
+    assert not list(tmp_path.iterdir())
+    write(tmp_path / "g.npz", A)
+    with pytest.raises(FormatError, match="expected an .npz with the names of vertices"):
+        read(tmp_path / "g.npz", names=True)
+    with pytest.raises(ValueError, match="names: expected True or False, got 'yes'"):
+        read(tmp_path / "g.npz", names="yes")  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="names: expected False beside compact=True"):
+        read(tmp_path / "g.npz", names=True, compact=True)  # type: ignore[call-overload]

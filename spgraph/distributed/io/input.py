@@ -20,7 +20,7 @@ from spgraph.distributed.distribute import chosen, distribute, placed
 from spgraph.distributed.generate.recipes import generate_shards
 from spgraph.distributed.io.ingest import Rows, together
 from spgraph.distributed.io.reading import read_shards
-from spgraph.io.files import is_pipe
+from spgraph.io.source import is_pipe
 from spgraph.random_edges import Recipe
 
 

@@ -30,8 +30,8 @@ from spgraph.distributed.io.ingest import (
 from spgraph.errors import DimensionMismatch, FormatError
 from spgraph.io import dimacs, edge_list, matrix_market
 from spgraph.io.coordinates import check_digits
-from spgraph.io.files import check_arguments, check_direction, is_pipe
-from spgraph.io.source import LONGEST_LINE, Source
+from spgraph.io.files import check_arguments, check_direction
+from spgraph.io.source import LONGEST_LINE, Source, is_pipe
 from spgraph.io.table import Layout, read_block
 
 STEP = 1 << 23  # a process parses so many bytes of text between two exchanges
