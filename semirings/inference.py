@@ -14,13 +14,14 @@ import numpy as np
 
 from ..errors import DomainMismatch
 from ..interrupts import deferred
-from ..late_imports import whole
+from ..late_imports import preparing, whole
 from .functions import C_TYPES, NAME, names
 
 Types = tuple[np.dtype, ...]
 
 
 @lru_cache(maxsize=1024)
+@preparing()
 def infer(text: str, types: Types) -> np.dtype:
     """The type that a function, given as text, returns for arguments of `types`. DomainMismatch,
     with Numba's reason, if it does not compile for them or does not return one number.
@@ -96,6 +97,7 @@ def unify(one: np.dtype, other: np.dtype) -> np.dtype:
     return _dtype(context.unify_pairs(numba.from_dtype(one), numba.from_dtype(other)))
 
 
+@preparing()
 def _resolve(function: Callable[..., object], types: Types) -> Any:
     numba = _numba()
     context = numba.core.registry.cpu_target.typing_context

@@ -1,11 +1,14 @@
-"""What the command line shows on a terminal: a spinner, tables, amounts."""
+"""What the command line shows: progress on a terminal, tables, amounts and times."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+
+from spgraph import late_imports
 
 
 @contextmanager
@@ -67,3 +70,37 @@ def rate(teps: float) -> str:
         if teps >= size:
             return f"{teps / size:.2f} {unit}"
     return f"{teps / 1e3:.2f} kTEPS"
+
+
+class Times:
+    """Of a piece of work: its `seconds` without those that only a first call takes, which are
+    `compile_seconds`: to compile kernels or load them from the disk, and to import libraries. The
+    two add up to what passed on the clock.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = self.compile_seconds = 0.0
+
+    def __str__(self) -> str:
+        """'12 ms', or '12 ms, after 1.3 s for compiling and loading'."""
+        if self.compile_seconds == 0:
+            return duration(self.seconds)
+        ready = duration(self.compile_seconds)
+        return f"{duration(self.seconds)}, after {ready} for compiling and loading"
+
+    def record(self, prefix: str = "") -> dict[str, float]:
+        """The two by the names that JSON has."""
+        return {f"{prefix}seconds": self.seconds, f"{prefix}compile_seconds": self.compile_seconds}
+
+
+@contextmanager
+def measured(times: Times | None = None) -> Iterator[Times]:
+    """The Times of this block, which are there when it has ended; added to `times` if given."""
+    times = times or Times()
+    begin, compiled = time.perf_counter(), late_imports.current().prepare_seconds()
+    try:
+        yield times
+    finally:
+        ready = late_imports.current().prepare_seconds() - compiled
+        times.compile_seconds += ready
+        times.seconds += time.perf_counter() - begin - ready

@@ -96,6 +96,7 @@ def cli() -> None:
 
 cli.add_command(graphs.generate)
 cli.add_command(graphs.info)
+cli.add_command(graphs.convert)
 cli.add_command(warm.warm)
 cli.add_command(graph500.command)
 cli.add_command(gap.command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from spgraph import terminal
-from spgraph.cli import options, output, signatures
+from spgraph.cli import names, options, output, signatures, streams
 from spgraph.cli.kinds import Kind, Parts, Record
 from spgraph.cli.placement import Place, on_host, vector
 from spgraph.iterations import Level
@@ -77,73 +76,120 @@ class Algorithm(NamedTuple):
         if kind.suffixes:
             formats = options.either(kind.suffixes)
             text = f"Write the result into this file ({formats})."
-            found.append(options.output(kind.suffixes, text))
+            found += options.output(kind.suffixes, text)
         return found
 
     def run(self, **given: Any) -> int:
         """Read the graph, place it, run the function, print and write the result; the exit code."""
         place, source, style = Place.of(given), output.Source.of(given), given.pop("style")
-        top, target, picture = (given.pop(name, None) for name in ("top", "target", "picture"))
+        target = streams.result_target(given, options.standard_suffix(self.kind.suffixes))
+        picture = output.picture_target(given.pop("picture", None))
+        aside = streams.writes_standard(output=target, plot=picture, compact=source.compact)
+        top = given.pop("top", None)
         traced, validated = given.pop("with_trace", False), given.pop("validated", False)
         if validated and not given["parents"]:
             raise click.UsageError("--validate: expected --parents, there is no tree to check")
-        output.check_picture(picture)
+        self.check_input(source, given)
         graph = output.read(source, place)
-        if self.start is not None and given[self.start] is None:
-            vertex = graph.most_connected()
-            given[self.start] = vertex if self.start == "source" else [vertex]
+        told = given | self.find_vertices(graph, given)
         note = self.about_direction(graph)
-        G, parts, seconds = self.timed(graph, place, given)
+        G, parts, times = self.timed(graph, place, given)
         rows = None
         if self.trace is not None and (traced or picture is not None):
-            rows = self.trace(G, **given)
+            rows = self.traced(G, given)
         record = {
             "graph": graph.facts(),
             "algorithm": self.function.__name__,
-            "parameters": given,
+            "parameters": told,
             **place.facts(),
-            "seconds": seconds,
+            **times.record(),
             "summary": self.kind.summary(parts)
-            | (self.measures(graph, parts, seconds) if self.measures else {}),
-            **output.details(self.kind, parts, top, rows if traced else None),
+            | (self.measures(graph, parts, times.seconds) if self.measures else {}),
+            **output.details(self.kind, parts, graph.ids, top, rows if traced else None),
         }
         if validated and self.validate is not None:
             with terminal.progress("validating"):
                 record["failures"] = [f._asdict() for f in self.validate(graph, parts, given)]
         if target is not None:
-            output.write_result(target, parts)
+            output.write_result(target, parts, graph.ids)
         if picture is not None:
             output.write_picture(picture, self.kind, parts, rows)
         if note is not None:
             output.note(note)
-        output.show(record, [graph.line(), *self.lines(record)], style)
+        output.show(record, [graph.line(), *self.lines(record, times)], style, aside=aside)
         return FAILED_VALIDATION if record.get("failures") else 0
+
+    def check_input(self, source: output.Source, given: dict[str, Any]) -> None:
+        """UsageError where standard input is named more than once, for it is read once; and for a
+        source that is no integer where vertices cannot have names.
+        """
+        named = [name for name, value in given.items() if value == streams.STANDARD]
+        if len(named) + (source.file == streams.STANDARD) > 1:
+            raise click.UsageError(
+                f"--{named[0]}: expected - for one file only: standard input can be read once"
+            )
+        if not names.may_have_names(source.file, source.columns):
+            for option, words in self.words_of_vertices(given).items():
+                names.positions(f"--{option}", words, None)
+
+    def words_of_vertices(self, given: dict[str, Any]) -> dict[str, list[str]]:
+        """The words for vertices in the options, by option."""
+        found: dict[str, list[Any]] = {
+            "source": [given.get("source")],
+            "sources": given.get("sources") or [None],
+        }
+        return {option: words for option, words in found.items() if words != [None]}
 
     def timed(
         self, graph: output.Graph, place: Place, given: dict[str, Any]
-    ) -> tuple[Any, Parts, float]:
-        """The graph where it is to be, the result on the CPU, and the seconds that it took."""
+    ) -> tuple[Any, Parts, terminal.Times]:
+        """The graph where it is to be, the result on the CPU, and the time that it took."""
         with terminal.progress(f"running {self.function.__name__}"):
             G = place.place(graph.A)
             arguments = {
-                name: vector(value, G) if isinstance(value, Path) else value
+                name: vector(value, G, graph.ids) if isinstance(value, Path) else value
                 for name, value in given.items()
             }
-            if self.warm is not None:
-                self.warm(G, **arguments)
-            begin = time.perf_counter()
-            found = self.function(G, **arguments)
-            if self.warm is None:
-                found = on_host(found, self.name)
-            else:
-                found[0].nvals  # a number on the host: the device has finished  # noqa: B018
-            seconds = time.perf_counter() - begin
-            return G, found if self.warm is None else on_host(found, self.name), seconds
+            with terminal.measured() as first:
+                if self.warm is not None:
+                    self.warm(G, **arguments)
+            with terminal.measured() as times:
+                found = self.function(G, **arguments)
+                if self.warm is None:
+                    found = on_host(found, self.name)
+                else:
+                    found[0].nvals  # a number on the host: the device has finished  # noqa: B018
+            times.compile_seconds += first.compile_seconds
+            return G, found if self.warm is None else on_host(found, self.name), times
 
-    def lines(self, record: Record) -> list[str]:
+    def find_vertices(self, graph: output.Graph, given: dict[str, Any]) -> dict[str, Any]:
+        """Replace words for vertices in `given` by vertices, those that are missing by the vertex
+        of largest degree; the same as they are told to the user, with names.
+        """
+        found = {
+            option: names.positions(f"--{option}", words, graph.ids)
+            for option, words in self.words_of_vertices(given).items()
+        }
+        if self.start is not None and self.start not in found:
+            found[self.start] = [graph.most_connected()]
+        told = {}
+        for option, vertices in found.items():
+            called = names.names_of(vertices, graph.ids)
+            single = option == "source"
+            given[option] = vertices[0] if single else vertices
+            told[option] = called[0] if single else called
+        return told
+
+    def traced(self, G: Any, given: dict[str, Any]) -> Sequence[Level]:
+        """The levels, in whose times nothing is compiled: else they are found once more."""
+        assert self.trace is not None
+        with terminal.progress("tracing"), terminal.measured() as times:
+            rows = self.trace(G, **given)
+        return self.trace(G, **given) if times.compile_seconds else rows
+
+    def lines(self, record: Record, times: terminal.Times) -> list[str]:
         """The record for people."""
-        ready = ", kernels made ready included" if self.warm is None else ""
-        facts = {"time": f"{terminal.duration(record['seconds'])}{ready}"}
+        facts = {"time": str(times)}
         for key, value in record["summary"].items():
             said = terminal.rate(value) if key == "teps" else output.said(value)
             facts[key.replace("_", " ")] = said

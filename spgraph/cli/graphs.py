@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,16 +10,18 @@ import numpy as np
 
 import spgraph as sg
 from spgraph import terminal
-from spgraph.cli import options, output, signatures
+from spgraph.cli import names, options, output, signatures, streams
 from spgraph.cli.placement import Place
 
 # --- spgraph info ---------------------------------------------------------------------------------
 
 
-def run_info(picture: Path | None, style: str, **given: Any) -> None:
+def run_info(style: str, **given: Any) -> None:
     """Read a graph, print and draw what it is."""
-    output.check_picture(picture)
-    A, file, read_seconds = output.read(output.Source.of(given), Place())
+    picture = output.picture_target(given.pop("picture"))
+    source = output.Source.of(given)
+    aside = streams.writes_standard(plot=picture, compact=source.compact)
+    A, file, times, ids = output.read(source, Place())
     degrees = np.diff(A._indptr)
     with terminal.progress("testing for symmetry"):
         mirrored = A.nrows == A.ncols and A.is_symmetric()
@@ -39,12 +39,13 @@ def run_info(picture: Path | None, style: str, **given: Any) -> None:
         "degree_mean": float(degrees.mean()) if degrees.size else None,
         "degree_max": int(degrees.max()) if degrees.size else None,
         "isolated_rows": int((degrees == 0).sum()),
-        "read_seconds": read_seconds,
+        "names": None if ids is None else len(ids),
+        **times.record("read_"),
     }
     if picture is not None:
         output.write_figure(picture, sg.plot.degree_distribution(A))
     facts = {
-        "file": f"{file}, read in {terminal.duration(read_seconds)}",
+        "file": f"{file}, read in {times}",
         "shape": f"{A.nrows:,} x {A.ncols:,}",
         "edges": f"{A.nvals:,} ({'an undirected one counts twice' if mirrored else 'directed'})",
         "symmetric": "yes" if mirrored else "no",
@@ -57,7 +58,10 @@ def run_info(picture: Path | None, style: str, **given: Any) -> None:
             f"{result['degree_mean']:,.1f} mean, {result['degree_max']:,} largest"
         )
         facts["no edges"] = f"{result['isolated_rows']:,} rows"
-    output.show(result, terminal.facts(facts), style)
+    if ids is not None:
+        few = [names.printable(str(name)) for name in ids.names[:3]]
+        facts["names"] = ", ".join(few + ["..."] * (len(ids) > 3))
+    output.show(result, terminal.facts(facts), style, aside=aside)
 
 
 info = click.Command(
@@ -74,6 +78,68 @@ info = click.Command(
     Example:
       spgraph generate kronecker 18 -o kron.npz
       spgraph info kron.npz --plot degrees.png
+    """,
+)
+
+# --- graphs that are written: convert, generate ---------------------------------------------------
+
+
+def output_options() -> list[click.Option]:
+    formats = options.either(options.MATRICES[1:])
+    text = f"File to write: .npz (fast, keeps types and names) or {formats}."
+    return options.output(options.MATRICES, text, required=True)
+
+
+def graph_target(given: dict[str, Any]) -> streams.Target:
+    """What -o says, which is required."""
+    target = streams.result_target(given, options.standard_suffix(options.MATRICES))
+    assert target is not None
+    return target
+
+
+def written(
+    target: streams.Target,
+    A: sg.Matrix,
+    ids: sg.Ids | None,
+    record: dict[str, Any],
+    times: terminal.Times,
+    style: str,
+) -> None:
+    """Write the graph, and print what was done in which time."""
+    with terminal.measured() as writing:
+        output.write_result(target, {"graph": A}, ids)
+    record |= {"file": str(target.path), "vertices": A.nrows, "edges": A.nvals}
+    record |= times.record() | writing.record("write_")
+    lines = [
+        f"{target.name}: {A.nrows:,} vertices, {A.nvals:,} edges",
+        *terminal.facts({"made in": str(times), "written in": str(writing)}),
+    ]
+    output.show(record, lines, style, aside=target.is_standard)
+
+
+def run_convert(style: str, **given: Any) -> None:
+    """Read a graph and write it in another format."""
+    target, source = graph_target(given), output.Source.of(given)
+    streams.writes_standard(output=target, compact=source.compact)
+    graph = output.read(source, Place())
+    record = {"source": str(graph.file)}
+    written(target, graph.A, graph.ids, record, graph.times, style)
+
+
+convert = click.Command(
+    "convert",
+    callback=run_convert,
+    params=[*options.GRAPH, *output_options(), options.FORMAT],
+    help="""Write a graph in another format: a table of edges as .npz, for example.
+
+    What the options say of the file that is read (--symmetric, --columns, --compact) holds for the
+    file that is written; .npz also keeps the names of vertices.
+
+    \b
+    Example:
+      printf 'from,to,km\\nUlm,Bonn,4\\nBonn,Kiel,3\\n' > roads.csv
+      spgraph convert roads.csv --columns from,to,km --symmetric -o roads.npz
+      spgraph sssp roads.npz --source Ulm --top 3
     """,
 )
 
@@ -101,25 +167,20 @@ def generate() -> None:
 def _generator(name: str, generator: Callable[..., sg.Matrix], example: str) -> click.Command:
     """A generator as a command."""
 
-    def run(target: Path, **parameters: Any) -> None:
-        start = time.perf_counter()
-        with terminal.progress(f"generating {target}"):
+    def run(style: str, **parameters: Any) -> None:
+        target = graph_target(parameters)
+        with terminal.progress(f"generating {target.name}"), terminal.measured() as times:
             A = generator(**parameters)
-        output.write(target, lambda path: sg.write(path, A))
-        spent = terminal.duration(time.perf_counter() - start)
-        output.say(
-            f"{target}: {A.nrows:,} vertices, {A.nvals:,} edges, made and written in {spent}"
-        )
+        written(target, A, None, {"generator": name, "parameters": parameters}, times, style)
 
-    target = options.output(
-        options.MATRICES,
-        f"File to write: .npz (fast) or {options.either(options.MATRICES[1:])}.",
-        required=True,
-    )
     return click.Command(
         name,
         callback=run,
-        params=[*signatures.options(generator, without={"device"}), target],
+        params=[
+            *signatures.options(generator, without={"device"}),
+            *output_options(),
+            options.FORMAT,
+        ],
         help=f"{signatures.summary(generator)}.\n\n{signatures.explanation(generator)}"
         f"\n\n\b\nExample:\n  spgraph generate {name} {example}",
         short_help=signatures.summary(generator),

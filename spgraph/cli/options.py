@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import csv
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
+from spgraph.cli.names import split
 from spgraph.cli.placement import PARTITIONS
+from spgraph.cli.streams import STANDARD
 from spgraph.io.source import COMPRESSIONS
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -25,8 +29,8 @@ def writable(*suffixes: str) -> Callable[..., Path | None]:
     """A click callback: the suffix is known and the folder exists, found out before any work."""
 
     def check(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
-        if path is None:
-            return None
+        if path is None or path == STANDARD:
+            return path
         if not path.name.lower().endswith(suffixes):
             raise click.BadParameter(f"expected a name that ends in {either(suffixes)}, got {path}")
         if not path.parent.is_dir():
@@ -36,15 +40,29 @@ def writable(*suffixes: str) -> Callable[..., Path | None]:
     return check
 
 
-def output(suffixes: tuple[str, ...], help: str, *, required: bool = False) -> click.Option:
-    """Where the result is written."""
-    return click.Option(
-        ["-o", "--output", "target"],
-        type=click.Path(path_type=Path),
-        required=required,
-        callback=writable(*suffixes),
-        help=help,
-    )
+def output(suffixes: tuple[str, ...], help: str, *, required: bool = False) -> list[click.Option]:
+    """Where the result is written, and how where no suffix says it."""
+    standard = standard_suffix(suffixes)
+    return [
+        click.Option(
+            ["-o", "--output", "target"],
+            type=click.Path(path_type=Path),
+            required=required,
+            callback=writable(*suffixes),
+            metavar="FILE",
+            help=f"{help} - is standard output; what else is printed goes to standard error.",
+        ),
+        click.Option(
+            ["--output-format", "target_format"],
+            type=click.Choice([suffix[1:] for suffix in suffixes]),
+            help=f"The format of -o - [default: {standard[1:]}].",
+        ),
+    ]
+
+
+def standard_suffix(suffixes: tuple[str, ...]) -> str:
+    """The format of these that standard output gets unless another is asked for."""
+    return ".csv" if ".csv" in suffixes else ".npz"
 
 
 def picture(help: str) -> click.Option:
@@ -53,13 +71,30 @@ def picture(help: str) -> click.Option:
         ["--plot", "picture"],
         type=click.Path(path_type=Path),
         callback=writable(*PICTURES),
-        help=f"{help} ({either(PICTURES)}).",
+        metavar="FILE",
+        help=f"{help} ({either(PICTURES)}; - is standard output, a PNG).",
     )
 
 
 def top(help: str) -> click.Option:
     """How many rows of a result are printed."""
     return click.Option(["--top"], type=click.IntRange(1), metavar="K", help=help)
+
+
+class Columns(click.ParamType):
+    """The titles of two or three columns, like from,to,km."""
+
+    name = "FROM,TO[,WEIGHT]"
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> list[str]:
+        """The titles as a list."""
+        with contextlib.suppress(csv.Error):
+            titles = split(value)
+            if len(titles) in (2, 3) and all(titles):
+                return titles
+        self.fail(f"expected two or three titles like from,to,km, got {value!r}")
 
 
 GRAPH: list[click.Parameter] = [
@@ -73,6 +108,13 @@ GRAPH: list[click.Parameter] = [
         ["--base"],
         type=click.IntRange(0, 1),
         help="Least vertex id of an edge list [default: 0]; other formats fix their own.",
+    ),
+    click.Option(
+        ["--columns"],
+        type=Columns(),
+        help="Read a table of edges (.csv .tsv .parquet) whose vertices have names, by its columns "
+        "of these titles; then --source Alice names a vertex, and results have names "
+        "[default for .parquet: source,target].",
     ),
     click.Option(
         ["--compact"],
@@ -113,8 +155,3 @@ TRACE = click.Option(["--trace", "with_trace"], is_flag=True, help="Print a row 
 VALIDATE = click.Option(
     ["--validate", "validated"], is_flag=True, help="Check the tree by the five rules of Graph500."
 )
-
-
-def suffix_of(path: Path) -> str:
-    """The last suffix, in lower case."""
-    return os.path.splitext(path.name)[1].lower()

@@ -7,7 +7,6 @@ import io
 import json
 import math
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -17,34 +16,35 @@ import numpy as np
 
 import spgraph as sg
 from spgraph import terminal
-from spgraph.cli import placement
+from spgraph.cli import names, placement
 from spgraph.cli.kinds import Columns, Kind, Parts, Record, columns, first
-from spgraph.cli.options import suffix_of
 from spgraph.cli.placement import is_root
+from spgraph.cli.streams import STANDARD, Target, target
 from spgraph.errors import FormatError
-from spgraph.io.source import replacing
+from spgraph.io.files import write_to
+from spgraph.io.ids import arrays_of
 from spgraph.iterations import Level
 
 
 class Graph(NamedTuple):
-    """A Matrix from a file, and how long that took."""
+    """A Matrix from a file, the time that took, and the names of vertices if they have any."""
 
     A: sg.Matrix
     file: Path
-    seconds: float
+    times: terminal.Times
+    ids: sg.Ids | None
 
     def facts(self) -> Record:
         return {
             "file": str(self.file),
             "vertices": self.A.nrows,
             "edges": self.A.nvals,
-            "read_seconds": self.seconds,
+            **self.times.record("read_"),
         }
 
     def line(self) -> str:
         return (
-            f"{self.file}: {self.A.nrows:,} vertices, {self.A.nvals:,} edges, "
-            f"read in {terminal.duration(self.seconds)}"
+            f"{self.file}: {self.A.nrows:,} vertices, {self.A.nvals:,} edges, read in {self.times}"
         )
 
     def most_connected(self) -> int:
@@ -63,94 +63,110 @@ class Source(NamedTuple):
     file: Path
     symmetric: bool | None
     base: int | None
-    compact: Path | None
+    columns: list[str] | None
+    compact: Target | None
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Source:
-        """Taken out of the options of a command."""
-        return cls(*(given.pop(name) for name in cls._fields))
+        """Taken out of the options of a command. UsageError where they contradict each other."""
+        found = {name: given.pop(name) for name in cls._fields}
+        compact = found.pop("compact")
+        source = cls(**found, compact=compact and target(compact, ".csv"))
+        if source.columns is None and names.is_table(source.file):
+            source = source._replace(columns=["source", "target"])
+        if source.columns is not None and (source.base is not None or compact is not None):
+            which = "--compact" if source.base is None else "--base"
+            raise click.UsageError(
+                f"{which}: expected none for a table with names (--columns): vertices are numbered "
+                "as they appear"
+            )
+        return source
 
 
 def read(source: Source, place: placement.Place) -> Graph:
     """The graph in a file, - being standard input; the ids of its vertices go to `compact`."""
-    file, symmetric, base, compact = source
-    start = time.perf_counter()
-    if str(file) == "-":
+    file, symmetric, base, columns, compact = source
+    if file == STANDARD:
         if sys.stdin is None:
             raise FormatError("FILE: expected a graph on standard input, which is closed")
-        file = Path("/dev/stdin")
-    with terminal.progress(f"reading {file}"):
-        found = place.read(file, symmetric=symmetric, base=base, compact=compact and True)
-    seconds = time.perf_counter() - start
-    if compact is None:
-        return Graph(found, file, seconds)
-    A, ids = found
-    write_result(compact, {"id": sg.Vector.from_dense(ids)})
-    return Graph(A, file, seconds)
+        file = placement.STANDARD_INPUT
+    with terminal.progress(f"reading {file}"), terminal.measured() as times:
+        if columns is not None:
+            found = place.read_table(file, columns, symmetric=bool(symmetric))
+        else:
+            compacted = compact is not None or None
+            try:
+                found = place.read(file, symmetric=symmetric, base=base, compact=compacted)
+            except FormatError as error:
+                raise FormatError(f"{error}{names.hint(source.file, str(error))}") from error
+    if compact is not None:
+        if found.ids is not None:
+            raise click.UsageError("--compact: expected none for a graph with names of vertices")
+        write_result(compact, {"id": sg.Vector.from_dense(found.numbers)})
+    return Graph(found.A, file, times, found.ids)
 
 
 # --- files: each appears whole or not at all ------------------------------------------------------
 
 
-def write(path: Path, save: Callable[[Path], None]) -> None:
+def write(target: Target, save: Callable[[IO[bytes]], None]) -> None:
+    """Let `save` write into the target, in the process that writes."""
     if is_root():
-        with terminal.progress(f"writing {path}"):
-            save(path)
+        with terminal.progress(f"writing {target.name}"), target.open() as stream:
+            save(stream)
 
 
-def check_picture(path: Path | None) -> None:
-    """Tell before the work, not after it, that there is nothing to draw with."""
-    if path is not None:
-        from spgraph import plot
+def picture_target(path: Path | None) -> Target | None:
+    """What --plot says; tells before the work, not after it, that there is nothing to draw with."""
+    if path is None:
+        return None
+    from spgraph import plot
 
-        plot.require_matplotlib()
+    plot.require_matplotlib()
+    return target(path, ".png")
 
 
 def write_picture(
-    path: Path, kind: Kind, parts: Parts, rows: Sequence[Level] | None = None
+    target: Target, kind: Kind, parts: Parts, rows: Sequence[Level] | None = None
 ) -> None:
     """The levels of a search as a picture, or what the kind draws of a result."""
     from spgraph import plot
 
     if rows is not None:
-        write_figure(path, plot.frontier_profile(rows))
+        write_figure(target, plot.frontier_profile(rows))
     elif kind.picture is not None:
-        write_figure(path, kind.picture(parts))
+        write_figure(target, kind.picture(parts))
 
 
-def write_figure(path: Path, figure: Any) -> None:
-    def save(path: Path) -> None:
-        with replacing(str(path)) as stream:
-            figure.savefig(stream, format=suffix_of(path)[1:])
-
-    write(path, save)
+def write_figure(target: Target, figure: Any) -> None:
+    write(target, lambda stream: figure.savefig(stream, format=target.suffix[1:]))
 
 
-def write_result(path: Path, parts: Parts) -> None:
-    """The parts in the format that the suffix says.
+def write_result(target: Target, parts: Parts, ids: sg.Ids | None = None) -> None:
+    """The parts in the target's format, with names for vertices where they have some and the format
+    has a place for them.
 
     A Matrix as `sg.write` writes it; a row for each vertex with an entry (.csv, .tsv); one Vector
     as `sg.save` saves it; several as arrays of all vertices, which hold -1, or NaN among floats,
     where there is no entry, and `reached`, which says where there is one.
     """
 
-    def save(path: Path) -> None:
+    def save(stream: IO[bytes]) -> None:
         value = first(parts)[1]
-        if isinstance(value, sg.Matrix):
-            sg.write(path, value)
-        elif suffix_of(path) != ".npz":
-            with replacing(str(path)) as stream:
-                _write_rows(stream, columns(parts), "," if suffix_of(path) == ".csv" else "\t")
-        elif len(parts) == 1:
-            sg.save(path, value)
+        if isinstance(value, sg.Matrix) or (target.suffix == ".npz" and len(parts) == 1):
+            write_to(stream, target.suffix, value, ids)
+        elif target.suffix != ".npz":
+            rows = names.labelled(columns(parts), ids)
+            _write_rows(stream, rows, "," if target.suffix == ".csv" else "\t")
         else:
             arrays: dict[str, Any] = {name: _dense(part) for name, part in parts.items()}
             reached = np.zeros(value.size, bool)
             reached[value.to_coo()[0]] = True
-            with replacing(str(path)) as stream:
-                np.savez(stream, reached=reached, **arrays)
+            np.savez(stream, reached=reached, **arrays, **arrays_of(ids))
 
-    write(path, save)
+    write(target, save)
+    if ids is not None and target.suffix == ".mtx":
+        note(f"{target.name}: .mtx has no place for names: it numbers vertices; .npz keeps both")
 
 
 def _dense(v: sg.Vector) -> np.ndarray:
@@ -158,7 +174,7 @@ def _dense(v: sg.Vector) -> np.ndarray:
 
 
 def _write_rows(stream: IO[bytes], rows: Columns, delimiter: str) -> None:
-    text = io.TextIOWrapper(stream, encoding="ascii", newline="")
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(rows)
     # truth values as 0 and 1, which other programs read
@@ -173,14 +189,16 @@ def _write_rows(stream: IO[bytes], rows: Columns, delimiter: str) -> None:
 # --- text and JSON --------------------------------------------------------------------------------
 
 
-def show(record: Record, lines: Sequence[str], style: str) -> None:
-    """Print `record` as JSON, or the lines that say the same to people."""
-    say(as_json(record) if style == "json" else "\n".join(lines))
+def show(record: Record, lines: Sequence[str], style: str, *, aside: bool = False) -> None:
+    """Print `record` as JSON, or the lines that say the same to people; `aside`: on standard error,
+    because standard output holds a file.
+    """
+    say(as_json(record) if style == "json" else "\n".join(lines), aside=aside)
 
 
-def say(text: str) -> None:
+def say(text: str, *, aside: bool = False) -> None:
     if is_root():
-        click.echo(text)
+        click.echo(text, err=aside)
 
 
 def note(text: str) -> None:
@@ -204,14 +222,20 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def details(kind: Kind, parts: Parts, top: int | None, rows: Sequence[Level] | None) -> Record:
+def details(
+    kind: Kind,
+    parts: Parts,
+    ids: sg.Ids | None,
+    top: int | None,
+    rows: Sequence[Level] | None,
+) -> Record:
     """What --trace and --top add to a record."""
     more: Record = {}
     if rows is not None:
         more["trace"] = [row._asdict() for row in rows]
     if top is not None and kind.top is not None:
         found = kind.top(parts, top)
-        more["entries"] = {name: _records(found[name]) for name in found}
+        more["entries"] = {name: _records(names.labelled(found[name], ids)) for name in found}
     return more
 
 
@@ -246,7 +270,7 @@ def detail_lines(kind: Kind, record: Record) -> list[str]:
 
 def _cell(value: Any) -> str:
     """A number of a table: ids, which people copy, have no commas."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else names.printable(str(value))
 
 
 def trace_lines(trace: Sequence[Record]) -> list[str]:
@@ -273,9 +297,9 @@ def said(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{said(inner)} {name}" for name, inner in value.items())
     if isinstance(value, list):
-        return ",".join(map(str, value))
+        return names.printable(",".join(map(str, value)))
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     if isinstance(value, float):
         return f"{value:,.6g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else names.printable(str(value))

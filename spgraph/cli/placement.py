@@ -5,13 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import spgraph as sg
 from spgraph import distributed
 from spgraph.cli import launch
+from spgraph.cli.names import aligned
+from spgraph.cli.streams import STANDARD
 from spgraph.containers.storage.arrays import check_device
 from spgraph.errors import FormatError
+from spgraph.io.files import read_named
+from spgraph.io.saved import load_named, read_names
 
+STANDARD_INPUT = Path("/dev/stdin")
 PARTITIONS = ("edges", "random", "biased", "metis")
+
+
+class Read(NamedTuple):
+    """A graph, and what its vertices are called: the ids that --compact finds, names; or None."""
+
+    A: Any
+    numbers: np.ndarray | None
+    ids: sg.Ids | None
 
 
 class Place(NamedTuple):
@@ -80,15 +95,29 @@ class Place(NamedTuple):
             )
         launch.world()
 
-    def read(self, file: Path, **options: Any) -> Any:
-        """What `sg.read` returns, on the CPU; where MPI started several processes, in its place, of
-        which each process reads its share only.
+    def read(self, file: Path, **options: Any) -> Read:
+        """What is in a file, as `sg.read` with these options reads it, on the CPU; where MPI
+        started several processes, in its place, of which each process reads its share only.
         """
         if launch.processes() == 1 or (self.gpus is None and self.shards is None):
-            return sg.read(file, **options)
+            return Read(*read_named(file, **options))
         between = launch.communicator(self.gpus, self.shards)
         options |= {"partition": self.partition or "edges", "communicator": between}
-        return distributed.read(file, between.num_shards, **options)
+        found = distributed.read(file, between.num_shards, **options)
+        A, numbers = found if options["compact"] else (found, None)
+        return Read(A, numbers, read_names(file))
+
+    def read_table(self, file: Path, columns: list[str], *, symmetric: bool) -> Read:
+        """The graph of a table of edges with names of vertices, on the CPU. Of edges that are
+        listed more than once the least weight counts, as in edge lists.
+        """
+        if launch.processes() > 1:
+            raise ValueError(
+                f"--columns: expected one process, got {launch.processes()}: write the graph with "
+                "its names by spgraph convert FILE -o GRAPH.npz first"
+            )
+        A, ids = sg.from_edges(file, *columns, symmetric=symmetric, dup_op="min")
+        return Read(A, None, ids)
 
     def place(self, A: sg.Matrix) -> Any:
         """A, as `read` gives it, on the device, over the GPUs, or in shards on the CPU."""
@@ -109,14 +138,16 @@ class Place(NamedTuple):
         return {"device": device, "shards": shards, "partition": self.partition or "edges"}
 
 
-def vector(path: Path, A: Any) -> sg.Vector:
-    """The Vector that `sg.save` wrote to `path`, where A is."""
-    v = sg.load(path)
+def vector(path: Path, A: Any, ids: sg.Ids | None) -> sg.Vector:
+    """The Vector that `sg.save` wrote to `path`, - being standard input, where A is; its entries
+    are those of the vertices `ids` of the same names, if both have names.
+    """
+    v, own = load_named(STANDARD_INPUT if path == STANDARD else path)
     if not isinstance(v, sg.Vector):
         raise FormatError(
             f"{path}: expected a Vector, as -o of another run writes one; got a Matrix"
         )
-    return v.to(A.device)
+    return aligned(v, own, ids, path).to(A.device)
 
 
 def on_host(result: Any, name: str) -> dict[str, Any]:

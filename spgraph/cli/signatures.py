@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import re
 from collections.abc import Callable, Collection
@@ -10,23 +11,34 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
+from spgraph.cli.names import split
+
 # the words that turn an option off, where they are not --no-... and its name
 OFF = {"symmetric": "directed"}
 
 
 class Vertices(click.ParamType):
-    """Vertices in a word, like 0,5,7."""
+    """Vertices in a word, like 0,5,7, or their names; the graph tells later which there are."""
 
     name = "V,V,..."
 
     def convert(
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> list[int]:
-        """The vertices as a list."""
+    ) -> list[str]:
+        """The words as a list."""
         try:
-            return [int(word) for word in value.split(",")]
-        except ValueError:
+            words = split(value)
+        except csv.Error:
+            words = [""]
+        if not all(words):
             self.fail(f"expected vertices like 0,5,7, got {value!r}", parameter, context)
+        return words
+
+
+class Vertex(click.ParamType):
+    """A vertex, or its name; the graph tells later whether there is one."""
+
+    name = "V"
 
 
 class NumberOr(click.ParamType):
@@ -40,7 +52,7 @@ class NumberOr(click.ParamType):
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> float | Path | None:
         """The number, None or the file's Path."""
-        if self.file and str(value).lower().endswith(".npz"):
+        if self.file and (str(value).lower().endswith(".npz") or value == "-"):
             return Path(value)
         if not self.file and value == "none":
             return None
@@ -53,6 +65,7 @@ class NumberOr(click.ParamType):
 
 # parameters that hold no plain number, flag or word
 TYPES: dict[str, click.ParamType] = {
+    "source": Vertex(),
     "sources": Vertices(),
     "personalization": click.Path(path_type=Path),
     "beta": NumberOr(file=True),

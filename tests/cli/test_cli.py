@@ -24,6 +24,7 @@ import scipy.sparse.csgraph
 
 import spgraph as sg
 from spgraph import cli, terminal, validation
+from spgraph.cli import placement
 from spgraph.validation import Failure
 
 Run = Callable[..., tuple[int, str, str]]
@@ -337,7 +338,7 @@ def test_a_bug_keeps_its_traceback(graph: Path, monkeypatch: pytest.MonkeyPatch)
     def broken(*_: object, **__: object) -> None:
         raise TypeError("a bug")
 
-    monkeypatch.setattr(sg, "read", broken)
+    monkeypatch.setattr(placement, "read_named", broken)
     with pytest.raises(TypeError, match="a bug"):
         cli.main(["info", str(graph)])
 
@@ -348,7 +349,7 @@ def test_an_unreadable_file_is_named(
     def refused(path: Path, **_: object) -> None:
         raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
-    monkeypatch.setattr(sg, "read", refused)
+    monkeypatch.setattr(placement, "read_named", refused)
     code, _, err = run("info", graph)
     assert (code, err) == (2, f"spgraph: error: {graph}: Permission denied\n")
 
@@ -396,7 +397,7 @@ def test_interrupt_exits_130(run: Run, graph: Path, monkeypatch: pytest.MonkeyPa
     def interrupted(*_: object, **__: object) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(sg, "read", interrupted)
+    monkeypatch.setattr(placement, "read_named", interrupted)
     assert run("info", graph)[0] == 130
 
 

@@ -16,7 +16,7 @@ from spgraph.cli import launch, main
 
 pytestmark = pytest.mark.mpi
 
-TIMES = {"seconds", "read_seconds", "teps"}
+TIMES = {"seconds", "read_seconds", "compile_seconds", "read_compile_seconds", "teps"}
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from numba.core.sigutils import normalize_signature
 
 from spgraph import cache_folder
 from spgraph.backends.cpu.runtime.pipeline import KernelCompiler
+from spgraph.late_imports import preparing
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -35,15 +36,16 @@ def kernel(function: Callable[..., Any]) -> Any:
     """
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
     made = numba.njit(**options, pipeline_class=KernelCompiler)(function)
+    compile_it = made.compile
     kept_in = folder()
     if kept_in is None:
+        made.compile = preparing()(compile_it)
         return made
     cache = made._cache = KernelCache(made, kept_in)
-    compile_it = made.compile
 
     def compile_once(signature: Any) -> Any:
         # taken before the file lock, so that no child is forked while this process holds that
-        with global_compiler_lock:
+        with preparing(), global_compiler_lock:
             path = cache.path(signature)
             if path.exists():
                 return compile_it(signature)

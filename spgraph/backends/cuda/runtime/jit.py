@@ -11,6 +11,7 @@ import numpy as np
 from spgraph import cache_folder
 from spgraph.backends.cuda.runtime.sources import OPTIONS, SEPARATE, alone, source
 from spgraph.containers.storage.arrays import Array
+from spgraph.late_imports import preparing
 
 BLOCK = 256  # the threads of a block, for all kernels launched by `launch`
 # what a kernel takes for a pointer that leads nowhere; an empty CuPy array is one too
@@ -77,6 +78,7 @@ def _module(stem: str, preamble: str, only: str, cooperative: bool, device_id: i
 
 
 @functools.lru_cache(maxsize=1024)
+@preparing()
 def _kernel(stem: str, name: str, preamble: str, cooperative: bool, device_id: int) -> Kernel:
     cache_folder.check_cupy()
     only = name if stem in SEPARATE else ""
