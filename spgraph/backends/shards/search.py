@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from spgraph.containers.storage.arrays import Array
 
 # what a shard counts in a round, in this order: the vertices that it has found, their out-edges,
-# how many of them have in-edges, and long rows that `pull` has left to `pull_rows`
-COUNTS = 4
-VERTICES, EDGES, COVERED, WAITING = range(COUNTS)
+# how many of them have in-edges, and long rows that `pull` has left to `pull_rows`; and from SENT
+# on, for each shard, how many of its vertices `compact` sends it
+VERTICES, EDGES, COVERED, WAITING, SENT = range(5)
+
+
+def counts_of(shards: int) -> int:
+    """How many numbers a shard counts."""
+    return SENT + shards
 
 
 class SearchShard(Protocol):
     """What a search in rounds asks of the kernels of one shard, `SearchShard` of a backend.
 
-    A method that takes `round_` counts: COUNTS numbers, which reach the host's memory each above 16
-    bits of the round's number, and `counts`. Bitmaps have `words` words for each shard. Nothing
-    waits for the device.
+    A method that takes `round_` counts: `counts_of(shards)` numbers, which reach the host's memory
+    each above 16 bits of the round's number, and `counts`. Bitmaps have `words` words for each
+    shard. Nothing waits for the device.
     """
 
     number: int  # among all shards
     words: int
     own: Array  # the bitmap of the frontier's own vertices, where it is not a queue
+    entry: int  # elements of an entry of a list
     value: Array  # of the own vertices, as many as bits in `own`, while a search runs
     counts: Array
 
@@ -67,10 +73,15 @@ class SearchShard(Protocol):
         """The last search has failed: nothing that it has left is used by the next."""
 
     def compact(self, capacity: int, round_: int) -> None:
-        """What `push_bits` has reached becomes a list."""
+        """What `push_bits` has reached, `capacity` vertices at most, becomes a list for each shard;
+        how many each gets is counted.
+        """
 
-    def list_of(self, capacity: int) -> Array:
-        """That list, with room for so many entries."""
+    def sent(self, sizes: Sequence[int]) -> list[Array]:
+        """Those lists, of so many vertices, as flat arrays."""
+
+    def settle_own(self, came: Array | None, depth: int, round_: int) -> None:
+        """Own vertices in what all shards have sent to this one are found, and become the queue."""
 
 
 class Found(NamedTuple):

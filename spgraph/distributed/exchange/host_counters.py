@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from spgraph.backends.shards.graph import ShardedGraph
-from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda
+from spgraph.containers.storage.arrays import Array, device_of, import_cupy, is_cuda, on_device
 from spgraph.distributed.communicators import Communicator
 
 if TYPE_CHECKING:
@@ -48,6 +48,25 @@ class Rounds:
     def counts(self) -> np.ndarray:
         """The counts of this round, a row for each of all shards."""
         return counts_of_round(self.host_counters, self.round, self.shards, self.communicator)
+
+    def exchange(
+        self, parts: Callable[[Any, list[int]], list[Array]], sent: list[list[int]], width: int
+    ) -> list[Array | None]:
+        """What each local shard receives, joined, None for nothing: sent[p][q] entries of `width`
+        elements go from shard p to shard q, as `parts` of a shard gives them.
+        """
+        if not any(map(any, sent)):
+            return [None] * len(self.shards)
+        given = [parts(shard, sent[shard.number]) for shard in self.shards]
+        sizes = [[width * row[shard.number] for row in sent] for shard in self.shards]
+        received: list[Array | None] = []
+        for pieces_of_all in self.communicator.all_to_all(given, sizes=sizes):
+            pieces = [piece for piece in pieces_of_all if piece.size]
+            if len(pieces) > 1:
+                with on_device(device_of(pieces[0])) as xp:
+                    pieces = [xp.concatenate(pieces)]
+            received.append(pieces[0] if pieces else None)
+        return received
 
 
 def host_mapped(shape: tuple[int, int], array: Array) -> np.ndarray:

@@ -197,27 +197,9 @@ class Rounds(host_counters.Rounds):
         asked = action & (BEGIN | BUCKETS) and not found
         self.totals = Totals(found, edges, looked, self.best(rows) if asked else self.identity)
         self.relaxations += looked
-        self.received = self.exchange_pairs([row[SENT:] for row in rows])
+        sent, pair = [row[SENT:] for row in rows], self.shards[0].pair
+        self.received = self.exchange(lambda b, own: b.sent(own, self.offsets), sent, pair)
         return rows
-
-    def exchange_pairs(self, sent: list[list[int]]) -> list[Array | None]:
-        """The pairs that each local shard receives, None for no pair; sent[p][q] is how many go
-        from shard p to shard q.
-        """
-        if not any(map(any, sent)):
-            return [None] * len(self.shards)
-        parts = [b.sent(sent[b.number], self.offsets) for b in self.shards]
-        sizes = [[b.pair * row[b.number] for row in sent] for b in self.shards]
-        received: list[Array | None] = []
-        for shard, pieces_of_all in zip(
-            self.shards, self.communicator.all_to_all(parts, sizes=sizes), strict=True
-        ):
-            pieces = [piece for piece in pieces_of_all if piece.size]
-            if len(pieces) > 1:
-                with on_device(self.device_of(shard)) as xp:
-                    pieces = [xp.concatenate(pieces)]
-            received.append(pieces[0] if pieces else None)
-        return received
 
     def device_of(self, shard: ClosureShard) -> str:
         return self.communicator.devices[shard.number - self.communicator.local.start]

@@ -13,7 +13,15 @@ import numpy as np
 
 from spgraph import direction as directions
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
-from spgraph.backends.shards.search import COUNTS, COVERED, EDGES, VERTICES, WAITING, SearchShard
+from spgraph.backends.shards.search import (
+    COVERED,
+    EDGES,
+    SENT,
+    VERTICES,
+    WAITING,
+    SearchShard,
+    counts_of,
+)
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module, device_of, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -104,7 +112,7 @@ class Rounds(host_counters.Rounds):
     ) -> None:
         placement = A.device
         graph = peers.sharded_graph(A, T)
-        super().__init__(placement, COUNTS, graph)
+        super().__init__(placement, counts_of(placement.num_shards), graph)
         # one for all searches of the graph, which share the memory of its shards
         self.lock = graph.derived.setdefault("lock of searches in rounds", self.lock)
         self.values, self.semiring = parents or semiring is not None, semiring
@@ -244,9 +252,13 @@ class Rounds(host_counters.Rounds):
         self.next_round()
         if self.values:
             for shard in self.shards:
-                shard.compact(most, self.round)  # lists of all shards are as long as the longest
-            capacity = int(self.counts()[:, VERTICES].max())
-            return self.settle_lists([shard.list_of(capacity) for shard in self.shards], depth)
+                shard.compact(most, self.round)
+            sent = self.counts()[:, SENT:].tolist()
+            came = self.exchange(lambda shard, own: shard.sent(own), sent, self.shards[0].entry)
+            self.next_round()
+            for shard, own in zip(self.shards, came, strict=True):
+                shard.settle_own(own, depth, self.round)
+            return self.counts()
         size = self.communicator.num_shards * self.words
         if 4 * size * self.communicator.num_shards <= GATHER_BYTES:
             received = self.communicator.all_gather(

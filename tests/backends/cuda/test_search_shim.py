@@ -373,6 +373,29 @@ def test_semirings_in_turn_are_prepared_once(monkeypatch: pytest.MonkeyPatch) ->
     assert sum(isinstance(each, search_rounds.Memory) for each in kept.values()) == 3
 
 
+@pytest.mark.parametrize("exchange", ["rounds, 1 shard", "rounds, relabelled", "rounds, one empty"])
+def test_shards_receive_their_own_vertices_only(
+    exchange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a long push reaches of another shard's vertices goes to that shard alone, once."""
+    monkeypatch.setattr(rounds, "LIST_EDGES", 0)
+    settle, came = search_rounds.Shard.settle_own, []
+
+    def noted(shard: Any, array: Any, *given: Any) -> None:
+        if array is not None:  # 32 bits of a vertex, as many unused, a path count
+            came.append((shard.number, array.view(np.int32)[::4].copy()))
+        settle(shard, array, *given)
+
+    monkeypatch.setattr(search_rounds.Shard, "settle_own", noted)
+    check(monkeypatch, "skewed both", "paths", exchange, directions=("push",))
+    A = placed("skewed both", "paths", exchange)
+    offsets = peers.sharded_graph(A, None).offsets
+    for number, ids in came:
+        assert offsets[number] <= ids.min() and ids.max() < offsets[number + 1]
+        assert np.unique(ids, return_counts=True)[1].max() <= len(offsets) - 1
+    assert len(came) >= (1 if "1 shard" in exchange else 3)
+
+
 def test_few_semirings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "MOST_ROUNDS", 2)
     A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", "paths").A)

@@ -53,6 +53,8 @@ def test_shards_of_one_device_get_copies_on_it(monkeypatch: pytest.MonkeyPatch) 
 class Shard:
     """A shard that is done at once, with the values that it began with."""
 
+    pair = 2
+
     def __init__(self, *given: Any) -> None:
         self.host_counters = given[-1]
 

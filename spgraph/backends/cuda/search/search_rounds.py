@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,12 @@ from spgraph.backends.cuda.search.search_peers_plan import (
     values_preamble,
 )
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
-from spgraph.backends.shards.search import COUNTS, SearchShard
+from spgraph.backends.shards.search import SearchShard, counts_of
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/shards/search_rounds.cu
 THREADS = 256
-CONTROL = 6
 AHEAD_VERTICES, AHEAD = 1024, 4096
 BATCH = 8  # words that a warp takes at a time: many more shares than warps run at once
 
@@ -37,13 +37,13 @@ class Memory:
     `partial` is full of.
     """
 
-    def __init__(self, arrays: GraphRows, words: int) -> None:
+    def __init__(self, arrays: GraphRows, words: int, counts: int) -> None:
         xp, size = array_module(arrays.indptr), arrays.indptr.size - 1
         self.own = xp.empty(words, np.uint32)
         self.queue = xp.empty(size, arrays.indices.dtype)
         self.offset = xp.empty(size, arrays.indptr.dtype)
-        self.counts = xp.empty(COUNTS, np.int64)
-        self.control = xp.zeros(CONTROL, np.int64)
+        self.counts = xp.empty(counts, np.int64)
+        self.control = xp.zeros(2 + counts, np.int64)
         self.list = xp.empty(2 * (1 + AHEAD), np.int64)  # entries have at most two words
         self.visited_next: Array | None = None
         self.partial: Any = jit.NULL
@@ -53,7 +53,7 @@ class Memory:
 class Shard(SearchShard):
     """Local shard k of a graph on its device, `number` among all, and what searches need beside its
     arrays. With `values` they find the sums of a semiring, or, for None, the least parents.
-    `host_counters`, of COUNTS words, is host-mapped memory that kernels write.
+    `host_counters`, of `counts_of(shards)` words, is host-mapped memory that kernels write.
 
     A method that launches a kernel takes the number of the round if the kernel counts: the counts
     then reach `host_counters`, each above 16 bits of that number, and `counts`.
@@ -100,7 +100,7 @@ class Shard(SearchShard):
             self.grid = jit.occupancy(self.kernels["push_bits"], THREADS)
             place = ("memory of searches in rounds", k)
             if place not in graph.derived:
-                graph.derived[place] = Memory(arrays, self.words)
+                graph.derived[place] = Memory(arrays, self.words, counts_of(self.num_shards))
             self.memory: Memory = graph.derived[place]
             self.own, self.counts = self.memory.own, self.memory.counts
             leading, nonempty = (None, None) if rows is None else rows
@@ -185,8 +185,18 @@ class Shard(SearchShard):
     def settle_list(self, came: Array, depth: int, round_: int) -> None:
         """Own vertices in the lists of all shards are found."""
         stride = came.size // (self.num_shards * self.entry)
-        arguments = (came, stride, self.label.type(depth), self.memory.list, round_)
-        self.run("settle_list", stride, *arguments)
+        self._settle(came, self.num_shards, stride, -1, depth, round_)
+
+    def settle_own(self, came: Array | None, depth: int, round_: int) -> None:
+        """Own vertices in what shards have sent to this one alone are found; None: nothing."""
+        length = 0 if came is None else came.size // self.entry
+        self._settle(self.memory.list if came is None else came, 1, 0, length, depth, round_)
+
+    def _settle(
+        self, came: Array, lists: int, stride: int, length: int, depth: int, round_: int
+    ) -> None:
+        arguments = (came, lists, stride, length, self.label.type(depth), self.memory.list, round_)
+        self.run("settle_list", max(stride, length), *arguments)
         self.is_ahead = True
 
     def push_bits(self, vertices: int, edges: int) -> Array:
@@ -228,9 +238,17 @@ class Shard(SearchShard):
         self.is_ahead = False
 
     def compact(self, capacity: int, round_: int) -> None:
-        """What push_bits has reached, `capacity` vertices at most, becomes a list, each once."""
-        made = self.list_of(min(capacity, 32 * self.visited.size))
-        self.run("compact", self.words, *self.marked, made, round_)
+        """What push_bits has reached becomes a list for each shard, of `capacity` vertices at
+        most.
+        """
+        self.stride = min(capacity, 32 * self.words)
+        made = self.list_of(self.num_shards * self.stride)
+        self.run("compact", self.words, *self.marked, made, self.stride, round_)
+
+    def sent(self, sizes: Sequence[int]) -> list[Array]:
+        """Those lists, of so many vertices, as flat arrays."""
+        made, width = self.list_of(self.num_shards * self.stride), self.entry * self.stride
+        return [made[width * q :][: self.entry * size] for q, size in enumerate(sizes)]
 
     def list_of(self, capacity: int) -> Array:
         """The list with room for so many entries beside its length; as it is if it has that."""

@@ -10,8 +10,8 @@
 //   list  the edges of the shard's frontier become a list of what they reach, with the product,
 //         which goes to all, and each takes what is its own: for few edges;
 //   bits  they mark what they reach in a bitmap of all vertices; shards take their parts of the
-//         union of all. With values, what is marked becomes such a list, each vertex once, with the
-//         sum of its products here.
+//         union of all. With values, what is marked becomes a list for each shard, its vertices once,
+//         with the sums of their products here, and goes to that shard alone.
 // The last thread block of a kernel to end writes what was counted to memory of the host.
 //
 // The preamble is that of search_common.cuh, Q (positions in bitmaps), AHEAD_VERTICES and AHEAD (a
@@ -28,10 +28,11 @@ constexpr bool FIRST = true; // rows ascend by the users' ids
 #endif
 constexpr bool TRACE = false, PADDED = true;
 
-enum Count { VERTICES, EDGES, COVERED, WAITING, COUNTS };
+// the last PEERS are what `compact` has for each shard
+enum Count { VERTICES, EDGES, COVERED, WAITING, SENT, COUNTS = SENT + PEERS };
 
-// A vertex that was reached, or -1, and what it gets; the first of a list has the length of the list
-// instead of a vertex.
+// A vertex that was reached, or -1, and what it gets; the first of a list for all shards has the
+// length of the list instead of a vertex.
 struct Entry {
     L vertex;
 #if VALUES
@@ -100,9 +101,9 @@ DEVICE void enter_results(const u64* given, L* level, Z* value, u32* visited) {
     enter(given);
 }
 
-// The sums of all thread blocks and what they put into the queue go to the host; a list gets its
-// length. True in the last block to come, where they are in `published`.
-CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
+// The sums of all thread blocks and what they put into the queue go to the host. True in the last
+// block to come, where they are in `published`.
+CALLED bool publish_counts(i64 round) {
     Control* const c = s.control;
     __threadfence();
     __syncthreads();
@@ -112,11 +113,11 @@ CALLED bool publish_counts(i64 round, Entry* list = nullptr) {
     if (last) {
         __threadfence();
         const u64 packed = load_relaxed(&c->packed);
+#pragma unroll 1
         for (int k = 0; k < COUNTS; k++) {
             u64 value = load_relaxed(&c->count[k]);
             if (k == VERTICES) value += queue_count(packed, s.count_bits);
             if (k == EDGES) value += queue_edges(packed, s.count_bits);
-            if (list && k == VERTICES) list->vertex = (L)value;
             published[k] = value;
             write_count(s.counts, s.host_counters, k, value, round);
         }

@@ -38,19 +38,20 @@ CALLED void push_ahead(Entry* list) {
     write_list(list, offset, vertices, edges, threadIdx.x, THREADS);
 }
 
-// The own vertices in the lists of all shards, which lie `stride` entries apart. A vertex is new
-// where its level is, so that it gets the sum of all that this level brings to it.
+// The own vertices in `lists` lists of so many entries, or, where `length` is -1, with the length in
+// front of each, which lie `stride` entries apart. A vertex is new where its level is, so that it
+// gets the sum of all that this level brings to it.
 extern "C" __global__ void settle_list(const u64* given, L* level, Z* value, u32* visited,
-                                       const Entry* came, i64 stride, L depth, Entry* ahead,
-                                       i64 round) {
+                                       const Entry* came, i64 lists, i64 stride, i64 length,
+                                       L depth, Entry* ahead, i64 round) {
     enter_results(given, level, value, visited);
     const Borders borders;
-    for (int k = 0; k < PEERS; k++) {
-        const Entry* const list = came + k * stride;
-        const i64 length = list->vertex;
-        for (i64 base = thread_id() - lane_id(); base < length; base += thread_count()) {
+    for (i64 k = 0; k < lists; k++) {
+        const Entry* const list = came + k * stride + (length < 0);
+        const i64 entries = length < 0 ? (i64)list[-1].vertex : length;
+        for (i64 base = thread_id() - lane_id(); base < entries; base += thread_count()) {
             const i64 i = base + lane_id();
-            const i64 id = i < length ? (i64)list[1 + i].vertex : -1, v = id - s.first[s.me];
+            const i64 id = i < entries ? (i64)list[i].vertex : -1, v = id - s.first[s.me];
             bool is_new = false;
             if (id >= 0 && v >= 0 && v < own_vertices()) {
                 L found = load_relaxed(&level[v]);
@@ -60,7 +61,7 @@ extern "C" __global__ void settle_list(const u64* given, L* level, Z* value, u32
                 }
 #if VALUES
                 if (is_new || (ADD_KIND != ADD_ANY && found == depth))
-                    combine(&value[v], list[1 + i].value);
+                    combine(&value[v], list[i].value);
 #endif
             } else if (id >= 0) { // another shard's: visited, and not to be sent again
                 set_bit(visited, borders.position((I)id));
@@ -108,30 +109,32 @@ extern "C" __global__ void settle_bits(const u64* given, L* level, Z* value, u32
     publish_counts(round);
 }
 
-// What push_bits has reached, as a list, each vertex with the sum of its products here; `partial` is
-// what it was before.
+// What push_bits has reached, as a list for each shard of its vertices, each with the sum of its
+// products here; they lie `stride` entries apart. `partial` is what it was before, and others'
+// vertices are visited.
 extern "C" __global__ void compact(const u64* given, L* level, Z* value, u32* visited,
-                                   const u32* visited_next, Partial* partial, Entry* list,
-                                   i64 round) {
+                                   const u32* visited_next, Partial* partial, Entry* lists,
+                                   i64 stride, i64 round) {
     enter(given);
 #if VALUES
     for (int q = 0; q < PEERS; q++) {
         const i64 first = q * s.words;
         for_each_words(s.words, 32, [&](i64 begin, i64 w, bool mine) {
             const u32 bits = mine ? visited_next[first + w] & ~visited[first + w] : 0;
+            if (bits && q != s.me) visited[first + w] |= bits;
             const int total = warp_sum(__popc(bits));
             u64 slot = 0;
-            if (lane_id() == 0 && total) slot = atomicAdd(&s.control->count[VERTICES], (u64)total);
+            if (lane_id() == 0 && total) slot = atomicAdd(&s.control->count[SENT + q], (u64)total);
             slot = shuffle(slot, 0);
             for_each_bit(bits, [&](const RankedBit& which, int rank, bool active) {
                 if (!active) return;
                 const i64 v = which.position(begin), p = 32 * first + v;
-                list[1 + slot + rank] =
+                lists[q * stride + slot + rank] =
                     Entry{(L)(s.first[q] + v), value_of(load_relaxed(&partial[p]))};
                 partial[p] = no_partial();
             });
         });
     }
 #endif
-    publish_counts(round, list);
+    publish_counts(round);
 }
