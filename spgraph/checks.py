@@ -272,11 +272,14 @@ def index_array(name: str, indices: object, size: int, device: Device, argument:
     if array.size == 0:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        if array.dtype == object and all(map(is_index, array)):  # integers of more than 64 bits
+        if array.dtype != object or not all(map(is_index, array)):
+            raise DomainMismatch(f"{name}: {argument}: expected integers, got {array.dtype}")
+        largest = max(array, key=abs)
+        if not -(2**63) <= largest < 2**63:
             raise IndexOutOfBound(
-                f"{name}: {argument}: expected 0 <= index < {size}, got {max(array, key=abs)}"
+                f"{name}: {argument}: expected 0 <= index < {size}, got {largest}"
             )
-        raise DomainMismatch(f"{name}: {argument}: expected integers, got {array.dtype}")
+        array = array.astype(np.int64)
     if device_of(array) != device:
         if device == "cpu":
             raise BackendMismatch(

@@ -22,8 +22,10 @@ class Arithmetic:
     `u + v` is a union, with what there is where one has no entry; `u - v` a union with 0; `u * v`,
     `u / v` and all comparisons are intersections, entry by entry as NumPy's are. With a scalar or
     an array they look at stored entries only: `A < 1` has no entry where A has none. So do NumPy's
-    universal functions: `np.sqrt(A)`. `@` is the product over plus_times. `==` compares entries, so
-    that containers have no hash; `isequal` gives one bool.
+    universal functions: `np.sqrt(A)`. `&`, `|` and `^` are logical, `|` and `^` unions; `~` inverts
+    truth values, and of integers the bits. Integers to a negative power are an error, as in NumPy.
+    `@` is the product over plus_times. `==` compares entries, so that containers have no hash;
+    `isequal` gives one bool.
     """
 
     __slots__ = ()
@@ -53,14 +55,49 @@ class Arithmetic:
     def __rtruediv__(self, other: Self | Scalar | SparseArray) -> Self:
         return combine("truediv", self, other, left=True)
 
+    def __floordiv__(self, other: Self | Scalar | SparseArray) -> Self:
+        return combine("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Self | Scalar | SparseArray) -> Self:
+        return combine("floordiv", self, other, left=True)
+
+    def __mod__(self, other: Self | Scalar | SparseArray) -> Self:
+        return combine("mod", self, other)
+
+    def __rmod__(self, other: Self | Scalar | SparseArray) -> Self:
+        return combine("mod", self, other, left=True)
+
+    def __divmod__(self, other: Self | Scalar | SparseArray) -> tuple[Self, Self]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Self | Scalar | SparseArray) -> tuple[Self, Self]:
+        return other // self, other % self
+
     def __pow__(self, other: Self | Scalar | SparseArray) -> Self:
+        _refuse_negative_power(self, other)
         return combine("pow", self, other)
+
+    def __rpow__(self, other: Self | Scalar | SparseArray) -> Self:
+        _refuse_negative_power(other, self)
+        return combine("pow", self, other, left=True)
 
     def __and__(self, other: Self | Scalar | SparseArray) -> Self:
         return combine("land", self, other)
 
+    def __rand__(self, other: Self | Scalar | SparseArray) -> Self:
+        return combine("land", self, other, left=True)
+
     def __or__(self, other: Self | Scalar | SparseArray) -> Self:
         return combine("lor", self, other, union=True)
+
+    def __ror__(self, other: Self | Scalar | SparseArray) -> Self:
+        return combine("lor", self, other, union=True, left=True)
+
+    def __xor__(self, other: Self | Scalar | SparseArray) -> Self:
+        return combine("lxor", self, other, union=True)
+
+    def __rxor__(self, other: Self | Scalar | SparseArray) -> Self:
+        return combine("lxor", self, other, union=True, left=True)
 
     def __lt__(self, other: Self | Scalar | SparseArray) -> Self:
         return combine("lt", self, other)
@@ -89,6 +126,18 @@ class Arithmetic:
 
     def __neg__(self) -> Self:
         return _unary("ainv", self)
+
+    def __pos__(self) -> Self:
+        u: Any = self
+        return u.dup()
+
+    def __invert__(self) -> Self:
+        u: Any = self
+        return _unary("lnot" if u.dtype == bool else "bnot", self)
+
+    def __round__(self, digits: int = 0) -> Self:
+        u: Any = self
+        return u.dup() if u.dtype == bool else u._with_values(lambda x: x.round(digits))
 
     def __abs__(self) -> Self:
         return _unary("abs", self)
@@ -214,6 +263,8 @@ def combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = Fals
     op = getattr(binary, name)
     ours = isinstance(y, Arithmetic)
     if not ours and isinstance(y, bool | int | float | np.generic):
+        if name in ("floordiv", "mod"):  # NumPy's, as with an array: integers by 0 give 0
+            return _by_ufunc(name, x, y, left)
         side: Any = {"left" if left else "right": y}
         return operations.apply(x, op, **side)
     if ours or hasattr(y, "tocsr") or is_tensor(y):
@@ -230,11 +281,36 @@ def combine(name: str, x: Any, y: Any, *, union: bool = False, left: bool = Fals
         y = as_array(name, y)
     if array and y.ndim == 0:
         return operations.apply(x, op, **{"left" if left else "right": y})
-    if array or isinstance(y, list | tuple):
-        from spgraph.containers.sparray.ufuncs import BY_NAME, call
+    return _by_ufunc(name, x, y, left) if array or isinstance(y, list | tuple) else NotImplemented
 
-        return call(BY_NAME[name], "__call__", (y, x) if left else (x, y), {})
-    return NotImplemented
+
+def _by_ufunc(name: str, x: Any, y: Any, left: bool) -> Any:
+    """The function of NumPy that means the operator `name`, of entries and a number or an array."""
+    from spgraph.containers.sparray.ufuncs import BY_NAME, call
+
+    return call(BY_NAME[name], "__call__", (y, x) if left else (x, y), {})
+
+
+def _refuse_negative_power(x: Any, exponent: Any) -> None:
+    """ValueError, as NumPy's, for integers to a negative power, which are no integers."""
+    if not (_is_integer(x) and _is_integer(exponent)):
+        return  # of arrays NumPy's own function refuses them
+    least = exponent
+    if isinstance(exponent, Arithmetic):
+        values: Any = exponent
+        least = values._value_range()[0] if values.dtype.kind == "i" else 0
+    if least < 0:
+        raise ValueError(
+            f"**: expected integers to powers >= 0, got {least}; x.astype(float) has their powers, "
+            'and sg.apply(x, "pow", right=...) those of GraphBLAS, cut off to integers'
+        )
+
+
+def _is_integer(x: Any) -> bool:
+    if isinstance(x, Arithmetic):
+        u: Any = x
+        return u.dtype.kind in "biu"
+    return isinstance(x, bool | int | np.bool_ | np.integer)
 
 
 def _unary(name: str, x: Any) -> Any:

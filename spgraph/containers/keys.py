@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spgraph.containers.mask import Mask
-from spgraph.containers.storage.arrays import array_module, as_array, is_array, is_foreign
+from spgraph.containers.storage.arrays import array_module, as_array, is_array
 from spgraph.errors import DomainMismatch, IndexOutOfBound
 
 if TYPE_CHECKING:
@@ -26,10 +26,24 @@ def from_end(index: Any, size: int) -> int:
     return int(index) + size if -size <= index < 0 else int(index)
 
 
+def single(key: Any) -> Any:
+    """One of the keys between brackets: `...` as a slice, an integer in an array as that integer,
+    an array of another library as one of NumPy or CuPy.
+    """
+    if key is Ellipsis:
+        return slice(None)
+    if type(key) in (int, slice, list) or not is_array(key):
+        return key
+    array = as_array("[]", key)
+    return array.item() if array.ndim == 0 and array.dtype.kind in "iu" else array
+
+
 def matrix_key(key: Any, A: Matrix) -> Mask | tuple[Any, Any]:
     """Rows and columns of a key of a Matrix, or the Mask that it means."""
+    if isinstance(key, tuple) and len(key) == 1:
+        key = key[0]
     if not isinstance(key, tuple):
-        key = as_array("[]", key) if is_foreign(key) else key
+        key = single(key)
         if hasattr(key, "tocsr") and len(key.shape) == 2:
             return _mask_of(key)
         if getattr(key, "dtype", None) == BOOL and np.ndim(key) == 2:
@@ -40,7 +54,8 @@ def matrix_key(key: Any, A: Matrix) -> Mask | tuple[Any, Any]:
         key = key, slice(None)
     if len(key) != 2:
         raise DomainMismatch(f"[]: expected rows and columns, got {len(key)} indices")
-    return _flagged(key[0], A.nrows, "rows"), _flagged(key[1], A.ncols, "columns")
+    rows, columns = map(single, key)
+    return _flagged(rows, A.nrows, "rows"), _flagged(columns, A.ncols, "columns")
 
 
 def _mask_of(B: Any) -> Mask:
@@ -56,7 +71,8 @@ def _mask_of(B: Any) -> Mask:
 
 
 def vector_key(key: Any, v: Vector) -> Any:
-    """A key of a Vector; the Mask of a bool Vector, the positions of truth values."""
+    """A key of a Vector: a position, or several; the Mask of a bool Vector."""
+    key = single(key[0] if isinstance(key, tuple) and len(key) == 1 else key)
     if not isinstance(key, list) and hasattr(key, "V") and key.dtype == BOOL:
         return key.V
     return _flagged(key, v.size, "positions")
@@ -68,7 +84,6 @@ def _flagged(key: Any, size: int, what: str) -> Any:
         if not key or not isinstance(key[0], bool | np.bool_):
             return key
         key = np.asarray(key)
-    key = as_array("[]", key) if is_foreign(key) else key
     if getattr(key, "dtype", None) != BOOL or np.ndim(key) != 1:
         return key
     key = key if hasattr(key, "toarray") else as_array("[]", key)
@@ -87,10 +102,10 @@ def written(value: Any, into: Any) -> Any:
     from spgraph.containers.argument import vector_of
     from spgraph.containers.vector import Vector
 
-    stands = isinstance(value, list) or hasattr(value, "tocsr") or is_array(value)
+    stands = isinstance(value, list | tuple | range) or hasattr(value, "tocsr") or is_array(value)
     if isinstance(value, Vector) or not stands or np.ndim(value) != 1:
         return value
-    made = vector_of(value)
+    made = vector_of(list(value) if isinstance(value, tuple | range) else value)
     # a list is nowhere yet; an array stays where it is, but for shards, which are in several places
-    moves = isinstance(value, list) or not isinstance(into.device, str)
+    moves = isinstance(value, list | tuple | range) or not isinstance(into.device, str)
     return made.to(into.device) if moves else made

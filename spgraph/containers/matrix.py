@@ -30,7 +30,7 @@ from spgraph.containers.storage.arrays import (
     read_only,
     writable,
 )
-from spgraph.containers.storage.values import MatrixValues, converted, value_dtype
+from spgraph.containers.storage.values import MatrixValues, converted, each_entry, value_dtype
 from spgraph.containers.sugar import MatrixSugar
 from spgraph.containers.views import MatrixViews
 
@@ -366,8 +366,7 @@ class Matrix(
 
     def __iter__(self) -> Iterator[tuple[int, int, Any]]:
         """(row, column, value) of every entry, row by row."""
-        rows, columns, values = (move(a, "cpu") for a in self.to_coo())
-        return zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True)
+        return each_entry(self.to_coo())
 
     def __getstate__(self) -> dict[str, Any]:
         arrays = {"indptr": self._indptr, "indices": self._indices, "values": self._values}

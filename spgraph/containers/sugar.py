@@ -88,9 +88,9 @@ class VectorSugar(VectorArithmetic):
 
         if isinstance(key, Mask):
             return _masked(self, key)
-        if is_index(key):
-            return _scalar(operations.extract(self, [from_end(key, self.size)]))
-        at: Any = vector_key(key, self)
+        at: Any = key if is_index(key) else vector_key(key, self)
+        if is_index(at):
+            return _scalar(operations.extract(self, [from_end(at, self.size)]))
         return (_masked if isinstance(at, Mask) else operations.extract)(self, at)
 
     def __setitem__(
@@ -103,7 +103,8 @@ class VectorSugar(VectorArithmetic):
 
         at: Any = key
         if not is_index(key):
-            at, value = vector_key(key, self), written(value, self)
+            at = key if isinstance(key, Mask) else vector_key(key, self)
+            value = value if is_index(at) else written(value, self)
         given: dict[str, Any] = {"mask" if isinstance(at, Mask) else "indices": at}
         operations.assign(self, value, **given)  # type: ignore[arg-type]
 

@@ -16,6 +16,7 @@ from spgraph.containers.interchange.graphs import VectorGraphs
 from spgraph.containers.mask import Mask
 from spgraph.containers.sparray import VectorSparray
 from spgraph.containers.storage.arrays import (
+    INT32_MAX,
     Array,
     array_module,
     check_device,
@@ -28,7 +29,7 @@ from spgraph.containers.storage.arrays import (
     read_only,
     unpack_bits,
 )
-from spgraph.containers.storage.values import VectorValues, converted, value_dtype
+from spgraph.containers.storage.values import VectorValues, converted, each_entry, value_dtype
 from spgraph.containers.sugar import VectorSugar
 
 if TYPE_CHECKING:
@@ -361,8 +362,7 @@ class Vector(
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         """(index, value) of every entry, by ascending index."""
-        indices, values = (move(a, "cpu") for a in self.to_coo())
-        return zip(indices.tolist(), values.tolist(), strict=True)
+        return each_entry(self.to_coo())
 
     def __getstate__(self) -> dict[str, Any]:
         arrays = {"values": self._values, "indices": self._indices, "bits": self._bits}
@@ -376,6 +376,11 @@ class Vector(
         self._become(Vector._of(**state | {name: state[name].copy() for name in frozen}))
 
     def __len__(self) -> int:
+        if self.size > INT32_MAX:  # list(v) reserves as many places; after a TypeError none
+            raise TypeError(
+                f"len: expected a Vector of less than 2**31 positions, got {self.size}; .size is "
+                "how many positions it has, .nvals how many entries"
+            )
         return self.size
 
     def __bool__(self) -> bool:

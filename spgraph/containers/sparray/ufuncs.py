@@ -16,9 +16,12 @@ PAIRS = {
     np.subtract: "minus",
     np.multiply: "times",
     np.divide: "truediv",
+    np.floor_divide: "floordiv",
+    np.remainder: "mod",
     np.power: "pow",
     np.logical_and: "land",
     np.logical_or: "lor",
+    np.logical_xor: "lxor",
     np.less: "lt",
     np.less_equal: "le",
     np.greater: "gt",
@@ -26,8 +29,12 @@ PAIRS = {
     np.equal: "eq",
     np.not_equal: "ne",
 }
-# what Python writes as & and |, and what containers mean by these
-LOGICAL = {np.bitwise_and: "logical_and", np.bitwise_or: "logical_or"}
+# what Python writes as &, | and ^, and what containers mean by these
+LOGICAL = {
+    np.bitwise_and: "logical_and",
+    np.bitwise_or: "logical_or",
+    np.bitwise_xor: "logical_xor",
+}
 BY_NAME = {name: ufunc for ufunc, name in PAIRS.items()}
 
 
@@ -120,5 +127,5 @@ def _of_two(name: str, ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[s
             "sg.ewise_add combines the union of their entries, sg.ewise_mult the intersection, by "
             "an operator of sg.semirings.binary"
         )
-    union = ufunc in (np.add, np.subtract, np.logical_or)
+    union = ufunc in (np.add, np.subtract, np.logical_or, np.logical_xor)
     return arithmetic.combine(PAIRS[ufunc], *inputs, union=union)

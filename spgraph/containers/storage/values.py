@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
@@ -277,6 +277,15 @@ def check_sides(A: Any, vectors: tuple[Any, ...]) -> None:
                 f"_where: vectors: expected full Vectors of the size of rows and columns, "
                 f"{A.nrows} and {A.ncols}, got one of {v.size} with {v.nvals} entries"
             )
+
+
+def each_entry(arrays: Sequence[Array]) -> Iterator[tuple[Any, ...]]:
+    """The elements of arrays of one length as tuples of Python's numbers, made piece by piece: as
+    objects they take several times the memory of the arrays.
+    """
+    held = [move(array, "cpu") for array in arrays]
+    for k in range(0, held[0].size, SAMPLE):
+        yield from zip(*(array[k : k + SAMPLE].tolist() for array in held), strict=True)
 
 
 def extent_of(values: Array) -> tuple[float, float]:
