@@ -74,7 +74,8 @@ def needed(A: HostMatrix, rows: Array) -> np.ndarray:
     """How many entries each chunk has in the rows whose flag is set; read back."""
     xp, parts = array_module(rows), division(A)
     through = xp.zeros(A.nrows + 1, np.int64)
-    xp.cumsum(xp.where(rows, A._indptr[1:] - A._indptr[:-1], 0), out=through[1:])
+    lengths = xp.where(rows, A._indptr[1:] - A._indptr[:-1], 0)
+    xp.cumsum(lengths, dtype=np.int64, out=through[1:])
     return np.diff(move(through[xp.asarray(parts.rows)], "cpu"))
 
 

@@ -128,8 +128,8 @@ def _refused(name: str) -> Callable[..., NoReturn]:
         device = next(A.device for A in arguments if isinstance(A, HostMatrix))
         raise BackendMismatch(
             f"{name}: expected Matrices in the memory of {device}, got one in host memory "
-            "(storage='host'), of which products with vectors, bfs, pagerank and "
-            f"connected_components alone are made; A.to({str(device)!r}) copies it to the GPU"
+            "(storage='host'), which products with vectors alone can stream; "
+            f"A.to({str(device)!r}) copies it to the GPU"
         )
 
     return refuse

@@ -5,6 +5,7 @@ results of kernels that run as C++ on the CPU (see cuda_host_shim.h).
 from __future__ import annotations
 
 import ctypes
+import sys
 import weakref
 from typing import Any
 
@@ -20,7 +21,6 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage import host_matrix
 from spgraph.containers.storage.host_matrix import HostMatrix, StreamedTo
 from spgraph.errors import BackendMismatch
-from spgraph.iterations import contraction, fixed_point, level_search, power_iteration
 
 needs_compiler = pytest.mark.skipif(shim.COMPILER is None, reason="needs g++")
 INT64 = np.dtype(np.int64)
@@ -72,15 +72,14 @@ def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices "on the GPU" are those of the CPU, those in host memory go through the streamed
     functions.
     """
+    public = sg.steps.backend
+    users = [m for m in sys.modules.values() if vars(m).get("backend") is public]
     shim.install(monkeypatch)
-    plain = sg.steps.backend
 
     def backend(device: Any) -> Any:
-        return streamed if type(device) is StreamedTo else plain(device)
+        return streamed if type(device) is StreamedTo else shim.backend(device)
 
-    parts = [module for module in vars(sg.operations).values() if hasattr(module, "backend")]
-    loops = [contraction, fixed_point, level_search, power_iteration]
-    for module in (sg.steps, *parts, *loops):
+    for module in users:
         monkeypatch.setattr(module, "backend", backend)
     monkeypatch.setattr(host_matrix, "_pinned", np.copy)
     monkeypatch.setattr(operations, "_mapped", lambda array, beside: array)
@@ -208,14 +207,15 @@ def test_public_operations_and_views() -> None:
 
 
 @needs_compiler
-@pytest.mark.usefixtures("on_host")
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_algorithms(symmetric: bool) -> None:
-    """bfs, pagerank and components: as on the CPU."""
+def test_algorithms(symmetric: bool, request: pytest.FixtureRequest) -> None:
+    """bfs, pagerank and components: as on the CPU; and distances, as all that products give."""
     A = graph()
     if symmetric:
         A = sg.ewise_add(A, A.T, "plus").pattern()
         assert A.is_symmetric()
+    expected_distance = sg.sssp(A, 5, parents=False).distance
+    request.getfixturevalue("on_host")
     S = HostMatrix(A, "cpu")
     for direction in ("auto", "push", "pull"):
         level, parent = sg.bfs(S, 5, direction=direction)
@@ -228,6 +228,7 @@ def test_algorithms(symmetric: bool) -> None:
         before = S.bytes_streamed
         sg.connected_components(S)
         assert S.bytes_streamed - before == A.nvals * (4 + 8)  # each entry once
+    assert sg.sssp(S, 5, parents=False).distance.isequal(expected_distance)
     ranks = sg.pagerank(S, max_iter=5, tol=None).to_numpy()
     assert np.allclose(ranks, pagerank(A, 5), rtol=1e-12)
 
