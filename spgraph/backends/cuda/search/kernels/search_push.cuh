@@ -45,9 +45,12 @@ struct Pusher {
         bool open[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
-            from[k] = row.of(owner[k]);
+            if (Exchange::DISTRIBUTED) from[k] = row.of(owner[k]);
             v[k] = there[k] ? load_id(&s.indices[entry[k]]) : 0;
         }
+        // behind the loads: 4 % fewer instructions on one GPU, between shards 2 % more
+#pragma unroll
+        for (int k = 0; k < EACH && !Exchange::DISTRIBUTED; k++) from[k] = row.of(owner[k]);
 #if VALUES
         typename Row::Term old[EACH];
 #pragma unroll
