@@ -170,7 +170,8 @@ CITED = [line for line in (DOCS / "citations.md").read_text().splitlines() if li
 def sources() -> Iterator[tuple[Path, str, str]]:
     """The file, title and year of everything that a docstring or comment of ours cites."""
     for path in [*ROOT.glob("algorithms/*.py"), *ROOT.glob("spgraph/**/*.py")]:
-        text = " ".join(path.read_text().split())
+        # also in a comment of several lines
+        text = " ".join(re.sub(r"^\s*# ", " ", path.read_text(), flags=re.MULTILINE).split())
         for title, year in re.findall(r'"([A-Z][^"]{11,100})",? \(?(?:[A-Z]\w+ )?(\d{4})\b', text):
             yield path, title, year
 
