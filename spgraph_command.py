@@ -4,12 +4,17 @@ imported, which takes half a second, so that Ctrl-C in this time ends the comman
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from types import FrameType
 
 INTERRUPTED = 130
+INTERRUPTED_AS_JSON = (
+    b'{"error": {"kind": "KeyboardInterrupt", "message": "interrupted", "exit_code": 130}}\n'
+)
 
 
 def main() -> int:
@@ -22,6 +27,7 @@ def main() -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return run()
     except KeyboardInterrupt:  # before the command looks out for it, or after
+        _tell()
         return INTERRUPTED
 
 
@@ -35,7 +41,28 @@ def leave_at_ctrl_c() -> bool:
     return signal.getsignal(signal.SIGINT) is _leave
 
 
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether the words of a command line ask for JSON, even where they are wrong otherwise."""
+    wanted = False
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        if word == "--":
+            break
+        if word == "--format":
+            wanted = following == "json"
+        elif word.startswith("--format="):
+            wanted = word == "--format=json"
+    return wanted
+
+
+def _tell() -> None:
+    """Say that the command was interrupted, if programs listen."""
+    if wants_json(sys.argv[1:]):
+        with contextlib.suppress(OSError):  # standard error may be closed
+            os.write(2, INTERRUPTED_AS_JSON)
+
+
 def _leave(number: int, frame: FrameType | None) -> None:
+    _tell()
     os._exit(INTERRUPTED)
 
 

@@ -25,7 +25,7 @@ class UnknownVertex(click.UsageError):
     """There is no vertex of a name; `nearest` are up to three names that are like it."""
 
     def __init__(self, option: str, name: str, nearest: list[str]) -> None:
-        self.nearest = nearest
+        self.option, self.name, self.nearest = option, name, nearest
         like = f"; the nearest names are {', '.join(map(repr, nearest))}" if nearest else ""
         super().__init__(f"{option}: there is no vertex {name!r}{like}")
 

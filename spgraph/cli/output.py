@@ -16,7 +16,7 @@ import numpy as np
 
 import spgraph as sg
 from spgraph import terminal
-from spgraph.cli import names, placement
+from spgraph.cli import names, placement, streams
 from spgraph.cli.kinds import Columns, Kind, Parts, Record, columns, first
 from spgraph.cli.placement import is_root
 from spgraph.cli.streams import STANDARD, Target, target
@@ -203,8 +203,11 @@ def say(text: str, *, aside: bool = False) -> None:
 
 def note(text: str) -> None:
     """What is no result and no error, on standard error."""
+    context = click.get_current_context(silent=True)
+    as_json = context is not None and context.params.get("style") == "json"
     if is_root():
-        click.echo(f"note: {text}", err=True)
+        line = streams.as_line("note", {"message": text}) if as_json else f"note: {text}"
+        click.echo(line, err=True)
 
 
 def as_json(record: Record) -> str:

@@ -7,8 +7,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +56,24 @@ def binary_output() -> IO[bytes]:
         raise click.ClickException("standard output: it is closed")
     sys.stdout.flush()
     return sys.stdout.buffer
+
+
+def as_line(what: str, told: dict[str, Any]) -> str:
+    """A line of JSON for standard error: `what` is "error", "warning" or "note"."""
+    return json.dumps({what: told}, ensure_ascii=False)
+
+
+@contextmanager
+def warnings_as_json() -> Iterator[None]:
+    """Warnings in this block are lines of JSON on standard error."""
+
+    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+        text = " ".join(str(message).split())
+        click.echo(as_line("warning", {"kind": category.__name__, "message": text}), err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def give_up(stream: Any) -> None:

@@ -1,0 +1,187 @@
+"""Errors, warnings and notes as JSON under `--format json`: a line each, on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import spgraph as sg
+import spgraph_command
+from spgraph import cli, errors
+from spgraph.cli import graphs, placement
+
+Told = Callable[..., tuple[int, list[dict[str, Any]]]]
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Told:
+    """Run the command line in this process: the exit code, and the lines on standard error."""
+
+    def call(*words: object) -> tuple[int, list[dict[str, Any]]]:
+        code = cli.main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        assert not out or code == 0
+        return code, [json.loads(line) for line in err.splitlines()]
+
+    return call
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    sg.write(tmp_path / "g.npz", sg.generators.grid(3, 3), ids=sg.Ids([f"v{k}" for k in range(9)]))
+    return tmp_path / "g.npz"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            "bfs missing.npz --format json",
+            {"kind": "FileNotFoundError", "message": "path: there is no file missing.npz"},
+        ),
+        (
+            "bfs --format=json",
+            {
+                "kind": "MissingParameter",
+                "message": "Missing argument 'FILE'.",
+                "parameter": "file",
+            },
+        ),
+        (
+            "bfs GRAPH --format json --device tpu",
+            {"kind": "ValueError"},
+        ),
+        (
+            "bfs GRAPH --direction up --format json",
+            {"kind": "BadParameter", "parameter": "--direction"},
+        ),
+        ("bfs GRAPH --format json --top", {"kind": "BadOptionUsage"}),
+        (
+            "bfs GRAPH --sourec v3 --format json",
+            {"kind": "NoSuchOption", "parameter": "--sourec", "nearest": ["--source"]},
+        ),
+        ("dfs GRAPH --format json", {"kind": "NoSuchCommand"}),
+        (
+            "bfs GRAPH --format json --source v33",
+            {
+                "kind": "UnknownVertex",
+                "message": "--source: there is no vertex 'v33'; the nearest names are 'v3'",
+                "parameter": "--source",
+                "name": "v33",
+                "nearest": ["v3"],
+            },
+        ),
+        ("generate kronecker 4 --a 2 -o a.npz --format json", {"kind": "ValueError"}),
+        ("convert GRAPH -o a.csv --format json", {"kind": "BadParameter", "parameter": "--output"}),
+        ("pagerank GRAPH --max-iter 1 --tol 1e-12 --format json", {"kind": "ConvergenceError"}),
+    ],
+)
+def test_an_error_is_an_object(
+    words: str, expected: dict[str, Any], graph: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(graph.parent)
+    code, lines = told(*(graph if word == "GRAPH" else word for word in words.split()))
+    assert code == 2 and len(lines) == 1
+    error = lines[0]["error"]
+    assert error["exit_code"] == 2 and error["message"] and expected.items() <= error.items()
+    assert not error["message"].startswith("spgraph")
+
+
+def test_the_last_format_counts(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bfs", "missing.npz", "--format", "json", "--format", "table"]) == 2
+    assert capsys.readouterr().err == "spgraph: error: path: there is no file missing.npz\n"
+    for words, wanted in (
+        ("-- --format json", False),
+        ("--format", False),
+        ("--format=json", True),
+    ):
+        assert spgraph_command.wants_json(words.split()) is wanted
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "expected"),
+    [
+        (
+            errors.CommunicationError("process 1 is lost"),
+            cli.LOST_PEER,
+            {"message": "process 1 is lost"},
+        ),
+        (KeyboardInterrupt(), cli.INTERRUPTED, {"message": "interrupted"}),
+        (PermissionError(13, "Permission denied", "f.npz"), cli.BAD_INPUT, {"file": "f.npz"}),
+        (MemoryError(), cli.BAD_INPUT, {"message": "MemoryError"}),
+        (TypeError("a bug"), cli.BUG, {}),
+    ],
+)
+def test_every_way_to_end(
+    error: BaseException,
+    code: int,
+    expected: dict[str, Any],
+    graph: Path,
+    told: Told,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(placement, "read_named", fails)
+    found, (line,) = told("info", graph, "--format", "json")
+    assert found == code == line["error"]["exit_code"]
+    assert line["error"]["kind"] == type(error).__name__
+    assert expected.items() <= line["error"].items()
+    if code == cli.BUG:
+        assert "Traceback" in line["error"]["message"] and "a bug" in line["error"]["message"]
+
+
+def test_warnings_and_notes_are_objects(
+    graph: Path, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def warned(*_: object, **__: object) -> None:
+        warnings.warn("slow\nhere", RuntimeWarning, stacklevel=1)
+
+    monkeypatch.setattr(graphs.sg.Matrix, "is_symmetric", warned)
+    before = warnings.showwarning
+    with pytest.warns(RuntimeWarning):  # pytest's own recorder, which catch_warnings renews
+        warnings.warn("seen", RuntimeWarning, stacklevel=1)
+    code, lines = told("info", graph, "--format", "json")
+    assert code == 0 and warnings.showwarning is before
+    assert lines == [{"warning": {"kind": "RuntimeWarning", "message": "slow here"}}]
+    monkeypatch.undo()
+    words = ("minimum-spanning-tree", graph, "-o", tmp_path / "t.mtx", "--format", "json")
+    code, lines = told(*words)
+    assert code == 0 and [list(line) for line in lines] == [["note"]]
+    assert "no place for names" in lines[0]["note"]["message"]
+
+
+def test_an_interrupt_before_the_command_runs(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    for words, said in ((["bfs", "--format", "json"], True), (["bfs"], False)):
+        monkeypatch.setattr(sys, "argv", ["spgraph", *words])
+        spgraph_command._leave(signal.SIGINT, None)
+        err = capfd.readouterr().err
+        if said:
+            assert json.loads(err)["error"]["exit_code"] == 130
+        else:
+            assert err == ""
+    assert ended == [130, 130]
+
+
+def test_a_process_that_fails_prints_one_object() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "spgraph", "bfs", "missing.npz", "--format", "json"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert json.loads(done.stderr)["error"]["kind"] == "FileNotFoundError"
