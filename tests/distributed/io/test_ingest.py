@@ -123,6 +123,20 @@ def test_rows_merge_alike_on_both(rows: list[list[int]]) -> None:
         kept, _, begins = merge(starts, columns.copy(), None, "min")
         parts = np.split(kept, begins[1:])
         assert [part.tolist() for part in parts] == expected
+    # with values: of each column the least, or the sum
+    values = (np.arange(columns.size) * 7 % 5).astype(np.float32)
+    ends = [list(zip(*pair, strict=True)) for pair in zip(rows, _split(values, rows), strict=True)]
+    for how, of in (("min", min), ("plus", sum)):
+        wanted = [
+            [of(x for i, x in row if i == j) for j in sorted({i for i, _ in row})] for row in ends
+        ]
+        for merge in (ingest._merged, ingest._merged_cuda):
+            _, combined, begins = merge(starts, columns.copy(), values.copy(), how)
+            assert [part.tolist() for part in np.split(combined, begins[1:])] == wanted
+
+
+def _split(values: np.ndarray, rows: list[list[int]]) -> list[list[float]]:
+    return [part.tolist() for part in np.split(values, np.cumsum([len(row) for row in rows])[:-1])]
 
 
 # --- reading --------------------------------------------------------------------------------------
