@@ -93,8 +93,8 @@ class HostMatrix(Matrix):
 
     @property
     def bytes_streamed(self) -> int:
-        """How many bytes of entries operations have read over the bus so far; the transpose counts
-        its own.
+        """How many bytes of entries operations have read over the bus so far, of those in place
+        without what came along in the same lines; the transpose counts its own.
         """
         return self._derived.get("bytes_streamed", 0)
 

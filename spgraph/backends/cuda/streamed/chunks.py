@@ -96,12 +96,11 @@ def chunks(A: HostMatrix, wanted: np.ndarray | None = None) -> Iterator[Chunk]:
     asked for. `wanted` says how many entries of each chunk will be read; those of which none are
     left out. None: all of all.
     """
-    parts, width = division(A), bytes_of_entry(A)
+    parts = division(A)
     counts = np.diff(parts.entries)
     wanted = counts if wanted is None else wanted
     whole = (wanted > 0) & (wanted * FEW >= counts)
-    total = int(np.where(whole, counts, wanted).sum())
-    A._derived["bytes_streamed"] = A.bytes_streamed + width * total
+    count_read(A, int(np.where(whole, counts, wanted).sum()))
     buffers = Buffers(A, int(counts[whole].max(initial=0)), int(whole.sum()))
     try:
         ready = buffers.filled(np.flatnonzero(whole).tolist())
@@ -109,6 +108,11 @@ def chunks(A: HostMatrix, wanted: np.ndarray | None = None) -> Iterator[Chunk]:
             yield Chunk(k, next(ready) if whole[k] else in_place(A))
     finally:
         buffers.close()
+
+
+def count_read(A: HostMatrix, entries: int) -> None:
+    """Add so many entries to what was read of A."""
+    A._derived["bytes_streamed"] = A.bytes_streamed + bytes_of_entry(A) * entries
 
 
 def in_place(A: HostMatrix) -> tuple[Array, np.intp, Array]:

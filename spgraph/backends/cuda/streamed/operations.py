@@ -15,7 +15,7 @@ from spgraph.backends.cuda.products.products import (
     pulled,
 )
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.cuda.streamed.chunks import chunks, division, needed, row_bins
+from spgraph.backends.cuda.streamed.chunks import chunks, count_read, division, needed, row_bins
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, move, unpack_bits
 from spgraph.containers.storage.host_matrix import HostMatrix, transposed_in_host_memory
@@ -83,6 +83,7 @@ def contract(A: HostMatrix, undirected: bool) -> Vector:
         xp = array_module(A._indptr)
         forest = Forest(_in_place(A))
         forest.sample()
+        count_read(A, 2 * A._nonempty_count())
         wanted = needed(A, forest.label != forest.giant) if undirected else None
         inside, parts = forest.inside(undirected), division(A)
         kind = A._indptr.dtype.type
