@@ -102,10 +102,19 @@ def written(value: Any, into: Any) -> Any:
     from spgraph.containers.argument import vector_of
     from spgraph.containers.vector import Vector
 
-    stands = isinstance(value, list | tuple | range) or hasattr(value, "tocsr") or is_array(value)
+    listed = isinstance(value, list | tuple | range)
+    stands = listed or hasattr(value, "tocsr") or is_array(value)
     if isinstance(value, Vector) or not stands or np.ndim(value) != 1:
         return value
-    made = vector_of(list(value) if isinstance(value, tuple | range) else value)
+    made = vector_of(_of_list(value, into.dtype) if listed else value)
     # a list is nowhere yet; an array stays where it is, but for shards, which are in several places
-    moves = isinstance(value, list | tuple | range) or not isinstance(into.device, str)
-    return made.to(into.device) if moves else made
+    return made.to(into.device) if listed or not isinstance(into.device, str) else made
+
+
+def _of_list(value: Any, dtype: np.dtype) -> np.ndarray:
+    """Python's numbers as an array that may be written into `dtype` if each of them may."""
+    array = np.asarray(value)
+    if array.size == 0:
+        return array.astype(dtype)  # of NumPy's own type it would be of floats
+    signed = array.dtype.kind == "i" and dtype.kind == "u"
+    return array.astype(np.uint64) if signed and array.min() >= 0 else array

@@ -177,6 +177,18 @@ def test_writing() -> None:
     A[:, 0] = scipy.sparse.coo_array([0, 8, 0])
     A[np.array(2), np.array(3)] = -1
     assert A.toarray().tolist() == [[0, 0, 3, 4], [8, 0, -3, 5], [0, 0, 0, -1]]
+    v = sg.Vector(np.array([1, 2], np.uint8))
+    v[[]] = []
+    assert v.to_numpy().tolist() == [1, 2]
+    v[:] = [3, 255]
+    assert v.to_numpy().tolist() == [3, 255]
+    for wrong, error in (
+        ([3, -1], DomainMismatch),
+        ([3, 256], OverflowError),
+        ([1.5, 2], DomainMismatch),
+    ):
+        with pytest.raises(error):
+            v[:] = wrong
     assert A.nvals == 6  # a position that the sparse array leaves out is emptied
     with pytest.raises(DimensionMismatch, match="assign: value.size 4 != the number of indices 3"):
         sg.Vector([1, 2, 3])[:] = sparse

@@ -72,6 +72,15 @@ def test_multigraphs_sum_parallel_edges() -> None:
         assert sg.Matrix(G).toarray().tolist() == (expected if G.is_directed() else both).tolist()
 
 
+def test_a_loop_of_infinite_weight() -> None:
+    networkx = pytest.importorskip("networkx")
+    for kind in (networkx.Graph, networkx.MultiGraph, networkx.DiGraph):
+        G = kind()
+        G.add_weighted_edges_from([(0, 0, np.inf), (0, 1, 2.0)])
+        A = sg.Matrix(G)
+        assert A[0, 0] == np.inf and A.nvals == (2 if G.is_directed() else 3)
+
+
 def test_of_igraph(igraph: Any) -> None:
     ends, weights = [(0, 1), (0, 1), (1, 1), (0, 2)], [2.0, 3, 4, 1]
     for directed in (True, False):

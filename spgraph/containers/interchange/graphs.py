@@ -48,7 +48,11 @@ class MatrixGraphs(MatrixParts):
 
         if len(G) == 0:
             return cls.empty(0, 0)
-        S = networkx.to_scipy_sparse_array(G, nodelist=nodelist, weight=weight, format="csr")
+        given: Any = G
+        if not G.is_directed() and any(True for _ in networkx.nodes_with_selfloops(G)):
+            # of a loop in both directions NetworkX takes one away: inf - inf is NaN
+            given = given.to_directed(as_view=True)
+        S = networkx.to_scipy_sparse_array(given, nodelist=nodelist, weight=weight, format="csr")
         kind = index_dtype(max(S.nnz, *S.shape))  # NetworkX gives 64 bits, whatever the size
         S.indptr, S.indices = S.indptr.astype(kind), S.indices.astype(kind)
         A = cls.from_scipy(S, symmetric=True if not G.is_directed() else None, copy=False)
