@@ -3,7 +3,8 @@
 The result type of every operator is the common type of its operands, promoted as NumPy promotes
 arrays (int8 with uint8 gives int16, int64 with uint64 gives float64). Exceptions: comparisons and
 logic give bool, first and second the type of their operand, functions such as sqrt a floating type
-(float32 for 8 and 16 bit integers, float64 for wider ones), positions the index type.
+(float32 for 8 and 16 bit integers, float64 for wider ones), positions the index type. Comparisons
+of int64 with uint64 are exact.
 """
 
 import re
@@ -38,6 +39,7 @@ SCALE = "scale"  # x in a floating type, y as an integer
 X, Y = "x", "y"  # the type of x, of y
 POSITION = "position"  # the index type; to compute in: the thunk is a position, as int64
 
+_COMPARISONS = {"x == y", "x != y", "x < y", "x <= y", "x > y", "x >= y"}
 _KINDS = {"b": "bool", "u": "unsigned integers", "i": "signed integers", "f": "floating types"}
 
 
@@ -79,6 +81,9 @@ def row_function(
         raise DomainMismatch(
             f"{owner}: the exponent y must be an integer that fits int64, got {values['y'].name}"
         )
+    compares = row.works == COMMON and row.python in _COMPARISONS
+    if compares and common.kind == "f" and all(v.kind in "iu" for v in values.values()):
+        row = _exact(row, "x" if values["x"].kind == "i" else "y")
     real = real_type(common)
     working = {
         COMMON: dict.fromkeys(values, common),
@@ -107,6 +112,19 @@ def row_function(
         python=_python(row.python, types, own),
         cuda=_cuda(row.cuda or row.python, types, own),
     )
+
+
+def _exact(row: Row, signed: str) -> Row:
+    """The comparison of int64 and uint64, whose common type, float64, rounds both; `signed` is x or
+    y, the one that is int64.
+    """
+    symbol = row.python.split()[1]
+    negative = symbol == "!=" or symbol[0] == ("<" if signed == "x" else ">")
+    first = f"{signed} < 0 or" if negative else f"{signed} >= 0 and"
+    python = f"{first} {row.python.replace(signed, f'np.uint64({signed})')}"
+    cuda = python.replace(" or ", " || ").replace(" and ", " && ")
+    cuda = cuda.replace("np.uint64", "(unsigned long long)")
+    return Row(row.name, row.kinds, OWN, row.gives, python, cuda)
 
 
 def _python(text: str, types: Mapping[str, np.dtype], own: np.dtype) -> Text:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from spgraph.containers.parts import MatrixParts, VectorParts
-from spgraph.containers.storage.arrays import array_module, on_its_device
+from spgraph.containers.storage.arrays import Array, array_module, on_its_device
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -27,9 +29,7 @@ class VectorComparison(VectorParts):
         >>> v.isequal(sg.Vector.from_dense([1.0, 2.0])), v.isequal(sg.Vector.from_dense([1, 3]))
         (True, False)
         """
-        return self._matches(
-            other, check_dtype, lambda xp, x, y: bool(((x == y) | ((x != x) & (y != y))).all())
-        )
+        return self._matches(other, check_dtype, lambda xp, x, y: bool(_equal(x, y).all()))
 
     def isclose(self, other: Vector, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
         """Same size, same positions, values within `atol + rtol * abs(other)`; NaN equals NaN.
@@ -80,7 +80,7 @@ class MatrixComparison(MatrixParts):
         >>> A.isequal(A.dup(float)), A.isequal(A.dup(float), check_dtype=True)
         (True, False)
         """
-        return self._matches(other, check_dtype, lambda xp, x, y: (x == y) | ((x != x) & (y != y)))
+        return self._matches(other, check_dtype, lambda xp, x, y: _equal(x, y))
 
     def isclose(self, other: Matrix, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
         """Same shape, same positions, values within `atol + rtol * abs(other)`; NaN equals NaN.
@@ -117,3 +117,10 @@ class MatrixComparison(MatrixParts):
         # iso values broadcast
         values = same(array_module(self._indices), self._values, other._values)
         return self.nvals == 0 or bool(values.all())
+
+
+def _equal(x: Array, y: Array) -> Array:
+    """Where values are equal; NaN equals NaN."""
+    if {x.dtype.str[1:], y.dtype.str[1:]} == {"i8", "u8"}:  # CuPy compares them as float64
+        return (x >= 0) & (y >= 0) & (x.astype(np.uint64) == y.astype(np.uint64))
+    return (x == y) | ((x != x) & (y != y))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairwise import pairwise
 
+import spgraph as sg
 from spgraph import operations, semirings
 from spgraph.backends.cpu.runtime import pool
 from spgraph.containers import Vector
@@ -373,3 +374,19 @@ def test_user_defined_operator(device: str) -> None:
     u, v = (Vector.from_dense(np.array(values)).to(device) for values in ([1, 5, 9], [4, 4, 4]))
     assert operations.ewise_mult(u, v, op).to_numpy().tolist() == [3, 1, 5]
     assert operations.apply(u, op, right=6).to_numpy().tolist() == [5, 1, 3]
+
+
+def test_int64_and_uint64_compare_exactly(device: str) -> None:
+    """float64, which both promote to, has no 2**53 + 1; Python's integers are the oracle."""
+    x = np.array([2**63 + 1, 2**53 + 1, 5, 0, 2**64 - 1, 2**63], np.uint64)
+    y = np.array([-1, 2**53, 5, -(2**63), -1, 2**63 - 1], np.int64)
+    u, v = (sg.Vector.from_dense(values).to(device) for values in (x, y))
+    pairs = list(zip(x.tolist(), y.tolist(), strict=True))
+    assert (u > v).to_numpy().tolist() == [a > b for a, b in pairs]
+    assert (v != u).to_numpy().tolist() == [a != b for a, b in pairs]
+    larger = sg.select(u, semirings.indexunary.valuegt, np.int64(2**53))
+    assert larger.to("cpu").to_coo()[0].tolist() == [0, 1, 4, 5]
+    assert not u.isequal(v)
+    assert not u[[1]].isequal(v[[1]]) and u[[2]].isequal(v[[2]])
+    A, B = (sg.Matrix.from_coo([0], [0], w[1:2]).to(device) for w in (x, y))
+    assert not A.isequal(B) and A.isequal(A.astype("int64"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import pickle
 from collections.abc import Callable
 from functools import cache
@@ -241,6 +242,9 @@ POSITION: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] 
 }
 
 
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
 @np.errstate(all="ignore")
 def expected(namespace: str, case: Case) -> np.ndarray:
     name, samples = case.function.name, case.samples
@@ -253,6 +257,11 @@ def expected(namespace: str, case: Case) -> np.ndarray:
         return RAW[name](*samples)
     x, y = samples[0], samples[3] if namespace == "indexunary" else samples[1]
     common = np.result_type(x, y)
+    if name[-2:] in COMPARISONS and {x.dtype.kind, y.dtype.kind} == {"i", "u"}:
+        truths = getattr(operator, name[-2:])(
+            x.astype(object), y.astype(object)
+        )  # Python's integers are exact
+        return truths.astype(common if name.startswith("is") else bool)
     return BINARY[name.removeprefix("value")](x.astype(common), y.astype(common))
 
 
