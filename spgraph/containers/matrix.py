@@ -25,6 +25,7 @@ from spgraph.containers.storage.arrays import (
     device_of,
     index_dtype,
     move,
+    on_device,
     on_its_device,
     pack_bits,
     read_only,
@@ -269,7 +270,6 @@ class Matrix(
 
     # --- what is derived once and kept ------------------------------------------------------------
 
-    @on_its_device
     def is_symmetric(self) -> bool:
         """Whether A equals its transpose, entries and values; tested once (by making the
         transpose), then known.
@@ -280,26 +280,27 @@ class Matrix(
         """
         if self.symmetric is None:
             T = self.T
-            same = bool((self._indptr == T._indptr).all()) and bool(
-                (self._indices == T._indices).all()
-            )
-            self._decide(T, same and (self.iso or bool((self._values == T._values).all())))
+            with on_device(self.device):
+                same = bool((self._indptr == T._indptr).all())
+                same = same and bool((self._indices == T._indices).all())
+                same = same and (self.iso or bool((self._values == T._values).all()))
+            self._decide(T, same)
         return bool(self.symmetric)
 
-    @on_its_device
     def _nonempty_rows(self) -> Array:
         """One bit a row, set where the row has an entry (packed as `arrays.pack_bits` does);
         kept.
         """
         if "nonempty" not in self._derived:
-            self._derived["nonempty"] = pack_bits(self._indptr[1:] > self._indptr[:-1])
+            with on_device(self.device):
+                self._derived["nonempty"] = pack_bits(self._indptr[1:] > self._indptr[:-1])
         return self._derived["nonempty"]
 
-    @on_its_device
     def _nonempty_count(self) -> int:
         """How many rows have an entry; kept."""
         if "nonempty_count" not in self._derived:
-            self._derived["nonempty_count"] = count_bits(self._nonempty_rows())
+            with on_device(self.device):
+                self._derived["nonempty_count"] = count_bits(self._nonempty_rows())
         return self._derived["nonempty_count"]
 
     # --- the way out ------------------------------------------------------------------------------

@@ -102,7 +102,6 @@ class VectorValues(VectorParts):
         with on_device(self.device):
             return (self._values if function is None else function(read_only(self._values))).sum()
 
-    @on_its_device
     def _value_range(self) -> tuple[float, float]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
         where there is none.
@@ -177,7 +176,6 @@ class MatrixValues(MatrixParts):
         symmetric = self.symmetric or None  # values that differed may be equal now
         return Matrix._of(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=symmetric)
 
-    @on_its_device
     def _value_range(self) -> tuple[float, float]:
         """(least, greatest) value of the entries as Python numbers, NaN where one is NaN; (0, 0)
         where there is none. Kept.
