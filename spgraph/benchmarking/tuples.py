@@ -7,8 +7,10 @@ tuples are in the list, in no order that tells anything: every tuple is random b
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,6 +29,8 @@ from spgraph.semirings import binary
 WEIGHTS = 3  # a purpose of random numbers, beside those of spgraph.generators
 STEP, STEP_CUDA = 1 << 20, 1 << 25  # tuples looked at together
 LOW = 0xFFFFFFFF
+
+R = TypeVar("R")
 
 
 class Tuples(NamedTuple):
@@ -58,23 +62,24 @@ def generate_tuples(scale: int, edgefactor: int, seed: int, communicator: Commun
     """
     recipe = kronecker_recipe(scale, edgefactor, seed=seed, self_loops=True)
     shards, state = communicator.num_shards, state_of(seed, WEIGHTS)
-    found = Tuples([], [], communicator)
-    for p, device in zip(communicator.local, communicator.devices, strict=True):
+
+    def share(k: int, xp: ModuleType) -> tuple[Array, Array]:
+        p = communicator.local[k]
         first, last = recipe.edges * p // shards, recipe.edges * (p + 1) // shards
-        with on_device(device) as xp:
-            labels = vertex_labels(recipe, xp)
-            labels = None if labels is None else labels.astype(np.int64)
-            keys = xp.empty(last - first, np.int64)
-            generate_edges(keys, recipe.kind, recipe.parameters, recipe.state, labels, True, first)
-            del labels
-            weights = xp.empty(last - first, np.float32)
-            for part in _steps(keys):
-                ids = xp.arange(first + part.start, first + part.stop, dtype=np.uint64)
-                # 24 bits, which float32 holds exactly: 1 is never reached
-                weights[part] = (numbers(state, ids) >> np.uint64(40)) * np.float32(2.0**-24)
-        found.keys.append(keys)
-        found.weights.append(weights)
-    return found
+        labels = vertex_labels(recipe, xp)
+        assert labels is not None
+        keys = xp.empty(last - first, np.int64)
+        edges = recipe.kind, recipe.parameters, recipe.state, labels.astype(np.int64)
+        generate_edges(keys, *edges, True, first)
+        weights = xp.empty(last - first, np.float32)
+        for part in _steps(keys):
+            ids = xp.arange(first + part.start, first + part.stop, dtype=np.uint64)
+            # 24 bits, which float32 holds exactly: 1 is never reached
+            weights[part] = (numbers(state, ids) >> np.uint64(40)) * np.float32(2.0**-24)
+        return keys, weights
+
+    made = _on_each(communicator, share)
+    return Tuples([keys for keys, _ in made], [weights for _, weights in made], communicator)
 
 
 def construct(tuples: Tuples, exchange: str = "auto") -> Graph:
@@ -82,11 +87,20 @@ def construct(tuples: Tuples, exchange: str = "auto") -> Graph:
     one. The number of vertices is found out, as the specification asks: the largest id + 1.
     """
     comm = tuples.communicator
-    n = 1 + int(comm.all_reduce_host(np.array([max(map(_largest, tuples.keys))]), "max")[0])
-    ends = comm.all_reduce([_counted(keys, n, loops=False) for keys in tuples.keys], "sum")
-    loops = comm.all_reduce([_counted(keys, n, loops=True) for keys in tuples.keys], "sum")
-    degrees = [_minus(a, b) for a, b in zip(ends, loops, strict=True)]
-    del loops
+    largest = max(_on_each(comm, lambda k, xp: _largest(tuples.keys[k])))
+    n = 1 + int(comm.all_reduce_host(np.array([largest]), "max")[0])
+
+    def count(loops: bool) -> list[Array]:
+        return comm.all_reduce(
+            _on_each(comm, lambda k, xp: _counted(tuples.keys[k], n, loops)), "sum"
+        )
+
+    def without_loops() -> list[Array]:
+        loops = count(True)
+        return _on_each(comm, lambda k, xp: ends[k] - loops[k])
+
+    ends = count(False)
+    degrees = without_loops()
     if comm.num_shards == 1 and comm.devices[0] == "cpu":
         return Graph(_on_cpu(tuples, n), Vector._of(n, ends[0]), degrees)
     with on_device(comm.devices[0]):
@@ -102,6 +116,22 @@ def construct(tuples: Tuples, exchange: str = "auto") -> Graph:
     return Graph(G, DistributedVector(n, shards, G.device), degrees)
 
 
+def _on_each(comm: Communicator, function: Callable[[int, ModuleType], R]) -> list[R]:
+    """[function(k, the library of its device) for each local shard k], each on its device; several
+    GPUs get a thread each.
+    """
+
+    def run(k: int) -> R:
+        with on_device(comm.devices[k]) as xp:
+            return function(k, xp)
+
+    ks = range(len(comm.devices))
+    if len(set(comm.devices)) < len(comm.devices) or len(ks) == 1:
+        return [run(k) for k in ks]
+    with ThreadPoolExecutor(len(ks)) as pool:
+        return list(pool.map(run, ks))
+
+
 def _steps(array: Array) -> Iterator[slice]:
     step = STEP_CUDA if is_cuda(array) else STEP
     for first in range(0, array.size, step):
@@ -110,33 +140,22 @@ def _steps(array: Array) -> Iterator[slice]:
 
 def _largest(keys: Array) -> int:
     """The largest end of these tuples, -1 of none."""
-    with on_device(_device(keys)):
-        parts = (keys[part] for part in _steps(keys))
-        found = [max(int(part.max()) >> 32, int((part & LOW).max())) for part in parts]
-    return max(found, default=-1)
+    parts = (keys[part] for part in _steps(keys))
+    return max((max(int(x.max()) >> 32, int((x & LOW).max())) for x in parts), default=-1)
 
 
-def _device(array: Array) -> str:
-    return f"cuda:{array.device.id}" if is_cuda(array) else "cpu"
-
-
-def _counted(keys: Array, n: int, *, loops: bool) -> Array:
+def _counted(keys: Array, n: int, loops: bool) -> Array:
     """Of each vertex the ends of these tuples that it is; of those that are loops alone."""
-    with on_device(_device(keys)) as xp:
-        counts = xp.zeros(n, np.int64)
-        for part in _steps(keys):
-            start, end = keys[part] >> 32, keys[part] & LOW
-            if loops:
-                start = end = start[start == end]
-            for ids in (start, end):
-                if ids.size:
-                    counts += xp.bincount(ids, minlength=n)
+    xp = array_module(keys)
+    counts = xp.zeros(n, np.int64)
+    for part in _steps(keys):
+        start, end = keys[part] >> 32, keys[part] & LOW
+        if loops:
+            start = end = start[start == end]
+        for ids in (start, end):
+            if ids.size:
+                counts += xp.bincount(ids, minlength=n)
     return counts
-
-
-def _minus(a: Array, b: Array) -> Array:
-    with on_device(_device(a)):
-        return a - b
 
 
 def _off_diagonal(keys: Array, weights: Array) -> tuple[Array, Array]:
@@ -170,30 +189,22 @@ def _placed(tuples: Tuples, degrees: list[Array], partition: Partition) -> list[
     """The rows of each local shard. Each round sends the tuples of a step to the owners of their
     rows, where they are put into slots of these; then rows are sorted and repeats combined.
     """
-    comm = tuples.communicator
-    kind, offsets = index_dtype(partition.size), []
-    indices, values = [], []
-    for p, device, all in zip(comm.local, comm.devices, degrees, strict=True):
-        with on_device(device) as xp:
-            own = all[partition.slice(p)]
-            offsets.append(starts_of(own))
-            indices.append(xp.empty(int(own.sum()), kind))
-            values.append(xp.empty(int(own.sum()), np.float32))
+    comm, kind = tuples.communicator, index_dtype(partition.size)
+
+    def slots(k: int, xp: ModuleType) -> tuple[Array, Array, Array]:
+        own = degrees[k][partition.slice(comm.local[k])]
+        size = int(own.sum())
+        return starts_of(own), xp.empty(size, kind), xp.empty(size, np.float32)
+
+    arrays = _on_each(comm, slots)
     for keys_in, weights_in in _rounds(tuples, partition):
-        for k, (keys, weights) in enumerate(zip(keys_in, weights_in, strict=True)):
-            with on_device(comm.devices[k]):
-                for piece in zip(keys, weights, strict=True):
-                    _put(offsets[k], indices[k], values[k], *piece, _first_row(partition, comm, k))
-    made = []
-    for k, device in enumerate(comm.devices):
-        with on_device(device):
-            made.append(compact(offsets[k], indices[k], values[k], "min"))
-        indices[k] = values[k] = None
-    return made
 
+        def put(k: int, xp: ModuleType, came: Any = (keys_in, weights_in)) -> None:
+            for keys, weights in zip(came[0][k], came[1][k], strict=True):
+                _put(*arrays[k], keys, weights, int(partition.offsets[comm.local[k]]))
 
-def _first_row(partition: Partition, comm: Communicator, k: int) -> int:
-    return int(partition.offsets[comm.local[k]])
+        _on_each(comm, put)
+    return _on_each(comm, lambda k, xp: compact(*arrays[k], "min"))
 
 
 def _rounds(
@@ -204,19 +215,19 @@ def _rounds(
     cuts = [list(_steps(keys)) for keys in tuples.keys]
     most = int(comm.all_reduce_host(np.array([max(map(len, cuts))]), "max")[0])
     for step in range(most):
-        keys_out, weights_out = [], []
-        for k, device in enumerate(comm.devices):
+
+        def by_owner(k: int, xp: ModuleType, step: int = step) -> tuple[list[Array], list[Array]]:
             part = cuts[k][step] if step < len(cuts[k]) else slice(0)
-            with on_device(device) as xp:
-                keys, weights = _off_diagonal(tuples.keys[k][part], tuples.weights[k][part])
-                order = keys.argsort()
-                keys, weights = keys[order], weights[order]
-                del order
-                bounds = xp.asarray(partition.offsets[1:-1] << 32)
-                ends = [0, *xp.searchsorted(keys, bounds).tolist(), keys.size]
-            keys_out.append([keys[a:b] for a, b in itertools.pairwise(ends)])
-            weights_out.append([weights[a:b] for a, b in itertools.pairwise(ends)])
-            del keys, weights
+            keys, weights = _off_diagonal(tuples.keys[k][part], tuples.weights[k][part])
+            order = keys.argsort()
+            keys, weights = keys[order], weights[order]
+            bounds = xp.asarray(partition.offsets[1:-1] << 32)
+            ends = [0, *xp.searchsorted(keys, bounds).tolist(), keys.size]
+            ranges = [slice(*pair) for pair in itertools.pairwise(ends)]
+            return [keys[part] for part in ranges], [weights[part] for part in ranges]
+
+        out = _on_each(comm, by_owner)
+        keys_out, weights_out = [keys for keys, _ in out], [weights for _, weights in out]
         if comm.num_shards == 1:
             yield keys_out, weights_out
         else:
