@@ -3,6 +3,7 @@
 # make test-fast   some tests of every part, within a minute on two processors
 # make soak   a million random cases against other libraries, an hour or so; SOAK="--minutes 10" and so on
 # make docs   the examples in the pages, what they claim, and the notebooks
+# make site   the pages and the reference as a site, in build/site; a broken link or a missing docstring fails
 # All make the virtual environment .venv first and are quick when it is up to date.
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ BIN    := $(VENV)/bin
 SCALE  ?= 18
 CUDA_SOURCES = $$(find spgraph semirings algorithms -name '*.cu' -o -name '*.cuh')
 
-.PHONY: demo test test-fast coverage docs soak lint format typecheck package clean
+.PHONY: demo test test-fast coverage docs site soak lint format typecheck package clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -31,6 +32,14 @@ coverage: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(PYTEST) docs README.md tests/test_docs.py tests/test_project.py tests/test_notebooks.py
+
+# In the folder of its version, beside which stands the list that the pages offer
+site: $(VENV)/.site
+	version=$$($(BIN)/python -c 'import spgraph; print(spgraph.__version__)') && \
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env \
+	    --doctree-dir build/doctrees --conf-dir docs/site . build/site/$$version && \
+	cp docs/site/versions.json build/site && \
+	echo "<meta http-equiv=refresh content='0; url=$$version/docs/index.html'>" > build/site/index.html
 
 test-fast: $(VENV)/.dev
 	$(PYTEST) @tests/fast.txt
@@ -72,3 +81,7 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@ $(VENV)/.demo
+
+$(VENV)/.site: pyproject.toml | $(VENV)/.demo
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@

@@ -55,6 +55,7 @@ class TypedMonoid:
 
     @property
     def dtype(self) -> np.dtype:
+        """The type of the values and of their sums."""
         return self.function.result
 
     def define_python(self, name: str) -> str:

@@ -7,8 +7,10 @@ The examples in the pages run as doctests (pyproject.toml: --doctest-glob).
 from __future__ import annotations
 
 import doctest
+import json
 import math
 import re
+import runpy
 import shlex
 import subprocess
 import unicodedata
@@ -20,6 +22,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import spgraph
 from benchmarks import figures, speed_tables
 from spgraph import cli
 
@@ -119,6 +122,34 @@ def plain(x: Any) -> Any:
     return x.tolist() if isinstance(x, np.ndarray | np.generic) else x
 
 
+def test_the_site_offers_this_version() -> None:
+    versions = json.loads((DOCS / "site" / "versions.json").read_text())
+    (preferred,) = [each["version"] for each in versions if each.get("preferred")]
+    assert preferred == spgraph.__version__
+    assert all(each["url"] == f"/{each['version']}/" for each in versions)
+
+
+# --- names of other libraries ---------------------------------------------------------------------
+
+NAMES = sections((DOCS / "names.md").read_text())
+
+
+@pytest.mark.parametrize("section", NAMES)
+def test_our_names_in_the_page_of_names_exist(section: str) -> None:
+    here = runpy.run_path(str(DOCS / "site" / "names.py"))["ours"]()
+    sg = here["sg"]
+    owners = [here["A"], here["v"], sg, sg.csgraph]
+    if ": spgraph.semirings." in section:
+        owners = [getattr(sg.semirings, section.rpartition(".")[2])]
+    (alike,) = re.findall(r"^The same names: (.*)\.$", NAMES[section], re.MULTILINE) or [""]
+    calls = re.findall(r"^\| `.+?` \| `(.+?)` \|$", NAMES[section], re.MULTILINE)
+    assert alike or calls
+    for name in re.findall(r"`(\w+)`", alike):
+        assert any(hasattr(owner, name) for owner in owners), name
+    for call in calls:
+        assert eval(call, here) is not None, call
+
+
 # --- numbers about speed --------------------------------------------------------------------------
 
 
@@ -207,7 +238,7 @@ LINKING = [
     page
     for pattern in (
         "*.md",
-        "docs/*.md",
+        "docs/**/*.md",
         "notebooks/*.md",
         "benchmarks/*.md",
         "spgraph/backends/*.md",

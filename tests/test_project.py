@@ -31,9 +31,15 @@ def test_metadata() -> None:
     metadata = importlib.metadata.metadata("spgraph")
     assert metadata["License-Expression"] == "BSD-3-Clause"
     assert metadata["Requires-Python"] == ">=3.11"
-    extras = {"cuda12", "cuda13", "mpi", "partition", "plot", "networkx", "dev"}
-    assert set(metadata.get_all("Provides-Extra")) == extras
     assert "the spgraph authors" in (ROOT / "LICENSE").read_text()
+
+
+def test_the_page_about_installing_names_every_extra() -> None:
+    page = (ROOT / "docs" / "install.md").read_text()
+    rows = re.findall(
+        r"^\| `(\w+)` \| .* \| .* \|$", page.partition("## Which CUDA")[0], re.MULTILINE
+    )
+    assert set(rows) == set(PROJECT["project"]["optional-dependencies"]) and len(rows) > 8
 
 
 def test_every_extra_that_a_message_or_document_names_exists() -> None:
@@ -122,7 +128,7 @@ def parsed(path: Path) -> Any:
 
 def test_there_are_workflows_and_templates() -> None:
     assert {"ci", "dependabot", "bug_report", "feature_request"} <= {path.stem for path in GITHUB}
-    assert {"test", "coverage", "docs", "lint", "typecheck", "package"} <= set(TARGETS)
+    assert {"test", "coverage", "docs", "site", "lint", "typecheck", "package"} <= set(TARGETS)
 
 
 @pytest.mark.parametrize("path", GITHUB, ids=lambda path: path.stem)

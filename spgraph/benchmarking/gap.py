@@ -76,7 +76,7 @@ def gap(
         seed: which random sources, and weights where A has none.
         verify: check the result of every trial.
 
-    A is a graph on any device, or in shards. The kernels are `sg.bfs` with parents and the
+    `A` is a graph on any device, or in shards. The kernels are `sg.bfs` with parents and the
     distances of `sg.sssp` (64 trials each, from a random vertex with out-edges each), `sg.pagerank`
     (16, to a change of at most 1e-4 in the 1-norm, at most 1,000 iterations),
     `sg.connected_components` (16), `sg.betweenness_centrality` from 4 such vertices (16),
