@@ -39,7 +39,7 @@ TRANSPOSE_STEP = 8.0
 SAMPLE_PAYS = 8
 # what a step of push costs in a search on GPUs, in probes of a pull whose first hit decides: with
 # values; and with levels only, where a pull looks at the hubs among the neighbours first
-SEARCH_PUSH_STEP, SEARCH_PUSH_STEP_HUBS = 2.0, 4.0
+SEARCH_PUSH_STEP, SEARCH_PUSH_STEP_HUBS = 8.0, 4.0
 # edges that a push has to save before such a search turns a frontier from a bitmap into a queue
 CONVERT_EDGES = 65536
 # microseconds that a round of a loop takes longer on several GPUs than on one: where they write
