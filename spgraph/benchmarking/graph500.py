@@ -96,7 +96,7 @@ def graph500(
     tuples of the list within the component, loops and repeated ones included.
 
     Raises ValueError for a scale outside of 1..30, an edgefactor, shards or roots below 1, a seed
-    outside of 0..2**64 - 1; BackendUnavailable for a device that is not there.
+    outside of 0..2**64 - 1 or with loops alone; BackendUnavailable for a device that is not there.
 
     Source: Graph500 benchmark specification 2.0, 2017; https://graph500.org/?page_id=12.
 
@@ -189,7 +189,9 @@ def component_edges(graph: Graph, reached: Vector) -> int:
 
 
 def search_keys(degrees: list[Array], count: int, seed: int) -> list[int]:
-    """Different random vertices with an edge to another one, at most `count`."""
+    """Different random vertices with an edge to another one, at most `count`; ValueError without
+    any.
+    """
     mine, state, device = degrees[0], state_of(seed, KEYS), device_of(degrees[0])
     keys: dict[int, None] = {}  # in the order in which they were found
     with on_device(device):
@@ -203,4 +205,9 @@ def search_keys(degrees: list[Array], count: int, seed: int) -> list[int]:
         with on_device(device):
             connected = move(mine[move(ids, device)] > 0, "cpu")
         keys |= dict.fromkeys(ids[connected].tolist())
+    if not keys:
+        raise ValueError(
+            "graph500: seed: expected an edge list with an edge between two vertices, got one of "
+            f"loops alone from seed {seed}; take another"
+        )
     return list(keys)[:count]

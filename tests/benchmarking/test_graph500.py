@@ -260,6 +260,7 @@ def test_gpus(options: str, capsys: pytest.CaptureFixture[str]) -> None:
         ),
         ({"scale": 6, "roots": True}, "graph500: roots: expected an integer >= 1, got True"),
         ({"scale": 6, "seed": -1}, "seed: expected an integer from 0"),
+        ({"scale": 1, "edgefactor": 1, "seed": 12}, "graph500: seed: .* loops alone from seed 12"),
     ],
 )
 def test_bad_input(arguments: dict[str, Any], message: str) -> None:
