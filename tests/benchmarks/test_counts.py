@@ -203,6 +203,15 @@ class Launched:
         setattr(self.made, name, value)
 
 
+def forget_kernels() -> None:
+    """Empty all caches of the CUDA backend: of kernels, and of what was made of them."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("spgraph.backends.cuda"):
+            for value in list(vars(module).values()):
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+
+
 @pytest.fixture
 def launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """The kernels that are launched from now on."""
@@ -216,8 +225,10 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         made = get(*given)
         return known.setdefault(made, Launched(made, found))
 
+    forget_kernels()
     monkeypatch.setattr(jit, "_kernel", kernel)
     yield found
+    forget_kernels()
 
 
 @pytest.mark.gpu
