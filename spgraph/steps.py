@@ -25,6 +25,11 @@ def is_distributed(container: Either) -> bool:
     return not isinstance(container.device, str)
 
 
+def is_streamed(A: Matrix) -> bool:
+    """Whether its entries are in host memory, and its vectors on a GPU."""
+    return type(A.device) is StreamedTo
+
+
 def backend(device: Device) -> ModuleType:
     """The backend, a module, for `device`: a name, or the Placement of distributed containers. Of a
     Matrix in host memory that is the part of the GPU's backend that streams.

@@ -17,7 +17,7 @@ from spgraph.errors import DomainMismatch, not_square
 from spgraph.operations import ewise_mult, reduce
 from spgraph.semirings import Semiring, TypedSemiring, any_pair, binary
 from spgraph.semirings import monoid as monoids
-from spgraph.steps import backend, check_stored
+from spgraph.steps import backend, check_stored, is_streamed
 
 # how the rows of a trace number the directions
 WAYS = ("", "push", "pull")
@@ -210,9 +210,11 @@ def _plan(ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -
 
 def _pulls(A: Matrix, direction: str) -> bool:
     """Whether A's transpose is used: for a Matrix that lives for this call alone it does not pay to
-    make one.
+    make one, and over one in host memory a search that pushes reads each edge once at most.
     """
-    return direction == "pull" or (direction == "auto" and (A.has_transpose or not A._transient))
+    if direction != "auto":
+        return direction == "pull"
+    return not is_streamed(A) and (A.has_transpose or not A._transient)
 
 
 def _max_depth(max_depth: int | None, A: Matrix) -> int:

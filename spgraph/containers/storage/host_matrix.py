@@ -93,8 +93,8 @@ class HostMatrix(Matrix):
 
     @property
     def bytes_streamed(self) -> int:
-        """How many bytes of entries operations have read over the bus so far, of those in place
-        without what came along in the same lines; the transpose counts its own.
+        """How many bytes operations have read over the bus so far: what was copied, and of what
+        kernels have read in place about as many as they asked for. The transpose counts its own.
         """
         return self._derived.get("bytes_streamed", 0)
 

@@ -4,7 +4,7 @@ A chunk is a run of whole rows of at most CHUNK bytes, or one longer row. While 
 chunk the next is copied, by a stream of its own, into the other of two buffers. Kernels get the
 offsets of the whole Matrix, and for columns and values the addresses at which those of entry 0
 would be: so they see the whole Matrix, of which only the rows of this chunk may be touched, and
-need not know of chunks. A chunk of which less than one entry in FEW is needed is not copied:
+need not know of chunks. Where a call needs little of the chunks that it touches nothing is copied:
 kernels read it in host memory, over the bus, as Min et al. do for whole graphs.
 
 Source: Min, Mailthody, Qureshi, Xiong, Ebrahimi, Hwu, "EMOGI: efficient memory-access for
@@ -28,9 +28,9 @@ from spgraph.containers.storage.host_matrix import HostMatrix
 CHUNK = 1 << 26
 # copies begin at addresses that differ from those of the source by a multiple of this
 ALIGN = 256
-# entries a chunk has for each one that is needed, from which on it is read where it is: a load of
-# one entry takes 32 bytes of the bus
-FEW = 16
+# bytes of the bus that the least load in host memory takes; and how many times longer loads may
+# take than copies of as many bytes
+LINE, SLOWER = 32, 2
 
 
 class Division(NamedTuple):
@@ -70,13 +70,31 @@ def bytes_of_entry(A: HostMatrix) -> int:
     return A.index_dtype.itemsize + (0 if A.iso else A.dtype.itemsize)
 
 
-def needed(A: HostMatrix, rows: Array) -> np.ndarray:
-    """How many entries each chunk has in the rows whose flag is set; read back."""
+def needed(A: HostMatrix, rows: Array) -> tuple[np.ndarray, int]:
+    """(how many entries each chunk has in the rows whose flag is set, how many of these rows have
+    entries); read back.
+    """
     xp, parts = array_module(rows), division(A)
-    through = xp.zeros(A.nrows + 1, np.int64)
+    through = xp.zeros(A.nrows + 2, np.int64)
     lengths = xp.where(rows, A._indptr[1:] - A._indptr[:-1], 0)
-    xp.cumsum(lengths, dtype=np.int64, out=through[1:])
-    return np.diff(move(through[xp.asarray(parts.rows)], "cpu"))
+    xp.cumsum(lengths, dtype=np.int64, out=through[1:-1])
+    through[-1] = xp.count_nonzero(lengths)
+    *ends, count = move(through[xp.asarray(np.append(parts.rows, A.nrows + 1))], "cpu").tolist()
+    return np.diff(ends), count
+
+
+def pays_in_place(A: HostMatrix, entries: np.ndarray, rows: int) -> bool:
+    """Whether kernels had better read so many entries of each chunk, of so many rows in all, in
+    host memory than wait for copies of the chunks that have some of them. If so, they are counted
+    as read.
+    """
+    width, arrays = bytes_of_entry(A), 1 if A.iso else 2
+    read = int(entries.sum()) * width + rows * arrays * LINE
+    copied = int(np.diff(division(A).entries)[entries > 0].sum()) * width
+    if SLOWER * read >= copied:
+        return False
+    count_read(A, read)
+    return True
 
 
 def row_bins(A: HostMatrix) -> list[RowBins]:
@@ -96,23 +114,21 @@ def chunks(A: HostMatrix, wanted: np.ndarray | None = None) -> Iterator[Chunk]:
     asked for. `wanted` says how many entries of each chunk will be read; those of which none are
     left out. None: all of all.
     """
-    parts = division(A)
-    counts = np.diff(parts.entries)
-    wanted = counts if wanted is None else wanted
-    whole = (wanted > 0) & (wanted * FEW >= counts)
-    count_read(A, int(np.where(whole, counts, wanted).sum()))
-    buffers = Buffers(A, int(counts[whole].max(initial=0)), int(whole.sum()))
+    counts = np.diff(division(A).entries)
+    chosen = counts > 0 if wanted is None else wanted > 0
+    count_read(A, int(counts[chosen].sum()) * bytes_of_entry(A))
+    numbers = np.flatnonzero(chosen).tolist()
+    buffers = Buffers(A, int(counts[chosen].max(initial=0)), len(numbers))
     try:
-        ready = buffers.filled(np.flatnonzero(whole).tolist())
-        for k in np.flatnonzero(wanted).tolist():
-            yield Chunk(k, next(ready) if whole[k] else in_place(A))
+        for number, arrays in zip(numbers, buffers.filled(numbers), strict=True):
+            yield Chunk(number, arrays)
     finally:
         buffers.close()
 
 
-def count_read(A: HostMatrix, entries: int) -> None:
-    """Add so many entries to what was read of A."""
-    A._derived["bytes_streamed"] = A.bytes_streamed + bytes_of_entry(A) * entries
+def count_read(A: HostMatrix, nbytes: int) -> None:
+    """Add to what was read of A over the bus."""
+    A._derived["bytes_streamed"] = A.bytes_streamed + nbytes
 
 
 def in_place(A: HostMatrix) -> tuple[Array, np.intp, Array]:

@@ -14,8 +14,18 @@ from spgraph.backends.cuda.products.products import (
     nothing_pushed,
     pulled,
 )
+from spgraph.backends.cuda.products.row_bins import row_bins as all_row_bins
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.cuda.streamed.chunks import chunks, count_read, division, needed, row_bins
+from spgraph.backends.cuda.streamed.chunks import (
+    LINE,
+    chunks,
+    count_read,
+    division,
+    in_place,
+    needed,
+    pays_in_place,
+    row_bins,
+)
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, move, unpack_bits
 from spgraph.containers.storage.host_matrix import HostMatrix, transposed_in_host_memory
@@ -34,11 +44,13 @@ def pull(
         u, bins = u.to_bitmap(), row_bins(A)
 
         def product(text: str, z: Array, bits: Array, invert: np.uint32, z_bits: Array) -> None:
-            wanted = None
+            given, wanted = (u, text, z, bits, invert, z_bits), None
             if mask is not None:
-                wanted = needed(A, unpack_bits(bits ^ invert, A.nrows))
+                wanted, rows = needed(A, unpack_bits(bits ^ invert, A.nrows))
+                if pays_in_place(A, wanted, rows):
+                    gather_rows(all_row_bins(A), in_place(A), *given)
+                    return
             for chunk in chunks(A, wanted):
-                given = u, text, z, bits, invert, z_bits
                 gather_rows(bins[chunk.number], chunk.arrays, *given)
 
         nonempty = sum(each.nonempty for each in bins)
@@ -65,6 +77,9 @@ def push(
         before = xp.where(firsts > 0, through[firsts - 1], 0)
         places, edges = move(xp.stack([firsts, before]), "cpu").tolist()
         wanted = np.diff(edges)
+        if pays_in_place(A, wanted, u.nvals):
+            scatter.add(in_place(A), u._indices, u._values, through, edges[-1])
+            return scatter.result()
         for chunk in chunks(A, wanted):
             k = chunk.number
             part = slice(places[k], places[k + 1])
@@ -83,10 +98,14 @@ def contract(A: HostMatrix, undirected: bool) -> Vector:
         xp = array_module(A._indptr)
         forest = Forest(_in_place(A))
         forest.sample()
-        count_read(A, 2 * A._nonempty_count())
-        wanted = needed(A, forest.label != forest.giant) if undirected else None
-        inside, parts = forest.inside(undirected), division(A)
+        count_read(A, LINE * A._nonempty_count())
+        inside, parts, wanted = forest.inside(undirected), division(A), None
         kind = A._indptr.dtype.type
+        if undirected:
+            wanted, rows = needed(A, forest.label != forest.giant)
+            if pays_in_place(A, wanted, rows):
+                forest.follow(A._indptr, in_place(A)[1], int(wanted.sum()), inside)
+                wanted[:] = 0
         for chunk in chunks(A, wanted):
             first, last = parts.entries[chunk.number : chunk.number + 2].tolist()
             forest.control[0] = 0  # no pieces of long rows yet

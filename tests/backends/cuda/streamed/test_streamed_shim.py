@@ -156,15 +156,38 @@ def test_two_buffers_in_turn() -> None:
 
 @pytest.mark.usefixtures("on_host")
 def test_chunks_that_are_not_needed() -> None:
-    """None of a chunk: it is left out; few of it: they are read where they are."""
     A = HostMatrix(graph(), "cpu")
     counts = np.diff(chunks.division(A).entries)
     wanted = np.zeros_like(counts)
-    wanted[2], wanted[4] = counts[2], 1
-    found = {chunk.number: int(chunk.arrays[1]) for chunk in chunks.chunks(A, wanted)}
-    assert found.keys() == {2, 4} and Pipe.most == 1
-    assert found[4] == A._host._indices.ctypes.data != found[2]
-    assert A.bytes_streamed == (int(counts[2]) + 1) * (4 + 8)
+    wanted[[2, 4]] = 1
+    assert [chunk.number for chunk in chunks.chunks(A, wanted)] == [2, 4]
+    assert A.bytes_streamed == int(counts[[2, 4]].sum()) * (4 + 8)
+    assert [*chunks.chunks(A, 0 * wanted)] == [] and Pipe.most == 2
+
+
+@pytest.mark.usefixtures("on_host")
+def test_what_is_read_in_place() -> None:
+    """The bytes asked for, a line for each row and array, against half of the chunks' bytes."""
+    A = HostMatrix(graph(), "cpu")
+    counts = np.diff(chunks.division(A).entries)
+    entries = np.zeros_like(counts)
+    entries[1] = 3
+    most = (int(counts[1]) * 12 - 1 - 2 * 3 * 12) // (2 * 2 * 32)
+    assert most > 1
+    for rows in (1, most):
+        before = A.bytes_streamed
+        assert chunks.pays_in_place(A, entries, rows)
+        assert A.bytes_streamed - before == 3 * 12 + 2 * 32 * rows
+    before = A.bytes_streamed
+    assert not chunks.pays_in_place(A, entries, most + 1)
+    assert not chunks.pays_in_place(A, counts, 1) and A.bytes_streamed == before
+    flags = np.zeros(A.nrows, bool)
+    flags[[0, 3, 11, 140]] = True
+    lengths = np.diff(A._host._indptr)
+    wanted, rows = chunks.needed(A, flags)
+    assert wanted.sum() == lengths[flags].sum() and rows == np.count_nonzero(lengths[flags])
+    parts = chunks.division(A).rows
+    assert wanted.tolist() == np.add.reduceat(lengths * flags, parts[:-1]).tolist()
 
 
 # --- operations -----------------------------------------------------------------------------------
@@ -183,9 +206,10 @@ def test_products(direction: str, ring: str, late: bool, monkeypatch: pytest.Mon
     chance = np.random.default_rng(8)
     mask = Vector.from_coo(np.arange(60, 90), True, size=A.nrows)
     few = Vector.from_coo([0, 1, 11, 140], [3, 1, 4, 1], size=A.nrows)
+    one = Vector.from_coo([0], [3], size=A.nrows)
     form, oracle = getattr(streamed, direction), getattr(cpu, direction)
-    for u in (Vector.from_dense(chance.integers(0, 9, A.nrows)), few):
-        for m in (None, mask.S, ~mask.S):
+    for u in (Vector.from_dense(chance.integers(0, 9, A.nrows)), few, one):
+        for m in (None, mask.S, ~mask.S, one.S):
             typed = getattr(sg.semirings, ring).resolve(INT64, INT64, index=A.index_dtype)
             got = form(S, u, typed, m, False)
             assert got.isequal(oracle(A, u, typed, m, False), check_dtype=True)
@@ -227,9 +251,9 @@ def test_algorithms(symmetric: bool, request: pytest.FixtureRequest) -> None:
     if not symmetric:
         before = S.bytes_streamed
         sg.connected_components(S)
-        # each entry once, two of each row before
+        # each entry once, and a line of each row before
         rows = np.count_nonzero(np.diff(A.indptr))
-        assert S.bytes_streamed - before == (A.nvals + 2 * rows) * (4 + 8)
+        assert S.bytes_streamed - before == A.nvals * (4 + 8) + 32 * rows
     assert sg.sssp(S, 5, parents=False).distance.isequal(expected_distance)
     ranks = sg.pagerank(S, max_iter=5, tol=None).to_numpy()
     assert np.allclose(ranks, pagerank(A, 5), rtol=1e-12)
