@@ -25,6 +25,7 @@ from spgraph.containers.storage.arrays import (
     on_its_device,
     read_only,
 )
+from spgraph.containers.storage.casting import rounded
 from spgraph.containers.storage.compressed import ascends, check_other, checked
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch
@@ -55,8 +56,9 @@ class VectorConversions(VectorParts):
         """A new NumPy array of length `size`, with `fill` where there is no entry.
 
         Its type is the Vector's where that holds `fill`, else promoted as NumPy promotes: integers
-        of 64 bits beside NaN become float64, exact up to 2**53. Raises ValueError when a position
-        is empty and no `fill` was given: a silent 0 would look like data.
+        of 64 bits beside NaN become float64. Raises ValueError where that would round one of them,
+        as it may beyond 2**53, and when a position is empty and no `fill` was given: a silent 0
+        would look like data.
 
         >>> import spgraph as sg
         >>> sg.Vector.from_coo([1], [5], size=3).to_numpy(fill=-1).tolist()
@@ -86,8 +88,8 @@ class VectorConversions(VectorParts):
                 f"fill: the Vector has {self.nvals} entries in {self.size} positions; "
                 "say what stands in the empty ones, for example to_numpy(fill=-1)"
             )
-        dense = xp.full(self.size, fill, dtype_beside(self.dtype, fill))
         v = self.to_sparse()
+        dense = xp.full(self.size, fill, dtype_beside(v._values, fill))
         dense[v._indices] = v._values
         return dense
 
@@ -133,17 +135,28 @@ class VectorConversions(VectorParts):
         return self._values
 
 
-def dtype_beside(dtype: np.dtype, fill: Scalar) -> np.dtype:
-    """The type of an array of values of `dtype` and of the number `fill`."""
+def dtype_beside(values: Array, fill: Scalar) -> np.dtype:
+    """The type of an array of `values` and of the number `fill`; ValueError where it does not hold
+    all of them: float64, which NumPy promotes integers of 64 bits to, rounds those beyond 2**53.
+    """
     as_array("fill", fill)  # refuses numpy.ma.masked
-    least = np.min_scalar_type(fill)
+    dtype, least = values.dtype, np.min_scalar_type(fill)
     if least.kind not in "biuf" or np.ndim(fill):
         raise ValueError(f"fill: expected a real number of at most 64 bits, got {fill!r}")
     if dtype.kind in "biu" and least.kind in "biu":
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         if low <= int(fill) <= high:
             return dtype
-    return np.result_type(dtype, least)
+    kind = np.result_type(dtype, least)
+    if kind.kind == "f" and dtype.kind in "iu" and values.size:
+        lost = rounded(values) if dtype.itemsize == 8 else values[:0]
+        if lost.size or (least.kind in "iu" and int(kind.type(fill)) != int(fill)):
+            raise ValueError(
+                f"fill: expected a number that {dtype} holds, got {fill!r}: an array of both is of "
+                f"{kind}, which rounds {int(lost[0]) if lost.size else fill}; "
+                ".astype(float) first rounds on purpose"
+            )
+    return kind
 
 
 class MatrixConversions(MatrixParts):
@@ -323,14 +336,15 @@ class MatrixConversions(MatrixParts):
         """A new array of nrows x ncols, with `fill` where there is no entry: of NumPy, for a Matrix
         on CUDA of CuPy on its device.
 
-        Its type is the Matrix's where that holds `fill`, else promoted as NumPy promotes.
+        Its type is the Matrix's where that holds `fill`, else promoted as NumPy promotes;
+        ValueError where that would round an integer of 64 bits, as float64 beside NaN may.
 
         >>> import spgraph as sg
         >>> sg.Matrix.from_coo([0, 1], [1, 0], [3, 4]).to_dense(fill=-1).tolist()
         [[-1, 3], [4, -1]]
         """
-        kind = dtype_beside(self.dtype, fill)
         with on_device(self.device) as xp:
+            kind = dtype_beside(self._values[: self.nvals], fill)
             try:
                 dense = xp.empty(self.shape, kind)
             except (MemoryError, ValueError) as error:  # ValueError: more than can be addressed

@@ -348,6 +348,27 @@ def test_to_numpy_never_invents_a_value() -> None:
     assert np.asarray(Vector.from_dense([1, 2])).tolist() == [1, 2]
 
 
+def test_to_numpy_rounds_no_integer(device: str) -> None:
+    exact = [2**53, -(2**53), 2**53 + 2, 2**62, -(2**63)]
+    for kind, held, lost in [
+        ("int64", exact, [2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**62 + 2**8]),
+        ("uint64", [0, 2**63, 2**64 - 2**11], [2**53 + 1, 2**64 - 1, 2**63 + 1]),
+    ]:
+        v = Vector.from_coo(range(1, len(held) + 1), np.array(held, kind), size=9).to(device)
+        assert v.to_numpy(fill=np.nan)[1 : len(held) + 1].tolist() == held
+        for value in lost:
+            v = Vector.from_coo([1, 3], np.array([5, value], kind), size=100).to(device)
+            A = Matrix.from_coo([0, 1], [1, 0], np.array([5, value], kind)).to(device)
+            for call in (v.to_numpy, v.to_bitmap().to_numpy, A.to_dense):
+                with pytest.raises(ValueError, match=f"fill: .* {kind} holds.* rounds {value};"):
+                    call(fill=np.nan)
+            assert v.to_numpy(fill=7)[3] == value  # of the type itself
+    w = Vector.from_coo([1], np.array([5], "int64"), size=3)
+    with pytest.raises(ValueError, match=f"float64, which rounds {2**64 - 1};"):
+        w.to_numpy(fill=2**64 - 1)
+    assert w.to_numpy(fill=2**63).tolist() == [2**63, 5, 2**63]
+
+
 def test_vector_copies_what_it_is_made_from() -> None:
     array = np.arange(3.0)
     v = Vector.from_dense(array)

@@ -78,6 +78,18 @@ def converted_exactly(argument: str, values: Array, dtype: Any) -> Array:
     return made
 
 
+def rounded(values: Array) -> Array:
+    """Those of integers of 64 bits that float64 rounds: with more than 53 binary digits from the
+    first to the last that is 1.
+    """
+    xp, exact = array_module(values), 2**53
+    if values.size == 0 or (values.max() <= exact and values.min() >= -exact):
+        return values[:0]
+    _, digits = xp.frexp(values.astype(np.float64))
+    low = xp.maximum(digits - 53, 0).astype(values.dtype)
+    return values[values >> low << low != values]
+
+
 def held_number(argument: str, value: Any, dtype: np.dtype) -> Any:
     """A number as a scalar of `dtype`, converted as by `converted_exactly`; DomainMismatch for an
     array or a list of numbers.
