@@ -36,7 +36,8 @@ class Rounds:
     shards: Sequence[Any]  # each a RoundShard
 
     def __init__(self, placement: Placement, counts: int, graph: ShardedGraph) -> None:
-        self.lock = threading.Lock()
+        # one for all loops over the graph: those over several semirings share the memory of shards
+        self.lock = graph.derived.setdefault("lock of rounds", threading.Lock())
         self.placement, self.communicator = placement, placement.communicator
         self.host_counters = host_mapped((len(graph.shards), counts), graph.shards[0].indptr)
         self.round = 0

@@ -91,15 +91,14 @@ def run_closure(
 
 
 def rounds_of(A: DistributedMatrix, semiring: TypedSemiring, ordered: bool) -> Rounds:
-    """The Rounds of closures of A over a semiring; kept with A, only those of the last semiring, as
-    they take much memory.
+    """The Rounds of closures of A over a semiring, kept with the graph. All of them share the
+    memory of the shards.
     """
-    graph = peers.closure_graph(A)
-    kept = graph.derived.get("rounds")
-    if kept is None or (kept.semiring, kept.ordered) != (semiring, ordered):
-        graph.derived.pop("rounds", None)
-        kept = graph.derived["rounds"] = Rounds(A, graph, semiring, ordered)
-    return kept
+    graph, key = peers.closure_graph(A), (semiring, ordered)
+    kept = graph.plans("closure in rounds", key)
+    if key not in kept:
+        kept[key] = Rounds(A, graph, semiring, ordered)
+    return kept[key]
 
 
 class Outcome(NamedTuple):

@@ -31,7 +31,6 @@ from spgraph.distributed.loops import peers
 from spgraph.semirings import TypedSemiring
 
 PUSH, PULL = 1, 2  # in the trace
-MOST_ROUNDS = 64  # of a graph: semirings of a user's own may be many
 LIST_EDGES = 4096  # up to so many edges of a shard's frontier, found vertices travel as a list
 # up to so many bytes for each shard, bitmaps are gathered in one exchange; a reduce-scatter is two
 GATHER_BYTES = 1 << 25
@@ -86,15 +85,13 @@ def rounds_of(
     A: DistributedMatrix, T: DistributedMatrix | None, semiring: TypedSemiring | None
 ) -> Rounds:
     """The Rounds of searches over A for levels, for parents, or for the values of a semiring; made
-    once, and kept with A. All of them share the memory of the shards.
+    once, and kept with the graph. All of them share the memory of the shards.
     """
     parents = semiring is not None and peers.finds_parents(semiring)
-    sums = None if parents else semiring
-    kept, key = A._derived.setdefault("rounds of searches", {}), (parents, sums, T is None)
+    key = parents, None if parents else semiring
+    kept = peers.sharded_graph(A, T).plans("search in rounds", key)
     if key not in kept:
-        if len(kept) == MOST_ROUNDS:
-            del kept[next(iter(kept))]
-        kept[key] = Rounds(A, T, parents, sums)
+        kept[key] = Rounds(A, T, *key)
     return kept[key]
 
 
@@ -113,8 +110,6 @@ class Rounds(host_counters.Rounds):
         placement = A.device
         graph = peers.sharded_graph(A, T)
         super().__init__(placement, counts_of(placement.num_shards), graph)
-        # one for all searches of the graph, which share the memory of its shards
-        self.lock = graph.derived.setdefault("lock of searches in rounds", self.lock)
         self.values, self.semiring = parents or semiring is not None, semiring
         # whether the first edge that reaches a vertex decides what it gets
         self.first = semiring is None or semiring.add.any

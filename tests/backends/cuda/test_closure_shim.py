@@ -34,10 +34,10 @@ from spgraph.backends.shards import closure as protocol
 from spgraph.containers import Matrix, Vector
 from spgraph.distributed import LocalCommunicator
 from spgraph.distributed.exchange import host_counters
-from spgraph.distributed.loops import closure_rounds
+from spgraph.distributed.loops import closure_rounds, peers
 from spgraph.errors import ConvergenceError
 from spgraph.iterations.integer_sums import plus_and_one, saturating_plus
-from spgraph.semirings import Semiring, max_times, min_plus, monoid
+from spgraph.semirings import Semiring, max_min, max_times, min_plus, monoid
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
@@ -411,3 +411,22 @@ def test_all_processes_gather_together() -> None:
     assert rounds.following(counts.tolist()) == protocol.RELAX and not calls
     counts[:, protocol.SENT :] = 0
     assert rounds.following(counts.tolist()) == protocol.BUCKETS and calls == ["gather"]
+
+
+def test_semirings_in_turn_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They share the memory of the shards."""
+    made: list[Any] = []
+    init = closure_rounds.Rounds.__init__
+    monkeypatch.setattr(
+        closure_rounds.Rounds, "__init__", lambda *given: (made.append(given[-2]), init(*given))[1]
+    )
+    A = place(graph("skewed both", CASES["distance"]).A, "rounds, 3 shards")
+    start = graph("skewed both", CASES["distance"]).v
+    rings = (DISTANCES, max_min.resolve("int64", "int64"))
+    start_on_the_shim(monkeypatch)
+    found = [entries(fused(A, start, ring, None)) for ring in (*rings, *rings)]
+    assert found[0] == expected("skewed both", CASES["distance"])
+    assert found[:2] == found[2:] and found[0] != found[1]
+    assert made == list(rings)
+    kept = peers.closure_graph(A).derived
+    assert sum("memory of closures in rounds" in key for key in kept if isinstance(key, tuple)) == 3

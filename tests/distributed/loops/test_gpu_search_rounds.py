@@ -14,7 +14,7 @@ from search_cases import GRAPHS, edges_of, matrix
 import spgraph as sg
 from spgraph import direction as directions
 from spgraph.backends.cuda.search import search_rounds as kernels
-from spgraph.distributed.loops import search_rounds
+from spgraph.distributed.loops import peers, search_rounds
 from spgraph.iterations import search
 from spgraph.semirings import any_first, max_times, min_secondj, plus_first
 
@@ -46,7 +46,7 @@ def check(A: sg.Matrix, G: Any, sources: list[int], directions: tuple[str, ...])
                     np.testing.assert_array_equal(
                         home.to_numpy(fill=-1), expected.to_numpy(fill=-1), f"{direction} {parents}"
                     )
-    assert "rounds of searches" in G._derived
+    assert peers.sharded_graph(G, G.T).plans("search in rounds", None)
 
 
 @pytest.mark.parametrize("partition", ["edges", "random"])
@@ -95,7 +95,8 @@ def test_values(ring: Any, kind: str, devices: list[str], monkeypatch: pytest.Mo
                 assert found.value.gather().isequal(expected.value)
             else:  # all products of a source are its value
                 assert np.isin(found.value.gather().to_coo()[1], [3, 5]).all()
-    assert {key[2] for key in G._derived["rounds of searches"]} == {True, False}
+    for T in (None, G.T):
+        assert peers.sharded_graph(G, T).plans("search in rounds", None)
 
 
 def test_union_by_two_exchanges(devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

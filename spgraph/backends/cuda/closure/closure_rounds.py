@@ -65,13 +65,20 @@ class Shard(ClosureShard):
             self.kernel = kernel_of("closure_rounds", text, device, self.shared)
             self.ends = jit.kernel("closure_rounds", "closure_ends", text, cooperative=True)
             self.grid = jit.occupancy(self.kernel, THREADS, self.shared)
-            self.counts = empty(counts_of(shards), np.int64)
-            self.control = self.xp.zeros(CONTROL // 8 + shards, np.int64)
-            self.pairs = empty(self.pair * n, np.uint32)
-            working = shard_arrays(n, self.own, ids, rows)
-            self.held = {name: empty(*size) for name, size in working.items()}
-            fields = given_fields(graph, number, arrays, edges, self.held)
-            fields |= {"pairs": self.pairs, "control": self.control, "counts": self.counts}
+            # kept with the graph: of closures over several semirings only one runs at a time
+            place = ("memory of closures in rounds", k, self.pair)
+            if place not in graph.derived:
+                sizes = shard_arrays(n, self.own, ids, rows) | {
+                    "pairs": (self.pair * n, np.dtype(np.uint32)),
+                    "control": (CONTROL // 8 + shards, np.dtype(np.int64)),
+                    "counts": (counts_of(shards), np.dtype(np.int64)),
+                }
+                graph.derived[place] = {name: empty(*size) for name, size in sizes.items()}
+            held = self.held = graph.derived[place]
+            self.pairs, self.control, self.counts = held["pairs"], held["control"], held["counts"]
+            working = {name: held[name] for name in shard_arrays(n, self.own, ids, rows)}
+            fields = given_fields(graph, number, arrays, edges, working)
+            fields |= {name: held[name] for name in ("pairs", "control", "counts")}
             fields |= {"host_counters": host_counters}
             self.given = block(fields, self.xp)
 
