@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -149,3 +150,22 @@ def test_shards_and_mistakes() -> None:
 def test_from_a_gpu() -> None:
     pytest.importorskip("networkx")
     assert sg.Matrix(D.to("cuda").to_networkx()).isequal(D)
+
+
+@pytest.mark.parametrize(
+    ("method", "library", "install"),
+    [
+        ("to_networkx", "networkx", r"'spgraph\[networkx\]'"),
+        ("to_igraph", "igraph", r"'spgraph\[igraph\]'"),
+        ("to_graphblas", "graphblas", r"'python-graphblas\[default\]'"),
+        ("to_torch", "torch", "torch"),
+        ("to_jax", "jax", "jax"),
+    ],
+)
+def test_libraries_that_are_missing(
+    method: str, library: str, install: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ModuleNotFoundError, match=f"{method}: needs .* pip install {install}$"):
+        getattr(D, method)()
+    assert sg.Matrix([[1]]).nvals == 1  # a module that is None stands for no library

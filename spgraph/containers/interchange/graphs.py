@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spgraph import late_imports
 from spgraph.containers.annotations import Graph
+from spgraph.containers.interchange.libraries import importing
 from spgraph.containers.parts import MatrixParts, VectorParts
 from spgraph.containers.sparray.lines import plain
-from spgraph.containers.storage.arrays import INT64_MAX, as_array, index_dtype
+from spgraph.containers.storage.arrays import INT64_MAX, as_array, index_dtype, is_instance
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
 
@@ -43,7 +42,7 @@ class MatrixGraphs(MatrixParts):
         >>> A.to_dense().tolist(), A.symmetric
         ([[0, 1, 0], [1, 0, 1], [0, 1, 0]], True)
         """
-        with late_imports.whole():
+        with importing("from_networkx", "'spgraph[networkx]'"):
             import networkx
 
         if len(G) == 0:
@@ -81,7 +80,7 @@ class MatrixGraphs(MatrixParts):
         >>> list(G), list(G.edges(data=True))
         (['Ulm', 'Bonn', 'Kiel'], [('Ulm', 'Bonn', {'weight': 2.5})])
         """
-        with late_imports.whole():
+        with importing("to_networkx", "'spgraph[networkx]'"):
             import networkx
 
         A, labels, directed = _as_graph("to_networkx", self, names, directed)
@@ -148,7 +147,7 @@ class MatrixGraphs(MatrixParts):
         >>> A.to_igraph().es["weight"]  # doctest: +SKIP
         [2.5]
         """
-        with late_imports.whole():
+        with importing("to_igraph", "'spgraph[igraph]'"):
             import igraph
 
         A, labels, directed = _as_graph("to_igraph", self, names, directed)
@@ -169,7 +168,7 @@ class MatrixGraphs(MatrixParts):
         >>> sg.Matrix([[0, 2], [3, 0]]).to_graphblas().nvals  # doctest: +SKIP
         2
         """
-        with late_imports.whole():
+        with importing("to_graphblas", "'python-graphblas[default]'"):
             import graphblas
 
         A: Matrix = plain(self).to("cpu")
@@ -198,7 +197,7 @@ class VectorGraphs(VectorParts):
         >>> sg.Vector.from_coo([1], [5], size=3).to_graphblas().nvals  # doctest: +SKIP
         1
         """
-        with late_imports.whole():
+        with importing("to_graphblas", "'python-graphblas[default]'"):
             import graphblas
 
         v: Vector = plain(self).to("cpu")
@@ -219,8 +218,8 @@ def is_graph(given: Any) -> bool:
 
 def is_graphblas(given: Any, name: str) -> bool:
     """True for a `name`, Matrix or Vector, of python-graphblas."""
-    library = sys.modules.get("graphblas")
-    return library is not None and isinstance(given, getattr(library, name))
+    # without the modules that graphblas imports when they are first asked for
+    return is_instance(given, f"graphblas.core.{name.lower()}", name)
 
 
 def matrix_of_graph(given: Any) -> Matrix:
@@ -263,8 +262,7 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
 
 
 def _is_igraph(given: Any) -> bool:
-    library = sys.modules.get("igraph")
-    return library is not None and isinstance(given, library.Graph)
+    return is_instance(given, "igraph", "Graph")
 
 
 def _as_graph(

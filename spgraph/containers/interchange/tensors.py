@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spgraph import late_imports
+from spgraph.containers.interchange.libraries import importing
 from spgraph.containers.parts import MatrixParts
 from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import (
@@ -17,6 +17,7 @@ from spgraph.containers.storage.arrays import (
     as_array,
     device_of,
     handed_to,
+    is_instance,
     is_sparse_tensor,
     on_device,
 )
@@ -55,7 +56,7 @@ class MatrixTensors(MatrixParts):
         >>> sg.Matrix([[0, 2.0], [3.0, 0]]).to_torch().values()  # doctest: +SKIP
         tensor([2., 3.], dtype=torch.float64)
         """
-        with late_imports.whole():
+        with importing("to_torch", "torch"):
             import torch
 
         A: Matrix = plain(self)
@@ -79,7 +80,7 @@ class MatrixTensors(MatrixParts):
         >>> sg.Matrix([[0, 2.0], [3.0, 0]]).to_jax().indices.tolist()  # doctest: +SKIP
         [[0, 1], [1, 0]]
         """
-        with late_imports.whole():
+        with importing("to_jax", "jax"):
             import jax
             from jax.experimental import sparse
 
@@ -102,8 +103,7 @@ def is_tensor(given: Any) -> bool:
 
 
 def _is_sparse_of_jax(given: Any) -> bool:
-    sparse = sys.modules.get("jax.experimental.sparse")
-    return sparse is not None and isinstance(given, sparse.JAXSparse)
+    return is_instance(given, "jax.experimental.sparse", "JAXSparse")
 
 
 def matrix_of_tensor(given: Any, copy: bool) -> Matrix:

@@ -94,8 +94,16 @@ def is_foreign(given: Any) -> bool:
 
 def is_sparse_tensor(given: Any) -> bool:
     """True for a tensor of PyTorch of a sparse layout."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(given, torch.Tensor) and given.layout != torch.strided
+    torch: Any = sys.modules.get("torch")
+    return is_instance(given, "torch", "Tensor") and given.layout != torch.strided
+
+
+def is_instance(given: Any, library: str, name: str) -> bool:
+    """Whether it is of the class of that name of a library, which nobody may have imported, or not
+    yet as a whole.
+    """
+    kind = getattr(sys.modules.get(library), name, None)
+    return isinstance(kind, type) and isinstance(given, kind)
 
 
 def as_array(name: str, given: Any) -> Any:

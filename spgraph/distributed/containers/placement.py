@@ -15,7 +15,15 @@ from spgraph.backends.shards.buffers import Buffers
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.annotations import DType, Scalar
 from spgraph.containers.construction import check_position
-from spgraph.containers.storage.arrays import Array, check_extent, index_dtype, on_device
+from spgraph.containers.storage.arrays import (
+    Array,
+    as_array,
+    check_extent,
+    index_dtype,
+    is_array,
+    move,
+    on_device,
+)
 from spgraph.containers.storage.casting import held_number
 from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
@@ -278,7 +286,5 @@ def _threads(count: int) -> ThreadPoolExecutor:
 
 
 def _host(array: Any) -> Any:
-    """A CuPy array as a NumPy one; anything else as it is."""
-    if hasattr(array, "__cuda_array_interface__"):
-        return array.get()
-    return array
+    """An array on a GPU as one of NumPy; anything else as it is."""
+    return move(as_array("from_coo", array), "cpu") if is_array(array) else array

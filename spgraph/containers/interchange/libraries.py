@@ -1,0 +1,24 @@
+"""Libraries that are needed for a conversion alone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from spgraph import late_imports
+
+
+@contextlib.contextmanager
+def importing(name: str, install: str) -> Iterator[None]:
+    """What is imported in this block is imported as a whole; where it is missing, the error names
+    the operation `name` and what pip has to install.
+    """
+    with late_imports.whole():
+        try:
+            yield
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"{name}: needs the package {error.name}, which is not installed: "
+                f"pip install {install}",
+                name=error.name,
+            ) from error
