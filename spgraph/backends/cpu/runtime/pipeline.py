@@ -84,7 +84,10 @@ class _Inference(NopythonTypeInference):
 
 
 class _InnerLibrary(JITCodeLibrary):
-    """Optimised intermediate code, to be linked into that of callers."""
+    """Intermediate code, to be linked into that of callers."""
+
+    def _optimize_final_module(self) -> None:
+        """The kernel optimises all that it calls: here it would be done for nothing."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
