@@ -11,7 +11,7 @@ from spgraph.containers import display
 from spgraph.containers.annotations import Device
 from spgraph.containers.matrix import Matrix
 from spgraph.containers.memory import require
-from spgraph.containers.storage.arrays import Array, import_cupy, move, on_device
+from spgraph.containers.storage.arrays import Array, check_device, import_cupy, move, on_device
 from spgraph.containers.vector import Vector
 from spgraph.errors import BackendMismatch
 
@@ -125,7 +125,7 @@ class HostMatrix(Matrix):
     # --- the way out ------------------------------------------------------------------------------
 
     def to(self, device: Device, *, storage: str | None = None) -> Matrix:
-        if storage == "host" and device in (self._device, self._device.partition(":")[0]):
+        if storage == "host" and isinstance(device, str) and check_device(device) == self._device:
             return self
         return self._host.to(device, storage=storage)
 
