@@ -57,11 +57,10 @@ def betweenness_centrality(
     Kintali, Madduri, Mihail, "Approximating betweenness centrality" (2007).
 
     >>> import spgraph as sg
-    >>> from spgraph.algorithms.betweenness_centrality import betweenness_centrality
     >>> A = sg.Matrix.from_coo([0, 1, 1, 2, 1, 3], [1, 0, 2, 1, 3, 1], nrows=4, ncols=4)
-    >>> betweenness_centrality(A).to_numpy().tolist()
+    >>> sg.betweenness_centrality(A).to_numpy().tolist()
     [0.0, 6.0, 0.0, 0.0]
-    >>> betweenness_centrality(A, sources=[0], normalized=True).to_numpy().round(3).tolist()
+    >>> sg.betweenness_centrality(A, sources=[0], normalized=True).to_numpy().round(3).tolist()
     [0.0, 0.333, 0.0, 0.0]
     """
     A = square("betweenness_centrality", A)

@@ -35,9 +35,8 @@ def closeness_centrality(
     Faust, "Social network analysis" (1994).
 
     >>> import spgraph as sg
-    >>> from spgraph.algorithms.closeness_centrality import closeness_centrality
     >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1], nrows=4, ncols=4)
-    >>> closeness_centrality(A).to_numpy().round(3).tolist()
+    >>> sg.closeness_centrality(A).to_numpy().round(3).tolist()
     [0.444, 0.667, 0.444, 0.0]
     """
     A = square("closeness_centrality", A)

@@ -42,11 +42,10 @@ def connected_components(
     components" (2016).
 
     >>> import spgraph as sg
-    >>> from spgraph.algorithms.connected_components import connected_components
     >>> A = sg.Matrix.from_coo([0, 1, 2, 2], [1, 2, 1, 3], nrows=5, ncols=5)
-    >>> connected_components(A).to_numpy().tolist()
+    >>> sg.connected_components(A).to_numpy().tolist()
     [0, 0, 0, 0, 4]
-    >>> connected_components(A, connection="strong").to_numpy().tolist()
+    >>> sg.connected_components(A, connection="strong").to_numpy().tolist()
     [0, 1, 1, 3, 4]
     """
     A = as_matrix(A)

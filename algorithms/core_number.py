@@ -26,8 +26,7 @@ def core_number(A: MatrixLike) -> Vector:
     A triangle, and a vertex beside it:
 
     >>> import spgraph as sg
-    >>> from spgraph.algorithms.core_number import core_number
-    >>> core_number(sg.Matrix.from_coo([0, 1, 2, 2], [1, 2, 0, 3], nrows=5, ncols=5)).to_numpy()
+    >>> sg.core_number(sg.Matrix.from_coo([0, 1, 2, 2], [1, 2, 0, 3], nrows=5, ncols=5)).to_numpy()
     array([2, 2, 2, 1, 0], dtype=int32)
     """
     A = undirected("core_number", A)

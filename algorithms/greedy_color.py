@@ -40,8 +40,7 @@ def greedy_color(A: MatrixLike, *, seed: int | None = None) -> Vector:
     (2014).
 
     >>> import spgraph as sg
-    >>> from spgraph.algorithms.greedy_color import greedy_color
-    >>> greedy_color(sg.generators.grid(1, 5), seed=1).to_numpy().tolist()
+    >>> sg.greedy_color(sg.generators.grid(1, 5), seed=1).to_numpy().tolist()
     [1, 0, 1, 0, 1]
     """
     A = undirected("greedy_color", A)

@@ -54,9 +54,8 @@ def label_propagation(A: MatrixLike, *, max_iter: int = 100, seed: int | None = 
     Two triangles and a bridge:
 
     >>> import spgraph as sg
-    >>> from spgraph.algorithms.label_propagation import label_propagation
     >>> A = sg.Matrix.from_coo([0, 1, 2, 2, 3, 4, 5], [1, 2, 0, 3, 4, 5, 3])
-    >>> label = label_propagation(A, seed=1).to_numpy()
+    >>> label = sg.label_propagation(A, seed=1).to_numpy()
     >>> len(set(label[:3])), len(set(label[3:])), len(set(label))
     (1, 1, 2)
     """

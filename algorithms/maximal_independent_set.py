@@ -29,9 +29,8 @@ def maximal_independent_set(A: MatrixLike, *, seed: int | None = None) -> Vector
     matching are parallel on average" (2012).
 
     >>> import spgraph as sg
-    >>> from spgraph.algorithms.maximal_independent_set import maximal_independent_set
     >>> star = sg.Matrix.from_coo([0, 0, 0], [1, 2, 3], nrows=4, ncols=4)
-    >>> maximal_independent_set(star, seed=1).to_numpy().tolist()
+    >>> sg.maximal_independent_set(star, seed=1).to_numpy().tolist()
     [False, True, True, True]
     """
     A = undirected("maximal_independent_set", A)

@@ -30,9 +30,8 @@ def minimum_spanning_tree(A: MatrixLike) -> Matrix:
     Source: Boruvka, "O jistem problemu minimalnim" (1926).
 
     >>> import spgraph as sg
-    >>> from spgraph.algorithms.minimum_spanning_tree import minimum_spanning_tree
     >>> A = sg.Matrix.from_coo([0, 0, 1, 2], [1, 2, 2, 3], [4, 9, 3, 1], nrows=5, ncols=5)
-    >>> list(minimum_spanning_tree(A))
+    >>> list(sg.minimum_spanning_tree(A))
     [(0, 1, 4), (1, 2, 3), (2, 3, 1)]
     """
     A = square("minimum_spanning_tree", A)

@@ -26,9 +26,8 @@ def multi_source_bfs(A: MatrixLike, sources: Vertices) -> Matrix:
     it, DomainMismatch for one that is no integer.
 
     >>> import spgraph as sg
-    >>> from spgraph.algorithms.multi_source_bfs import multi_source_bfs
     >>> A = sg.Matrix.from_coo([0, 1, 3], [1, 2, 2], nrows=4, ncols=4)
-    >>> sorted(multi_source_bfs(A, [3, 0]))
+    >>> sorted(sg.multi_source_bfs(A, [3, 0]))
     [(0, 2, 1), (0, 3, 0), (1, 0, 0), (1, 1, 1), (1, 2, 2)]
     """
     A = square("multi_source_bfs", A)

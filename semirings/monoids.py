@@ -4,6 +4,8 @@ The identity and the terminal value depend on the type, so they are given as a n
 function of the type.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache

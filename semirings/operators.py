@@ -11,6 +11,8 @@ and, minus is exclusive or, div is first. Semirings and reductions that count co
 integers instead: see Semiring and Monoid.reduction.
 """
 
+from __future__ import annotations
+
 import difflib
 import keyword
 from collections.abc import Callable, Iterator, Mapping

@@ -4,6 +4,8 @@ Every compatible pair is an attribute of `spgraph.semirings`, named monoid_opera
 min_plus, any_pair, lor_land, min_secondi. They are created on access: there are hundreds.
 """
 
+from __future__ import annotations
+
 import difflib
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
@@ -42,7 +44,7 @@ class TypedSemiring:
         return self.multiply.result
 
     @cached_property
-    def of_pattern(self) -> "TypedSemiring | None":
+    def of_pattern(self) -> TypedSemiring | None:
         """The same semiring with uint8 as the type of the second operand, if `multiply` does not
         use its values; None if it does. One kernel then serves all types of that operand.
 

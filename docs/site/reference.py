@@ -49,7 +49,8 @@ MADE = """BinaryOp DistributedMatrix DistributedVector Function Graph500 IndexUn
 # where the names of annotations are documented; those of other libraries stay as they are
 PLACES = {
     "spgraph": "Edges Ids Mask Matrix Vector",
-    "spgraph.semirings": "BinaryOp IndexUnaryOp Monoid Semiring UnaryOp",
+    "spgraph.semirings": """BinaryOp Function IndexUnaryOp Limit Monoid Semiring
+        TypedMonoid TypedSemiring UnaryOp""",
     "spgraph.benchmarking": "Kernel",
     "spgraph.generators": "Recipe",
     "spgraph.distributed": "Communicator DistributedMatrix DistributedVector Placement",
@@ -215,6 +216,7 @@ def as_written(
     )
     result = signature.return_annotation
     returned = "" if result is signature.empty or what == "class" else stringify_annotation(result)
+    text = re.sub(r"<class '([\w.]+)'>", r"\1", text)  # a type as a default value
     return linked(text), linked(returned)
 
 

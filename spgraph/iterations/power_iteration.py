@@ -43,7 +43,7 @@ class Hop(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """What one iteration does: with y = x after all `hops` (one or two),
+    """What one iteration does: with y = x after all `hops` (one or two)::
 
         x <- factor * y + keep * x + (teleport + dangling * mass) * restart
 
