@@ -97,6 +97,8 @@ def highest(dtype: np.dtype) -> Any:
 def python_literal(value: np.generic) -> str:
     """`value`, a NumPy scalar, as source text for Numba: the exact value and type.
 
+    >>> import numpy as np
+    >>> from spgraph.semirings import python_literal
     >>> python_literal(np.uint64(18446744073709551615)), python_literal(np.float32(-np.inf))
     ('np.uint64(18446744073709551615)', 'np.float32(-math.inf)')
     """
@@ -113,6 +115,8 @@ def cuda_literal(value: np.generic) -> str:
     """`value`, a NumPy scalar, as source text for CUDA C++: the exact value and type, without any
     header.
 
+    >>> import numpy as np
+    >>> from spgraph.semirings import cuda_literal
     >>> cuda_literal(np.int64(-9223372036854775808)), cuda_literal(np.float32(0.1))
     ('(-9223372036854775807LL - 1)', '0.10000000149011612f')
     """

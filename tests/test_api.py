@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import doctest
 import inspect
 import re
@@ -97,6 +99,27 @@ for module in (sg.agg, sg.csgraph, sg.generators, sg.iterations, sg.plot, sg.val
         for name, each in own.items()
         if name in getattr(module, "__all__", own) and each.__module__.startswith("spgraph.")
     }
+
+
+WITH_EXAMPLES = DOCUMENTED | FUNCTIONS_AND_METHODS
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_an_example_imports_what_it_names(name: str) -> None:
+    """A reader has no more than its lines; the tests run it among the names of its module."""
+    examples = doctest.DocTestParser().get_examples(inspect.getdoc(WITH_EXAMPLES[name]) or "")
+    found: set[str] = set(dir(builtins))
+    used: set[str] = set()
+    for node in ast.walk(ast.parse("".join(example.source for example in examples))):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else found).add(node.id)
+        elif isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    assert used <= found, used - found
 
 
 @pytest.mark.parametrize("name", FUNCTIONS_AND_METHODS)

@@ -46,9 +46,10 @@ def frontier_profile(trace: Sequence[Level], *, title: str | None = None) -> Fig
     Raises ValueError for an empty trace and BackendUnavailable if matplotlib is missing.
 
     >>> from types import SimpleNamespace as Row
+    >>> import spgraph as sg
     >>> trace = [Row(depth=0, direction="push", frontier=1, edges=3, seconds=1e-5),
     ...          Row(depth=1, direction="pull", frontier=3, edges=7, seconds=2e-5)]
-    >>> len(frontier_profile(trace).axes)
+    >>> len(sg.plot.frontier_profile(trace).axes)
     2
     """
     if not trace:

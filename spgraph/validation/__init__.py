@@ -48,10 +48,10 @@ def validate_bfs(
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1], symmetric=True)
     >>> level, parent = sg.bfs(A, 0)
-    >>> validate_bfs(A, 0, level, parent)
+    >>> sg.validation.validate_bfs(A, 0, level, parent)
     []
     >>> wrong = sg.Vector.from_dense([0, 1, 1])
-    >>> [failure.message for failure in validate_bfs(A, 0, wrong, parent)]
+    >>> [failure.message for failure in sg.validation.validate_bfs(A, 0, wrong, parent)]
     ['vertex 2 at level 1 has parent 1 at level 1; expected level 0']
 
     Source: Graph500 benchmark specification 2.0, section "Validation"; https://graph500.org.
@@ -85,10 +85,10 @@ def validate_sssp(A: Matrix, source: int, distance: Vector, parent: Vector) -> l
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 1, 0], [1, 2, 2], [4, 3, 9], nrows=3, ncols=3)
     >>> distance, parent = sg.sssp(A, 0)
-    >>> validate_sssp(A, 0, distance, parent)
+    >>> sg.validation.validate_sssp(A, 0, distance, parent)
     []
     >>> wrong = sg.Vector.from_dense([0, 4, 9]), sg.Vector.from_dense([0, 0, 0])
-    >>> [failure.message for failure in validate_sssp(A, 0, *wrong)]
+    >>> [failure.message for failure in sg.validation.validate_sssp(A, 0, *wrong)]
     ['edge (1, 2) leads to vertex 2, at distance 9, at distance 7']
 
     Source: Graph500 benchmark specification 2.0, section "Validation"; https://graph500.org.

@@ -33,6 +33,7 @@ class LocalCommunicator:
     Copies between two GPUs go straight from one to the other where they can reach each other.
 
     >>> import numpy as np
+    >>> from spgraph.distributed import LocalCommunicator
     >>> with LocalCommunicator(2) as communicator:
     ...     communicator.all_gather([np.array([1, 2]), np.array([3])])[1]
     array([1, 2, 3])
