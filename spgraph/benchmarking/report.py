@@ -86,7 +86,8 @@ def block(found: Graph500) -> list[Line]:
 
 def record(found: Graph500) -> dict[str, Any]:
     """All that was measured, for JSON: the block under its names, joined by _, and every run."""
-    facts: dict[str, Any] = {"_".join(line.name.split()): line.value for line in block(found)}
+    facts: dict[str, Any] = {"benchmark": "graph500"}
+    facts |= {"_".join(line.name.split()): line.value for line in block(found)}
     facts |= {
         "valid": found.valid,
         "device": found.device,

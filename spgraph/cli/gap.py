@@ -39,7 +39,8 @@ def run(style: str, scale: int, kernels: tuple[Any, ...], **given: Any) -> int:
     records = {each.kernel: record(each) for each in found}
     where = place.facts()
     heading = f"{line}, on {where['device']}"
-    output.show({"graph": facts, **where, "kernels": records}, [heading, "", *lines(found)], style)
+    facts = {"benchmark": "gap", "graph": facts, **where, "kernels": records}
+    output.show(facts, [heading, "", *lines(found)], style)
     return 0 if all(each.valid for each in found) else FAILED_VALIDATION
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import spgraph.cli
 from benchmarks import figures, peers, report, speed_tables
 from benchmarks.__main__ import main
 from benchmarks.compare import cells
@@ -130,3 +131,18 @@ def test_report_changes_nothing_that_is_up_to_date() -> None:
     before = [path.read_bytes() for path in files]
     assert report.run(argparse.Namespace()) == 0
     assert [path.read_bytes() for path in files] == before
+
+
+@pytest.mark.parametrize(
+    ("command", "some"),
+    [
+        ("graph500 --scale 6 --roots 2", {"construction_time", "sssp_median_time"}),
+        ("gap kron --scale 6 --kernel cc --trials 2", {"kernels / cc"}),
+    ],
+)
+def test_what_the_commands_measure_is_known(
+    command: str, some: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert spgraph.cli.main([*command.split(), "--format", "json"]) == 0
+    found = dict(cells(json.loads(capsys.readouterr().out)))
+    assert some <= found.keys() and not [name for name in found if "TEPS" in name]
