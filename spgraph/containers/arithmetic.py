@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph.containers.annotations import Dense, Number, Scalar, SparseArray
 from spgraph.containers.interchange.tensors import is_tensor
-from spgraph.containers.storage.arrays import as_array, is_array, of_kind
+from spgraph.containers.storage.arrays import as_array, is_array, of_kind, on_its_device
 from spgraph.errors import DimensionMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -348,6 +348,7 @@ def product(x: Any, y: Any) -> Any:
     return operations.reduce(operations.ewise_mult(x, y), dtype=typed.dtype)
 
 
+@on_its_device
 def _vector_by_array(v: Vector, given: Any, left: bool) -> Any:
     """The product of a Vector with an array of one dimension (a number) or two (an array of its
     kind), which stands on the left if `left`; empty positions mean 0.

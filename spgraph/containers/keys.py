@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spgraph.containers.mask import Mask
-from spgraph.containers.storage.arrays import array_module, as_array, is_array
+from spgraph.containers.storage.arrays import as_array, device_of, is_array, on_device
 from spgraph.errors import DomainMismatch, IndexOutOfBound
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def _flagged(key: Any, size: int, what: str) -> Any:
             f"[]: expected an array of bool of {size} {what}, got one of {key.shape[0]}"
         )
     flags = key.toarray() if hasattr(key, "toarray") else key
-    return array_module(flags).flatnonzero(flags)
+    with on_device(device_of(flags)) as xp:
+        return xp.flatnonzero(flags)
 
 
 def written(value: Any, into: Any) -> Any:

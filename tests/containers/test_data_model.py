@@ -222,3 +222,26 @@ def test_on_a_gpu() -> None:
     assert v[cupy.asarray(1)] == 6 and list(v) == [(0, 5), (1, 6), (2, 7)]
     v[...] = (1, 2, 3)
     assert v.to("cpu").to_numpy().tolist() == [1, 2, 3]
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_that_is_not_the_current_one() -> None:
+    import cupy
+    import gpus
+
+    _, second = gpus.names(2)
+    A, x = sg.Matrix(X).to(second), gpus.place(1, np.array([1, 2, 3, 4]))
+    with cupy.cuda.Device(0):
+        flags = gpus.place(1, np.array([True, False, True, False]))
+        v = sg.Vector(x)
+        for found, expected in (
+            (A // 2, X // 2),
+            (A % x, X % np.array([1, 2, 3, 4])),
+            (round(A), X),
+            (A[:, flags], X[:, [0, 2]]),
+        ):
+            assert found.device == second
+            assert found.to("cpu").toarray().tolist() == expected.tolist()
+        assert v[flags].to("cpu").toarray().tolist() == [1, 0, 3, 0][::2]
+        assert (v @ x) == 30 and v.dot(x) == 30
+        assert A.dot(x).get().tolist() == (X @ [1, 2, 3, 4]).tolist()

@@ -13,7 +13,6 @@ from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import (
     INT32_MAX,
     Array,
-    array_module,
     as_array,
     device_of,
     handed_to,
@@ -147,9 +146,10 @@ def _coordinates_of(given: Any, ndim: int) -> tuple[Any, Array]:
             f"{NAME}: expected a BCOO or BCSR array of JAX, got {type(given).__name__}"
         )
     indices, values = as_array(NAME, given.indices), as_array(NAME, given.data)
-    # what pads the arrays to a length lies outside of the shape
-    inside = (indices < array_module(indices).asarray(given.shape)).all(axis=1)
-    return indices[inside].T, values[inside]
+    with on_device(device_of(indices)) as xp:
+        # what pads the arrays to a length lies outside of the shape
+        inside = (indices < xp.asarray(given.shape)).all(axis=1)
+        return indices[inside].T, values[inside]
 
 
 def _check_dimensions(given: Any, ndim: int) -> None:

@@ -18,6 +18,7 @@ from spgraph.containers.storage.arrays import (
     is_array,
     of_kind,
     on_device,
+    on_its_device,
 )
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch
 
@@ -66,6 +67,7 @@ class Elements(Parts):
         power = (np.ones(1, kind) ** n).dtype  # NumPy's: bools are int8, and int64 in CuPy
         return u._with_values(lambda x: x.astype(kind, copy=False).astype(power, copy=False) ** n)
 
+    @on_its_device
     def dot(self, other: Any) -> Any:
         """The product `self @ other` in NumPy's type for the elements, in which bool is "or" and
         narrow integers wrap; with a list as with an array, with a sparse array of SciPy of one
