@@ -47,6 +47,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = html_copy_source = False
 html_sidebars = {page: [] for page in ("docs/index", "docs/gallery")}
 toc_object_entries_show_parents = "hide"
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": html_title},
     # beside the folders of the versions

@@ -193,6 +193,9 @@ def checked(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: 
         if each[0] != "_" and not said:
             log.warning("%s.%s has no docstring", name, each, type="reference")
     if inspect.isfunction(value) or inspect.ismethod(value):
+        # a parameter is no link, also where a property has its name
+        mine = "|".join(inspect.signature(value).parameters) or "(?!)"
+        lines[:] = [re.sub(rf"(?<!`)`({mine})`(?!`)", r"``\1``", line) for line in lines]
         quoted = " ".join(re.findall(r"`([^`]*)`", text))
         for each in set(inspect.signature(value).parameters) - {"self", "cls"}:
             if not re.search(rf"\b{each}\b", quoted) and not re.search(rf"\b{each}(=|\[|:)", text):
