@@ -10,8 +10,9 @@ from scipy.sparse.csgraph import NegativeCycleError
 
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.csgraph.conversions import csgraph_masked_from_dense, csgraph_to_dense
-from spgraph.csgraph.graphs import NULL, from_pydata, traversals
+from spgraph.csgraph.graphs import NULL, Rows, from_pydata, traversals
 from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
+from spgraph.csgraph.potentials import potentials
 
 
 def floyd_warshall(
@@ -62,11 +63,43 @@ def floyd_warshall(
         parents = xp.where(xp.isinf(distance), np.int32(NULL), ids).astype(np.int32)
         parents.reshape(-1)[:: n + 1] = NULL
     if n:
-        traversals(distance).floyd_warshall(distance, parents)
+        _relax_all(distance, parents)
     wrong = xp.flatnonzero(xp.diagonal(distance) < 0)
     if wrong.size:
         raise NegativeCycleError(f"Negative cycle in nodes {wrong}")
     return distance if parents is None else (distance, parents)
+
+
+def _relax_all(distance: Array, parents: Array | None) -> None:
+    """Replace lengths by distances; those of either sign by means of potentials, so that rounding
+    adds up to no negative cycle.
+    """
+    potential = _potential(distance)
+    if potential is not None:
+        distance += potential[:, None]
+        distance -= potential
+        array_module(distance).maximum(distance, 0, out=distance)
+    traversals(distance).floyd_warshall(distance, parents)
+    if potential is not None:
+        distance -= potential[:, None]
+        distance += potential
+
+
+def _potential(distance: Array) -> Array | None:
+    """Johnson's potentials, where some length is negative; None where there is a negative cycle."""
+    xp, n = array_module(distance), distance.shape[0]
+    if not bool((distance < 0).any()):
+        return None
+    there = distance < np.inf
+    indptr = xp.zeros(n + 1, np.int64)
+    xp.cumsum(there.sum(axis=1), out=indptr[1:])
+    indices = (xp.flatnonzero(there) % n).astype(np.int32)
+    rows = Rows(n, indptr, indices, distance[there], type(distance))
+    try:
+        found = potentials(rows, True)
+    except NegativeCycleError:
+        return None
+    return found if bool(xp.isfinite(found).all()) else None
 
 
 def construct_dist_matrix(

@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, array_module, on_device, unpack_bits
-from spgraph.csgraph.graphs import NULL, Rows
+from spgraph.containers.storage.arrays import Array, array_module, move, on_device, unpack_bits
+from spgraph.csgraph.graphs import NULL, Rows, traversals
 from spgraph.errors import ConvergenceError
 from spgraph.iterations import closure, dag_edges, search
 from spgraph.operations import ewise_add
 from spgraph.semirings import BinaryOp, Semiring, binary, min_plus, min_secondi, monoid
-
-# a cycle of a length between -SLACK and 0 is not negative: it may be rounding
-SLACK = 1e-15
 
 
 @functools.cache
@@ -102,9 +99,13 @@ def _fixed_point(A: Matrix, start: Vector, ring: Semiring) -> tuple[Vector, bool
     except ConvergenceError as error:
         x: Any = error.result
     # a cycle of length zero may fail to converge because of rounding alone
-    d, xp = _dense(x, np.inf), array_module(A._indices)
-    better = d[A.row_indices()] + A._values + SLACK < d[A._indices]
-    return x, bool(xp.any(better))
+    here = A.to("cpu")
+    arrays = here._indptr, here._indices, here._expanded_values()
+    starts = move(start.to_sparse()._indices, "cpu")
+    _, _, cycles = traversals(here._indices).bellman_ford(
+        arrays, None, starts, np.array([0, starts.size])
+    )
+    return x, bool(cycles.any())
 
 
 def _ends(parent: Array, starts: Array) -> Array:

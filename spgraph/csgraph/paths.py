@@ -14,10 +14,7 @@ from spgraph.csgraph import composed
 from spgraph.csgraph.all_pairs import floyd_warshall
 from spgraph.csgraph.graphs import Rows, from_pydata, rows_of, traversals, vertices_of
 from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
-
-UNIT = np.ones(1)
-
-Arrays = tuple[Array, Array, Array]
+from spgraph.csgraph.potentials import arrays_of, potentials
 
 
 def shortest_path(
@@ -147,7 +144,8 @@ def bellman_ford(
 
     Without negative lengths this is `dijkstra`. Otherwise each round relaxes the edges of vertices
     whose distance the previous round improved; a negative cycle is detected when the predecessors
-    form a cycle.
+    form a cycle. A length that is negative by no more than the rounding of its sum is none, where
+    SciPy calls everything below -1e-15 negative.
 
     Source: Bellman, "On a routing problem" (1958); Ford, "Network flow theory" (1956).
 
@@ -170,7 +168,7 @@ def bellman_ford(
         if failed:
             raise NegativeCycleError("Negative cycle detected")
     else:
-        arrays, back = _arrays(rows, directed, False)
+        arrays, back = arrays_of(rows, directed, False)
         distance, parent, cycles = traversals(rows.indices).bellman_ford(
             arrays, back, starts, bounds
         )
@@ -210,7 +208,7 @@ def johnson(
     bounds = np.arange(starts.size + 1)
     potential = None
     if not unweighted and _has_negative(rows):
-        potential = _potentials(rows, directed)
+        potential = potentials(rows, directed)
         rows = _reweighted(rows, potential)
     distance, parent, _ = _shortest(
         rows, directed, unweighted, starts, bounds, np.inf, return_predecessors, False
@@ -234,7 +232,7 @@ def _shortest(
     origins: bool,
 ) -> tuple[Array, Array, Array]:
     if not rows.on_gpu:
-        arrays, back = _arrays(rows, directed, unweighted)
+        arrays, back = arrays_of(rows, directed, unweighted)
         return traversals(rows.indices).dijkstra(
             arrays, back, starts, bounds, limit, parents, origins
         )
@@ -245,18 +243,6 @@ def _shortest(
     return found[0], found[1], found[2]
 
 
-def _arrays(rows: Rows, directed: bool, unweighted: bool) -> tuple[Arrays, Arrays | None]:
-    """(the arrays of the rows, those of the transpose or None): edges of an undirected graph are
-    followed in both directions.
-    """
-    values = UNIT if unweighted else rows.lengths()
-    arrays = (rows.indptr, rows.indices, values)
-    if directed:
-        return arrays, None
-    back = rows.transposed(values=not unweighted)
-    return arrays, (back.indptr, back.indices, UNIT if unweighted else back.values)
-
-
 def _has_negative(rows: Rows) -> bool:
     if rows.values.size == 0 or rows.values.dtype.kind in "bu":
         return False
@@ -265,28 +251,11 @@ def _has_negative(rows: Rows) -> bool:
     return bool(least < 0) or (bool(least != least) and bool((rows.values < 0).any()))
 
 
-def _potentials(rows: Rows, directed: bool) -> Array:
-    """Johnson's potentials: for every vertex the least length of a path that ends there, from any
-    vertex: at most 0.
-    """
-    everywhere, once = np.arange(rows.n, dtype=np.int32), np.array([0, rows.n])
-    if rows.on_gpu:
-        A, ring = composed.shortest_over(rows, directed, False)
-        distance, _, _, failed = composed.shortest(A, everywhere, once, np.inf, False, False, ring)
-    else:
-        arrays, back = _arrays(rows, directed, False)
-        distance, _, cycles = traversals(rows.indices).bellman_ford(arrays, back, everywhere, once)
-        failed = bool(cycles.any())
-    if failed:
-        raise NegativeCycleError("Negative cycle detected")
-    return distance[0]
-
-
 def _reweighted(rows: Rows, potential: Array) -> Rows:
-    """The rows with lengths w(u, v) + potential[u] - potential[v]: not negative, up to rounding."""
+    """The rows with lengths w(u, v) + potential[u] - potential[v]: at least 0, but for rounding."""
     ends = rows.matrix().row_indices()
     values = rows.lengths() + potential[ends] - potential[rows.indices]
-    return rows._replace(values=values)
+    return rows._replace(values=array_module(values).maximum(values, 0))
 
 
 def _fastest(csgraph: Any, indices: Any) -> str:

@@ -99,6 +99,17 @@ def test_lengths_of_either_sign(name: str) -> None:
         getattr(ours, name)(there(S))
 
 
+@pytest.mark.parametrize("name", ["bellman_ford", "johnson", "floyd_warshall"])
+def test_rounding_is_no_negative_cycle(name: str) -> None:
+    for seed in range(6):
+        chance = np.random.default_rng(seed)
+        height = chance.uniform(-2e7, 2e7, 14)
+        there_is = (chance.random((14, 14)) < 0.5) & ~np.eye(14, dtype=bool)
+        lengths = np.where(there_is, height[:, None] - height, 0)
+        found = here(getattr(ours, name)(there(scipy.sparse.csr_array(lengths))))
+        np.testing.assert_allclose(found, height[:, None] - height, atol=1e-6)
+
+
 def test_missing_and_infinite_lengths() -> None:
     S = graph()
     S.data[::7], S.data[3::7], S.data[5::9] = np.nan, np.inf, 0

@@ -102,6 +102,50 @@ def test_negative_lengths_without_a_cycle(name: str) -> None:
         check_paths(S, True, [s], found[s], parent[s])
 
 
+def as_seen_from_heights(n: int, height: np.ndarray, seed: int) -> Any:
+    """A dense graph of lengths that are differences of heights: all cycles have the length 0."""
+    S = scipy.sparse.random_array(
+        (n, n), density=0.5, rng=np.random.default_rng(seed), format="coo"
+    )
+    rows, columns = S.coords
+    data = height[rows] - height[columns]
+    keep = rows != columns
+    return scipy.sparse.csr_array((data[keep], (rows[keep], columns[keep])), shape=(n, n))
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS[1:], "floyd_warshall"])
+@pytest.mark.parametrize("scale", [1e4, 2e7, 1e12])
+def test_rounding_is_no_negative_cycle(name: str, scale: float) -> None:
+    """SciPy calls a cycle of length -4e-9 among lengths of 2e7 negative. One of -1 among integers
+    is.
+    """
+    n = 14
+    for seed in range(12):
+        height = np.random.default_rng(seed).uniform(-scale, scale, n)
+        S = as_seen_from_heights(n, height, seed)
+        found = getattr(ours, name)(S)
+        np.testing.assert_allclose(found, height[:, None] - height, atol=1e-13 * scale)
+        W = as_seen_from_heights(n, np.trunc(height), seed)
+        W.data[seed] -= 1
+        with pytest.raises(ours.NegativeCycleError):
+            getattr(ours, name)(W)
+
+
+def test_rounding_is_no_negative_cycle_in_closures() -> None:
+    """The form for GPUs, on the CPU."""
+    for seed in range(6):
+        height = np.random.default_rng(seed).uniform(-2e7, 2e7, 14)
+        for less in (0, 1):
+            S = as_seen_from_heights(14, height if not less else np.trunc(height), seed)
+            S.data[seed] -= less
+            A, ring = composed.shortest_over(read(S), True, False)
+            one = np.array([0]), np.array([0, 1])
+            distance, *_, failed = composed.shortest(A, *one, np.inf, False, False, ring)
+            assert failed == bool(less)
+            if not less:
+                np.testing.assert_allclose(distance[0], height[0] - height, atol=1e-6)
+
+
 def test_cycles_are_noticed_at_once() -> None:
     """A long way into a short cycle: SciPy walks N rounds over all edges."""
     n = 200_000

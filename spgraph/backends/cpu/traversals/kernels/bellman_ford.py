@@ -8,8 +8,10 @@
 #
 # No preamble but the header.
 
-# a cycle of a length between -SLACK and 0 is not negative: it may be rounding
-SLACK = 1e-15
+# of a sum, each of whose terms may be rounded by this part of all of them together
+ROUNDING = 2.0**-52
+# edges of a cycle of length 0 along which rounding adds up, where the cycle is not known
+MANY = 4096
 
 
 @inner
@@ -36,7 +38,7 @@ def relax_row(u, indptr, indices, values, keep, dist, parent, last, marked, queu
 
 @inner
 def has_negative_cycle(parent, last, colour):
-    """Whether the parents contain a cycle of negative length."""
+    """Whether the parents contain a cycle of negative length, by more than rounding."""
     n = parent.size
     colour[:] = 0
     for s in range(n):
@@ -45,11 +47,13 @@ def has_negative_cycle(parent, last, colour):
             colour[v] = s + 1
             v = np.int64(parent[v])
         if v >= 0 and colour[v] == s + 1:
-            total, w = last[v], np.int64(parent[v])
+            total, size, edges, w = last[v], abs(last[v]), 1, np.int64(parent[v])
             while w != v:
                 total += last[w]
+                size += abs(last[w])
+                edges += 1
                 w = np.int64(parent[w])
-            if total < -SLACK:
+            if total < -ROUNDING * edges * size or total == -np.inf:
                 return True
     return False
 
@@ -57,9 +61,14 @@ def has_negative_cycle(parent, last, colour):
 @inner
 def improvable(indptr, indices, values, keep, dist):
     """Whether relaxing some edge would still improve a vertex, by more than rounding."""
+    largest = 0.0
+    for e in range(values.size):
+        if largest < abs(values[e]) < np.inf:
+            largest = abs(values[e])
+    slack = ROUNDING * min(dist.size, MANY) * largest
     for i in range(np.uint64(dist.size)):
         for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-            if dist[i] + values[e & keep] + SLACK < dist[np.uint64(indices[e])]:
+            if dist[i] + values[e & keep] + slack < dist[np.uint64(indices[e])]:
                 return True
     return False
 
