@@ -56,7 +56,7 @@ html_theme_options = {
     "navbar_persistent": ["search-button"],
     "navbar_end": ["version-switcher", "theme-switcher"],
     "header_links_before_dropdown": 7,
-    "show_toc_level": 2,
+    "show_toc_level": 3,
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
