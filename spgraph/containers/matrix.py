@@ -310,9 +310,9 @@ class Matrix(
 
         A Placement, the `device` of a distributed container, spreads it as that one is.
         `storage="host"` is for a matrix larger than the GPU's memory: its entries are copied to
-        pinned host memory, and products with vectors, and the searches, ranks and components made
-        of them, stream them to the GPU (`containers.storage.host_matrix.HostMatrix` says more).
-        ValueError for another `storage`, or with it for a device that is no GPU.
+        pinned host memory, and products with vectors and arrays, and the searches, ranks and
+        components made of them, stream them to the GPU (`containers.storage.host_matrix.HostMatrix`
+        says more). ValueError for another `storage`, or with it for a device that is no GPU.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_coo([0], [1])

@@ -31,10 +31,10 @@ class HostMatrix(Matrix):
     """A Matrix of a GPU, larger than its memory: `A.to("cuda", storage="host")`.
 
     Columns and values are in pinned host memory. On the GPU are the row offsets and, while an
-    operation runs, two buffers of 64 MB (or of the longest row). Products with a vector (`mxv`,
-    `vxm`, `A @ x`), and what is made of them alone (`bfs`, `pagerank` and other ranks), and
-    `connected_components` copy the entries row by row into one buffer while a kernel works on the
-    other; entries of which a kernel needs few it reads in host memory. Vectors are those of the
+    operation runs, two buffers of 64 MB (or of the longest row). Products with vectors (`mxv`,
+    `vxm`) and arrays (`A @ X`), and what is made of them alone (`bfs`, `pagerank` and other ranks),
+    and `connected_components` copy the entries row by row into one buffer while a kernel works on
+    the other; entries of which a kernel needs few it reads in host memory. Vectors are those of the
     GPU. Everything else raises BackendMismatch: nothing copies the whole Matrix unasked. The
     transpose is made on the CPU when it is first needed, and kept in pinned memory as well.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph.backends.cuda.products.operands import keep, one_value
-from spgraph.backends.cuda.products.row_bins import row_bins
+from spgraph.backends.cuda.products.row_bins import RowBins, row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import (
@@ -40,7 +40,7 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
     if constant is not None:
         return Matrix._of(A.nrows, wide, indptr, indices, constant, iso=True)
     z = xp.empty(nvals, semiring.dtype)
-    _sum_rows(A, X._values, keep(X), wide, semiring, False, indptr, z)
+    sum_rows(A, bins, arrays_of(A), X._values, keep(X), wide, semiring, False, indptr, z)
     return Matrix._of(A.nrows, wide, indptr, indices, z)
 
 
@@ -57,16 +57,29 @@ def multiply_array(
     """
     xp, wide = array_module(X), X.shape[1]
     z = xp.empty((A.nrows, wide), semiring.dtype)
-    text = _sum_rows(A, X, -1, wide, semiring, flip, None, z)
-    if row_bins(A).nonempty < A.nrows:
-        value = xp.full(1, fill, semiring.dtype)
-        kernel = jit.kernel("multiply_dense", "multiply_dense_fill", text)
-        jit.launch(kernel, A.nrows, A._indptr, A.nrows, wide, value, z)
+    bins = row_bins(A)
+    text = sum_rows(A, bins, arrays_of(A), X, -1, wide, semiring, flip, None, z)
+    if bins.nonempty < A.nrows:
+        fill_empty(A, text, fill, z)
     return z
 
 
-def _sum_rows(
+def fill_empty(A: Matrix, text: str, fill: np.generic, z: Array) -> None:
+    """Write `fill` to the rows of z where A has no entry; `text` is the preamble of `sum_rows`."""
+    value = array_module(z).full(1, fill, z.dtype)
+    kernel = jit.kernel("multiply_dense", "multiply_dense_fill", text)
+    jit.launch(kernel, A.nrows, A._indptr, A.nrows, z.shape[1], value, z)
+
+
+def arrays_of(A: Matrix) -> tuple[Array, Array, Array]:
+    """A's offsets, columns and values."""
+    return A._indptr, A._indices, A._values
+
+
+def sum_rows(
     A: Matrix,
+    bins: RowBins,
+    arrays: tuple[Array, Array, Array],
     x: Array,
     x_keep: int,
     wide: int,
@@ -75,10 +88,11 @@ def _sum_rows(
     places: Array | None,
     z: Array,
 ) -> str:
-    """Write the sums of each row that has entries to z, which has all rows, or from places[i] on
-    that of row i; the preamble of the program that does. x[k * wide + c & x_keep] are the values.
+    """Write the sums of each row in `bins` to z, which has all rows, or from places[i] on that of
+    row i; the preamble of the program that does. x[k * wide + c & x_keep] are the values, `arrays`
+    the offsets, columns and values of a matrix of A's types.
     """
-    xp, bins = array_module(z), row_bins(A)
+    xp = array_module(z)
     shape = dense_shape(wide, x.dtype.itemsize, address(x) if x_keep == -1 else 1)
     lanes, each, _ = shape
     tiles = -(-wide // (lanes * each))
@@ -92,7 +106,7 @@ def _sum_rows(
         jit.launch(
             jit.kernel("multiply_dense", "multiply_dense", text),
             lanes * tiles * (pieces + others),
-            *(A._indptr, A._indices, A._values, keep(A), x, x_keep, wide, tiles),
+            *(*arrays, keep(A), x, x_keep, wide, tiles),
             *(bins.rows, bins.split, pieces, others, bins.piece_row, bins.piece_first),
             *(places, partial, z),
         )
@@ -128,7 +142,7 @@ def dense_preamble(
     """The preamble of kernels/multiply_dense.cu, but for PLACED."""
     lanes, each, vector = shape
     return (
-        preamble.types(O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, U=values)
+        preamble.types(O=A._indptr.dtype, I=A.index_dtype, A=A.dtype, U=values)
         + preamble.types(R=offsets, S=rows)
         + preamble.semiring(semiring)
         + preamble.constants(WIDTH=lanes, EACH=each, VECTOR=vector, FLIP=flip)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from spgraph.backends.cuda.contract.contract import Forest
+from spgraph.backends.cuda.products.dense import fill_empty, sum_rows
 from spgraph.backends.cuda.products.products import (
     Scatter,
     gather_rows,
@@ -88,6 +89,25 @@ def push(
         return scatter.result()
 
 
+def multiply_array(
+    A: HostMatrix, X: Array, semiring: TypedSemiring, flip: bool, fill: np.generic
+) -> Array:
+    """The array of the sums over k of A[i, k] * X[k, c] (flip: X[k, c] * A[i, k]); where row i has
+    no entry, `fill`.
+    """
+    with jit.device(A._indptr):
+        bins, wide = row_bins(A), X.shape[1]
+        z, text = array_module(X).empty((A.nrows, wide), semiring.dtype), None
+        for chunk in chunks(A):
+            given = X, -1, wide, semiring, flip, None, z
+            text = sum_rows(A, bins[chunk.number], chunk.arrays, *given)
+        if text is None:  # no entries
+            z[...] = array_module(z).full(1, fill, z.dtype)  # CuPy writes a number -0.0 as 0.0
+        elif sum(each.nonempty for each in bins) < A.nrows:
+            fill_empty(A, text, fill, z)
+        return z
+
+
 def contract(A: HostMatrix, undirected: bool) -> Vector:
     """The smallest vertex of every vertex's weakly connected component.
 
@@ -148,7 +168,7 @@ def _refused(name: str) -> Callable[..., NoReturn]:
         device = next(A.device for A in arguments if isinstance(A, HostMatrix))
         raise BackendMismatch(
             f"{name}: expected Matrices in the memory of {device}, got one in host memory "
-            "(storage='host'), which products with vectors alone can stream; "
+            "(storage='host'), which products with vectors and arrays alone can stream; "
             f"A.to({str(device)!r}) copies it to the GPU"
         )
 

@@ -78,6 +78,8 @@ def test_products(index: str) -> None:
                     assert each(S, u, **how).isequal(each(G, u, **how))
     x = full.to_cupy()
     assert ((S @ x) == (G @ x)).all() and ((x @ S) == (x @ G)).all()
+    X = import_cupy().asarray(chance.integers(1, 9, (A.ncols, 8)).astype(float))
+    assert ((S @ X) == (G @ X)).all()
 
 
 def test_a_stream_of_the_user_and_a_matrix_that_goes_at_once() -> None:

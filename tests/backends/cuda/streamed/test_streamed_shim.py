@@ -226,6 +226,8 @@ def test_public_operations_and_views() -> None:
     S = HostMatrix(A, "cpu")
     x = np.arange(A.nrows)
     assert np.array_equal(S @ x, A @ x) and np.array_equal(x @ S, x @ A)
+    X = np.random.default_rng(1).integers(0, 9, (A.nrows, 3))
+    assert np.array_equal(S @ X, A @ X) and np.array_equal(X.T @ S, X.T @ A)
     u = Vector.from_dense(x)
     assert (S @ u).isequal(A @ u) and sg.vxm(u, S).isequal(sg.vxm(u, A))
     assert S.T.T is S and S.T.nvals == A.nvals and S.is_symmetric() is False
@@ -338,7 +340,8 @@ def test_storage_is_checked() -> None:
 
 def test_streamed_functions_are_those_of_the_backend() -> None:
     """What both have under one name is the same function, or takes a Matrix."""
-    of_matrices = {"contract", "pull", "push", "transpose", "kronecker", "multiply_rows"}
+    of_matrices = {"contract", "pull", "push", "transpose", "kronecker"}
+    of_matrices |= {"multiply_array", "multiply_rows"}
     for name in set(streamed.__all__) - of_matrices:
         if not name.endswith("_matrix"):
             assert getattr(streamed, name) is getattr(cuda, name)
