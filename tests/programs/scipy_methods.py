@@ -14,6 +14,7 @@ import operator
 import sys
 import traceback
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ TYPES = ["bool", "int8", "uint8", "int64", "float32", "float64"]
 class Case:
     """A Matrix A beside the csr_array S, a Vector v beside the coo_array T, and arrays that fit."""
 
-    def __init__(self, seed: int, number: int) -> None:
+    def __init__(self, seed: int, number: int, types: Sequence[str] = TYPES) -> None:
         self.rng = rng = np.random.default_rng([seed, number])
-        self.dtype = str(rng.choice(TYPES))
+        self.dtype = str(rng.choice(types))
         self.shape = tuple(int(n) for n in rng.integers(0, 8, 2))
         density = float(rng.choice([0.0, 0.2, 0.5, 1.0]))
         self.S = random_csr(self.dtype, self.shape, density, int(rng.integers(1 << 30)))
@@ -205,7 +206,7 @@ def other_libraries(c: Case) -> None:
 CHECKS = (reductions, elements, products, operators, reading, writing, other_libraries)
 
 
-def run(seed: int, first: int, cases: int) -> list[str]:
+def run(seed: int, first: int, cases: int, types: Sequence[str] = TYPES) -> list[str]:
     """The checks that differ, each once, with the case and the error."""
     failed: dict[str, str] = {}
     with warnings.catch_warnings():
@@ -213,7 +214,7 @@ def run(seed: int, first: int, cases: int) -> list[str]:
         for number in range(first, first + cases):
             for check in CHECKS:
                 try:
-                    check(Case(seed, number))
+                    check(Case(seed, number, types))
                 except Exception:
                     where = f"{check.__name__}: --seed {seed} --first {number} --cases 1"
                     failed.setdefault(check.__name__, f"{where}\n{traceback.format_exc()}")
