@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda
+from spgraph.late_imports import step
 
 # splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014
 GOLDEN = 0x9E3779B97F4A7C15
@@ -111,7 +112,9 @@ def generate_edges(
         keys[first : first + CHUNK] = key
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(chunk, range(0, keys.size, CHUNK)))
+        for done, _ in enumerate(pool.map(chunk, range(0, keys.size, CHUNK)), 1):
+            step(min(done * CHUNK, keys.size), keys.size)
+    step(0, 0)  # what follows has no steps
 
 
 def _rmat_edges(state: int, e: Array, scale: int, ta: int, tab: int, tabc: int) -> Array:

@@ -2,37 +2,112 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from spgraph import late_imports
 
+SHOWN_AFTER = 2.0  # seconds
+EVERY = 0.1
+
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
 
 @contextmanager
-def progress(text: str) -> Iterator[None]:
-    """Show `text`, a spinner and the time so far on stderr: on a terminal, from one second on."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    display = Progress(*columns, console=Console(stderr=True), transient=True)
-    display.add_task(text, total=None)
-    timer = threading.Timer(1.0, display.start)
-    timer.daemon = True
-    timer.start()
+def quiet() -> Iterator[None]:
+    """In this block nothing but errors and warnings is shown on standard error."""
+    before = _quiet.set(True)
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()
-        if display.live.is_started:
-            display.stop()
+        _quiet.reset(before)
+
+
+def is_quiet() -> bool:
+    """Whether this is in a block of `quiet`."""
+    return _quiet.get()
+
+
+class Clock:
+    """The time that `progress` goes by; tests have one of their own."""
+
+    def now(self) -> float:
+        """Seconds since some time."""
+        return time.monotonic()
+
+    def wait(self, ended: threading.Event, seconds: float) -> bool:
+        """Wait for so long, or until `ended`; whether it is."""
+        return ended.wait(seconds)
+
+
+@contextmanager
+def progress(text: str, clock: Clock | None = None) -> Iterator[None]:
+    """Show on a terminal's stderr what this block does, if it takes more than two seconds: `text`,
+    the time so far and, where a loop in it tells its steps, how much is done and the time that is
+    left; "compiling" while kernels are made ready. What was shown is erased at the end.
+    """
+    if _quiet.get() or not sys.stderr.isatty():
+        yield
+        return
+    late_imports.step(0, 0)
+    ended = threading.Event()
+    shows = threading.Thread(target=_show, args=(text, ended, clock or Clock()), daemon=True)
+    shows.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        shows.join()
+
+
+def _show(text: str, ended: threading.Event, clock: Clock) -> None:
+    """What the thread of `progress` does."""
+    begin = clock.now()
+    if clock.wait(ended, SHOWN_AFTER):
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    activity = late_imports.current()
+    display = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(24),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        transient=True,
+        auto_refresh=False,
+        redirect_stdout=False,  # it is another stream than that of the console
+        redirect_stderr=False,
+        get_time=clock.now,
+    )
+    with contextlib.suppress(OSError), display:  # the terminal may go away
+        display.add_task(text, total=None)
+        task = display.tasks[0]
+        task.start_time = begin
+        while True:
+            done, total = activity.steps
+            said = f"{text}: compiling" if activity.preparing else text
+            task.total = total or None  # None means no change to `update`
+            display.update(task.id, description=said, completed=done)
+            display.refresh()
+            if clock.wait(ended, EVERY):
+                return
 
 
 def table(

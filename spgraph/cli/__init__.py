@@ -12,7 +12,7 @@ import click
 
 import spgraph as sg
 from spgraph import errors
-from spgraph.cli import commands, gap, graph500, graphs, launch, names, streams, warm
+from spgraph.cli import commands, gap, graph500, graphs, launch, names, options, streams, warm
 from spgraph.cli.algorithm import FAILED_VALIDATION
 from spgraph_command import wants_json
 
@@ -168,6 +168,16 @@ cli.add_command(graph500.command)
 cli.add_command(gap.command)
 for algorithm in commands.ALGORITHMS:
     cli.add_command(algorithm.command(commands.EXAMPLES))
+
+
+def _add_quiet(command: click.Command) -> None:
+    """The option -q for a command and those below it."""
+    command.params.append(options.QUIET)
+    for each in command.commands.values() if isinstance(command, click.Group) else ():
+        _add_quiet(each)
+
+
+_add_quiet(cli)
 
 __all__ = [
     "BAD_INPUT",

@@ -14,6 +14,7 @@ from spgraph.cli.names import split
 from spgraph.cli.placement import PARTITIONS
 from spgraph.cli.streams import STANDARD
 from spgraph.io.source import COMPRESSIONS
+from spgraph.terminal import quiet
 
 PICTURES = (".png", ".pdf", ".svg")
 VERTICES = (".npz", ".csv", ".tsv")
@@ -150,6 +151,13 @@ FORMAT = click.Option(
     default="table",
     show_default=True,
     help="How to print the result.",
+)
+QUIET = click.Option(
+    ["-q", "--quiet"],
+    is_flag=True,
+    expose_value=False,
+    callback=lambda context, _, given: context.with_resource(quiet()) if given else None,
+    help="Say nothing on standard error but errors and warnings: no progress, no notes.",
 )
 TRACE = click.Option(["--trace", "with_trace"], is_flag=True, help="Print a row per level.")
 VALIDATE = click.Option(

@@ -8,6 +8,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -15,7 +16,7 @@ import click
 import numpy as np
 
 import spgraph as sg
-from spgraph import terminal
+from spgraph import late_imports, terminal
 from spgraph.cli import names, placement, streams
 from spgraph.cli.kinds import Columns, Kind, Parts, Record, columns, first
 from spgraph.cli.placement import is_root
@@ -112,7 +113,10 @@ def read(source: Source, place: placement.Place) -> Graph:
 def write(target: Target, save: Callable[[IO[bytes]], None]) -> None:
     """Let `save` write into the target, in the process that writes."""
     if is_root():
-        with terminal.progress(f"writing {target.name}"), target.open() as stream:
+        # what is written to a terminal shows itself
+        seen = target.is_standard and sys.stdout.isatty()
+        shown = nullcontext() if seen else terminal.progress(f"writing {target.name}")
+        with shown, target.open() as stream:
             save(stream)
 
 
@@ -182,6 +186,7 @@ def _write_rows(stream: IO[bytes], rows: Columns, delimiter: str) -> None:
     for begin in range(0, plain[0].size, 1 << 16):
         block = (column[begin : begin + (1 << 16)].tolist() for column in plain)
         writer.writerows(zip(*block, strict=True))
+        late_imports.step(begin, plain[0].size)
     text.flush()
     text.detach()  # the stream is closed by who opened it
 
@@ -197,7 +202,7 @@ def show(record: Record, lines: Sequence[str], style: str, *, aside: bool = Fals
 
 
 def say(text: str, *, aside: bool = False) -> None:
-    if is_root():
+    if is_root() and not (aside and terminal.is_quiet()):
         click.echo(text, err=aside)
 
 
@@ -205,7 +210,7 @@ def note(text: str) -> None:
     """What is no result and no error, on standard error."""
     context = click.get_current_context(silent=True)
     as_json = context is not None and context.params.get("style") == "json"
-    if is_root():
+    if is_root() and not terminal.is_quiet():
         line = streams.as_line("note", {"message": text}) if as_json else f"note: {text}"
         click.echo(line, err=True)
 

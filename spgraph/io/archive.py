@@ -20,6 +20,7 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from spgraph.containers import memory
+from spgraph.late_imports import step
 
 # what zipfile and its decompressors raise for a damaged archive
 BROKEN = (
@@ -63,6 +64,7 @@ class Archive:
         self._members = {
             info.filename.removesuffix(".npy"): info for info in self._archive.infolist()
         }
+        self._read = 0  # bytes, of all members
         self._headers: dict[str, Header] = {}
         self._kept: dict[str, np.ndarray] = {}  # small members, read whole with their header
 
@@ -126,16 +128,18 @@ class Archive:
         info = self._members[key]
         memory.require(info.file_size, f"{key}: the array")
         content = np.empty(info.file_size, np.uint8)
-        end = 0
+        end, total = 0, sum(each.file_size for each in self._members.values())
         try:
             with self._archive.open(info) as stream:
                 while part := stream.read(_STEP):
                     content[end : end + len(part)] = np.frombuffer(part, np.uint8)
                     end += len(part)
+                    step(self._read + end, total)
         except BROKEN as error:
             raise _unreadable(key, error) from error
         if end != content.size:
             raise ValueError(f"{key}: the archive is cut off: {end} of {content.size} bytes")
+        self._read += end
         return content
 
 

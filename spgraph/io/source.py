@@ -20,6 +20,7 @@ import numpy as np
 from spgraph.containers import memory
 from spgraph.containers.display import size_of
 from spgraph.errors import FormatError
+from spgraph.late_imports import step
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -82,6 +83,9 @@ class Ahead(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def tell(self) -> int:
+        return self._stream.tell() - len(self._head)
+
     def readinto(self, buffer: Any) -> int:
         part = self._head[: len(buffer)] or self._stream.read(len(buffer))
         self._head = self._head[len(part) :]
@@ -114,10 +118,13 @@ class Source:
         self.path = path
         self.line = 0
         self._closing = contextlib.ExitStack()
-        file: str | IO[bytes] = path
         if compression is None:
             file, compression = open_unnamed(path)
             self._closing.enter_context(file)
+        else:
+            file = self._closing.enter_context(open_compressed(path, "", "rb"))
+        self._file = file
+        self._size = os.stat(path).st_size if os.path.isfile(path) else 0  # 0: nobody knows
         self._stream = self._closing.enter_context(open_compressed(file, compression, "rb"))
         self._compression = compression
         self._at = self._before = self._taken = 0
@@ -223,6 +230,8 @@ class Source:
         try:
             found = self._stream.read(size)
             self._taken += len(found)
+            if self._size:
+                step(self._file.tell() if found else 0, self._size if found else 0)
             return found
         except BROKEN as error:
             if isinstance(error, OSError) and error.errno is not None:

@@ -15,6 +15,7 @@ from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.storage.arrays import Array, as_array, index_dtype, move, on_device
 from spgraph.errors import DomainMismatch, IndexOutOfBound, not_square
 from spgraph.iterations.level_search import constant, search
+from spgraph.late_imports import step
 from spgraph.operations import assign, ewise_add, ewise_mult, mxv, reduce, select, vxm
 from spgraph.semirings import (
     BinaryOp,
@@ -131,6 +132,7 @@ def level_sums(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> tuple[np.n
     if fused is None:
         for k, level in enumerate(_level_of_each(A, first)):
             visited[k], total[k] = level.nvals, int(reduce(level.astype(np.int64)))
+            step(k + 1, first.size)
         return visited, total
     batch = max(1, BATCH // max(A.nrows, 1))
     for begin in range(0, first.size, batch):
@@ -139,6 +141,7 @@ def level_sums(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> tuple[np.n
             found = fused(A, A.T, first[part])
             visited[part] = move((found >= 0).sum(axis=1, dtype=np.int64), "cpu")
             total[part] = move(np.maximum(found, 0).sum(axis=1, dtype=np.int64), "cpu")
+        step(min(begin + batch, first.size), first.size)
     return visited, total
 
 
@@ -190,7 +193,8 @@ def composed_dependencies(
 ) -> Vector:
     """`dependencies` out of operations, with the arguments of a backend's; T is not looked at."""
     score = Vector.filled(0.0, size=A.nrows, device=A.device)
-    for source in sources.tolist():
+    for k, source in enumerate(sources.tolist()):
+        step(k, sources.size)
         adjacent = level is None
         levels = _level_from(A, source) if level is None else level
         if levels.nvals == 0:

@@ -6,11 +6,9 @@ import errno
 import gzip
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -447,55 +445,6 @@ def test_interrupt_while_the_command_is_imported(
     said = "interrupted\n" + (f"spgraph {sg.__version__}\n" if what == "ignored" else "")
     code = 0 if what == "ignored" else cli.INTERRUPTED
     assert (done.returncode, done.stdout, done.stderr) == (code, said, "")
-
-
-WORKING = """
-import sys, threading
-from spgraph import terminal
-timers = []
-class Timer(threading.Timer):
-    def __init__(self, seconds, function):
-        assert seconds == 1
-        super().__init__(float(sys.argv[1]), function)
-        timers.append(self)
-threading.Timer = Timer
-with terminal.progress("working [hard]"):
-    if sys.argv[1] == "1":
-        timers[0].join()
-"""
-
-
-def on_a_terminal(seconds: float) -> str:
-    """What a command shows on a terminal's stderr, whose first second takes so many: with 1 it
-    works until that has passed.
-    """
-    leader, follower = pty.openpty()
-    command = [sys.executable, "-c", WORKING, str(seconds)]
-    process = subprocess.Popen(command, stderr=follower, env={**os.environ, "TERM": "xterm"})
-    os.close(follower)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(leader, 4096)
-        except OSError:  # Linux reports the end of a terminal so
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(leader)
-    assert process.wait() == 0
-    return shown.decode()
-
-
-def test_progress_shows_on_a_terminal_after_a_second() -> None:
-    assert "working [hard]" in on_a_terminal(1)
-    assert on_a_terminal(3600) == ""
-
-
-def test_progress_is_silent_elsewhere(capfd: pytest.CaptureFixture[str]) -> None:
-    with terminal.progress("working"):
-        time.sleep(1.2)
-    assert capfd.readouterr() == ("", "")
 
 
 def test_amounts() -> None:

@@ -12,6 +12,7 @@ from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.backends.cpu.search.search import search
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype, unpack_bits
+from spgraph.late_imports import step
 
 # steps of a level below which one thread is faster than several with barriers, which have to wake
 ALONE = 65536
@@ -90,7 +91,8 @@ def _level_parallel(
 ) -> None:
     """Add to `score`."""
     n = A.nrows
-    for source in sources.tolist():
+    for k, source in enumerate(sources.tolist()):
+        step(k, sources.size)
         found = _levels_from(A, T, source) if level is None else level.to_bitmap()
         depth = found._values
         if found._bits is not None:
