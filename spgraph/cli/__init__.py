@@ -146,7 +146,8 @@ def cli() -> None:
     """Graphs as sparse matrices: generate them, look at them, run every algorithm of spgraph.
 
     FILE is a graph: Matrix Market .mtx, DIMACS or PACE .gr, an edge list (.txt .el .wel .edges .csv
-    .tsv), .npz; each also compressed (.gz .bz2 .xz .zst); - is standard input, in any of these.
+    .tsv), .npz; each also compressed (.gz .bz2 .xz .zst); a file of Binsparse (.h5 .hdf5 .bsp.npz);
+    a table with names of vertices (--columns); - is standard input, in any of these but Binsparse.
 
     -o writes scores, distances and labels as a row for each vertex (.csv, .tsv) or as .npz: what
     spgraph.load reads, or, where there are several for each vertex, arrays by their names and
@@ -156,7 +157,7 @@ def cli() -> None:
     which reads its share: mpirun -n 4 spgraph bfs FILE --shards 4. One of them prints and writes.
 
     Exit codes: 0 success, 1 a failed validation, 2 bad input, 70 a lost process or device, 130
-    interrupted.
+    interrupted, 141 nobody reads standard output any more.
     """
 
 

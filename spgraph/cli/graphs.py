@@ -130,7 +130,7 @@ convert = click.Command(
     "convert",
     callback=run_convert,
     params=[*options.GRAPH, *output_options(), options.FORMAT],
-    help="""Write a graph in another format: a table of edges as .npz, for example.
+    help="""Write a graph in another format.
 
     What the options say of the file that is read (--symmetric, --columns, --compact) holds for the
     file that is written; .npz also keeps the names of vertices.

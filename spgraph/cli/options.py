@@ -113,9 +113,9 @@ GRAPH: list[click.Parameter] = [
     click.Option(
         ["--columns"],
         type=Columns(),
-        help="Read a table of edges (.csv .tsv .parquet) whose vertices have names, by its columns "
-        "of these titles; then --source Alice names a vertex, and results have names "
-        "[default for .parquet: source,target].",
+        help="FILE is a table (.csv .tsv .parquet) with names of vertices in the columns of these "
+        "titles: --source takes a name, and results have names [default for .parquet: "
+        "source,target].",
     ),
     click.Option(
         ["--compact"],
@@ -123,7 +123,7 @@ GRAPH: list[click.Parameter] = [
         metavar="IDS",
         callback=writable(*VERTICES),
         help="For ids far apart: number the vertices that have edges 0, 1, ..., and write the id "
-        f"of each into this file ({either(VERTICES)}).",
+        f"of each into this file ({either(VERTICES)}; - is standard output).",
     ),
 ]
 

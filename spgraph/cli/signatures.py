@@ -63,6 +63,12 @@ class NumberOr(click.ParamType):
             self.fail(f"expected a number or {other}, got {value!r}", parameter, context)
 
 
+# what is an array in Python and a file on the command line
+FILES = {
+    "personalization": "file .npz of a Vector of numbers >= 0, as -o of another run writes it, in "
+    "proportion to which vertices are teleported to; - is standard input; left out: all alike.",
+}
+
 # parameters that hold no plain number, flag or word
 TYPES: dict[str, click.ParamType] = {
     "source": Vertex(),
@@ -112,6 +118,7 @@ def options(
     for name, parameter in inspect.signature(function).parameters.items():
         if name in without:
             continue
+        texts[name] = FILES.get(name) or _for_options(name, texts[name])
         needed = parameter.default is parameter.empty
         if needed and default is None:
             found.append(click.Argument([name], type=_type(name, hints[name])))
@@ -119,6 +126,12 @@ def options(
             text = texts[name] + (f" [default: {default}]" if needed else "")
             found.append(_option(name, None if needed else parameter.default, hints[name], text))
     return found
+
+
+def _for_options(name: str, text: str) -> str:
+    """The text of a parameter as that of an option: None is what is left out, or the word none."""
+    absent = "none:" if isinstance(TYPES.get(name), NumberOr) else "left out:"
+    return text.replace("None:", absent).replace("max_iter", "--max-iter")
 
 
 def _option(name: str, default: Any, hint: Any, text: str) -> click.Option:
