@@ -35,8 +35,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Its modules are imported where the libraries are installed that they compare with.
-collect_ignore = ["soak"]
+# The modules of soak are imported where the libraries are installed that they compare with. Looking
+# for doctests in programs, which have none, would run typed_user.py in every worker: its kernels
+# take a minute to compile, before the first test.
+collect_ignore = ["soak", "programs"]
 
 
 @pytest.hookimpl(optionalhook=True)
