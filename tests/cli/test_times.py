@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import spgraph as sg
 from spgraph import late_imports, terminal
 from spgraph.backends.cpu.runtime.cache import kernel
 
@@ -79,4 +80,19 @@ def test_kernels_are_compiled_apart() -> None:
         assert made(1) == 2
     with terminal.measured() as second:
         assert made(1) == 2
+    assert first.compile_seconds > 0 and second.compile_seconds == 0 < second.seconds
+
+
+@pytest.mark.gpu
+def test_kernels_of_a_gpu_are_compiled_apart() -> None:
+    from spgraph.backends.cuda.runtime import jit
+
+    A = sg.generators.grid(9, 9).to("cuda")
+    sg.bfs(A, 0).level.to_numpy()
+    jit._kernel.cache_clear()  # they are loaded again, at least from the disk
+    jit._module.cache_clear()
+    with terminal.measured() as first:
+        sg.bfs(A, 0).level.to_numpy()
+    with terminal.measured() as second:
+        sg.bfs(A, 0).level.to_numpy()
     assert first.compile_seconds > 0 and second.compile_seconds == 0 < second.seconds
