@@ -202,19 +202,25 @@ def beside(
     return rows
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def fastest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """For each graph, task and number of GPUs the fastest published time of each system."""
     best: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         key = row["graph"], row["task"], row["gpus"], row["system"]
         if key not in best or row["ms"] < best[key]["ms"]:
             best[key] = row
+    return [best[key] for key in sorted(best)]
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """`fastest` for a person."""
+    best = fastest(rows)
     if not best:
         return "nothing is published of these graphs and numbers of GPUs"
     lines = ["graph task GPUs: spgraph ms; system on its card ms; faster, bandwidth, faster / it"]
-    for (graph, task, gpus, system), row in sorted(best.items()):
-        line = f"{graph:18} {task:12} {gpus}: {row['spgraph_ms']:9.4f}; {system} on "
-        line += f"{row['card']} {row['ms']:10.3f}; {row['faster']:7.1f}"
+    for row in best:
+        line = f"{row['graph']:18} {row['task']:12} {row['gpus']}: {row['spgraph_ms']:9.4f}; "
+        line += f"{row['system']} on {row['card']} {row['ms']:10.3f}; {row['faster']:7.1f}"
         if "bandwidth" in row:
             line += f" {row['bandwidth']:5.1f} {row['faster'] / row['bandwidth']:6.2f}"
             line += "  BEHIND" * (row["faster"] < row["bandwidth"])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import machine
+from benchmarks import machine, seeds
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "speed.md"
 RESULTS = Path(__file__).with_name("results")
@@ -227,6 +227,49 @@ def distributed_weak() -> str:
     return table(["graphs", "task", "rate of a GPU"], rows)
 
 
+def dense_products() -> str:
+    """A line a graph and type: 64 columns, spgraph beside cuSPARSE's faster order and PyTorch."""
+    name, result = newest("dense_products_gpu")
+    rows = []
+    for key, entry in result["graphs"].items():
+        for kind, systems in entry["products"].items():
+            times = {k: v["median"] for k, v in systems.items() if isinstance(v, dict)}
+            cusparse = min(t for system, t in times.items() if system.startswith("cupyx"))
+            cells = (times["spgraph"], cusparse, times["torch"])
+            rows.append([key, size(entry), kind.replace(" ", ", "), *map(milliseconds, cells)])
+    head = ["graph", "entries", "type, columns", "spgraph", "cuSPARSE through CuPy", "PyTorch"]
+    return f"{described(name, result, 'cupy-cuda13x')}\n\n{table(head, rows)}"
+
+
+def host_storage() -> str:
+    """A line a task: its time, and that of the bytes that it read over the bus."""
+    name, result = newest("host_storage_gpu")
+    rows = []
+    for key, entry in result["graphs"].items():
+        for task, found in entry["tasks"].items():
+            cells = [milliseconds(found[field]) for field in ("median", "bus_ms")]
+            moved = f"{found['bytes'] / 1e9:.2f} of {entry['bytes'] / 1e9:.2f}"
+            rows.append([key, task, moved, *cells, f"{found['ratio']:.2f}"])
+    head = ["graph", "task", "GB read, of the matrix", "ms", "ms of copying as much", "ratio"]
+    return f"{described(name, result, 'cupy-cuda13x')}\n\n{table(head, rows)}"
+
+
+def seeds_gpu() -> str:
+    """A line a graph and task: spgraph beside the fastest published time of each system."""
+    name, result = newest("seeds_gpu")
+    data = json.loads(seeds.PUBLISHED.read_text())
+    found = seeds.beside(result["results"], data, result["machine"]["gpu"]["name"])
+    rows = []
+    for row in seeds.fastest(found):
+        ratios = (row["faster"], row["bandwidth"], row["faster"] / row["bandwidth"])
+        place = [row["graph"], row["task"], milliseconds(row["spgraph_ms"])]
+        theirs = [f"{row['system']}, {row['card']}", milliseconds(row["ms"])]
+        rows.append([*place, *theirs, *map(milliseconds, ratios)])
+    head = ["graph", "task", "spgraph", "published: system, card", "ms", "faster", "bandwidth"]
+    lines = table([*head, "faster / bandwidth"], rows)
+    return f"{described(name, result, 'cupy-cuda13x')}\n\n{lines}"
+
+
 def first_call() -> str:
     rows = []
     for benchmark in ("bfs_cpu", "bfs_gpu"):
@@ -246,6 +289,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "algorithms_gpu": algorithms_gpu,
     "operations_cpu": operations_cpu,
     "operations_gpu": operations_gpu,
+    "dense_products_gpu": dense_products,
+    "host_storage_gpu": host_storage,
+    "seeds_gpu": seeds_gpu,
     "csgraph_cpu": csgraph_cpu,
     "distributed_gpu": distributed_gpu,
     "distributed_weak": distributed_weak,
