@@ -189,7 +189,7 @@ def check(case: dict[str, Any], device: str) -> None:
     [
         pytest.param("float32", "float32", marks=pytest.mark.full),
         ("float64", "float32"),
-        ("int32", "int64"),
+        pytest.param("int32", "int64", marks=pytest.mark.full),
     ],
 )
 def test_scipys_products(dtype: str, other: str) -> None:
@@ -204,8 +204,9 @@ def test_scipys_products(dtype: str, other: str) -> None:
         assert ours.shape == theirs.shape and np.allclose(ours, theirs, rtol=1e-5)
 
 
-# both sides where they differ: by default the other semirings are on one
+# both sides where values are added: by default the other semirings are on one
 ONE_SIDE = [("plus_times", True), ("min_plus", False), ("plus_pair", True), ("lor_land", False)]
+ONE_SIDE += [("max_first", True)]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ one_device = importlib.import_module("spgraph.backends.cuda.search.search")
 # these add as others do, over the same type.
 ALIKE = (
     "own id", "any weight", "any product", "distance", "signed paths", "least one", "greatest one",
-    "all true", "parity", "reliability",
+    "all true", "parity", "reliability", "number of parents", "least product", "weighted paths",
 )  # fmt: skip
 PARENTS = ("any parent, column", "least parent, column")
 # what shards find in every form of a level, beyond test_search
@@ -126,7 +126,7 @@ def names_of(exchange: str, case: str) -> tuple[str, ...]:
     if exchange == "one device":
         # whose vertices have many products, and whose rows one warp leaves to the grid
         return "dense directed", "funnel"
-    if case in FORMS_OF_LEVELS or case in ("number of parents", "distance, float32"):
+    if case in FORMS_OF_LEVELS or case == "distance, float32":
         return ()
     return COVER[:1] if exchange in FORMS else ()
 
@@ -163,7 +163,8 @@ def test_values_in_every_form_of_a_level(
     """
     for name in ("broom", "funnel", "many sources"):
         directions = ("push", *DIRECTIONS)  # twice, in what the first one leaves
-        check(monkeypatch, name, case, exchange, directions=directions, depths=(None, 2))
+        check(monkeypatch, name, case, exchange, directions=directions)
+        check(monkeypatch, name, case, exchange, directions=("auto",), depths=(2,))
     other = "3 peers, relabelled" if exchange == "3 peers" else "rounds, relabelled"
     check(monkeypatch, "sparse directed", case, other)
 
