@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
+import threading
 from typing import Any
 
 import numpy as np
@@ -109,6 +112,38 @@ def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.Monkey
     finally:
         pool.close()
         module.program.cache_clear()
+
+
+@pytest.mark.timeout(60, method="thread")  # no signal ends threads that do not poll
+def test_threads_that_wait_for_a_vertex_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A monoid may raise while its thread has locked a vertex, which then stays locked: others that
+    wait for it have to leave, as they do after Ctrl-C.
+    """
+    from spgraph.backends.cpu.runtime import pool
+
+    n, locked = 5_000, 4  # as in kernels/closure.py
+    i = np.arange(n - 1)
+    A = sg.Matrix.from_coo(i, np.full(i.size, n - 1), 1, nrows=n, ncols=n)
+    start = sg.Vector.from_coo(i, 0, size=n)
+    original = pool.launch
+
+    def launch(kernel: Any, threads: int, *given: Any) -> None:
+        if threads > 1:
+            given[5][n - 1] = locked
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        original(kernel, threads, *given)
+
+    monkeypatch.setattr(pool, "processors", lambda: 2)
+    monkeypatch.setattr(pool, "threads_for", lambda work: 2)
+    pool.close()
+    try:
+        expected = closure(A, start, min_plus)
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(pool, "launch", launch)
+            closure(A, start, min_plus)
+        assert closure(A, start, min_plus).isequal(expected)
+    finally:
+        pool.close()
 
 
 # --- what the values may be -----------------------------------------------------------------------

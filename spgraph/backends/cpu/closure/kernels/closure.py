@@ -62,7 +62,7 @@ def differs(new, old):
 
 
 @inner
-def take(shared, flags, u):
+def take(shared, sync, flags, u):
     """Whether u is queued; it is not any more. The mark is cleared before the value is read: a
     later improvement queues u again.
     """
@@ -73,15 +73,19 @@ def take(shared, flags, u):
             return True
         if flag & LOCKED == 0 and compare_exchange(flags, np.int64(u), flag, VISITED):
             return True
+        poll(sync)
         flag = atomic_load(flags, np.int64(u))
     return False
 
 
 @inner
-def lock(flags, v):
-    """Wait until nobody else writes what belongs to v; returns v's flags."""
+def lock(sync, flags, v):
+    """Wait until nobody else writes what belongs to v; returns v's flags. Whose operator raises
+    while it has locked v never unlocks it, but makes the others leave where they poll.
+    """
     flag = flags[v]
     while flag & LOCKED != 0 or not compare_exchange(flags, np.int64(v), flag, flag | LOCKED):
+        poll(sync)
         flag = atomic_load(flags, np.int64(v))
     return flag
 
@@ -142,7 +146,7 @@ def relax(
                 last = first + degree * (piece + 1) // PIECES
                 first += degree * piece // PIECES
             else:
-                if not take(shared, flags, u):
+                if not take(shared, sync, flags, u):
                     continue
                 if shared and last - first > HEAVY:
                     at = atomic_add(state, HEAVIES, 1)
@@ -164,7 +168,7 @@ def relax(
                         continue
                 flag = flags[v]
                 if shared:
-                    flag = lock(flags, v)
+                    flag = lock(sync, flags, v)
                     old = value[v]
                     new = joined(old, z)
                     if not differs(new, old) and (old != IDENTITY or flag != 0):
