@@ -60,7 +60,7 @@ FORMS = ("one device", "3 peers", "rounds, 3 shards")
 # each is compiled in every form; the others stand for these, or are for one device alone
 COVER = ("distance, zeros", "distance, float32", "narrowness", "reached", "sets of bits")
 SEMIRINGS = CASES | MONOIDS
-LEFT_OUT = ("distance, equal", "width, float32", "sets of bits, all", "least label")
+LEFT_OUT = ("distance, equal", "width, float32", "sets of bits, all", "least label", "width")
 MANY = ("dense directed", "skewed both", "grid", "many sources")
 FULL = pytest.mark.full
 DISTANCES = min_plus.resolve("int64", "int64")
