@@ -254,7 +254,7 @@ def _from_file(path: str, wanted: dict[str, Any]) -> tuple[pyarrow.Table, bool]:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the system failed to read: the content may be fine
         raise FormatError(f"from_edges: {path}: the file is damaged: {error}") from error
-    except arrow.ArrowException as error:
+    except (arrow.ArrowException, UnicodeDecodeError) as error:  # the latter of a title
         raise FormatError(f"from_edges: {path}: {error}") from error
 
 

@@ -319,3 +319,10 @@ def test_what_labels_refuse() -> None:
     for values, out in (([0, 2], 2), ([-1, 0], -1)):
         with pytest.raises(IndexOutOfBound, match=f"values from 0 to 1, got {out}"):
             ids.label(sg.Vector(values), vertices=True)
+
+
+def test_a_title_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"fr\xc1m,to\na,b\n")
+    with pytest.raises(FormatError, match=r"from_edges: .*x.csv: 'utf-8' codec"):
+        sg.from_edges(path, "from", "to")
