@@ -7,13 +7,16 @@ Source: Brock, Davis, Kitchen, Welch, Virshup, Ahrens, "Binary Sparse Format Spe
 from __future__ import annotations
 
 import io
+import math
+import re
 from types import ModuleType
 from typing import IO, Any
 
 import numpy as np
 
 from spgraph import late_imports
-from spgraph.containers import Matrix, Vector
+from spgraph.build import check_row_pointers
+from spgraph.containers import Matrix, Vector, memory
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import FormatError
@@ -34,17 +37,25 @@ def takes(name: str) -> bool:
     return name.lower().endswith((*SUFFIXES, ARCHIVE))
 
 
-def parse_any(path: str) -> Found:
+def parse_any(path: str, compact: bool | None = None) -> Found:
     """What the file holds. FormatError where it breaks the specification, or holds what neither a
-    Matrix nor a Vector is; the library's absence is a ModuleNotFoundError.
+    Matrix nor a Vector is; the library's absence is a ModuleNotFoundError. MemoryError if row
+    pointers would dwarf the entries, unless `compact` is given.
     """
     binsparse, h5py = _libraries(path)
     try:
         if path.lower().endswith(ARCHIVE):
             with open(path, "rb") as stream:
-                return _tensor(binsparse.NPZBinsparseContainer(Members(Archive(stream))), path)
+                members = Members(Archive(stream))
+                container = binsparse.NPZBinsparseContainer(members)
+                for key, declared in container.read_header()["data_types"].items():
+                    _check_type(key, declared, members.archive.header(key).dtype)
+                return _tensor(container, path, compact)
         with h5py.File(path, "r") as file:
-            return _tensor(binsparse.HDF5BinsparseContainer(file), path)
+            container = binsparse.HDF5BinsparseContainer(file)
+            for key, declared in container.read_header()["data_types"].items():
+                _check_type(key, declared, _stored(file, key, path))
+            return _tensor(container, path, compact)
     except FormatError:
         raise
     except (binsparse.BinsparseParseError, KeyError, TypeError, *BROKEN) as error:
@@ -105,7 +116,33 @@ def _libraries(path: str) -> tuple[ModuleType, ModuleType]:
     return binsparse, h5py
 
 
-def _tensor(container: Any, path: str) -> Found:
+def _stored(file: Any, key: str, path: str) -> np.dtype:
+    """The type of an array in HDF5, which is not read: values of other files are refused, which it
+    may name, and more values than there is memory for.
+    """
+    import h5py
+
+    dataset = file[key] if isinstance(file.get(key, getlink=True), h5py.HardLink) else None
+    if not isinstance(dataset, h5py.Dataset) or dataset.external or dataset.is_virtual:
+        raise ValueError(f"{key}: expected an array within the file")
+    memory.require(dataset.size * dataset.dtype.itemsize, f"{path}: {key}")
+    if dataset.size and not dataset.id.get_storage_size():
+        raise ValueError(f"{key}: expected {dataset.size} values, the file has none")
+    return dataset.dtype
+
+
+def _check_type(key: str, declared: Any, stored: np.dtype) -> None:
+    """ValueError unless an array has the type that the header declares: the library would convert
+    it, with what is lost thereby.
+    """
+    name = re.sub(r"^(iso|complex)\[(.*)\]$", r"\2", re.sub(r"^iso\[(.*)\]$", r"\1", str(declared)))
+    if stored.itemsize == 1 and stored.kind in "biu" and name == "bint8":
+        return
+    if stored.newbyteorder("=").name != name:
+        raise ValueError(f"{key}: expected values of the declared type {declared}, got {stored}")
+
+
+def _tensor(container: Any, path: str, compact: bool | None) -> Found:
     """What a container of the library holds."""
     import binsparse
 
@@ -117,6 +154,8 @@ def _tensor(container: Any, path: str) -> Found:
             f"value, got {tensor.fill_value}"
         )
     kind, shape = tensor.format, tensor.shape
+    if kind in ("DVEC", "DMATR", "DMATC"):
+        memory.require(4 * math.prod(shape) * tensor.values.itemsize, f"{path}: {kind}")
     if kind in ("DVEC", "CVEC"):
         return _vector(tensor)
     if kind in ("DMATR", "DMATC"):
@@ -135,6 +174,8 @@ def _tensor(container: Any, path: str) -> Found:
     for name, ids, extent in (("row", rows, shape[0]), ("column", columns, shape[1])):
         if ids.size and int(ids.max()) >= extent:
             raise ValueError(f"{name} {int(ids.max())} of {extent}")
+    count, nbytes = rows.size, rows.nbytes + columns.nbytes + values.nbytes
+    check_row_pointers(path, shape[0], count, nbytes, compact, square=shape[0] == shape[1])
     A = _matrix(rows, columns, values, shape)
     return A if (structure := header.get("structure")) is None else _whole(A, structure, path)
 
@@ -157,11 +198,15 @@ def _major_ids(tensor: Any, extent: int) -> np.ndarray:
         return _ids("indices_0", tensor)
     offsets = _ids("pointers_to_1", tensor).astype(np.int64)
     counts = offsets[1:] - offsets[:-1]
-    named = hasattr(tensor, "indices_0")
-    listed = _ids("indices_0", tensor) if named else np.arange(extent, dtype=index_dtype(extent))
-    if not offsets.size or offsets[0] != 0 or (counts < 0).any() or counts.size != listed.size:
-        raise ValueError(f"pointers_to_1: expected {listed.size + 1} offsets that ascend from 0")
-    return np.repeat(listed, counts)
+    listed = _ids("indices_0", tensor) if hasattr(tensor, "indices_0") else None
+    rows, entries = extent if listed is None else listed.size, np.size(tensor.indices_1)
+    # before anything is made of the extent, which the file may claim to be of any size
+    ascending = offsets.size == rows + 1 and offsets[0] == 0 and not (counts < 0).any()
+    if not ascending or offsets[-1] != entries:
+        raise ValueError(
+            f"pointers_to_1: expected {rows + 1} offsets that ascend from 0 to {entries}"
+        )
+    return np.repeat(np.arange(rows, dtype=index_dtype(rows)) if listed is None else listed, counts)
 
 
 def _ids(name: str, tensor: Any) -> np.ndarray:
@@ -186,7 +231,10 @@ def _vector(tensor: Any) -> Vector:
         if values.size != size:
             raise ValueError(f"values: expected {size}, got {values.size}")
         return Vector._of(size, values)
-    return Vector.from_coo(_ids("indices_0", tensor), values, size=size)
+    indices = _ids("indices_0", tensor)
+    if indices.size and int(indices.max()) >= size:
+        raise ValueError(f"indices_0: expected positions below {size}, got {indices.max()}")
+    return Vector.from_coo(indices, values, size=size)
 
 
 def _matrix(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: Any) -> Matrix:
@@ -195,7 +243,7 @@ def _matrix(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: An
     """
     iso = values.strides == (0,) and values.size > 0
     given: Any = values[0] if iso else values
-    A = Matrix.from_coo(rows, columns, given, nrows=shape[0], ncols=shape[1])
+    A = Matrix.from_coo(rows, columns, given, nrows=shape[0], ncols=shape[1], compact=False)
     if A.nvals != rows.size:  # a single value is not refused twice
         raise ValueError(f"expected each position once, got {rows.size - A.nvals} repeated")
     return A

@@ -77,7 +77,8 @@ def read(
               edge list: lines 'source target' or 'source target weight', as the first. Directed; a
               pattern, int64 weights, or float64 where one is not an integer of int64.
       .npz    what `spgraph.write` or scipy.sparse.save_npz wrote.
-      .h5 .hdf5 .bsp.npz  Binsparse 0.1: any predefined format, halves of symmetric matrices.
+      .h5 .hdf5 .bsp.npz  Binsparse 0.1: any predefined format, halves of symmetric matrices. The
+              HDF5 library may hang on a damaged .h5: take .bsp.npz from sources without trust.
 
     Each but these may be compressed: .gz, .bz2, .xz or .zst follows the suffix. For a pipe without
     a suffix, such as /dev/stdin, the first bytes determine format and compression. Blanks or a
@@ -348,7 +349,7 @@ def _parsed(
 ) -> tuple[Matrix | Coordinates, Ids | None]:
     """What the file holds; of a pipe without a `suffix` the first bytes decide on the format."""
     if binsparse_files.takes(name):
-        read = _no_vector(name, binsparse_files.parse_any(name))
+        read = _no_vector(name, binsparse_files.parse_any(name, compact))
         if isinstance(read, Coordinates) and suffix != ".npz":
             check_digits(name, read.values, dtype)
         return read, None

@@ -68,7 +68,7 @@ def load_named(
         with Source(name, None) as source:
             found, ids = npz.parse_any(source, compact=False, named=names)
     elif binsparse_files.takes(existing(_npz_name(path))):
-        found, ids = binsparse_files.parse_any(name), None
+        found, ids = binsparse_files.parse_any(name, compact=False), None
     else:
         found, ids = npz.parse_any(name, compact=False, named=names)
     return (found.to_matrix() if isinstance(found, Coordinates) else found), ids

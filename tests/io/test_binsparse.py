@@ -109,13 +109,26 @@ GOOD = {
     "number_of_stored_values": 2,
     "data_types": {"pointers_to_1": "int32", "indices_1": "int32", "values": "float64"},
 }
+VECTOR = {"data_types": {"indices_0": "int32", "values": "float64"}}
 BROKEN: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"indices_1": [1, 3]}, "column 3 of 3"),
     ({}, {"indices_1": [-1, 1]}, "indices_1: expected a list of integers >= 0"),
     ({}, {"pointers_to_1": [0, 2, 1]}, "pointers_to_1: expected 3 offsets"),
     ({}, {"pointers_to_1": [1, 2, 2]}, "pointers_to_1: expected 3 offsets"),
     ({}, {"pointers_to_1": [0, 2]}, "pointers_to_1: expected 3 offsets"),
-    ({}, {"pointers_to_1": [0, 0, 1]}, "expected 2 stored values, got 1 rows"),
+    ({}, {"pointers_to_1": [0, 0, 1]}, "pointers_to_1: expected 3 offsets that ascend from 0 to 2"),
+    ({"shape": [2**33, 3]}, {}, "pointers_to_1: expected 8589934593 offsets"),
+    (
+        {"data_types": GOOD["data_types"] | {"values": "int8"}},
+        {},
+        "values: expected values of the declared type int8, got float64",
+    ),
+    (
+        {"data_types": GOOD["data_types"] | {"pointers_to_1": "int64"}},
+        {},
+        "pointers_to_1: expected values of the declared type int64, got int32",
+    ),
+    ({"format": "CVEC", "shape": [2], **VECTOR}, {"indices_0": [0, 2]}, "positions below 2, got 2"),
     ({}, {"pointers_to_1": [0, 2, 2], "indices_1": [1, 1]}, "given more than once"),
     ({"number_of_stored_values": 3}, {}, "size 2, expected 3"),
     ({"version": "7.0"}, {}, "version"),
@@ -146,6 +159,68 @@ def test_broken_files(tmp_path: Path, suffix: str, header: Any, changed: Any, me
             np.savez(stream, binsparse=np.array(text), **kept)
     with pytest.raises(FormatError, match=f"x{suffix}: .*{message}"):
         sg.read(path)
+
+
+def written(path: Path, shape: list[int], format: str, **arrays: np.ndarray) -> None:
+    """A file of HDF5 with arrays of the type that they have."""
+    types = {key: str(array.dtype) for key, array in arrays.items()}
+    changed = {"shape": shape, "format": format, "data_types": types}
+    with h5py.File(path, "w") as file:
+        file.attrs["binsparse"] = json.dumps({"binsparse": GOOD | changed})
+        for key, array in arrays.items():
+            file[key] = array
+
+
+def test_values_of_other_files_are_not_read(tmp_path: Path) -> None:
+    path, other = tmp_path / "x.h5", tmp_path / "secret"
+    other.write_bytes(bytes(16))
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["values"] = np.ones(2)
+
+    def external(file: h5py.File) -> None:
+        file.create_dataset("values", (2,), "f8", external=[(str(other), 0, 16)])
+
+    def link(file: h5py.File) -> None:
+        file["values"] = h5py.ExternalLink("other.h5", "values")
+
+    def virtual(file: h5py.File) -> None:
+        layout = h5py.VirtualLayout((2,), "f8")
+        layout[:] = h5py.VirtualSource("other.h5", "values", (2,))
+        file.create_virtual_dataset("values", layout)
+
+    for change in (external, link, virtual):
+        sg.write(path, sg.Matrix([[1.5, 2.5]]))
+        with h5py.File(path, "r+") as file:
+            del file["values"]
+            change(file)
+        with pytest.raises(FormatError, match="values: expected an array within the file"):
+            sg.read(path)
+
+
+def test_sizes_that_a_file_claims_without_values(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    sg.write(path, sg.Matrix([[1.5, 2.5]]))
+    for size, error, message in (
+        (10**9, FormatError, "values: expected 1000000000 values, the file has none"),
+        (2**50, MemoryError, "x.h5: values needs"),
+    ):
+        with h5py.File(path, "r+") as file:
+            del file["values"]
+            file.create_dataset("values", (size,), "f8", chunks=(1000,))
+        with pytest.raises(error, match=message):
+            sg.read(path)
+    ends = {f"indices_{k}": np.array([0, 2**30 - 1]) for k in (0, 1)}
+    written(path, [2**30] * 2, "COO", values=np.ones(2), **ends)
+    with pytest.raises(MemoryError, match="x.h5: the row pointers of 1,073,741,824 rows take"):
+        sg.read(path)
+    with h5py.File(path, "r+") as file:
+        del file["values"]
+        file["values"] = np.ones(1)
+        changed = {"shape": [2**45], "number_of_stored_values": 2**45, "format": "DVEC"}
+        changed["data_types"] = {"values": "iso[float64]"}
+        file.attrs["binsparse"] = json.dumps({"binsparse": GOOD | changed})
+    with pytest.raises(MemoryError, match="x.h5: DVEC needs"):
+        sg.load(path)
 
 
 def test_what_is_no_such_file(tmp_path: Path) -> None:
