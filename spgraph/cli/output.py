@@ -196,9 +196,10 @@ def _write_rows(stream: IO[bytes], rows: Columns, delimiter: str) -> None:
 
 def show(record: Record, lines: Sequence[str], style: str, *, aside: bool = False) -> None:
     """Print `record` as JSON, or the lines that say the same to people; `aside`: on standard error,
-    because standard output holds a file.
+    because standard output holds a file. There each object of JSON is a line.
     """
-    say(as_json(record) if style == "json" else "\n".join(lines), aside=aside)
+    text = as_json(record, None if aside else 2) if style == "json" else "\n".join(lines)
+    say(text, aside=aside)
 
 
 def say(text: str, *, aside: bool = False) -> None:
@@ -215,9 +216,11 @@ def note(text: str) -> None:
         click.echo(line, err=True)
 
 
-def as_json(record: Record) -> str:
-    """`record` as JSON proper, which has no inf and no NaN: they become strings."""
-    return json.dumps(_plain(record), indent=2, allow_nan=False)
+def as_json(record: Record, indent: int | None = 2) -> str:
+    """`record` as JSON proper, which has no inf and no NaN: they become strings. Without `indent`
+    it is one line.
+    """
+    return json.dumps(_plain(record), indent=indent, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
