@@ -52,8 +52,9 @@ class HostMatrix(Matrix):
         )
         self._indptr = move(host._indptr, device)
         self._begin()
-        # kernels and copies that were launched may still read what goes with this Matrix
-        weakref.finalize(self, _wait_for, device).atexit = False
+        # kernels and copies that were launched may still read it; a transpose that turned out equal
+        # to its source has it without a HostMatrix made here
+        weakref.finalize(self._host, _wait_for, device).atexit = False
 
     def __getattr__(self, name: str) -> Any:
         if name in HOST:

@@ -321,13 +321,24 @@ def test_what_has_no_streamed_form_says_so() -> None:
 
 @pytest.mark.usefixtures("on_host")
 def test_memory_is_given_back_when_the_gpu_has_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the Matrix goes, its arrays live until the GPU has done what was launched."""
+    """Where the last holder of its arrays goes, they live until the GPU has done what was launched."""
     waited: list[bool] = []
-    monkeypatch.setattr(host_matrix, "_wait_for", lambda device: waited.append(host() is not None))
+    monkeypatch.setattr(
+        host_matrix, "_wait_for", lambda device: waited.append(indices() is not None)
+    )
     S = HostMatrix(graph(), "cpu")
-    host = weakref.ref(S._host)
+    indices = weakref.ref(S._host._indices)
     del S  # no cycle holds it
-    assert waited == [True] and host() is None
+    assert waited == [True] and indices() is None
+    i = np.arange(9)
+    both = np.append(i, (i + 1) % 9)
+    ring = sg.Matrix.from_coo(both, np.roll(both, 9), nrows=9, ncols=9)
+    S = HostMatrix(ring, "cpu")
+    T = S.T
+    indices = weakref.ref(T._host._indices)
+    assert T is not S and S.is_symmetric() and S.T is S and waited == [True]
+    del T  # which is no view any more
+    assert waited == [True, True] and indices() is None
 
 
 def test_storage_is_checked() -> None:
