@@ -58,9 +58,10 @@ class ShardedGraph:
 
     def plans(self, loop: str, asked: object) -> dict[Any, Any]:
         """The plans of a loop, by what was asked for; has space for that of `asked`: the oldest is
-        forgotten where there are MOST_PLANS.
+        forgotten where there are MOST_PLANS. Other threads may forget or add some at any time.
         """
         plans: dict[Any, Any] = self.derived.setdefault(f"plans of {loop}", {})
-        if asked not in plans and len(plans) == MOST_PLANS:
-            del plans[next(iter(plans))]
+        if asked not in plans:
+            for oldest in list(plans)[: max(0, len(plans) + 1 - MOST_PLANS)]:
+                plans.pop(oldest, None)
         return plans

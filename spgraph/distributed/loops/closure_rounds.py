@@ -95,10 +95,11 @@ def rounds_of(A: DistributedMatrix, semiring: TypedSemiring, ordered: bool) -> R
     memory of the shards.
     """
     graph, key = peers.closure_graph(A), (semiring, ordered)
-    kept = graph.plans("closure in rounds", key)
-    if key not in kept:
-        kept[key] = Rounds(A, graph, semiring, ordered)
-    return kept[key]
+    kept: dict[Any, Rounds] = graph.plans("closure in rounds", key)
+    found = kept.get(key)
+    if found is None:  # another thread may forget it, or make one too
+        found = kept[key] = Rounds(A, graph, semiring, ordered)
+    return found
 
 
 class Outcome(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -89,10 +90,11 @@ def rounds_of(
     """
     parents = semiring is not None and peers.finds_parents(semiring)
     key = parents, None if parents else semiring
-    kept = peers.sharded_graph(A, T).plans("search in rounds", key)
-    if key not in kept:
-        kept[key] = Rounds(A, T, *key)
-    return kept[key]
+    kept: dict[Any, Rounds] = peers.sharded_graph(A, T).plans("search in rounds", key)
+    found = kept.get(key)
+    if found is None:  # another thread may forget it, or make one too
+        found = kept[key] = Rounds(A, T, *key)
+    return found
 
 
 class Rounds(host_counters.Rounds):

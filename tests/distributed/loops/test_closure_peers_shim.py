@@ -160,3 +160,6 @@ def test_few_plans_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(made) == 3 * times
     assert len(G.plans("closure", typed)) <= 2
     assert not G.plans("search", None)  # which has as many of its own
+    # as threads leave it that have added theirs at the same time
+    G.derived["plans of search"] = dict.fromkeys("abcd")
+    assert list(G.plans("search", "d")) == list("abcd") and list(G.plans("search", "e")) == ["d"]
