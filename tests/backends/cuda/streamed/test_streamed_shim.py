@@ -321,7 +321,7 @@ def test_what_has_no_streamed_form_says_so() -> None:
 
 @pytest.mark.usefixtures("on_host")
 def test_memory_is_given_back_when_the_gpu_has_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the last holder of its arrays goes, they live until the GPU has done what was launched."""
+    """Where the last holder of its arrays goes, they live until the GPU has done its work."""
     waited: list[bool] = []
     monkeypatch.setattr(
         host_matrix, "_wait_for", lambda device: waited.append(indices() is not None)
