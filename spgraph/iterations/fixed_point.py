@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ from spgraph.semirings import monoid as monoids
 from spgraph.steps import backend, check_stored, is_distributed
 
 INT64 = np.dtype(np.int64)
+LONGEST = sys.float_info.max
 
 
 def closure(
@@ -119,7 +121,7 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
     ring = min_plus_and_one(bits)
     typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
     first = start if span == (0, 0) else start._with_values(lambda x: x << bits)
-    width = None if plan.delta is None else plan.delta * 2.0**bits
+    width = None if plan.delta is None else min(plan.delta * 2.0**bits, LONGEST)
     fused = getattr(backend(A.device), "closure_parents", None)
     if fused is not None:
         value, parent = fused(A, first, typed, width)
@@ -240,7 +242,7 @@ def _checked(
         )
     if start.dtype != typed.dtype and typed.dtype.kind != "b":  # whose operands are truths
         check_stored("closure", start, typed.dtype)
-    _check_delta(delta, ring)
+    delta = _width(delta, ring)
     if ring not in (min_plus, max_min, min_max, max_times):
         return A, _Plan(ring, typed, delta, typed.dtype)
     first = start._value_range()
@@ -290,9 +292,10 @@ def _typed(
     return again
 
 
-def _check_delta(delta: float | None, ring: Semiring) -> None:
+def _width(delta: float | None, ring: Semiring) -> float | None:
+    """`delta` as a finite float: kernels are compiled for that, whatever number it was."""
     if delta is None:
-        return
+        return None
     number = isinstance(delta, int | float | np.number) and not isinstance(delta, bool)
     if not number or not 0 < delta < np.inf:
         raise ValueError(f"delta: expected a positive number or None, got {delta!r}")
@@ -300,6 +303,8 @@ def _check_delta(delta: float | None, ring: Semiring) -> None:
         raise ValueError(
             f"delta: expected None for {ring!r}, as only min and max order values, got {delta!r}"
         )
+    # integers may be too large for a float
+    return float(min(delta, LONGEST) if isinstance(delta, int) else delta)
 
 
 def _check_values(A: Matrix, first: tuple[float, float], ring: Semiring) -> None:

@@ -146,6 +146,20 @@ def test_threads_that_wait_for_a_vertex_can_be_stopped(monkeypatch: pytest.Monke
         pool.close()
 
 
+DELTAS = [1e-323, 1e308, 10**400, np.float16(0.5), np.float32(3e38), np.int8(3), np.uint64(2**63)]
+
+
+def test_delta_may_be_any_positive_number(device: str) -> None:
+    A = graph("sparse directed", CASES["distance"]).A
+    for M in (A.to(device), A.astype("float32").to(device)):
+        expected = sg.sssp(M, 0)
+        assert expected.parent is not None
+        for delta in DELTAS:
+            found = sg.sssp(M, 0, delta=delta)
+            assert found.parent is not None and found.parent.isequal(expected.parent)
+            assert found.distance.isequal(expected.distance)
+
+
 # --- what the values may be -----------------------------------------------------------------------
 
 
