@@ -19,7 +19,8 @@ from spgraph.algorithms import (
 )
 from spgraph.benchmarking import verifiers
 from spgraph.benchmarking.timing import timed
-from spgraph.containers import Matrix
+from spgraph.checks import is_index, matrix
+from spgraph.containers import Matrix, MatrixLike
 from spgraph.containers.storage.arrays import array_module, on_device
 from spgraph.distributed import DistributedMatrix
 from spgraph.random_edges import numbers, state_of
@@ -61,7 +62,7 @@ class Trials(NamedTuple):
 
 
 def gap(
-    A: Matrix,
+    A: MatrixLike,
     *,
     kernels: Collection[Kernel] = tuple(TRIALS),
     trials: int | None = None,
@@ -96,11 +97,13 @@ def gap(
     >>> [(each.kernel, len(each.seconds), each.valid) for each in found]
     [('bfs', 2, True), ('tc', 2, True)]
     """
+    A = matrix("gap", A)
     unknown = [kernel for kernel in kernels if kernel not in TRIALS]
-    if unknown:
-        raise ValueError(f"gap: kernels: expected some of {', '.join(TRIALS)}, got {unknown[0]!r}")
-    if trials is not None and trials < 1:
-        raise ValueError(f"gap: trials: expected an integer >= 1, got {trials}")
+    if unknown or isinstance(kernels, str):
+        got = repr(kernels if isinstance(kernels, str) else unknown[0])
+        raise ValueError(f"gap: kernels: expected a list of some of {', '.join(TRIALS)}, got {got}")
+    if trials is not None and (not is_index(trials) or trials < 1):
+        raise ValueError(f"gap: trials: expected an integer >= 1, got {trials!r}")
     if A.nvals == 0:
         raise ValueError("gap: A: expected a graph with edges, got none")
     W = with_weights(A, seed) if A.iso and "sssp" in kernels else A

@@ -15,6 +15,7 @@ import spgraph as sg
 from spgraph.benchmarking import gap as run_suite
 from spgraph.benchmarking import verifiers
 from spgraph.cli import main
+from spgraph.errors import DomainMismatch
 
 gap = importlib.import_module("spgraph.benchmarking.gap")
 
@@ -164,11 +165,16 @@ def test_a_wrong_result_is_an_error(
 
 def test_bad_input(A: sg.Matrix) -> None:
     for options, message in (
-        ({"kernels": ["dfs"]}, "gap: kernels: expected some of bfs, sssp, .*, got 'dfs'"),
+        ({"kernels": ["dfs"]}, "gap: kernels: expected a list of some of bfs, sssp, .*, got 'dfs'"),
+        ({"kernels": "bfs"}, "gap: kernels: expected a list of some of .*, got 'bfs'"),
         ({"trials": 0}, "gap: trials: expected an integer >= 1, got 0"),
+        ({"trials": 2.5}, "gap: trials: expected an integer >= 1, got 2.5"),
     ):
         with pytest.raises(ValueError, match=message):
             run_suite(A, **options)  # type: ignore[arg-type]
+    with pytest.raises(DomainMismatch, match="gap: A: expected a Matrix"):
+        run_suite("fish")  # type: ignore[arg-type]
+    assert run_suite(A.to_scipy(), kernels=["bfs"], trials=1)[0].valid
     with pytest.raises(ValueError, match="gap: A: expected a graph with edges"):
         run_suite(sg.Matrix.empty(3, 3))
     with pytest.raises(ValueError, match="graph: name: expected kron, urand or road, got 'web'"):
