@@ -120,7 +120,7 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
         return None
     ring = min_plus_and_one(bits)
     typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
-    first = start if span == (0, 0) else start._with_values(lambda x: x << bits)
+    first = start if span == (0, 0) else start._with_values(lambda x: x.astype(INT64) << bits)
     width = None if plan.delta is None else min(plan.delta * 2.0**bits, LONGEST)
     fused = getattr(backend(A.device), "closure_parents", None)
     if fused is not None:
