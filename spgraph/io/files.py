@@ -213,6 +213,11 @@ def _format_of(source: Source) -> str:
         return ".npz"
     if source.starts_with(b"%%MatrixMarket"):
         return ".mtx"
+    if source.starts_with(b"\x89HDF"):
+        raise FormatError(
+            f"{source.path}: expected a format that is read from its beginning, got HDF5; give the "
+            "name of the file, which ends with .h5"
+        )
     lines = (line.split(None, 1) for line in source.head().splitlines())
     word = next((words[0] for words in lines if words and words[0] != b"c"), b"")
     return ".gr" if word == b"p" else ".el"

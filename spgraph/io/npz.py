@@ -130,6 +130,8 @@ def write(stream: IO[bytes], A: Matrix | Vector, ids: Ids | None = None) -> None
 
 
 def _load(archive: Archive, path: str, compact: bool | None) -> Found:
+    if "binsparse" in archive and "format" not in archive:
+        raise ValueError("it is a file of Binsparse, whose name has to end with .bsp.npz")
     name = archive.scalar("format", "SU")
     layout = name.decode("latin-1") if isinstance(name, bytes) else str(name)
     if layout == "vector":

@@ -242,6 +242,18 @@ def test_what_is_no_such_file(tmp_path: Path) -> None:
         sg.read(path, base=1)
 
 
+def test_under_other_names(tmp_path: Path) -> None:
+    sg.write(tmp_path / "x.bsp.npz", A)
+    (tmp_path / "x.bsp.npz").rename(tmp_path / "x.npz")
+    with pytest.raises(FormatError, match="x.npz: .* whose name has to end with .bsp.npz"):
+        sg.read(tmp_path / "x.npz")
+    sg.write(tmp_path / "x.h5", A)
+    with (tmp_path / "x.h5").open("rb") as stream:
+        path = f"/proc/self/fd/{stream.fileno()}"
+        with pytest.raises(FormatError, match="got HDF5; give the name of the file"):
+            sg.read(path)
+
+
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
