@@ -444,10 +444,10 @@ def test_parents_along_in_edges(name: str, case: str, device: str) -> None:
 
 
 def test_counted_from_a_small_type(device: str) -> None:
-    """A start beside 0 is shifted to make space for the count in 64 bits, not in its own."""
-    A = sg.Matrix.from_coo([0, 1], [1, 2], np.array([3, 4], np.int8), nrows=3, ncols=3)
+    """Sums beyond int8 take 64 bits, and so does a start that is shifted to make space."""
+    A = sg.Matrix.from_coo([0, 1], [1, 2], np.array([100, 20], np.int8), nrows=3, ncols=3)
     one = counted(A.to(device), sg.Vector.from_coo([0], np.array([5], np.int8), size=3).to(device))
-    assert one is not None and entries(one.distance) == {0: 5, 1: 8, 2: 12}
+    assert one is not None and entries(one.distance) == {0: 5, 1: 105, 2: 125}
 
 
 def test_parents_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
