@@ -13,6 +13,7 @@ import click
 from spgraph.cli.names import split
 from spgraph.cli.placement import PARTITIONS
 from spgraph.cli.streams import STANDARD
+from spgraph.io import binsparse_files
 from spgraph.io.source import COMPRESSIONS
 from spgraph.terminal import quiet
 
@@ -34,6 +35,11 @@ def writable(*suffixes: str) -> Callable[..., Path | None]:
             return path
         if not path.name.lower().endswith(suffixes):
             raise click.BadParameter(f"expected a name that ends in {either(suffixes)}, got {path}")
+        if binsparse_files.takes(path.name):
+            raise click.BadParameter(
+                f"expected another name than {path}: one that ends in {binsparse_files.ARCHIVE} is "
+                "read as a file of Binsparse, which spgraph.write writes"
+            )
         if not path.parent.is_dir():
             raise click.BadParameter(f"there is no folder {path.parent} to write {path.name} into")
         return path

@@ -144,6 +144,15 @@ def test_results_on_standard_output(
     assert out == written
 
 
+def test_a_name_that_would_not_be_read_again(
+    graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.bsp.npz"
+    for words in (("generate", "grid", "2", "2"), ("bfs", str(graph)), ("convert", str(graph))):
+        assert cli.main([*words, "-o", str(path)]) == 2
+        assert "is read as a file of Binsparse" in capsys.readouterr().err and not path.exists()
+
+
 def test_other_files_on_standard_output(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
