@@ -1,7 +1,7 @@
 """The graphs that `fetch` knows by name, as their publishers describe them.
 
-The numbers of vertices and entries are those of the index of the SuiteSparse Matrix Collection and
-of the page of the 9th DIMACS Implementation Challenge.
+The numbers of vertices and entries are those of the index of the SuiteSparse Matrix Collection, and
+for roads the numbers of vertices of the 9th DIMACS Implementation Challenge.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ CATALOG = (
     suitesparse("GAP/GAP-web", 50_636_151, 1_930_292_948),
     # small enough to draw
     suitesparse("Newman/karate", 34, 156),
-    # lengths of roads; of these only the arcs are published, parallel ones included
+    # lengths of roads; published are the arcs, with parallel ones: those of NY and BAY were counted
+    # without them
     road("NY", 264_346, 730_100),
     road("BAY", 321_270, 794_830),
     road("COL", 435_666),
