@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from spgraph import cli
+
+Run = Callable[..., tuple[int, str, str]]
+
 
 @pytest.fixture
 def standard_input() -> Iterator[Callable[[Path], None]]:
@@ -22,3 +26,15 @@ def standard_input() -> Iterator[Callable[[Path], None]]:
     yield put
     os.dup2(before, 0)
     os.close(before)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in this process: exit code, stdout, stderr."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        code = cli.main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call

@@ -48,18 +48,6 @@ def words_of(name: str) -> str:
     return name.replace("_", "-")
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in this process: exit code, stdout, stderr."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        code = cli.main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("graph") / "small.el"

@@ -29,18 +29,6 @@ Run = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in this process: exit code, stdout, stderr."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        code = cli.main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small graph of two components; vertex 3 has the largest degree."""

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import spgraph as sg
-from spgraph import cli
 from spgraph.cli import names
 from spgraph.io.saved import read_names
 
@@ -21,18 +20,6 @@ Run = Callable[..., tuple[int, str, str]]
 
 ROADS = 'from,to,km\nUlm,Bonn,4\nBonn,Kiel,3\nKiel,"Bad, X",3\nUlm,Kiel,9\nUlm,Bonn,5\n'
 ORDER = ["Ulm", "Bonn", "Kiel", "Bad, X"]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in this process: exit code, stdout, stderr."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        code = cli.main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 @pytest.fixture
