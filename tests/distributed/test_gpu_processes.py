@@ -20,7 +20,7 @@ from spgraph.cli import main
 
 pytestmark = pytest.mark.gpu
 
-TIMES = {"seconds", "read_seconds", "teps"}
+TIMES = {"seconds", "read_seconds", "compile_seconds", "read_compile_seconds", "teps"}
 PLACES = {"device", "gpus", "shards", "partition"}
 
 

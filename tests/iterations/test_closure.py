@@ -172,6 +172,15 @@ def path_graph(weights: Any, device: str = "cpu") -> tuple[sg.Matrix, sg.Vector]
     return A.to(device), sg.Vector.from_coo([0], np.zeros(1, kind), size=n, device=device)
 
 
+def test_lengths_below_the_normal_numbers(device: str) -> None:
+    """CuPy compiles with -ftz=true, which takes such float32 numbers for zero."""
+    least = np.finfo(np.float32).smallest_subnormal
+    A, v = path_graph(np.array([3, 2, 1], np.float32) * least, device)
+    expected = (np.array([0, 3, 5, 6], np.float32) * least).tolist()
+    for delta in (None, float(least), 1e-323):
+        assert closure(A, v, min_plus, delta=delta).to_numpy().tolist() == expected
+
+
 def test_huge_integers(device: str) -> None:
     """A sum beyond int64 is an error only where it is the best one."""
     top = np.iinfo(np.int64).max
