@@ -15,6 +15,8 @@ def contract(A: Matrix, undirected: bool) -> Vector:
     `undirected`: every edge is stored in both directions. Then most edges of the giant component
     are not read, nor where the transpose is there already; otherwise every edge is.
     """
+    if A.nvals == 0:
+        return Vector._of(A.nrows, np.arange(A.nrows, dtype=index_dtype(A.nrows)))
     label = np.empty(A.nrows, index_dtype(A.nrows))
     threads = pool.threads_for(A.nrows + A.nvals)
     kernel = jit.module("contract", "").contract

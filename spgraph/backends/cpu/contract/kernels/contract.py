@@ -2,12 +2,13 @@
 # smaller vertex of the same component, or v if v is a root; in the end it is the smallest vertex of
 # the component. Every thread runs `contract`, with a barrier between its steps.
 #
-# First, two edges of every vertex are followed. Then most vertices of most graphs are in one tree,
-# the giant, and edges within it change nothing. In an undirected graph the edges of its vertices
-# are not even read: an edge that leaves it is stored at its other end, too. Of a directed graph
-# that has its transpose, that takes the in-edges of the other vertices.
+# First, two edges of every vertex are followed; of a directed graph that has its transpose one
+# out-edge and one in-edge, because many vertices have only one kind. Then most vertices of most
+# graphs are in one tree, the giant, and edges within it change nothing. In an undirected graph the
+# edges of its vertices are not even read: an edge that leaves it is stored at its other end, too.
+# Of a directed graph that has its transpose, that takes the in-edges of the other vertices.
 #
-# No preamble but the header.
+# There is at least one edge. No preamble but the header.
 
 # edges of each vertex that are followed before the giant is determined
 FOLLOWED = 2
@@ -37,51 +38,60 @@ def union_trees(label, u, v):
 
 
 @inner
-def start(thread, threads, indptr, indices, label):
-    """Link every vertex to its first neighbour, the least of the row, if that is smaller."""
-    n = label.size
-    for v in range(np.uint64(n * thread // threads), np.uint64(n * (thread + 1) // threads)):
-        first = np.uint64(indptr[v])
-        least = v
-        if first < np.uint64(indptr[v + np.uint64(1)]):
-            least = min(v, np.uint64(indices[first]))
-        label[v] = least
+def neighbour(indptr, indices, v, k):
+    """Number k of v's neighbours, v itself if there are not so many; without a branch, because how
+    many there are is hard to predict.
+    """
+    e = np.uint64(indptr[v]) + k
+    u = np.uint64(indices[min(e, np.uint64(indices.size - 1))])
+    return u if e < np.uint64(indptr[v + np.uint64(1)]) else v
 
 
 @inner
-def hook(thread, threads, sync, indptr, indices, label):
-    """Follow the second edge of every vertex, and the first if `start` has not followed it."""
+def start(thread, threads, indptr, indices, t_indptr, t_indices, label, backward):
+    """Link every vertex to its least neighbour, if that is smaller; or to what that is linked to,
+    where this thread has linked it before.
+    """
     n = label.size
+    begin = np.uint64(n * thread // threads)
+    for v in range(begin, np.uint64(n * (thread + 1) // threads)):
+        least = min(v, neighbour(indptr, indices, v, np.uint64(0)))
+        if backward:
+            least = min(least, neighbour(t_indptr, t_indices, v, np.uint64(0)))
+        label[v] = least
+        if least >= begin:
+            label[v] = label[least]
+
+
+@inner
+def hook(thread, threads, sync, indptr, indices, t_indptr, t_indices, label, backward):
+    """Follow those two edges of every vertex that `start` has not followed."""
+    n = label.size
+    second = np.uint64(0 if backward else 1)
     for v in range(np.uint64(n * thread // threads), np.uint64(n * (thread + 1) // threads)):
         if v & np.uint64(PIECE - 1) == 0:
             poll(sync)
-        first = np.uint64(indptr[v])
-        last = np.uint64(indptr[v + np.uint64(1)])
-        for e in range(first, min(last, first + np.uint64(FOLLOWED))):
-            u = np.uint64(indices[e])
-            if e > first or u > v:
-                union_trees(label, u, v)
+        u = neighbour(indptr, indices, v, np.uint64(0))
+        union_trees(label, u if backward else max(u, v), v)
+        union_trees(label, neighbour(t_indptr, t_indices, v, second), v)
 
 
 @inner
 def compress(thread, threads, sync, label):
-    """Link every vertex to its root. Threads may write to the same path: all write its root."""
+    """Link every vertex to its root, which is near: smaller vertices of the same thread have been
+    linked to theirs. No thread may join trees meanwhile.
+    """
     n = label.size
     for v in range(n * thread // threads, n * (thread + 1) // threads):
         if v & (PIECE - 1) == 0:
             poll(sync)
-        root = np.int64(atomic_load(label, v))
+        near = np.int64(atomic_load(label, v))
+        root = np.int64(atomic_load(label, near))
         above = np.int64(atomic_load(label, root))
-        if above == root:
-            continue
         while above != root:
             root = above
             above = np.int64(atomic_load(label, root))
-        x = v
-        while x != root:
-            above = np.int64(atomic_load(label, x))
-            atomic_store(label, x, label.dtype.type(root))
-            x = above
+        atomic_store(label, v, label.dtype.type(root))
 
 
 @inner
@@ -139,7 +149,8 @@ def rest(sync, indptr, indices, label, ticket, slot, followed, giant):
             stop = min(np.uint64(indptr[v + np.uint64(1)]), np.uint64(end) - v)
             e = max(e, np.uint64(indptr[v]) + np.uint64(followed))
             root = np.int64(label[v])
-            if root != giant:
+            # one branch: of many graphs the vertices outside of the giant have no edges
+            if (root != giant) & (e < stop):
                 for k in range(e, stop):
                     u = np.uint64(indices[k])
                     if np.int64(label[u]) != root:
@@ -153,17 +164,20 @@ def rest(sync, indptr, indices, label, ticket, slot, followed, giant):
 def contract(
     thread, threads, sync, indptr, indices, t_indptr, t_indices, label, ticket, undirected, backward
 ):  # fmt: skip
-    start(thread, threads, indptr, indices, label)
+    start(thread, threads, indptr, indices, t_indptr, t_indices, label, backward)
     barrier(sync, threads)
-    hook(thread, threads, sync, indptr, indices, label)
+    if thread > 0:  # thread 0 has no smaller vertices of others
+        compress(thread, threads, sync, label)
+    barrier(sync, threads)
+    hook(thread, threads, sync, indptr, indices, t_indptr, t_indices, label, backward)
     barrier(sync, threads)
     compress(thread, threads, sync, label)
     barrier(sync, threads)
     giant = elect(indices, label)
     barrier(sync, threads)  # all threads read the same labels before one changes them
     skipped = giant if undirected or backward else np.int64(-1)
-    rest(sync, indptr, indices, label, ticket, 0, FOLLOWED, skipped)
+    rest(sync, indptr, indices, label, ticket, 0, 1 if backward else FOLLOWED, skipped)
     if backward and giant >= 0:
-        rest(sync, t_indptr, t_indices, label, ticket, 1, 0, skipped)
+        rest(sync, t_indptr, t_indices, label, ticket, 1, 1, skipped)
     barrier(sync, threads)
     compress(thread, threads, sync, label)
