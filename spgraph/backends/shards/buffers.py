@@ -1,29 +1,41 @@
-"""Memory that several GPUs of one process write, as loops over shards use it."""
+"""Memory that several GPUs write, as loops over shards use it."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+
+from spgraph.containers.storage.arrays import Array, move
+from spgraph.errors import CommunicationError
 
 
 class Buffers(Protocol):
-    """What loops ask of `PeerBuffers` of a backend: one allocation on each device, which kernels on
-    all of them write.
+    """What loops ask of a backend's `PeerBuffers` or `ProcessBuffers`: one allocation on the device
+    of each shard, which kernels on all of them write. What is said here of other processes does
+    nothing where one process has all shards.
 
     Only one loop uses any of them at a time: it holds `lock`, and what it launches runs after what
     the loop before has launched.
     """
 
-    devices: tuple[int, ...]
+    lock: ClassVar[threading.RLock]  # of the process
+    devices: tuple[int, ...]  # of all shards
 
     @property
-    def lock(self) -> threading.RLock:
-        """The lock of the process."""
+    def local(self) -> range:
+        """The shards of this process."""
+        return range(len(self.devices))
+
+    def another(self) -> Self:
+        """Buffers of their own on the same devices."""
 
     def reserve(self, layout: object, sizes: Sequence[int]) -> list[int]:
-        """The address of at least `sizes[p]` bytes on device p. They are as the last loop left them
-        if `layout` is its layout, and zero otherwise.
+        """The address of at least `sizes[p]` bytes on the device of shard p: the same list until
+        memory is allocated anew. They are as the last loop left them if `layout` is its layout, and
+        zero otherwise.
         """
 
     def forget(self) -> None:
@@ -36,3 +48,16 @@ class Buffers(Protocol):
 
     def hand_over(self) -> None:
         """Let the next holder of `lock` run after all work that the current streams have by now."""
+
+    def gather(self, own: np.ndarray) -> np.ndarray:
+        """The 1-D arrays of all processes, joined. Every process calls it."""
+        return own
+
+    def fetch(self, arrays: Sequence[Array]) -> list[np.ndarray]:
+        """Host copies of small arrays, one of each local shard."""
+        return [move(array, "cpu") for array in arrays]
+
+    def failure(self, message: str) -> CommunicationError:
+        """The error to raise where a device has not come to a barrier."""
+        self.forget()
+        return CommunicationError(message)

@@ -30,7 +30,8 @@ class GraphRows(NamedTuple):
 
 @dataclasses.dataclass(eq=False)
 class ShardedGraph:
-    """A graph in shards: shard p owns the vertices from offsets[p] to offsets[p + 1].
+    """A graph in shards: shard p owns the vertices from offsets[p] to offsets[p + 1]. `shards` are
+    those of this process.
 
     `iso` says that all entries have one value. `ordered` says that the rows of the transpose ascend
     by the user's ids, so that the first parent found is the least: as they do where `ids` are None.
@@ -53,7 +54,7 @@ class ShardedGraph:
 
     @property
     def edges(self) -> int:
-        """The number of entries of A."""
+        """The number of entries of A in the shards of this process."""
         return sum(int(shard.indices.size) for shard in self.shards)
 
     def plans(self, loop: str, asked: object) -> dict[Any, Any]:

@@ -147,11 +147,11 @@ def test_what_cannot_run_is_refused() -> None:
 def test_few_plans_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the last semirings: each holds arrays on all devices."""
     made: list[Any] = []
-    plan = closure_peers.Plan(None, [], [], [], [], 0, [])
+    buffers: Any = HostBuffers(1)
+    plan = closure_peers.Plan(None, [], buffers.addresses, [], [], 0, [])
     monkeypatch.setattr(shards, "MOST_PLANS", 2)
     monkeypatch.setattr(closure_peers, "new_plan", lambda *given: made.append(given[3]) or plan)
     G = shards_of(graph("one", CASES["distance"]).A, [0, 1])
-    buffers: Any = HostBuffers(1)
     for times in (1, 2):  # the second time each is forgotten before it is asked for again
         for kind in ("int16", "int32", "int64"):
             typed = min_plus.resolve(kind, kind)

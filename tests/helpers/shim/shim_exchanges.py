@@ -15,16 +15,19 @@ import pytest
 from spgraph import iterations
 from spgraph.backends import cuda
 from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.shards.buffers import Buffers
 from spgraph.containers import Matrix
 from spgraph.distributed import Placement
 
 
-class HostBuffers:
+class HostBuffers(Buffers):
     """Stands for PeerBuffers: plain memory, and a thread for each device."""
+
+    lock = threading.RLock()
 
     def __init__(self, peers: int) -> None:
         self.devices = tuple(range(peers))
-        self.lock = threading.RLock()
+        self.addresses: list[int] = []
         self.memory: list[np.ndarray] = []
         self.layout: object = None
         self.absent: int | None = None
@@ -33,7 +36,8 @@ class HostBuffers:
         if layout != self.layout:
             self.memory = [np.zeros(size // 8 + 1, np.int64) for size in sizes]
             self.layout = layout
-        return [memory.ctypes.data for memory in self.memory]
+            self.addresses = [memory.ctypes.data for memory in self.memory]
+        return self.addresses
 
     def forget(self) -> None:
         self.layout = None

@@ -1,5 +1,5 @@
-"""The peer form of the closure: one cooperative kernel on each of several GPUs of this process,
-which send improved values by writing into each other's memory.
+"""The peer form of the closure: one cooperative kernel on each of several GPUs, which
+send improved values by writing into each other's memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.shards.closure import Closed, Part
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
-from spgraph.containers.storage.arrays import Array, array_module, move, words
+from spgraph.containers.storage.arrays import Array, array_module, words
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
@@ -52,8 +52,8 @@ def closure_peers(
     *,
     deadline: float = DEADLINE,
 ) -> Closed:
-    """x = start + x A, least fixed point, where start has `values[p]` at `sources[p]`, vertices
-    that shard p owns as its own numbers 0, 1, ... (each at most once).
+    """x = start + x A, least fixed point, where start has `values[k]` at `sources[k]`, vertices
+    that the k-th local shard owns as its own numbers 0, 1, ... (each at most once).
 
     `semiring` and `delta` are as for `closure`; positions are ids of all shards' vertices. One
     launch a device, and one read-back of 40 bytes.
@@ -67,28 +67,26 @@ def closure_peers(
         plan = planned(graph, buffers, semiring, delta is not None)
         limit, width = np.uint64(int(deadline * 1e9)), width_of(delta, semiring.dtype)
         arguments, results, found = [], [], []
-        for p, shard in enumerate(graph.shards):
+        for k, (p, shard) in enumerate(zip(buffers.local, graph.shards, strict=True)):
             xp = array_module(shard.indptr)
             with jit.device(shard.indptr):
                 own = int(graph.offsets[p + 1] - graph.offsets[p])
                 x, bits = xp.empty(own, semiring.dtype), xp.empty(words(own), np.uint32)
                 result = xp.empty(RESULT, np.int64)
-                given = values[p].astype(semiring.dtype, copy=False)
-                ids = sources[p].astype(shard.indices.dtype, copy=False)
+                given = values[k].astype(semiring.dtype, copy=False)
+                ids = sources[k].astype(shard.indices.dtype, copy=False)
             results.append(result)
             found.append((x, bits))
-            arguments.append((plan.given[p], x, bits, result, ids, given, ids.size, width, limit))
+            arguments.append((plan.given[k], x, bits, result, ids, given, ids.size, width, limit))
         try:
             buffers.launch(plan.kernels, plan.grids, THREADS, arguments, plan.shared)
         except BaseException:  # kernels may wait for others that were never launched
             buffers.forget()
             raise
-        states = [move(result, "cpu").tolist() for result in results]
+        states = [result.tolist() for result in buffers.fetch(results)]
         lost = [state[4] for state in states if state[4]]
         if lost:
-            buffers.forget()
-    if lost:
-        raise_lost("closure", buffers, lost, deadline)
+            raise_lost("closure", buffers, lost, deadline)
     parts = [Part(*part, *state[:2]) for part, state in zip(found, states, strict=True)]
     closed = Closed(parts, states[0][2])
     if states[0][3]:
@@ -101,11 +99,11 @@ class Plan(NamedTuple):
 
     key: object  # of the layout of the buffers
     sizes: list[int]  # bytes of each device's buffer
-    memory: list[int]  # their addresses
+    memory: list[int]  # their addresses; what follows is of the local shards
     kernels: list[jit.Kernel]
     grids: list[int]
     shared: int
-    given: list[Array]  # of each shard: the struct Given of the kernel
+    given: list[Array]  # the struct Given of the kernel
 
 
 def planned(
@@ -118,16 +116,16 @@ def planned(
     key = (semiring, types, ordered)
     plans = graph.plans("closure", key)
     plan = plans.get(key)
-    if plan is None or buffers.reserve(plan.key, plan.sizes) != plan.memory:
+    if plan is None or buffers.reserve(plan.key, plan.sizes) is not plan.memory:
         checked(graph, buffers)
-        text = program(semiring, types, ordered, THREADS, len(graph.shards))
+        text = program(semiring, types, ordered, THREADS, len(graph.offsets) - 1)
         plan = plans[key] = new_plan(graph, buffers, semiring.dtype, text)
     return plan
 
 
 def checked(graph: ShardedGraph, buffers: Launching) -> None:
     """Raise where no closure can run."""
-    peers = len(graph.shards)
+    peers = len(graph.offsets) - 1
     if not 1 <= peers <= MOST_PEERS:
         raise ValueError(
             f"closure: exchange='peer': expected 1 to {MOST_PEERS} shards, got {peers}"
@@ -146,24 +144,27 @@ def checked(graph: ShardedGraph, buffers: Launching) -> None:
 
 
 def new_plan(graph: ShardedGraph, buffers: Launching, dtype: np.dtype, text: str) -> Plan:
-    first, peers, n = graph.shards[0], len(graph.shards), graph.size
+    first, peers, n = graph.shards[0], len(graph.offsets) - 1, graph.size
     sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
     kinds = (first.indices.dtype, first.indptr.dtype)
     capacity = min(INBOX, max(4096, *sizes))
     parts = memory_offsets(sizes, n, (*kinds, dtype), capacity)
     key, needed = ("closure", tuple(sizes), kinds, dtype), [part["end"] for part in parts]
-    memory = buffers.reserve(key, needed)
     shared = block_bytes(dtype, *kinds)
     kernels, grids, given = [], [], []
-    for p, shard in enumerate(graph.shards):
-        xp = array_module(shard.indptr)
+    for shard in graph.shards:
         with jit.device(shard.indptr):
             kernel = loaded(text, jit.current_device(), shared, dtype)
             kernels.append(kernel)
             grids.append(jit.occupancy(kernel, THREADS, shared))
+    edges = int(buffers.gather(np.array([graph.edges], np.int64)).sum())
+    memory = buffers.reserve(key, needed)
+    for p, shard in zip(buffers.local, graph.shards, strict=True):
+        xp = array_module(shard.indptr)
+        with jit.device(shard.indptr):
             place = parts[p]
             own = {name: memory[p] + place[name] for name in shard_arrays(n, sizes[p], *kinds)}
-            fields = given_fields(graph, p, shard, graph.edges, own)
+            fields = given_fields(graph, p, shard, edges, own)
             fields |= {"memory": memory, "inbox_ids": place["ids"], "inbox_values": place["values"]}
             fields |= {"whole": place["whole"], "capacity": capacity}
             fields |= {name: memory[p] + place[name] for name in ("barrier", "control")}

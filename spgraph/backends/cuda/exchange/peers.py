@@ -35,6 +35,7 @@ class PeerBuffers(Launching):
     def __init__(self, devices: Sequence[int]) -> None:
         self.devices = tuple(int(device) for device in devices)
         self._memory: dict[int, Any] = {}
+        self._addresses: list[int] = []
         self._layout: object = None
         cupy = import_cupy()
         if len(set(self.devices)) < len(self.devices):
@@ -67,9 +68,14 @@ class PeerBuffers(Launching):
                 self._ready.append(event(disable_timing=True))
                 self._finished.append(event(disable_timing=True))
 
+    def another(self) -> PeerBuffers:
+        """Buffers of their own on the same devices."""
+        return PeerBuffers(self.devices)
+
     def reserve(self, layout: object, sizes: Sequence[int]) -> list[int]:
-        """The address of at least `sizes[p]` bytes on device p. They are as the last launch left
-        them if `layout` is its layout, and zero otherwise.
+        """The address of at least `sizes[p]` bytes on device p: the same list until memory is
+        allocated anew. They are as the last launch left them if `layout` is its layout, and zero
+        otherwise.
         """
         cupy = import_cupy()
         fits = all(
@@ -87,6 +93,7 @@ class PeerBuffers(Launching):
                 with cupy.cuda.Device(device):
                     memory = cupy.cuda.Memory(size)
                     self._memory[device] = cupy.cuda.MemoryPointer(memory, 0)
+            self._addresses = [int(self._memory[device].ptr) for device in self.devices]
         if layout != self._layout:
             for device in self.devices:
                 with cupy.cuda.Device(device):
@@ -95,7 +102,7 @@ class PeerBuffers(Launching):
                         stream.wait_event(done)
                     self._memory[device].memset_async(0, self._memory[device].mem.size, stream)
             self._layout = layout
-        return [int(self._memory[device].ptr) for device in self.devices]
+        return self._addresses
 
     def forget(self) -> None:
         """After a launch that failed: the next one finds zeros."""

@@ -1,5 +1,5 @@
-"""The peer form of breadth-first search: one cooperative kernel on each of several GPUs of this
-process, which exchange their frontiers by writing into each other's memory.
+"""The peer form of breadth-first search: one cooperative kernel on each of several GPUs,
+which exchange their frontiers by writing into each other's memory.
 
 The host allocates the results from CuPy's pool, looks whether a device still works, and launches:
 no copy, no fill, and nothing that waits. With two devices `sg.bfs` returns after 0.12 ms; the first
@@ -24,6 +24,7 @@ from spgraph.backends.cuda.exchange.buffers import DEADLINE, Launching, raise_lo
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import DIRECTIONS
 from spgraph.backends.cuda.search.search_peers_plan import Plan, planned, values_of
+from spgraph.backends.shards.buffers import Buffers
 from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.backends.shards.search import Found
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
@@ -45,23 +46,21 @@ def search_peers(
     trace: bool = False,
     deadline: float = DEADLINE,
 ) -> tuple[list[Found], np.ndarray | None]:
-    """(each shard's part, rows of the trace): breadth-first search from `sources`, which shard p
-    owns as its own numbers 0, 1, ... (as many as its vertices) with the values `values[p]`; None:
-    levels only. The sources of a shard are an array, one number, or None.
+    """(each local shard's part, rows of the trace): breadth-first search from `sources`, which the
+    k-th of them owns as its own numbers 0, 1, ... (as many as its vertices) with the values
+    `values[k]`; None: levels only. The sources of a shard are an array; or, where there is one in
+    all, a number for the shard that owns it and None for the others.
 
     The value of another vertex is the sum over the edges that reach it from the level before, in
-    `semiring`; without one, the least user's id among those neighbours. The trace, of shard 0, has
-    a row (direction, frontier, edges, nanoseconds) for each level, and costs a second run. One
-    launch a device; nothing is read back but for a trace.
+    `semiring`; without one, the least user's id among those neighbours. The trace, of the first
+    local shard, has a row (direction, frontier, edges, nanoseconds) for each level, and costs a
+    second run. One launch a device; nothing is read back but for a trace.
 
     Raises ValueError where ids or the direction need what the shards do not have.
     """
-    peers = len(graph.shards)
     transposed = graph.shards[0].t_indptr is not None
     if not transposed and direction == "pull":
-        raise ValueError(
-            "search: exchange='peer': direction 'pull' needs the transpose of the shards"
-        )
+        raise ValueError("search: exchange='peer': 'pull' needs the transpose of the shards")
     ids, kind = graph.shards[0].indices.dtype, index_dtype(graph.size)
     sought = None if values is None else values_of(semiring, graph, kind)
     dtype = None if sought is None else sought.semiring.dtype
@@ -69,11 +68,10 @@ def search_peers(
         plan = planned(graph, buffers, sought)
         limit = np.uint64(int(deadline * 1e9))
         way = np.int32(DIRECTIONS[direction if transposed else "push"])
-        given = [None] * peers if values is None else values
-        both = zip(sources, given, strict=True)
-        starts = [source_arguments(own, its, ids, dtype) for own, its in both]
+        given = [None] * len(sources) if values is None else values
+        starts = [source_arguments(*both, ids, dtype) for both in zip(sources, given, strict=True)]
         counts = [start[-1] for start in starts]
-        rows: list[Array] = [jit.NULL] * peers
+        rows: list[Array] = [jit.NULL] * len(starts)
         levels = 0
         for again in range(1 + trace):
             found, results = [], []
@@ -84,15 +82,26 @@ def search_peers(
                     results.append(xp.empty(3, np.int64))
                     if again:
                         rows[p] = xp.zeros((max(1, levels), 4), np.int64)
-            limits = (sum(counts), way, max_depth, limit)
+            limits = (number_of_sources(buffers, sources, counts), way, max_depth, limit)
             most = counts.index(max(counts))
             launch(plan, buffers, found, results, starts, limits, rows, most)
             totals = functools.cache(functools.partial(read, buffers, results, deadline))
             if trace:
                 levels = totals()[0][1]
-        reached = [functools.partial(lambda p, of: of()[p][0], p, totals) for p in range(peers)]
-        parts = [Found(*part, its) for part, its in zip(found, reached, strict=True)]
+        parts = [
+            Found(*part, functools.partial(lambda k, of: of()[k][0], k, totals))
+            for k, part in enumerate(found)
+        ]
     return parts, move(rows[0], "cpu")[:levels] if trace else None
+
+
+def number_of_sources(
+    buffers: Buffers, sources: Sequence[Array | int | None], counts: Sequence[int]
+) -> int:
+    """How many sources all shards have; `counts` are those of the local shards."""
+    if sources[0] is None or isinstance(sources[0], int):
+        return 1
+    return int(buffers.gather(np.array([sum(counts)])).sum())
 
 
 def launch(
@@ -105,7 +114,7 @@ def launch(
     rows: Sequence[Array],
     first: int,
 ) -> None:
-    """Launch the kernel of every shard once, that of shard `first` before the others."""
+    """Launch the kernel of every local shard once, that of shard `first` before the others."""
     arguments = []
     for p, made in enumerate(found):
         pointers = (jit.NULL if array is None else array for array in made)
@@ -152,11 +161,10 @@ def source_arguments(
 
 
 def read(buffers: Launching, results: Sequence[Array], deadline: float) -> list[tuple[int, int]]:
-    """(vertices visited, levels) of each shard; waits for all."""
-    host = [move(result, "cpu").tolist() for result in results]
+    """(vertices visited, levels) of each local shard; waits for all."""
+    host = [result.tolist() for result in buffers.fetch(results)]
     lost = [state for _, _, state in host if state != 0]
     if lost:
         with buffers.lock:
-            buffers.forget()
-        raise_lost("search", buffers, lost, deadline)
+            raise_lost("search", buffers, lost, deadline)
     return [(visited, depth) for visited, depth, _ in host]

@@ -56,13 +56,13 @@ class Plan(NamedTuple):
 
     layout: object
     sizes: list[int]  # bytes of each device's buffer
-    memory: list[int]  # their addresses
+    memory: list[int]  # their addresses; what follows is of the local shards
     kernels: list[jit.Kernel]
     grids: list[int]
     threads: int  # of a block
     shared: int
-    vertices: list[int]  # of each shard
-    given: list[Array]  # of each shard: what the kernel calls Given
+    vertices: list[int]
+    given: list[Array]  # what the kernel calls Given
 
 
 def planned(graph: ShardedGraph, buffers: Launching, values: Values | None) -> Plan:
@@ -71,15 +71,17 @@ def planned(graph: ShardedGraph, buffers: Launching, values: Values | None) -> P
     """
     plans = graph.plans("search", values)
     plan = plans.get(values)
-    if plan is None or buffers.reserve(plan.layout, plan.sizes) != plan.memory:
+    if plan is None or buffers.reserve(plan.layout, plan.sizes) is not plan.memory:
         plan = plans[values] = new_plan(graph, buffers, values)
     return plan
 
 
 def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> Plan:
-    """A plan, with the memory that it reserves on every device."""
+    """A plan, with the memory that it reserves on every device. Processes make it together: none
+    begins a search before all have compiled its kernel.
+    """
     checked(graph, buffers)
-    first, peers = graph.shards[0], len(graph.shards)
+    first, peers = graph.shards[0], len(graph.offsets) - 1
     sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
     begins = np.concatenate([[0], np.cumsum([words(n) for n in sizes])])
     kinds = (first.indices.dtype, first.indptr.dtype, index_dtype(graph.size))
@@ -97,38 +99,41 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
         key += (sums.semiring.dtype, np.asarray(sums.semiring.add.identity).tobytes())
         key += (sums.looks_at_values,)
     needed = [part["end"] for part in parts]
-    memory = buffers.reserve(key, needed)
     vertex = kinds[0].itemsize + 2 * kinds[1].itemsize
     # of kernels/shards/search_peers.cu: two frontiers, or Pull
     small = 2 * (capacity * vertex + 4 * (capacity + capacity // 16))
     shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
-    rows = None if first.t_indptr is None else pulled_rows(graph, hubs=values is None)
-    findable = graph.size if rows is None else sum(count for _, _, count in rows)
+    rows = None if first.t_indptr is None else pulled_rows(graph, buffers, hubs=values is None)
     kernels, grids, given = [], [], []
     for shard in graph.shards:
         with jit.device(shard.indptr):
             kernel = loaded(text, jit.current_device(), shared)
             kernels.append(kernel)
             grids.append(jit.occupancy(kernel, THREADS, shared))
-    for p, shard in enumerate(graph.shards):
+    found = sum(count for _, _, count in rows) if rows else 0
+    of_all = buffers.gather(np.array([graph.edges, found, min(grids)], np.int64)).reshape(-1, 3)
+    edges, findable, _ = of_all.sum(axis=0).tolist()
+    memory = buffers.reserve(key, needed)
+    for k, (p, shard) in enumerate(zip(buffers.local, graph.shards, strict=True)):
         xp = array_module(shard.indptr)
         with jit.device(shard.indptr):
-            leading, nonempty = rows[p][:2] if rows else (None, None)
+            leading, nonempty = rows[k][:2] if rows else (None, None)
             place = parts[p]
             fields = row_fields(shard, leading if in_order else None, nonempty)
             fields |= {"me": p, "first": list(graph.offsets), "word": begins.tolist()}
             fields |= {"memory": memory, "frontiers": [place["frontier"], place["other"]]}
             fields |= {name: place[name] for name in PLACES}
             fields |= {
-                "m": graph.edges,
-                "findable": findable,
+                "m": edges,
+                "findable": findable if rows else graph.size,
                 "symmetric": graph.symmetric or shard.t_indices is shard.indices,
-                "warps": min(grids) * (THREADS // 32),
+                "warps": int(of_all[:, 2].min()) * (THREADS // 32),
                 "ids": shard.ids,
             }
             fields |= {name: memory[p] + place[name] for name in OWN}
             given.append(block(fields, xp))
-    return Plan(key, needed, memory, kernels, grids, THREADS, shared, sizes, given)
+    vertices = [sizes[p] for p in buffers.local]
+    return Plan(key, needed, memory, kernels, grids, THREADS, shared, vertices, given)
 
 
 def row_fields(rows: GraphRows, leading: Array | None, nonempty: Array | None) -> dict[str, Any]:
@@ -181,7 +186,7 @@ def layout(
 
 def checked(graph: ShardedGraph, buffers: Launching) -> None:
     """Raise where no search can run."""
-    peers = len(graph.shards)
+    peers = len(graph.offsets) - 1
     if not 1 <= peers <= MOST_PEERS:
         raise ValueError(f"search: exchange='peer': expected 1 to {MOST_PEERS} shards, got {peers}")
     if len(buffers.devices) != peers:
@@ -254,10 +259,12 @@ def loaded(text: str, device_id: int, shared: int) -> jit.Kernel:
     return kernel
 
 
-def pulled_rows(graph: ShardedGraph, hubs: bool) -> list[tuple[Array, Array, int]]:
-    """(leading neighbours, one bit a row that has an entry, how many rows have) of each shard's
-    transpose, found once and kept with the graph. Leading neighbours are places in the bitmaps: of
-    those four neighbours that have most edges, if `hubs`, else of a row's first.
+def pulled_rows(
+    graph: ShardedGraph, buffers: Launching, hubs: bool
+) -> list[tuple[Array, Array, int]]:
+    """(leading neighbours, one bit a row that has an entry, how many rows have) of the transpose of
+    each local shard, found once and kept with the graph. Leading neighbours are places in the
+    bitmaps: of those four neighbours that have most edges, if `hubs`, else of a row's first.
     """
     name = "hubs" if hubs else "leading"
     if name in graph.derived:
@@ -265,7 +272,8 @@ def pulled_rows(graph: ShardedGraph, hubs: bool) -> list[tuple[Array, Array, int
     made, degrees = [], None
     if hubs:  # of all vertices, as an indptr
         each = [np.diff(move(shard.indptr, "cpu")) for shard in graph.shards]
-        degrees = np.concatenate([[0], np.cumsum(np.concatenate(each), dtype=np.int64)])
+        of_all = buffers.gather(np.concatenate(each))
+        degrees = np.concatenate([[0], np.cumsum(of_all, dtype=np.int64)])
         if degrees[-1] <= np.iinfo(graph.shards[0].indptr.dtype).max:
             degrees = degrees.astype(graph.shards[0].indptr.dtype)
     for shard in graph.shards:
@@ -274,7 +282,7 @@ def pulled_rows(graph: ShardedGraph, hubs: bool) -> list[tuple[Array, Array, int
             own = None if degrees is None else xp.asarray(degrees)
             (leading, bits), findable = leading_and_nonempty(shard, own)
             shift = 0
-            for q in range(1, len(graph.shards)):  # from ids to places: shards begin at a word
+            for q in range(1, len(graph.offsets) - 1):  # from ids to places: shards begin at a word
                 more = -int(graph.offsets[q] - graph.offsets[q - 1]) % 32
                 if more:
                     beyond = leading >= int(graph.offsets[q]) + shift
