@@ -242,15 +242,20 @@ def dense_products() -> str:
 
 
 def host_storage() -> str:
-    """A line a task: its time, and that of the bytes that it read over the bus."""
+    """A line a task: its time beside that of the bytes that it read over the bus, where they are
+    counted, and of all bytes of the matrix.
+    """
     name, result = newest("host_storage_gpu")
     rows = []
     for key, entry in result["graphs"].items():
         for task, found in entry["tasks"].items():
-            cells = [milliseconds(found[field]) for field in ("median", "bus_ms")]
-            moved = f"{found['bytes'] / 1e9:.2f} of {entry['bytes'] / 1e9:.2f}"
-            rows.append([key, task, moved, *cells, f"{found['ratio']:.2f}"])
+            cells, moved = [milliseconds(found["median"]), "-", "-"], "-"
+            if "bytes" in found:
+                cells[1:] = [milliseconds(found["bus_ms"]), f"{found['ratio']:.2f}"]
+                moved = f"{found['bytes'] / 1e9:.2f} of {entry['bytes'] / 1e9:.2f}"
+            rows.append([key, task, moved, *cells, f"{found['of_all']:.2f}"])
     head = ["graph", "task", "GB read, of the matrix", "ms", "ms of copying as much", "ratio"]
+    head.append("ratio to copying all")
     return f"{described(name, result, 'cupy-cuda13x')}\n\n{table(head, rows)}"
 
 

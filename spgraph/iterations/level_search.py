@@ -87,9 +87,11 @@ def search(
         return Search(empty, nothing, [] if trace else None)
     fused = getattr(backend(A.device), "search", composed_search)
     typed = plan.typed if plan.values else None
-    level, value, rows = fused(
-        A, A.T if _pulls(A, direction) else None, start, typed, plan.first, direction, depth, trace
-    )
+    given = (start, typed, plan.first, direction, depth, trace)
+    found = fused(A, A.T if _pulls(A, direction, plan.first) else None, *given)
+    if found is None:  # not of this Matrix, in host memory
+        found = composed_search(A, A.T if direction == "pull" else None, *given)
+    level, value, rows = found
     return Search(level, value, None if rows is None else _levels(rows, level.nvals))
 
 
@@ -106,7 +108,7 @@ def composed(
     where a backend has no fused form. Its value is never None.
     """
     A, plan = _checked(A, start, semiring, direction)
-    depth, pulls = _max_depth(max_depth, A), _pulls(A, direction)
+    depth, pulls = _max_depth(max_depth, A), _pulls(A, direction, plan.first)
     level, value, rows = composed_search(
         A, A.T if pulls else None, start, plan.typed, plan.first, direction, depth, trace
     )
@@ -208,13 +210,16 @@ def _plan(ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -
     return _Plan(again, not (takes_any and ring.multiply == binary.pair), takes_any or least_id)
 
 
-def _pulls(A: Matrix, direction: str) -> bool:
+def _pulls(A: Matrix, direction: str, first: bool) -> bool:
     """Whether A's transpose is used: for a Matrix that lives for this call alone it does not pay to
-    make one, and over one in host memory a search that pushes reads each edge once at most.
+    make one, nor for one in host memory, where besides a vertex has to find what it looks for in
+    its `first` hit: else a search that pushes, which reads each edge once at most, reads less.
     """
     if direction != "auto":
         return direction == "pull"
-    return not is_streamed(A) and (A.has_transpose or not A._transient)
+    if is_streamed(A):
+        return first and A.has_transpose
+    return A.has_transpose or not A._transient
 
 
 def _max_depth(max_depth: int | None, A: Matrix) -> int:

@@ -34,9 +34,11 @@ class HostMatrix(Matrix):
     operation runs, two buffers of 64 MB (or of the longest row). Products with vectors (`mxv`,
     `vxm`) and arrays (`A @ X`), and what is made of them alone (`bfs`, `pagerank` and other ranks),
     and `connected_components` copy the entries row by row into one buffer while a kernel works on
-    the other; entries of which a kernel needs few it reads in host memory. Vectors are those of the
-    GPU. Everything else raises BackendMismatch: nothing copies the whole Matrix unasked. The
-    transpose is made on the CPU when it is first needed, and kept in pinned memory as well.
+    the other; entries of which a kernel needs few it reads in host memory. So does a search that
+    may pull, of levels or parents: it keeps four ids a row on the GPU, to look at first. Vectors
+    are those of the GPU. Everything else raises BackendMismatch: nothing copies the whole Matrix
+    unasked. The transpose is made on the CPU when it is first needed, and kept in pinned memory as
+    well.
     """
 
     __slots__ = ("_device", "_host")
@@ -95,7 +97,8 @@ class HostMatrix(Matrix):
     @property
     def bytes_streamed(self) -> int:
         """How many bytes operations have read over the bus so far: what was copied, and of what
-        kernels have read in place about as many as they asked for. The transpose counts its own.
+        kernels have read in place about as many as they asked for. The transpose counts its own; a
+        search in one launch does not count.
         """
         return self._derived.get("bytes_streamed", 0)
 

@@ -1,5 +1,5 @@
 """The backend of a Matrix in host memory whose vectors are on a GPU: the functions that a backend
-has to have, and components. Loops are the composed ones.
+has to have, components, and searches in which a first hit decides. Other loops are composed ones.
 """
 
 from spgraph.backends.cuda.entrywise.masked_write import write
@@ -25,6 +25,7 @@ from spgraph.backends.cuda.streamed.operations import (
     transpose,
     write_matrix,
 )
+from spgraph.backends.cuda.streamed.search import search
 
 __all__ = [
     "apply",
@@ -41,6 +42,7 @@ __all__ = [
     "push",
     "reduce",
     "reduce_segments",
+    "search",
     "select",
     "select_matrix",
     "transpose",

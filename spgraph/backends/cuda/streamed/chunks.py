@@ -30,7 +30,7 @@ CHUNK = 1 << 26
 ALIGN = 256
 # bytes of the bus that the least load in host memory takes; and how many times longer loads may
 # take than copies of as many bytes
-LINE, SLOWER = 32, 2
+LINE, SLOWER = 32, 3
 
 
 class Division(NamedTuple):

@@ -27,7 +27,8 @@ from spgraph.backends.cuda.streamed.chunks import (
     pays_in_place,
     row_bins,
 )
-from spgraph.containers import Mask, Matrix, Vector
+from spgraph.backends.cuda.streamed.mapped_matrix import mapped
+from spgraph.containers import Mask, Vector
 from spgraph.containers.storage.arrays import Array, array_module, move, unpack_bits
 from spgraph.containers.storage.host_matrix import HostMatrix, transposed_in_host_memory
 from spgraph.errors import BackendMismatch
@@ -116,7 +117,7 @@ def contract(A: HostMatrix, undirected: bool) -> Vector:
     """
     with jit.device(A._indptr):
         xp = array_module(A._indptr)
-        forest = Forest(_in_place(A))
+        forest = Forest(mapped(A))
         forest.sample()
         count_read(A, LINE * A._nonempty_count())
         inside, parts, wanted = forest.inside(undirected), division(A), None
@@ -139,26 +140,6 @@ def contract(A: HostMatrix, undirected: bool) -> Vector:
 def transpose(A: HostMatrix) -> HostMatrix:
     """The transpose, in host memory, by the CPU."""
     return transposed_in_host_memory(A)
-
-
-def _in_place(A: HostMatrix) -> Matrix:
-    """The pattern of A as a Matrix whose columns kernels read in host memory."""
-    indices = _mapped(A._host._indices, A._indptr)
-    one = array_module(A._indptr).ones(1, bool)
-    return Matrix._of(A.nrows, A.ncols, A._indptr, indices, one, iso=True)
-
-
-def _mapped(array: np.ndarray, beside: Array) -> Array:
-    """A pinned array as one of CuPy's on the device of `beside`: its memory has one address for
-    both.
-    """
-    if not array.size:
-        return array_module(beside).empty(0, array.dtype)
-    import cupy
-
-    where = array.ctypes.data, array.nbytes, array, beside.device.id
-    memory = cupy.cuda.UnownedMemory(*where)
-    return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:

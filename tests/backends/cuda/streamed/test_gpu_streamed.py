@@ -127,3 +127,40 @@ def test_every_gpu_streams() -> None:
     assert np.array_equal(
         found.to_numpy(fill=0), (A @ Vector.filled(1.0, size=A.nrows)).to_numpy(fill=0)
     )
+
+
+def test_a_search_keeps_no_more_than_leading_neighbours() -> None:
+    """256 MB of entries over 16,384 rows: levels and parents equal those of the Matrix on the GPU,
+    of which vectors and four ids a row are there.
+    """
+    cupy = import_cupy()
+    n, degree = 1 << 14, 1 << 12
+    columns = np.tile(np.arange(0, n, n // degree, dtype=np.int32), n)
+    indptr = np.arange(n + 1, dtype=np.int32) * np.int32(degree)
+    A = Matrix._of(n, n, indptr, columns, np.ones(1, bool), iso=True)
+    pool = cupy.get_default_memory_pool()
+    S = A.to("cuda", storage="host")
+    S.T.row_degrees()  # as it is not symmetric
+    gc.collect()
+    pool.free_all_blocks()
+    before = cupy.cuda.runtime.memGetInfo()[0]
+    found = sg.bfs(S, 1), sg.bfs(S, 1, parents=False)
+    assert (found[0].level.nvals, found[1].level.nvals) == (degree + 1, degree + 1)
+    used = before - cupy.cuda.runtime.memGetInfo()[0]
+    assert used < A.nbytes // 3, f"{used} bytes"
+    G = A.to("cuda")
+    expected = sg.bfs(G, 1)
+    assert found[0].level.isequal(expected.level) and found[1].level.isequal(expected.level)
+    assert found[0].parent is not None and expected.parent is not None
+    assert found[0].parent.isequal(expected.parent)
+    assert S.bytes_streamed == 0  # type: ignore[attr-defined]
+
+
+def test_a_search_of_a_matrix_that_goes_at_once() -> None:
+    """Nothing waits between the launch, which reads pinned memory, and the end of the Matrix."""
+    A = graph()
+    expected = sg.bfs(A, 1, parents=False).level.to_numpy(fill=-1)
+    for _ in range(5):
+        level = sg.bfs(A.to("cuda", storage="host"), 1, parents=False).level
+        gc.collect()
+        assert np.array_equal(level.to_numpy(fill=-1), expected)

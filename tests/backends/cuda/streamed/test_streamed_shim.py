@@ -5,6 +5,7 @@ results of kernels that run as C++ on the CPU (see cuda_host_shim.h).
 from __future__ import annotations
 
 import ctypes
+import importlib
 import itertools
 import sys
 import weakref
@@ -13,16 +14,20 @@ from typing import Any
 import cuda_host_shim as shim
 import numpy as np
 import pytest
+from shim_exchanges import launched
 
 import spgraph as sg
 from spgraph.backends import cpu, cuda
 from spgraph.backends.cuda import streamed
-from spgraph.backends.cuda.streamed import chunks, operations
+from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.cuda.streamed import chunks, mapped_matrix
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage import host_matrix
 from spgraph.containers.storage.host_matrix import HostMatrix, StreamedTo
 from spgraph.errors import BackendMismatch
+from spgraph.iterations import search
 
+streamed_search = importlib.import_module("spgraph.backends.cuda.streamed.search")
 needs_compiler = pytest.mark.skipif(shim.COMPILER is None, reason="needs g++")
 INT64 = np.dtype(np.int64)
 
@@ -76,6 +81,7 @@ def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     public = sg.steps.backend
     users = [m for m in sys.modules.values() if vars(m).get("backend") is public]
     shim.install(monkeypatch)
+    monkeypatch.setattr(jit, "current_device", lambda: 0)
 
     def backend(device: Any) -> Any:
         return streamed if type(device) is StreamedTo else shim.backend(device)
@@ -83,7 +89,7 @@ def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in users:
         monkeypatch.setattr(module, "backend", backend)
     monkeypatch.setattr(host_matrix, "_pinned", np.copy)
-    monkeypatch.setattr(operations, "_mapped", lambda array, beside: array)
+    monkeypatch.setattr(mapped_matrix, "at_its_address", lambda array, beside: array)
     monkeypatch.setattr(chunks, "Pipe", Pipe)
     monkeypatch.setattr(chunks, "CHUNK", 1 << 10)
     monkeypatch.setattr(Pipe, "late", True)
@@ -168,12 +174,13 @@ def test_chunks_that_are_not_needed() -> None:
 
 @pytest.mark.usefixtures("on_host")
 def test_what_is_read_in_place() -> None:
-    """The bytes asked for, a line for each row and array, against half of the chunks' bytes."""
+    """The bytes asked for, a line for each row and array, against a third of the chunks' bytes."""
     A = HostMatrix(graph(), "cpu")
     counts = np.diff(chunks.division(A).entries)
     entries = np.zeros_like(counts)
-    entries[1] = 3
-    most = (int(counts[1]) * 12 - 1 - 2 * 3 * 12) // (2 * 2 * 32)
+    k = int(counts.argmax())
+    entries[k] = 3
+    most = (int(counts[k]) * 12 - 1 - 3 * 3 * 12) // (3 * 2 * 32)
     assert most > 1
     for rows in (1, most):
         before = A.bytes_streamed
@@ -266,6 +273,61 @@ def test_algorithms(symmetric: bool, request: pytest.FixtureRequest) -> None:
     assert np.allclose(ranks, pagerank(A, 5), rtol=1e-12)
 
 
+@needs_compiler
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_a_search_is_one_launch_where_a_first_hit_decides(
+    symmetric: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads columns where they lie, and chooses leading neighbours once. Without a transpose, or
+    where all edges of a level count, and for index types of two kinds it is made of products.
+    """
+    A = graph()
+    if symmetric:
+        A = sg.ewise_add(A, A.T, "plus").pattern()
+        assert A.is_symmetric()
+    start = Vector.unit(5, 5, size=A.nrows, dtype=A.index_dtype)
+    expected = {name: search(A, start, name) for name in ("any_pair", "min_secondi")}
+    paths = search(A, Vector.unit(5, 1, size=A.nrows, dtype="int64"), "plus_first")
+    request.getfixturevalue("on_host")
+    S, stems = HostMatrix(A, "cpu"), launched(monkeypatch)
+
+    def check(name: str, stem: str, direction: Any = "auto") -> None:
+        stems.clear()
+        found = search(S, start, name, direction=direction)
+        assert ("search" if "search" in stems else "push" if "push" in stems else "pull") == stem
+        assert found.level.isequal(expected[name].level)
+        theirs = expected[name].value
+        assert theirs is None or (found.value is not None and found.value.isequal(theirs))
+
+    check("any_pair", "search" if symmetric else "push")
+    check("min_secondi", "push", "push")
+    check("min_secondi", "search", "pull")  # makes the transpose
+    check("min_secondi", "search")
+    assert "leading_neighbours" not in stems
+    stems.clear()
+    counted = search(S, Vector.unit(5, 1, size=A.nrows, dtype="int64"), "plus_first")
+    assert "search" not in stems and "push" in stems
+    assert counted.value is not None and paths.value is not None
+    assert counted.value.isequal(paths.value)
+    if not symmetric:
+        T = S.T  # held, for a view's arrays are
+        wide = HostMatrix(T.to("cpu"), "cpu")
+        wide._host._indices = wide._host._indices.astype(np.int64)
+        assert streamed.search(S, wide, start, None, True, "auto", 9, False) is None
+
+
+def test_a_level_must_not_outlast_the_wait_of_other_blocks(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request.getfixturevalue("on_host")
+    S = HostMatrix(sg.generators.grid(3, 3), "cpu")
+    start = Vector.unit(0, 0, size=9, dtype="int64")
+    monkeypatch.setattr(streamed_search, "MOST", S.nbytes - 1)
+    assert streamed.search(S, S, start, None, True, "auto", 9, False) is None
+    found = search(S, start, "any_pair")
+    assert found.level.to_numpy().tolist() == [0, 1, 2, 1, 2, 3, 2, 3, 4]
+
+
 def cpu_bfs(A: Matrix, source: int) -> np.ndarray:
     dense = A.to_scipy().astype(bool).toarray()
     level = np.full(A.nrows, -1)
@@ -352,7 +414,7 @@ def test_storage_is_checked() -> None:
 def test_streamed_functions_are_those_of_the_backend() -> None:
     """What both have under one name is the same function, or takes a Matrix."""
     of_matrices = {"contract", "pull", "push", "transpose", "kronecker"}
-    of_matrices |= {"multiply_array", "multiply_rows"}
+    of_matrices |= {"multiply_array", "multiply_rows", "search"}
     for name in set(streamed.__all__) - of_matrices:
         if not name.endswith("_matrix"):
             assert getattr(streamed, name) is getattr(cuda, name)
