@@ -33,7 +33,8 @@ coverage: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(PYTEST) docs README.md tests/test_docs.py tests/test_project.py tests/test_notebooks.py
 
-# In the folder of its version, beside which stands the list that the pages offer
+# In the folder of its version, beside which stands the list that the pages offer. Notebooks run:
+# they are kept without outputs.
 site: $(VENV)/.site
 	version=$$($(BIN)/python -c 'import spgraph; print(spgraph.__version__)') && \
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env \

@@ -15,18 +15,22 @@ author = project_copyright = "the spgraph authors"
 version = release = spgraph.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
     "reference",
 ]
 root_doc = "docs/index"
-include_patterns = ["*.md", "docs/**.md", "notebooks/*.md", "benchmarks/*.md"]
+include_patterns = ["*.md", "docs/**.md", "notebooks/*", "benchmarks/*.md"]
 include_patterns += ["spgraph/backends/*.md"]
 exclude_patterns = [".*", "build", "dist", "tests", "CODE_OF_CONDUCT.md"]
 nitpicky = True
 myst_heading_anchors = 3
+# notebooks are kept without outputs
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 280
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
