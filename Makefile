@@ -2,7 +2,7 @@
 # make test   every test that needs no GPU
 # make test-fast   some tests of every part, within a minute on two processors
 # make soak   a million random cases against other libraries, an hour or so; SOAK="--minutes 10" and so on
-# make docs   the examples in the pages, what they claim, and the notebooks
+# make docs   the examples in the pages, and what they claim
 # make site   the pages and the reference as a site, in build/site; a broken link or a missing docstring fails
 # All make the virtual environment .venv first and are quick when it is up to date.
 

@@ -15,6 +15,7 @@ if not NOTEBOOKS:
     pytest.skip("this is an unpacked sdist, which has no notebooks", allow_module_level=True)
 
 
+@pytest.mark.full  # CI runs each once, when it builds the site
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (extra dev)")
