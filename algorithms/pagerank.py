@@ -12,9 +12,8 @@ from ..iterations.power_iteration import (
     Step,
     full,
     graph,
-    inverse,
+    inverse_out_strength,
     limits,
-    out_strength,
     power,
     scaled,
     settled,
@@ -73,7 +72,7 @@ def pagerank(
     restart = 1 / max(n, 1) if personalization is None else _distribution(personalization, A)
     # r <- d (r / out-degree) A + (1 - d + d * the sum of r where there is no out-edge) restart
     step = Step(
-        (Hop(A, inverse(out_strength(A, weighted))),),
+        (Hop(A, inverse_out_strength(A, weighted)),),
         factor=damping,
         teleport=1 - damping,
         dangling=damping,

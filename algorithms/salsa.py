@@ -13,6 +13,7 @@ from ..iterations.power_iteration import (
     full,
     graph,
     inverse,
+    inverse_out_strength,
     limits,
     out_strength,
     power,
@@ -73,7 +74,7 @@ def salsa(
     A = graph("salsa", A, weighted)
     limits("salsa", tol, max_iter)
     out = out_strength(A, weighted)
-    forth, back = inverse(out), inverse(out_strength(A.T, weighted))
+    forth, back = inverse(out), inverse_out_strength(A.T, weighted)
     # h <- (((h / out-degree) A) / in-degree) A'
     step = Step((Hop(A, forth), Hop(A.T, back)), weighted=weighted)
     start = scaled((out > 0).astype(np.float64), 1)

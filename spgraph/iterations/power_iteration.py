@@ -281,8 +281,19 @@ def inverse(v: Vector) -> Vector:
     return v._with_values(lambda x: np.sign(x) / np.maximum(x, LEAST))
 
 
+def inverse_out_strength(A: Matrix, weighted: bool) -> Vector:
+    """`inverse` of `out_strength`, for which some backends have a function of their own."""
+    own = getattr(backend(A.device), "inverse_degrees", None)
+    if own is None or weighted or not A._has_arrays:
+        return inverse(out_strength(A, weighted))
+    return own(A)
+
+
 def scaled(v: Vector, norm: int) -> Vector:
-    """A full v divided by its norm, 1 or 2; zeros stay zeros. Nothing is read back."""
+    """A full v of float64 divided by its norm, 1 or 2; zeros stay zeros. Nothing is read back."""
+    own = getattr(backend(v.device), "scaled", None)
+    if own is not None:
+        return own(v, norm)
     size = v._total(np.abs) if norm == 1 else v._total(np.square)
     size = size if norm == 1 else np.sqrt(size)
     return v._with_values(lambda x: x / (size + (size == 0)))

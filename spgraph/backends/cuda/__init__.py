@@ -38,6 +38,7 @@ from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.backends.cuda.generate import random_edges
 from spgraph.backends.cuda.power.power import power, power_shard
 from spgraph.backends.cuda.power.power_stepwise import peer_places, power_peers
+from spgraph.backends.cuda.power.scales import inverse_degrees, scaled
 from spgraph.backends.cuda.products.dense import multiply_array, multiply_dense
 from spgraph.backends.cuda.products.multiply import multiply_dots, multiply_flops, multiply_rows
 from spgraph.backends.cuda.products.products import pull, push
@@ -70,6 +71,7 @@ __all__ = [
     "ewise_matrix",
     "extract",
     "extract_matrix",
+    "inverse_degrees",
     "kronecker",
     "leading_and_nonempty",
     "levels",
@@ -89,6 +91,7 @@ __all__ = [
     "random_edges",
     "reduce",
     "reduce_segments",
+    "scaled",
     "scatter",
     "search",
     "search_peers",

@@ -289,7 +289,7 @@ def test_the_cover_is_small() -> None:
     stages |= {"tiles_build", "warp_tasks"}
     stages |= {"search_peers", "closure_peers", "search_rounds", "closure_rounds", "components"}
     stages |= {"dependencies_order", "dependencies_shard"}
-    plain = {"random_edges", "floyd_warshall", "path_lengths"}  # over fixed types
+    plain = {"random_edges", "floyd_warshall", "path_lengths", "scales"}  # over fixed types
     plain |= {"triangles", "triangles_oriented"}
     assert {case["stem"] for case in CASES} | loops | stages | plain >= set(stems())
     assert len(CASES) + len(TYPES) + len(stems()) <= 200

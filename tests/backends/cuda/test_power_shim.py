@@ -509,3 +509,20 @@ def test_variants_compile(stem: str) -> None:
     }
     for architecture in offline.ARCHITECTURES:
         assert offline.compile_source(source(stem, texts[stem]), architecture)
+
+
+@shimmed
+@pytest.mark.parametrize("offsets", [np.int32, np.int64])
+def test_inverse_degrees_and_scaled_vectors(offsets: Any, shim: None) -> None:
+    S = skewed(1500, 1500, 4_000, np.float32)
+    S.indptr = S.indptr.astype(offsets)
+    A, degrees = sg.Matrix.from_scipy(S), np.diff(S.indptr)
+    assert degrees.min() == 0
+    found = powers.inverse_out_strength(A, weighted=False)
+    expected = np.divide(1.0, degrees, where=degrees > 0, out=np.zeros(1500))
+    assert (found.values == expected).all()
+    x = np.random.default_rng(1).standard_normal(1500)
+    for norm in (1, 2):
+        divided = powers.scaled(full(x, "cpu"), norm).to_numpy()
+        np.testing.assert_allclose(divided, x / np.linalg.norm(x, norm), rtol=1e-13)
+        assert not powers.scaled(full(np.zeros(3), "cpu"), norm).to_numpy().any()

@@ -22,7 +22,7 @@ from spgraph.backends.cuda.power.power_stepwise import (
     settings_of,
     stepwise,
 )
-from spgraph.backends.cuda.power.warp_tasks import warp_tasks
+from spgraph.backends.cuda.power.warp_tasks import WarpTasks, warp_tasks
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.power import SUMS, change
 from spgraph.containers import Matrix, Vector
@@ -38,8 +38,9 @@ from spgraph.semirings import TypedSemiring
 
 __all__ = ["power", "power_shard", "program"]
 
-# as in kernels/power.cu: threads of a block, areas of sums, 64-bit words of its GridBarrier
-THREADS, AREAS, BARRIER = 1024, 3, 2
+# as in kernels/power.cu: threads of a block, areas of sums, 64-bit words of its GridBarrier and of
+# its report
+THREADS, AREAS, BARRIER, REPORT = 1024, 3, 2, 2
 # the entries of all hops from which a step pays for launches of its own
 LARGE = 1 << 23
 
@@ -66,10 +67,10 @@ def power(
     nothing is read back; the second result is then None. Sums are taken in an order that depends on
     the graph and the kind of device alone.
 
-    Matrices of fewer than LARGE entries: one launch, a few fills, and one copy to the device for
-    each matrix. An iterate of NaN says that a barrier of the kernel timed out. Larger ones:
-    in every step 1 to 5 launches a hop, 1 between hops that have a scale, 1 more, another with a
-    norm, and with a `tol` a change that is read back while the next product runs.
+    Matrices of fewer than LARGE entries: one launch and one copy to the device; an iterate of NaN
+    says that a barrier of the kernel timed out. Larger ones: in every step 1 to 5 launches a hop, 1
+    between hops that have a scale, 1 more, another with a norm, and with a `tol` a change that is
+    read back while the next product runs.
     """
     settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
     # one program has one type of values
@@ -123,38 +124,51 @@ def _cooperative(
     xp, n, tol = array_module(x._values), x.size, settings.tol
     kernel = jit.kernel("power", "power", program_of(matrices[0], settings), cooperative=True)
     grid = jit.multiprocessors(jit.current_device())
-    held: list[Any] = []
-    words: list[int] = []
-    for k, (M, scale) in enumerate(zip(matrices, scales, strict=True)):
-        words += _hop(M, scale, settings, 2 if k == 0 else 1, held)
-    value, report = x._values.copy(), xp.zeros(2)
-    z = xp.empty(n) if settings.norm else jit.NULL
-    sums, barrier = xp.empty(AREAS * SUMS * grid), xp.zeros(BARRIER, np.int64)
-    hops = xp.asarray(np.array(words, np.int64))
+    tasks = [warp_tasks(M, is_iso(M, settings)) for M in matrices]
+    # numbers of 8 bytes, and where each of what follows begins among them
+    at = [0, AREAS * SUMS * grid, n if settings.norm else 0]
+    for k, each in enumerate(tasks):
+        buffers = (2 if k == 0 else 1) * n
+        at += [each.long, -(-buffers * settings.gathered.itemsize // 8)]
+    sums, z, *of_hops = np.cumsum(at).tolist()
+    workspace = xp.empty(of_hops.pop())
+    first = address(workspace)
+    value, words, held = x._values.copy(), [], [workspace]
+    for k, scale in enumerate(scales):
+        partial, gathered = (first + 8 * at for at in of_hops[2 * k : 2 * k + 2])
+        spread = by_vertex(1.0 if scale is None else scale, xp)
+        words += _hop(tasks[k], spread, partial, gathered, held)
+    # behind the hops: the struct GridBarrier and the report, zeros, and what restarts everywhere
+    given = np.array(words + [0] * (BARRIER + REPORT + 1), np.int64)
+    restart = settings.restart
+    if not isinstance(restart, Vector):
+        given[-1:].view(np.float64)[0] = restart
+    header = xp.asarray(given)
+    barrier = address(header) + 8 * len(words)
+    report = barrier + 8 * BARRIER
     arguments = (
-        *(hops, np.int32(len(matrices)), np.int32(settings.norm), n, value, z),
+        *(header, np.int32(len(matrices)), np.int32(settings.norm), n, value, first + 8 * z),
         *map(np.float64, settings.constants),
-        *by_vertex(settings.restart, xp),
-        *(np.float64(-1.0 if tol is None else tol), settings.max_iter, sums, barrier, report),
+        *((-1, restart._values) if isinstance(restart, Vector) else (0, report + 8 * REPORT)),
+        *(np.float64(-1.0 if tol is None else tol), settings.max_iter),
+        *(first + 8 * sums, barrier, report),
     )
     kernel((grid,), (THREADS,), arguments)
-    return Vector._of(n, value), None if tol is None else move(report, "cpu")
+    if tol is None:
+        return Vector._of(n, value), None
+    return Vector._of(n, value), move(header[-1 - REPORT : -1].view(np.float64), "cpu")
 
 
 def _hop(
-    M: Matrix, scale: Vector | None, settings: Settings, buffers: int, held: list[Any]
+    tasks: WarpTasks, spread: tuple[int, Array], partial: int, gathered: int, held: list[Any]
 ) -> list[int]:
-    """The words of the struct Hop; the arrays that it points to are appended to `held`."""
-    xp = array_module(M._indptr)
-
-    def at(array: Array) -> int:
-        held.append(array)
-        return address(array) if array.size else 0
-
-    tasks = warp_tasks(M, is_iso(M, settings))
-    mask, scales = by_vertex(1.0 if scale is None else scale, xp)
-    words = [at(tasks.tasks), len(tasks.tasks), at(tasks.columns), at(tasks.values)]
-    split = len(tasks.splits)
-    words += [at(tasks.rows), at(tasks.splits), split, at(xp.zeros(split, np.uint32))]
-    words += [at(xp.empty(tasks.long))]
-    return [*words, mask, at(scales), at(xp.empty(buffers * M.nrows, settings.gathered))]
+    """The words of the struct Hop; what nobody else keeps of the arrays that it points to is
+    appended to `held`. `partial` and `gathered` are addresses in the workspace.
+    """
+    (mask, scale), split = spread, len(tasks.splits)
+    arrived = array_module(tasks.tasks).zeros(split, np.uint32) if split else None
+    held += [scale, arrived]
+    arrays = tasks.tasks, tasks.columns, tasks.values, tasks.rows, tasks.splits
+    at_tasks, columns, values, rows, splits = (address(a) if a.size else 0 for a in arrays)
+    words = [at_tasks, len(tasks.tasks), columns, values, rows, splits, split, address(arrived)]
+    return [*words, partial, mask, address(scale), gathered]

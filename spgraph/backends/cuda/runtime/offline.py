@@ -199,6 +199,7 @@ def _other_iterations() -> dict[str, str]:
         ),
         "power_stepwise": preamble.types(U=SINGLE),
         "random_edges": random_edges.preamble("noisy"),
+        "scales": "",
         "warp_tasks": preamble.types(O=INDEX, I=INDEX, A=SINGLE) + preamble.constants(ISO=False),
     }
 

@@ -17,31 +17,34 @@ constexpr int PIECES = BINS, SPLITS = BINS + 1, COUNTS = BINS + 2, NOWHERE = COU
 
 // How long rows are cut: into pieces of `share` entries, or of more where these were more than `most`.
 struct Cut {
-    i64 share, most;
-    __device__ __forceinline__ i64 piece(i64 length) const {
-        const i64 lanes = most * WARP, least = (length + lanes - 1) / lanes * WARP;
+    u32 share, most;
+    __device__ __forceinline__ u32 piece(u32 length) const {
+        const u32 least = (length + most * WARP - 1) / (most * WARP) * WARP;
         return least > share ? least : share;
     }
     // 0 of a short row
-    __device__ __forceinline__ u32 pieces(i64 length) const {
-        const i64 size = piece(length);
-        return length <= SHORT ? 0 : (u32)((length + size - 1) / size);
+    __device__ __forceinline__ u32 pieces(u32 length) const {
+        const u32 size = piece(length);
+        return length <= SHORT ? 0 : (length + size - 1) / size;
     }
 };
+DEVICE u32 length_of(const O* indptr, i64 i) { return (u32)(indptr[i + 1] - indptr[i]); }
 
 // A block a window: counts[3 * window + ...] += its short rows, tasks of long rows, rows in pieces.
 extern "C" __global__ void __launch_bounds__(1024)
-    warp_tasks_count(const O* indptr, i64 n, i64 window, i64 share, i64 most, u64* counts) {
+    warp_tasks_count(const O* indptr, i64 n, i64 window, u32 share, u32 most, u64* counts) {
     const Cut cut = {share, most};
     const i64 first = blockIdx.x * window, end = first + window < n ? first + window : n;
     u64 found[3] = {0, 0, 0};
+#pragma unroll 1
     for (i64 i = first + threadIdx.x; i < end; i += blockDim.x) {
-        const i64 length = (i64)indptr[i + 1] - (i64)indptr[i];
+        const u32 length = length_of(indptr, i);
         const u32 pieces = cut.pieces(length);
         found[0] += length <= SHORT;
         found[1] += pieces;
         found[2] += pieces > 1;
     }
+#pragma unroll 1
     for (int k = 0; k < 3; k++) {
         const u64 sum = warp_sum(found[k]);
         if (lane_id() == 0 && sum) atomicAdd(counts + 3 * blockIdx.x + k, sum);
@@ -51,19 +54,23 @@ extern "C" __global__ void __launch_bounds__(1024)
 // A block a window: write the tasks but for their first steps, `tasks` being all zero before, the split
 // rows, and the `shorts` short rows, -1 behind the last. `longs` tasks are those of long rows.
 extern "C" __global__ void __launch_bounds__(1024)
-    warp_tasks_place(const O* indptr, i64 n, i64 window, i64 share, i64 most, const u64* counts,
+    warp_tasks_place(const O* indptr, i64 n, i64 window, u32 share, u32 most, const u64* counts,
                      i64 shorts, i64 longs, Task* tasks, Split* splits, int* rows) {
-    __shared__ u64 before[3];           // what windows before this one have
-    __shared__ u32 total[COUNTS];       // of this window; of the bins then: where they begin
-    __shared__ u32 at[WARPS][COUNTS];   // what each warp has; then: where its next one goes
+    __shared__ u64 before[3];         // what windows before this one have
+    __shared__ u32 total[COUNTS];     // of this window; of the bins then: where they begin
+    __shared__ u32 at[WARPS][COUNTS]; // what each warp has; then: where its next one goes
     const Cut cut = {share, most};
     const int warp = warp_id(), lane = lane_id();
+#pragma unroll 1
     for (int k = threadIdx.x; k < WARPS * COUNTS; k += blockDim.x) at[0][k] = 0;
     if (threadIdx.x < 3) before[threadIdx.x] = 0;
     __syncthreads();
     u64 found[3] = {0, 0, 0};
+#pragma unroll 1
     for (i64 k = threadIdx.x; k < (i64)blockIdx.x; k += blockDim.x)
+#pragma unroll 1
         for (int j = 0; j < 3; j++) found[j] += counts[3 * k + j];
+#pragma unroll 1
     for (int j = 0; j < 3; j++) {
         const u64 sum = warp_sum(found[j]);
         if (lane == 0 && sum) atomicAdd(before + j, sum);
@@ -72,8 +79,9 @@ extern "C" __global__ void __launch_bounds__(1024)
     const i64 first = blockIdx.x * window + warp * each;
     i64 end = first + each < window_end ? first + each : window_end;
     if (end > n) end = n;
+#pragma unroll 1
     for (i64 i = first + lane; i < end; i += WARP) {
-        const i64 length = (i64)indptr[i + 1] - (i64)indptr[i];
+        const u32 length = length_of(indptr, i);
         const u32 pieces = cut.pieces(length);
         if (!pieces) atomicAdd(&at[warp][SHORT - (int)length], 1u);
         if (pieces) atomicAdd(&at[warp][PIECES], pieces);
@@ -82,6 +90,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     __syncthreads();
     if (threadIdx.x < COUNTS) {
         u32 sum = 0;
+#pragma unroll 1
         for (int w = 0; w < WARPS; w++) {
             const u32 own = at[w][threadIdx.x];
             at[w][threadIdx.x] = sum;
@@ -92,6 +101,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     __syncthreads();
     if (threadIdx.x == 0) {
         u32 sum = 0;
+#pragma unroll 1
         for (int b = 0; b < BINS; b++) {
             const u32 own = total[b];
             total[b] = sum;
@@ -99,17 +109,20 @@ extern "C" __global__ void __launch_bounds__(1024)
         }
     }
     __syncthreads();
+#pragma unroll 1
     for (i64 from = first; from < end; from += WARP) {
-        const i64 i = from + lane, length = i < end ? (i64)indptr[i + 1] - (i64)indptr[i] : 0;
+        const i64 i = from + lane;
+        const u32 length = i < end ? length_of(indptr, i) : 0;
         const u32 pieces = i < end ? cut.pieces(length) : 0;
         const int key = i >= end ? NOWHERE : pieces ? PIECES : SHORT - (int)length;
-        u32 alike = FULL_WARP; // the lanes with this key
+        u32 alike = ALL_BITS; // the lanes with this key
         for (int bit = 0; bit < 6; bit++) {
             const u32 ones = warp_ballot(key >> bit & 1);
             alike &= key >> bit & 1 ? ones : ~ones;
         }
         if (key < BINS) {
-            const i64 place = before[0] + total[key] + at[warp][key] + __popc(alike & lanes_below());
+            const i64 place =
+                before[0] + total[key] + at[warp][key] + __popc(alike & lanes_below());
             Task* task = tasks + longs + place / WARP;
             rows[place] = (int)i;
             atomicMax(&task->steps, (int)length);
@@ -120,10 +133,12 @@ extern "C" __global__ void __launch_bounds__(1024)
         }
         const u32 split = warp_ballot(pieces > 1), through = warp_scan(pieces);
         if (pieces) {
-            const i64 task = before[1] + at[warp][PIECES] + through - pieces, size = cut.piece(length);
+            const i64 task = before[1] + at[warp][PIECES] + through - pieces;
+            const u32 size = cut.piece(length);
             const int number = (int)(before[2] + at[warp][SPLITS] + __popc(split & lanes_below()));
+#pragma unroll 1
             for (u32 k = 0; k < pieces; k++) {
-                const i64 left = length - k * size, count = left < size ? left : size;
+                const u32 left = length - k * size, count = left < size ? left : size;
                 Task* piece = tasks + task + k;
                 piece->steps = (int)((count + WARP - 1) / WARP);
                 piece->target = pieces > 1 ? number : (int)i;
@@ -153,8 +168,10 @@ extern "C" __global__ void __launch_bounds__(1024)
     const i64 end = first + each < count ? first + each : count;
     u32 sum = 0, before, all;
     O none, no;
+#pragma unroll 1
     for (i64 t = first; t < end; t++) sum += tasks[t].steps;
     block_scan(sum, 0, before, none, all, no);
+#pragma unroll 1
     for (i64 t = first; t < end; t++) {
         tasks[t].first = (int)before;
         before += tasks[t].steps;
@@ -164,7 +181,7 @@ extern "C" __global__ void __launch_bounds__(1024)
 
 // A warp a task: the entries in the order of the tasks.
 extern "C" __global__ void __launch_bounds__(256)
-    warp_tasks_fill(const O* indptr, const I* indices, const A* a, i64 share, i64 most,
+    warp_tasks_fill(const O* indptr, const I* indices, const A* a, u32 share, u32 most,
                     const Task* tasks, i64 count, const Split* splits, const int* rows,
                     int* columns, A* values) {
     const i64 t = thread_id() >> 5;
@@ -179,13 +196,14 @@ extern "C" __global__ void __launch_bounds__(256)
         stop = row < 0 ? 0 : (i64)indptr[row + 1];
     } else {
         const int row = task.kind == PART ? splits[task.target].row : task.target;
-        const i64 size = cut.piece((i64)indptr[row + 1] - (i64)indptr[row]);
+        const i64 size = cut.piece(length_of(indptr, row));
         const i64 piece = task.kind == PART ? t - splits[task.target].first : 0;
         e = (i64)indptr[row] + piece * size;
         stop = e + size < (i64)indptr[row + 1] ? e + size : (i64)indptr[row + 1];
         e += lane;
         step = WARP;
     }
+#pragma unroll 1
     for (int s = 0; s < task.steps; s++, e += step) {
         const i64 to = ((i64)task.first + s) * WARP + lane;
         columns[to] = e < stop ? (int)indices[e] : -1;

@@ -1,0 +1,38 @@
+"""What power iterations begin and end with: out-degrees inverted, a vector divided by its norm. One
+program has both, so that a first call does not wait for one of CuPy's for each step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spgraph.backends.cuda.power.power_stepwise import BLOCKS, NORMS
+from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.shards.power import SUMS
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.storage.arrays import array_module
+
+
+@jit.on_device
+def inverse_degrees(A: Matrix) -> Vector:
+    """1 / how many entries each row of A has, 0 where it has none: a full Vector of float64. A has
+    arrays of its own. One launch.
+    """
+    scale = array_module(A._indptr).empty(A.nrows)
+    wide = np.int32(A._indptr.itemsize > 4)
+    jit.sweep(jit.kernel("scales", "scales_degrees", ""), A.nrows, A._indptr, wide, A.nrows, scale)
+    return Vector._of(A.nrows, scale)
+
+
+@jit.on_device
+def scaled(v: Vector, norm: int) -> Vector:
+    """A full v of float64 divided by its norm, 1 or 2; zeros stay zeros. Two launches."""
+    xp, n = array_module(v._values), v.size
+    parts, divide = (jit.kernel("scales", f"scales_{name}", "") for name in ("parts", "divide"))
+    most = BLOCKS * jit.multiprocessors(jit.current_device())
+    blocks = max(1, min(-(-n // jit.BLOCK), most))
+    sums, values = xp.empty(SUMS * blocks), xp.empty(n)
+    which = np.int32(NORMS[norm])
+    parts((blocks,), (jit.BLOCK,), (v._values, n, which, sums))
+    divide((blocks,), (jit.BLOCK,), (v._values, n, which, sums, blocks, values))
+    return Vector._of(n, values)
