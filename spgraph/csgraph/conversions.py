@@ -11,6 +11,7 @@ from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.containers.storage.compressed import ascends, check_other, checked
 from spgraph.csgraph.kinds import is_gpu, is_sparse
+from spgraph.semirings import binary
 
 # how numpy.ma.masked_values compares
 ABSOLUTE, RELATIVE = 1e-8, 1e-5
@@ -199,7 +200,8 @@ def _to_cupy(csr: Any, n: int, null_value: float | None) -> Array:
     data = csr.data.astype(np.float64)
     data = xp.where(xp.isnan(data), np.inf, data)
     rows = Matrix._of(n, n, csr.indptr, csr.indices, data).row_indices()
+    # not CuPy's minimum.at, which rounds numbers of float64 to float32
+    A = Matrix.from_coo(rows, csr.indices, data, nrows=n, ncols=n, dup_op=binary.min)
     dense = xp.full((n, n), null_value, np.float64)
-    dense[rows, csr.indices] = np.inf
-    xp.minimum.at(dense, (rows, csr.indices), data)
+    dense[A.row_indices(), A._indices] = A._expanded_values()
     return dense

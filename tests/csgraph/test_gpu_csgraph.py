@@ -215,6 +215,7 @@ def test_conversions() -> None:
             theirs.csgraph_from_dense(dense, **options),
         )
     S = graph()
+    S.data /= 3  # numbers that float32 does not hold: CuPy's minimum.at rounds to those
     for null_value in (0, np.inf):
         for given in (there(S), there(S.tocsc())):
             np.testing.assert_array_equal(
