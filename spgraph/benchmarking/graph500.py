@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spgraph.algorithms import bfs, sssp
+from spgraph.benchmarking.exchange import Cost, search_cost
 from spgraph.benchmarking.timing import timed
 from spgraph.benchmarking.tuples import Graph, construct, generate_tuples
-from spgraph.containers import Vector
+from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, check_device, device_of, move, on_device
-from spgraph.distributed import Communicator
+from spgraph.distributed import Communicator, DistributedMatrix
 from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.distribute import chosen
 from spgraph.iterations import Level
@@ -44,7 +45,9 @@ class Root(NamedTuple):
 
 
 class Graph500(NamedTuple):
-    """What `graph500` measured; times are in seconds."""
+    """What `graph500` measured; times are in seconds. `cost` is what the search of `trace` costs in
+    rounds, over several shards (spgraph/benchmarking/exchange.py).
+    """
 
     scale: int
     edgefactor: int
@@ -60,6 +63,7 @@ class Graph500(NamedTuple):
     sssp_first_seconds: float
     sssp: list[Root]
     trace: list[Level] | None
+    cost: Cost | None
 
     @property
     def valid(self) -> bool:
@@ -88,7 +92,8 @@ def graph500(
         communicator: of the processes, each of which calls this; instead of `device` and `shards`.
         roots: from how many keys.
         seed: which random edges and keys.
-        trace: the levels of the search from the first key, too, in a run of its own.
+        trace: the levels of the search from the first key, too, in a run of its own; over several
+            shards also what it costs in rounds, exchange and compute apart.
 
     The edge list is made first, loops and repeated tuples included, with weights uniform in [0, 1).
     Kernel 1 makes the graph of it and is timed, kernel 2 is `sg.bfs` and kernel 3 `sg.sssp`, both
@@ -116,7 +121,6 @@ def graph500(
     graph.degrees.clear()
     bfs_first, searches = _runs(comm, graph, keys, bfs, validate_bfs)
     sssp_first, trees = _runs(comm, graph, keys, sssp, validate_sssp)
-    levels = bfs(graph.A, keys[0], trace=True).trace if trace else None
     return Graph500(
         *(scale, edgefactor, comm.processes, comm.num_shards),
         comm.devices[0].partition(":")[0],
@@ -125,8 +129,14 @@ def graph500(
         searches,
         sssp_first,
         trees,
-        levels,
+        *(_traced(graph.A, keys[0]) if trace else (None, None)),
     )
+
+
+def _traced(A: Matrix, key: int) -> tuple[list[Level], Cost | None]:
+    """The levels of a search, and over several shards its cost in rounds."""
+    cost = search_cost(A, key) if isinstance(A, DistributedMatrix) else None
+    return bfs(A, key, trace=True).trace, cost
 
 
 def _check(**numbers: object) -> None:

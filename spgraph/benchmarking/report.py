@@ -104,6 +104,8 @@ def record(found: Graph500) -> dict[str, Any]:
         ]
     if found.trace is not None:
         facts["trace"] = trace_rows(found)
+    if found.cost is not None:
+        facts["cost"] = found.cost._asdict()
     return facts
 
 

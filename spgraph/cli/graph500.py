@@ -60,6 +60,15 @@ def lines(found: Graph500) -> list[str]:
             for row in trace_rows(found)
         ]
         said += ["", f"The search from {found.bfs[0].key}:", "", *terminal.table(head, cells)]
+    if found.cost is not None:
+        cost = found.cost
+        said += [
+            "",
+            "The same search in rounds, devices waiting before and after each exchange:",
+            f"exchange {cost.exchange_seconds * 1e3:,.3f} ms, compute "
+            f"{cost.compute_seconds * 1e3:,.3f} ms; W {cost.edges:,} edges, "
+            f"H {cost.bytes_sent:,} bytes, C {cost.elements:,} elements, S {cost.rounds:,} rounds",
+        ]
     return said
 
 

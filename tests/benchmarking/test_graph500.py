@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import pytest
 from processes import finished
 
 import spgraph as sg
+from spgraph.benchmarking import exchange, report, tuples
 from spgraph.benchmarking import graph500 as run_benchmark
-from spgraph.benchmarking import report, tuples
 from spgraph.benchmarking.tuples import Tuples, construct, generate_tuples
 from spgraph.cli import main
 from spgraph.containers.storage.arrays import move, on_device
@@ -185,6 +186,11 @@ def test_the_command_prints_the_block(capsys: pytest.CaptureFixture[str]) -> Non
     assert {line.index(line.split()[-1]) for line in lines} == {32}
     assert [line[29] for line in lines if "harmonic_mean" in line] == ["!", "!"]
     assert "unique ratio" in trace[0] and said.startswith("The search from ")
+    assert "exchange" not in trace[-1]  # one shard has none
+    assert main("graph500 --scale 8 --roots 2 --shards 2 --trace".split()) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    words = r"exchange [\d.]+ ms, compute [\d.]+ ms; W [\d,]+ edges, H [\d,]+ bytes"
+    assert re.match(rf"{words}, C [\d,]+ elements, S \d+ rounds$", last)
 
 
 def test_the_record(capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,6 +207,30 @@ def test_the_record(capsys: pytest.CaptureFixture[str]) -> None:
     rows = record["trace"]
     assert rows[0]["unique_ratio"] == rows[1]["frontier"] / rows[0]["edges"]
     assert rows[-1]["unique_ratio"] == 0
+    cost = record["cost"]
+    assert cost["edges"] == sum(row["edges"] for row in rows) and cost["rounds"] == len(rows)
+
+
+def test_what_a_search_costs_in_rounds() -> None:
+    """W, H, C and S, beside what the communicator counts of the same search."""
+    A = sg.generators.kronecker(9, seed=2).distribute(3)
+    found = exchange.search_cost(A, 5)
+    G, watched = exchange.in_rounds(A)
+    assert sg.bfs(G, 5).level.gather().isequal(sg.bfs(A, 5).level.gather())
+    comm = A.device.communicator
+    before = comm.bytes_sent, watched.collectives
+    trace = sg.bfs(G, 5, trace=True).trace
+    traced = comm.bytes_sent - before[0]
+    assert found.rounds == len(trace) and found.edges == sum(row.edges for row in trace)
+    assert 0 < found.bytes_sent <= traced and found.elements > 0
+    assert 0 < found.collectives <= watched.collectives - before[1]
+    assert found.exchange_seconds > 0 and found.compute_seconds > 0
+    watched.forget()
+    gathered = watched.all_gather([np.arange(4), np.arange(2), np.arange(0)])
+    assert [part.size for part in gathered] == [6, 6, 6]
+    cost = watched.cost(None, None, watched.seconds)
+    assert (cost.bytes_sent, cost.elements, cost.collectives) == (2 * 48, 6 + 18, 1)
+    assert cost.edges is cost.rounds is None and cost.compute_seconds == 0
 
 
 @pytest.mark.parametrize("kernel", ["bfs", "sssp"])
@@ -224,11 +254,13 @@ def test_a_wrong_tree_is_an_error(
 
 @pytest.mark.mpi
 def test_processes() -> None:
-    command = "graph500 --scale 8 --roots 4 --shards 2 --format json"
+    command = "graph500 --scale 8 --roots 4 --shards 2 --trace --format json"
     code, said = finished(2, "-m", "spgraph", *command.split())
     assert code == 0, said
     record = json.loads(said)
     assert record["num_mpi_processes"] == 2 and record["valid"]
+    cost = record["cost"]
+    assert cost["rounds"] == len(record["trace"]) and cost["bytes_sent"] > 0
     found = run_benchmark(8, roots=4)
     assert [run["key"] for run in record["bfs_runs"]] == [root.key for root in found.bfs]
     assert [run["edges"] for run in record["sssp_runs"]] == [root.edges for root in found.sssp]
@@ -242,8 +274,12 @@ def test_gpus(options: str, capsys: pytest.CaptureFixture[str]) -> None:
         import gpus
 
         gpus.visible(2)
-    assert main(f"graph500 --scale 14 --roots 4 --format json {options}".split()) == 0
+    assert main(f"graph500 --scale 14 --roots 4 --trace --format json {options}".split()) == 0
     record = json.loads(capsys.readouterr().out)
+    if "2" in options:  # the loop on peers and the loop in rounds find the same
+        cost = record["cost"]
+        assert cost["bytes_sent"] > 0 and cost["exchange_seconds"] > 0
+        assert cost["rounds"] == len(record["trace"])
     found = run_benchmark(14, roots=4)
     assert record["device"] == "cuda" and record["entries"] == found.entries
     assert [run["edges"] for run in record["bfs_runs"]] == [root.edges for root in found.bfs]
