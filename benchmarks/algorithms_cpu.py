@@ -24,7 +24,7 @@ import scipy.sparse
 from scipy.sparse import csgraph
 
 import spgraph as sg
-from benchmarks import graphs, machine
+from benchmarks import graphs, machine, rows
 
 HERE = pathlib.Path(__file__).parent
 PAUSE = 0.02  # OpenMP's threads spin on for some milliseconds after their last work
@@ -40,7 +40,7 @@ def main() -> None:
     result: dict[str, Any] = {
         "benchmark": "algorithms_cpu",
         **machine.facts(options.commit),
-        "threads": machine.cores(),
+        "threads": machine.threads(),
         "unit": "ms",
         "graphs": {},
     }
@@ -133,7 +133,7 @@ def networkits(
     """NetworKit: Dijkstra, ConnectedComponents, PageRank of 20 iterations."""
     import networkit
 
-    networkit.setNumberOfThreads(machine.cores())
+    networkit.setNumberOfThreads(machine.threads())
     upper = scipy.sparse.triu(W.to_scipy(), format="coo")
     ends = (upper.row.astype(np.uint64), upper.col.astype(np.uint64))
     plain = networkit.GraphFromCoo(ends, n=A.nrows)
@@ -200,7 +200,7 @@ def graphblas_systems(
     """PageRank through python-graphblas, written as LAGraph does it."""
     import graphblas as gb
 
-    gb.ss.config["nthreads"] = machine.cores()
+    gb.ss.config["nthreads"] = machine.threads()
     n = A.nrows
     G = gb.Matrix.from_csr(A.indptr, A.indices, np.ones(A.nvals), ncols=n)
     degrees = np.diff(A.indptr).astype(np.float64)
@@ -239,24 +239,27 @@ def least_members(label: np.ndarray) -> np.ndarray:
 
 
 def _measured(systems: dict[str, System], rounds: int) -> dict[str, Any]:
-    reference = systems["spgraph"]
-    expected = reference[1](reference[0]())
+    firsts = {name: rows.first(call) for name, (call, _) in systems.items()}
+    answers = {name: systems[name][1](result) for name, (result, _) in firsts.items()}
+    expected = answers["spgraph"]
     found: dict[str, Any] = {}
     right: dict[str, Callable[[], Any]] = {}
-    for name, (call, answer) in systems.items():
-        got = answer(call())
+    for name, (call, _) in systems.items():
+        got = answers[name]
         # NetworKit stops where its own norm rests, igraph sums in another order
         if np.allclose(got, expected, rtol=1e-6, atol=1e-7):
-            right[name], found[name] = call, {"times": []}
+            right[name] = call
         else:
             worst = float(np.abs(got - expected).max())
             found[name] = {"error": f"the answer differs from spgraph's by {worst:g}"}
     names = list(right)
+    seen = {name: rows.untimed(call, firsts[name][1]) for name, call in right.items()}
+    del firsts, answers, expected
+    times: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            found[name]["times"].append(_milliseconds(right[name]))
-    for name in names:
-        found[name]["median"] = round(float(np.median(found[name]["times"])), 4)
+            times[name].append(_milliseconds(right[name]))
+    found |= {name: rows.row(times[name], seen[name]) for name in names}
     peers = [found[name]["median"] for name in names if name != "spgraph"]
     if peers:
         found["ratio_to_best_peer"] = round(found["spgraph"]["median"] / min(peers), 3)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import gc
 import pathlib
 import time
@@ -23,7 +24,7 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks import first_call, graphs, machine
+from benchmarks import first_call, graphs, machine, rows
 from benchmarks.peers_cpu import PEERS, System
 from spgraph.containers import Vector
 from spgraph.iterations.level_search import composed
@@ -37,7 +38,7 @@ PAUSE = 0.02
 def main() -> None:
     """Measure, print the table, write the file."""
     options = _options()
-    threads = machine.cores()
+    threads = machine.threads()
     result: dict[str, Any] = {
         "benchmark": "bfs_cpu",
         **machine.facts(options.commit),
@@ -91,20 +92,26 @@ def measure(name: str, options: argparse.Namespace, threads: int) -> dict[str, A
     reference = _reference(S, sources[0])
     entry["reached"] = int((reference >= 0).sum())
     entry["levels"] = int(reference.max()) + 1
-    right = []
+    right, seen = [], {}
     for system in systems:
-        fault = _fault(system, S, sources[0], reference)
+        search = functools.partial(system.search, sources[0])
+        if system.prepare:
+            system.prepare()
+        result, first_ms = rows.first(search)
+        fault = _fault(system, result, S, sources[0], reference)
+        del result
         if fault:
             entry["systems"][system.name] = {"error": fault}
         else:
-            entry["systems"][system.name] = {"times": []}
             right.append(system)
+            seen[system.name] = rows.untimed(search, first_ms)
+    times: dict[str, list[list[float]]] = {system.name: [] for system in right}
     for turn, source in enumerate(sources):
         for system in right[turn % len(right) :] + right[: turn % len(right)]:
-            entry["systems"][system.name]["times"].append(_times(system, source, options.calls))
+            times[system.name].append(_times(system, source, options.calls))
     for system in right:
-        found = entry["systems"][system.name]
-        found["median"] = round(float(np.median(np.median(found["times"], axis=1))), 4)
+        found = times[system.name], seen[system.name]
+        entry["systems"][system.name] = rows.row(*found, threads=system.threads)
     return entry
 
 
@@ -136,12 +143,9 @@ def _reference(S: scipy.sparse.csr_array, source: int) -> np.ndarray:
 
 
 def _fault(
-    system: System, S: scipy.sparse.csr_array, source: int, levels: np.ndarray
+    system: System, result: Any, S: scipy.sparse.csr_array, source: int, levels: np.ndarray
 ) -> str | None:
     """What is wrong with a system's answer; None if it is right."""
-    if system.prepare:
-        system.prepare()
-    result = system.search(source)
     if system.parents is None:
         same = np.array_equal(system.levels(result, source), levels)
         return None if same else "levels differ from SciPy's"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import os
 import pathlib
 import subprocess
 import sys
@@ -25,8 +24,7 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks import gapbs, graphs, machine
-from benchmarks.gapbs_cpu import figures, ratios
+from benchmarks import gapbs, graphs, machine, rows
 from benchmarks.operations_cpu import _milliseconds
 from spgraph.semirings import binary, plus_times
 
@@ -63,7 +61,7 @@ def main() -> None:
     result: dict[str, Any] = {
         "benchmark": "building_cpu",
         **machine.facts(options.commit),
-        "threads": machine.cores(),
+        "threads": machine.threads(),
         "unit": "ms",
         "tasks": {},
     }
@@ -126,7 +124,7 @@ def _square(A: sg.Matrix) -> Systems:
         import graphblas as gb
     except ImportError:
         return systems
-    gb.ss.config["nthreads"] = machine.cores()
+    gb.ss.config["nthreads"] = machine.threads()
     G = gb.Matrix.from_csr(S.indptr, S.indices, S.data, ncols=A.ncols)
     return systems | {"graphblas": lambda: gb.semiring.plus_times(G @ G).new()}
 
@@ -175,17 +173,19 @@ def _same_positions(A: sg.Matrix, table: Any) -> bool:
 
 def measured(systems: Systems, same: Callable[[Any, Any], bool], rounds: int) -> dict[str, Any]:
     """The times of every system that gives what spgraph does, and spgraph's share of the best."""
-    expected = systems["spgraph"]()
-    right = [name for name in systems if name == "spgraph" or same(expected, systems[name]())]
-    del expected
+    firsts = {name: rows.first(call) for name, call in systems.items()}
+    expected = firsts["spgraph"][0]
+    right = [n for n, (result, _) in firsts.items() if n == "spgraph" or same(expected, result)]
+    first_ms = {name: ms for name, (_, ms) in firsts.items()}
+    del expected, firsts
+    seen = {name: rows.untimed(systems[name], first_ms[name]) for name in right}
     times: dict[str, list[float]] = {name: [] for name in right}
     for turn in range(rounds):
         for name in right[turn % len(right) :] + right[: turn % len(right)]:
             times[name].append(_milliseconds(systems[name]))
     found: dict[str, Any] = {name: {"error": "another result"} for name in systems}
-    found |= {name: figures(times[name]) for name in right}
-    load = [round(value, 2) for value in os.getloadavg()]
-    return {"load_average": load, "systems": found, **ratios(found)}
+    found |= {name: rows.row(times[name], seen[name]) for name in right}
+    return {"systems": found, **rows.ratios(found)}
 
 
 def line(name: str, found: dict[str, Any]) -> str:
@@ -211,15 +211,12 @@ def memory(builds: pathlib.Path, folder: pathlib.Path) -> dict[str, Any]:
     gapbs.write(folder / "graph.sg", A, directed=False, weighted=False)
     tc = next(iter(sorted(builds.glob("*/tc"))))
     given = [str(tc), "-f", str(folder / "graph.sg"), "-n", "1"]
-    child = subprocess.Popen(given, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    text = child.stdout.read()
-    _, _, usage = os.wait4(child.pid, 0)
-    found = {"spgraph": after / 1000, "spgraph beyond": (after - before) / 1000}
+    text, peak = gapbs.finished(given)
+    found = {"spgraph": 1.024e-3 * after, "spgraph beyond": 1.024e-3 * (after - before)}
     found["graph"] = (A.indptr.nbytes + A.indices.nbytes) / 1e6
     if f"Result: {count}" not in text:
         return found | {"error": "GAPBS counts another number"}
-    return found | {"gapbs": usage.ru_maxrss / 1000}
+    return found | {"gapbs": peak / 1e6}
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import functools
 import os
 import pathlib
 import statistics
@@ -26,7 +27,7 @@ import numpy as np
 import scipy.sparse.csgraph
 
 import spgraph as sg
-from benchmarks import graphs, machine
+from benchmarks import graphs, machine, rows
 
 HERE = pathlib.Path(__file__).parent
 
@@ -57,11 +58,15 @@ def main() -> None:
         "spgraph": lambda source: sg.bfs(A, source),
         "scipy": lambda source: scipy.sparse.csgraph.breadth_first_order(S, source),
     }
+    seen = {}
+    for name, search in systems.items():
+        call = functools.partial(search, int(sources[0]))
+        seen[name] = rows.untimed(call, rows.first(call)[1])
     rounds = []
     for _ in range(options.rounds):
-        alone = measure(systems, sources.tolist(), options.calls)
+        alone = measure(systems, seen, sources.tolist(), options.calls)
         with loops(len(allowed)):
-            beside = measure(systems, sources.tolist(), options.calls)
+            beside = measure(systems, seen, sources.tolist(), options.calls)
         rounds.append({"alone": alone, "beside": beside, **ratio(alone, beside)})
         print(line(rounds[-1]), flush=True)
     result = {
@@ -92,26 +97,29 @@ def loops(count: int) -> Iterator[None]:
 
 
 def measure(
-    systems: dict[str, Callable[[int], Any]], sources: list[int], calls: int
-) -> dict[str, list[list[float]]]:
-    """The times of each system, a list a source; they take turns source by source."""
+    systems: dict[str, Callable[[int], Any]],
+    seen: dict[str, rows.Untimed],
+    sources: list[int],
+    calls: int,
+) -> dict[str, dict[str, Any]]:
+    """The row of each system, a list of times a source; they take turns source by source."""
     times: dict[str, list[list[float]]] = {name: [] for name in systems}
     for source in sources:
         for name, search in systems.items():
             search(source)
-            row = []
+            found = []
             for _ in range(calls):
                 begin = time.perf_counter()
                 search(source)
-                row.append(round((time.perf_counter() - begin) * 1000, 3))
-            times[name].append(row)
-    return times
+                found.append((time.perf_counter() - begin) * 1e3)
+            times[name].append(found)
+    return {name: rows.row(each, seen[name]) for name, each in times.items()}
 
 
 def ratio(alone: dict[str, Any], beside: dict[str, Any]) -> dict[str, Any]:
     """How many times slower each system is beside the loops, and spgraph's as SciPy's."""
     slower = {
-        name: float(np.median(beside[name]) / np.median(alone[name]))
+        name: float(np.median(beside[name]["times"]) / np.median(alone[name]["times"]))
         for name in ("spgraph", "scipy")
     }
     return {"slowdown": slower, "slowdown_over_scipy": slower["spgraph"] / slower["scipy"]}
@@ -120,7 +128,7 @@ def ratio(alone: dict[str, Any], beside: dict[str, Any]) -> dict[str, Any]:
 def line(found: dict[str, Any]) -> str:
     """A round on one line."""
     parts = [
-        f"{name} {np.median(found['alone'][name]):.1f} -> {np.median(found['beside'][name]):.1f} ms"
+        f"{name} {found['alone'][name]['median']:.1f} -> {found['beside'][name]['median']:.1f} ms"
         f" (x {found['slowdown'][name]:.2f})"
         for name in ("spgraph", "scipy")
     ]

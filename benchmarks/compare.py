@@ -19,10 +19,10 @@ Cells = dict[str, float]
 # the last part of a cell's place, or how it ends
 TIMES = ("median", "ms", "us")
 ENDINGS = ("_ms", "_us", "_s", " ms", "_time", "_validate", "graph_generation")
-NOT_TIMES = ("per_s", "load_s", "numba_import_s", "stddev_time", "stddev_validate")
+NOT_TIMES = ("per_s", "load_s", "numba_import_s", "stddev_time", "stddev_validate", "first_ms")
 PEERS = ("cugraph", "cupyx", "graphblas", "igraph", "networkit", "networkx", "scipy", "gapbs")
 # what tells the entries of a list of results apart
-KEYS = ("graph", "algorithm", "task", "devices", "exchange", "threads", "loaded")
+KEYS = ("graph", "algorithm", "task", "devices", "exchange", "threads", "loaded", "switch", "value")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

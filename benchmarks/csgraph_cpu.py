@@ -47,7 +47,7 @@ def main() -> None:
     result: dict[str, Any] = {
         "benchmark": "csgraph_cpu",
         **machine.facts(options.commit),
-        "threads": machine.cores(),
+        "threads": machine.threads(),
         "unit": "ms",
         "graphs": {},
     }

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import gpu_clock, graphs, machine
+from benchmarks import gpu_clock, graphs, machine, rows
 from spgraph.containers.storage.arrays import array_module, import_cupy
 from spgraph.semirings import Semiring, binary, monoid
 
@@ -102,15 +102,20 @@ def measure(
             X = drawn.randint(1, 9, (A.ncols, width)).astype(dtype)
             task = f"{dtype} {width}"
             calls = _systems(A, X, entry)
-            expected = A @ X
-            for system, call in calls.items():
-                if not bool(xp.allclose(xp.asarray(call()), expected, rtol=1e-3)):
+            expected, firsts = None, {}
+            for system, call in calls.items():  # spgraph comes first
+                result, firsts[system] = rows.first(call, options.device)
+                expected = result if expected is None else expected
+                if not bool(xp.allclose(xp.asarray(result), expected, rtol=1e-3)):
                     entry["faults"].append(f"{task}: {system} differs from spgraph")
-            entry["products"][task] = _timed(calls, options)
+                del result
+            entry["products"][task] = _timed(calls, options, firsts)
             del calls, expected
     if semirings:
-        entry["semirings"] = _semirings(A, X, options)
-        entry["semirings_of"] = task
+        found = _semirings(A, X, options)
+        base = found["plus_times"]["median"]
+        entry["semirings"] = {name: round(found[name]["median"] / base, 3) for name in found}
+        entry["semirings_of"], entry["semiring_rows"] = task, found
 
 
 def _systems(A: sg.Matrix, X: Any, entry: dict[str, Any]) -> Calls:
@@ -140,10 +145,16 @@ def _systems(A: sg.Matrix, X: Any, entry: dict[str, Any]) -> Calls:
     return calls | {"torch": product}
 
 
-def _timed(calls: Calls, options: argparse.Namespace) -> dict[str, Any]:
+def _timed(
+    calls: Calls, options: argparse.Namespace, firsts: dict[str, float] | None = None
+) -> dict[str, Any]:
     """All times of each system, their median, and that of spgraph beside the fastest other's."""
     times: dict[str, list[float]] = {name: [] for name in calls}
-    if options.device == "cpu":
+    device = options.device
+    if firsts is None:
+        firsts = {name: rows.first(call, device)[1] for name, call in calls.items()}
+    seen = {name: rows.untimed(call, firsts[name], device) for name, call in calls.items()}
+    if device == "cpu":
         for turn in range(options.calls + 1):
             for name, call in calls.items():
                 start = time.perf_counter()
@@ -154,18 +165,15 @@ def _timed(calls: Calls, options: argparse.Namespace) -> dict[str, Any]:
     else:
         for name, call in calls.items():
             times[name] = gpu_clock.measure(call, options.calls).device_ms
-    found: dict[str, Any] = {
-        name: {"median": round(float(np.median(each)), 4), "times": np.round(each, 4).tolist()}
-        for name, each in times.items()
-    }
+    found: dict[str, Any] = {name: rows.row(each, seen[name]) for name, each in times.items()}
     others = [found[name]["median"] for name in calls if name != "spgraph"]
     if others and "spgraph" in calls:
         found["speedup"] = round(min(others) / found["spgraph"]["median"], 3)
     return found
 
 
-def _semirings(A: sg.Matrix, X: Any, options: argparse.Namespace) -> dict[str, float]:
-    """The time of each semiring that takes the types, as a multiple of plus_times'."""
+def _semirings(A: sg.Matrix, X: Any, options: argparse.Namespace) -> dict[str, Any]:
+    """The times of each semiring that takes the types."""
     calls: Calls = {}
     for add in ADD:
         for multiply in MULTIPLY:
@@ -175,9 +183,7 @@ def _semirings(A: sg.Matrix, X: Any, options: argparse.Namespace) -> dict[str, f
             except sg.errors.DomainMismatch:
                 continue
             calls[ring.name] = lambda ring=ring: sg.mxm(A, X, ring, fill=0)
-    found = _timed(calls, options)
-    base = found["plus_times"]["median"]
-    return {name: round(found[name]["median"] / base, 3) for name in calls}
+    return _timed(calls, options)
 
 
 def table(name: str, entry: dict[str, Any]) -> str:

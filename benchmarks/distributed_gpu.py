@@ -7,15 +7,17 @@ median of the calls. One GPU is a plain Matrix on it, several are `distribute`d 
 exchange="nccl" and once with "peer"; on the grid also as "auto" chooses. PageRank's time of an
 iteration is (the time of 30 - the time of 10) / 20, with tol=None. "bfs counts" finds the numbers
 of shortest paths in float64, and levels. Weights are integers from 1 to 64, one for each undirected
-edge. Every answer is compared with that of one GPU before it is timed. On the grid, whose frontiers
-are small, "round" is the median time of a level in microseconds. With --memory SCALE a Kronecker
-graph meets a limit of 48 GiB of memory a GPU: on one of them, then on all.
+edge. Every answer is compared with that of one GPU before it is timed. `cost` is W, H, C and S as
+costs.py has them, of the loops in rounds: of one GPU and of exchange="nccl". On the grid, whose
+frontiers are small, "round" is the median time of a level in microseconds. With --memory SCALE a
+Kronecker graph meets a limit of 48 GiB of memory a GPU: on one of them, then on all.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import pathlib
 import time
 import traceback
@@ -25,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import graphs, machine
+from benchmarks import costs, graphs, machine, rows
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.distributed import DistributedMatrix, from_recipe
 from spgraph.iterations import search
@@ -143,7 +145,8 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
             if devices == 1:
                 A, W = (None if G is None else one_device(G) for G in (A, W))
                 found = sg.bfs(A, int(A.row_degrees().values.argmax()), parents=False)
-                sources = graphs.draw_sources(found.level.to_coo()[0].get(), options.sources)
+                reached = import_cupy().asnumpy(found.level.to_coo()[0])
+                sources = graphs.draw_sources(reached, options.sources)
                 result["graphs"][name] = {
                     "vertices": A.nrows,
                     "directed_edges": A.nvals,
@@ -154,22 +157,26 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
             for task in tasks:
                 if name == GRID and task not in ON_THE_GRID:
                     continue
+                row = {"algorithm": task, "graph": name, "devices": devices}
+                row |= {"exchange": exchange} if exchange else {}
                 try:
-                    ms = timed(task, A, W, sources, answers, options.calls)
+                    row |= timed(task, A, W, sources, answers, options.calls)
+                    if exchange in ("", "nccl"):
+                        row["cost"] = cost(task, A, W, sources[0])
                 except Exception as error:  # the next task may still be measured
                     place = traceback.extract_tb(error.__traceback__)[-1]
                     where = f"{pathlib.Path(place.filename).name}:{place.lineno}"
                     fault = f"{name} {devices} {exchange} {task}: {error!r} at {where}"
                     result["faults"].append(fault[:400])
                     print("  ", fault[:400], flush=True)
-                    continue
-                row = {"algorithm": task, "graph": name, "devices": devices, "ms": round(ms, 4)}
-                result["results"].append(row | ({"exchange": exchange} if exchange else {}))
-                print(f"   {task:15s} {ms:9.3f} ms", flush=True)
+                    if "ms" not in row:
+                        continue
+                result["results"].append(row)
+                print(f"   {task:15s} {row['ms']:9.3f} ms", flush=True)
             if name == GRID and exchange != "auto":
                 row = {"algorithm": "round", "graph": name, "devices": devices}
-                row |= {"us": round(round_us(A, sources[0]), 2)}
-                result["results"].append(row | ({"exchange": exchange} if exchange else {}))
+                row |= ({"exchange": exchange} if exchange else {}) | round_us(A, sources[0])
+                result["results"].append(row)
                 print(f"   a round      {row['us']:9.3f} us", flush=True)
             if devices > 1:
                 A.device.communicator.close()
@@ -192,41 +199,44 @@ def path_counts(A: Any, source: int, direction: Any) -> tuple[Any, Any]:
     return found.level, found.value
 
 
-def round_us(A: Any, source: int) -> float:
-    """The median time of a level of a search, whose frontiers are small."""
+def round_us(A: Any, source: int) -> dict[str, Any]:
+    """The row of the times of a level, in microseconds, of a search whose frontiers are small."""
     start = sg.Vector.unit(source, True, size=A.nrows, dtype=bool, device=A.device)
-    search(A, start, any_pair)
+    _, first_ms = rows.first(lambda: search(A, start, any_pair), "cuda")
+    seen = rows.untimed(lambda: search(A, start, any_pair), first_ms, "cuda")
     levels = search(A, start, any_pair, trace=True).trace
     assert levels is not None
-    return 1e6 * float(np.median([level.seconds for level in levels[:-1]]))
+    return rows.row([1e6 * level.seconds for level in levels[:-1]], seen, median="us")
+
+
+def cost(task: str, A: Any, W: Any, source: int) -> dict[str, Any]:
+    """W, H, C and S of a task."""
+    name, _, iterations = task.partition("pagerank ")
+    run = functools.partial(TASKS[task], source=source)
+    return costs.cost(name, A, W, source, run, int(iterations or 0))
 
 
 def timed(
     task: str, A: Any, W: Any, sources: list[int], answers: dict[Any, Any], calls: int
-) -> float:
-    """Milliseconds of a call, after its answers were compared with those of one GPU."""
-    runtime = import_cupy().cuda.runtime
-    devices = range(runtime.getDeviceCount())
-
-    def settled() -> None:
-        for device in devices:
-            import_cupy().cuda.Device(device).synchronize()
-
-    medians = []
+) -> dict[str, Any]:
+    """The row of a task, whose answers were compared with those of one GPU."""
+    times: list[list[float]] = []
     for source in sources[:1] if task in ONE_SOURCE else sources:
-        found = TASKS[task](A, W, source)
+        call = functools.partial(TASKS[task], A, W, source)
+        found, ms = rows.first(call, "cuda")
         compare(found, answers, (task, source))
         del found
-        times = []
+        if not times:
+            seen = rows.untimed(call, ms, "cuda")
+        times.append([])
         for _ in range(calls):
-            settled()
+            rows.settle("cuda")
             start = time.perf_counter()
-            last = TASKS[task](A, W, source)
-            settled()
-            times.append(1e3 * (time.perf_counter() - start))
+            last = call()
+            rows.settle("cuda")
+            times[-1].append(1e3 * (time.perf_counter() - start))
             del last
-        medians.append(float(np.median(times)))
-    return float(np.median(medians))
+    return rows.row(times, seen, median="ms")
 
 
 def compare(found: Any, answers: dict[Any, Any], key: tuple[str, int]) -> None:

@@ -34,6 +34,14 @@ class Program(NamedTuple):
     options: tuple[str, ...]
 
 
+class Run(NamedTuple):
+    """Milliseconds of each call, the result of the last one, and the most memory of the process."""
+
+    times: list[float]
+    result: Any
+    peak_bytes: int
+
+
 class Suite:
     """GAPBS on one graph: `A`, and `W` with int32 weights for sssp."""
 
@@ -65,9 +73,9 @@ class Suite:
 
     def run(
         self, program: Program, kernel: str, sources: list[int], calls: int, threads: int
-    ) -> tuple[list[float], Any]:
-        """(milliseconds of each call, the result of the last one). Call i is from sources[i modulo
-        their number]; of bc each is from all sources. The result of tc is the count.
+    ) -> Run:
+        """Call i is from sources[i modulo their number]; of bc each is from all sources. The result
+        of tc is the count.
         """
         dump = self.folder / "result"
         graph = self.folder / ("graph.wsg" if kernel == "sssp" else "graph.sg")
@@ -77,19 +85,28 @@ class Suite:
             "GAP_DUMP": str(dump),
         }
         binary = self.builds / program.build / program.name
-        done = subprocess.run(
-            [binary, "-f", graph, "-n", str(calls), *program.options],
-            env={**os.environ, **settings},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        times = [1e3 * float(t) for t in re.findall(r"Trial Time:\s+([\d.]+)", done.stdout)]
+        words = [str(binary), "-f", str(graph), "-n", str(calls), *program.options]
+        said, peak = finished(words, settings)
+        times = [1e3 * float(t) for t in re.findall(r"Trial Time:\s+([\d.]+)", said)]
         if len(times) != calls:
             raise RuntimeError(f"{binary.name}: expected {calls} times, got {len(times)}")
         if kernel == "tc":
-            return times, int(re.findall(r"Result: (\d+)", done.stdout)[-1])
-        return times, np.fromfile(dump, RESULT[kernel])
+            return Run(times, int(re.findall(r"Result: (\d+)", said)[-1]), peak)
+        return Run(times, np.fromfile(dump, RESULT[kernel]), peak)
+
+
+def finished(words: list[str], settings: dict[str, str] | None = None) -> tuple[str, int]:
+    """(what a program prints, the most bytes that it had). RuntimeError where it fails."""
+    environment = {**os.environ, **(settings or {})}
+    child = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    said = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    child.stdout.close()
+    if child.returncode:
+        raise RuntimeError(f"{os.path.basename(words[0])}: exit code {child.returncode}")
+    return said, 1024 * usage.ru_maxrss
 
 
 def missing(builds: pathlib.Path) -> str | None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import functools
 import gc
 import math
 import os
@@ -32,7 +33,7 @@ import scipy.sparse
 from scipy.sparse import csgraph
 
 import spgraph as sg
-from benchmarks import gapbs, graphs, machine
+from benchmarks import gapbs, graphs, machine, rows
 from benchmarks.algorithms_cpu import least_members
 from benchmarks.busy_cpu import loops
 from spgraph.backends.cpu.runtime import pool
@@ -154,20 +155,29 @@ def timed(
     threads: int,
     seconds: float,
 ) -> dict[str, Any]:
-    """The load average, and the times of every system that answers right."""
+    """The row of every system that answers right."""
     each = [0] if cell.sources is None else cell.sources
     last = each[-1]
     # the first call compiles, the second is the measure of how many there is time for
-    found = {name: _call(call, last)[1] for name, call in cell.calls.items()}
-    expected = cell.answers["spgraph"](found["spgraph"])
+    found = {name: _call(call, last) for name, call in cell.calls.items()}
+    expected = cell.answers["spgraph"](found["spgraph"][1])
     pilot = _call(cell.calls["spgraph"], last)[0]
     calls = max(1, min(MOST_CALLS, int(seconds * 1e3 / pilot / len(each))))
-    first, peer = suite.run(program, cell.kernel, sources, len(each), threads)
-    slow = max(pilot, *first) > SLOW
-    answers = {name: cell.answers[name](found[name]) for name in cell.calls}
-    answers["gapbs"] = cell.answers["gapbs"](peer)
+    first = suite.run(program, cell.kernel, sources, len(each), threads)
+    slow = max(pilot, *first.times) > SLOW
+    answers = {name: cell.answers[name](found[name][1]) for name in cell.calls}
+    answers["gapbs"] = cell.answers["gapbs"](first.result)
     fault = {name: _differs(cell.kernel, answer, expected) for name, answer in answers.items()}
-    del found, peer, answers
+    first_ms = {name: ms for name, (ms, _) in found.items()}
+    del found, answers
+    seen = {
+        name: rows.untimed(functools.partial(call, last), first_ms[name])
+        for name, call in cell.calls.items()
+        if not fault[name]
+    }
+    # of GAPBS, a process of its own, that with its graph
+    seen["gapbs"] = rows.Untimed(first.times[0], 0, first.peak_bytes)
+    del first
     times: dict[str, list[float]] = {name: [] for name in fault if not fault[name]}
     names = list(times)
     warm = 0 if slow else len(each)
@@ -175,7 +185,8 @@ def timed(
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             if name == "gapbs":
                 count = warm + calls * len(each)
-                times[name] += suite.run(program, cell.kernel, sources, count, threads)[0][warm:]
+                run = suite.run(program, cell.kernel, sources, count, threads)
+                times[name] += run.times[warm:]
             else:
                 time.sleep(PAUSE)
                 for source in each:
@@ -183,30 +194,10 @@ def timed(
                         _call(cell.calls[name], source)
                     times[name] += [_call(cell.calls[name], source)[0] for _ in range(calls)]
     systems: dict[str, Any] = {name: {"error": fault[name]} for name in fault if fault[name]}
-    for name in names:
-        systems[name] = figures(times[name])
-    if "gapbs" in systems:
+    systems |= {name: rows.row(times[name], seen[name]) for name in names}
+    if "gapbs" in times:
         systems["gapbs"]["program"] = "/".join((program.build, program.name, *program.options))
-    load = [round(value, 2) for value in os.getloadavg()]
-    return {"load_average": load, "systems": systems, **ratios(systems)}
-
-
-def figures(times: list[float]) -> dict[str, Any]:
-    """Least, quartiles and all of some times."""
-    low, middle, high = (round(float(q), 4) for q in np.percentile(times, (25, 50, 75)))
-    times = [round(t, 4) for t in times]
-    return {"min": min(times), "quartiles": [low, high], "median": middle, "times": times}
-
-
-def ratios(systems: dict[str, Any]) -> dict[str, Any]:
-    """The fastest peer, and each of spgraph's medians divided by its."""
-    medians = {name: found["median"] for name, found in systems.items() if "median" in found}
-    peers = {name: ms for name, ms in medians.items() if not name.startswith("spgraph")}
-    if not peers:
-        return {}
-    best = min(peers, key=lambda name: peers[name])
-    own = {name: ms for name, ms in medians.items() if name.startswith("spgraph")}
-    return {"best": best, "ratios": {n: round(ms / peers[best], 3) for n, ms in own.items()}}
+    return {"systems": systems, **rows.ratios(systems)}
 
 
 def _call(call: Callable[[int], Any], source: int) -> tuple[float, Any]:

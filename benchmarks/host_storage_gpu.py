@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import pathlib
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import graphs, machine
+from benchmarks import graphs, machine, rows
 from spgraph.backends.cuda.streamed.chunks import CHUNK
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.containers.storage.host_matrix import HostMatrix
@@ -73,19 +73,22 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     }
     source = int(sg.select(G.row_degrees(), "valuegt", 0).to_coo()[0][0])
     for task, call in tasks(source).items():
-        if not same(call(G), call(S)):
+        on_host = functools.partial(call, S)
+        found, first_ms = rows.first(on_host, "cuda")
+        if not same(call(G), found):
             entry["faults"].append(f"{task}: not what the GPU's memory gives")
+        del found
+        seen = rows.untimed(on_host, first_ms, "cuda")
         before = S.bytes_streamed
-        median = statistics.median(timed(lambda call=call: call(S)) for _ in range(options.calls))
         steps = ITERATIONS if task == "pagerank iteration" else 1
-        nbytes = (S.bytes_streamed - before) / options.calls / steps
-        entry["tasks"][task] = found = {
-            "median": median / steps,
-            "of_all": median / steps / (S.nbytes / rate),
-        }
+        times = [timed(on_host) / steps for _ in range(options.calls)]
+        nbytes, median = (S.bytes_streamed - before) / options.calls / steps, np.median(times)
+        of_all = float(median) / (S.nbytes / rate)
+        entry["tasks"][task] = cell = rows.row(times, seen, of_all=of_all)
         if nbytes:
             bus_ms = nbytes / rate
-            found |= {"bytes": round(nbytes), "bus_ms": bus_ms, "ratio": median / steps / bus_ms}
+            ratio = float(median) / bus_ms
+            cell |= {"bytes": round(nbytes), "bus_ms": bus_ms, "ratio": ratio}
     return entry
 
 

@@ -17,12 +17,13 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 # what a result may depend on, by the names that PyPI knows
 PACKAGES = (
     "numpy scipy numba llvmlite cupy-cuda13x cupy-cuda12x networkit python-graphblas "
-    "suitesparse-graphblas pylibcugraph-cu13 rmm-cu13"
+    "suitesparse-graphblas igraph pandas torch pylibcugraph-cu13 rmm-cu13"
 ).split()
 OTHERS_MOST = 0.2  # cores that others may use before a run that is published
 SETTINGS = "SPGRAPH_NUM_THREADS OMP_NUM_THREADS OMP_WAIT_POLICY NUMBA_NUM_THREADS".split()
@@ -49,13 +50,27 @@ def facts(commit: str | None = None) -> dict[str, Any]:
 
 
 def write(path: pathlib.Path, result: dict[str, Any]) -> None:
-    """Write a result file; an innermost list stays on one line."""
+    """Write a result file, its commit in the conditions of every row (rows.py); an innermost list
+    stays on one line.
+    """
+    for found in dictionaries(result):
+        if {"threads", "pinned", "load_average"} == found.keys():
+            found["commit"] = result["source"]["commit"]
     text = json.dumps(result, indent=1)
     text = re.sub(
         r"\[[^][{}\"]*\]", lambda found: "[" + " ".join(found[0][1:-1].split()) + "]", text
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+def dictionaries(value: Any) -> Iterator[dict[str, Any]]:
+    """All that a result holds, at any depth."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    for inner in value if isinstance(value, list) else ():
+        yield from dictionaries(inner)
 
 
 def command() -> str:
@@ -71,6 +86,13 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def threads() -> int:
+    """How many threads spgraph runs on, and peers are told to."""
+    from spgraph.backends.cpu.runtime import pool
+
+    return pool.processors()
 
 
 def pinned() -> list[int] | None:

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks import machine
+from benchmarks import machine, rows
 from spgraph import semirings
 from spgraph.containers.sugar import transposed
 from spgraph.semirings import binary, indexunary, monoid, unary
@@ -50,7 +50,7 @@ class Task(NamedTuple):
 def main() -> None:
     """Measure, print the table, write the file."""
     options = _options()
-    threads = machine.cores()
+    threads = machine.threads()
     result: dict[str, Any] = {
         "benchmark": "operations_cpu",
         **machine.facts(options.commit),
@@ -277,21 +277,24 @@ def plain(result: Any) -> tuple[np.ndarray, ...]:
 
 
 def _measured(task: Task, rounds: int) -> dict[str, Any]:
-    reference = [plain(call()) for name, call in task.systems.items() if name != "spgraph"]
-    own = plain(task.systems["spgraph"]())
+    firsts = {name: rows.first(call) for name, call in task.systems.items()}
+    reference = [plain(result) for name, (result, _) in firsts.items() if name != "spgraph"]
+    own = plain(firsts["spgraph"][0])
+    first_ms = {name: ms for name, (_, ms) in firsts.items()}
+    del firsts
     for expected in reference:
         if len(own) != len(expected) or not all(
             x.shape == y.shape and np.allclose(x, y, rtol=1e-10)
             for x, y in zip(own, expected, strict=True)
         ):
             return {"error": "the results differ"}
+    del reference, own
+    seen = {name: rows.untimed(call, first_ms[name]) for name, call in task.systems.items()}
     names, times = list(task.systems), {name: [] for name in task.systems}
     for turn in range(rounds):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             times[name].append(_milliseconds(task.systems[name]))
-    found: dict[str, Any] = {name: {"times": values} for name, values in times.items()}
-    for values in found.values():
-        values["median"] = round(float(np.median(values["times"])), 4)
+    found: dict[str, Any] = {name: rows.row(each, seen[name]) for name, each in times.items()}
     peers = [found[name]["median"] for name in names if name != "spgraph"]
     if peers:
         found["ratio_to_best_peer"] = round(found["spgraph"]["median"] / min(peers), 3)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import gpu_clock, graphs, machine
+from benchmarks import gpu_clock, graphs, machine, rows
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.semirings import any_pair, indexunary, min_plus, plus_times, unary
 
@@ -73,15 +73,15 @@ def measure(name: str, calls: int) -> dict[str, Any]:
     tasks = entry["tasks"]
 
     def add(task: str, call: Callable[[], Any], **facts: Any) -> None:
+        seen = rows.untimed(call, rows.first(call, "cuda")[1], "cuda")
         times = gpu_clock.measure(call, calls)
-        device, wall = (float(np.median(t)) for t in (times.device_ms, times.wall_ms))
-        tasks[task] = {"device_ms": round(device, 5), "wall_ms": round(wall, 5), **facts}
-        tasks[task]["device_times"] = np.round(times.device_ms, 5).tolist()
+        kinds = {"device": times.device_ms, "wall": times.wall_ms}
+        tasks[task] = rows.row_of_kinds(kinds, seen, **facts)
 
     S = A.to_cupyx()
-    expected = S @ u.values
     entry["faults"] = []
     add("cupyx mxv", lambda: S @ u.values)
+    expected = S @ u.values
     add("mxv plus_times", lambda: sg.mxv(A, u))
     prepare = gpu_clock.measure(lambda: _fresh(A).prepare(), 3)
     B.prepare()
@@ -110,8 +110,8 @@ def measure(name: str, calls: int) -> dict[str, Any]:
     add("apply ainv", lambda: sg.apply(A, unary.ainv))
     add("ewise_add", lambda: sg.ewise_add(A, A))
     if name == "kron21":
-        entry["triangles"] = sg.triangle_count(pattern)
         add("triangle_count", lambda: sg.triangle_count(pattern))
+        entry["triangles"] = sg.triangle_count(pattern)
     return entry
 
 

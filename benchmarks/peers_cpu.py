@@ -23,6 +23,7 @@ class System(NamedTuple):
     levels: Callable[[Any, int], np.ndarray]  # -1 where unreached
     parents: Callable[[Any], np.ndarray] | None = None  # -1 where unreached
     prepare: Callable[[], Any] | None = None  # untimed, before each series of calls
+    threads: int | None = None  # None: as many as spgraph
 
 
 def scipy_systems(S: scipy.sparse.csr_array, threads: int) -> list[System]:
@@ -80,6 +81,7 @@ def graphblas_systems(S: scipy.sparse.csr_array, threads: int) -> list[System]:
             lambda result, source: result.to_dense(-1).astype(np.int64),
             (lambda result: result.to_dense(-1).astype(np.int64)) if parents else None,
             lambda: graphblas.ss.config.__setitem__("nthreads", use),
+            use,
         )
 
     made = []

@@ -10,13 +10,16 @@ Graphs have the parameters of the papers' and another seed.
 
 published.json holds the published times and where they stand, and the cards' bandwidths. A row says
 how many times faster spgraph is than the fastest published time of its kind, how many times more
-bandwidth its card has, and the one divided by the other: below 1 spgraph is behind.
+bandwidth its card has, and the one divided by the other: below 1 spgraph is behind. `cost` of a row
+is W, H, C and S (costs.py). With --ablate the switches that spgraph has are timed as well; those of
+the papers that it does not have are named in the file.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import json
 import pathlib
 import re
@@ -27,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import spgraph as sg
-from benchmarks import graphs, machine
+from benchmarks import costs, graphs, machine, rows
 
 HERE = pathlib.Path(__file__).parent
 PUBLISHED = HERE / "published.json"
@@ -38,6 +41,13 @@ GRAPHS = (
 GEOMETRIC = re.compile(r"rgg_n(\d+)_([\d.]+)")  # scale, radius; made on the CPU, in minutes
 RMAT = re.compile(r"rmat_n(\d+)_(\d+)")  # scale, edge factor
 SCALES = {"kron_g500-logn21": (21, 48)}
+# switches of the papers that no argument of spgraph's turns
+ABSENT = {
+    "leading neighbours": "searches always look at them first where a first hit decides",
+    "local-first": "loops over shards have no such order",
+    "idempotent visits": "a vertex is always visited once",
+}
+NO_BUCKETS = 1e300  # a width that all distances fit
 Timed = Callable[[], Any]
 
 
@@ -56,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--devices", default="1", help="numbers of GPUs: 1,2,4")
     parser.add_argument("--calls", type=int, default=5)
+    parser.add_argument("--ablate", action="store_true", help="time the switches, too")
     parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
     results = HERE / "results" / f"seeds_gpu_{today}.json"
     parser.add_argument("-o", "--output", type=pathlib.Path, default=results)
@@ -71,6 +82,8 @@ def run(given: argparse.Namespace) -> int:
         "results": [],
         "faults": [],
     }
+    if given.ablate:
+        result |= {"ablation": [], "absent": ABSENT}
     published = json.loads(PUBLISHED.read_text(encoding="utf-8"))
     for name in given.graphs.split(","):
         measure(name, given, result)
@@ -88,19 +101,50 @@ def measure(name: str, given: argparse.Namespace, result: dict[str, Any]) -> Non
     result["graphs"][name] = {"vertices": A.nrows, "directed_edges": A.nvals}
     source = int(np.asarray(A.row_degrees().to("cpu").values).argmax())
     one = Graph(A, graphs.weighted(A), source)
+    firsts = {task: rows.first(calls[-1], given.device)[1] for task, calls in tasks(one).items()}
     wrong = [f"{name}: {fault}" for fault in faults(one)]
     result["faults"] += wrong
     for devices in () if wrong else map(int, given.devices.split(",")):
-        graph = one if devices == 1 else distributed(one, devices)
+        graph = one if devices == 1 else distributed(one, devices, given.device)
         for task, calls in tasks(graph).items():
-            fault = differs(calls[-1](), answers.setdefault(task, []))
-            if fault:
-                result["faults"].append(f"{name}, {task} on {devices}: {fault}")
+            place = {"graph": name, "task": task, "devices": devices}
+            row = measured(place, calls, answers.setdefault(task, []), given, result)
+            if row is None:
                 continue
-            row = {"graph": name, "task": task, "devices": devices}
-            row["ms"] = milliseconds(task, calls, given.calls, given.device)
-            result["results"].append(row)
-            print(f"{name:18} {task:12} {devices} {row['ms']:10.4f} ms", flush=True)
+            if devices == 1:  # what came before the checks was the first call
+                row["first_ms"] = firsts[task]
+            result["results"].append(row | {"cost": cost(task, graph)})
+        if given.ablate:
+            switches = ablations(one, graph, devices, given.device)
+            for (task, switch, value), call in switches.items():
+                place = {"graph": name, "task": task, "devices": devices}
+                place |= {"switch": switch, "value": value}
+                first = answers.setdefault(task, [])
+                if (row := measured(place, [call], first, given, result)) is not None:
+                    result["ablation"].append(row)
+
+
+def measured(
+    place: dict[str, Any],
+    calls: list[Timed],
+    first: list[Any],
+    given: argparse.Namespace,
+    result: dict[str, Any],
+) -> dict[str, Any] | None:
+    """The row of a task; None where its answer is not that of the `first` number of devices."""
+    said = " ".join(map(str, place.values()))
+    answer, first_ms = rows.first(calls[-1], given.device)
+    if fault := differs(answer, first):
+        result["faults"].append(f"{said}: {fault}")
+        return None
+    del answer
+    seen = rows.untimed(calls[-1], first_ms, given.device)
+    times = [timed(call, given.calls, given.device) for call in calls]
+    if len(calls) == 2:  # the time of one of the 20 iterations between both
+        times.append([max((b - a) / 20, 1e-4) for a, b in zip(*times, strict=True)])
+    row = rows.row(times[-1], seen, median="ms")
+    print(f"{said:50} {row['ms']:10.4f} ms", flush=True)
+    return place | row
 
 
 def generate(name: str, device: str) -> sg.Matrix:
@@ -113,10 +157,10 @@ def generate(name: str, device: str) -> sg.Matrix:
     return sg.generators.kronecker(scale, factor, device=device)
 
 
-def distributed(graph: Graph, devices: int) -> Graph:
-    """The graph in shards, one a device."""
-    names = [f"cuda:{d}" for d in range(devices)]
-    A, W = (M.distribute(devices, devices=names) for M in graph[:2])
+def distributed(graph: Graph, devices: int, device: str, exchange: str = "auto") -> Graph:
+    """The graph in shards, one a GPU; or so many on the CPU, for trying out."""
+    names = [f"cuda:{d}" for d in range(devices)] if device == "cuda" else None
+    A, W = (M.distribute(devices, devices=names, exchange=exchange) for M in graph[:2])
     return Graph(A, W, graph.source)
 
 
@@ -145,6 +189,37 @@ def tasks(graph: Graph) -> dict[str, list[Timed]]:
     }
 
 
+def cost(task: str, graph: Graph) -> dict[str, Any]:
+    """W, H, C and S of a task."""
+
+    def run(A: Any, W: Any) -> Any:
+        return tasks(Graph(A, W, graph.source))[task][-1]()
+
+    iterations = 30 if task == "pagerank" else 0
+    levels = "bfs levels" if task == "bfs" else task  # of which the task is
+    return costs.cost(levels, *graph, run, iterations)
+
+
+def ablations(
+    one: Graph, graph: Graph, devices: int, device: str
+) -> dict[tuple[str, str, str], Timed]:
+    """(task, switch, value) of the switches, each with its call."""
+    A, W, source = graph
+    found: dict[tuple[str, str, str], Timed] = {}
+    for way in ("auto", "push", "pull"):
+        search = functools.partial(sg.bfs, A, source, parents=False, direction=way)
+        found["bfs", "direction", way] = lambda search=search: search().level
+    for value, delta in (("on", None), ("off", NO_BUCKETS)):
+        paths = functools.partial(sg.sssp, W, source, parents=False, delta=delta)
+        found["sssp", "priority buckets", value] = lambda paths=paths: paths().distance
+    if devices > 1 and device == "cuda":  # one launch for all rounds, or one for each
+        for value, exchange in (("one launch", "peer"), ("rounds", "nccl")):
+            given = distributed(one, devices, device, exchange)
+            for task in ("bfs", "sssp"):
+                found[task, "loop", value] = tasks(given)[task][-1]
+    return found
+
+
 def differs(found: Any, first: list[Any]) -> str:
     """What is wrong with an answer, beside that of the first number of devices; "" for nothing."""
     home = found.gather() if hasattr(found, "gather") else found.to("cpu")
@@ -155,40 +230,24 @@ def differs(found: Any, first: list[Any]) -> str:
     return "" if same else "another answer than that of one device"
 
 
-def milliseconds(task: str, calls: list[Timed], count: int, device: str) -> float:
-    """The time of the task: of its call, or of one of the 20 iterations between two calls."""
-    times = [timed(call, count, device) for call in calls]
-    ms = (times[1] - times[0]) / 20 if task == "pagerank" else times[0]
-    return round(max(ms, 1e-4), 4)
-
-
-def timed(call: Timed, count: int, device: str) -> float:
-    """The median wall time, in milliseconds, of a warm call."""
+def timed(call: Timed, count: int, device: str) -> list[float]:
+    """The wall times, in milliseconds, of so many warm calls."""
     times = []
-    for _ in range(count + 1):
-        settle(device)
+    for _ in range(count):
+        rows.settle(device)
         start = time.perf_counter()
         last = call()
-        settle(device)
+        rows.settle(device)
         times.append(1e3 * (time.perf_counter() - start))
         del last
-    return float(np.median(times[1:]))
-
-
-def settle(device: str) -> None:
-    """Wait for all GPUs."""
-    if device == "cuda":
-        import cupy
-
-        for k in range(cupy.cuda.runtime.getDeviceCount()):
-            cupy.cuda.Device(k).synchronize()
+    return times
 
 
 def beside(
     results: list[dict[str, Any]], published: dict[str, Any], gpu: str | None
 ) -> list[dict[str, Any]]:
     """Each result beside the fastest published time on as many GPUs, per system and card."""
-    rows = []
+    found = []
     bandwidth = published["cards"]
     for mine in results:
         of = {"graph": mine["graph"], "task": mine["task"], "gpus": mine["devices"]}
@@ -198,23 +257,23 @@ def beside(
             row = {**theirs, "spgraph_ms": mine["ms"], "faster": theirs["ms"] / mine["ms"]}
             if gpu in bandwidth:
                 row["bandwidth"] = bandwidth[gpu] / bandwidth[theirs["card"]]
-            rows.append(row)
-    return rows
+            found.append(row)
+    return found
 
 
-def fastest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def fastest(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """For each graph, task and number of GPUs the fastest published time of each system."""
     best: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in rows:
+    for row in found:
         key = row["graph"], row["task"], row["gpus"], row["system"]
         if key not in best or row["ms"] < best[key]["ms"]:
             best[key] = row
     return [best[key] for key in sorted(best)]
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def table(found: list[dict[str, Any]]) -> str:
     """`fastest` for a person."""
-    best = fastest(rows)
+    best = fastest(found)
     if not best:
         return "nothing is published of these graphs and numbers of GPUs"
     lines = ["graph task GPUs: spgraph ms; system on its card ms; faster, bandwidth, faster / it"]

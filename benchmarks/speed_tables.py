@@ -51,7 +51,7 @@ def described(name: str, result: Result, *libraries: str, gpus: int = 1) -> str:
     if where["gpu"]:
         count = "one" if gpus == 1 else f"up to {gpus}"
         place = f"{count} {where['gpu']['name']}, driver {where['gpu']['driver_version']}"
-    used = [f"{library} {versions[library]}" for library in libraries]
+    used = [f"{library} {versions[library]}" for library in libraries if library in versions]
     if "cugraph" in result:
         used.append(f"cuGraph {result['cugraph']['version']}")
     day, commit = result["date"][:10], result["source"]["commit"][:7]

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import spgraph as sg
+from benchmarks import machine, rows, speed_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,6 +47,35 @@ def test_result_says_what_was_measured_and_where(run: dict[str, Any]) -> None:
     assert run["source"].keys() == {"commit", "dirty"}
     assert run["command"].startswith("python -m benchmarks.bfs_cpu --no-first-call --graphs kron8")
     assert "missing" in run["graphs"]["road_NY"]
+
+
+def test_every_row_has_its_conditions(run: dict[str, Any]) -> None:
+    assert rows.incomplete(run) == []
+    found = run["graphs"]["kron8"]["systems"]["spgraph"]
+    assert found["min"] <= found["quartiles"][0] <= found["median"] <= found["quartiles"][1]
+    assert found["min"] == np.min(found["times"]) and found["first_ms"] > 0
+    if platform.system() == "Linux":
+        assert 0 < found["held_bytes"] <= found["peak_bytes"]
+    conditions = found["conditions"]
+    assert conditions["threads"] == run["threads"] and len(conditions["load_average"]) == 3
+    assert conditions["commit"] == run["source"]["commit"]
+    assert conditions["pinned"] == run["machine"]["pinned"]
+    del found["min"], conditions["pinned"]
+    lacking = [line.rpartition(": ")[2] for line in rows.incomplete(run)]
+    found["min"], conditions["pinned"] = 0.0, None
+    assert lacking == ["min", "pinned"] and rows.incomplete(run) == []
+
+
+def test_memory_of_a_call() -> None:
+    """What a call takes and gives back is seen; what came before it is not."""
+    before = np.ones(20_000_000)
+    del before
+    seen = rows.untimed(lambda: np.ones(10_000_000), 1.5)
+    if platform.system() != "Linux":
+        assert seen == (1.5, None, None)
+        return
+    assert seen.first_ms == 1.5
+    assert 60e6 < seen.peak_bytes - seen.held_bytes < 120e6
 
 
 def test_systems_are_timed_or_reported_as_missing(run: dict[str, Any]) -> None:
@@ -89,7 +119,9 @@ def _strings(value: Any) -> Iterator[str]:
         ("algorithms_cpu", ["--graphs", "kron8", "--rounds", "1"]),
     ],
 )
-def test_others_agree_with_their_peers(module: str, arguments: list[str], tmp_path: Path) -> None:
+def test_others_agree_with_their_peers(
+    module: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every task of spgraph is timed, and no answer differs from a peer's."""
     output = tmp_path / "out.json"
     done = subprocess.run(
@@ -101,6 +133,8 @@ def test_others_agree_with_their_peers(module: str, arguments: list[str], tmp_pa
     assert done.returncode == 0, done.stderr
     result = json.loads(output.read_text())
     assert result["benchmark"] == module
+    assert rows.incomplete(result) == []
+    assert "| spgraph |" in shown(module, result, tmp_path, monkeypatch)
     found = result.get("matrices", result.get("graphs"))
     tasks = {name: task for entry in found.values() for name, task in entry["tasks"].items()}
     assert len(tasks) >= 4
@@ -108,6 +142,14 @@ def test_others_agree_with_their_peers(module: str, arguments: list[str], tmp_pa
         assert "error" not in task, name
         assert task["spgraph"]["median"] > 0, name
         assert not any("error" in system for system in task.values() if isinstance(system, dict))
+
+
+def shown(module: str, result: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the page has of a result."""
+    result["machine"]["others_cores"], result["source"]["commit"] = 0.0, "0" * 40
+    (folder / f"{module}_2026-01-01.json").write_text(json.dumps(result))
+    monkeypatch.setattr(speed_tables, "RESULTS", folder)
+    return speed_tables.TABLES[module]()
 
 
 def test_building_agrees_with_its_peers(tmp_path: Path) -> None:
@@ -121,7 +163,9 @@ def test_building_agrees_with_its_peers(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(output.read_text())["tasks"]
+    result = json.loads(output.read_text())
+    assert rows.incomplete(result) == []
+    found = result["tasks"]
     assert {"from_coo 3,000, int64, plus", "A @ A, kron8"} <= found.keys()
     for name, task in found.items():
         assert not any("error" in system for system in task["systems"].values()), name
@@ -191,8 +235,6 @@ def test_dense_products(
 def test_other_processes_are_counted_and_loud_results_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from benchmarks import machine, speed_tables
-
     found = machine.others_cores(0.05)
     assert found is None or found >= 0
     counts = iter([100.0, 100.3])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import spgraph.cli
-from benchmarks import figures, peers, report, speed_tables
+from benchmarks import figures, machine, peers, report, rows, speed_tables
 from benchmarks.__main__ import main
 from benchmarks.compare import cells
 from spgraph.backends.cuda.runtime import offline
@@ -79,6 +79,8 @@ def test_every_result_file_has_cells(path: Path) -> None:
     content = json.loads(path.read_text())
     found = list(cells(content))
     assert len(found) > 5 and len(dict(found)) == len(found), "two cells at one place"
+    if any("conditions" in entry for entry in machine.dictionaries(content)):
+        assert rows.incomplete(content) == []  # older files have less
 
 
 def test_machine_code_of_a_kernel() -> None:

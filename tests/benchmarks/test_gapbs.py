@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import importlib
+import json
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +15,7 @@ import numpy as np
 import pytest
 
 import spgraph as sg
+from benchmarks import machine, rows
 
 ROOT = Path(__file__).resolve().parents[2]
 # what a program of GAPBS prints, and its dump: here of one call from the second source
@@ -52,9 +57,12 @@ def test_graph_file_has_both_directions_of_a_directed_graph(suite: Any, tmp_path
 
 def test_times_and_the_result_are_read(gapbs: ModuleType, suite: Any) -> None:
     program = gapbs.Program("o3", "bfs", ())
-    times, result = suite.run(program, "bfs", [0, 2], 3, 2)
-    assert times == pytest.approx([1.5, 2.5, 3.5]) and result.tolist() == [1, 2, 2]
-    assert suite.run(gapbs.Program("o3", "tc", ()), "tc", [0, 2], 3, 2)[1] == 7
+    run = suite.run(program, "bfs", [0, 2], 3, 2)
+    assert run.times == pytest.approx([1.5, 2.5, 3.5]) and run.result.tolist() == [1, 2, 2]
+    assert 1 << 16 < run.peak_bytes < 1 << 30
+    assert suite.run(gapbs.Program("o3", "tc", ()), "tc", [0, 2], 3, 2).result == 7
+    with pytest.raises(RuntimeError, match="bfs: exit code 1"):
+        suite.run(program, "bfs", [0, 2], 4, 2)
     assert gapbs.missing(suite.builds) is None and gapbs.missing(suite.folder / "no") is not None
 
 
@@ -72,15 +80,76 @@ def test_levels_of_parents(gapbs: ModuleType) -> None:
 def test_summary_takes_cells_of_a_millisecond(gapbs: ModuleType) -> None:
     cpu = importlib.import_module("benchmarks.gapbs_cpu")
     systems = {
-        "spgraph": cpu.figures([2.0, 4.0]),
-        "spgraph parents": cpu.figures([0.5]),
-        "gapbs": cpu.figures([1.0, 3.0]),
+        "spgraph": rows.statistics([2.0, 4.0]),
+        "spgraph parents": rows.statistics([0.5]),
+        "gapbs": rows.statistics([1.0, 3.0]),
         "scipy": {"error": "wrong"},
     }
     assert systems["gapbs"]["quartiles"] == [1.5, 2.5] and systems["gapbs"]["min"] == 1.0
-    row = {"task": "bfs", "threads": 2, "loaded": False, "systems": systems, **cpu.ratios(systems)}
+    row = {"task": "bfs", "threads": 2, "loaded": False, "systems": systems, **rows.ratios(systems)}
     assert row["best"] == "gapbs" and row["ratios"] == {"spgraph": 1.5, "spgraph parents": 0.25}
     found = cpu.summary({"path": {"rows": [row]}, "other": {"missing": "no file"}})["2 threads"]
     assert found == {"cells": 1, "above": {"path bfs": 1.5}, "geometric_mean": 1.5}
     entry = {"vertices": 3, "directed_edges": 2, "rows": [row]}
     assert "scipy: wrong" in cpu.table("path", entry) and "x 1.50" in cpu.table("path", entry)
+
+
+class Answers:
+    """A suite whose programs answer as spgraph does, in a millisecond."""
+
+    directed = False
+
+    def __init__(self, builds: Path, folder: Path, A: sg.Matrix, W: sg.Matrix) -> None:
+        self.A = A
+
+    def fastest(self, kernel: str, sources: list[int], threads: int) -> Any:
+        return importlib.import_module("benchmarks.gapbs").Program("o3", kernel, ())
+
+    def run(self, program: Any, kernel: str, sources: list[int], calls: int, threads: int) -> Any:
+        last = sources[(calls - 1) % len(sources)]
+        result = {
+            "bfs": lambda: sg.bfs(self.A, last).parent.to_numpy(fill=-1),
+            "cc": lambda: sg.connected_components(self.A).to_numpy(),
+            "tc": lambda: sg.triangle_count(self.A) + 1,
+        }[kernel]()
+        return importlib.import_module("benchmarks.gapbs").Run([1.0] * calls, result, 5000)
+
+
+def test_every_row_is_complete(
+    gapbs: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two conditions of three tasks; a wrong answer is not timed."""
+    cpu = importlib.import_module("benchmarks.gapbs_cpu")
+    monkeypatch.setattr(gapbs, "Suite", Answers)
+    monkeypatch.setattr(cpu, "use_threads", lambda threads: None)
+    monkeypatch.setattr(cpu, "PAUSE", 0)
+    monkeypatch.setattr(cpu, "loops", lambda count: contextlib.nullcontext())
+    options = argparse.Namespace(data=tmp_path, threads=[1], loaded="kron8", processors=[0])
+    vars(options).update(builds=tmp_path, tasks="bfs,components,triangles", seconds=1e-4)
+    entry = cpu.measure("kron8", options)
+    machine.write(tmp_path / "out.json", {"source": {"commit": "0"}, "rows": entry["rows"]})
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert rows.incomplete(result) == [] and len(result["rows"]) == 6
+    for row in result["rows"]:
+        found = row["systems"]["gapbs"]
+        assert found.get("median") == (None if row["task"] == "triangles" else 1.0)
+        assert ("error" in found) == (row["task"] == "triangles")
+        assert found.get("peak_bytes", 5000) == 5000
+
+
+def test_beside_endless_loops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = importlib.import_module("benchmarks.busy_cpu")
+    monkeypatch.setattr(busy, "loops", lambda count: contextlib.nullcontext())
+    monkeypatch.setattr(machine, "others_cores", lambda: 0.0)
+    monkeypatch.setattr(busy.os, "sched_setaffinity", lambda *given: None)
+    words = "busy_cpu --graph kron8 --rounds 2 --sources 3 --calls 2 -o"
+    monkeypatch.setattr(sys, "argv", [*words.split(), str(tmp_path / "out.json")])
+    busy.main()
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert rows.incomplete(result) == [] and len(result["rounds"]) == 2
+    found = result["rounds"][0]
+    assert np.shape(found["beside"]["scipy"]["times"]) == (3, 2)
+    slower = np.median(found["beside"]["scipy"]["times"]) / np.median(
+        found["alone"]["scipy"]["times"]
+    )
+    assert found["slowdown"]["scipy"] == pytest.approx(slower, rel=1e-3)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import spgraph as sg
-from benchmarks import seeds
+from benchmarks import compare, machine, rows, seeds
 
 TASKS = {"bfs", "bfs push", "sssp", "betweenness", "components", "pagerank"}
 
@@ -28,16 +28,44 @@ def given(output: pathlib.Path, *more: str) -> argparse.Namespace:
     return parser.parse_args([*words, "-o", str(output), *more])
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "others_cores", lambda: 0.0)  # which takes a second
+
+
 def test_every_task_of_every_graph_is_measured(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert seeds.run(given(tmp_path / "out.json")) == 0
     result = json.loads((tmp_path / "out.json").read_text())
     assert result["graphs"]["rmat_n8_8"]["vertices"] == 256
-    rows = {(row["graph"], row["task"]) for row in result["results"]}
-    assert rows == {(graph, task) for graph in result["graphs"] for task in TASKS}
+    places = {(row["graph"], row["task"]) for row in result["results"]}
+    assert places == {(graph, task) for graph in result["graphs"] for task in TASKS}
     assert all(row["ms"] > 0 and row["devices"] == 1 for row in result["results"])
+    assert rows.incomplete(result) == []
+    assert all(row["cost"]["H"] == 0 for row in result["results"])
     assert "nothing is published" in capsys.readouterr().out
+
+
+def test_switches_and_several_devices(tmp_path: pathlib.Path) -> None:
+    """Shards on the CPU stand for GPUs. Answers do not depend on a switch; those that are not there
+    are named.
+    """
+    words = ["--graphs", "rmat_n8_8", "--devices", "1,2", "--ablate"]
+    assert seeds.run(given(tmp_path / "out.json", *words)) == 0
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert rows.incomplete(result) == [] and not result["faults"]
+    switches = {(row["task"], row["switch"], row["value"]) for row in result["ablation"]}
+    ways = {("bfs", "direction", way) for way in ("auto", "push", "pull")}
+    assert switches == ways | {("sssp", "priority buckets", value) for value in ("on", "off")}
+    assert {"leading neighbours", "local-first"} <= result["absent"].keys()
+    costs = {(row["task"], row["devices"]): row["cost"] for row in result["results"]}
+    for task in TASKS:
+        assert costs[task, 1]["H"] == 0 < costs[task, 2]["H"]
+        assert (costs[task, 2]["W"] is None) == (task not in ("bfs", "bfs push", "pagerank"))
+    assert costs["pagerank", 2]["W"] == 30 * result["graphs"]["rmat_n8_8"]["directed_edges"]
+    found = dict(compare.cells(result))
+    assert len([cell for cell in found if cell.startswith("ablation")]) == 2 * len(switches)
 
 
 def test_a_wrong_answer_is_reported_and_not_timed(

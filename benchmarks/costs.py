@@ -1,0 +1,58 @@
+"""What a run costs by the model of multi-GPU Gunrock: W edges looked at, H bytes that go from one
+device to another, C elements packed before exchanges and read after them, S rounds.
+
+W and S are what a loop reports: of searches their trace, which on several devices counts the edges
+of the frontiers, of PageRank its iterations times all entries; None where it reports nothing. H, C
+and the seconds are those of one run in rounds, all devices waiting before and after each exchange
+(spgraph/benchmarking/exchange.py): GPUs that write into each other's memory do not count what they
+write, and exchange while they compute.
+
+Source: Pan, Wang, Wu, Yang, Owens, "Multi-GPU graph analytics", IPDPS 2017.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import spgraph as sg
+from spgraph.benchmarking.exchange import in_rounds
+from spgraph.benchmarking.timing import timed
+from spgraph.distributed import DistributedMatrix
+
+# the arguments of sg.bfs for the tasks that have a trace
+SEARCHES: dict[str, dict[str, Any]] = {
+    "bfs": {},
+    "bfs levels": {"parents": False},
+    "bfs push": {"parents": False, "direction": "push"},
+}
+
+
+def cost(
+    task: str, A: Any, W: Any, source: int, run: Callable[[Any, Any], Any], iterations: int
+) -> dict[str, Any]:
+    """The cost of run(A, W), on one device or in shards; of PageRank with so many `iterations`."""
+    edges, rounds = None, None
+    if iterations:
+        edges, rounds = iterations * A.nvals, iterations
+    if task in SEARCHES:
+        trace = sg.bfs(A, source, trace=True, **SEARCHES[task]).trace
+        edges, rounds = sum(level.edges for level in trace), len(trace)
+    if not isinstance(A, DistributedMatrix):
+        return {"W": edges, "H": 0, "C": 0, "S": rounds}
+    graphs = [in_rounds(matrix) for matrix in (A, W) if matrix is not None]
+    given = [matrix for matrix, _ in graphs]
+    run(given[0], given[-1])  # prepares what is kept with the graph
+    for _, watched in graphs:
+        watched.forget()
+    device = A.device
+    _, seconds = timed(device.devices, lambda: run(given[0], given[-1]), device.communicator)
+    # a run works on one of the two
+    found = max((watched for _, watched in graphs), key=lambda w: w.collectives)
+    made = found.cost(edges, rounds, seconds)
+    named = {"W": edges, "H": made.bytes_sent, "C": made.elements, "S": rounds}
+    return named | {
+        "collectives": made.collectives,
+        "exchange_seconds": made.exchange_seconds,
+        "compute_seconds": made.compute_seconds,
+    }

@@ -1,0 +1,203 @@
+"""The rows of result files: what every benchmark writes down of one system at one task.
+
+A row is a dictionary with
+
+- all times, and of these the least, the quartiles and the median: over several sources (a list
+  each) the median of the sources' medians;
+- `first_ms`: the first call on this graph in this process, which compiles kernels or loads them
+  from the disk, and makes what is kept with the graph;
+- `held_bytes`, `peak_bytes`: memory before a warm call that is not timed, and the most during it.
+  On the CPU it is what the process has resident, all graphs and peers in it included; on a GPU what
+  CuPy's pool holds, of several GPUs on the one that holds most. None where nobody tells;
+- `conditions`: threads that the system may use, processors to which the process is bound (None: to
+  none), load average (1, 5, 15 minutes) when the row was made, commit.
+
+`incomplete` names the rows of a result that lack something.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks import machine
+
+Times = Sequence[float] | Sequence[Sequence[float]]
+FIELDS = ("first_ms", "held_bytes", "peak_bytes", "conditions")
+CONDITIONS = ("threads", "pinned", "load_average", "commit")
+DIGITS = 5  # of milliseconds
+
+
+class Untimed(NamedTuple):
+    """What is seen of a system's calls that are not timed: a row's fields of these names."""
+
+    first_ms: float | None = None
+    held_bytes: int | None = None
+    peak_bytes: int | None = None
+
+
+# --- what a row holds -----------------------------------------------------------------------------
+
+
+def row(
+    times: Times,
+    untimed: Untimed,
+    *,
+    median: str = "median",
+    threads: int | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """A row of times in milliseconds, or in the unit that `median` says, and of `more` facts."""
+    found = statistics(times)
+    return {median: found.pop("median"), **found, **more, **_rest(untimed, threads)}
+
+
+def row_of_kinds(kinds: dict[str, Times], untimed: Untimed, **more: Any) -> dict[str, Any]:
+    """A row of several kinds of times of the same call, such as device and wall: their medians are
+    `device_ms` and `wall_ms`.
+    """
+    found: dict[str, Any] = {}
+    for kind, times in kinds.items():
+        for name, value in statistics(times).items():
+            found[f"{kind}_{'ms' if name == 'median' else name}"] = value
+    return {**found, **more, **_rest(untimed, None)}
+
+
+def statistics(times: Times) -> dict[str, Any]:
+    """Median, least, quartiles, and all times."""
+    every = [np.atleast_1d(each) for each in times]
+    low, high = np.percentile(np.concatenate(every), (25, 75))
+    return {
+        "median": _rounded(np.median([np.median(each) for each in every])),
+        "min": _rounded(min(each.min() for each in every)),
+        "quartiles": [_rounded(low), _rounded(high)],
+        "times": [
+            [_rounded(t) for t in each] if np.ndim(given) else _rounded(each[0])
+            for given, each in zip(times, every, strict=True)
+        ],
+    }
+
+
+def _rest(untimed: Untimed, threads: int | None) -> dict[str, Any]:
+    """The commit is filled in by `machine.write`, which knows that of the whole file."""
+    first = untimed.first_ms
+    conditions = {
+        "threads": machine.threads() if threads is None else threads,
+        "pinned": machine.pinned(),
+        "load_average": [round(load, 2) for load in os.getloadavg()],
+    }
+    found = {**untimed._asdict(), "first_ms": None if first is None else _rounded(first)}
+    return {**found, "conditions": conditions}
+
+
+def _rounded(ms: Any) -> float:
+    return round(float(ms), DIGITS)
+
+
+# --- calls that are not timed ---------------------------------------------------------------------
+
+
+def first(call: Callable[[], Any], device: str = "cpu") -> tuple[Any, float]:
+    """(the result, the milliseconds) of a call that nobody has made before."""
+    settle(device)
+    begin = time.perf_counter()
+    result = call()
+    settle(device)
+    return result, (time.perf_counter() - begin) * 1e3
+
+
+def untimed(call: Callable[[], Any], first_ms: float | None, device: str = "cpu") -> Untimed:
+    """The memory of a warm call, which this makes, beside the time of the first one."""
+    memory = _resident if device == "cpu" else _pooled
+    return Untimed(first_ms, *memory(call))
+
+
+def settle(device: str) -> None:
+    """Wait until the GPUs have done all they were given."""
+    if device != "cpu":
+        for gpu in _gpus():
+            gpu.synchronize()
+
+
+def _resident(call: Callable[[], Any]) -> tuple[int | None, int | None]:
+    """(before, most during a call) of the memory that the process has resident, on Linux."""
+    try:  # 5: forget how much it was at most
+        pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return None, None
+    before = _status("VmRSS")
+    call()
+    most = _status("VmHWM")  # of threads' counts, some of which come late
+    return before, None if before is None or most is None else max(before, most)
+
+
+def _status(name: str) -> int | None:
+    """Bytes, as the system says."""
+    text = pathlib.Path("/proc/self/status").read_text(encoding="ascii")
+    found = [line.split() for line in text.splitlines() if line.startswith(name + ":")]
+    return 1024 * int(found[0][1]) if found else None
+
+
+def _pooled(call: Callable[[], Any]) -> tuple[int, int]:
+    """(before, most during a call) of what CuPy's pool holds, on the GPU that holds most then."""
+    settle("cuda")
+    before = []
+    for gpu in _gpus():
+        with gpu:
+            _pool().free_all_blocks()
+            before.append(int(_pool().used_bytes()))
+    last = call()
+    settle("cuda")
+    del last
+    found = []
+    for gpu, held in zip(_gpus(), before, strict=True):
+        with gpu:  # the pool keeps what it has once taken from the GPU
+            found.append((int(_pool().total_bytes()), held))
+    most, held = max(found)
+    return held, most
+
+
+def _gpus() -> list[Any]:
+    from spgraph.containers.storage.arrays import import_cupy
+
+    cuda = import_cupy().cuda
+    return [cuda.Device(number) for number in range(cuda.runtime.getDeviceCount())]
+
+
+def _pool() -> Any:
+    from spgraph.containers.storage.arrays import import_cupy
+
+    return import_cupy().get_default_memory_pool()
+
+
+# --- several rows ---------------------------------------------------------------------------------
+
+
+def ratios(systems: dict[str, Any]) -> dict[str, Any]:
+    """The fastest peer, and each of spgraph's medians divided by its."""
+    medians = {name: found["median"] for name, found in systems.items() if "median" in found}
+    peers = {name: ms for name, ms in medians.items() if not name.startswith("spgraph")}
+    if not peers:
+        return {}
+    best = min(peers, key=lambda name: peers[name])
+    own = {name: ms for name, ms in medians.items() if name.startswith("spgraph")}
+    return {"best": best, "ratios": {n: round(ms / peers[best], 3) for n, ms in own.items()}}
+
+
+def incomplete(result: dict[str, Any]) -> list[str]:
+    """What rows lack, a line each; a row is what has times."""
+    lines = []
+    for number, found in enumerate(machine.dictionaries(result)):
+        lists = [name for name, value in found.items() if isinstance(value, list)]
+        kinds = [name[: -len("times")] for name in lists if name.endswith("times")]
+        wanted = [kind + part for kind in kinds for part in ("min", "quartiles")]
+        lacking = [name for name in (*wanted, *FIELDS) if name not in found] if kinds else []
+        conditions = found.get("conditions", {}) if kinds else dict.fromkeys(CONDITIONS)
+        lacking += [name for name in CONDITIONS if name not in conditions]
+        lines += [f"row {number}, {list(found)[:4]}: {name}" for name in lacking]
+    return lines

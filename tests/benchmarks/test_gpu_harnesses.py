@@ -1,0 +1,245 @@
+"""The benchmarks of GPUs end to end without a GPU: containers stay on the CPU, CuPy is NumPy, and
+events, pools and cuGraph are stand-ins. What is tested is that every row is there and complete.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spgraph as sg
+from benchmarks import compare, graphs, machine, rows, speed_tables
+from spgraph.containers.storage import arrays
+
+
+class Gpu:
+    """cupy.cuda.Device."""
+
+    def __init__(self, number: int = 0) -> None:
+        pass
+
+    def __enter__(self) -> Gpu:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+
+class Event:
+    def record(self) -> None:
+        pass
+
+    synchronize = record
+
+
+class Pool:
+    """A pool that gives its memory back, and takes more with every look at it."""
+
+    taken = 1000
+
+    def free_all_blocks(self) -> None:
+        pass
+
+    def used_bytes(self) -> int:
+        return 500
+
+    def total_bytes(self) -> int:
+        Pool.taken += 1
+        return Pool.taken
+
+
+class Cupy:
+    """CuPy, whose arrays are NumPy's."""
+
+    cuda = SimpleNamespace(
+        Device=Gpu,
+        Event=Event,
+        get_elapsed_time=lambda begin, end: 0.5,
+        runtime=SimpleNamespace(getDeviceCount=lambda: 2),
+    )
+    asnumpy = staticmethod(np.asarray)
+    ndarray = Pool  # no array is CuPy's
+
+    def get_default_memory_pool(self) -> Pool:
+        return Pool()
+
+    def RawKernel(self, text: str, name: str) -> Any:
+        return lambda *given: None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy, load = Cupy(), graphs.load
+    monkeypatch.setattr(machine, "others_cores", lambda: 0.0)  # which takes a second
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(arrays, "import_cupy", lambda: cupy)
+    for name in ("gpu_clock", "algorithms_gpu", "bfs_gpu", "operations_gpu", "distributed_gpu"):
+        module = importlib.import_module(f"benchmarks.{name}")
+        monkeypatch.setattr(module, "import_cupy", lambda: cupy)
+    host = importlib.import_module("benchmarks.host_storage_gpu")
+    monkeypatch.setattr(host, "import_cupy", lambda: cupy)
+    monkeypatch.setattr(graphs, "load", lambda name, data, device: load(name, data, "cpu"))
+    monkeypatch.setattr(sg.Vector, "to_cupy", lambda v, **given: v.to_numpy(**given))
+    monkeypatch.setattr(sg.Matrix, "to_cupyx", sg.Matrix.to_scipy)
+
+
+def measured(
+    name: str, output: Path, monkeypatch: pytest.MonkeyPatch, *words: str
+) -> dict[str, Any]:
+    """The result file of a run, every row of which is complete."""
+    module = importlib.import_module(f"benchmarks.{name}")
+    monkeypatch.setattr(sys, "argv", [name, *words, "-o", str(output)])
+    module.main()
+    result = json.loads(output.read_text())
+    assert result["benchmark"] == output.name.rpartition("_")[0]
+    assert rows.incomplete(result) == []
+    assert len(list(compare.cells(result))) > 2
+    return result
+
+
+def no_faults(result: dict[str, Any]) -> None:
+    assert not [entry["faults"] for entry in result["graphs"].values() if entry["faults"]]
+
+
+@pytest.mark.parametrize("name", ["bfs", "algorithms"])
+def test_beside_cugraph(
+    name: str, no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = importlib.import_module("benchmarks.cugraph_process")
+    peer = importlib.import_module(f"benchmarks.{name}_cugraph")
+    monkeypatch.setattr(process, "run", lambda *given: None)
+    monkeypatch.setattr(peer, "graph_of", lambda A, *given, **more: A)
+    monkeypatch.setattr(graphs, "KRONECKER", {"kron21": (7, 16)})
+    file = tmp_path / f"{name}_gpu_2026-01-01.json"
+    words = ["--graphs", "kron21", "--sources", "2", "--calls", "2"]
+    words += ["--no-first-call"] if name == "bfs" else []
+    result = measured(f"{name}_gpu", file, monkeypatch, *words)
+    no_faults(result)
+    options = argparse.Namespace(data=tmp_path, calls=2)
+    entry = result["graphs"]["kron21"]
+    found = peer.measure("kron21", entry, options, Cugraph(), None)
+    entry["cugraph"] = found
+    for row in machine.dictionaries(found):
+        if "conditions" in row:
+            row["conditions"]["commit"] = "0"
+    assert rows.incomplete(found) == [] and "error" not in json.dumps(found)
+    wanted = {"levels", "parents"} if name == "bfs" else {"sssp", "components", "pagerank"}
+    assert wanted <= found.keys()
+
+
+class Cugraph:
+    """pylibcugraph, whose graphs are Matrices, with spgraph's answers."""
+
+    def bfs(self, handle: Any, A: sg.Matrix, start: Any, *rest: Any) -> Any:
+        none = np.iinfo(np.int32).max
+        return (sg.bfs(A, int(start[0])).level.to_numpy(fill=none),)
+
+    def sssp(self, handle: Any, A: sg.Matrix, source: int, *rest: Any) -> Any:
+        distance = sg.sssp(graphs.weighted(A), source).distance
+        return None, distance.dup(np.float64).to_numpy(fill=1e38)
+
+    def weakly_connected_components(self, handle: Any, A: sg.Matrix, *rest: Any) -> Any:
+        return None, sg.connected_components(A).to_numpy()
+
+    def betweenness_centrality(self, handle: Any, A: sg.Matrix, start: Any, *rest: Any) -> Any:
+        return None, sg.betweenness_centrality(A, sources=start.tolist()).to_numpy()
+
+    def triangle_count(self, handle: Any, A: sg.Matrix, *rest: Any) -> Any:
+        return None, np.array([3 * sg.triangle_count(A)])
+
+    def pagerank(self, handle: Any, A: sg.Matrix, *rest: Any, **more: Any) -> Any:
+        return None, sg.pagerank(A, tol=None, max_iter=rest[6]).to_numpy()
+
+
+def test_operations(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    operations = importlib.import_module("benchmarks.operations_gpu")
+    monkeypatch.setattr(operations, "PUSHED", 500)
+    monkeypatch.setattr(graphs, "KRONECKER", {"kron21": (7, 16)})
+    file = tmp_path / "operations_gpu_2026-01-01.json"
+    result = measured("operations_gpu", file, monkeypatch, "--graphs", "kron21", "--calls", "2")
+    no_faults(result)
+    assert len(result["graphs"]["kron21"]["tasks"]) == 12
+
+
+def test_dense_products(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dense = importlib.import_module("benchmarks.dense_products")
+    monkeypatch.setattr(dense, "ADD", ("plus",))
+    monkeypatch.setattr(dense, "MULTIPLY", ("times",))
+    monkeypatch.setattr(dense, "import_cupy", Cupy)
+    file = tmp_path / "dense_products_gpu_2026-01-01.json"
+    words = ["--device", "cuda", "--graphs", "kron8:8", "--types", "float32", "--calls", "2"]
+    no_faults(measured("dense_products", file, monkeypatch, *words))
+
+
+class Streamed(sg.Matrix):
+    """A Matrix in host memory, of which every look at the bytes that were read finds more."""
+
+    __slots__ = ()
+    read = 0
+
+    @property
+    def bytes_streamed(self) -> int:
+        Streamed.read += 1000
+        return Streamed.read
+
+
+def test_host_storage(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = importlib.import_module("benchmarks.host_storage_gpu")
+    monkeypatch.setattr(host, "bus_rate", lambda S: 1000.0)
+
+    def to(A: sg.Matrix, device: str, **given: Any) -> sg.Matrix:
+        parts = (A.nrows, A.ncols, A.indptr, A.indices, A.values)
+        return Streamed._of(*parts, iso=A.iso, symmetric=A.symmetric)
+
+    monkeypatch.setattr(sg.Matrix, "to", to)
+    file = tmp_path / "host_storage_gpu_2026-01-01.json"
+    result = measured("host_storage_gpu", file, monkeypatch, "--graphs", "kron8", "--calls", "2")
+    no_faults(result)
+    task = result["graphs"]["kron8"]["tasks"]["mxv"]
+    assert task["ratio"] == pytest.approx(task["median"] / task["bus_ms"], rel=0.01)
+
+
+def test_several_gpus(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers, rows and costs of one device and of two, and what the page makes of them."""
+    several = importlib.import_module("benchmarks.distributed_gpu")
+
+    def graph(name: str, devices: list[str], given: dict[str, Any]) -> Any:
+        return graphs.load("kron8", tmp_path, "cpu").distribute(len(devices))
+
+    monkeypatch.setattr(several, "graph", graph)
+    monkeypatch.setattr(several, "GRAPHS", {"kron24_16": (8, 16)})
+    file = tmp_path / "distributed_gpu_2026-01-01.json"
+    words = ["--graphs", "kron24_16,grid1000", "--devices", "1,2", "--exchange", "nccl"]
+    result = measured("distributed_gpu", file, monkeypatch, *words, "--sources", "2", "--calls=2")
+    assert not result["faults"]
+    found = {
+        (row["algorithm"], row["devices"]): row.get("cost")
+        for row in result["results"]
+        if row["graph"] == "kron24_16"
+    }
+    assert {task for task, _ in found} == set(several.TASKS)
+    for (task, devices), cost in found.items():
+        assert (cost["H"] > 0) == (cost["C"] > 0) == (devices > 1), task
+        reported = task in ("bfs", "bfs levels", "bfs push") or task.startswith("pagerank")
+        assert (cost["W"] is not None and cost["S"] > 1) == reported, task
+    assert found["pagerank 10", 2]["S"] == 10
+    monkeypatch.setattr(speed_tables, "RESULTS", tmp_path)
+    result["machine"]["gpu"] = {"name": "a GPU", "driver_version": "1"}
+    result["versions"]["cupy-cuda13x"] = "1"
+    result["source"]["commit"] = "0" * 40
+    file.write_text(json.dumps(result))
+    assert "| kron24_16 | bfs levels |" in speed_tables.distributed_gpu()
