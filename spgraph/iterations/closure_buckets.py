@@ -55,11 +55,13 @@ def composed_closure(
 
 def next_limit(best: Scalar, delta: float | int, sign: int, dtype: np.dtype) -> Scalar:
     """The end of a bucket that begins at `best`: `delta` beyond it, or the next number of the type
-    where `delta` is less than that.
+    where `delta` is less than that; at least the least normal number beyond it, as on a GPU smaller
+    ones may compare as zero.
     """
     if dtype.kind == "f":
+        kind = np.finfo(dtype)
         with np.errstate(over="ignore"):
-            limit = dtype.type(best + sign * dtype.type(min(delta, float(np.finfo(dtype).max))))
+            limit = dtype.type(best + sign * dtype.type(min(max(delta, kind.tiny), kind.max)))
         return np.nextafter(best, dtype.type(sign * np.inf)) if limit == best else limit
     ends = np.iinfo(dtype)
     return dtype.type(min(max(int(best) + sign * max(int(delta), 1), ends.min), ends.max))

@@ -25,8 +25,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spgraph as sg
+from spgraph.backends.cuda.closure.closure import width_of
 from spgraph.direction import bucket_width
-from spgraph.iterations.closure_buckets import composed_closure
+from spgraph.iterations.closure_buckets import composed_closure, next_limit
 from spgraph.iterations.fixed_point import closure, composed, counted, dag_edges, parents
 from spgraph.semirings import (
     BinaryOp,
@@ -160,6 +161,17 @@ def test_delta_may_be_any_positive_number(device: str) -> None:
             assert found.distance.isequal(expected.distance)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_buckets_are_as_wide_as_a_normal_number(kind: Any) -> None:
+    """Others would never end where those below compare as zero."""
+    dtype, tiny = np.dtype(kind), np.finfo(kind).tiny
+    assert width_of(1e-323, dtype) == tiny and width_of(0.5, dtype) == 0.5
+    assert width_of(1e308, dtype) == min(1e308, np.finfo(kind).max)
+    for sign in (1, -1):
+        assert next_limit(kind(0), 1e-323, sign, dtype) == sign * tiny
+        assert next_limit(kind(1), 1e-323, sign, dtype) == np.nextafter(kind(1), kind(1 + sign))
+
+
 # --- what the values may be -----------------------------------------------------------------------
 
 
@@ -173,12 +185,14 @@ def path_graph(weights: Any, device: str = "cpu") -> tuple[sg.Matrix, sg.Vector]
 
 
 def test_lengths_below_the_normal_numbers(device: str) -> None:
-    """CuPy compiles with -ftz=true, which takes such float32 numbers for zero."""
-    least = np.finfo(np.float32).smallest_subnormal
+    """A GPU may take them for zero, as CuPy compiles with -ftz=true; buckets of their width end."""
+    kind = np.finfo(np.float32)
+    least = kind.smallest_subnormal
     A, v = path_graph(np.array([3, 2, 1], np.float32) * least, device)
-    expected = (np.array([0, 3, 5, 6], np.float32) * least).tolist()
+    expected = np.array([0, 3, 5, 6], np.float32) * least
     for delta in (None, float(least), 1e-323):
-        assert closure(A, v, min_plus, delta=delta).to_numpy().tolist() == expected
+        found = closure(A, v, min_plus, delta=delta).to_numpy()
+        np.testing.assert_allclose(found, expected, 0, 0 if device == "cpu" else kind.tiny)
 
 
 def test_huge_integers(device: str) -> None:

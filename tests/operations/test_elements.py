@@ -390,18 +390,3 @@ def test_int64_and_uint64_compare_exactly(device: str) -> None:
     assert not u[[1]].isequal(v[[1]]) and u[[2]].isequal(v[[2]])
     A, B = (sg.Matrix.from_coo([0], [0], w[1:2]).to(device) for w in (x, y))
     assert not A.isequal(B) and A.isequal(A.astype("int64"))
-
-
-def test_numbers_below_the_normal_ones(device: str) -> None:
-    """CuPy compiles with -ftz=true, which takes such float32 numbers for zero."""
-    values = np.array([3, -2, 0, 1], np.float32) * np.finfo(np.float32).smallest_subnormal
-    v = sg.Vector.from_dense(values).to(device)
-    A = sg.Matrix.from_coo([0, 1, 2, 3], [1, 0, 3, 2], np.ones(4, np.float32), device=device)
-    swapped = values[[1, 0, 3, 2]]
-    assert sg.mxv(A, v).to_numpy().tolist() == swapped.tolist()
-    total = sg.ewise_add(v, sg.mxv(A, v), semirings.binary.plus)
-    assert total.to_numpy().tolist() == (values + swapped).tolist()
-    assert entries(sg.select(v, semirings.indexunary.valuegt, 0)) == {
-        0: float(values[0]), 3: float(values[3])
-    }  # fmt: skip
-    assert sg.reduce(v, semirings.monoid.min) == values[1]

@@ -197,11 +197,14 @@ def kernel_arrays(
 
 
 def width_of(delta: float | int | None, dtype: np.dtype) -> np.generic:
-    """`delta` as a positive value of the type."""
+    """`delta` as a positive value of the type; a float is at least the least normal number, since
+    CuPy compiles with -ftz=true, under which smaller ones of float32 compare as zero.
+    """
     if delta is None or dtype.kind == "b":
         return dtype.type(0)
     if dtype.kind == "f":
-        return dtype.type(min(delta, float(np.finfo(dtype).max)))
+        kind = np.finfo(dtype)
+        return dtype.type(min(max(delta, kind.tiny), kind.max))
     return dtype.type(min(max(int(delta), 1), np.iinfo(dtype).max))
 
 

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from spgraph import cache_folder
-from spgraph.backends.cuda.runtime.sources import CUPY_OPTIONS, SEPARATE, alone, source
+from spgraph.backends.cuda.runtime.sources import OPTIONS, SEPARATE, alone, source
 from spgraph.containers.storage.arrays import Array
 from spgraph.late_imports import preparing
 
@@ -74,7 +74,7 @@ def _module(stem: str, preamble: str, only: str, cooperative: bool, device_id: i
     import cupy
 
     text = alone(stem, preamble, only) if only else source(stem, preamble)
-    return cupy.RawModule(code=text, options=CUPY_OPTIONS, enable_cooperative_groups=cooperative)
+    return cupy.RawModule(code=text, options=OPTIONS, enable_cooperative_groups=cooperative)
 
 
 @functools.lru_cache(maxsize=1024)

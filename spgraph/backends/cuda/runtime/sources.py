@@ -10,9 +10,6 @@ import re
 
 BACKEND = pathlib.Path(__file__).parents[1]
 OPTIONS = ("-std=c++17",)
-# CuPy puts "-ftz=true" behind the options, under which kernels take float32 numbers below 1.2e-38
-# for zero, as no other device does. Behind "-I" it is the name of a folder that nobody looks into.
-CUPY_OPTIONS = (*OPTIONS, "-ftz=false", "-I")
 # kernel files whose kernels are alternatives, of which a call takes one or two
 SEPARATE = {"ewise", "masks", "select", "write"}
 _KERNEL = re.compile(r'extern "C" __global__ void(\s+)(?:__launch_bounds__\([^)]*\)(\s+))?(\w+)\(')
