@@ -32,11 +32,7 @@ def on_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("how", PARTITIONS)
-@pytest.mark.parametrize("few", [0, 4096])
-def test_searches_and_closures(
-    how: str, few: int, on_one_device: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(single_device, "SMALL", few)
+def test_searches_and_closures(how: str, on_one_device: None) -> None:
     A = cases.graph()
     G = A.distribute(3, partition=PARTITIONS[how])
     many = sg.Vector.from_coo([3, 40, 7], [0, 2, 1], size=A.nrows)
