@@ -1,1 +1,21 @@
 """What loops over shards and the backends that run their kernels agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+R = TypeVar("R")
+
+# The part of one shard in a loop: it yields what it needs of the others, as (request, data), is
+# sent the answer, and returns what it has found. All shards make the same requests:
+# - ("gather", (part, sizes)): the parts of all shards, joined, of these sizes; "gather_own": in
+#   memory that no other shard has;
+# - ("reduce", (part, sizes)), ("union", ...): its own part of the sum of all vectors, of the union
+#   of all bitmaps;
+# - ("send", (arrays, sizes)), an array for each shard, and how much comes from each: what has come,
+#   joined, or None;
+# - ("counts", (array, round)): (what the kernels of all shards have counted, in rows, their sums),
+#   on the host;
+# - ("meet", anything): the same, once all devices have come there.
+Steps = Generator[tuple[str, Any], Any, R]

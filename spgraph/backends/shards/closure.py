@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from spgraph.containers.storage.arrays import Array
 
@@ -37,58 +36,14 @@ class Totals(NamedTuple):
     best: Any  # a NumPy scalar of the semiring's type
 
 
-class ClosureShard(Protocol):
-    """What a closure in rounds asks of the kernels of one shard, `ClosureShard` of a backend. Its
-    counts, as many as `counts_of` says, reach the host's memory each above 16 bits of the round's
-    number, and `counts`. Nothing waits for the device.
-    """
-
-    number: int  # among all shards
-    pair: int  # the 32-bit words of a pair of a vertex and a value
-    x: Array  # the values of the vertices of all shards
-    counts: Array
-
-    def begin(self, sources: Array, values: Array, delta: float | int | None) -> None:
-        """Begin a closure with `values` at the own vertices `sources`, counted from 0; `delta` is
-        the width of its buckets.
-        """
-
-    def launch(self, action: int, totals: Totals, received: Array | None, round_: int) -> None:
-        """Run one round as far as the shard can alone. `received` are the pairs that others have
-        sent, or None. From `totals` all shards decide alike about limits and thresholds.
-        """
-
-    def sent(self, numbers: list[int], offsets: Sequence[int]) -> list[Array]:
-        """The pairs for each shard, of which there are `numbers`."""
-
-    @property
-    def part(self) -> Array:
-        """The values of the own vertices."""
-
-    def take(self) -> tuple[Array, Array]:
-        """(the values of the own vertices, a bit for each that has an entry), which the shard keeps
-        no longer.
-        """
-
-
 class Part(NamedTuple):
     """One shard's values, on its device, identities at vertices whose bit in `bits` is not set; how
-    many bits are set, and how many edges the shard looked at.
+    many bits are set, if that is known; how many edges the shard looked at; and whether all buckets
+    of all shards have settled.
     """
 
     values: Array
     bits: Array
-    reached: int
+    reached: int | None
     relaxations: int
-
-
-class Closed(NamedTuple):
-    """The parts of all shards, and the number of barriers."""
-
-    parts: list[Part]
-    rounds: int
-
-    @property
-    def relaxations(self) -> int:
-        """How many edges all shards looked at."""
-        return sum(part.relaxations for part in self.parts)
+    settled: bool

@@ -4,8 +4,8 @@ which form. All shards come to the same plan, from the counts of all.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,10 +28,6 @@ MARKED_EDGES, RARE = 4, 16
 # the vertices of the neighbouring level, for each of these edges, beyond which their values are
 # read where their owners keep them instead of being sent
 SMALL_EDGES, UNREAD = 1 << 14, 8
-
-
-# what a shard asks of the others, and the answer
-Steps = Generator[tuple[str, Any], Any, None]
 
 
 class Workspace(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ class ShardedGraph:
     by the user's ids, so that the first parent found is the least: as they do where `ids` are None.
     `symmetric` says that A is its own transpose, which helps to choose directions; that both are
     one array says it too. Types are the same in all shards, and so is what is None. `derived` keeps
-    what loops make once.
+    what loops make once; those in rounds hold `lock`, for all of them share the memory of shards.
     """
 
     offsets: Sequence[int]
@@ -46,6 +47,7 @@ class ShardedGraph:
     ordered: bool = True
     symmetric: bool = False
     derived: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     @property
     def size(self) -> int:

@@ -7,9 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from spgraph.backends.shards.buffers import Buffers
 from spgraph.containers.storage.arrays import Array, on_device
 from spgraph.distributed.communicators import Communicator
+from spgraph.distributed.exchange.host_counters import wait_for_counts
 
 R = TypeVar("R")
 
@@ -20,39 +23,90 @@ Part = tuple[Any, Sequence[int]]
 def run(
     steps: Sequence[Generator[tuple[str, Any], Any, R]],
     devices: Sequence[str],
-    answers: Callable[[str, list[Any]], Sequence[Any]],
+    exchange: Any,
+    **more: Callable[[list[Any]], Sequence[Any]],
 ) -> list[R]:
     """What the generators return, which run to their ends together, each on its device. When all
-    have yielded (request, data), always the same request, each is sent its part of
-    answers(request, [data of each]).
+    have yielded (request, data), always the same request, each is sent its part of the answer to
+    [data of each]: by `more`, where that has the request, else by the method of `exchange`. Where
+    one fails, the others are closed.
     """
     sent: Sequence[Any] = [None] * len(steps)
-    while True:
-        requests, found = [], []
-        for step, device, answer in zip(steps, devices, sent, strict=True):
-            with on_device(device):
-                try:
-                    requests.append(step.send(answer))
-                except StopIteration as end:
-                    found.append(end.value)
-        if found:
-            return found
-        sent = answers(requests[0][0], [data for _, data in requests])
+    try:
+        while True:
+            requests, found = [], []
+            for step, device, answer in zip(steps, devices, sent, strict=True):
+                with on_device(device):
+                    try:
+                        requests.append(step.send(answer))
+                    except StopIteration as end:
+                        found.append(end.value)
+            if found:
+                return found
+            request = requests[0][0]
+            answers = more.get(request) or getattr(exchange, request)
+            sent = answers([data for _, data in requests])
+    finally:
+        for step in steps:
+            step.close()
 
 
 class ByCommunicator:
-    """Shards send their parts through the communicator."""
+    """Shards send their parts through the communicator. What kernels count reaches the host in
+    `host_counters`, a row of words for each local shard.
+    """
 
-    def __init__(self, communicator: Communicator) -> None:
-        self.communicator = communicator
+    def __init__(self, communicator: Communicator, host_counters: np.ndarray | None = None) -> None:
+        self.communicator, self.host_counters = communicator, host_counters
 
     def gather(self, given: Sequence[Part]) -> list[Array]:
-        """The parts of all shards, joined."""
+        """The parts of all shards, joined; shards on one device share them."""
         return self.communicator.all_gather([part for part, _ in given], sizes=given[0][1])
+
+    def gather_own(self, given: Sequence[Part]) -> list[Array]:
+        """The same in memory of its own for each shard."""
+        whole = self.gather(given)
+        for k, device in enumerate(self.communicator.devices):
+            if any(whole[k] is other for other in whole[:k]):
+                with on_device(device):  # CuPy copies to the current device
+                    whole[k] = whole[k].copy()
+        return whole
 
     def reduce(self, given: Sequence[Part]) -> list[Array]:
         """Each shard's own part of the sum of the vectors that all shards give."""
         return self.communicator.reduce_scatter([part for part, _ in given], given[0][1], "sum")
+
+    def union(self, given: Sequence[Part]) -> list[Array]:
+        """Each shard's own part of the union of the bitmaps that all shards give."""
+        return self.communicator.reduce_scatter([part for part, _ in given], given[0][1], "or")
+
+    def send(self, given: Sequence[tuple[list[Array], list[int]]]) -> list[Array | None]:
+        """What each shard is sent, joined; None for nothing. It gives an array for each of all
+        shards, and the size of what each of them sends to it.
+        """
+        parts, sizes = zip(*given, strict=True)
+        found: list[Array | None] = []
+        pieces_of_all = self.communicator.all_to_all(parts, sizes=sizes)
+        for device, pieces in zip(self.communicator.devices, pieces_of_all, strict=True):
+            some = [piece for piece in pieces if piece.size]
+            with on_device(device) as xp:
+                found.append(xp.concatenate(some) if len(some) > 1 else some[0] if some else None)
+        return found
+
+    def counts(self, given: Sequence[tuple[Array, int]]) -> list[tuple[np.ndarray, list[int]]]:
+        """(the counts of all shards, in rows; their sums). A shard gives the array of its counts,
+        and the number of its round, which kernels have written beside them for the host.
+        """
+        arrays, rounds = zip(*given, strict=True)
+        comm = self.communicator
+        if comm.processes == 1:
+            assert self.host_counters is not None
+            rows = wait_for_counts(self.host_counters, rounds, arrays, comm)
+        else:
+            size = arrays[0].size
+            rows = comm.fetch(comm.all_gather(arrays, sizes=[size] * comm.num_shards))[0]
+            rows = rows.reshape(-1, size)
+        return [(rows, rows.sum(axis=0).tolist())] * len(given)
 
 
 class ByPeers:

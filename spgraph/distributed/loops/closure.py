@@ -1,10 +1,17 @@
-"""Closures over shards: on one GPU, on several, or made of operations; and their parents."""
+"""Closures over shards: on one GPU; on several, in one launch or in rounds; or made of operations.
+And their parents.
+"""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, cast
 
+import numpy as np
+
+from spgraph.backends.shards.closure import Part, counts_of
 from spgraph.containers import Matrix, Vector
+from spgraph.containers.storage.arrays import Array
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import (
@@ -14,9 +21,11 @@ from spgraph.distributed.exchange.collectives import (
     tag_graph,
 )
 from spgraph.distributed.exchange.coordinates import lower_matrix
-from spgraph.distributed.loops import closure_rounds, peers
+from spgraph.distributed.exchange.host_counters import host_mapped
+from spgraph.distributed.exchange.in_step import ByCommunicator, run
+from spgraph.distributed.loops.sharded_graph import closure_graph, sparse_entries
 from spgraph.distributed.loops.single_device import single_device_of
-from spgraph.errors import ConvergenceError
+from spgraph.errors import ConvergenceError, unsettled
 from spgraph.iterations.closure_buckets import composed_closure
 from spgraph.iterations.fixed_point import composed_dag_edges, composed_parents
 from spgraph.semirings import TypedSemiring, monoid
@@ -35,19 +44,69 @@ def closure(
     has no kernels for that (on CPUs) it is made of operations.
     """
     tag_graph(A)
+    placement = A.device
     if one := single_device_of(A):
         try:
             return one.scatter(
-                A.device.backend(0).closure(one.whole, one.gather(start), semiring, delta)
+                placement.backend(0).closure(one.whole, one.gather(start), semiring, delta)
             )
         except ConvergenceError as error:
             error.result = one.scatter(cast(Vector, error.result))
             raise
-    rounds = A.device.peers is None
-    able = A.device.has("ClosureShard" if rounds else "closure_peers")
-    if able and not semiring.multiply.positional:
-        return (closure_rounds if rounds else peers).closure(A, start, semiring, delta)
-    return cast(DistributedVector, composed_closure(A, start, semiring, delta))
+    able = placement.has("ClosureShard" if placement.peers is None else "closure_peers")
+    if not able or semiring.multiply.positional:
+        return cast(DistributedVector, composed_closure(A, start, semiring, delta))
+    ids, values = sparse_entries(start)
+    if placement.peers is None:
+        found = in_rounds(A, ids, values, semiring, delta)
+    else:
+        given = (closure_graph(A), placement.peers, ids, values)
+        found = placement.kernels.closure_peers(*given, semiring, delta)
+    shards = [
+        Vector._of(part.values.size, part.values, bits=part.bits, nvals=part.reached)
+        for part in found
+    ]
+    x = DistributedVector(A.nrows, shards, placement)
+    if not found[0].settled:
+        raise unsettled(semiring.name, A.nrows, x)
+    return x
+
+
+def in_rounds(
+    A: DistributedMatrix,
+    ids: Sequence[Array],
+    values: Sequence[Array],
+    semiring: TypedSemiring,
+    delta: float | int | None,
+) -> list[Part]:
+    """What each local shard finds in rounds that the host drives. The first closure of a graph over
+    a semiring prepares it.
+    """
+    graph, ordered = closure_graph(A), delta is not None and semiring.dtype != np.bool_
+    kept: dict[Any, Any] = graph.plans("closure in rounds", (semiring, ordered))
+    found = kept.get((semiring, ordered))
+    if found is None:  # another thread may forget it, or make one too
+        found = kept[semiring, ordered] = new_rounds(A, semiring, ordered)
+    shards, exchange = found
+    with graph.lock:  # another thread's closure of A uses the same memory
+        each = zip(shards, ids, values, strict=True)
+        steps = [shard.closure(*start, delta) for shard, *start in each]
+        return run(steps, A.device.devices, exchange)
+
+
+def new_rounds(
+    A: DistributedMatrix, semiring: TypedSemiring, ordered: bool
+) -> tuple[list[Any], ByCommunicator]:
+    """The local `ClosureShard`s of a graph for a semiring, and how they exchange."""
+    placement, graph = A.device, closure_graph(A)
+    size = (len(graph.shards), counts_of(placement.num_shards))
+    counters, made = host_mapped(size, graph.shards[0].indptr), placement.kernels.ClosureShard
+
+    def shard(k: int, p: int) -> Any:
+        return made(graph, k, p, A.nvals, semiring, ordered, counters[k])
+
+    shards = placement.map(shard, placement.local)
+    return shards, ByCommunicator(placement.communicator, counters)
 
 
 def dag_edges(

@@ -25,21 +25,22 @@ read: 11.7 (8.2).
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from spgraph import direction as directions
-from spgraph.backends.shards.components import ComponentsShard, Forest
+from spgraph.backends.shards import Steps
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import materialize, send_to_owners, tag_graph
-from spgraph.distributed.exchange.host_counters import POLL, host_mapped
-from spgraph.distributed.loops import peers
+from spgraph.distributed.exchange.host_counters import host_mapped, wait_for_counts
+from spgraph.distributed.exchange.in_step import ByCommunicator, ByPeers, run
+from spgraph.distributed.loops import search as searches
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.iterations import contract as contract_whole
 
@@ -86,16 +87,15 @@ class Plan:
     def __init__(self, A: DistributedMatrix) -> None:
         placement, n = A.device, A.nrows
         partition, kind = placement.partition(n), index_dtype(n)
-        made = placement.kernels.ComponentsShard
 
-        def own(k: int, shard: Matrix) -> ComponentsShard:
+        def own(k: int, shard: Matrix) -> Any:
+            ids = internal_ids = None
+            if partition.ids is not None:
+                every = array_module(shard._indptr).arange(n, dtype=kind)
+                internal_ids = partition.to_internal(every).astype(kind, copy=False)
+                ids = placement.shard_ids(k, n).astype(kind, copy=False)
             first = int(partition.offsets[placement.local[k]])
-            if partition.ids is None:
-                return made(shard, n, first, None, None)
-            every = array_module(shard._indptr).arange(n, dtype=kind)
-            internal_ids = partition.to_internal(every).astype(kind, copy=False)
-            ids = placement.shard_ids(k, n).astype(kind, copy=False)
-            return made(shard, n, first, ids, internal_ids)
+            return placement.kernels.ComponentsShard(shard, n, first, ids, internal_ids)
 
         self.shards = placement.map(own, A.shards)
         self.capacity = max(LEAST_CAPACITY, n // VERTICES_A_PAIR)
@@ -112,9 +112,7 @@ class Giant:
     for the outcome.
     """
 
-    def __init__(
-        self, A: DistributedMatrix, shards: Sequence[ComponentsShard], capacity: int
-    ) -> None:
+    def __init__(self, A: DistributedMatrix, shards: Sequence[Any], capacity: int) -> None:
         placement, n = A.device, A.nrows
 
         def most(k: int, shard: Matrix) -> tuple[int, int]:
@@ -132,20 +130,9 @@ class Giant:
         for device in placement.devices:
             with on_device(device) as xp:
                 self.addresses.append(xp.asarray([address(array) for array in self.messages]))
-        self.host_counters = host_mapped((len(shards), 1), shards[0].nonempty)[:, 0]
+        self.host_counters = host_mapped((len(shards), 1), shards[0].nonempty)
         self.lock = threading.Lock()
         self.round = 0
-
-    def wait(self, placement: Placement) -> bool:
-        """Wait for the kernels of all shards; True if the labels are void."""
-        looked = time.monotonic()
-        while (self.host_counters >> 1 != self.round).any():
-            if time.monotonic() - looked > POLL:
-                for device in placement.devices:
-                    with on_device(device) as xp:
-                        _ = xp.cuda.get_current_stream().done  # raises if a kernel has failed
-                looked = time.monotonic()
-        return bool((self.host_counters & 1).any())
 
 
 def plan_of(A: DistributedMatrix) -> Plan:
@@ -169,25 +156,23 @@ def peer_memory(placement: Placement, size: int) -> list[Array]:
 
 def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
     """The labels by the giant component; None where too many edges remain outside of it."""
-    placement, giant, work = A.device, plan.giant, range(len(plan.shards))
+    placement, giant = A.device, plan.giant
     assert giant is not None and placement.peers is not None
     with giant.lock:
         giant.round += 1
-        level = peers.search(A, A.T, giant.start, None, "auto", MOST_LEVELS, False)[0]
-        visited = [shard._bits for shard in level.unchecked]
-        tables, found = [], []
-        for k in work:
-            with on_device(placement.devices[k]):
-                arguments = (visited[k], giant.messages[k], giant.capacity)
-                tables.append(plan.shards[k].outside(*arguments))
+        level = searches.by_kernels(A, A.T, giant.start, None, "auto", MOST_LEVELS, False)[0]
+        steps = [
+            shard.around(
+                *(visited._bits, giant.messages[k], giant.addresses[k], giant.capacity),
+                *(giant.round, address(giant.host_counters[k:])),
+            )
+            for k, (shard, visited) in enumerate(zip(plan.shards, level.unchecked, strict=True))
+        ]
         with placement.peers.lock:
-            placement.peers.barrier()
-        for k in work:
-            with on_device(placement.devices[k]):
-                lists = (giant.messages[k], giant.addresses[k], giant.capacity)
-                answer = (giant.round, address(giant.host_counters[k:]))
-                found.append(plan.shards[k].settle(visited[k], tables[k], *lists, *answer))
-        is_void = giant.wait(placement)
+            found = run(steps, placement.devices, ByPeers(placement.peers))
+        rounds = [giant.round] * len(steps)
+        comm = placement.communicator
+        is_void = wait_for_counts(giant.host_counters, rounds, giant.messages, comm).any()
     _ = level.shards  # raises where a device was lost
     return None if is_void else labels(A, found)
 
@@ -197,60 +182,21 @@ def by_forests(A: DistributedMatrix, plan: Plan, sampled: bool) -> DistributedVe
     has to be symmetric.
     """
     placement, comm = A.device, A.device.communicator
-    work = range(len(plan.shards))
     while True:
-        forests, reports, found = [], [], []
-        for k in work:
-            with on_device(placement.devices[k]) as xp:
-                forests.append(plan.shards[k].forest(A.lifted(k), sampled))
-                reports.append(xp.zeros(1, np.int64))
-        received = exchange_roots(placement, plan, forests, reports)
-        if sampled:
-            for k in work:
-                with on_device(placement.devices[k]):
-                    plan.shards[k].follow(forests[k], received[k], plan.capacity)
-            exchange_roots(placement, plan, forests, reports)
-        for k in work:
-            with on_device(placement.devices[k]):
-                found.append(plan.shards[k].finish(forests[k]))
+        steps = [
+            shard.forests(A.lifted(k), p, placement.num_shards, sampled, plan.capacity)
+            for k, (p, shard) in enumerate(zip(placement.local, plan.shards, strict=True))
+        ]
+        found, lengths = zip(*run(steps, placement.devices, ByCommunicator(comm)), strict=True)
         # equal in all processes: they come from messages that all have received
-        longest = max(int(report[0]) for report in comm.fetch(reports))
+        longest = max(int(length[0]) for length in comm.fetch(lengths))
         if longest <= plan.capacity:
             return labels(A, found)
         # a list that was full may have hidden that a later one needs more
         plan.capacity = 1 << (longest - 1).bit_length()
 
 
-def exchange_roots(
-    placement: Placement, plan: Plan, forests: list[Forest], reports: list[Array]
-) -> list[Array]:
-    """Send the roots of others' vertices to their owners, and merge into every forest the pairs of
-    roots that the owners send to all. Returned are the first messages of all shards, for each local
-    shard.
-    """
-    sent, answers = [], []
-    for k, shard in enumerate(plan.shards):
-        with on_device(placement.devices[k]):
-            sent.append(shard.send_roots(forests[k], plan.capacity))
-    received = gather_messages(placement, sent)
-    for k, shard in enumerate(plan.shards):
-        with on_device(placement.devices[k]):
-            me = placement.local[k]
-            answers.append(shard.receive_roots(forests[k], me, received[k], plan.capacity))
-    links = gather_messages(placement, answers)
-    for k, shard in enumerate(plan.shards):
-        with on_device(placement.devices[k]):
-            shard.join(forests[k], links[k], reports[k], plan.capacity)
-    return received
-
-
-def gather_messages(placement: Placement, messages: list[Array]) -> list[Array]:
-    """All-gather messages of equal size."""
-    sizes = [messages[0].size] * placement.num_shards
-    return placement.communicator.all_gather(messages, sizes=sizes)
-
-
-def labels(A: DistributedMatrix, found: list[Array]) -> DistributedVector:
+def labels(A: DistributedMatrix, found: Sequence[Array]) -> DistributedVector:
     """The Vector of these labels, one array for each local shard."""
     return DistributedVector(A.nrows, [Vector._of(x.size, x) for x in found], A.device)
 
@@ -261,39 +207,30 @@ def labels(A: DistributedMatrix, found: list[Array]) -> DistributedVector:
 def by_exact_lists(A: DistributedMatrix) -> DistributedVector:
     """The labels by forests, with lists of exact length."""
     placement, n = A.device, A.nrows
+    comm = placement.communicator
 
-    def publish(k: int, _: Matrix) -> tuple[Array, tuple[Array, Array]]:
-        label = contract_whole(A.lifted(k))._values
-        own = placement.shard_ids(k, n)
+    def forest(k: int) -> Steps[Array]:
+        label, own = contract_whole(A.lifted(k))._values, placement.shard_ids(k, n)
         sent = label != array_module(label).arange(n)
         sent[label[own]] = True  # roots of components that span several shards
         sent[own] = False
         others = np.flatnonzero(sent).astype(label.dtype)
-        return label, (others, label[others])
-
-    sent = placement.map(publish, A.shards)
-    received = send_to_owners([pair for _, pair in sent], placement, n)
-
-    def receive(
-        k: int, mine: tuple[Array, tuple[Array, Array]], pieces: list[tuple[Array, ...]]
-    ) -> tuple[Array, Array, Array]:
-        label, own = mine[0], placement.shard_ids(k, n)
+        pieces = yield "to_owners", (others, label[others])
         own_roots = label[np.concatenate([own[inside] for inside, _ in pieces])]
         their_roots = np.concatenate([roots for _, roots in pieces])
-        after = merge_labels(label, own_roots, their_roots)
+        label = merge_labels(label, own_roots, their_roots)
         changed = np.unique(np.concatenate([own_roots, their_roots]))
-        changed = changed[after[changed] != changed]
-        return after, changed, after[changed]
+        changed = changed[label[changed] != changed]
+        low = yield "gather", (changed, None)
+        high = yield "gather", (label[changed], None)
+        return merge_labels(label, low, high)[own]
 
-    merged = placement.map(receive, sent, received)
-    comm = placement.communicator
-    low = comm.all_gather([mine[1] for mine in merged])
-    high = comm.all_gather([mine[2] for mine in merged])
+    def to_owners(pairs: list[tuple[Array, ...]]) -> list[list[tuple[Array, ...]]]:
+        return send_to_owners(pairs, placement, n)
 
-    def finish(k: int, mine: tuple[Array, Array, Array], u: Array, v: Array) -> Array:
-        return merge_labels(mine[0], u, v)[placement.shard_ids(k, n)]
-
-    return labels(A, placement.map(finish, merged, low, high))
+    steps = [forest(k) for k in range(len(placement.local))]
+    found = run(steps, placement.devices, ByCommunicator(comm), to_owners=to_owners)
+    return labels(A, found)
 
 
 def merge_labels(label: Array, u: Array, v: Array) -> Array:

@@ -7,19 +7,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from spgraph.backends.shards.dependencies import Plan, Steps, Workspace
+from spgraph.backends.shards.dependencies import Plan, Workspace
 from spgraph.containers.storage.arrays import Array, address, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
 from spgraph.distributed.exchange.in_step import ByCommunicator, ByPeers, run
-from spgraph.distributed.loops import peers
 from spgraph.distributed.loops.search import search
+from spgraph.distributed.loops.sharded_graph import sharded_graph
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.iterations.path_dependencies import composed_dependencies
 from spgraph.operations import assign
@@ -80,25 +80,29 @@ def in_shards(
     communicator.
     """
     placement, n = A.device, A.nrows
-    graph = peers.sharded_graph(A, T)
+    graph = sharded_graph(A, T)
     inside = placement.partition(n).to_internal(sources)
     reports = _on_each(placement, lambda k, xp: xp.zeros(max(1, sources.size), np.uint8))
     memory = placement.peers
     exchange = ByCommunicator(placement.communicator) if memory is None else ByPeers(memory)
+
+    def plan(counts: list[Array]) -> list[Plan | int]:
+        return [Plan.of(_of_all(placement, counts), n, memory is not None)] * len(counts)
+
     with contextlib.nullcontext() if memory is None else memory.lock:
         workspaces = _workspaces(A, graph.offsets)
         for j, (source, place) in enumerate(zip(sources.tolist(), inside.tolist(), strict=True)):
             level = _levels_from(A, T, source)
             if memory is not None:  # the values of the source before have been read
                 memory.barrier()
-            steps: list[Steps] = [
+            steps = [
                 placement.kernels.dependencies_shard(
                     *(edges, graph.offsets, p, workspaces[k], level.unchecked[k], place, scores[k]),
                     reports[k][j : j + 1],
                 )
                 for k, (p, edges) in enumerate(zip(placement.local, graph.shards, strict=True))
             ]
-            _run(placement, n, steps, exchange)
+            run(steps, placement.devices, exchange, plan=plan)
         lost = placement.communicator.fetch(reports)[0][: sources.size]
         if sources.size:
             _ = level.shards  # raises if a device was lost, in this search or an earlier one
@@ -131,20 +135,6 @@ def _workspaces(A: DistributedMatrix, offsets: Sequence[int]) -> list[Workspace]
         return Workspace(address(held), xp.full(1, address(held), np.int64), False, firsts, held)
 
     return _on_each(placement, workspace)
-
-
-def _run(
-    placement: Placement, n: int, steps: Sequence[Steps], exchange: ByCommunicator | ByPeers
-) -> None:
-    """Run the steps of all local shards of a graph with n vertices."""
-
-    def answers(request: str, data: list[Any]) -> Sequence[Any]:
-        if request != "plan":
-            return getattr(exchange, request)(data)
-        plan = Plan.of(_of_all(placement, data), n, placement.peers is not None)
-        return [plan] * len(data)
-
-    run(steps, placement.devices, answers)
 
 
 def _of_all(placement: Placement, parts: list[Array]) -> list[np.ndarray]:

@@ -15,7 +15,7 @@ the others alone, packed, would cost as much in unpacking as it saves between tw
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
 from spgraph.backends.shards.buffers import Buffers
@@ -34,8 +34,6 @@ R = TypeVar("R", float, None)
 
 # (a part of a vector, partial sums) of one shard; or (the whole vector, the sums of all shards)
 Share = tuple[Array | None, Array | None]
-# the iteration of one shard (`power_shard` of a backend): yields (request, data), is sent an answer
-Steps = Generator[tuple[str, Any], Any, tuple[Vector, Array]]
 
 
 def power(
@@ -58,6 +56,12 @@ def power(
     """
     tag_graph(matrices[0])
     placement, n, peers = x.device, x.size, x.device.peers
+    if not placement.has("power_shard"):  # by operations on distributed containers
+        hops = tuple(Hop(M.T, scale) for M, scale in zip(matrices, scales, strict=True))
+        step = Step(hops, *constants, restart, weighted=semiring.multiply.name != "second")
+        limits: Any = {"norm": norm, "tol": tol, "max_iter": max_iter}
+        made = power_iteration.composed(x, step, **limits)
+        return cast(DistributedVector, made.value), (made.iterations, made.change)
 
     def of_shard(v: DistributedVector | R, k: int) -> Vector | R:
         return v.shards[k].to_bitmap() if isinstance(v, DistributedVector) else v
@@ -70,38 +74,27 @@ def power(
             *(semiring, constants, of_shard(restart, k), norm, tol, max_iter, single),
         )
 
-    local = range(len(x.shards))
-    if not placement.has("power_shard"):
-        hops = tuple(Hop(M.T, scale) for M, scale in zip(matrices, scales, strict=True))
-        weighted = semiring.multiply.name != "second"
-        return _composed(x, Step(hops, *constants, restart, weighted=weighted), norm, tol, max_iter)
+    def found(steps: Sequence[Any], between: Any) -> tuple[DistributedVector, Array]:
+        ends = run(steps, placement.devices, between)
+        return DistributedVector(n, [value for value, _ in ends], placement), ends[0][1]
+
+    local, kernels = range(len(x.shards)), placement.kernels
     if peers is None or not placement.has("power_peers"):
-        steps = [placement.backend(k).power_shard(*arguments(k)) for k in local]
-        return _driven(steps, Gathering(placement, n), placement, n)
+        return found([kernels.power_shard(*arguments(k)) for k in local], Gathering(placement, n))
     partition = placement.partition(n)
     with peers.lock:
         try:
             starts = [shard._values for shard in x.shards]
             ids = None if partition.ids is None else [placement.shard_ids(k, n) for k in local]
-            offsets, kernels = partition.offsets.tolist(), placement.kernels
-            places = kernels.peer_places(peers, offsets, single, starts, ids)
+            places = kernels.peer_places(peers, partition.offsets.tolist(), single, starts, ids)
             peers.barrier()
             steps = [kernels.power_peers(places[k], *arguments(k)) for k in local]
-            found = _driven(steps, Barrier(peers, placement), placement, n)
+            result = found(steps, Barrier(peers, placement))
             peers.hand_over()
-            return found
+            return result
         except BaseException:  # some devices may still write into this memory
             peers.forget()
             raise
-
-
-def _composed(
-    x: DistributedVector, step: Step, norm: int | str | None, tol: float | None, max_iter: int
-) -> tuple[DistributedVector, Array]:
-    """As `power`, of a backend without `power_shard`: by operations on distributed containers."""
-    limits: Any = {"norm": norm, "tol": tol, "max_iter": max_iter}
-    found = power_iteration.composed(x, step, **limits)
-    return cast(DistributedVector, found.value), (found.iterations, found.change)
 
 
 class Gathering(ByCommunicator):
@@ -148,13 +141,3 @@ class Barrier(ByPeers):
     def change(self, given: Sequence[Array]) -> list[float]:
         """The change of the iterate, for each local shard, from the last report."""
         return [change(self.reading())] * len(given)
-
-
-def _driven(
-    steps: Sequence[Steps], between: Gathering | Barrier, placement: Placement, n: int
-) -> tuple[DistributedVector, Array]:
-    """Run the iterations of all local shards in step: the iterate, and (iterations, last change) as
-    the first shard's array.
-    """
-    found = run(steps, placement.devices, lambda request, given: getattr(between, request)(given))
-    return DistributedVector(n, [value for value, _ in found], placement), found[0][1]

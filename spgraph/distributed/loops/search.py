@@ -1,18 +1,33 @@
-"""Searches over shards: on one GPU, on several, or level by level made of operations."""
+"""Searches over shards: on one GPU; on several, in one launch or in rounds; or made of operations,
+level by level.
+"""
 
 from __future__ import annotations
 
-from typing import cast
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from spgraph.backends.shards.graph import GraphRows, ShardedGraph
+from spgraph.backends.shards.search import Found, counts_of
+from spgraph.containers import Vector
+from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.distributed.containers.matrix import DistributedMatrix
+from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
-from spgraph.distributed.loops import peers, search_rounds
+from spgraph.distributed.exchange.host_counters import host_mapped
+from spgraph.distributed.exchange.in_step import ByCommunicator, run
+from spgraph.distributed.loops.sharded_graph import sharded_graph, sparse_entries, start_entries
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.iterations.level_search import composed_search
-from spgraph.semirings import TypedSemiring
+from spgraph.semirings import TypedSemiring, binary, monoid
+
+# levels, values, rows of the trace
+Result = tuple[DistributedVector, DistributedVector | None, np.ndarray | None]
 
 
 def search(
@@ -24,7 +39,7 @@ def search(
     direction: str,
     max_depth: int,
     trace: bool,
-) -> tuple[DistributedVector, DistributedVector | None, np.ndarray | None]:
+) -> Result:
     """As `search` of a backend: q<not visited> = q (add.multiply) A, level by level.
 
     It runs on one GPU alone where that is faster; else on several, in one launch where they write
@@ -35,14 +50,183 @@ def search(
     if one := single_device_of(A):
         whole = one.whole
         transposed = None if T is None else whole.T
-        rest_of_one = (semiring, first, direction, max_depth, trace)
-        found = A.device.backend(0).search(whole, transposed, one.gather(start), *rest_of_one)
-        scatter = one.scatter
-        return scatter(found[0]), None if found[1] is None else scatter(found[1]), found[2]
-    rest = (semiring, direction, max_depth, trace)
-    if A.device.peers is not None and A.device.has("search_peers"):
-        return peers.search(A, T, start, *rest)
-    if A.device.peers is None and A.device.has("SearchShard"):
-        return search_rounds.search(A, T, start, *rest)
-    found = composed_search(A, T, start, semiring, first, direction, max_depth, trace)
-    return cast(tuple[DistributedVector, DistributedVector | None, np.ndarray | None], found)
+        rest = (semiring, first, direction, max_depth, trace)
+        found = A.device.backend(0).search(whole, transposed, one.gather(start), *rest)
+        level, value = (None if v is None else one.scatter(v) for v in found[:2])
+        return cast(DistributedVector, level), value, found[2]
+    if A.device.has("SearchShard" if A.device.peers is None else "search_peers"):
+        return by_kernels(A, T, start, semiring, direction, max_depth, trace)
+    made = composed_search(A, T, start, semiring, first, direction, max_depth, trace)
+    return cast(Result, made)
+
+
+def by_kernels(
+    A: DistributedMatrix,
+    T: DistributedMatrix | None,
+    start: DistributedVector,
+    semiring: TypedSemiring | None,
+    direction: str,
+    max_depth: int,
+    trace: bool,
+) -> Result:
+    """The same on several GPUs. Where they write into each other's memory the host waits for no
+    device, unless `start` has to be made sparse. In rounds, the first search of a graph prepares
+    it.
+    """
+    placement, parents = A.device, semiring is not None and finds_parents(semiring)
+    found: Sequence[Found]
+    sources: Sequence[Any]
+    values: Sequence[Any]
+    if placement.peers is None:
+        sources, values = sparse_entries(start)
+        direction = "push" if T is None else direction
+        limits = (direction, max_depth)
+        found, rows = in_rounds(A, T, sources, values, semiring, parents, *limits)
+        levels = np.array(rows, np.int64).reshape(-1, 4) if trace else None
+    else:
+        sources, values = start_entries(start)
+        found, levels = placement.kernels.search_peers(
+            sharded_graph(A, A.T if T is None and parents else T),
+            placement.peers,
+            sources,
+            None if semiring is None else values,
+            None if parents else semiring,
+            direction=direction,
+            max_depth=max_depth,
+            trace=trace,
+        )
+
+    def whole(values: Sequence[Array], bits: Sequence[Array | None]) -> DistributedVector:
+        shards = [
+            Vector._of(own.size, own, bits=present, nvals=part.num_visited)
+            for part, own, present in zip(found, values, bits, strict=True)
+        ]
+        return DistributedVector.in_flight(A.nrows, shards, placement)
+
+    level = whole([part.level for part in found], [part.visited for part in found])
+    if semiring is None:
+        return level, None, levels
+    sums: list[Any] = [part.value for part in found]
+    if sums[0].dtype != semiring.dtype:  # parents, in the least type of ids
+        dtype = semiring.dtype
+
+        def own(k: int, parents: Array, at: Any, given: Any) -> Array:
+            return widened(parents, at, given, dtype)
+
+        sums = placement.map(own, sums, sources, values)
+    return level, whole(sums, [part.visited_copy for part in found]), levels
+
+
+@functools.lru_cache(maxsize=1024)
+def finds_parents(semiring: TypedSemiring) -> bool:
+    """Whether its sums are parents: the least, or any, of the neighbours' ids."""
+    add, multiply = semiring.add, semiring.multiply
+    if multiply.name not in ("secondi", "firstj") or not (add.any or add.name == "min"):
+        return False
+    # a user's operators may carry any name, and give values that are no ids
+    if semiring.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
+        return False
+    named = getattr(binary, multiply.name).resolve(*multiply.arguments[:2], index=semiring.dtype)
+    least = monoid.min.resolve(semiring.dtype)
+    return multiply == named and (add.any or add.function == least.function)
+
+
+def widened(parents: Array, sources: Any, values: Any, dtype: np.dtype) -> Array:
+    """Parents in the type of the semiring, and what `start` has at the sources: kernels hold both
+    in the smallest type of ids, which some values do not fit. The sources are positions or None.
+    """
+    wide = parents.astype(dtype)
+    if sources is not None:
+        wide[sources] = values
+    return wide
+
+
+# --- in rounds ------------------------------------------------------------------------------------
+
+
+def in_rounds(
+    A: DistributedMatrix,
+    T: DistributedMatrix | None,
+    sources: Sequence[Array],
+    values: Sequence[Array],
+    semiring: TypedSemiring | None,
+    parents: bool,
+    direction: str,
+    max_depth: int,
+) -> tuple[list[Found], list[tuple[int, int, int, int]]]:
+    """(what each local shard finds, the rows of the trace)."""
+    graph = sharded_graph(A, T)
+    rounds = rounds_of(A, T, graph, parents, None if parents else semiring)
+    with graph.lock:
+        steps = [
+            shard.search(*own, direction, max_depth)
+            for shard, *own in zip(rounds.shards, sources, values, strict=True)
+        ]
+        found = run(steps, A.device.devices, rounds.exchange)
+    return [part for part, _ in found], found[0][1]
+
+
+class Rounds(NamedTuple):
+    """What searches in rounds of a graph for levels, for parents, or for the sums of a semiring
+    share: `SearchShard`s of the backend, and how they exchange.
+    """
+
+    shards: list[Any]
+    exchange: ByCommunicator
+
+
+def rounds_of(
+    A: DistributedMatrix,
+    T: DistributedMatrix | None,
+    graph: ShardedGraph,
+    parents: bool,
+    semiring: TypedSemiring | None,
+) -> Rounds:
+    """The Rounds; made once, and kept with the graph. All share the memory of the shards."""
+    placement, values = A.device, parents or semiring is not None
+    kept: dict[Any, Rounds] = graph.plans("search in rounds", (parents, semiring))
+    found = kept.get((parents, semiring))
+    if found is not None:  # another thread may forget it, or make one too
+        return found
+    rows: Sequence[Any] = [None] * len(graph.shards)
+    findable = A.nrows
+    if T is not None:
+        name = "rows of values, in rounds" if values else "rows of levels, in rounds"
+        if name not in graph.derived:
+            graph.derived[name] = rows_of(placement, graph, values)
+        rows, counts = zip(*graph.derived[name], strict=True)
+        findable = placement.total(counts)
+    size = (len(graph.shards), counts_of(placement.num_shards))
+    counters = host_mapped(size, graph.shards[0].indptr)
+
+    def shard(k: int, own: Any) -> Any:
+        whole = (graph, k, placement.local[k], A.nvals, findable)
+        return placement.kernels.SearchShard(*whole, own, values, semiring, counters[k])
+
+    exchange = ByCommunicator(placement.communicator, counters)
+    found = kept[parents, semiring] = Rounds(placement.map(shard, rows), exchange)
+    return found
+
+
+def rows_of(
+    placement: Placement, graph: ShardedGraph, values: bool
+) -> list[tuple[tuple[Array, Array], int]]:
+    """The result of the backend's `leading_and_nonempty` for each local shard: with the degrees of
+    all vertices where levels alone are sought.
+    """
+    find = placement.kernels.leading_and_nonempty
+    if values:
+        return placement.map(lambda k, shard: find(shard), graph.shards)
+    degrees = placement.map(
+        lambda k, shard: (shard.indptr[1:] - shard.indptr[:-1]).astype(np.int64), graph.shards
+    )
+    sizes = [end - begin for begin, end in itertools.pairwise(graph.offsets)]
+
+    def own(k: int, shard: GraphRows, counts: Array) -> tuple[tuple[Array, Array], int]:
+        xp = array_module(counts)
+        indptr = xp.zeros(counts.size + 1, np.int64)
+        xp.cumsum(counts, out=indptr[1:])
+        return find(shard, indptr)
+
+    of_all = placement.communicator.all_gather(degrees, sizes=sizes)
+    return placement.map(own, graph.shards, of_all)

@@ -33,8 +33,9 @@ from spgraph.backends.cuda.closure import closure_rounds as closure_shard
 from spgraph.backends.shards import closure as protocol
 from spgraph.containers import Matrix, Vector
 from spgraph.distributed import LocalCommunicator
-from spgraph.distributed.exchange import host_counters
-from spgraph.distributed.loops import closure_rounds, peers
+from spgraph.distributed.exchange import in_step
+from spgraph.distributed.loops import closure as closures
+from spgraph.distributed.loops.sharded_graph import closure_graph, sparse_entries
 from spgraph.errors import ConvergenceError
 from spgraph.iterations.integer_sums import plus_and_one, saturating_plus
 from spgraph.semirings import Semiring, max_min, max_times, min_plus, monoid
@@ -159,9 +160,9 @@ def test_closure(exchange: str, case: str, name: str, monkeypatch: pytest.Monkey
 )
 def test_every_path(path: str, exchange: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gathers: list[Any] = []
-    gather = closure_rounds.Rounds.gather
-    noted = lambda self: gathers.append(self) or gather(self)  # noqa: E731
-    monkeypatch.setattr(closure_rounds.Rounds, "gather", noted)
+    gather = in_step.ByCommunicator.gather_own
+    noted = lambda self, given: gathers.append(self) or gather(self, given)  # noqa: E731
+    monkeypatch.setattr(in_step.ByCommunicator, "gather_own", noted)
     for name in MANY:
         A = place(graph(name, SEMIRINGS[case]).A, exchange)
         deltas = (0.05, 2, 10**6) if name == "skewed both" else (2,)
@@ -384,8 +385,9 @@ def test_relaxations_stay_few(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
         A = placed(name, "distance", exchange)
         with monkeypatch.context() as patch:
             start_on_the_shim(patch)
-            rounds = closure_rounds.run_closure(A, made.v.to(A.device), DISTANCES, 20)
-        counts.append(rounds.relaxations)
+            start = sparse_entries(made.v.to(A.device))
+            parts = closures.in_rounds(A, *start, DISTANCES, 20)
+        counts.append(sum(part.relaxations for part in parts))
     assert made.A.nvals <= 2 * counts[0] and counts[1] <= 1.5 * counts[0]
 
 
@@ -396,29 +398,23 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     start = made.v.to(A.device)
     start_on_the_shim(monkeypatch)
     monkeypatch.setattr(LocalCommunicator, "processes", 2)
-    monkeypatch.setattr(host_counters, "wait_for_counts", None)
+    monkeypatch.setattr(in_step, "wait_for_counts", None)
     assert entries(fused(A, start, DISTANCES, 9)) == expected("skewed both", CASES["distance"])
 
 
 def test_all_processes_gather_together() -> None:
     """Pairs that wait in another process hold the gather up in this one too."""
-    rounds: Any = object.__new__(closure_rounds.Rounds)
-    rounds.received, calls = [None], []
-    rounds.gather = lambda: calls.append("gather")
-    counts = np.zeros((2, protocol.counts_of(2)), np.int64)
-    counts[:, protocol.FLAGS] = protocol.ENDS_THRESHOLD
-    counts[0, protocol.SENT + 1] = 3  # to shard 1, which another process has
-    assert rounds.following(counts.tolist()) == protocol.RELAX and not calls
-    counts[:, protocol.SENT :] = 0
-    assert rounds.following(counts.tolist()) == protocol.BUCKETS and calls == ["gather"]
+    sums, flags = [0] * protocol.counts_of(2), protocol.ENDS_THRESHOLD
+    assert closure_shard.following(sums, flags, True) == protocol.RELAX
+    assert closure_shard.following(sums, flags, False) == protocol.BUCKETS
 
 
 def test_semirings_in_turn_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """They share the memory of the shards."""
     made: list[Any] = []
-    init = closure_rounds.Rounds.__init__
+    new = closures.new_rounds
     monkeypatch.setattr(
-        closure_rounds.Rounds, "__init__", lambda *given: (made.append(given[-2]), init(*given))[1]
+        closures, "new_rounds", lambda *given: (made.append(given[1]), new(*given))[1]
     )
     A = place(graph("skewed both", CASES["distance"]).A, "rounds, 3 shards")
     start = graph("skewed both", CASES["distance"]).v
@@ -428,5 +424,5 @@ def test_semirings_in_turn_are_prepared_once(monkeypatch: pytest.MonkeyPatch) ->
     assert found[0] == expected("skewed both", CASES["distance"])
     assert found[:2] == found[2:] and found[0] != found[1]
     assert made == list(rings)
-    kept = peers.closure_graph(A).derived
+    kept = closure_graph(A).derived
     assert sum("memory of closures in rounds" in key for key in kept if isinstance(key, tuple)) == 3

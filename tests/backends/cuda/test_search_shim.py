@@ -19,12 +19,13 @@ from search_cases import CASES, GRAPHS, check_search, gathered, graph, levels_an
 from shim_exchanges import EXCHANGES, form_of
 
 import spgraph as sg
+from spgraph import direction as directions
 from spgraph.backends.cuda.runtime.sources import source
 from spgraph.backends.cuda.search import search_peers_plan, search_rounds
 from spgraph.distributed import LocalCommunicator
-from spgraph.distributed.exchange import host_counters
-from spgraph.distributed.loops import peers
-from spgraph.distributed.loops import search_rounds as rounds
+from spgraph.distributed.exchange import in_step
+from spgraph.distributed.loops import search as searches
+from spgraph.distributed.loops.sharded_graph import sharded_graph
 from spgraph.iterations import search
 from spgraph.semirings import (
     BinaryOp,
@@ -74,10 +75,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(module, "small_frontier", lambda ids, offsets: 32)
     monkeypatch.setattr(search_rounds, "AHEAD_VERTICES", 4)
     monkeypatch.setattr(search_rounds, "AHEAD", 6)
-    monkeypatch.setattr(rounds, "LIST_EDGES", 16)
-    pulls = rounds.directions.search_pulls  # as if a frontier were a queue for nothing
+    monkeypatch.setattr(search_rounds, "LIST_EDGES", 16)
+    pulls = directions.search_pulls  # as if a frontier were a queue for nothing
     monkeypatch.setattr(
-        rounds.directions, "search_pulls", lambda edges, _, *rest: pulls(edges, True, *rest)
+        directions, "search_pulls", lambda edges, _, *rest: pulls(edges, True, *rest)
     )
     kept = (one_device.program, one_device._kernel, search_peers_plan.loaded)
     for cache in kept:
@@ -202,10 +203,10 @@ def test_values_that_are_no_ids_are_no_parents(name: str, kind: str) -> None:
     """A user's operator that is named as one that gives ids may give values of any type."""
     lesser = BinaryOp.define(lambda x, y: x if x < y else y, name)
     for add in (monoid.min, monoid.any):
-        assert not peers.finds_parents(Semiring(add, lesser).resolve(kind, kind))
+        assert not searches.finds_parents(Semiring(add, lesser).resolve(kind, kind))
         for index in ("int32", "int64"):
             ids = Semiring(add, getattr(binary, name)).resolve(kind, kind, index=index)
-            assert peers.finds_parents(ids)
+            assert searches.finds_parents(ids)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +339,7 @@ def test_graphs_of_all_types_of_values_share_a_program(
 
 @pytest.mark.parametrize("name", ["skewed both", "dense directed"])
 def test_union_by_two_exchanges(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "GATHER_BYTES", 0)
+    monkeypatch.setattr(search_rounds, "GATHER_BYTES", 0)
     check(monkeypatch, name, "levels", "rounds, 3 shards", directions=("push",))
 
 
@@ -347,7 +348,7 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", "least parent").A)
     start = graph("skewed both", "least parent").start().to(A.device)
     monkeypatch.setattr(LocalCommunicator, "processes", 2)
-    monkeypatch.setattr(host_counters, "wait_for_counts", None)
+    monkeypatch.setattr(in_step, "wait_for_counts", None)
     shim_exchanges.install(monkeypatch)
     level, value = levels_and_values("skewed both", "least parent")
     for direction in DIRECTIONS:
@@ -359,18 +360,18 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_semirings_in_turn_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """They share the memory of the shards, where each finds its own identities."""
-    monkeypatch.setattr(rounds, "LIST_EDGES", 0)
+    monkeypatch.setattr(search_rounds, "LIST_EDGES", 0)
     made: list[Any] = []
-    init = rounds.Rounds.__init__
+    init = search_rounds.Shard.__init__
     monkeypatch.setattr(
-        rounds.Rounds, "__init__", lambda *given: (made.append(given[-1]), init(*given))[1]
+        search_rounds.Shard, "__init__", lambda *given: (made.append(given[-2]), init(*given))[1]
     )
     A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", "paths").A)
     cases = ("paths", "levels", "greatest label")
     for case in (*cases, *cases):
         check(monkeypatch, "skewed both", case, "rounds, 3 shards", A, directions=("push",))
-    assert len(made) == len(cases)
-    kept = peers.sharded_graph(A, None).derived
+    assert len(made) == 3 * len(cases)  # one a shard
+    kept = sharded_graph(A, None).derived
     assert sum(isinstance(each, search_rounds.Memory) for each in kept.values()) == 3
 
 
@@ -379,18 +380,18 @@ def test_shards_receive_their_own_vertices_only(
     exchange: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a long push reaches of another shard's vertices goes to that shard alone, once."""
-    monkeypatch.setattr(rounds, "LIST_EDGES", 0)
-    settle, came = search_rounds.Shard.settle_own, []
+    monkeypatch.setattr(search_rounds, "LIST_EDGES", 0)
+    settle, came = search_rounds.Shard.settle, []
 
-    def noted(shard: Any, array: Any, *given: Any) -> None:
-        if array is not None:  # 32 bits of a vertex, as many unused, a path count
+    def noted(shard: Any, array: Any, lists: int, stride: int, length: int, depth: int) -> None:
+        if length > 0:  # 32 bits of a vertex, as many unused, a path count
             came.append((shard.number, array.view(np.int32)[::4].copy()))
-        settle(shard, array, *given)
+        settle(shard, array, lists, stride, length, depth)
 
-    monkeypatch.setattr(search_rounds.Shard, "settle_own", noted)
+    monkeypatch.setattr(search_rounds.Shard, "settle", noted)
     check(monkeypatch, "skewed both", "paths", exchange, directions=("push",))
     A = placed("skewed both", "paths", exchange)
-    offsets = peers.sharded_graph(A, None).offsets
+    offsets = sharded_graph(A, None).offsets
     for number, ids in came:
         assert offsets[number] <= ids.min() and ids.max() < offsets[number + 1]
         assert np.unique(ids, return_counts=True)[1].max() <= len(offsets) - 1
@@ -402,7 +403,7 @@ def test_few_semirings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", "paths").A)
     for case in ("paths", "levels", "greatest label", "paths"):
         check(monkeypatch, "skewed both", case, "rounds, 3 shards", A, directions=("auto",))
-    kept = peers.sharded_graph(A, A.T).plans("search in rounds", None)
+    kept = sharded_graph(A, A.T).plans("search in rounds", None)
     assert len(kept) == 1, "there is space for one more"
 
 
@@ -410,16 +411,20 @@ def test_few_semirings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_search_that_failed_leaves_nothing_behind(
     case: str, fails: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even partial sums, of the shard that has the source."""
-    monkeypatch.setattr(rounds, "LIST_EDGES", 0)
+    """Not even partial sums, of the shard that has the source; and shards count on, each for
+    itself.
+    """
+    monkeypatch.setattr(search_rounds, "LIST_EDGES", 0)
     A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", case).A)
-    run = getattr(search_rounds.Shard, fails)
+    run = search_rounds.Shard.run
 
-    def first_fails(shard: Any, *given: Any) -> Any:
-        return 1 / 0 if shard.number == 0 else run(shard, *given)
+    def first_fails(shard: Any, name: str, *given: Any, **more: Any) -> None:
+        if name == fails and shard.number == 0:
+            raise ZeroDivisionError
+        run(shard, name, *given, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(search_rounds.Shard, fails, first_fails)
+        patch.setattr(search_rounds.Shard, "run", first_fails)
         with pytest.raises(ZeroDivisionError):
             check(patch, "skewed both", case, "rounds, 3 shards", A, directions=("push",))
     check(monkeypatch, "skewed both", case, "rounds, 3 shards", A, directions=("push",))
@@ -430,13 +435,13 @@ def test_a_search_that_waited_for_one_that_failed(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It does not go on in what that has left, over the same semiring or another."""
-    monkeypatch.setattr(rounds, "LIST_EDGES", 0)
+    monkeypatch.setattr(search_rounds, "LIST_EDGES", 0)
     A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", "paths").A)
     level, value = levels_and_values("skewed both", case)
     start = graph("skewed both", case).start().to(A.device)
     first = graph("skewed both", "paths").start().to(A.device)
     shim_exchanges.install(monkeypatch)
-    rounds_of, compact = rounds.rounds_of, search_rounds.Shard.compact
+    rounds_of, run = searches.rounds_of, search_rounds.Shard.run
     waits, found = threading.Event(), []
 
     def other() -> None:
@@ -444,21 +449,21 @@ def test_a_search_that_waited_for_one_that_failed(
 
     second = threading.Thread(target=other)
 
-    def kept(*given: Any) -> rounds.Rounds:
+    def kept(*given: Any) -> searches.Rounds:
         made = rounds_of(*given)
         if threading.current_thread() is second:
             waits.set()
         return made
 
-    def compact_or_fail(shard: Any, *given: Any) -> None:
-        if threading.current_thread() is not second:
+    def compact_or_fail(shard: Any, name: str, *given: Any, **more: Any) -> None:
+        if name == "compact" and threading.current_thread() is not second:
             second.start()
             assert waits.wait(60)
             raise ZeroDivisionError
-        compact(shard, *given)
+        run(shard, name, *given, **more)
 
-    monkeypatch.setattr(rounds, "rounds_of", kept)
-    monkeypatch.setattr(search_rounds.Shard, "compact", compact_or_fail)
+    monkeypatch.setattr(searches, "rounds_of", kept)
+    monkeypatch.setattr(search_rounds.Shard, "run", compact_or_fail)
     with pytest.raises(ZeroDivisionError):
         search(A, first, CASES["paths"].ring, direction="push")
     second.join()

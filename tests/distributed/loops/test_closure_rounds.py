@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import types
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import spgraph as sg
-from spgraph.backends.shards import closure as protocol
+from spgraph.backends.shards.closure import Part
 from spgraph.distributed import Placement
-from spgraph.distributed.loops import closure_rounds
+from spgraph.distributed.exchange import in_step
+from spgraph.distributed.loops import closure as closures
+from spgraph.distributed.loops.sharded_graph import sparse_entries
 from spgraph.semirings import min_plus
 
 
@@ -36,45 +38,62 @@ def test_shards_of_one_device_get_copies_on_it(monkeypatch: pytest.MonkeyPatch) 
 
     devices = ("cuda:0", "cuda:1", "cuda:0", "cuda:1")
     of_device = {device: Values(device) for device in devices}
-    rounds: Any = object.__new__(closure_rounds.Rounds)
-    rounds.offsets = range(5)
-    rounds.shards = [types.SimpleNamespace(number=k, part=None) for k in range(4)]
-    rounds.communicator = types.SimpleNamespace(
+    communicator: Any = types.SimpleNamespace(
         devices=devices,
-        local=range(4),
         all_gather=lambda parts, sizes: [of_device[device] for device in devices],
     )
-    monkeypatch.setattr(closure_rounds, "on_device", on_device)
-    rounds.gather()
-    values = [shard.x for shard in rounds.shards]
+    monkeypatch.setattr(in_step, "on_device", on_device)
+    values = in_step.ByCommunicator(communicator).gather_own([(None, [1] * 4)] * 4)
     assert [x.device for x in values] == list(devices) and len(set(map(id, values))) == 4
 
 
 class Shard:
     """A shard that is done at once, with the values that it began with."""
 
-    pair = 2
-
     def __init__(self, *given: Any) -> None:
-        self.host_counters = given[-1]
+        self.host_counters, self.round = given[-1], 0
 
-    def begin(self, sources: Any, values: Any, delta: Any) -> None:
-        self.values = values.copy()
-
-    def launch(self, action: int, totals: Any, received: Any, round_: int) -> None:
-        self.host_counters[:] = round_
-        self.host_counters[protocol.FLAGS] |= protocol.LAST << 16
-
-    def take(self) -> Any:
-        return self.values, np.full(1, 0b111, np.uint32)
+    def closure(self, sources: Any, values: Any, delta: Any) -> Generator[Any, Any, Part]:
+        self.round += 1
+        self.host_counters[:] = self.round
+        rows, sums = yield "counts", (self.host_counters, self.round)
+        assert not rows.any() and not any(sums)
+        return Part(values.copy(), np.full(1, 0b111, np.uint32), None, 0, True)
 
 
 def test_a_closure_keeps_its_values_while_another_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closures of one graph in two threads share its Rounds, one after the other."""
+    """Closures of one graph in two threads share their shards, one after the other."""
     monkeypatch.setattr(Placement, "kernels", types.SimpleNamespace(ClosureShard=Shard))
     A = sg.Matrix.from_coo([0, 1], [1, 2], [3, 4], nrows=3, ncols=3).distribute(1)
     typed, found = min_plus.resolve("int64", "int64"), []
     for value in (5, 7):
-        start = A.device.filled(value, size=3, dtype="int64")
-        found.append(closure_rounds.run_closure(A, start, typed, None))
-    assert [outcome.parts[0][0].tolist() for outcome in found] == [[5] * 3, [7] * 3]
+        start = sparse_entries(A.device.filled(value, size=3, dtype="int64"))
+        found.append(closures.in_rounds(A, *start, typed, None))
+    assert [parts[0].values.tolist() for parts in found] == [[5] * 3, [7] * 3]
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_shard_that_fails_ends_the_others(interrupted: bool) -> None:
+    """Each leaves what it keeps as after a failure of its own, before the call returns."""
+    left = []
+
+    def steps(number: int) -> Generator[Any, Any, None]:
+        try:
+            yield "gather", number
+            if number == 1 and not interrupted:
+                raise ZeroDivisionError
+            yield "gather", number
+        except BaseException as error:
+            left.append((number, type(error)))
+            raise
+
+    def gather(given: list[Any]) -> list[Any]:
+        if interrupted:
+            raise KeyboardInterrupt
+        return given
+
+    error = KeyboardInterrupt if interrupted else ZeroDivisionError
+    with pytest.raises(error):
+        in_step.run([steps(k) for k in range(3)], ["cpu"] * 3, None, gather=gather)
+    own = GeneratorExit if interrupted else ZeroDivisionError
+    assert sorted(left) == [(0, GeneratorExit), (1, own), (2, GeneratorExit)]

@@ -23,7 +23,7 @@ from spgraph.backends import cuda
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers.storage.arrays import pack_bits
 from spgraph.distributed import DistributedVector, Placement
-from spgraph.distributed.loops import components, peers
+from spgraph.distributed.loops import components
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
@@ -34,7 +34,7 @@ def on_the_shim() -> Any:
         patch.setattr(jit, "current_device", lambda: 0)
         cuda_host_shim.install(patch)
         patch.setattr(Placement, "kernels", cuda)
-        patch.setattr(peers, "search", search)
+        patch.setattr(components.searches, "by_kernels", search)
         patch.setattr(components, "peer_memory", reachable)
         yield
 

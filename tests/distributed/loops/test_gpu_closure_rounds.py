@@ -14,7 +14,7 @@ from gpus import names, visible
 from spgraph.backends.cuda.closure import closure_rounds as kernels
 from spgraph.backends.cuda.closure.closure_peers import program
 from spgraph.containers import Matrix, Vector
-from spgraph.distributed.loops import closure_rounds
+from spgraph.distributed.loops import closure as closures
 from spgraph.errors import ConvergenceError
 from spgraph.iterations import closure
 from spgraph.semirings import Semiring, min_plus, monoid
@@ -57,7 +57,7 @@ def test_closures(
             start = made.v.to(G.device)
             ordered = kind.ring.monoid in (monoid.min, monoid.max)
             for delta in (1, 50) if ordered else (None,):
-                found = closure_rounds.closure(G, start, typed, delta)
+                found = closures.closure(G, start, typed, delta)
                 assert entries(found.gather()) == expected(name, kind), (name, case, delta)
 
 
@@ -67,10 +67,10 @@ def test_no_fixed_point(devices: list[str]) -> None:
     start = G.device.unit(0, 0, size=7, dtype=np.int64)
     typed = min_plus.resolve("int64", "int64")
     with pytest.raises(ConvergenceError, match="7 rounds"):
-        closure_rounds.closure(G, start, typed, 3)
+        closures.closure(G, start, typed, 3)
     # the queues and counters that this has left do not matter to the next one
     other = G.device.unit(6, 4, size=7, dtype=np.int64)
-    assert entries(closure_rounds.closure(G, other, typed, 3).gather()) == {6: 4}
+    assert entries(closures.closure(G, other, typed, 3).gather()) == {6: 4}
 
 
 def test_one_closure_after_another(devices: list[str]) -> None:
@@ -79,7 +79,7 @@ def test_one_closure_after_another(devices: list[str]) -> None:
     G = spread(made.A, devices, "edges")
     typed, start = min_plus.resolve(made.v.dtype, made.A.dtype), made.v.to(G.device)
     for _ in range(5):
-        found = closure_rounds.closure(G, start, typed, 3)
+        found = closures.closure(G, start, typed, 3)
         assert entries(found.gather()) == expected("grid", CASES["distance"])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.backends.cuda.closure import closure_peers
-from spgraph.backends.shards.closure import Closed
+from spgraph.backends.shards.closure import Part
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import move
@@ -42,7 +42,7 @@ def run(
     delta: Any,
     place: Callable[[int, np.ndarray], Any] = lambda p, array: array,
     **more: Any,
-) -> tuple[dict[int, Any], Closed]:
+) -> tuple[dict[int, Any], list[Part]]:
     """(the entries of the closure, what came with them); `place` moves arrays to a device."""
     ids, values = start.to_coo()
     sources, given = [], []
@@ -50,13 +50,13 @@ def run(
         mine = (ids >= begin) & (ids < end)
         sources.append(place(p, ids[mine] - begin))
         given.append(place(p, values[mine]))
-    closed = closure_peers.closure_peers(made, buffers, sources, given, semiring, delta, **more)
-    return together(made, closed), closed
+    parts = closure_peers.closure_peers(made, buffers, sources, given, semiring, delta, **more)
+    return together(made, parts), parts
 
 
-def together(made: ShardedGraph, closed: Closed) -> dict[int, Any]:
+def together(made: ShardedGraph, parts: list[Part]) -> dict[int, Any]:
     found: dict[int, Any] = {}
-    for part, begin in zip(closed.parts, made.offsets, strict=False):
+    for part, begin in zip(parts, made.offsets, strict=False):
         x = move(part.values, "cpu")
         seen = np.unpackbits(move(part.bits, "cpu").view(np.uint8), bitorder="little")
         assert not seen[x.size :].any() and seen.sum() == part.reached

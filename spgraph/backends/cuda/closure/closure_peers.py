@@ -30,10 +30,9 @@ from spgraph.backends.cuda.exchange.buffers import (
 )
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.shards.closure import Closed, Part
+from spgraph.backends.shards.closure import Part
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers.storage.arrays import Array, array_module, words
-from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
 # bytes of a PeerControl, as in kernels/shards/closure_peers_state.cuh; words of a launch's result
@@ -51,18 +50,17 @@ def closure_peers(
     delta: float | int | None,
     *,
     deadline: float = DEADLINE,
-) -> Closed:
+) -> list[Part]:
     """x = start + x A, least fixed point, where start has `values[k]` at `sources[k]`, vertices
     that the k-th local shard owns as its own numbers 0, 1, ... (each at most once).
 
     `semiring` and `delta` are as for `closure`; positions are ids of all shards' vertices. One
     launch a device, and one read-back of 40 bytes.
 
-    Raises ConvergenceError, whose result is Closed, where a bucket is not settled within as
-    many rounds as there are vertices; CommunicationError where a device did not come to a barrier;
-    ValueError for shards that cannot run.
+    Nothing is settled where a bucket was not within as many rounds as there are vertices. Raises
+    CommunicationError where a device did not come to a barrier; ValueError for shards that cannot
+    run.
     """
-    n = graph.size
     with buffers.lock:
         plan = planned(graph, buffers, semiring, delta is not None)
         limit, width = np.uint64(int(deadline * 1e9)), width_of(delta, semiring.dtype)
@@ -87,11 +85,10 @@ def closure_peers(
         lost = [state[4] for state in states if state[4]]
         if lost:
             raise_lost("closure", buffers, lost, deadline)
-    parts = [Part(*part, *state[:2]) for part, state in zip(found, states, strict=True)]
-    closed = Closed(parts, states[0][2])
-    if states[0][3]:
-        raise unsettled(semiring.name, n, closed)
-    return closed
+    return [
+        Part(*part, state[0], state[1], not state[3])
+        for part, state in zip(found, states, strict=True)
+    ]
 
 
 class Plan(NamedTuple):

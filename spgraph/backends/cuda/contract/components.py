@@ -1,5 +1,7 @@
-"""Components of a graph in shards: what one shard does on its device between two exchanges, without
-any communication. Nothing is read back.
+"""Components of a graph in shards: what one shard does on its device. Nothing is read back.
+
+Messages are arrays of 64-bit words on the device, with up to `capacity` pairs of labels, of one
+length for all shards.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import numpy as np
 
 from spgraph.backends.cuda.contract.contract import Forest
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.shards.components import ComponentsShard
+from spgraph.backends.shards import Steps
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 
@@ -42,8 +44,9 @@ class Form:
         return messages, where, self.size, self.bits, self.capacity
 
 
-class Shard(ComponentsShard):
+class Shard:
     """The rows that a shard owns of a graph of `size` vertices, from the inner id `first` on.
+    `nonempty` has a bit for each: whether it has edges.
 
     `ids` are the user's ids of own vertices, `places` the inner ids of all; None where both are the
     same.
@@ -59,7 +62,6 @@ class Shard(ComponentsShard):
         offsets = matrix._indptr.dtype
         self.text = preamble.types(I=matrix._indices.dtype, O=offsets, L=self.label)
         self.kernels: dict[str, tuple[jit.Kernel, int]] = {}
-        # one bit an own vertex: whether it has edges
         xp = array_module(matrix._indptr)
         self.nonempty, count = xp.empty(words(matrix.nrows), np.uint32), xp.zeros(1, np.int64)
         kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=offsets))
@@ -88,6 +90,24 @@ class Shard(ComponentsShard):
 
     # --- by the giant component -------------------------------------------------------------------
 
+    def around(
+        self,
+        visited: Array,
+        message: Array,
+        places: Array,
+        capacity: int,
+        round_: int,
+        host_counter: int,
+    ) -> Steps[Array]:
+        """The labels of own vertices after a search for the giant component, which has found those
+        in the bitmap `visited`, by the edges that are left. Shards meet when each has written its
+        own to `message`; all of them are at the addresses `places`. The host-mapped word at the
+        address `host_counter` becomes a count of the round: 1 if the labels are void.
+        """
+        table = self.outside(visited, message, capacity)
+        yield "meet", None
+        return self.settle(visited, table, message, places, capacity, round_, host_counter)
+
     def outside(self, visited: Array, message: Array, capacity: int) -> Array:
         """Write the edges of the own vertices that are not in the bitmap `visited` to `message`.
         Returns memory for the labels of all ends of such edges, by user's ids, for `settle`.
@@ -110,10 +130,7 @@ class Shard(ComponentsShard):
         round_: int,
         host_counter: int,
     ) -> Array:
-        """The labels of own vertices from what `outside` made on all shards, at the addresses
-        `places`. The host-mapped word at the address `host_counter` becomes twice the number of
-        the round, and 1 more if the labels are void.
-        """
+        """The labels of own vertices from what `outside` made on all shards, as `around` says."""
         xp, form = array_module(table), self.pairs_form(capacity)
         label, report = xp.empty(self.matrix.nrows, self.label), xp.zeros(REPORT, np.int64)
         box = (places.size, *form.box(message, places))
@@ -125,6 +142,35 @@ class Shard(ComponentsShard):
         return label
 
     # --- any graph --------------------------------------------------------------------------------
+
+    def forests(
+        self, matrix: Matrix, number: int, shards: int, sampled: bool, capacity: int
+    ) -> Steps[tuple[Array, Array]]:
+        """(labels of own vertices, the length of the longest list of all shards, which may be more
+        than fitted: then labels are void) for shard `number` of so many. `matrix` has its rows and
+        the whole's shape. If `sampled`, two edges of each vertex are followed first, for which the
+        graph has to be symmetric.
+        """
+        forest = self.forest(matrix, sampled)
+        longest = array_module(forest.label).zeros(1, np.int64)
+        came = yield from self._exchange(forest, number, shards, capacity, longest)
+        if sampled:
+            self.follow(forest, came, capacity)
+            yield from self._exchange(forest, number, shards, capacity, longest)
+        return self.finish(forest), longest
+
+    def _exchange(
+        self, forest: Forest, number: int, shards: int, capacity: int, longest: Array
+    ) -> Steps[Array]:
+        """Send the roots of others' vertices to their owners, and merge into the forest the pairs
+        of roots that the owners send to all: the first messages of all shards.
+        """
+        roots = self.send_roots(forest, capacity)
+        came = yield "gather", (roots, [roots.size] * shards)
+        links = self.receive_roots(forest, number, came, capacity)
+        answers = yield "gather", (links, [links.size] * shards)
+        self.join(forest, answers, longest, capacity)
+        return came
 
     def forest(self, matrix: Matrix, sampled: bool) -> Forest:
         """The components of the own rows, a matrix of the whole's shape; if `sampled`, of two edges

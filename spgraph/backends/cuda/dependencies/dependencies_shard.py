@@ -32,7 +32,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.shards.dependencies import HEAD, RANGE_WORDS, Plan, Step, Steps, Workspace
+from spgraph.backends.shards import Steps
+from spgraph.backends.shards.dependencies import HEAD, RANGE_WORDS, Plan, Step, Workspace
 from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, address, array_module, words
@@ -61,22 +62,15 @@ def dependencies_shard(
     source: int,
     score: Array,
     report: Array,
-) -> Steps:
+) -> Steps[None]:
     """Add to `score` the dependency of `source` on the vertices of one shard. Where numbers of
     paths leave float64, `report`, one uint8, becomes 1 and nothing is added.
 
     Shard p owns the vertices from offsets[p] to offsets[p + 1]; this one is `number`. `level` are
     the levels that a search has found for its vertices, which it may write to.
 
-    A generator that yields what it needs of the others. Its driver makes the shard's device the
-    current one, and answers:
-
-    - ("plan", words), by the Plan made of the words of all shards, or by the number of levels where
-      too few were counted; by then all shards have asked.
-    - ("gather", (list, sizes)), a list for its own vertices and the size of each shard's: by the
-      lists of all shards, one after the other.
-    - ("reduce", (list, sizes)), terms for the vertices of all shards, so many for each: by the sums
-      for its own vertices.
+    Of the others it also requests ("plan", words): the Plan made of the words of all shards, or the
+    number of levels where too few were counted; by then all shards have asked.
 
     Where workspaces are shared there are no lists: when the generator goes on, everything that
     others wrote to this shard's workspace has to be there.

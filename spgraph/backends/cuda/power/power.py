@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from spgraph.backends.cuda.power.power_stepwise import (
+    Iterate,
     Settings,
-    Steps,
     by_vertex,
     is_iso,
     program,
@@ -24,6 +24,7 @@ from spgraph.backends.cuda.power.power_stepwise import (
 )
 from spgraph.backends.cuda.power.warp_tasks import WarpTasks, warp_tasks
 from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.shards import Steps
 from spgraph.backends.shards.power import SUMS, change
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import (
@@ -102,7 +103,7 @@ def power_shard(
     tol: float | None,
     max_iter: int,
     single: bool,
-) -> Steps:
+) -> Steps[Iterate]:
     """`power` for the vertices of one shard, as a generator that yields what it needs of the
     others.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ import numpy as np
 from spgraph.backends.cuda.products.products import gather
 from spgraph.backends.cuda.products.tiles import Tiles, prepare
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.shards import Steps
 from spgraph.backends.shards.buffers import Buffers
 from spgraph.backends.shards.power import SUMS, Arguments
 from spgraph.containers import Matrix, Vector
@@ -41,8 +42,7 @@ BLOCKS = 4
 # bytes: where things begin in memory that peers write
 ALIGN = 256
 
-# what a shard publishes or asks, the answer, the result
-Steps = Generator[tuple[str, Any], Any, tuple[Vector, Any]]
+Iterate = tuple[Vector, tuple[int, float] | None]
 
 
 class Places(NamedTuple):
@@ -216,7 +216,7 @@ def stepwise(
     settings: Settings,
     early: bool = False,
     places: Places | None = None,
-) -> Steps:
+) -> Steps[Iterate]:
     """The iteration of one shard, a generator as `power_shard` describes it.
 
     With `early` it also yields ("report", the sums of all shards) some time before it asks for the
@@ -269,7 +269,7 @@ def _tiles(M: Matrix, max_iter: int) -> Tiles | None:
 # --- devices that write to each other -------------------------------------------------------------
 
 
-def power_peers(places: Places, *arguments: *Arguments) -> Steps:
+def power_peers(places: Places, *arguments: *Arguments) -> Steps[Iterate]:
     """As `power_shard` of these arguments, for a shard whose kernels write to all devices: the
     answer is what it yielded, once all devices have synchronised.
     """

@@ -1,16 +1,22 @@
-"""The kernels of a search in rounds that the host drives, and what one shard keeps for them: on
-CuPy arrays, without any communication.
+"""Search in rounds that the host drives: in each level every shard launches its kernels, then the
+communicator exchanges the frontier. For GPUs of several processes, and for GPUs of one process that
+cannot write into each other's memory.
+
+A level costs one exchange of vertices and one wait for the counts of all shards; with several
+processes the counts are a second exchange, and where products look at values of the frontier, a
+pull gathers those of all vertices.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
+import time
 from typing import Any
 
 import numpy as np
 
+from spgraph import direction as directions
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW
@@ -20,8 +26,17 @@ from spgraph.backends.cuda.search.search_peers_plan import (
     values_of,
     values_preamble,
 )
+from spgraph.backends.shards import Steps
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
-from spgraph.backends.shards.search import SearchShard, counts_of
+from spgraph.backends.shards.search import (
+    COVERED,
+    EDGES,
+    SENT,
+    VERTICES,
+    WAITING,
+    Found,
+    counts_of,
+)
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 from spgraph.semirings import TypedSemiring
 
@@ -29,6 +44,12 @@ from spgraph.semirings import TypedSemiring
 THREADS = 256
 AHEAD_VERTICES, AHEAD = 1024, 4096
 BATCH = 8  # words that a warp takes at a time: many more shares than warps run at once
+LIST_EDGES = 4096  # up to so many edges of a shard's frontier, found vertices travel as a list
+# up to so many bytes for each shard, bitmaps are gathered in one exchange; a reduce-scatter is two
+GATHER_BYTES = 1 << 25
+
+Rows = np.ndarray  # the counts of all shards
+Trace = list[tuple[int, int, int, int]]
 
 
 class Memory:
@@ -50,13 +71,12 @@ class Memory:
         self.nothing: tuple[str, bytes] | None = None
 
 
-class Shard(SearchShard):
+class Shard:
     """Local shard k of a graph on its device, `number` among all, and what searches need beside its
-    arrays. With `values` they find the sums of a semiring, or, for None, the least parents.
-    `host_counters`, of `counts_of(shards)` words, is host-mapped memory that kernels write.
-
-    A method that launches a kernel takes the number of the round if the kernel counts: the counts
-    then reach `host_counters`, each above 16 bits of that number, and `counts`.
+    arrays: `rows` as `leading_and_nonempty` makes them (None: they only push). `edges` are those of
+    all shards, `findable` how many vertices have in-edges. With `values` searches find the sums of
+    a semiring, or, for None, the least parents. Kernels count into `counts` and `host_counters`,
+    `counts_of(shards)` words of the host's memory. Nothing waits for the device.
     """
 
     def __init__(
@@ -64,21 +84,28 @@ class Shard(SearchShard):
         graph: ShardedGraph,
         k: int,
         number: int,
+        edges: int,
+        findable: int,
         rows: tuple[Array, Array] | None,
         values: bool,
         semiring: TypedSemiring | None,
         host_counters: np.ndarray,
     ) -> None:
         arrays, offsets = graph.shards[k], graph.offsets
-        self.number, self.arrays, self.rows = number, arrays, rows
+        self.number, self.arrays, self.edges, self.findable = number, arrays, edges, findable
+        self.symmetric, self.round = graph.symmetric, 0
         self.xp = array_module(arrays.indptr)
         self.num_shards = len(offsets) - 1
         sizes = [b - a for a, b in itertools.pairwise(offsets)]
         self.size = sizes[number]
         self.words = max(words(size) for size in sizes)  # in bitmaps, of every shard
+        self.list_edges = max(LIST_EDGES, graph.size // 32)
         self.label = index_dtype(graph.size)
         self.sought = values_of(semiring, graph, self.label) if values else None
         self.dtype = self.label if self.sought is None else self.sought.semiring.dtype
+        # whether the first edge that reaches a vertex decides what it gets
+        self.first = semiring is None or semiring.add.any
+        self.looks_at_values = semiring is not None and semiring.multiply.uses("x")
         # an entry of a list is a vertex, and its value beside it
         self.entry = 1 if self.sought is None else 2
         self.item = np.dtype(f"i{max(self.label.itemsize, self.dtype.itemsize)}")
@@ -90,90 +117,181 @@ class Shard(SearchShard):
             )
         places = index_dtype(32 * self.words * self.num_shards)
         kinds = (ids.str, rows_of.str, self.label.str, places.str)
-        shape = (self.num_shards, THREADS, LONG_ROW, AHEAD_VERTICES, AHEAD)
-        text = program(shape, kinds, self.sought)
-        with jit.device(arrays.indptr):
-            kernels = ["clear", "begin", "convert", "mark", "push_list", "settle_list", "push_bits"]
-            kernels += ["compact"] if self.sought else ["settle_bits"]
-            kernels += [] if rows is None else ["pull", "pull_rows"]
-            self.kernels = {name: jit.kernel("search_rounds", name, text) for name in kernels}
-            self.grid = jit.occupancy(self.kernels["push_bits"], THREADS)
-            place = ("memory of searches in rounds", k)
-            if place not in graph.derived:
-                graph.derived[place] = Memory(arrays, self.words, counts_of(self.num_shards))
-            self.memory: Memory = graph.derived[place]
-            self.own, self.counts = self.memory.own, self.memory.counts
-            leading, nonempty = (None, None) if rows is None else rows
-            fields = row_fields(arrays, leading, nonempty)
-            fields |= {"me": number, "words": self.words, "first": list(offsets)}
-            names = ("own", "queue", "offset", "control", "counts")
-            fields |= {"ids": arrays.ids} | {name: getattr(self.memory, name) for name in names}
-            fields |= {"host_counters": host_counters}
-            self.given = block(fields, self.xp)
-            self.is_ahead = False  # the kernel that made the queue may have pushed it already
+        text = program(
+            (self.num_shards, THREADS, LONG_ROW, AHEAD_VERTICES, AHEAD), kinds, self.sought
+        )
+        kernels = ["clear", "begin", "convert", "mark", "push_list", "settle_list", "push_bits"]
+        kernels += ["compact"] if self.sought else ["settle_bits"]
+        kernels += [] if rows is None else ["pull", "pull_rows"]
+        self.kernels = {name: jit.kernel("search_rounds", name, text) for name in kernels}
+        self.grid = jit.occupancy(self.kernels["push_bits"], THREADS)
+        place = ("memory of searches in rounds", k)
+        if place not in graph.derived:
+            graph.derived[place] = Memory(arrays, self.words, counts_of(self.num_shards))
+        self.memory: Memory = graph.derived[place]
+        fields = row_fields(arrays, *(rows or (None, None)))
+        fields |= {"me": number, "words": self.words, "first": list(offsets)}
+        names = ("own", "queue", "offset", "control", "counts")
+        fields |= {"ids": arrays.ids} | {name: getattr(self.memory, name) for name in names}
+        self.given = block(fields | {"host_counters": host_counters}, self.xp)
+
+    def search(
+        self, sources: Array, values: Array | None, direction: str, max_depth: int
+    ) -> Steps[tuple[Found, Trace]]:
+        """Search from the own vertices `sources`, counted from 0, with their `values`: what this
+        shard has found, and a row (direction, frontier, edges, nanoseconds) for each level.
+        """
+        try:
+            return (yield from self._levels(sources, values, direction, max_depth))
+        except BaseException:  # partial sums may be left of a level that has not ended
+            self.memory.nothing = None
+            raise
+
+    def _levels(
+        self, sources: Array, values: Array | None, direction: str, max_depth: int
+    ) -> Steps[tuple[Found, Trace]]:
+        trace: Trace = []
+        began = time.perf_counter()
+        self.begin(sources, values)
+        rows, totals = yield self._counts()
+        visited = int(rows[self.number, VERTICES])
+        left, open_edges = self.findable - totals[COVERED], self.edges
+        depth, pulled, frontier = 0, False, None
+        while depth < max_depth and left > 0 and totals[EDGES]:
+            vertices, edges = totals[VERTICES], totals[EDGES]
+            open_edges, queued = open_edges - edges, not pulled
+            pulled = self.pulls(direction, edges, queued, left, open_edges)
+            depth += 1
+            if pulled:
+                rows, totals, frontier = yield from self._pull(rows, frontier, depth)
+            else:
+                rows, totals = yield from self._push(rows, queued, depth)
+                frontier = None
+            visited += int(rows[self.number, VERTICES])
+            left -= totals[VERTICES]
+            if totals[VERTICES]:
+                now = time.perf_counter()
+                trace.append((1 + pulled, vertices, edges, int(1e9 * (now - began))))
+                began = now
+        return self.take(visited), trace
+
+    def pulls(self, direction: str, edges: int, queued: bool, left: int, open_edges: int) -> bool:
+        """Whether the next level is pulled: all shards decide from the same totals."""
+        if direction != "auto":
+            return direction == "pull"
+        totals = (edges, queued, left, open_edges, self.edges, self.symmetric)
+        return directions.search_pulls(*totals, self.sought is not None, self.first)
+
+    def _pull(
+        self, rows: Rows, frontier: Array | None, depth: int
+    ) -> Steps[tuple[Rows, list[int], Array]]:
+        """A level in which open vertices look for the `frontier`, a bitmap of all (None: it is the
+        queue): its counts, and the next frontier.
+        """
+        own = "gather", (self.memory.own, [self.words] * self.num_shards)
+        if frontier is None:
+            vertices = int(rows[self.number, VERTICES])
+            self.run("mark", vertices, vertices)
+            frontier = yield own
+        values = jit.NULL
+        if self.looks_at_values:
+            values = yield "gather", (self.value, [32 * self.words] * self.num_shards)
+        label, work = self.label.type(depth), 32 * -(-self.words // BATCH)
+        # the device hands out shares as it gets to them
+        self.count("pull", work, frontier, values, BATCH, label, most=work)
+        following = yield own  # most often the next level is a pull, too
+        rows, totals = yield self._counts()
+        if totals[WAITING]:
+            waiting = int(rows[self.number, WAITING])
+            work = self.grid * THREADS if waiting else 0
+            self.count("pull_rows", work, frontier, values, waiting, label)
+            following = yield own
+            more, _ = yield self._counts()
+            rows = rows + more
+            totals = rows.sum(axis=0).tolist()
+        return rows, totals, following
+
+    def _push(self, rows: Rows, queued: bool, depth: int) -> Steps[tuple[Rows, list[int]]]:
+        """The counts of a level that the frontier pushes, which is a queue or the bitmap `own`.
+        `rows` are the counts of the frontier.
+        """
+        shards, memory = self.num_shards, self.memory
+        if not queued:
+            self.count("convert", self.words)
+            self.is_ahead = False
+        vertices, edges = rows[self.number, [VERTICES, EDGES]].tolist()
+        most = int(rows[:, EDGES].max())
+        if most <= self.list_edges:
+            found = self.push_list(vertices, edges, 1 << (most - 1).bit_length())
+            came = yield "gather", (found, [found.size] * shards)
+            self.settle(came, shards, found.size // self.entry, -1, depth)
+        elif self.sought:
+            marked = self.push_bits(vertices, edges)
+            stride = min(most, 32 * self.words)
+            lists, width = self.list_of(shards * stride), self.entry * stride
+            self.count("compact", self.words, marked, memory.partial, lists, stride)
+            rows, _ = yield self._counts()
+            came, sizes = None, self.entry * rows[:, SENT:]
+            if sizes.any():
+                to = [lists[width * q :][:size] for q, size in enumerate(sizes[self.number])]
+                came = yield "send", (to, sizes[:, self.number].tolist())
+            length = 0 if came is None else came.size // self.entry
+            self.settle(memory.list if came is None else came, 1, 0, length, depth)
+        else:
+            marked = self.push_bits(vertices, edges)
+            size, first = marked.size, self.number * self.words
+            parts = shards, size, first
+            if 4 * size * shards <= GATHER_BYTES:
+                came = yield "gather", (marked, [size] * shards)
+            else:
+                came, parts = (yield "union", (marked, [self.words] * shards)), (1, 0, 0)
+            self.count("settle_bits", size, marked, came, *parts, self.label.type(depth))
+            self.is_ahead = False
+        return (yield self._counts())
+
+    # --- launches ---------------------------------------------------------------------------------
 
     def run(self, name: str, work: int, *arguments: object, most: int = 0) -> None:
         """Launch a kernel with a thread for each item of work, up to `most` blocks of threads, or
         as many as run at once.
         """
         grid = min(max(1, -(-work // THREADS)), most or self.grid)
-        with jit.device(self.given):
-            self.kernels[name]((grid,), (THREADS,), (self.given, *self.found, *arguments))
+        self.kernels[name]((grid,), (THREADS,), (self.given, *self.found, *arguments))
 
-    # --- a search ---------------------------------------------------------------------------------
+    def count(self, name: str, work: int, *arguments: object, most: int = 0) -> None:
+        """Launch a kernel that counts, in a round of its own."""
+        self.round += 1
+        self.run(name, work, *arguments, self.round, most=most)
 
-    def begin(self, sources: Array, values: Array | None, round_: int) -> None:
-        """Begin at the own vertices `sources`, counted from 0, with their `values`."""
-        with jit.device(self.given):
-            self.level = self.xp.empty(self.size, self.label)
-            # as long as the bitmap of the own vertices, so that all shards' can be gathered
-            self.value = self.xp.empty(32 * self.words if self.sought else 0, self.dtype)
-            self.visited = self.xp.empty(self.num_shards * self.words, np.uint32)
-            sources = sources.astype(self.arrays.indices.dtype, copy=False)
-            given = jit.NULL if values is None else values.astype(self.dtype, copy=False)
+    def _counts(self) -> tuple[str, tuple[Array, int]]:
+        return "counts", (self.memory.counts, self.round)
+
+    def begin(self, sources: Array, values: Array | None) -> None:
+        """Visit the sources; the kernel that makes a queue may have pushed it already."""
+        self.level = self.xp.empty(self.size, self.label)
+        # as long as the bitmap of the own vertices, so that all shards' can be gathered
+        self.value = self.xp.empty(32 * self.words if self.sought else 0, self.dtype)
+        self.visited = self.xp.empty(self.num_shards * self.words, np.uint32)
         self.found = (self.level, self.value, self.visited)
+        sources = sources.astype(self.arrays.indices.dtype, copy=False)
+        given = jit.NULL
+        if self.sought and values is not None:
+            given = values.astype(self.dtype, copy=False)
         self.run("clear", max(self.size, self.visited.size))
-        self.run("begin", sources.size, sources, given, sources.size, self.memory.list, round_)
+        self.count("begin", sources.size, sources, given, sources.size, self.memory.list)
         self.is_ahead = True
 
-    def take(self) -> tuple[Array, Array, Array]:
-        """(levels, values, one bit an own vertex: whether it was found), which it keeps no
-        longer.
-        """
+    def take(self, visited: int) -> Found:
+        """What was found, which the shard keeps no longer."""
         first = self.number * self.words
-        visited = self.visited[first : first + words(self.size)]
-        made = (self.level, self.value[: self.size], visited)
+        bits = self.visited[first : first + words(self.size)]
+        value, copy = (self.value[: self.size], bits.copy()) if self.sought else (None, None)
+        found = Found(self.level, value, bits, copy, visited)
         del self.level, self.value, self.visited, self.found
-        return made
-
-    def pull(self, frontier: Array, values: Array | None, depth: int, round_: int) -> None:
-        """The open vertices look for the frontier, a bitmap of all, which has these values; the
-        next one is in `own`.
-        """
-        label, work = self.label.type(depth), 32 * -(-self.words // BATCH)
-        held = jit.NULL if values is None else values
-        # the device hands out shares as it gets to them
-        self.run("pull", work, frontier, held, BATCH, label, round_, most=work)
-
-    def pull_rows(
-        self, frontier: Array, values: Array | None, rows: int, depth: int, round_: int
-    ) -> None:
-        """The same for the `rows` long ones that `pull` has left."""
-        work = self.grid * THREADS if rows else 0
-        held = jit.NULL if values is None else values
-        self.run("pull_rows", work, frontier, held, rows, self.label.type(depth), round_)
-
-    def convert(self, round_: int) -> None:
-        """After a pull, before a push: the frontier in `own` becomes a queue."""
-        self.run("convert", self.words, round_)
-        self.is_ahead = False
-
-    def mark(self, vertices: int) -> None:
-        """After a push, before a pull: the queue of so many is the frontier in `own`."""
-        self.run("mark", vertices, vertices)
+        return found
 
     def push_list(self, vertices: int, edges: int, capacity: int) -> Array:
-        """What the `edges` edges of the frontier's own `vertices` reach, as one flat array for the
+        """What the edges of the frontier's own vertices reach, as one flat array for the
         communicator, with room for `capacity` entries.
         """
         held = self.memory.list
@@ -182,81 +300,38 @@ class Shard(SearchShard):
             self.run("push_list", edges, made, vertices, edges)
         return made
 
-    def settle_list(self, came: Array, depth: int, round_: int) -> None:
-        """Own vertices in the lists of all shards are found."""
-        stride = came.size // (self.num_shards * self.entry)
-        self._settle(came, self.num_shards, stride, -1, depth, round_)
-
-    def settle_own(self, came: Array | None, depth: int, round_: int) -> None:
-        """Own vertices in what shards have sent to this one alone are found; None: nothing."""
-        length = 0 if came is None else came.size // self.entry
-        self._settle(self.memory.list if came is None else came, 1, 0, length, depth, round_)
-
-    def _settle(
-        self, came: Array, lists: int, stride: int, length: int, depth: int, round_: int
-    ) -> None:
-        arguments = (came, lists, stride, length, self.label.type(depth), self.memory.list, round_)
-        self.run("settle_list", max(stride, length), *arguments)
+    def settle(self, came: Array, lists: int, stride: int, length: int, depth: int) -> None:
+        """Own vertices in so many lists are found, and become the queue."""
+        arguments = (came, lists, stride, length, self.label.type(depth), self.memory.list)
+        self.count("settle_list", max(stride, length), *arguments)
         self.is_ahead = True
 
     def push_bits(self, vertices: int, edges: int) -> Array:
-        """A bitmap of all vertices: what is visited, and what the frontier reaches."""
+        """A bitmap of all vertices: what is visited, and what the frontier reaches; the sums of the
+        products that reach it are in `partial`.
+        """
         memory = self.memory
-        with jit.device(self.given):
-            if memory.visited_next is None:
-                memory.visited_next = self.xp.empty_like(self.visited)
-            if self.sought:
-                none = 0 if self.sought.parents else self.sought.semiring.add.identity
-                nothing = (self.dtype.str, np.asarray(none, self.dtype).tobytes())
-                if memory.nothing != nothing:
-                    memory.partial = None  # is free before as much is asked for
-                    memory.partial = self.xp.full(32 * self.visited.size, none, self.dtype)
-                    memory.nothing = nothing
-            self.xp.copyto(memory.visited_next, self.visited)
-        self.run("push_bits", max(vertices, edges), *self.marked, vertices, edges)
+        if memory.visited_next is None:
+            memory.visited_next = self.xp.empty_like(self.visited)
+        if self.sought:
+            none = 0 if self.sought.parents else self.sought.semiring.add.identity
+            nothing = (self.dtype.str, np.asarray(none, self.dtype).tobytes())
+            if memory.nothing != nothing:
+                memory.partial = None  # is free before as much is asked for
+                memory.partial = self.xp.full(32 * self.visited.size, none, self.dtype)
+                memory.nothing = nothing
+        self.xp.copyto(memory.visited_next, self.visited)
+        partial = memory.partial if self.sought else jit.NULL
+        work = (vertices, edges)
+        self.run("push_bits", max(work), memory.visited_next, partial, *work)
         return memory.visited_next
-
-    @property
-    def marked(self) -> tuple[Array, Array]:
-        """What push_bits writes: a bitmap, and the sums of the products that reach its vertices."""
-        return self.memory.visited_next, self.memory.partial if self.sought else jit.NULL
-
-    def forget(self) -> None:
-        """After a search that has failed: partial sums may be left of it."""
-        self.memory.nothing = None
-
-    def settle_bits(self, came: Array, depth: int, round_: int) -> None:
-        """Own vertices in bitmaps of all vertices, one a shard, or in the own part of their union,
-        are found.
-        """
-        parts, stride, first = 1, 0, 0
-        if came.size > self.words:
-            parts, stride, first = self.num_shards, self.visited.size, self.number * self.words
-        label = self.label.type(depth)
-        arguments = (self.memory.visited_next, came, parts, stride, first, label, round_)
-        self.run("settle_bits", self.visited.size, *arguments)
-        self.is_ahead = False
-
-    def compact(self, capacity: int, round_: int) -> None:
-        """What push_bits has reached becomes a list for each shard, of `capacity` vertices at
-        most.
-        """
-        self.stride = min(capacity, 32 * self.words)
-        made = self.list_of(self.num_shards * self.stride)
-        self.run("compact", self.words, *self.marked, made, self.stride, round_)
-
-    def sent(self, sizes: Sequence[int]) -> list[Array]:
-        """Those lists, of so many vertices, as flat arrays."""
-        made, width = self.list_of(self.num_shards * self.stride), self.entry * self.stride
-        return [made[width * q :][: self.entry * size] for q, size in enumerate(sizes)]
 
     def list_of(self, capacity: int) -> Array:
         """The list with room for so many entries beside its length; as it is if it has that."""
         size = (1 + capacity) * self.entry
         needed = -(-size * self.item.itemsize // 8)
         if self.memory.list.size < needed:
-            with jit.device(self.given):
-                self.memory.list = self.xp.empty(needed, np.int64)
+            self.memory.list = self.xp.empty(needed, np.int64)
         return self.memory.list.view(self.item)[:size]
 
 

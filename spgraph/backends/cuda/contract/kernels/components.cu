@@ -206,11 +206,13 @@ struct __align__(EACH * sizeof(L)) Labels {
     L each[EACH];
 };
 
-// `host_counter` is a word of the host's memory: whether the labels are void, above that the round.
+// `host_counter` is a word of the host's memory: the low 16 bits of the round, above them whether the
+// labels are void.
 extern "C" __global__ void settle(OWN, const u32* visited, const u32* nonempty, const L* table,
                                   L* label, const Report* report, i64 round, i64* host_counter) {
     TAKE_OWN;
-    if (thread_id() == 0) *(volatile i64*)host_counter = round << 1 | report->is_void;
+    if (thread_id() == 0)
+        *(volatile i64*)host_counter = (i64)report->is_void << 16 | (round & 0xFFFF);
     const L giant = (L)(own.n - report->lead);
     for (i64 base = thread_id() * EACH; base < own.count; base += thread_count() * EACH) {
         const u32 visited_bits = visited[base >> 5] >> (base & 31);
