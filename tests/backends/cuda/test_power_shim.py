@@ -260,18 +260,27 @@ def test_rows_in_pieces_and_rows_without_entries(way: str) -> None:
 @shimmed
 @pytest.mark.parametrize("iso", [False, True])
 def test_every_entry_is_in_one_task(iso: bool, shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces, whole rows and short ones, in windows; a long row is cut into few pieces."""
+    """Pieces, whole rows and short ones, in windows; a long row is cut into few pieces. The columns
+    of most entries are hubs, as many as there is room for.
+    """
     monkeypatch.setattr(warp_tasks, "MOST_PIECES", 4)
     monkeypatch.setattr(warp_tasks, "WINDOW", 100)
     S = skewed(1500, 1400, 40_000, np.float32)
     A = sg.Matrix.from_scipy(S)
     A = A.pattern() if iso else A
-    made = warp_tasks.warp_tasks(A, iso)
-    assert warp_tasks.warp_tasks(A, iso) is made
+    made = warp_tasks.warp_tasks(A, iso, 150, 8)
+    assert warp_tasks.warp_tasks(A, iso, 150, 8) is made
+    counts = np.bincount(S.indices, minlength=1400)
+    least = next(32 << b for b in range(9) if np.count_nonzero(counts >= 32 << b) <= 150)
+    assert least > 32 and 20 < made.hubs == np.count_nonzero(counts >= least)
+    assert ((made.hub >= 0) == (counts >= least)).all()
+    assert np.unique(made.hub).tolist() == [*range(-1, made.hubs)]
     found = []
     for number, (first, size, target, kind) in enumerate(made.tasks.tolist()):
         at = slice(32 * first, 32 * (first + size))
         columns = made.columns[at].reshape(size, 32)
+        hubs = np.argsort(made.hub, kind="stable")[1400 - made.hubs :]
+        columns = np.where(columns < -1, hubs[np.maximum(-2 - columns, 0)], columns)
         values = np.ones((size, 32)) if iso else made.values[at].reshape(size, 32)
         assert (kind == warp_tasks.ROWS) == (number >= made.long)
         rows = made.rows[target : target + 32] if kind == warp_tasks.ROWS else np.full(32, target)
@@ -289,6 +298,56 @@ def test_every_entry_is_in_one_task(iso: bool, shim: None, monkeypatch: pytest.M
     assert (rows[order] == expected.row).all() and (columns[order] == expected.col).all()
     assert iso or (values[order] == expected.data).all()
     assert sorted(made.rows[made.rows >= 0]) == np.flatnonzero(np.diff(S.indptr) <= 32).tolist()
+
+
+@shimmed
+def test_tasks_are_dealt_so_that_warps_have_about_as_much(
+    shim: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Turns of the warps are filled in falling and in rising order, the first one from where the
+    tasks of long rows end.
+    """
+    monkeypatch.setattr(warp_tasks, "WINDOW", 100)
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(0, 33, 3_000)
+    lengths[[5, 700]] = 300, 40  # three tasks
+    rows = np.repeat(np.arange(3_000), lengths)
+    columns = np.concatenate([rng.permutation(3_000)[:length] for length in lengths])
+    A = sg.Matrix.from_coo(rows, columns, True, nrows=3_000, ncols=3_000)
+    made = warp_tasks.warp_tasks(A, True, 0, 40)
+    steps, kinds = made.tasks[:, 1], made.tasks[:, 3]
+    assert made.long == 3 and made.hubs == 0 and (kinds[3:] == warp_tasks.ROWS).all()
+    windows = [lengths[at : at + 100] for at in range(0, 3_000, 100)]
+    falling = [-np.sort(-each[each <= 32]) for each in windows]
+    # a task is as long as its longest row
+    expected = np.sort(np.maximum.reduceat(np.concatenate(falling), np.arange(0, 2_998, 32)))[::-1]
+    assert expected.size == steps.size - 3
+    assert np.sort(steps[3:])[::-1].tolist() == expected.tolist()
+    for turn, first in enumerate(range(0, steps.size, 40)):
+        part = steps[max(first, 3) : first + 40]
+        assert part.tolist() == np.sort(part)[:: 1 if turn % 2 else -1].tolist()
+    assert np.sort(made.tasks[3:, 2]).tolist() == list(range(0, 32 * expected.size, 32))
+
+
+@shimmed
+def test_without_hubs_and_with_few_a_hop_gathers_the_same(way: str, shim: None) -> None:
+    """Values of hubs are read from shared memory, those of other columns from the device's; sums
+    are taken in the same order.
+    """
+    A = sg.Matrix.from_scipy(skewed(700, 700, 30_000, np.float32))
+    x, step = np.random.default_rng(1).random(700), steps(A, "cpu", False)["two scales"]
+    found = {}
+    for most in (0, 5, 300):
+        A._derived.clear()
+        A.T._derived.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(on_cuda, "MOST_HUBS", most)
+            for single in (False, True):
+                got = powers.power(full(x, "cpu"), step, tol=None, max_iter=3, single=single)
+                found[most, single] = got.value.values
+    for most in (5, 300):
+        for single in (False, True):
+            assert (found[most, single] == found[0, single]).all()
 
 
 @shimmed

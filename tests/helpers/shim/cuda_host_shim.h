@@ -376,6 +376,13 @@ inline void store_relaxed_system(unsigned long long* p, unsigned long long x) {
     __atomic_store_n(p, x, __ATOMIC_RELAXED);
 }
 
+// copies to shared memory, which a kernel waits for
+template <class Q>
+inline void copy_quad(Q* to, const Q* from) {
+    *to = *from;
+}
+inline void copies_done() {}
+
 // Time that this process used, an eighth of it since many threads spin: a limit of a wait does not
 // run out while other processes have the processors.
 inline unsigned long long globaltimer() {

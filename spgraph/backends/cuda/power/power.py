@@ -23,6 +23,7 @@ from spgraph.backends.cuda.power.power_stepwise import (
     stepwise,
 )
 from spgraph.backends.cuda.power.warp_tasks import WarpTasks, warp_tasks
+from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.power import SUMS, change
@@ -40,8 +41,10 @@ from spgraph.semirings import TypedSemiring
 __all__ = ["power", "power_shard", "program"]
 
 # as in kernels/power.cu: threads of a block, areas of sums, 64-bit words of its GridBarrier and of
-# its report
-THREADS, AREAS, BARRIER, REPORT = 1024, 3, 2, 2
+# its report; bytes to which the values of hubs are aligned
+THREADS, AREAS, BARRIER, REPORT, ALIGN = 1024, 3, 2, 2, 16
+# the most hubs; bytes of the widest value that is gathered; of other shared memory of a block
+MOST_HUBS, WIDEST, OTHER = 24 << 10, 8, 4096
 # the entries of all hops from which a step pays for launches of its own
 LARGE = 1 << 23
 
@@ -124,14 +127,19 @@ def _cooperative(
 ) -> tuple[Vector, Any]:
     xp, n, tol = array_module(x._values), x.size, settings.tol
     kernel = jit.kernel("power", "power", program_of(matrices[0], settings), cooperative=True)
-    grid = jit.multiprocessors(jit.current_device())
-    tasks = [warp_tasks(M, is_iso(M, settings)) for M in matrices]
+    device, each_bytes = jit.current_device(), settings.gathered.itemsize
+    grid = jit.multiprocessors(device)
+    most = min(MOST_HUBS, (tiles.shared_memory(device) - OTHER) // WIDEST)
+    warps = grid * THREADS // 32
+    tasks = [warp_tasks(M, is_iso(M, settings), most, warps) for M in matrices]
+    # of what a hop gathers: where the hubs begin, and the length of a buffer
+    starts = [_aligned(n, each_bytes), *(_aligned(each.hubs, each_bytes) for each in tasks)]
     # numbers of 8 bytes, and where each of what follows begins among them
     at = [0, AREAS * SUMS * grid, n if settings.norm else 0]
     for k, each in enumerate(tasks):
-        buffers = (2 if k == 0 else 1) * n
-        at += [each.long, -(-buffers * settings.gathered.itemsize // 8)]
-    sums, z, *of_hops = np.cumsum(at).tolist()
+        values = (2 if k == 0 else 1) * (starts[0] + starts[1 + k])
+        at += [each.long, -(-values * each_bytes // 8)]
+    sums, z, *of_hops = np.cumsum([_aligned(size, 8) for size in at]).tolist()
     workspace = xp.empty(of_hops.pop())
     first = address(workspace)
     value, words, held = x._values.copy(), [], [workspace]
@@ -139,6 +147,7 @@ def _cooperative(
         partial, gathered = (first + 8 * at for at in of_hops[2 * k : 2 * k + 2])
         spread = by_vertex(1.0 if scale is None else scale, xp)
         words += _hop(tasks[k], spread, partial, gathered, held)
+        words += [starts[0] + starts[1 + k], starts[0], tasks[k].hubs, _address(tasks[k].hub)]
     # behind the hops: the struct GridBarrier and the report, zeros, and what restarts everywhere
     given = np.array(words + [0] * (BARRIER + REPORT + 1), np.int64)
     restart = settings.restart
@@ -154,7 +163,10 @@ def _cooperative(
         *(np.float64(-1.0 if tol is None else tol), settings.max_iter),
         *(first + 8 * sums, barrier, report),
     )
-    kernel((grid,), (THREADS,), arguments)
+    shared = max(starts[1:]) * each_bytes
+    if shared:  # one limit for all launches
+        kernel.max_dynamic_shared_size_bytes = most * WIDEST
+    kernel((grid,), (THREADS,), arguments, shared_mem=shared)
     if tol is None:
         return Vector._of(n, value), None
     return Vector._of(n, value), move(header[-1 - REPORT : -1].view(np.float64), "cpu")
@@ -163,13 +175,22 @@ def _cooperative(
 def _hop(
     tasks: WarpTasks, spread: tuple[int, Array], partial: int, gathered: int, held: list[Any]
 ) -> list[int]:
-    """The words of the struct Hop; what nobody else keeps of the arrays that it points to is
+    """The first words of the struct Hop; what nobody else keeps of the arrays that it points to is
     appended to `held`. `partial` and `gathered` are addresses in the workspace.
     """
     (mask, scale), split = spread, len(tasks.splits)
     arrived = array_module(tasks.tasks).zeros(split, np.uint32) if split else None
     held += [scale, arrived]
     arrays = tasks.tasks, tasks.columns, tasks.values, tasks.rows, tasks.splits
-    at_tasks, columns, values, rows, splits = (address(a) if a.size else 0 for a in arrays)
+    at_tasks, columns, values, rows, splits = map(_address, arrays)
     words = [at_tasks, len(tasks.tasks), columns, values, rows, splits, split, address(arrived)]
     return [*words, partial, mask, address(scale), gathered]
+
+
+def _address(array: Array) -> int:
+    return address(array) if array.size else 0
+
+
+def _aligned(count: int, each: int) -> int:
+    """`count`, or so many more that as many elements of `each` bytes are a multiple of ALIGN."""
+    return -(-count * each // ALIGN) * ALIGN // each

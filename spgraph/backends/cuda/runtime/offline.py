@@ -193,6 +193,7 @@ def _other_iterations() -> dict[str, str]:
         "dependencies_source_parallel": dependencies_program("<i4", "<i4", "<i4", False),
         "dependencies_order": order_program("<i4", "<i4", "<i4"),
         "dependencies_shard": shard_program("<i4", "<i4", "|u1", "<i4"),
+        "gather_hubs": preamble.types(I=INDEX),
         "power": power_preamble(
             semirings.plus_times.resolve(SINGLE, np.dtype(np.float64)),
             *(False, "<f4", ("<i4", "<i4", "<f4", "<i4")),

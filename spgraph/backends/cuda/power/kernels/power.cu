@@ -11,8 +11,10 @@
 //
 // The time of such an iteration is that of loads which wait for each other, and of barriers. So a
 // warp loads the entries of its next task (warp_tasks.cuh) and what belongs to its rows before it
-// waits for what it gathers; tasks are dealt over all blocks in turn, since the long ones come first;
-// and rows in pieces are added up at the end, by warps that wait for these pieces alone.
+// waits for what it gathers; tasks are dealt over all blocks in turn, so that warps get about as many
+// entries each; and rows in pieces are added up at the end, by warps that wait for these pieces
+// alone. Where 32 lanes gather from as many places, the cache takes as many cycles: so the values of
+// hubs, the columns that most entries have, are copied into the shared memory of every block first.
 //
 // A first call waits for the compiler. So that there is little to compile, one program serves all
 // numbers of hops and all norms, there is one place that a row's sum goes to, and loops that take no
@@ -40,17 +42,37 @@ struct Hop {
     double* partial; // the sums of pieces, by the numbers of their tasks
     i64 scale_mask;  // vertex i has scale[i & scale_mask], so that one may stand for all
     const double* scale;
-    U* u; // what the hop gathers; two buffers if it is the first
+    U* u;          // what the hop gathers; two buffers if it is the first
+    i64 width;     // of a buffer: the values of all vertices, from hub_start on again those of hubs
+    i64 hub_start; // their places are aligned to 16 bytes
+    i64 hubs;      // how many there are
+    const int* hub; // of each vertex its number among them, -1 for none; null without hubs
 };
+DEVICE int hub_of(const Hop& hop, i64 i) { return hop.hub ? hop.hub[i] : -1; }
+// One buffer of what a hop gathers has this value of vertex i, hub number `hub` if that is not -1.
+DEVICE void store_gathered(const Hop& hop, U* u, i64 i, int hub, U value) {
+    u[i] = value;
+    if (hub >= 0) u[hop.hub_start + hub] = value;
+}
+// All threads of the block call, after all have met behind the last use of `hubs`.
+DEVICE void load_hubs(const Hop& hop, const U* u, Quad* hubs) {
+    const Quad* from = reinterpret_cast<const Quad*>(u + hop.hub_start);
+    const int quads = (int)((hop.hubs * sizeof(U) + 15) / 16);
+#pragma unroll 1
+    for (int k = threadIdx.x; k < quads; k += blockDim.x) copy_quad(hubs + k, from + k);
+    copies_done();
+    __syncthreads();
+}
 
 struct Constants {
     double factor, keep, teleport, dangling;
 };
 
 // What is known of a row's vertex besides the row: its value, if somebody asks for it, and the scale
-// of what is gathered next.
+// and the place of what is gathered next.
 struct Vertex {
     double before, scale;
+    int hub;
 };
 
 DEVICE Task task_at(const Hop& hop, i64 t) {
@@ -65,7 +87,7 @@ DEVICE void load_columns(const Hop& hop, const Task& task, int from, int (&colum
     const int* p = hop.columns + ((i64)task.first + from) * 32 + lane_id();
 #pragma unroll
     for (int j = 0; j < IN_FLIGHT; j++)
-        columns[j] = from + j < task.steps ? load_once(p + 32 * j) : -1;
+        columns[j] = from + j < task.steps ? load_once(p + 32 * j) : NONE;
 }
 // The products of the entries in `columns`, which are those of a task from step `from` on.
 struct Gathered {
@@ -73,18 +95,21 @@ struct Gathered {
     A x[IN_FLIGHT];
 };
 DEVICE void gather_columns(const Hop& hop, const Task& task, int from,
-                           const int (&columns)[IN_FLIGHT], const U* u, Gathered& g) {
+                           const int (&columns)[IN_FLIGHT], const U* u, const U* hubs,
+                           Gathered& g) {
     const A* p = hop.values + ((i64)task.first + from) * 32 + lane_id();
 #pragma unroll
     for (int j = 0; j < IN_FLIGHT; j++) {
-        g.y[j] = columns[j] >= 0 ? u[columns[j]] : (U)0;
+        g.y[j] = columns[j] >= 0     ? u[columns[j]]
+                 : columns[j] < NONE ? hubs[hub_entry(columns[j])]
+                                     : (U)0;
         if (!ISO) g.x[j] = from + j < task.steps ? load_once(p + 32 * j) : (A)0;
     }
 }
 DEVICE double add_gathered(double sum, A one, const int (&columns)[IN_FLIGHT], const Gathered& g) {
 #pragma unroll
     for (int j = 0; j < IN_FLIGHT; j++)
-        if (columns[j] >= 0) sum += product(0, 0, ISO ? one : g.x[j], g.y[j]);
+        if (columns[j] != NONE) sum += product(0, 0, ISO ? one : g.x[j], g.y[j]);
     return sum;
 }
 
@@ -108,7 +133,9 @@ DEVICE double join_pieces(const Hop& hop, i64 s, const Split& split) {
 // every run: what is added up over rows is, too. All blocks call; none waits for another before all
 // of its own warps have published their pieces, so that no two wait for each other.
 template <class Look, class Done>
-DEVICE void for_rows(const Hop& hop, const U* u, Look look, Done done) {
+DEVICE void for_rows(const Hop& hop, const U* u, Quad* shared, Look look, Done done) {
+    const U* hubs = reinterpret_cast<const U*>(shared);
+    if (hop.hubs) load_hubs(hop, u, shared);
     const int stride = (int)(thread_count() >> 5), count = (int)hop.count;
     const A one =
         ISO && hop.values ? hop.values[0] : (A)0; // a matrix without entries may have none
@@ -116,13 +143,13 @@ DEVICE void for_rows(const Hop& hop, const U* u, Look look, Done done) {
     Task task = task_at(hop, t), next = task_at(hop, (i64)t + stride);
     int columns[IN_FLIGHT], i = row_of(hop, task);
     load_columns(hop, task, 0, columns);
-    Vertex vertex = {0, 0};
+    Vertex vertex = {0, 0, -1};
     double sum = 0;
 #pragma unroll 1
     while (t < count) {
         Gathered g;
         int later[IN_FLIGHT];
-        gather_columns(hop, task, from, columns, u, g);
+        gather_columns(hop, task, from, columns, u, hubs, g);
         // all of these are under way before the first gathered value is waited for
         if (from == 0 && i >= 0) vertex = look(i);
         const bool more = from + IN_FLIGHT < task.steps;
@@ -177,7 +204,7 @@ DEVICE bool sum_over_blocks(const double (&mine)[SUMS], int norm, double* sums,
 }
 
 // All iterations; false if a barrier timed out.
-DEVICE bool iterate(const Hop* hops, int count, int norm, i64 n, double* x, double* z,
+DEVICE bool iterate(const Hop* hops, Quad* shared, int count, int norm, i64 n, double* x, double* z,
                     Constants constants, i64 restart_mask, const double* restart, double tol,
                     i64 max_iter, double* sums, GridBarrier* barrier, double* report) {
     const Hop& first = hops[0];
@@ -186,10 +213,11 @@ DEVICE bool iterate(const Hop* hops, int count, int norm, i64 n, double* x, doub
     // whether somebody asks for the value that a vertex had
     const bool tracked = norm != NORM_NONE || tol >= 0 || constants.keep != 0;
     // vertex i has the value `value`; u[i] is what the next iteration gathers
-    const auto settle = [&](i64 i, double scale, double before, double value, int buffer) {
+    const auto settle = [&](i64 i, const Vertex& vertex, double before, double value, int buffer) {
         mine[CHANGE] += fabs(value - before);
-        if (scale == 0) mine[DANGLING] += value;
-        first.u[buffer * n + i] = (U)(value * scale);
+        if (vertex.scale == 0) mine[DANGLING] += value;
+        store_gathered(first, first.u + buffer * first.width, i, vertex.hub,
+                       (U)(value * vertex.scale));
     };
     // iteration -1 writes what the first one gathers
     for (i64 iteration = -1; iteration < max_iter; iteration++) {
@@ -201,27 +229,27 @@ DEVICE bool iterate(const Hop* hops, int count, int norm, i64 n, double* x, doub
             const bool last = h == count - 1;
             const auto look = [&](i64 i) {
                 const Hop& then = last ? first : next;
-                Vertex vertex = {0, then.scale[i & then.scale_mask]};
+                Vertex vertex = {0, then.scale[i & then.scale_mask], hub_of(then, i)};
                 if (last && tracked) vertex.before = x[i];
                 return vertex;
             };
             const auto done = [&](i64 i, const Vertex& vertex, double y) {
                 if (!last) {
-                    next.u[i] = (U)(y * vertex.scale);
+                    store_gathered(next, next.u, i, vertex.hub, (U)(y * vertex.scale));
                     return;
                 }
                 const double before = vertex.before;
                 const double value = constants.factor * y + constants.keep * before +
                                      shift * restart[i & restart_mask];
                 if (norm == NORM_NONE) {
-                    settle(i, vertex.scale, before, value, to);
+                    settle(i, vertex, before, value, to);
                     if (stored) x[i] = value;
                 } else {
                     z[i] = value;
                     mine[SIZE] = join(SIZE, norm, mine[SIZE], size_of(norm, value));
                 }
             };
-            for_rows(hop, hop.u + (h == 0 ? from * n : 0), look, done);
+            for_rows(hop, hop.u + (h == 0 ? from * hop.width : 0), shared, look, done);
             if (!last && !grid_barrier(barrier, gridDim.x)) return false;
         }
         if (iteration >= 0 && norm != NORM_NONE) {
@@ -233,7 +261,8 @@ DEVICE bool iterate(const Hop* hops, int count, int norm, i64 n, double* x, doub
 #pragma unroll 1
             for (i64 i = thread_id(); i < n; i += thread_count()) {
                 const double before = x[i], value = source[i] / divisor;
-                settle(i, first.scale[i & first.scale_mask], before, value, to);
+                const Vertex vertex = {0, first.scale[i & first.scale_mask], hub_of(first, i)};
+                settle(i, vertex, before, value, to);
                 x[i] = value;
             }
         }
@@ -260,8 +289,10 @@ extern "C" __global__ void __launch_bounds__(1024)
     for (u32 k = threadIdx.x; k < count * sizeof(Hop) / 8; k += blockDim.x)
         words[k] = ((const u64*)hops)[k];
     __syncthreads();
-    if (!iterate((const Hop*)words, count, norm, n, x, z, {factor, keep, teleport, dangling},
-                 restart_mask, restart, tol, max_iter, sums, barrier, report))
+    extern __shared__ Quad hub_memory[];
+    if (!iterate((const Hop*)words, hub_memory, count, norm, n, x, z,
+                 {factor, keep, teleport, dangling}, restart_mask, restart, tol, max_iter, sums,
+                 barrier, report))
 #pragma unroll 1
         for (i64 i = thread_id(); i < n; i += thread_count())
             x[i] = from_bits<double>(0x7ff8ull << 48);

@@ -1,11 +1,11 @@
-// Divide a matrix into tasks and write its entries in their order: four launches, in the order of the
+// Divide a matrix into tasks and write its entries in their order: five launches, in the order of the
 // text. Preamble: types O I A, ISO (no values).
 //
 // The rows come in windows, each the work of one block, whose warps take equal shares of it. Short rows
 // are sorted by length within their window, the longest first and those of one length as they come: by
 // counting, since there are few lengths.
 
-constexpr int WARPS = 32; // of the blocks of the first three
+constexpr int WARPS = 32; // of the blocks of the first four
 
 #include "block_scan.cuh"
 #include "warp_tasks.cuh"
@@ -161,6 +161,67 @@ extern "C" __global__ void __launch_bounds__(1024)
     }
 }
 
+// One block: `to` are the tasks from `from`, those of short rows in another order. Warp w of `warps` has
+// the tasks w, w + warps, ...: they are sorted, the longest first and those of one length as they
+// come, and every other turn of the warps is reversed, so that who had more has less next.
+extern "C" __global__ void __launch_bounds__(1024)
+    warp_tasks_deal(const Task* from, i64 longs, i64 count, i64 warps, Task* to) {
+    __shared__ u32 total[BINS];     // of the tasks of each length; then: where these begin
+    __shared__ u32 at[WARPS][BINS]; // what each warp has; then: where its next one goes
+    const int warp = warp_id(), lane = lane_id();
+#pragma unroll 1
+    for (i64 t = threadIdx.x; t < longs; t += blockDim.x) to[t] = from[t];
+#pragma unroll 1
+    for (int k = threadIdx.x; k < WARPS * BINS; k += blockDim.x) at[0][k] = 0;
+    __syncthreads();
+    const i64 each = (count - longs + WARPS - 1) / WARPS, first = longs + warp * each;
+    const i64 end = first + each < count ? first + each : count;
+#pragma unroll 1
+    for (i64 t = first + lane; t < end; t += WARP) atomicAdd(&at[warp][SHORT - from[t].steps], 1u);
+    __syncthreads();
+    if (threadIdx.x < BINS) {
+        u32 sum = 0;
+#pragma unroll 1
+        for (int w = 0; w < WARPS; w++) {
+            const u32 own = at[w][threadIdx.x];
+            at[w][threadIdx.x] = sum;
+            sum += own;
+        }
+        total[threadIdx.x] = sum;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        u32 sum = 0;
+#pragma unroll 1
+        for (int b = 0; b < BINS; b++) {
+            const u32 own = total[b];
+            total[b] = sum;
+            sum += own;
+        }
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (i64 base = first; base < end; base += WARP) {
+        const bool there = base + lane < end;
+        const Task task = there ? from[base + lane] : Task{0, 0, 0, ROWS};
+        const int key = there ? SHORT - task.steps : NOWHERE;
+        u32 alike = ALL_BITS; // the lanes with this key
+        for (int bit = 0; bit < 6; bit++) {
+            const u32 ones = warp_ballot(key >> bit & 1);
+            alike &= key >> bit & 1 ? ones : ~ones;
+        }
+        if (there) {
+            const i64 place = longs + total[key] + at[warp][key] + __popc(alike & lanes_below());
+            const i64 turn = place / warps * warps, next = turn + warps;
+            const i64 begin = turn > longs ? turn : longs, stop = next < count ? next : count;
+            to[turn / warps % 2 ? begin + stop - 1 - place : place] = task;
+        }
+        warp_sync(); // all have read their places
+        if (there && !(alike & lanes_below())) at[warp][key] += __popc(alike);
+        warp_sync();
+    }
+}
+
 // One block: the first step of each task, and how many steps there are.
 extern "C" __global__ void __launch_bounds__(1024)
     warp_tasks_scan(Task* tasks, i64 count, i64* steps) {
@@ -179,11 +240,12 @@ extern "C" __global__ void __launch_bounds__(1024)
     if (threadIdx.x == 0) *steps = all;
 }
 
-// A warp a task: the entries in the order of the tasks.
+// A warp a task: the entries in the order of the tasks. hub: of each column its number among the hubs,
+// -1 for none; or null.
 extern "C" __global__ void __launch_bounds__(256)
     warp_tasks_fill(const O* indptr, const I* indices, const A* a, u32 share, u32 most,
                     const Task* tasks, i64 count, const Split* splits, const int* rows,
-                    int* columns, A* values) {
+                    const int* hub, int* columns, A* values) {
     const i64 t = thread_id() >> 5;
     if (t >= count) return;
     const Cut cut = {share, most};
@@ -206,7 +268,9 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll 1
     for (int s = 0; s < task.steps; s++, e += step) {
         const i64 to = ((i64)task.first + s) * WARP + lane;
-        columns[to] = e < stop ? (int)indices[e] : -1;
+        const int column = e < stop ? (int)indices[e] : NONE;
+        const int number = hub && column != NONE ? hub[column] : -1;
+        columns[to] = number >= 0 ? hub_entry(number) : column;
         if (!ISO) values[to] = e < stop ? a[e] : (A)0;
     }
 }

@@ -2,7 +2,12 @@
 // in which the lanes of warps read them, so that a warp knows the addresses of its next task's entries
 // before it has begun that task (rows side by side: SELL-C-sigma, Kreutzer et al. 2014).
 //
-// Step s of the entries has one for each of 32 lanes: columns[32 * s + lane], -1 for none.
+// Step s of the entries has one for each of 32 lanes: columns[32 * s + lane], NONE for none. A column
+// that most rows have, a hub, stands there as hub_entry(its number among the hubs).
+
+constexpr int NONE = -1;
+// Its own inverse.
+DEVICE int hub_entry(int number) { return NONE - 1 - number; }
 
 // What `target` of a task is:
 enum TaskKind {

@@ -32,8 +32,6 @@ DEVICE void store_shared(Shared p, T value) {
 }
 #else
 DEVICE Quad load_quad(const Quad* p) { return *p; }
-DEVICE void copy_quad(Quad* to, const Quad* from) { *to = *from; }
-DEVICE void copies_done() {}
 typedef u64 Shared;
 DEVICE Shared shared_address(const void* p) { return (u64)p; }
 template <class T>
