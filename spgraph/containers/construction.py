@@ -67,16 +67,14 @@ class VectorConstruction:
         if size > INT64_MAX:
             check_extent("size", size)
         kind, dtype = index_dtype(size), value_dtype(dtype)
-        if device == "cpu":  # what every search from a vertex begins with
-            value = held_number("value", value, dtype)
-            return cls._of(size, np.array([value], dtype), indices=np.array([index], kind))
-        with on_device(check_device(device)) as xp:
-            # one fill instead of two
-            if isinstance(value, int | np.integer) and value == index and kind == dtype:
-                pair = xp.full(2, index, kind)
-                return cls._of(size, pair[1:], indices=pair[:1])
-            value = held_number("value", value, dtype)
-            return cls._of(size, xp.full(1, value, dtype), indices=xp.full(1, index, kind))
+        # what every search from a vertex begins with
+        values = np.array([held_number("value", value, dtype)], dtype)
+        indices = np.array([index], kind)
+        if device == "cpu":
+            return cls._of(size, values, indices=indices)
+        from spgraph.containers.storage.one_entry import one_entry
+
+        return one_entry(size, indices, values, check_device(device))
 
     @classmethod
     def filled(

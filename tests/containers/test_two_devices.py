@@ -4,7 +4,12 @@ without a GPU by what stands for two.
 
 from __future__ import annotations
 
+import copy
+import pickle
+from typing import Any
+
 import cuda_host_shim
+import numpy as np
 import pytest
 from calls_on_a_device import ALGORITHMS, CALLS, GIVEN, check
 from gpus import visible
@@ -12,7 +17,8 @@ from two_devices import two_devices  # noqa: F401
 
 import spgraph as sg
 from spgraph import operations
-from spgraph.containers.storage.arrays import on_device, on_its_device
+from spgraph.containers.storage.arrays import device_of, on_device, on_its_device
+from spgraph.containers.storage.one_entry import OneEntry, entry_of
 
 # operations that compile kernels which say nothing new: all have the same decorator
 COMPILING = set(operations.__all__) - {"assign", "extract", "diag"}
@@ -50,3 +56,54 @@ def test_on_the_other_gpu(name: str) -> None:
     right = call(GIVEN.to("cpu"))
     with on_device("cuda:0"):
         check(call, "cuda:1", right)
+
+
+# --- a Vector of one entry, whose arrays are made when somebody looks at them --------------------
+
+
+def unit() -> Any:
+    return sg.Vector.unit(3, 7, size=9, dtype="int32", device="cuda:1")
+
+
+def check_looks(given: Any) -> None:
+    """What it says, and what is made of it, is what a plain Vector says."""
+    v = given()
+    assert type(v) is OneEntry and isinstance(v, sg.Vector)
+    assert (v.nvals, v.size, v.shape, v.dtype, v.device) == (1, 9, (9,), np.int32, "cuda:1")
+    index, value = entry_of(v)  # type: ignore[misc]
+    assert (index.tolist(), value.tolist()) == ([3], [7])
+    assert type(v) is OneEntry  # nothing of that has made arrays
+    for look in ("indices", "values", "bits", "storage"):
+        v = given()
+        getattr(v, look)
+        assert type(v) is sg.Vector and entry_of(v) is None, look
+        assert v.storage == "sparse" and v.bits is None
+        assert {device_of(a) for a in (v.indices, v.values)} == {"cuda:1"}
+        assert v.to("cpu").isequal(sg.Vector.unit(3, 7, size=9, dtype="int32"))
+    for same in (given().dup(), copy.deepcopy(given()), given().to_sparse(), given() + 0):
+        assert type(same) is sg.Vector and list(same.to("cpu")) == [(3, 7)]
+        assert same.device == "cuda:1"
+    w = given()
+    w[5] = 2
+    assert list(w.to("cpu")) == [(3, 7), (5, 2)]
+
+
+def test_arrays_are_made_when_somebody_looks(two_devices: None) -> None:
+    check_looks(unit)
+
+
+def test_a_pickle_holds_a_plain_vector(two_devices: None) -> None:
+    make, given, state = unit().__reduce_ex__(4)[:3]
+    assert given[-1] is sg.Vector and state["nvals"] == 1 and state["values"].tolist() == [7]
+    assert make is not None
+
+
+@pytest.mark.gpu
+def test_one_entry_on_a_gpu() -> None:
+    v = sg.Vector.unit(3, 7, size=9, dtype="int32", device="cuda")
+    assert type(v) is OneEntry and v.device == "cuda:0"
+    assert list(pickle.loads(pickle.dumps(v)).to("cpu")) == [(3, 7)]
+    assert list((v + 0).to("cpu")) == [(3, 7)] and type(v) is sg.Vector
+    for value, dtype in ((True, bool), (0.25, float), (-5, "int8"), (2**63 + 1, "uint64")):
+        w = sg.Vector.unit(8, value, size=9, dtype=dtype, device="cuda")
+        assert list(w.to("cpu")) == [(8, value)]

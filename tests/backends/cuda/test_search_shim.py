@@ -80,7 +80,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(
         directions, "search_pulls", lambda edges, _, *rest: pulls(edges, True, *rest)
     )
-    kept = (one_device.program, one_device._kernel, search_peers_plan.loaded)
+    kept = (one_device.program, one_device._text, one_device._kernel, search_peers_plan.loaded)
     for cache in kept:
         cache.cache_clear()
     yield

@@ -5,6 +5,7 @@ other one: there it would warn, or give an array that lies elsewhere than its co
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import sys
 import types
@@ -61,6 +62,18 @@ def host(value: Any) -> Any:
     return np.asarray(value.view(np.ndarray)) if isinstance(value, CudaArray) else value
 
 
+class Memory:
+    """Stands for cupy.cuda.MemoryPointer."""
+
+    def __init__(self, array: CudaArray) -> None:
+        self.array = array
+        self.ptr = array.ctypes.data
+
+    def copy_from_host_async(self, source: int, size: int) -> None:
+        assert self.array.number == _DEVICES[-1] and size == self.array.nbytes
+        ctypes.memmove(self.ptr, source, size)
+
+
 class CudaArray(np.ndarray):
     """Stands for cupy.ndarray."""
 
@@ -76,6 +89,10 @@ class CudaArray(np.ndarray):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return dict(self.__array_interface__)
+
+    @property
+    def data(self) -> Any:
+        return Memory(self)
 
     def __deepcopy__(self, memory: Any) -> CudaArray:
         return on(self.number, host(self).copy())

@@ -34,6 +34,7 @@ from spgraph.containers.storage.arrays import (
     address,
     array_module,
     move,
+    sent,
     to_host,
 )
 from spgraph.semirings import TypedSemiring
@@ -153,7 +154,7 @@ def _cooperative(
     restart = settings.restart
     if not isinstance(restart, Vector):
         given[-1:].view(np.float64)[0] = restart
-    header = xp.asarray(given)
+    header = sent(given, xp)
     barrier = address(header) + 8 * len(words)
     report = barrier + 8 * BARRIER
     arguments = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import ModuleType
 
 import numpy as np
 
@@ -11,7 +12,16 @@ from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search_rows import leading, nonempty
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
+from spgraph.containers.storage.arrays import (
+    Array,
+    address,
+    array_module,
+    index_dtype,
+    move,
+    sent,
+    words,
+)
+from spgraph.containers.storage.one_entry import entry_of
 from spgraph.semirings import TypedSemiring
 from spgraph.semirings.translate import cuda_function
 
@@ -21,6 +31,8 @@ LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # 64-bit words of its Control, and where the ones that the host reads lie
 CONTROL, DEPTH, VISITED = 24, 21, 22
+# bytes: where arrays in its workspace begin
+ALIGN = 256
 
 
 @jit.on_device
@@ -38,10 +50,11 @@ def search(
     `start`, to be pulled over T = A's transpose.
 
     `semiring` None settles levels only; `first` says that a vertex's first product decides. One
-    memset and one launch; nothing is read back, except where a trace is asked for.
+    small copy or fill, and one launch; nothing is read back, unless a trace is asked for.
     """
     xp = array_module(A._indptr)
-    start = start.to_sparse()
+    if entry_of(start) is None:
+        start = start.to_sparse()
     n, m = A.nrows, A.nvals
     if n.bit_length() + m.bit_length() > 64:
         raise ValueError(
@@ -49,35 +62,57 @@ def search(
             f"got {n} vertices, {m} edges"
         )
     semiring, kernel, shared = _compiled(A, semiring, first, trace)
-    sources = start._indices.astype(A._indices.dtype, copy=False)  # type: ignore[union-attr]
-    level = xp.empty(n, index_dtype(n))
+    kind, ids, offsets = index_dtype(n), A._indices.dtype, A._indptr.dtype
+    level = xp.empty(n, kind)
     value = jit.NULL if semiring is None else xp.empty(n, semiring.dtype)
-    values = jit.NULL if semiring is None else start._values.astype(semiring.dtype, copy=False)
     visited = xp.empty(words(n), np.uint32)
-    arguments = (
-        *(n, m, A._indptr, A._indices, A._values, *_pulled(A, T, semiring, first)),
-        *(sources, values, sources.size, level, value, visited),
-        *(xp.empty(2 * words(n), np.uint32), xp.empty(2 * n, A._indices.dtype)),
-        xp.empty(2 * n, A._indptr.dtype),
-    )
+    # queues of offsets and of ids, and two bitmaps, in one allocation
+    at_ids = -(-2 * n * offsets.itemsize // ALIGN) * ALIGN
+    at_bits = at_ids + -(-2 * n * ids.itemsize // ALIGN) * ALIGN
+    workspace = xp.empty(at_bits + 8 * words(n), np.uint8)
+    queues = address(workspace)
+    given = (n, m, A._indptr, A._indices, A._values, *_pulled(A, T, semiring, first))
     way = np.int32(DIRECTIONS["push" if T is None else direction])
     grid = jit.occupancy(kernel, THREADS, shared)
 
     def launch(rows: Array) -> Array:
-        control = xp.zeros(CONTROL, np.int64)
-        limits = (control, np.uint32(n.bit_length()), way, max_depth, rows)
-        kernel((grid,), (THREADS,), (*arguments, *limits), shared_mem=shared)
+        control, sources, values = _control(start, ids, semiring, xp)
+        found = (sources, values, start.nvals, level, value, visited)
+        work = (queues + at_bits, queues + at_ids, queues, control)
+        limits = (np.uint32(n.bit_length()), way, max_depth, rows)
+        kernel((grid,), (THREADS,), (*given, *found, *work, *limits), shared_mem=shared)
         return control
 
     if trace:  # a first run counts the levels, the second records them
         rows = xp.zeros((int(launch(jit.NULL)[DEPTH]), 4), np.int64)
     control = launch(rows if trace else jit.NULL)
-    num_visited = functools.partial(_num_visited, control, sources.size)
+    num_visited = functools.partial(_num_visited, control, start.nvals)
     levels = Vector._of(n, level, bits=visited, nvals=num_visited)
     found = (
         None if semiring is None else Vector._of(n, value, bits=visited.copy(), nvals=num_visited)
     )
     return levels, found, move(rows, "cpu") if trace else None
+
+
+def _control(
+    start: Vector, ids: np.dtype, semiring: TypedSemiring | None, xp: ModuleType
+) -> tuple[Array, Array | int, Array | int]:
+    """(the struct Control, all zero, and where the ids and the values of a sparse `start` are). An
+    entry that the host knows travels behind the zeros: one copy instead of a fill and two.
+    """
+    entry = entry_of(start)
+    if entry is None:
+        sources = start._indices.astype(ids, copy=False)  # type: ignore[union-attr]
+        values = 0 if semiring is None else start._values.astype(semiring.dtype, copy=False)
+        return xp.zeros(CONTROL, np.int64), sources, values
+    given = np.zeros(CONTROL + 2, np.int64)
+    given[CONTROL] = entry[0][0]  # its first bytes are the id of either type
+    if semiring is not None:
+        value = entry[1].astype(semiring.dtype).view(np.uint8)
+        given[CONTROL + 1 :].view(np.uint8)[: value.size] = value
+    control = sent(given, xp)
+    behind = address(control) + 8 * CONTROL
+    return control, behind, behind + 8
 
 
 def _pulled(
@@ -123,15 +158,23 @@ def _compiled(
     iso, entries = A.iso, A.dtype
     if semiring is None or pattern is not None:
         semiring, iso, entries = pattern, True, np.dtype(np.uint8)
-    ids, offsets = A._indices.dtype, A._indptr.dtype
-    kinds = (ids, offsets, entries, index_dtype(A.nrows))
+    kinds = (A._indices.dtype, A._indptr.dtype, entries, index_dtype(A.nrows))
+    text, shared = _text(semiring, first, iso, trace, *kinds)
+    return semiring, _kernel(text, jit.current_device(), shared), shared
+
+
+@functools.lru_cache(maxsize=1024)
+def _text(
+    semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool, *kinds: np.dtype
+) -> tuple[str, int]:
+    """(the preamble, the bytes of dynamic shared memory), `kinds` being the types of I, O, A, L."""
     names = tuple(zip("IOAL", (kind.str for kind in kinds), strict=True))
-    text = program(semiring, first, iso, trace, names)
+    ids, offsets = kinds[:2]
     capacity = small_frontier(ids, offsets)
     vertex = ids.itemsize + 2 * offsets.itemsize
     small = 2 * (capacity * vertex + 4 * (capacity + MORE_PIECES))
     shared = max(small, THREADS // 32 * ((BATCH + 32) * ids.itemsize + 128))
-    return semiring, _kernel(text, jit.current_device(), shared), shared
+    return program(semiring, first, iso, trace, names), shared
 
 
 @functools.lru_cache(maxsize=1024)
