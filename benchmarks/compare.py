@@ -21,6 +21,8 @@ TIMES = ("median", "ms", "us")
 ENDINGS = ("_ms", "_us", "_s", " ms", "_time", "_validate", "graph_generation")
 NOT_TIMES = ("per_s", "load_s", "numba_import_s", "stddev_time", "stddev_validate", "first_ms")
 PEERS = ("cugraph", "cupyx", "graphblas", "igraph", "networkit", "networkx", "scipy", "gapbs")
+# parts of a place that every cell of a file has
+NO_PLACES = {"graphs", "runs", "matrices", "tasks", "systems", "results", "rows", "median"}
 # what tells the entries of a list of results apart
 KEYS = ("graph", "algorithm", "task", "devices", "exchange", "threads", "loaded", "switch", "value")
 
@@ -86,8 +88,7 @@ def _cells(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, float]]:
         last = place[-1]
         timed = last in TIMES or last.endswith(ENDINGS)
         if timed and not last.endswith(NOT_TIMES):
-            skipped = {"graphs", "matrices", "tasks", "systems", "results", "rows", "median"}
-            yield " / ".join(part for part in place if part not in skipped), float(value)
+            yield " / ".join(part for part in place if part not in NO_PLACES), float(value)
 
 
 def is_peer(cell: str) -> bool:

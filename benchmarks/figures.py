@@ -1,6 +1,6 @@
 """Draw the two figures of README.md: docs/speed.svg from the newest files of benchmarks/results/,
-docs/frontier.svg from the search of `make demo`. tests/test_docs.py fails where a figure and what
-it is drawn from differ.
+docs/frontier.svg from the search of `make demo`; and docs/scaling.svg (scaling.py).
+tests/test_docs.py fails where a figure and what it is drawn from differ.
 
 The SVG is written as text, without a plotting library, so that the same numbers give the same file.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import spgraph as sg
+from benchmarks import scaling
 from benchmarks.speed_tables import milliseconds, newest
 from spgraph.iterations import Level
 from spgraph.plot.style import BLUE, FAINT, GREY, INK, VERMILION
@@ -212,4 +213,8 @@ def svg(height: int, parts: Iterable[str], title: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-FIGURES: dict[str, Any] = {"speed.svg": speed, "frontier.svg": frontier}
+FIGURES: dict[str, Any] = {
+    "speed.svg": speed,
+    "frontier.svg": frontier,
+    "scaling.svg": scaling.picture,
+}

@@ -1,4 +1,4 @@
-"""Write the tables of docs/speed.md and the figures of README.md, out of the newest files of
+"""Write the tables of docs/speed.md, its figure and those of README.md, out of the newest files of
 benchmarks/results/. A test holds both equal to the files.
 """
 
@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Bring the page and both pictures up to date."""
+    """Bring the page and the pictures up to date."""
     page = speed_tables.PAGE
     page.write_text(speed_tables.filled(page.read_text(encoding="utf-8")), encoding="utf-8")
     for name, draw in figures.FIGURES.items():

@@ -117,6 +117,17 @@ def untimed(call: Callable[[], Any], first_ms: float | None, device: str = "cpu"
     return Untimed(first_ms, *memory(call))
 
 
+def of_the_process(first_ms: float | None, device: str) -> Untimed:
+    """The most memory since this process began, where single calls cannot be watched."""
+    if device == "cpu":
+        return Untimed(first_ms, None, _status("VmHWM"))
+    most = []
+    for gpu in _gpus():
+        with gpu:
+            most.append(int(_pool().total_bytes()))
+    return Untimed(first_ms, None, max(most))
+
+
 def settle(device: str) -> None:
     """Wait until the GPUs have done all they were given."""
     if device != "cpu":
@@ -138,7 +149,10 @@ def _resident(call: Callable[[], Any]) -> tuple[int | None, int | None]:
 
 def _status(name: str) -> int | None:
     """Bytes, as the system says."""
-    text = pathlib.Path("/proc/self/status").read_text(encoding="ascii")
+    try:
+        text = pathlib.Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        return None
     found = [line.split() for line in text.splitlines() if line.startswith(name + ":")]
     return 1024 * int(found[0][1]) if found else None
 

@@ -30,9 +30,15 @@ def newest(benchmark: str) -> tuple[str, Result]:
     raise SystemExit(f"{RESULTS}: no file of {benchmark} from a machine that was quiet before")
 
 
+def files(*benchmarks: str) -> list[tuple[str, Result]]:
+    """`newest` of each benchmark that has a file."""
+    there = [name for name in benchmarks if any(RESULTS.glob(f"{name}_[0-9]*.json"))]
+    return [newest(name) for name in there]
+
+
 def milliseconds(value: float | None) -> str:
-    """Three significant digits; a dash for what was not measured."""
-    if value is None:
+    """Three significant digits; a dash for what was not measured, or is lost in noise."""
+    if value is None or value <= 0:
         return "-"
     value = float(f"{value:.3g}")
     return f"{value:,.{max(0, 2 - math.floor(math.log10(value)))}f}"
@@ -275,6 +281,80 @@ def seeds_gpu() -> str:
     return f"{described(name, result, 'cupy-cuda13x')}\n\n{lines}"
 
 
+def seeds_ablation() -> str:
+    """A line a graph and switch: the time with each of its values, and switches that are absent."""
+    name, result = newest("seeds_gpu")
+    if "ablation" not in result:
+        return f"`{name}` has none: `python -m benchmarks seeds --ablate` measures them."
+    cells: dict[tuple[str, ...], list[str]] = {}
+    for row in result["ablation"]:
+        key = (row["graph"], row["task"], str(row["devices"]), row["switch"])
+        cells.setdefault(key, []).append(f"{row['value']} {milliseconds(row['ms'])}")
+    rows = [[*key, ", ".join(found)] for key, found in cells.items()]
+    absent = "; ".join(f"{switch}: {why}" for switch, why in result["absent"].items())
+    return (
+        f"{table(['graph', 'task', 'GPUs', 'switch', 'ms'], rows)}\n\nWithout a switch: {absent}."
+    )
+
+
+def distributed_costs() -> str:
+    """A line a graph, task and number of GPUs: W, H, C, S, exchange and compute in rounds."""
+    name, result = newest("distributed_gpu")
+    counted = [row for row in result["results"] if "cost" in row and row["devices"] > 1]
+    if not counted:
+        return f"`{name}` was measured before they were counted."
+    rows = []
+    for row in counted:
+        cost = row["cost"]
+        counts = ["-" if cost[key] is None else f"{cost[key]:,}" for key in "WHCS"]
+        seconds = [1e3 * cost[f"{part}_seconds"] for part in ("exchange", "compute")]
+        place = [row["graph"], row["algorithm"], str(row["devices"])]
+        rows.append([*place, *counts, *map(milliseconds, seconds)])
+    head = ["graph", "task", "GPUs", "W", "H", "C", "S", "exchange", "compute"]
+    return table(head, rows)
+
+
+def graph500() -> str:
+    """A line a run: both kernels' harmonic means, the construction, the checks."""
+    rows, said = [], []
+    for name, result in files("graph500_gpu", "graph500_cpu"):
+        said.append(described(name, result, "numba", gpus=most_shards(result)))
+        for run in result["runs"].values():
+            rates = [run[f"{kernel}_harmonic_mean_TEPS"] / 1e9 for kernel in ("bfs", "sssp")]
+            checks = [1e3 * run[f"{kernel}_median_validate"] for kernel in ("bfs", "sssp")]
+            where = f"{run['shards']} {'GPU' if run['device'] == 'cuda' else 'CPU'}"
+            sizes = [str(run["SCALE"]), str(run["edgefactor"]), where, str(run["NBFS"])]
+            times = [run["construction_time"] * 1e3, *checks]
+            rows.append([*sizes, *map(milliseconds, rates), *map(milliseconds, times)])
+    if not rows:
+        return "No run is recorded: `python -m benchmarks record graph500 --scale 20` writes one."
+    head = ["scale", "edge factor", "on", "valid roots", "GTEPS, search", "GTEPS, paths"]
+    head += ["construction, ms", "check of a tree", "of paths"]
+    return "\n\n".join([*said, table(head, rows)])
+
+
+def most_shards(result: Result) -> int:
+    return max(run.get("shards", 1) for run in result["runs"].values())
+
+
+def gap() -> str:
+    """A line a graph and kernel: the suite's average, beside the median and the least trial."""
+    rows, said = [], []
+    for name, result in files("gap_gpu", "gap_cpu"):
+        said.append(described(name, result, "numba", gpus=most_shards(result)))
+        for key, run in result["runs"].items():
+            for kernel, found in run["kernels"].items():
+                times = [1e3 * found[field] for field in ("average", "median", "least")]
+                verified = "yes" if found["verified"] else "no"
+                rows.append(
+                    [key, kernel, str(found["trials"]), verified, *map(milliseconds, times)]
+                )
+    if not rows:
+        return "No run is recorded: `python -m benchmarks record gap kron --scale 20` writes one."
+    head = ["graph", "kernel", "trials", "verified", "average", "median", "least"]
+    return "\n\n".join([*said, table(head, rows)])
+
+
 def first_call() -> str:
     rows = []
     for benchmark in ("bfs_cpu", "bfs_gpu"):
@@ -297,9 +377,13 @@ TABLES: dict[str, Callable[[], str]] = {
     "dense_products_gpu": dense_products,
     "host_storage_gpu": host_storage,
     "seeds_gpu": seeds_gpu,
+    "seeds_ablation": seeds_ablation,
+    "graph500": graph500,
+    "gap": gap,
     "csgraph_cpu": csgraph_cpu,
     "distributed_gpu": distributed_gpu,
     "distributed_weak": distributed_weak,
+    "distributed_costs": distributed_costs,
     "first_call": first_call,
 }
 

@@ -36,7 +36,7 @@ SOURCES, LENGTHS = 5, 6  # purposes of random numbers, beside those of the edges
 
 class Trials(NamedTuple):
     """The trials of a kernel: seconds of each, its sources if it has any, and what the verifier
-    found wrong with its result.
+    found wrong with its result; and the seconds of the run before them, which compiles.
     """
 
     kernel: Kernel
@@ -44,6 +44,7 @@ class Trials(NamedTuple):
     sources: list[list[int]]
     failures: list[list[str]]
     verified: bool
+    first_seconds: float
 
     @property
     def valid(self) -> bool:
@@ -125,8 +126,8 @@ def _trials(
     starts = [drawn[k * roots : (k + 1) * roots] for k in range(count)]
     run: Callable[[Sequence[int]], Any] = partial(_run, W if kernel == "sssp" else A, kernel)
     devices = A.device.devices if isinstance(A, DistributedMatrix) else [A.device]
-    run(starts[0])
-    found = Trials(kernel, [], starts, [], check is not None)
+    _, first = timed(devices, partial(run, starts[0]))
+    found = Trials(kernel, [], starts, [], check is not None, first)
     for start in starts:
         result, seconds = timed(devices, partial(run, start))
         found.seconds.append(seconds)

@@ -243,3 +243,8 @@ def test_several_gpus(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     result["source"]["commit"] = "0" * 40
     file.write_text(json.dumps(result))
     assert "| kron24_16 | bfs levels |" in speed_tables.distributed_gpu()
+    cost = found["bfs levels", 2]
+    counts = " | ".join(f"{cost[key]:,}" for key in "WHCS")
+    shown = speed_tables.distributed_costs()
+    assert f"| kron24_16 | bfs levels | 2 | {counts} |" in shown
+    assert "| kron24_16 | components | 2 | - |" in shown

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import spgraph as sg
-from benchmarks import compare, machine, rows, seeds
+from benchmarks import compare, machine, rows, seeds, speed_tables
 
 TASKS = {"bfs", "bfs push", "sssp", "betweenness", "components", "pagerank"}
 
@@ -47,7 +47,9 @@ def test_every_task_of_every_graph_is_measured(
     assert "nothing is published" in capsys.readouterr().out
 
 
-def test_switches_and_several_devices(tmp_path: pathlib.Path) -> None:
+def test_switches_and_several_devices(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Shards on the CPU stand for GPUs. Answers do not depend on a switch; those that are not there
     are named.
     """
@@ -66,6 +68,11 @@ def test_switches_and_several_devices(tmp_path: pathlib.Path) -> None:
     assert costs["pagerank", 2]["W"] == 30 * result["graphs"]["rmat_n8_8"]["directed_edges"]
     found = dict(compare.cells(result))
     assert len([cell for cell in found if cell.startswith("ablation")]) == 2 * len(switches)
+    monkeypatch.setattr(speed_tables, "newest", lambda name: (name, result))
+    shown = speed_tables.seeds_ablation()
+    assert "| rmat_n8_8 | bfs | 2 | direction | auto " in shown and "leading neighbours" in shown
+    monkeypatch.setattr(speed_tables, "newest", lambda name: (name, {}))
+    assert "--ablate" in speed_tables.seeds_ablation()
 
 
 def test_a_wrong_answer_is_reported_and_not_timed(
