@@ -45,6 +45,11 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
                    for (int k = 0; k < PAIR; k++) {
                        found[k] = !((word[k] >> (v[k] & 31)) & 1u);
                        if (found[k]) {
+                           // the next level begins with the row: two sectors, most often
+                           if (first[k] < last[k]) {
+                               prefetch(s.indices + first[k]);
+                               prefetch(s.indices + last[k] - 1);
+                           }
                            s.level[v[k]] = depth;
 #if VALUES
                            if (ADD_KIND == ADD_ANY)
