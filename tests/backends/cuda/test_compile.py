@@ -286,7 +286,7 @@ def test_the_cover_is_small() -> None:
     loops = {"closure", "contract", "dependencies", "power", "search"}
     loops |= {"parents", "dag_edges", "tiles"}
     stages = {"dependencies_source_parallel", "power_stepwise", "leading_neighbours", "nonempty"}
-    stages |= {"tiles_build", "warp_tasks", "gather_hubs"}
+    stages |= {"row_bins", "tiles_build", "warp_tasks", "gather_hubs"}
     stages |= {"search_peers", "closure_peers", "search_rounds", "closure_rounds", "components"}
     stages |= {"dependencies_order", "dependencies_shard"}
     plain = {"random_edges", "floyd_warshall", "path_lengths", "scales"}  # over fixed types

@@ -21,9 +21,10 @@ from spgraph import distributed, semirings
 from spgraph.algorithms import pagerank
 from spgraph.backends import cuda
 from spgraph.backends.cuda.power import power_stepwise, warp_tasks
-from spgraph.backends.cuda.products import tiles
+from spgraph.backends.cuda.products import row_bins, tiles
 from spgraph.backends.cuda.runtime import jit, offline, preamble
 from spgraph.backends.cuda.runtime.sources import source
+from spgraph.containers.storage.arrays import unpack_bits
 from spgraph.distributed.containers import placement
 from spgraph.iterations import power_iteration as powers
 from tests.iterations.test_power import NORMS, dense, full, steps
@@ -585,3 +586,21 @@ def test_inverse_degrees_and_scaled_vectors(offsets: Any, shim: None) -> None:
         divided = powers.scaled(full(x, "cpu"), norm).to_numpy()
         np.testing.assert_allclose(divided, x / np.linalg.norm(x, norm), rtol=1e-13)
         assert not powers.scaled(full(np.zeros(3), "cpu"), norm).to_numpy().any()
+
+
+@shimmed
+def test_rows_are_binned_over_windows(shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"WINDOW": 1024, "PIECE": 30, "NARROW": 10, "SINGLE": 4}.items():
+        monkeypatch.setattr(row_bins, name, value)
+    A = sg.Matrix.from_scipy(skewed(2500, 1400, 20_000, np.float32))
+    degrees, made = np.diff(A.indptr), row_bins.row_bins(A)
+    assert row_bins.row_bins(A) is made
+    bins = np.select([degrees > 30, degrees > 10, degrees > 4, degrees > 0], [0, 1, 2, 3], 4)
+    expected = [np.flatnonzero(bins == b) for b in range(4)]
+    assert (made.rows == np.concatenate(expected)).all()
+    sizes = [made.split, made.wide, made.narrow, made.single]
+    assert sizes == [each.size for each in expected] and min(sizes) > 0
+    pieces = -(-degrees[expected[0]] // 30)
+    assert (np.diff(made.piece_first) == pieces).all() and made.piece_first[0] == 0
+    assert (made.piece_row == np.repeat(np.arange(made.split), pieces)).all()
+    assert (unpack_bits(A._derived["nonempty"], 2500) == (degrees > 0)).all()

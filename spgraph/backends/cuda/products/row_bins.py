@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix
-from spgraph.containers.storage.arrays import Array, array_module, index_dtype
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 
 # as in kernels/gather.cuh: entries of a piece of a split row, of the longest narrow row, of the
 # longest single one
 PIECE, NARROW, SINGLE = 1024, 32, 4
+# rows that a block bins, a multiple of 32 for each of its warps; its threads
+WINDOW, THREADS = 1 << 16, 1024
 
 
 class RowBins(NamedTuple):
@@ -33,24 +36,32 @@ class RowBins(NamedTuple):
 
 
 def row_bins(A: Matrix) -> RowBins:
-    """The bins of A's rows, found once and kept with A."""
+    """The bins of A's rows, found once and kept with A; with a bit for each row that has entries,
+    as `Matrix._nonempty_rows` keeps them.
+    """
     if "row_bins" not in A._derived:
-        A._derived["row_bins"] = bin_rows(A._indptr[1:] - A._indptr[:-1])
+        bits = array_module(A._indptr).empty(words(A.nrows), np.uint32)
+        A._derived["row_bins"] = bin_rows(A._indptr, bits)
+        A._derived.setdefault("nonempty", bits)
     return A._derived["row_bins"]
 
 
-def bin_rows(degrees: Array) -> RowBins:
-    """The bins of rows of these lengths. About 20 launches, five read-backs."""
-    xp = array_module(degrees)
-    parts = [xp.flatnonzero(degrees > PIECE)]
-    for low, high in ((NARROW, PIECE), (SINGLE, NARROW), (0, SINGLE)):
-        parts.append(xp.flatnonzero((degrees > low) & (degrees <= high)))
-    rows = xp.concatenate(parts).astype(index_dtype(degrees.size))
-    piece_first, piece_row = xp.zeros(parts[0].size + 1, np.int64), xp.empty(0, np.int32)
-    if parts[0].size:
-        pieces = (degrees[parts[0]].astype(np.int64) + (PIECE - 1)) // PIECE
-        piece_first[1:] = xp.cumsum(pieces)
-        places = xp.arange(int(piece_first[-1]))
-        piece_row = xp.searchsorted(piece_first[1:], places, side="right").astype(np.int32)
-    split, wide, narrow, single = (int(part.size) for part in parts)
+def bin_rows(indptr: Array, bits: Array = jit.NULL) -> RowBins:
+    """The bins of the rows of these offsets; in `bits`, if given, one is set for each row that has
+    entries. Two launches, a fill, one read-back.
+    """
+    xp, n = array_module(indptr), indptr.size - 1
+    kind = index_dtype(n)
+    text = preamble.types(O=indptr.dtype, R=kind)
+    text += preamble.constants(PIECE=PIECE, NARROW=NARROW, SINGLE=SINGLE)
+    count, place = (jit.kernel("row_bins", f"row_bins_{name}", text) for name in ("count", "place"))
+    windows = max(1, -(-n // WINDOW))
+    counts = xp.zeros((windows, 5), np.int64)
+    count((windows,), (THREADS,), (indptr, n, WINDOW, counts))
+    split, wide, narrow, single, pieces = move(counts, "cpu").sum(axis=0).tolist()
+    begins = np.cumsum([split, wide, narrow, single]).tolist()
+    rows = xp.empty(begins.pop(), kind)
+    piece_row, piece_first = xp.empty(pieces, np.int32), xp.empty(split + 1, np.int64)
+    made = rows, piece_row, piece_first, bits
+    place((windows,), (THREADS,), (indptr, n, WINDOW, counts, *begins, pieces, *made))
     return RowBins(rows, split, wide, narrow, single, piece_row, piece_first)

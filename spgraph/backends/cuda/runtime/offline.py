@@ -144,6 +144,8 @@ def _products() -> dict[str, str]:
         "push": preamble.semiring(ring, ISO=False, FLIP=True, MASKED=True)
         + product
         + preamble.types(N=INDEX),
+        "row_bins": preamble.types(O=INDEX, R=INDEX)
+        + preamble.constants(PIECE=1024, NARROW=32, SINGLE=4),
         "row_flops": preamble.types(O=INDEX, I=INDEX, P=INDEX),
         "tiles": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=False, FULL=True)
         + product

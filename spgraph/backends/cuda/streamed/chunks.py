@@ -103,7 +103,7 @@ def row_bins(A: HostMatrix) -> list[RowBins]:
         parts, kind = division(A), index_dtype(A.nrows)
         bins = []
         for first, last in zip(parts.rows[:-1].tolist(), parts.rows[1:].tolist(), strict=True):
-            found = bin_rows(A._indptr[first + 1 : last + 1] - A._indptr[first:last])
+            found = bin_rows(A._indptr[first : last + 1])
             bins.append(found._replace(rows=found.rows.astype(kind) + kind.type(first)))
         A._derived["chunk_bins"] = bins
     return A._derived["chunk_bins"]

@@ -29,6 +29,18 @@ DEVICE int warp_search(T keys, T x) {
     return found;
 }
 
+// The lanes whose key, a number of so many bits, is that of this one.
+template <int BITS_>
+DEVICE u32 lanes_alike(int key) {
+    u32 alike = ALL_BITS;
+#pragma unroll
+    for (int bit = 0; bit < BITS_; bit++) {
+        const u32 ones = warp_ballot(key >> bit & 1);
+        alike &= key >> bit & 1 ? ones : ~ones;
+    }
+    return alike;
+}
+
 // ---- queues -------------------------------------------------------------------------------------
 
 // Where a lane's entry goes: its slot in the queue and the number of edges before it.

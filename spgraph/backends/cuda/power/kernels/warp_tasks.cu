@@ -115,11 +115,7 @@ extern "C" __global__ void __launch_bounds__(1024)
         const u32 length = i < end ? length_of(indptr, i) : 0;
         const u32 pieces = i < end ? cut.pieces(length) : 0;
         const int key = i >= end ? NOWHERE : pieces ? PIECES : SHORT - (int)length;
-        u32 alike = ALL_BITS; // the lanes with this key
-        for (int bit = 0; bit < 6; bit++) {
-            const u32 ones = warp_ballot(key >> bit & 1);
-            alike &= key >> bit & 1 ? ones : ~ones;
-        }
+        const u32 alike = lanes_alike<6>(key);
         if (key < BINS) {
             const i64 place =
                 before[0] + total[key] + at[warp][key] + __popc(alike & lanes_below());
