@@ -205,10 +205,11 @@ class MatrixSugar(MatrixArithmetic):
         (`spgraph.distributed.MpiCommunicator`) every process gives the whole Matrix, keeps its own
         shards, and calls the same operations in the same order.
 
-        `exchange` is how GPUs of one process communicate: "nccl", "peer" (they
-        write to each other's memory) or "auto": "peer" wherever it can run, and one of the GPUs
-        alone for loops over graphs like road networks, whose rounds cost more than their edges (the
-        logger "spgraph.distributed" says so once a graph). Results are the same.
+        `exchange` is how GPUs communicate: "nccl", "peer" (they write to each other's memory: those
+        of one process, or of several on one host) or "auto": "peer" wherever it can run, and, in
+        one process, one of the GPUs alone for loops over graphs like road networks, whose rounds
+        cost more than their edges (the logger "spgraph.distributed" says so once a graph). Results
+        are the same.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1])

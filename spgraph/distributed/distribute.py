@@ -48,19 +48,20 @@ def placed(rows: Partition, communicator: Communicator, exchange: str) -> Placem
 
 
 def _peers(communicator: Communicator, exchange: str) -> Buffers | None:
-    """Memory that all GPUs write, a backend's `PeerBuffers`; None where they cannot, or `exchange`
-    is 'nccl'.
+    """Memory that all GPUs write, a backend's `PeerBuffers` or `ProcessBuffers`; None where they
+    cannot, or `exchange` is 'nccl'.
     """
     on = backend(communicator.devices[0])
+    if communicator.processes > 1:
+        return _process_buffers(communicator, exchange)
     one_each = len(set(communicator.devices)) == communicator.num_shards
     kinds = {device.partition(":")[0] for device in communicator.devices}
-    able = one_each and len(kinds) == 1 and communicator.processes == 1
-    able = able and hasattr(on, "PeerBuffers")
+    able = one_each and len(kinds) == 1 and hasattr(on, "PeerBuffers")
     if exchange == "nccl" or not able or not 1 < communicator.num_shards <= on.MOST_PEERS:
         if exchange == "peer":
             raise ValueError(
-                "distribute: exchange: 'peer' takes 2 to 8 shards, each on a GPU of its own and "
-                f"all in one process, got {communicator.num_shards} shards on "
+                "distribute: exchange: 'peer' takes 2 to 8 shards, each on a GPU of its own, "
+                f"got {communicator.num_shards} shards on "
                 f"{', '.join(communicator.devices)}"
             )
         return None
@@ -70,6 +71,23 @@ def _peers(communicator: Communicator, exchange: str) -> Buffers | None:
         if exchange == "peer":
             raise
         return None  # these GPUs do not reach each other's memory
+
+
+def _process_buffers(communicator: Communicator, exchange: str) -> Buffers | None:
+    """The same of several processes with a GPU each, which all find out together."""
+    mapped, on = None, backend(communicator.devices[0])
+    if isinstance(communicator, NcclCommunicator) and exchange != "nccl":
+        if not communicator.mapping_tried:
+            communicator.mapping_tried = True
+            device = int(communicator.devices[0].partition(":")[2])
+            communicator.mapped = on.map_memory(communicator, device)
+        mapped = communicator.mapped
+    if mapped is None and exchange == "peer":
+        raise BackendUnavailable(
+            "distribute: exchange: 'peer' takes 2 to 8 processes of one host, which can map the "
+            f"memory of each other's GPUs, got {communicator.processes} that cannot: use 'nccl'"
+        )
+    return None if mapped is None else on.ProcessBuffers(mapped)
 
 
 def chosen(

@@ -40,10 +40,35 @@ def test_results(count: int) -> None:
         assert status == 0 and "is done;" in words, words
 
 
+@pytest.mark.parametrize("first", range(3))
+def test_mapped_memory(first: int) -> None:
+    """Two processes search and close over all semirings in memory that both have mapped."""
+    visible(2)
+    for status, words, _ in met(2, mpi_cases.__file__, f"mapped:{first}:3"):
+        assert status == 0 and "is done;" in words, words
+
+
 @pytest.mark.parametrize("count", [2, 4])
-def test_a_process_killed_in_a_search_takes_the_others_along(count: int) -> None:
+def test_mapped_memory_is_freed(count: int) -> None:
     visible(count)
-    *others, last = met(count, mpi_cases.__file__, "killed")
+    for status, words, _ in met(count, mpi_cases.__file__, "freed mapped:0:40 freed"):
+        assert status == 0 and "is done;" in words, words
+
+
+@pytest.mark.parametrize("exchange", ["peer", "nccl"])
+def test_an_interrupted_process_ends_the_others(exchange: str) -> None:
+    visible(2)
+    first, last = met(2, mpi_cases.__file__, f"ended:{exchange}:SIGINT")
+    assert last[0] != 0 and "KeyboardInterrupt" in last[1], last
+    assert "AssertionError" not in first[1], first
+    assert first[0] == 1 and "process 1: KeyboardInterrupt" in first[1], first
+    assert abs(first[2] - last[2]) < 30
+
+
+@pytest.mark.parametrize(("count", "exchange"), [(2, "peer"), (2, "nccl"), (4, "peer")])
+def test_a_process_killed_in_a_search_takes_the_others_along(count: int, exchange: str) -> None:
+    visible(count)
+    *others, last = met(count, mpi_cases.__file__, f"ended:{exchange}:SIGKILL")
     assert last[0] == -9, last
     for status, words, seconds in others:
         assert "AssertionError" not in words, words  # no wrong level came out of it

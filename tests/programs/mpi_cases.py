@@ -4,6 +4,7 @@ graphs that come in shards, a search that is killed, and command lines that fail
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -19,6 +20,7 @@ import pytest
 
 import spgraph as sg
 from spgraph import distributed
+from spgraph.containers.storage.arrays import import_cupy
 from spgraph.distributed import Communicator, MpiCommunicator, NcclCommunicator, TcpStore
 from spgraph.errors import CommunicationError
 from spgraph.operations import assign
@@ -128,16 +130,55 @@ def searches(comm: Communicator) -> None:
             print(f"process {comm.rank} has the id {os.getpid()};", flush=True)
 
 
-def killed(comm: Communicator) -> None:
-    """Searches of 600 levels, in the middle of which the last process is killed."""
+def ended(comm: Communicator, exchange: str, end: str) -> None:
+    """Searches of 600 levels, in the middle of which the last process gets the signal `end`."""
     plain = sg.generators.grid(300, 300)
     expected = sg.bfs(plain, 0).level
-    A = plain.distribute(comm.num_shards, communicator=comm)
+    A: Any = plain.distribute(comm.num_shards, communicator=comm, exchange=exchange)
     sg.bfs(A, 0)
     if comm.rank == comm.processes - 1:
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        number = getattr(signal, end)
+        threading.Timer(0.3, os.kill, (os.getpid(), number)).start()
     while True:
         assert sg.bfs(A, 0).level.gather().isequal(expected)
+
+
+def mapped(comm: Communicator, first: str, step: str) -> None:
+    """Searches and closures by GPUs that write into each other's memory, over every `step`-th
+    semiring from the `first` on.
+    """
+    import closure_cases
+    import search_cases
+
+    def place(A: Any) -> Any:
+        return A.distribute(comm.num_shards, communicator=comm, exchange="peer")
+
+    for case in list(search_cases.CASES)[int(first) :: int(step)]:
+        for name, direction in itertools.product(
+            ("skewed both", "sparse directed"), ("auto", "push", "pull")
+        ):
+            search_cases.check_search(name, case, place, direction)
+    for closed in list(closure_cases.CASES.values())[int(first) :: int(step)]:
+        for name in ("acyclic", "grid"):
+            G = place(closure_cases.graph(name, closed).A)
+            closure_cases.check_closure(name, closed, G)
+
+
+def freed(comm: Communicator) -> None:
+    """Graphs come and go, and garbage is collected at other times in every process."""
+    plain: Any = sg.generators.kronecker(12, 8, seed=1)
+    expected, held, free = sg.bfs(plain, 1).level, [], []
+    for turn in range(50):
+        A = plain.distribute(comm.num_shards, communicator=comm, exchange="peer")
+        assert sg.bfs(A, 1).level.gather().isequal(expected)
+        held.append(A)
+        if len(held) > 1 + 3 * comm.rank:
+            del A
+            held.clear()
+            gc.collect()
+        if turn in (20, 49):
+            free.append(import_cupy().cuda.runtime.memGetInfo()[0])
+    assert free[0] - free[1] < 1 << 26, free
 
 
 def command(*arguments: str) -> None:

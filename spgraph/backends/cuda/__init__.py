@@ -34,7 +34,9 @@ from spgraph.backends.cuda.entrywise.vectors import (
     select,
 )
 from spgraph.backends.cuda.exchange.buffers import MOST_PEERS
+from spgraph.backends.cuda.exchange.mapped import map_memory
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
+from spgraph.backends.cuda.exchange.processes import ProcessBuffers
 from spgraph.backends.cuda.generate import random_edges
 from spgraph.backends.cuda.power.power import power, power_shard
 from spgraph.backends.cuda.power.power_stepwise import peer_places, power_peers
@@ -58,6 +60,7 @@ __all__ = [
     "ClosureShard",
     "ComponentsShard",
     "PeerBuffers",
+    "ProcessBuffers",
     "SearchShard",
     "apply",
     "apply_matrix",
@@ -75,6 +78,7 @@ __all__ = [
     "kronecker",
     "leading_and_nonempty",
     "levels",
+    "map_memory",
     "multiply_array",
     "multiply_dense",
     "multiply_dots",

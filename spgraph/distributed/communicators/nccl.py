@@ -6,11 +6,12 @@ import contextlib
 import zlib
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, array_module, check_device, on_device
+from spgraph.distributed.communicators import watchdog
 from spgraph.distributed.communicators.links import Links
 from spgraph.distributed.communicators.protocol import (
     Op,
@@ -34,6 +35,13 @@ from spgraph.errors import CommunicationError
 
 HEADER = 12  # 64-bit words that describe the array of a broadcast
 NAMES = ("all_gather", "all_to_all", "all_reduce", "reduce_scatter", "broadcast", "all_reduce_host")
+
+
+class Mapped(Protocol):
+    """What is asked at the end of memory of several processes, as `MappedMemory` of a backend."""
+
+    def unmap(self) -> None: ...
+    def free(self) -> None: ...
 
 
 class NcclCommunicator:
@@ -65,6 +73,9 @@ class NcclCommunicator:
         self.rank = 0 if store is None else store.rank
         self.bytes_sent = self.calls = self.peak_bytes = 0
         self._readback = Readback(self.devices)
+        # what these processes have mapped of each other's memory, None if they cannot
+        self.mapped: Mapped | None = None
+        self.mapping_tried = False
         self._closed = False
         self._graph_tag = self._history = 0
 
@@ -220,6 +231,17 @@ class NcclCommunicator:
         """See `Communicator`."""
         self._graph_tag = fingerprint
 
+    def when_lost(self, callback: Callable[[], object]) -> None:
+        """Have `callback` called once another process is lost, from a thread of its own."""
+        if self._links.store is not None:
+            self._links.store.when_lost(lambda reason: watchdog.in_background(callback))
+
+    def failure(self, reason: str) -> CommunicationError:
+        """The error to raise where this process cannot go on. The communicator cannot be used any
+        more; the other processes get CommunicationError with `reason`.
+        """
+        return self._links.failure(reason)
+
     def synchronize(self) -> None:
         """See `Communicator`. With one process there is nothing to wait for."""
         if self.processes > 1:
@@ -241,10 +263,14 @@ class NcclCommunicator:
         links, store = self._links, self._links.store
         if links.broken is None:
             links.finish()
+            if self.mapped is not None:
+                self.mapped.unmap()
             if store is not None:  # a process that comes too late finds a closed store
                 with contextlib.suppress(CommunicationError):
                     store.barrier("nccl/end")
         if links.broken is None:
+            if self.mapped is not None:  # the other processes have unmapped it
+                self.mapped.free()
             links.destroy()
             links.broken = "NcclCommunicator: it is closed"
         if store is not None:

@@ -75,10 +75,16 @@ class Placement:
     ) -> None:
         self.graph_partition = partition
         self.communicator = communicator
-        self.peers = peers  # a backend's PeerBuffers, where GPUs reach each other's memory
+        # a backend's PeerBuffers or ProcessBuffers, where GPUs reach each other's memory
+        self.peers = peers
         # the user named the exchange: then loops never fall back to a single device
         self.exchange_given = exchange_given
         self._shard_ids: dict[int, Array] = {}  # of the graph's size
+
+    @property
+    def own_peers(self) -> Buffers | None:
+        """`peers` where this process has all shards."""
+        return self.peers if self.communicator.processes == 1 else None
 
     @property
     def num_shards(self) -> int:

@@ -100,7 +100,7 @@ class Plan:
         self.shards = placement.map(own, A.shards)
         self.capacity = max(LEAST_CAPACITY, n // VERTICES_A_PAIR)
         self.giant: Giant | None = None
-        if placement.has("search_peers") and placement.peers is not None and A.symmetric:
+        if placement.has("search_peers") and placement.own_peers is not None and A.symmetric:
             giant = Giant(A, self.shards, self.capacity)
             if directions.all_are_near(n, A.nvals, giant.degree, NEAR):
                 self.giant = giant
@@ -157,7 +157,7 @@ def peer_memory(placement: Placement, size: int) -> list[Array]:
 def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
     """The labels by the giant component; None where too many edges remain outside of it."""
     placement, giant = A.device, plan.giant
-    assert giant is not None and placement.peers is not None
+    assert giant is not None and placement.own_peers is not None
     with giant.lock:
         giant.round += 1
         level = searches.by_kernels(A, A.T, giant.start, None, "auto", MOST_LEVELS, False)[0]
@@ -168,8 +168,8 @@ def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
             )
             for k, (shard, visited) in enumerate(zip(plan.shards, level.unchecked, strict=True))
         ]
-        with placement.peers.lock:
-            found = run(steps, placement.devices, ByPeers(placement.peers))
+        with placement.own_peers.lock:
+            found = run(steps, placement.devices, ByPeers(placement.own_peers))
         rounds = [giant.round] * len(steps)
         comm = placement.communicator
         is_void = wait_for_counts(giant.host_counters, rounds, giant.messages, comm).any()

@@ -83,7 +83,7 @@ def in_shards(
     graph = sharded_graph(A, T)
     inside = placement.partition(n).to_internal(sources)
     reports = _on_each(placement, lambda k, xp: xp.zeros(max(1, sources.size), np.uint8))
-    memory = placement.peers
+    memory = placement.own_peers
     exchange = ByCommunicator(placement.communicator) if memory is None else ByPeers(memory)
 
     def plan(counts: list[Array]) -> list[Plan | int]:
@@ -121,10 +121,10 @@ def _on_each(placement: Placement, make: Callable[[int, ModuleType], R]) -> list
 def _workspaces(A: DistributedMatrix, offsets: Sequence[int]) -> list[Workspace]:
     """The workspaces of the local shards; those that other devices write to are kept with A."""
     placement, words = A.device, A.device.kernels.workspace_words(A.nrows)
-    shared = placement.peers is not None
-    if placement.peers is not None:
+    shared = placement.own_peers is not None
+    if placement.own_peers is not None:
         if "dependencies" not in A._derived:
-            A._derived["dependencies"] = placement.kernels.PeerBuffers(placement.peers.devices)
+            A._derived["dependencies"] = placement.kernels.PeerBuffers(placement.own_peers.devices)
         places = A._derived["dependencies"].reserve(words, [8 * words] * placement.num_shards)
 
     def workspace(k: int, xp: ModuleType) -> Workspace:

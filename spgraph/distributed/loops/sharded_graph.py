@@ -25,6 +25,7 @@ def sharded_graph(A: DistributedMatrix, T: DistributedMatrix | None) -> ShardedG
     # a kernel has one type of offsets, and one of ids, for all shards and for the transpose
     every = [*A.shards, *(() if T is None else T.shards)]
     offsets = np.result_type(*(shard._indptr.dtype for shard in every))
+    offsets = np.dtype(f"{offsets.kind}{placement.largest(offsets.itemsize)}")  # of all processes
     ids = np.result_type(*(shard._indices.dtype for shard in every))
 
     def internal(k: int, shard: Matrix) -> tuple[Array, Array, Array]:

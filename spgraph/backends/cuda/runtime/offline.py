@@ -13,6 +13,7 @@ from spgraph.backends.cuda.dependencies.dependencies import program as dependenc
 from spgraph.backends.cuda.dependencies.dependencies_shard import order_program
 from spgraph.backends.cuda.dependencies.dependencies_shard import program as shard_program
 from spgraph.backends.cuda.entrywise import masked_write, matrices, vectors
+from spgraph.backends.cuda.exchange.buffers import INBOX_BYTES
 from spgraph.backends.cuda.generate import random_edges
 from spgraph.backends.cuda.power.power import program as power_preamble
 from spgraph.backends.cuda.products import dense, multiply, operands
@@ -200,6 +201,7 @@ def _other_iterations() -> dict[str, str]:
             semirings.plus_times.resolve(SINGLE, np.dtype(np.float64)),
             *(False, "<f4", ("<i4", "<i4", "<f4", "<i4")),
         ),
+        "peer_barrier": preamble.constants(PEERS=4, BARRIER=INBOX_BYTES),
         "power_stepwise": preamble.types(U=SINGLE),
         "random_edges": random_edges.preamble("noisy"),
         "scales": "",

@@ -1,0 +1,162 @@
+"""Programs for processes under mpiexec that map each other's memory and run CUDA's kernels under
+the shim: what one process on a CPU finds, memory that is freed, refusals, a process that is late.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import shim_exchanges
+from mapped_host import HostMemory
+from search_cases import check_search
+
+import spgraph as sg
+from spgraph.backends.cuda.closure import closure_peers
+from spgraph.backends.cuda.exchange.mapped import MappedMemory
+from spgraph.backends.cuda.exchange.processes import ProcessBuffers
+from spgraph.backends.cuda.search import search_peers, search_peers_plan
+from spgraph.distributed import MpiCommunicator
+from spgraph.errors import CommunicationError
+
+
+class Communicator(MpiCommunicator):
+    """With what MappedMemory asks of communicators of GPUs."""
+
+    def failure(self, reason: str) -> CommunicationError:
+        return self._messages.failure(reason)
+
+    def when_lost(self, callback: Callable[[], object]) -> None: ...
+
+
+def graph(seed: int = 3) -> sg.Matrix:
+    """A skewed graph of whole weights, both ways."""
+    A = sg.generators.kronecker(7, 6, seed=seed)
+    rows, columns, _ = A.to_coo()
+    weights = 1 + (rows + columns) % 7
+    return sg.Matrix.from_coo(rows, columns, weights.astype(np.int64), nrows=A.nrows, ncols=A.ncols)
+
+
+def spread(A: sg.Matrix, comm: Communicator, mapped: MappedMemory, **how: Any) -> Any:
+    """A in shards whose kernels write into each other's memory."""
+    G: Any = A.distribute(comm.num_shards, communicator=comm, **how)
+    G.device.peers = ProcessBuffers(mapped)
+    return G
+
+
+def same(shards: Any, plain: Any) -> None:
+    assert shards.gather().isequal(plain), (shards.gather(), plain)
+
+
+def check(A: sg.Matrix, G: Any, source: int) -> None:
+    """Search and closure in one launch, and what is made of them."""
+    for found, plain in (
+        (sg.bfs(G, source), sg.bfs(A, source)),
+        (sg.sssp(G, source), sg.sssp(A, source)),
+    ):
+        for one, shards in zip(plain, found, strict=True):
+            same(shards, one)
+
+
+def results(comm: Communicator) -> None:
+    stems = shim_exchanges.launched(PATCH)
+    mapped = connected(comm)
+    for how, source in (("edges", 5), ("random", 9)):
+        A = graph()
+        A.T.indptr  # noqa: B018 - made by the CPU's kernels
+        G = spread(A, comm, mapped, partition=how)
+        for _ in range(2):  # a search and a closure use the same memory in turn
+            check(A, G, source)
+    place = functools.partial(spread, comm=comm, mapped=mapped)
+    check_search("sparse directed", "paths", place, "auto")  # each process knows its own sources
+    assert {"search_peers", "closure_peers", "peer_barrier"} <= stems, stems
+    assert not {"search_rounds", "closure_rounds"} & stems, stems
+
+
+def connected(comm: Communicator, **more: Any) -> MappedMemory:
+    mapped: Any = MappedMemory.connect(comm, HostMemory(gpu=comm.rank), **more)
+    assert mapped is not None
+    return mapped
+
+
+def freed(comm: Communicator) -> None:
+    """Graphs come and go, and garbage is collected at other times in every process."""
+    mapped, A = connected(comm), graph()
+    held, expected = [], sg.bfs(A, 5).level
+    for _ in range(20):
+        G = spread(A, comm, mapped)
+        same(sg.bfs(G, 5, parents=False).level, expected)
+        held.append(G)
+        if len(held) > 1 + comm.rank * 3:
+            held.clear()
+            gc.collect()
+    # control, and what the slowest to let go holds; of each as many as there are processes
+    assert mapped.memory.live <= 8 * comm.processes, mapped.memory.live
+    held.clear()
+    del G
+    gc.collect()
+    mapped.allocate([8] * comm.processes)
+    assert mapped.memory.live == 2 * comm.processes, mapped.memory.live
+    mapped.unmap()
+    comm.all_reduce_host(np.zeros(1), "sum")
+    mapped.free()
+    assert mapped.memory.live == 0
+
+
+def refused(comm: Communicator) -> None:
+    """All find out that one cannot, and nothing stays allocated."""
+    last = comm.rank == comm.processes - 1
+    for call in ("reaches", "allocate", "map"):
+        memory: Any = HostMemory(gpu=comm.rank, refused=call if last else "")
+        assert MappedMemory.connect(comm, memory) is None, call
+        assert memory.live == 0, call
+    for host, gpu in ((1, 7), (comm.rank + 1, comm.rank), (0, comm.rank)):
+        assert MappedMemory.connect(comm, HostMemory(host, gpu)) is None
+    mapped = connected(comm)
+    if last:
+        mapped.memory.refused = "allocate"
+    with pytest.raises(CommunicationError, match=f"process {comm.processes - 1} of .* cannot"):
+        mapped.allocate([64] * comm.processes)
+    mapped.memory.refused = ""
+    assert mapped.allocate([64] * comm.processes)[1].sizes == [64] * comm.processes
+
+
+def absent(comm: Communicator) -> None:
+    """Where one process does not come, the others say so."""
+    mapped, A = connected(comm), graph()
+    G = spread(A, comm, mapped)
+    level = sg.bfs(G, 5, parents=False).level
+    same(level, sg.bfs(A, 5).level)
+    PATCH.setattr(mapped, "_late", 0.05)
+    PATCH.setitem(search_peers.search_peers.__kwdefaults__, "deadline", 0.05)
+    if comm.rank == 0:
+        with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come"):
+            _ = sg.bfs(G, 5, parents=False).level.shards
+        with pytest.raises(CommunicationError, match="did not come"):
+            sg.bfs(G, 5)
+    else:
+        while not comm._messages._has_left(0):
+            time.sleep(0.01)
+        with pytest.raises(CommunicationError):
+            same(sg.bfs(G, 5).level, level)
+
+
+def main(*runs: str) -> None:
+    shim_exchanges.install(PATCH)
+    PATCH.setattr(search_peers_plan, "THREADS", 64)
+    PATCH.setattr(closure_peers, "THREADS", 64)
+    for run in runs:
+        with Communicator() as comm:
+            globals()[run](comm)
+        print(f"process {comm.rank} is done;" if run == runs[-1] else run, flush=True)
+
+
+PATCH = pytest.MonkeyPatch()
+if __name__ == "__main__":
+    main(*sys.argv[1:])
