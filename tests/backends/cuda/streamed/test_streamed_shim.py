@@ -82,6 +82,7 @@ def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     users = [m for m in sys.modules.values() if vars(m).get("backend") is public]
     shim.install(monkeypatch)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
+    monkeypatch.setattr(jit, "multiprocessors", lambda device: 2)
 
     def backend(device: Any) -> Any:
         return streamed if type(device) is StreamedTo else shim.backend(device)
