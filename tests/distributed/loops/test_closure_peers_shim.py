@@ -15,6 +15,7 @@ from peer_closures import run, shards_of
 from shim_exchanges import HostBuffers
 
 from spgraph.backends.cuda.closure import closure_peers
+from spgraph.backends.cuda.exchange.plan import Plan, planned
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards import graph as shards
 from spgraph.containers import Vector
@@ -147,15 +148,15 @@ def test_few_plans_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the last semirings: each holds arrays on all devices."""
     made: list[Any] = []
     buffers: Any = HostBuffers(1)
-    plan = closure_peers.Plan(None, [], buffers.addresses, [], [], 0, [])
+    plan = Plan(None, [], buffers.addresses, [], [], 64, 0, [])
+    new = lambda *given: made.append(given[2]) or plan  # noqa: E731
     monkeypatch.setattr(shards, "MOST_PLANS", 2)
-    monkeypatch.setattr(closure_peers, "new_plan", lambda *given: made.append(given[3]) or plan)
     G = shards_of(graph("one", CASES["distance"]).A, [0, 1])
     for times in (1, 2):  # the second time each is forgotten before it is asked for again
         for kind in ("int16", "int32", "int64"):
             typed = min_plus.resolve(kind, kind)
-            assert closure_peers.planned(G, buffers, typed, True) is plan
-            assert closure_peers.planned(G, buffers, typed, True) is plan
+            for _ in range(2):
+                assert planned("closure", G, buffers, typed, new) is plan
         assert len(made) == 3 * times
     assert len(G.plans("closure", typed)) <= 2
     assert not G.plans("search", None)  # which has as many of its own

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from spgraph.backends.cuda.exchange.plan import check_counts
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.backends.shards.graph import GraphRows
@@ -44,7 +45,7 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | in
     xp = array_module(A._indptr)
     start = start.to_sparse()
     n, m = A.nrows, A.nvals
-    check_counts(n, m)
+    check_counts("closure", n, m)
     text = closure_preamble(A, semiring, delta is not None)
     shared = block_bytes(semiring.dtype, A._indices.dtype, A._indptr.dtype)
     kernel = kernel_of("closure", text, jit.current_device(), shared)
@@ -221,15 +222,6 @@ def block_bytes(values: np.dtype, ids: np.dtype, offsets: np.dtype) -> int:
     batch = batch_of(ids, offsets)
     buffers = max((batch + 128) * (max(z, i) + o), RING * (z + 2 * o + i))
     return THREADS // 32 * (buffers + (batch + 32) * i + 128)
-
-
-def check_counts(vertices: int, edges: int, of: str = "") -> None:
-    """ValueError where a queue cannot count so many vertices and edges, those `of` a shard."""
-    if vertices.bit_length() + edges.bit_length() > 64:
-        raise ValueError(
-            f"closure: expected at most 64 bits for a vertex and an edge{of}, "
-            f"got {vertices} vertices, {edges} edges"
-        )
 
 
 def closure_preamble(A: Matrix, semiring: TypedSemiring, ordered: bool) -> str:

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from spgraph.backends.cuda.closure.closure import (
     THREADS,
     block_bytes,
-    check_counts,
     kernel_arrays,
     kernel_of,
     width_of,
@@ -24,11 +23,18 @@ from spgraph.backends.cuda.exchange.buffers import (
     BARRIER_BYTES,
     DEADLINE,
     INBOX_BYTES,
-    MOST_PEERS,
     Launching,
     raise_lost,
 )
 from spgraph.backends.cuda.exchange.given import block
+from spgraph.backends.cuda.exchange.plan import (
+    Plan,
+    check,
+    launch,
+    on_each_device,
+    places_of,
+    planned,
+)
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.shards.closure import Part
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
@@ -61,8 +67,11 @@ def closure_peers(
     CommunicationError where a device did not come to a barrier; ValueError for shards that cannot
     run.
     """
+    first, ordered = graph.shards[0], delta is not None
+    kinds = (first.indices.dtype, first.indptr.dtype, first.values.dtype)
+    types = tuple(zip("IOA", (kind.str for kind in kinds), strict=True))
     with buffers.lock:
-        plan = planned(graph, buffers, semiring, delta is not None)
+        plan = planned("closure", graph, buffers, (semiring, types, ordered), new_plan)
         limit, width = np.uint64(int(deadline * 1e9)), width_of(delta, semiring.dtype)
         arguments, results, found = [], [], []
         for k, (p, shard) in enumerate(zip(buffers.local, graph.shards, strict=True)):
@@ -76,11 +85,7 @@ def closure_peers(
             results.append(result)
             found.append((x, bits))
             arguments.append((plan.given[k], x, bits, result, ids, given, ids.size, width, limit))
-        try:
-            buffers.launch(plan.kernels, plan.grids, THREADS, arguments, plan.shared)
-        except BaseException:  # kernels may wait for others that were never launched
-            buffers.forget()
-            raise
+        launch(plan, buffers, arguments)
         states = [result.tolist() for result in buffers.fetch(results)]
         lost = [state[4] for state in states if state[4]]
         if lost:
@@ -91,69 +96,24 @@ def closure_peers(
     ]
 
 
-class Plan(NamedTuple):
-    """What is the same in all closures of a graph over one semiring with the same buffers."""
-
-    key: object  # of the layout of the buffers
-    sizes: list[int]  # bytes of each device's buffer
-    memory: list[int]  # their addresses; what follows is of the local shards
-    kernels: list[jit.Kernel]
-    grids: list[int]
-    shared: int
-    given: list[Array]  # the struct Given of the kernel
-
-
-def planned(
-    graph: ShardedGraph, buffers: Launching, semiring: TypedSemiring, ordered: bool
+def new_plan(
+    graph: ShardedGraph,
+    buffers: Launching,
+    asked: tuple[TypedSemiring, tuple[tuple[str, str], ...], bool],
 ) -> Plan:
-    """The plan; made once, with all that has to be compiled, loaded or allocated for it."""
-    first = graph.shards[0]
-    kinds = (first.indices.dtype, first.indptr.dtype, first.values.dtype)
-    types = tuple(zip("IOA", (kind.str for kind in kinds), strict=True))
-    key = (semiring, types, ordered)
-    plans = graph.plans("closure", key)
-    plan = plans.get(key)
-    if plan is None or buffers.reserve(plan.key, plan.sizes) is not plan.memory:
-        checked(graph, buffers)
-        text = program(semiring, types, ordered, THREADS, len(graph.offsets) - 1)
-        plan = plans[key] = new_plan(graph, buffers, semiring.dtype, text)
-    return plan
-
-
-def checked(graph: ShardedGraph, buffers: Launching) -> None:
-    """Raise where no closure can run."""
-    peers = len(graph.offsets) - 1
-    if not 1 <= peers <= MOST_PEERS:
-        raise ValueError(
-            f"closure: exchange='peer': expected 1 to {MOST_PEERS} shards, got {peers}"
-        )
-    if len(buffers.devices) != peers:
-        raise ValueError(
-            f"closure: exchange='peer': expected a device for each of {peers} shards, "
-            f"got {len(buffers.devices)} devices"
-        )
-    if graph.size > np.iinfo(graph.shards[0].indices.dtype).max:
-        raise ValueError(
-            f"closure: exchange='peer': expected column ids of 64 bits for {graph.size} vertices"
-        )
-    for shard in graph.shards:
-        check_counts(int(shard.indptr.size) - 1, int(shard.indices.size), " of a shard")
-
-
-def new_plan(graph: ShardedGraph, buffers: Launching, dtype: np.dtype, text: str) -> Plan:
-    first, peers, n = graph.shards[0], len(graph.offsets) - 1, graph.size
+    """A plan, with the memory that it reserves on every device, for what `program` is given."""
+    semiring, types, ordered = asked
+    check("closure", graph, buffers, graph.size)
+    first, peers, n, dtype = graph.shards[0], len(graph.offsets) - 1, graph.size, semiring.dtype
     sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
     kinds = (first.indices.dtype, first.indptr.dtype)
     capacity = min(INBOX, max(4096, *sizes))
     parts = memory_offsets(sizes, n, (*kinds, dtype), capacity)
     key, needed = ("closure", tuple(sizes), kinds, dtype), [part["end"] for part in parts]
-    shared = block_bytes(dtype, *kinds)
-    kernels, grids, given = [], [], []
-    for shard in graph.shards:
-        with jit.device(shard.indptr):
-            kernel = loaded(text, jit.current_device(), shared, dtype)
-            kernels.append(kernel)
-            grids.append(jit.occupancy(kernel, THREADS, shared))
+    shared, given = block_bytes(dtype, *kinds), []
+    text = program(semiring, types, ordered, THREADS, peers)
+    load = functools.partial(loaded, text, shared=shared, dtype=dtype)
+    kernels, grids = on_each_device(graph, load, THREADS, shared)
     edges = int(buffers.gather(np.array([graph.edges], np.int64)).sum())
     memory = buffers.reserve(key, needed)
     for p, shard in zip(buffers.local, graph.shards, strict=True):
@@ -166,7 +126,7 @@ def new_plan(graph: ShardedGraph, buffers: Launching, dtype: np.dtype, text: str
             fields |= {"whole": place["whole"], "capacity": capacity}
             fields |= {name: memory[p] + place[name] for name in ("barrier", "control")}
             given.append(block(fields, xp))
-    return Plan(key, needed, memory, kernels, grids, shared, given)
+    return Plan(key, needed, memory, kernels, grids, THREADS, shared, given)
 
 
 def shard_arrays(
@@ -207,9 +167,7 @@ def memory_offsets(
         }
         working = shard_arrays(n, own, *kinds[:2])
         parts |= {name: size * kind.itemsize for name, (size, kind) in working.items()}
-        ends = np.cumsum([-(-size // 256) * 256 for size in parts.values()])
-        places = dict(zip(parts, [0, *ends[:-1].tolist()], strict=True))
-        result.append(places | {"end": int(ends[-1])})
+        result.append(places_of(parts))
     return result
 
 

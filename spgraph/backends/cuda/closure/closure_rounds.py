@@ -26,12 +26,12 @@ import numpy as np
 from spgraph.backends.cuda.closure.closure import (
     THREADS,
     block_bytes,
-    check_counts,
     kernel_of,
     width_of,
 )
 from spgraph.backends.cuda.closure.closure_peers import given_fields, program, shard_arrays
 from spgraph.backends.cuda.exchange.given import block
+from spgraph.backends.cuda.exchange.plan import check_counts
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.closure import (
@@ -96,7 +96,7 @@ class Shard:
         self.first = int(graph.offsets[number])
         self.own, self.size = int(graph.offsets[number + 1]) - self.first, n
         ids, rows = arrays.indices.dtype, arrays.indptr.dtype
-        check_counts(self.own, int(arrays.indices.size), " of a shard")
+        check_counts("closure", self.own, arrays.indices.size, " of a shard")
         kinds = (("I", ids.str), ("O", rows.str), ("A", arrays.values.dtype.str))
         text = program(semiring, kinds, ordered, THREADS, shards)
         self.xp, self.arrays = array_module(arrays.indptr), arrays

@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from spgraph import direction as directions
+from spgraph.backends.cuda.exchange.plan import check_counts
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search_rows import leading, nonempty
 from spgraph.backends.cuda.structure.index_types import with_index_types
@@ -56,11 +57,7 @@ def search(
     if entry_of(start) is None:
         start = start.to_sparse()
     n, m = A.nrows, A.nvals
-    if n.bit_length() + m.bit_length() > 64:
-        raise ValueError(
-            "search: expected at most 64 bits for a vertex and an edge, "
-            f"got {n} vertices, {m} edges"
-        )
+    check_counts("search", n, m)
     semiring, kernel, shared = _compiled(A, semiring, first, trace)
     kind, ids, offsets = index_dtype(n), A._indices.dtype, A._indptr.dtype
     level = xp.empty(n, kind)

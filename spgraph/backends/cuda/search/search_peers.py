@@ -21,9 +21,10 @@ from types import ModuleType
 import numpy as np
 
 from spgraph.backends.cuda.exchange.buffers import DEADLINE, Launching, raise_lost
+from spgraph.backends.cuda.exchange.plan import launch, planned
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import DIRECTIONS
-from spgraph.backends.cuda.search.search_peers_plan import Plan, planned, values_of
+from spgraph.backends.cuda.search.search_peers_plan import new_plan, values_of
 from spgraph.backends.shards.buffers import Buffers
 from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.backends.shards.search import Found
@@ -52,9 +53,8 @@ def search_peers(
     all, a number for the shard that owns it and None for the others.
 
     The value of another vertex is the sum over the edges that reach it from the level before, in
-    `semiring`; without one, the least user's id among those neighbours. The trace, of the first
-    local shard, has a row (direction, frontier, edges, nanoseconds) for each level, and costs a
-    second run. One launch a device; nothing is read back but for a trace.
+    `semiring`; without one, the least user's id among those neighbours. The trace is that of the
+    first local shard, and costs a second run. One launch a device; nothing else is read back.
 
     Raises ValueError where ids or the direction need what the shards do not have.
     """
@@ -65,26 +65,28 @@ def search_peers(
     sought = None if values is None else values_of(semiring, graph, kind)
     dtype = None if sought is None else sought.semiring.dtype
     with buffers.lock:
-        plan = planned(graph, buffers, sought)
-        limit = np.uint64(int(deadline * 1e9))
-        way = np.int32(DIRECTIONS[direction if transposed else "push"])
+        plan = planned("search", graph, buffers, sought, new_plan)
         given = [None] * len(sources) if values is None else values
         starts = [source_arguments(*both, ids, dtype) for both in zip(sources, given, strict=True)]
         counts = [start[-1] for start in starts]
-        rows: list[Array] = [jit.NULL] * len(starts)
-        levels = 0
+        way = np.int32(DIRECTIONS[direction if transposed else "push"])
+        number, limit = number_of_sources(buffers, sources, counts), int(deadline * 1e9)
+        limits = (number, way, max_depth, np.uint64(limit))
+        levels, rows = 0, [jit.NULL] * len(starts)
         for again in range(1 + trace):
             found, results = [], []
-            for p, shard in enumerate(graph.shards):
+            for k, shard in enumerate(graph.shards):
                 xp = array_module(shard.indptr)
                 with jit.device(shard.indptr):
-                    found.append(results_of(xp, plan.vertices[p], kind, dtype))
+                    found.append(results_of(xp, shard.indptr.size - 1, kind, dtype))
                     results.append(xp.empty(3, np.int64))
                     if again:
-                        rows[p] = xp.zeros((max(1, levels), 4), np.int64)
-            limits = (number_of_sources(buffers, sources, counts), way, max_depth, limit)
-            most = counts.index(max(counts))
-            launch(plan, buffers, found, results, starts, limits, rows, most)
+                        rows[k] = xp.zeros((max(1, levels), 4), np.int64)
+            arguments = [
+                (plan.given[k], *pointers(made), results[k], *starts[k], *limits, rows[k])
+                for k, made in enumerate(found)
+            ]
+            launch(plan, buffers, arguments, counts.index(max(counts)))
             totals = functools.cache(functools.partial(read, buffers, results, deadline))
             if trace:
                 levels = totals()[0][1]
@@ -104,28 +106,6 @@ def number_of_sources(
     return int(buffers.gather(np.array([sum(counts)])).sum())
 
 
-def launch(
-    plan: Plan,
-    buffers: Launching,
-    found: Sequence[Results],
-    results: Sequence[Array],
-    starts: Sequence[tuple[Array, Array, int, int, int]],
-    limits: tuple[int, np.int32, int, np.uint64],
-    rows: Sequence[Array],
-    first: int,
-) -> None:
-    """Launch the kernel of every local shard once, that of shard `first` before the others."""
-    arguments = []
-    for p, made in enumerate(found):
-        pointers = (jit.NULL if array is None else array for array in made)
-        arguments.append((plan.given[p], *pointers, results[p], *starts[p], *limits, rows[p]))
-    try:
-        buffers.launch(plan.kernels, plan.grids, plan.threads, arguments, plan.shared, first)
-    except BaseException:  # kernels may wait for others that were never launched
-        buffers.forget()
-        raise
-
-
 def results_of(xp: ModuleType, n: int, kind: np.dtype, dtype: np.dtype | None) -> Results:
     """Memory for the results of a shard of n vertices, as in Found: levels of type `kind`, and
     values of type `dtype` if there are any.
@@ -134,6 +114,11 @@ def results_of(xp: ModuleType, n: int, kind: np.dtype, dtype: np.dtype | None) -
     if dtype is None:
         return level, None, visited, None
     return level, xp.empty(n, dtype), visited, xp.empty(words(n), np.uint32)
+
+
+def pointers(arrays: Sequence[Array | None]) -> list[Array]:
+    """The arrays as kernels take them."""
+    return [jit.NULL if array is None else array for array in arrays]
 
 
 def source_arguments(

@@ -13,10 +13,10 @@ import numpy as np
 from spgraph.backends.cuda.exchange.buffers import (
     BARRIER_BYTES,
     INBOX_BYTES,
-    MOST_PEERS,
     Launching,
 )
 from spgraph.backends.cuda.exchange.given import block
+from spgraph.backends.cuda.exchange.plan import Plan, check, on_each_device, places_of
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW, decisions, small_frontier
 from spgraph.backends.cuda.search.search_rows import leading_and_nonempty
@@ -51,36 +51,11 @@ class Values(NamedTuple):
         return self.semiring.multiply.uses("x")
 
 
-class Plan(NamedTuple):
-    """What every search of a graph with the same buffers needs."""
-
-    layout: object
-    sizes: list[int]  # bytes of each device's buffer
-    memory: list[int]  # their addresses; what follows is of the local shards
-    kernels: list[jit.Kernel]
-    grids: list[int]
-    threads: int  # of a block
-    shared: int
-    vertices: list[int]
-    given: list[Array]  # what the kernel calls Given
-
-
-def planned(graph: ShardedGraph, buffers: Launching, values: Values | None) -> Plan:
-    """The plan for levels, or for `values` too; made once, with all that is to be compiled, loaded
-    or allocated for it.
-    """
-    plans = graph.plans("search", values)
-    plan = plans.get(values)
-    if plan is None or buffers.reserve(plan.layout, plan.sizes) is not plan.memory:
-        plan = plans[values] = new_plan(graph, buffers, values)
-    return plan
-
-
 def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> Plan:
     """A plan, with the memory that it reserves on every device. Processes make it together: none
     begins a search before all have compiled its kernel.
     """
-    checked(graph, buffers)
+    check("search", graph, buffers, graph.size + 32 * (len(graph.offsets) - 1))
     first, peers = graph.shards[0], len(graph.offsets) - 1
     sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
     begins = np.concatenate([[0], np.cumsum([words(n) for n in sizes])])
@@ -104,12 +79,8 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
     small = 2 * (capacity * vertex + 4 * (capacity + capacity // 16))
     shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
     rows = None if first.t_indptr is None else pulled_rows(graph, buffers, hubs=values is None)
-    kernels, grids, given = [], [], []
-    for shard in graph.shards:
-        with jit.device(shard.indptr):
-            kernel = loaded(text, jit.current_device(), shared)
-            kernels.append(kernel)
-            grids.append(jit.occupancy(kernel, THREADS, shared))
+    load, given = functools.partial(loaded, text, shared=shared), []
+    kernels, grids = on_each_device(graph, load, THREADS, shared)
     found = sum(count for _, _, count in rows) if rows else 0
     of_all = buffers.gather(np.array([graph.edges, found, min(grids)], np.int64)).reshape(-1, 3)
     edges, findable, _ = of_all.sum(axis=0).tolist()
@@ -132,8 +103,7 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
             }
             fields |= {name: memory[p] + place[name] for name in OWN}
             given.append(block(fields, xp))
-    vertices = [sizes[p] for p in buffers.local]
-    return Plan(key, needed, memory, kernels, grids, THREADS, shared, vertices, given)
+    return Plan(key, needed, memory, kernels, grids, THREADS, shared, given)
 
 
 def row_fields(rows: GraphRows, leading: Array | None, nonempty: Array | None) -> dict[str, Any]:
@@ -178,33 +148,8 @@ def layout(
             "queue": ids * n,
             "offset": offsets * n,
         }
-        ends = np.cumsum([-(-size // 256) * 256 for size in parts.values()])
-        places = dict(zip(parts, [0, *ends[:-1].tolist()], strict=True))
-        result.append(places | {"end": int(ends[-1])})
+        result.append(places_of(parts))
     return result
-
-
-def checked(graph: ShardedGraph, buffers: Launching) -> None:
-    """Raise where no search can run."""
-    peers = len(graph.offsets) - 1
-    if not 1 <= peers <= MOST_PEERS:
-        raise ValueError(f"search: exchange='peer': expected 1 to {MOST_PEERS} shards, got {peers}")
-    if len(buffers.devices) != peers:
-        raise ValueError(
-            f"search: exchange='peer': expected a device for each of {peers} shards, "
-            f"got {len(buffers.devices)} devices"
-        )
-    padded = graph.size + 32 * peers
-    if padded > np.iinfo(graph.shards[0].indices.dtype).max:
-        raise ValueError(
-            f"search: exchange='peer': expected column ids of 64 bits for {graph.size} vertices"
-        )
-    for shard in graph.shards:
-        if shard.indptr.size.bit_length() + shard.indices.size.bit_length() > 64:
-            raise ValueError(
-                "search: exchange='peer': expected at most 64 bits for a vertex and an edge of a "
-                f"shard, got {shard.indptr.size - 1} vertices, {shard.indices.size} edges"
-            )
 
 
 @functools.lru_cache(maxsize=1024)

@@ -18,6 +18,7 @@ import numpy as np
 
 from spgraph import direction as directions
 from spgraph.backends.cuda.exchange.given import block
+from spgraph.backends.cuda.exchange.plan import check_counts
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW
 from spgraph.backends.cuda.search.search_peers_plan import (
@@ -110,11 +111,7 @@ class Shard:
         self.entry = 1 if self.sought is None else 2
         self.item = np.dtype(f"i{max(self.label.itemsize, self.dtype.itemsize)}")
         ids, rows_of = arrays.indices.dtype, arrays.indptr.dtype
-        if self.size.bit_length() + arrays.indices.size.bit_length() > 64:
-            raise ValueError(
-                "search: expected at most 64 bits for a vertex and an edge of a shard, "
-                f"got {self.size} vertices, {arrays.indices.size} edges"
-            )
+        check_counts("search", self.size, arrays.indices.size, " of a shard")
         places = index_dtype(32 * self.words * self.num_shards)
         kinds = (ids.str, rows_of.str, self.label.str, places.str)
         text = program(
