@@ -280,19 +280,19 @@ def index_array(name: str, indices: object, size: int, device: Device, argument:
                 f"{name}: {argument}: expected 0 <= index < {size}, got {largest}"
             )
         array = array.astype(np.int64)
-    if device_of(array) != device:
-        if device == "cpu":
-            raise BackendMismatch(
-                f"{name}: {argument} are on {device_of(array)}, the operand on {device}"
-            )
+    if device_of(array) != device and device == "cpu":
+        raise BackendMismatch(
+            f"{name}: {argument} are on {device_of(array)}, the operand on {device}"
+        )
+    if device_of(array) != "cpu":
         array = move(array, device)
-    if array.size:
+    if array.size:  # numbers of the host are looked at there, which costs a device nothing
         low, high = int(array.min()), int(array.max())
         if low < 0 or high >= size:
             raise IndexOutOfBound(
                 f"{name}: {argument}: expected 0 <= index < {size}, got {low if low < 0 else high}"
             )
-    return array
+    return move(array, device)
 
 
 def _index_vector(

@@ -120,15 +120,21 @@ def _check_value(w: Vector, value: Vector, ids: Array | None) -> None:
 
 
 def _put(w: Vector, index: Any, value: Any) -> bool:
-    """w[index] = value, without a kernel; False, and nothing happens, unless that is one position,
-    and w on the CPU has a place for every one.
+    """w[index] = value, without a kernel, or on a GPU by one; False, and nothing happens, unless
+    that is one position, and w on the CPU has a place for every one, or is on one GPU.
     """
     if not checks.is_index(index) or isinstance(value, Vector):
         return False
-    if w.device != "cpu" or w._indices is not None:
+    on_gpu = w.device != "cpu"
+    if is_distributed(w) if on_gpu else w._indices is not None:
         return False
     position = checks.position("assign", "indices", index, w.size)
-    w._values[position] = scalars.stored("assign", "value", value, w.dtype)
+    number = scalars.stored("assign", "value", value, w.dtype)
+    if on_gpu:  # as the one entry that it is, not as an array of indices
+        t = Vector.unit(position, number, size=w.size, dtype=number.dtype, device=w.device)
+        _written(w, t, None, None, False, False)
+        return True
+    w._values[position] = number
     if w._bits is None or w._bits[position >> 5] >> np.uint32(position & 31) & 1:
         return True
     nvals = w.nvals + 1
@@ -154,14 +160,9 @@ def _assign_at(
     is `accum` for the types at hand.
     """
     t, combined = _placed(w, given, ids, accum, function)
-    if function is None or combined:
-        t = fitted("assign", t, w.dtype, mask)
     if function is not None or not isinstance(given, Vector) or given.nvals == ids.size:
-        if function is None or combined:
-            # positions outside of `indices` keep their entries: a union that prefers t
-            function = binary.second.resolve(w.dtype, w.dtype)
-        write("assign", w, t, mask, function, replace)
-        return w
+        return _written(w, t, mask, function, combined, replace)
+    t = fitted("assign", t, w.dtype, mask)
     on, within = backend(w.device), _positions(w.size, ids).S
     if mask is None:
         on.write(w, t, within, None, False)
@@ -169,6 +170,25 @@ def _assign_at(
         z = w.dup()
         on.write(z, t, within, None, False)
         on.write(w, z, mask, None, replace)
+    return w
+
+
+def _written(
+    w: Vector,
+    t: Vector,
+    mask: Mask | None,
+    function: Function | None,
+    combined: bool,
+    replace: bool,
+) -> Vector:
+    """w after t has been accumulated into it by `function`; without one, or where t is `combined`
+    with w's own entries, t's replace those.
+    """
+    if function is None or combined:
+        t = fitted("assign", t, w.dtype, mask)
+        # positions outside of `indices` keep their entries: a union that prefers t
+        function = binary.second.resolve(w.dtype, w.dtype)
+    write("assign", w, t, mask, function, replace)
     return w
 
 

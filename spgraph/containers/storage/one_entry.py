@@ -33,6 +33,10 @@ class OneEntry(Vector):
     def device(self) -> Any:
         return BITS(self)
 
+    def _value_range(self) -> tuple[float, float]:
+        one = VALUES(self).item()
+        return one, one
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self._made().__reduce_ex__(protocol)
 

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
     from spgraph.containers.vector import Vector
 
-# values that are looked at on the CPU; values that a mean is taken over
-FEW, SAMPLE = 1024, 1 << 16
+# values that are looked at on the CPU: in less time than two questions to a device take, or, once
+# for a Matrix, than CuPy's two kernels take to load or compile; values that a mean is taken over
+FEW, FEW_OF_MATRIX, SAMPLE = 1024, 1 << 20, 1 << 16
 # the types of values
 DOMAINS = {np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)}
 DOMAINS |= {np.dtype(kind) for kind in ("?", "f4", "f8")}
@@ -181,7 +182,8 @@ class MatrixValues(MatrixParts):
         where there is none. Kept.
         """
         if "range" not in self._derived:
-            self._derived["range"] = extent_of(self._values) if self.nvals else (0, 0)
+            range_ = extent_of(self._values, FEW_OF_MATRIX) if self.nvals else (0, 0)
+            self._derived["range"] = range_
         return self._derived["range"]
 
     def _sampled_mean(self) -> float:
@@ -191,8 +193,11 @@ class MatrixValues(MatrixParts):
         if "mean" not in self._derived:
             values = self._values[: self.nvals]
             with on_device(self.device):
-                sample = values[:: max(1, -(-values.size // SAMPLE))].astype(np.float64)
-                sample = sample[array_module(sample).isfinite(sample)]
+                sample = values[:: max(1, -(-values.size // SAMPLE))]
+                # on the host: CuPy's kernels for this would take longer to compile or load
+                sample = move(array_module(sample).ascontiguousarray(sample), "cpu")
+                sample = sample.astype(np.float64)
+                sample = sample[np.isfinite(sample)]
                 # a sum that does not overflow
                 self._derived["mean"] = float((sample / max(sample.size, 1)).sum())
         return self._derived["mean"]
@@ -286,14 +291,16 @@ def each_entry(arrays: Sequence[Array]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(array[k : k + SAMPLE].tolist() for array in held), strict=True)
 
 
-def extent_of(values: Array) -> tuple[float, float]:
-    """(least, greatest) of an array as Python numbers; (0, 0) of an empty one."""
+def extent_of(values: Array, few: int = FEW) -> tuple[float, float]:
+    """(least, greatest) of an array as Python numbers; (0, 0) of an empty one. Up to `few` values
+    are copied to the host.
+    """
     if values.size == 0:
         return 0, 0
     if values.size == 1:
         one = values.item()
         return one, one
-    if values.size <= FEW:  # one copy instead of two questions to a device
+    if values.size <= few:
         values = move(values, "cpu")
     with on_device(device_of(values)):  # CuPy computes on the current device
         return values.min().item(), values.max().item()

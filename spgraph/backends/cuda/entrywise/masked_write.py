@@ -85,11 +85,13 @@ def _write_few(
     assert t._indices is not None
     xp = array_module(out._values)
     text = write_preamble(out, t, accum)
-    clear, few = jit.kernel("write", "write_clear", text), jit.kernel("write", "write_few", text)
+    # what is launched is compiled before anything is written
+    few = jit.kernel("write", "write_few", text)
     cleared = t._indices[:0]
     if accum is None:
         assert mask is not None
         cleared = true_indices(mask)
+    clear = jit.kernel("write", "write_clear", text) if cleared.size else None
     present = jit.NULL if out._bits is None else out._bits
     if out._bits is None and cleared.size > 0:
         present = xp.full(words(out.size), 0xFFFFFFFF, np.uint32)
@@ -98,7 +100,7 @@ def _write_few(
     nvals, change = out.nvals, xp.zeros(1, np.int64)
     taken = (t._indices, t._values, t.nvals, bits, invert)
     with interrupts.deferred():
-        if cleared.size:
+        if clear is not None:
             jit.sweep(clear, cleared.size, cleared, cleared.size, present, out._values, change)
         if t.nvals:
             jit.sweep(few, t.nvals, *taken, present, out._values, change)
