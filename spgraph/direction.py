@@ -11,6 +11,8 @@ The two tests that loops run inside kernels, `pull_pays` and `pull_pays_all`, ar
 of one returned expression, so that Numba compiles them as they are and `semirings.translate` turns
 them into CUDA C++. They compute in floating point: products of edge counts overflow integers."""
 
+import math
+
 # Costs in units of one step of push in a search: a pull probe reads one id and one bit; a push step
 # also tests and writes the vertex that it reaches. FIRST_HIT: where the first hit decides;
 # ALL_EDGES: where all edges are combined.
@@ -42,6 +44,14 @@ SAMPLE_PAYS = 8
 SEARCH_PUSH_STEP, SEARCH_PUSH_STEP_HUBS = 8.0, 4.0
 # edges that a push has to save before such a search turns a frontier from a bitmap into a queue
 CONVERT_EDGES = 65536
+# the buckets of a closure on a GPU: the edges from which on they may be narrow; what a bucket
+# costs, in relaxations of an edge, by itself and for each vertex, and how many times as much by
+# itself where the host drives its rounds; how often an edge is relaxed again in a bucket whose
+# vertices improve one other each; the least width, in steps of the least weight
+NARROW_EDGES = 1 << 22
+BUCKET_EDGES, BUCKET_EDGES_A_VERTEX, HOST_BUCKET = 1e7, 0.22, 10.0
+RELAXED_AGAIN = 0.007
+LEAST_STEPS = 3.0
 # microseconds that a round of a loop takes longer on several GPUs than on one: where they write
 # into each other's memory (7.6 against 5.3), and where the host drives the rounds (75 to 108)
 PEER_ROUND, HOST_ROUND = 2.3, 90.0
@@ -144,7 +154,8 @@ def rows_are_short(squares: float, entries: int) -> bool:
 
 def bucket_width(step: float, vertices: int, edges: int, device: str) -> float:
     """The width of the buckets of a closure (delta-stepping), in the unit of its values: those in
-    one bucket are relaxed together.
+    one bucket are relaxed together. On a GPU, where `narrow_width` may say less, also how far
+    products are pushed beyond a large bucket.
 
     `step` is how much one edge changes a value, on average (Meyer and Sanders, "Delta-stepping: a
     parallelizable shortest path algorithm", 2003). A bucket needs work for all threads, on a GPU
@@ -159,6 +170,40 @@ def bucket_width(step: float, vertices: int, edges: int, device: str) -> float:
     else:
         width = step * max(60.0 * min(4.0 / degree, 1.0) ** 5.5, 0.5 / degree**0.25)
     return width if width > 0 else 1.0
+
+
+def may_be_narrow(edges: int) -> bool:
+    """Whether a graph has so many edges that `narrow_width` may be less than `bucket_width`."""
+    return edges >= NARROW_EDGES
+
+
+def narrow_width(
+    width: float,
+    step: float,
+    least: float,
+    vertices: int,
+    edges: int,
+    row_length: float,
+    host: bool = False,
+) -> float:
+    """The width of the buckets of a closure on GPUs over a skewed graph of many edges: `width`,
+    that of `bucket_width`, or less.
+
+    `vertices` and `edges` are those of each GPU; `host`: the host drives the rounds. `row_length`
+    is how many edges the vertex of an edge has, on average over the edges; `step` and `least` are
+    how much one edge changes a value, on average and at least. In a bucket of width w a vertex of d
+    edges improves about d * w / step others, which are relaxed again each time: in a model of the
+    loop each edge is relaxed RELAXED_AGAIN * row_length * w / step times too often, until the whole
+    bucket is. Against that stand width / w buckets, each of which costs its rounds and a look at
+    all values. Three times the least change leaves few hops to a bucket.
+
+    Modelled on Kronecker graphs (scale 18 to 26, degree 16 and 48), uniform, web-like and social
+    ones, roads and a grid, with weights of floats and of integers up to 64 and 255.
+    """
+    bucket = BUCKET_EDGES * (HOST_BUCKET if host else 1.0) + BUCKET_EDGES_A_VERTEX * vertices
+    again = RELAXED_AGAIN * row_length * max(edges, 1)
+    best = math.sqrt(max(width * step, 0.0) * bucket / again) if again > 0 else width
+    return min(width, max(best, LEAST_STEPS * least))
 
 
 def expected_levels(vertices: int, edges: int) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,9 +12,9 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import SemiringLike
-from spgraph.direction import bucket_width
 from spgraph.errors import DomainMismatch, NegativeWeight, not_square
 from spgraph.iterations.closure_buckets import composed_closure
+from spgraph.iterations.closure_widths import default_widths
 from spgraph.iterations.integer_sums import min_plus_and_one, saturating_plus
 from spgraph.iterations.level_search import search
 from spgraph.operations import diag, ewise_add, mxm, reduce, select, vxm
@@ -32,7 +31,7 @@ from spgraph.semirings import (
     min_plus,
 )
 from spgraph.semirings import monoid as monoids
-from spgraph.steps import backend, check_stored, is_distributed
+from spgraph.steps import backend, check_stored
 
 INT64 = np.dtype(np.int64)
 LONGEST = sys.float_info.max
@@ -77,14 +76,15 @@ def closure(
     A, plan = _checked(A, start, semiring, delta)
     if start.nvals == 0:
         return Vector.empty(A.nrows, plan.kind, device=A.device)
-    x = _solved(A, start, plan.typed, plan.delta)
-    return _fitting(A, start, x, plan)
+    return _fitting(A, start, _solved(A, start, plan), plan)
 
 
-def _solved(A: Matrix, start: Vector, typed: TypedSemiring, delta: float | None) -> Vector:
+def _solved(A: Matrix, start: Vector, plan: _Plan) -> Vector:
     """The fixed point in the type of the semiring, by the backend's fused form if it has one."""
-    fused = getattr(backend(A.device), "closure", composed_closure)
-    return fused(A, start, typed, delta)
+    fused = getattr(backend(A.device), "closure", None)
+    if fused is None:
+        return composed_closure(A, start, plan.typed, plan.reach or plan.delta)
+    return fused(A, start, plan.typed, plan.delta, plan.reach)
 
 
 class Counted(NamedTuple):
@@ -121,12 +121,16 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
     ring = min_plus_and_one(bits)
     typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
     first = start if span == (0, 0) else start._with_values(lambda x: x.astype(INT64) << bits)
-    width = None if plan.delta is None else min(plan.delta * 2.0**bits, LONGEST)
+    delta, reach = (
+        None if width is None else min(width * 2.0**bits, LONGEST)
+        for width in (plan.delta, plan.reach)
+    )
     fused = getattr(backend(A.device), "closure_parents", None)
     if fused is not None:
-        value, parent = fused(A, first, typed, width)
+        value, parent = fused(A, first, typed, delta)
         return Counted(value, ring, bits, parent)
-    return Counted(_solved(A, first, typed, width), ring, bits, None)
+    packed = _Plan(ring, typed, INT64, delta, reach)
+    return Counted(_solved(A, first, packed), ring, bits, None)
 
 
 def composed(A: MatrixLike, start: Vector, semiring: SemiringLike) -> Vector:
@@ -224,8 +228,9 @@ class _Plan(NamedTuple):
 
     semiring: Semiring
     typed: TypedSemiring
-    delta: float | None
     kind: np.dtype  # of the result, which typed.dtype may be wider than
+    delta: float | None  # the width of buckets
+    reach: float | None = None  # how far beyond a bucket a GPU pushes; None: the width
     saturates: bool = False  # whether the greatest integer stands for what is greater
 
 
@@ -244,14 +249,14 @@ def _checked(
         check_stored("closure", start, typed.dtype)
     delta = _width(delta, ring)
     if ring not in (min_plus, max_min, min_max, max_times):
-        return A, _Plan(ring, typed, delta, typed.dtype)
+        return A, _Plan(ring, typed, typed.dtype, delta)
     first = start._value_range()
     _check_values(A, first, ring)
-    if delta is None:
-        delta = _default_delta(A, ring, typed)
+    widths = (delta, None) if delta is not None else default_widths(A, ring, typed.dtype)
+    plan = _Plan(ring, typed, typed.dtype, *widths)
     if ring == min_plus and typed.dtype.kind in "iu":
-        return A, _widened(A, first, _Plan(ring, typed, delta, typed.dtype))
-    return A, _Plan(ring, typed, delta, typed.dtype)
+        return A, _widened(A, first, plan)
+    return A, plan
 
 
 def _operands(name: str, A: MatrixLike, argument: str, x: Vector) -> tuple[Matrix, Vector]:
@@ -333,21 +338,6 @@ def _first(A: Matrix, wrong: Callable[..., object]) -> str:
     return f"A[{i}, {j}] = {value}"
 
 
-def _default_delta(A: Matrix, ring: Semiring, typed: TypedSemiring) -> float:
-    """The width of a bucket, from how much an edge changes a value."""
-    mean = A._sampled_mean()
-    if ring == min_plus:
-        step = mean
-    elif ring == max_times:
-        step = 1.0 - mean
-    else:  # of widths, any of them may become the narrowest
-        step = 2.0 * abs(mean - float(A._value_range()[0]))
-    step = step if math.isfinite(step) else abs(mean)
-    device = A.device.devices[0] if is_distributed(A) else A.device
-    width = bucket_width(step, A.nrows, A.nvals, device)
-    return width if typed.dtype.kind == "f" else max(width, 1.0)
-
-
 def _longest(A: Matrix, first: tuple[float, float]) -> int:
     """What no sum along a path exceeds, nor that of one edge more: a way back, or a loop."""
     return max(int(first[1]), 0) + A.nrows * int(A._value_range()[1])
@@ -364,7 +354,7 @@ def _widened(A: Matrix, first: tuple[float, float], plan: _Plan) -> _Plan:
     saturates = longest >= np.iinfo(wide).max
     ring = Semiring(monoids.min, saturating_plus(wide)) if saturates else min_plus
     typed = _typed("closure", ring, wide, A.dtype, A.index_dtype)
-    return _Plan(ring, typed, plan.delta, kind, saturates)
+    return plan._replace(semiring=ring, typed=typed, saturates=saturates)
 
 
 def _fitting(A: Matrix, start: Vector, x: Vector, plan: _Plan) -> Vector:

@@ -134,10 +134,12 @@ def test_facts_about_a_matrix(device: str) -> None:
     assert A.T.row_degrees().to_numpy().tolist() == [1, 1, 0, 1] and not A.T._has_arrays
     assert A.index_dtype == A.T.index_dtype == np.int32 and not A.T._has_arrays
     assert A._value_range() == (-1.0, np.inf) and A._sampled_mean() == 1.5
+    assert A._sampled_row_length() == (2 * 2 + 1 * 1) / 3
     A[2, 0] = 0.0
     assert A._value_range() == (-1.0, 4.0) and A._sampled_mean() == 1.0
     for empty in (sg.Matrix.empty(3, 3), sg.Matrix.empty(3, 3).pattern()):
         assert empty._value_range() == (0, 0) and empty._sampled_mean() == 0.0
+        assert empty._sampled_row_length() == 0.0
         assert empty.row_degrees().to_numpy().tolist() == [0, 0, 0]
     P = sg.generators.grid(3, 3, device=device).pattern(np.int64)
     assert P.iso and P.symmetric and P.dtype == np.int64 and P._value_range() == (1, 1)

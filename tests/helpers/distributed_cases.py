@@ -130,6 +130,7 @@ def check_elements(A: sg.Matrix, G: Any, spread: Spread) -> None:
     same(G.T.row_degrees(), A.T.row_degrees())
     assert G._value_range() == A._value_range() and x._value_range() == u._value_range()
     assert np.isclose(G._sampled_mean(), A._sampled_mean())
+    assert np.isclose(G._sampled_row_length(), A._sampled_row_length())
     w, W = sg.Vector.arange(n), sg.Vector.arange(n, device=G.device)
     same(W, w)
     same(

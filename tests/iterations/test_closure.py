@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import threading
+import types
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from hypothesis import strategies as st
 
 import spgraph as sg
 from spgraph.backends.cuda.closure.closure import width_of
-from spgraph.direction import bucket_width
+from spgraph.direction import bucket_width, may_be_narrow, narrow_width
+from spgraph.iterations import closure_widths
 from spgraph.iterations.closure_buckets import composed_closure, next_limit
 from spgraph.iterations.fixed_point import closure, composed, counted, dag_edges, parents
 from spgraph.semirings import (
@@ -577,6 +579,44 @@ def test_bucket_width() -> None:
     steps = [bucket_width(1.0, 1000, 1000 * degree, "cuda:0") for degree in (2, 4, 8, 32, 64, 700)]
     assert steps[:2] == [60.0, 60.0] and 1.0 < steps[2] < 2.0
     assert 0.15 < steps[4] < steps[3] < 0.25 and 0.08 < steps[5] < 0.11
+
+
+def test_narrow_buckets() -> None:
+    kron26 = 1 << 26, 2_100_000_000  # vertices, edges
+    # a skewed graph of many edges has narrow buckets, a uniform one or a small one has not
+    assert narrow_width(0.106, 0.5, 0.0, *kron26, 9400.0) < 0.106 / 20
+    assert narrow_width(0.105, 0.5, 0.0, 1 << 24, 537_000_000, 33.0) > 0.105 / 2
+    assert narrow_width(0.108, 0.5, 0.0, 1 << 18, 7_600_000, 1250.0) > 0.108 / 2
+    # of integers none is narrower than three of the least, nor wider than others
+    assert narrow_width(6.9, 32.5, 1.0, *kron26, 9400.0) == 3.0
+    assert narrow_width(2.0, 32.5, 1.0, *kron26, 9400.0) == 2.0
+    # a bucket costs more where the host drives its rounds
+    narrow = [narrow_width(0.1, 0.5, 0.0, *kron26, 9400.0, host) for host in (False, True)]
+    assert narrow[0] < narrow[1] < 0.1
+    assert narrow_width(1.0, 0.0, 0.0, 5, 0, 0.0) == 1.0 and not may_be_narrow(4 << 19)
+
+
+def test_default_widths() -> None:
+    """A CPU has one width; a GPU two on skewed graphs, for floats and integers alike."""
+
+    def widths(device: Any, kind: str, mean: float, low: float) -> tuple[float, float | None]:
+        A: Any = types.SimpleNamespace(nrows=1 << 26, nvals=2_100_000_000, device=device)
+        A._sampled_mean, A._value_range = lambda: mean, lambda: (low, 2 * mean)
+        A._sampled_row_length = lambda: 9400.0
+        return closure_widths.default_widths(A, min_plus, np.dtype(kind))
+
+    assert widths("cpu", "float64", 0.5, 0.0) == (0.5 / 16, None)
+    width, reach = widths("cuda:0", "float32", 0.5, 0.0)
+    assert reach == bucket_width(0.5, 1 << 26, 2_100_000_000, "cuda:0") > 20 * width > 0
+    assert widths("cuda:0", "int64", 32.5, 1.0) == (3.0, pytest.approx(65 * reach))
+    assert widths("cuda:0", "int64", 0.5, 0.0) == (1.0, 1.0)
+
+    def shards(number: int, peers: Any) -> Any:
+        return types.SimpleNamespace(num_shards=number, devices=["cuda:0"], peers=peers)
+
+    # edges are divided among GPUs, and rounds of the host cost more
+    several = [widths(shards(4, peers), "float32", 0.5, 0.0) for peers in (True, None)]
+    assert width < several[0][0] < several[1][0] < reach == several[0][1] == several[1][1]
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -126,6 +126,9 @@ class HostMatrix(Matrix):
     def _sampled_mean(self) -> float:
         return self._host._sampled_mean()
 
+    def _sampled_row_length(self) -> float:
+        return self._host._sampled_row_length()
+
     # --- the way out ------------------------------------------------------------------------------
 
     def to(self, device: Device, *, storage: str | None = None) -> Matrix:

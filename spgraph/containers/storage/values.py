@@ -202,6 +202,20 @@ class MatrixValues(MatrixParts):
                 self._derived["mean"] = float((sample / max(sample.size, 1)).sum())
         return self._derived["mean"]
 
+    def _sampled_row_length(self) -> float:
+        """How many entries the row of an entry has, on average over a sample of the entries; 0
+        where there is none. Kept. In skewed graphs it is far above nvals / nrows.
+        """
+        if "row length" not in self._derived:
+            held = self.nvals
+            entries = np.arange(0, held, max(1, -(-held // SAMPLE)))
+            with on_device(self.device):
+                xp, indptr = array_module(self._indptr), self._indptr
+                after = xp.searchsorted(indptr, xp.asarray(entries, indptr.dtype), side="right")
+                lengths = move(indptr[after], "cpu") - move(indptr[after - 1], "cpu")
+            self._derived["row length"] = float(lengths.mean()) if held else 0.0
+        return self._derived["row length"]
+
     def _where(self, function: Callable[..., Array], *vectors: Vector) -> Matrix:
         """The entries A[i, j] for which function(A[i, j], u[i], ..., u[j], ...) is true, u being
         each of the `vectors`, full ones of a size that fits the rows and the columns.

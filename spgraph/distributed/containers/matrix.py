@@ -163,13 +163,19 @@ class DistributedMatrix(Matrix):
         return self._derived["range"]
 
     def _sampled_mean(self) -> float:
-        if "mean" not in self._derived:
+        return self._mean_over_entries("mean", lambda k, shard: shard._sampled_mean())
+
+    def _sampled_row_length(self) -> float:
+        return self._mean_over_entries("row length", lambda k, shard: shard._sampled_row_length())
+
+    def _mean_over_entries(self, name: str, of_shard: Callable[[int, Matrix], float]) -> float:
+        """The mean of what is known of each shard, weighted by its entries; kept as `name`."""
+        if name not in self._derived:
             counts = np.array([shard.nvals for shard in self.shards])
-            means = self._placement.map(lambda k, shard: shard._sampled_mean(), self.shards)
-            sums = (np.array(means) * counts).sum(keepdims=True)
-            total = self._placement.communicator.all_reduce_host(sums, "sum")[0]
-            self._derived["mean"] = float(total / max(self.nvals, 1))
-        return self._derived["mean"]
+            sums = np.array(self._placement.map(of_shard, self.shards)) * counts
+            total = self._placement.communicator.all_reduce_host(sums.sum(keepdims=True), "sum")[0]
+            self._derived[name] = float(total / max(self.nvals, 1))
+        return self._derived[name]
 
     def _with_values(self, function: Callable[[Array], Array]) -> DistributedMatrix:
         return self._with(lambda k, shard: shard._with_values(function), self.symmetric or None)

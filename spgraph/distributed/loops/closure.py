@@ -36,6 +36,7 @@ def closure(
     start: DistributedVector,
     semiring: TypedSemiring,
     delta: float | int | None,
+    reach: float | int | None = None,
 ) -> DistributedVector:
     """As `closure` of a backend: the least fixed point of x = start + x A over the semiring.
 
@@ -47,21 +48,20 @@ def closure(
     placement = A.device
     if one := single_device_of(A):
         try:
-            return one.scatter(
-                placement.backend(0).closure(one.whole, one.gather(start), semiring, delta)
-            )
+            found = placement.backend(0).closure
+            return one.scatter(found(one.whole, one.gather(start), semiring, delta, reach))
         except ConvergenceError as error:
             error.result = one.scatter(cast(Vector, error.result))
             raise
     able = placement.has("ClosureShard" if placement.peers is None else "closure_peers")
     if not able or semiring.multiply.positional:
-        return cast(DistributedVector, composed_closure(A, start, semiring, delta))
+        return cast(DistributedVector, composed_closure(A, start, semiring, reach or delta))
     ids, values = sparse_entries(start)
     if placement.peers is None:
-        found = in_rounds(A, ids, values, semiring, delta)
+        found = in_rounds(A, ids, values, semiring, delta, reach)
     else:
         given = (closure_graph(A), placement.peers, ids, values)
-        found = placement.kernels.closure_peers(*given, semiring, delta)
+        found = placement.kernels.closure_peers(*given, semiring, delta, reach)
     shards = [
         Vector._of(part.values.size, part.values, bits=part.bits, nvals=part.reached)
         for part in found
@@ -78,6 +78,7 @@ def in_rounds(
     values: Sequence[Array],
     semiring: TypedSemiring,
     delta: float | int | None,
+    reach: float | int | None = None,
 ) -> list[Part]:
     """What each local shard finds in rounds that the host drives. The first closure of a graph over
     a semiring prepares it.
@@ -90,7 +91,7 @@ def in_rounds(
     shards, exchange = found
     with graph.lock:  # another thread's closure of A uses the same memory
         each = zip(shards, ids, values, strict=True)
-        steps = [shard.closure(*start, delta) for shard, *start in each]
+        steps = [shard.closure(*start, delta, reach) for shard, *start in each]
         return run(steps, A.device.devices, exchange)
 
 

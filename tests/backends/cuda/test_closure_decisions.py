@@ -27,10 +27,11 @@ extern "C" __global__ void limits(const Z* from, i64 count, Z width, Z* to, Z* d
         for (i64 i = 0; i < count; i++) to[i] = limit_after(from[i], width);
     if (thread_id() == 0) *doubles = doubled(width);
 }
-extern "C" __global__ void bucket(Z limit, Z width, Z threshold, i64 empty, Z best, Z* to) {
+extern "C" __global__ void bucket(Z limit, Z width, Z reach, Z threshold, i64 empty, Z best,
+                                  Z* to) {
     if (thread_id()) return;
     Limits at;
-    no_limits(at, width);
+    no_limits(at, width, reach);
     at.limit = limit;
     at.threshold = threshold;
     at.has_threshold = !same(threshold, identity());
@@ -44,13 +45,13 @@ extern "C" __global__ void bucket(Z limit, Z width, Z threshold, i64 empty, Z be
     to[5] = at.threshold;
     to[6] = at.floor;
 }
-extern "C" __global__ void progress(i64 rounds, i64 edges, i64 queued, i64 m, i64 bulk,
+extern "C" __global__ void progress(Z reach, i64 rounds, i64 edges, i64 queued, i64 m, i64 bulk,
                                     i64 thresholds, i64 in_edges, i64* to) {
     if (thread_id()) return;
     Progress progress = {rounds, edges, (int)thresholds, bulk != 0};
     Limits at;
-    no_limits(at, Z());
-    to[0] = widens(progress);
+    no_limits(at, (Z)2, reach);
+    to[0] = widens(progress, m);
     to[1] = begins_threshold(at, progress, queued, m, in_edges != 0);
     to[2] = progress.bulk;
     to[3] = progress.thresholds;
@@ -111,40 +112,48 @@ NONE = np.float64(np.inf)
 )
 def test_buckets(limit: Any, threshold: Any, empty: bool, best: Any, expected: Any) -> None:
     to = np.empty(7)
-    limits = np.float64(limit), np.float64(2), np.float64(threshold)
+    limits = np.float64(limit), np.float64(2), np.float64(5), np.float64(threshold)
     call("min", "float64", "bucket", *limits, int(empty), np.float64(best), to)
     assert tuple(to[:5]) == expected
-    # a threshold is one width beyond the limit; what is before the bucket is done with
-    assert to[5] == to[4] + 2 and to[6] == to[3]
+    # a threshold is the reach beyond the limit; what is before the bucket is done with
+    assert to[5] == to[4] + 5 and to[6] == to[3]
 
 
 def test_a_threshold_ends_with_the_bucket_before_it() -> None:
     to = np.empty(7)
     for limit, ends in ((29, 0), (30, 1)):
-        limits = np.float64(limit), np.float64(2), np.float64(30)
+        limits = np.float64(limit), np.float64(2), np.float64(2), np.float64(30)
         call("min", "float64", "bucket", *limits, 0, NONE, to)
         assert to[1] == ends
 
 
 @pytest.mark.parametrize(
-    ("rounds", "edges", "queued", "m", "bulk", "thresholds", "in_edges", "expected"),
+    ("reach", "rounds", "edges", "queued", "m", "bulk", "thresholds", "in_edges", "expected"),
     [
         # widens, begins a threshold, bulk, thresholds so far, unsettled
-        (1, 16383, 0, 10**8, 1, 0, 1, (1, 0, 1, 0, 0)),
-        (1, 16384, 0, 10**8, 1, 0, 1, (0, 0, 1, 0, 0)),
-        (1, 16383, 0, 10**8, 0, 0, 1, (0, 0, 0, 0, 0)),
-        (0, 0, 0, 10**8, 1, 0, 1, (0, 0, 1, 0, 0)),
-        (1, 10**9, 5 * 10**6, 10**8, 0, 0, 1, (0, 1, 1, 1, 0)),
-        (1, 10**9, 5 * 10**6 - 1, 10**8, 0, 0, 1, (0, 0, 0, 0, 0)),
-        (1, 10**9, (1 << 21) - 1, 1 << 21, 0, 0, 1, (0, 0, 0, 0, 0)),
-        (1, 10**9, 1 << 21, 1 << 21, 0, 2, 1, (0, 1, 1, 3, 0)),
-        (1, 10**9, 1 << 21, 1 << 21, 0, 3, 1, (0, 0, 1, 3, 0)),
-        (1, 10**9, 1 << 21, 1 << 21, 0, 0, 0, (0, 0, 1, 0, 0)),
-        (8, 10**9, 0, 7, 0, 0, 1, (0, 0, 0, 0, 1)),
-        (7, 10**9, 0, 7, 0, 0, 1, (0, 0, 0, 0, 0)),
+        (2, 1, 16383, 0, 10**5, 1, 0, 1, (1, 0, 1, 0, 0)),
+        (2, 1, 16384, 0, 10**5, 1, 0, 1, (0, 0, 1, 0, 0)),
+        (2, 1, 16383, 0, 10**5, 0, 0, 1, (0, 0, 0, 0, 0)),
+        (2, 0, 0, 0, 10**8, 1, 0, 1, (0, 0, 1, 0, 0)),
+        # few of all edges, however many
+        (2, 1, 10**6 - 1, 0, 16 * 10**6, 1, 0, 1, (1, 0, 1, 0, 0)),
+        (2, 1, 10**6, 0, 16 * 10**6, 1, 0, 1, (0, 0, 1, 0, 0)),
+        (2, 1, 10**9, 5 * 10**6, 10**8, 0, 0, 1, (0, 1, 1, 1, 0)),
+        (2, 1, 10**9, 5 * 10**6 - 1, 10**8, 0, 0, 1, (0, 0, 0, 0, 0)),
+        # a narrow bucket, of at most half the reach
+        (3.9, 1, 10**9, 3 * 10**6, 10**8, 0, 0, 1, (0, 0, 0, 0, 0)),
+        (4, 1, 10**9, 3 * 10**6, 3 * 10**8, 0, 0, 1, (0, 1, 1, 1, 0)),
+        (4, 1, 10**9, 3 * 10**6 - 1, 3 * 10**8, 0, 0, 1, (0, 0, 0, 0, 0)),
+        (2, 1, 10**9, (1 << 21) - 1, 1 << 21, 0, 0, 1, (0, 0, 0, 0, 0)),
+        (2, 1, 10**9, 1 << 21, 1 << 21, 0, 2, 1, (0, 1, 1, 3, 0)),
+        (2, 1, 10**9, 1 << 21, 1 << 21, 0, 3, 1, (0, 0, 1, 3, 0)),
+        (2, 1, 10**9, 1 << 21, 1 << 21, 0, 0, 0, (0, 0, 1, 0, 0)),
+        (2, 8, 10**9, 0, 7, 0, 0, 1, (0, 0, 0, 0, 1)),
+        (2, 7, 10**9, 0, 7, 0, 0, 1, (0, 0, 0, 0, 0)),
     ],
 )
 def test_progress(
+    reach: float,
     rounds: int,
     edges: int,
     queued: int,
@@ -155,7 +164,8 @@ def test_progress(
     expected: tuple[int, ...],
 ) -> None:
     to = np.empty(5, np.int64)
-    call("min", "float64", "progress", rounds, edges, queued, m, bulk, thresholds, in_edges, to)
+    counts = rounds, edges, queued, m, bulk, thresholds, in_edges
+    call("min", "float64", "progress", np.float64(reach), *counts, to)
     assert tuple(to) == expected
 
 

@@ -53,7 +53,9 @@ class Shard:
     def __init__(self, *given: Any) -> None:
         self.host_counters, self.round = given[-1], 0
 
-    def closure(self, sources: Any, values: Any, delta: Any) -> Generator[Any, Any, Part]:
+    def closure(
+        self, sources: Any, values: Any, delta: Any, reach: Any
+    ) -> Generator[Any, Any, Part]:
         self.round += 1
         self.host_counters[:] = self.round
         rows, sums = yield "counts", (self.host_counters, self.round)

@@ -210,6 +210,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     ],
     "_where": lambda g: g.A._where(lambda a, i, j: (a > 2) & (i < j), g.full),
     "_sampled_mean": lambda g: [g.A._sampled_mean(), g.pattern._sampled_mean()],
+    "_sampled_row_length": lambda g: [g.A._sampled_row_length()],
 }  # fmt: skip
 
 # each is kernels of its own: for a GPU, where compiling them pays

@@ -33,12 +33,19 @@ NO_BITS = np.empty(0, np.uint32)
 NO_PARENTS = np.empty(0, np.int32)
 
 
-def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | None) -> Vector:
+def closure(
+    A: Matrix,
+    start: Vector,
+    semiring: TypedSemiring,
+    delta: float | None,
+    reach: float | None = None,
+) -> Vector:
     """The least fixed point of x = start (+) x (+.x) A; vertices not reached have no entry.
 
     `delta` is the width of a bucket of values, for the monoids min and max; None: values have no
-    order, and there is one bucket. Raises ConvergenceError, with the last iterate, if vertices of
-    one bucket still improve each other after A.nrows rounds.
+    order, and there is one bucket. `reach` is of GPUs: here nothing is pulled. Raises
+    ConvergenceError, with the last iterate, if vertices of one bucket still improve each other
+    after A.nrows rounds.
     """
     return _closure(A, start.to_sparse(), semiring, delta, NO_PARENTS)
 

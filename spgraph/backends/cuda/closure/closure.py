@@ -34,13 +34,21 @@ TRANSPOSE_FROM = 1 << 22
 
 
 @jit.on_device
-def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | int | None) -> Vector:
+def closure(
+    A: Matrix,
+    start: Vector,
+    semiring: TypedSemiring,
+    delta: float | int | None,
+    reach: float | int | None = None,
+) -> Vector:
     """x = start + x A, least fixed point, of bitmap storage; vertices not reached have no entry.
 
     `semiring.add` is idempotent and products are monotone in their first operand. `delta` is the
     width of the buckets in which an ordered monoid (min or max over numbers) relaxes its vertices;
-    with None there are no buckets. One memset, one launch, one read-back of 128 bytes. Raises
-    ConvergenceError where a bucket is not settled within as many rounds as A has rows.
+    with None there are no buckets. `reach` (None: delta) is how far beyond a bucket of many edges
+    products are pushed; the vertices beyond pull. One memset, one launch, one read-back of 128
+    bytes. Raises ConvergenceError where a bucket is not settled within as many rounds as A has
+    rows.
     """
     xp = array_module(A._indptr)
     start = start.to_sparse()
@@ -57,11 +65,11 @@ def closure(A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | in
     t_indptr, t_indices, t_values = _in_edges(A)
     rows = GraphRows(A._indptr, A._indices, t_indptr, t_indices, None, A._values, t_values)
     given = kernel_arrays(rows, m, n, A.iso, working)
-    width = width_of(delta, semiring.dtype)
+    widths = widths_of(delta, reach, semiring.dtype)
     kernel(
         (jit.occupancy(kernel, THREADS, shared),),
         (THREADS,),
-        (n, *given.values(), x, sources, values, sources.size, control, width),
+        (n, *given.values(), x, sources, values, sources.size, control, *widths),
         shared_mem=shared,
     )
     state = control.tolist()
@@ -195,6 +203,13 @@ def kernel_arrays(
         "t_values": rows.t_values,
         **working,
     }
+
+
+def widths_of(
+    delta: float | int | None, reach: float | int | None, dtype: np.dtype
+) -> tuple[np.generic, np.generic]:
+    """`delta` and `reach`, which is `delta` where it is None, as values of the type."""
+    return width_of(delta, dtype), width_of(delta if reach is None else reach, dtype)
 
 
 def width_of(delta: float | int | None, dtype: np.dtype) -> np.generic:

@@ -15,7 +15,7 @@ from spgraph.backends.cuda.closure.closure import (
     block_bytes,
     kernel_arrays,
     kernel_of,
-    width_of,
+    widths_of,
     working_arrays,
 )
 from spgraph.backends.cuda.closure.closure import program as closure_program
@@ -54,14 +54,15 @@ def closure_peers(
     values: Sequence[Array],
     semiring: TypedSemiring,
     delta: float | int | None,
+    reach: float | int | None = None,
     *,
     deadline: float = DEADLINE,
 ) -> list[Part]:
     """x = start + x A, least fixed point, where start has `values[k]` at `sources[k]`, vertices
     that the k-th local shard owns as its own numbers 0, 1, ... (each at most once).
 
-    `semiring` and `delta` are as for `closure`; positions are ids of all shards' vertices. One
-    launch a device, and one read-back of 40 bytes.
+    `semiring`, `delta` and `reach` are as for `closure`; positions are ids of all shards' vertices.
+    One launch a device, and one read-back of 40 bytes.
 
     Nothing is settled where a bucket was not within as many rounds as there are vertices. Raises
     CommunicationError where a device did not come to a barrier; ValueError for shards that cannot
@@ -72,7 +73,7 @@ def closure_peers(
     types = tuple(zip("IOA", (kind.str for kind in kinds), strict=True))
     with buffers.lock:
         plan = planned("closure", graph, buffers, (semiring, types, ordered), new_plan)
-        limit, width = np.uint64(int(deadline * 1e9)), width_of(delta, semiring.dtype)
+        limit, widths = np.uint64(int(deadline * 1e9)), widths_of(delta, reach, semiring.dtype)
         arguments, results, found = [], [], []
         for k, (p, shard) in enumerate(zip(buffers.local, graph.shards, strict=True)):
             xp = array_module(shard.indptr)
@@ -84,7 +85,7 @@ def closure_peers(
                 ids = sources[k].astype(shard.indices.dtype, copy=False)
             results.append(result)
             found.append((x, bits))
-            arguments.append((plan.given[k], x, bits, result, ids, given, ids.size, width, limit))
+            arguments.append((plan.given[k], x, bits, result, ids, given, ids.size, *widths, limit))
         launch(plan, buffers, arguments)
         states = [result.tolist() for result in buffers.fetch(results)]
         lost = [state[4] for state in states if state[4]]
@@ -190,6 +191,6 @@ def loaded(text: str, device_id: int, shared: int, dtype: np.dtype) -> jit.Kerne
     """
     kernel = kernel_of("closure_peers", text, device_id, shared)
     none = np.int64(0)
-    arguments = (*(jit.NULL,) * 6, none, dtype.type(0), np.uint64(0))
+    arguments = (*(jit.NULL,) * 6, none, dtype.type(0), dtype.type(0), np.uint64(0))
     kernel((1,), (THREADS,), arguments, shared_mem=shared)
     return kernel

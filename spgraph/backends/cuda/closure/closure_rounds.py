@@ -27,7 +27,7 @@ from spgraph.backends.cuda.closure.closure import (
     THREADS,
     block_bytes,
     kernel_of,
-    width_of,
+    widths_of,
 )
 from spgraph.backends.cuda.closure.closure_peers import given_fields, program, shard_arrays
 from spgraph.backends.cuda.exchange.given import block
@@ -121,12 +121,19 @@ class Shard:
         fields |= {name: held[name] for name in ("pairs", "control", "counts")}
         self.given = block(fields | {"host_counters": host_counters}, self.xp)
 
-    def closure(self, sources: Array, values: Array, delta: float | int | None) -> Steps[Part]:
+    def closure(
+        self,
+        sources: Array,
+        values: Array,
+        delta: float | int | None,
+        reach: float | int | None = None,
+    ) -> Steps[Part]:
         """The closure that has `values` at the own vertices `sources`, counted from 0; `delta` is
-        the width of its buckets. What the limits of buckets and the push-pull threshold become, the
-        kernels decide, all alike, from the totals of the round before.
+        the width of its buckets, `reach` (None: delta) how far beyond a large one is pushed. What
+        the limits of buckets and the push-pull threshold become, the kernels decide, all alike,
+        from the totals of the round before.
         """
-        self.begin(sources, values, delta)
+        self.begin(sources, values, delta, reach)
         action: int | None = BEGIN
         totals, received, undercut, relaxations = Totals(0, 0, 0, self.identity), None, 0, 0
         while action is not None:
@@ -158,14 +165,20 @@ class Shard:
         waits = sums[QUEUED] or sums[NEAR]
         return self.take(relaxations, not (waits and every & UNSETTLED))
 
-    def begin(self, sources: Array, values: Array, delta: float | int | None) -> None:
+    def begin(
+        self,
+        sources: Array,
+        values: Array,
+        delta: float | int | None,
+        reach: float | int | None,
+    ) -> None:
         """Take the start."""
         self.x = self.xp.empty(self.size, self.dtype)
         self.held["control"].fill(0)
         sources = sources.astype(self.arrays.indices.dtype, copy=False)
         self.start = (sources, values.astype(self.dtype, copy=False), sources.size)
         self.nothing = self.xp.empty(0, np.uint32)
-        self.width = width_of(delta, self.dtype)
+        self.widths = widths_of(delta, reach, self.dtype)
 
     def launch(self, action: int, totals: Totals, received: Array | None) -> None:
         """Run one round as far as the shard can alone. `received` are the pairs that others have
@@ -173,7 +186,7 @@ class Shard:
         """
         self.round += 1
         received = self.nothing if received is None else received
-        inputs = self.given, action, self.x, self.width, *totals
+        inputs = self.given, action, self.x, *self.widths, *totals
         arguments = (*inputs, received, received.size // self.pair, *self.start, self.round)
         self.kernel((self.grid,), (THREADS,), arguments, shared_mem=self.shared)
 

@@ -57,12 +57,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     closure(i64 n, i64 m, i64 count_bits, u64 every, const O* indptr, const I* indices,
             const A* values, const O* t_indptr, const I* t_indices, const A* t_values, u32* bits,
             u32* claims, I* queues, O* offsets, Z* x, const I* sources, const Z* source_values,
-            i64 number_of_sources, Control* control, Z width) {
+            i64 number_of_sources, Control* control, Z width, Z reach) {
     if (threadIdx.x == 0) {
         const Arrays given = {m,         count_bits, every, indptr, indices, values, t_indptr,
                               t_indices, t_values,   bits,  claims, queues,  offsets};
         take_arrays(given, x, 0, n, n, control, 0);
-        no_limits(s, width);
+        no_limits(s, width, reach);
     }
     __syncthreads();
     clear(n, x, bits, claims);

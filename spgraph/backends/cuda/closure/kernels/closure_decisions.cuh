@@ -26,8 +26,10 @@ DEVICE Z doubled(Z width) {
 }
 
 // Whether queues of so many edges have a large share of all m: after their bucket, little is left.
-DEVICE bool is_bulk(i64 edges, i64 m) {
-    return edges >= THRESHOLD_EDGES && edges * THRESHOLD_SHARE >= m;
+// Narrow buckets have a lesser share at a time.
+DEVICE bool is_bulk(const Limits& at, i64 edges, i64 m) {
+    const bool narrow = ORDERED && !(doubled(at.width) > at.reach);
+    return edges >= THRESHOLD_EDGES && edges * (narrow ? NARROW_SHARE : THRESHOLD_SHARE) >= m;
 }
 
 // Whether a bucket has had more rounds than it can need if it settles at all.
@@ -38,7 +40,7 @@ DEVICE bool is_unsettled(i64 rounds, i64 n) { return rounds > Exchange::ROUNDS_P
 // Whether a threshold begins, where the queues have so many edges; notes the bulk of the edges.
 DEVICE bool begins_threshold(const Limits& at, Progress& progress, i64 edges, i64 m,
                              bool has_in_edges) {
-    const bool large = is_bulk(edges, m);
+    const bool large = is_bulk(at, edges, m);
     progress.bulk = progress.bulk || large;
     const bool begins = ORDERED && has_in_edges && !at.has_threshold &&
                         progress.thresholds < MAX_THRESHOLDS && large;
@@ -46,7 +48,7 @@ DEVICE bool begins_threshold(const Limits& at, Progress& progress, i64 edges, i6
     return begins;
 }
 DEVICE void set_threshold(Limits& at) {
-    at.threshold = limit_after(at.limit, at.width);
+    at.threshold = limit_after(at.limit, at.reach);
     at.floor = at.start;
     at.has_threshold = !same(at.threshold, identity());
 }
@@ -63,9 +65,10 @@ DEVICE void drop_threshold(Limits& at) {
 // ---- buckets ------------------------------------------------------------------------------------
 
 // Before the sources are known.
-DEVICE void no_limits(Limits& at, Z width) {
+DEVICE void no_limits(Limits& at, Z width, Z reach) {
     at.limit = at.start = at.threshold = at.floor = identity();
     at.width = width;
+    at.reach = reach;
     at.has_threshold = false;
 }
 
@@ -76,10 +79,11 @@ DEVICE void begin_buckets(Limits& at, Z best) {
 }
 
 // Whether buckets become wider, after one that has settled: the largest has come, and rounds have
-// few edges.
-DEVICE bool widens(const Progress& progress) {
+// few edges, or all of them a small part of all m.
+DEVICE bool widens(const Progress& progress, i64 m) {
     return progress.bulk && progress.rounds > 0 &&
-           progress.edges < Exchange::WIDENING_EDGES * Exchange::SHARDS * progress.rounds;
+           (progress.edges < Exchange::WIDENING_EDGES * Exchange::SHARDS * progress.rounds ||
+            progress.edges * WIDENING_SHARE < m);
 }
 
 // The end of the next bucket, which does not cross the threshold.

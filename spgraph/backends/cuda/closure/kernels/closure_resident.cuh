@@ -21,7 +21,7 @@ DEVICE bool run(const I* sources, const Z* source_values, i64 number_of_sources,
         if (!Exchange::settle(progress)) return false;
         if (!ORDERED || Exchange::gave_up(progress)) return true;
         if (ends_threshold(s) && !pull_behind_threshold()) return false;
-        const bool wider = widens(progress);
+        const bool wider = widens(progress, s.m);
         BLOCK_SETS(if (wider) s.width = doubled(s.width);)
         progress.rounds = progress.edges = 0;
         const Z next = next_limit(s);

@@ -8,8 +8,11 @@ constexpr int TRIES = BATCH + 128; // products that a warp buffers
 constexpr int HEAVY = 32;          // a vertex with more edges is too much for ROW_LANES lanes
 constexpr int RING = 64;           // vertices that a warp's own queue holds
 constexpr int ROW_LANES = 4;       // lanes that relax the edges of one of them
-// a threshold is set where the queue has THRESHOLD_EDGES edges, and this part (1 / 20) of all edges
-constexpr i64 THRESHOLD_SHARE = 20;
+// a threshold is set where the queue has THRESHOLD_EDGES edges, and this part (1 / 20) of all edges;
+// where buckets are narrow, no queue has so many, and 1 / 100 will do
+constexpr i64 THRESHOLD_SHARE = 20, NARROW_SHARE = 100;
+// buckets become wider that have fewer edges than this part of all
+constexpr i64 WIDENING_SHARE = 16;
 constexpr int MAX_THRESHOLDS = 3; // so often in one closure
 #ifndef STEPS                     // hops of a local step
 #define STEPS 16
@@ -43,6 +46,7 @@ struct Limits { // of buckets; the same on all GPUs
     Z limit;    // better values are near
     Z start;    // the limit of the bucket before
     Z width;
+    Z reach; // how far beyond `limit` a threshold lies
     bool has_threshold;
     Z threshold; // products that are not better are not pushed; identity() where there is none
     Z floor;     // better values had been relaxed everywhere before the threshold was set

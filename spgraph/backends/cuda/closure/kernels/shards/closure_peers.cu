@@ -50,7 +50,7 @@ DEVICE void leave(i64* result) {
 // GPU was lost. Sources are counted from the first own vertex.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     closure_peers(const u64* given, Z* values, u32* bits, i64* result, const I* sources,
-                  const Z* source_values, i64 number_of_sources, Z width, u64 limit) {
+                  const Z* source_values, i64 number_of_sources, Z width, Z reach, u64 limit) {
     if (!given) return; // a first launch, which loads the kernel
     read_given(s.given, given);
     const Given& g = s.given;
@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         peers.barrier = g.barrier;
         peers.limit = limit;
         take_given(in_memory_of<Z>(peers.me, g.whole), g.control, 0);
-        no_limits(s, width);
+        no_limits(s, width, reach);
         s.undercut = s.marked = false;
         s.all_received = s.exchanges = 0;
         s.side = 0;

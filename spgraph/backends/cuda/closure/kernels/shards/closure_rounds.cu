@@ -116,7 +116,7 @@ DEVICE void decide(i64 action, const Totals& totals) {
             progress.edges += totals.looked;
         }
         if (action & BUCKETS) {
-            if (widens(progress)) at.width = doubled(at.width);
+            if (widens(progress, s.m)) at.width = doubled(at.width);
             progress.rounds = progress.edges = 0;
         } else if (begins_threshold(at, progress, totals.edges, s.m, s.t_indptr != nullptr)) {
             set_threshold(at);
@@ -163,13 +163,13 @@ DEVICE bool relax_alone(bool buckets) {
     return true;
 }
 
-// x: a value for each vertex of the whole graph. BEGIN reads `width`, what follows the totals over
+// x: a value for each vertex of the whole graph. BEGIN reads `width` and `reach`, what follows the totals over
 // all shards of the counts of the launch before. `received` has `number` pairs; sources, which BEGIN
 // and SOURCES read, are counted from the first own vertex. Before a launch that ends a threshold,
 // which is one of BUCKETS, the host gathers x.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    closure_rounds(const u64* given, i64 action, Z* x, Z width, i64 found, i64 edges, i64 looked,
-                   Z best, const u32* received, i64 number, const I* sources,
+    closure_rounds(const u64* given, i64 action, Z* x, Z width, Z reach, i64 found, i64 edges,
+                   i64 looked, Z best, const u32* received, i64 number, const I* sources,
                    const Z* source_values, i64 number_of_sources, i64 round) {
     read_given(s.given, given);
     const Given& g = s.given;
@@ -179,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.next = identity();
         s.undercut = action & UNDERCUT;
         if (action & BEGIN) {
-            no_limits(s.decided, width);
+            no_limits(s.decided, width, reach);
             s.progress = Progress{};
         } else {
             decide(action, Totals{found, edges, looked, best});
