@@ -4,6 +4,7 @@ the shim: what one process on a CPU finds, memory that is freed, refusals, a pro
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import gc
 import sys
@@ -18,11 +19,15 @@ from mapped_host import HostMemory
 from search_cases import check_search
 
 import spgraph as sg
+from spgraph import direction as directions
 from spgraph.backends.cuda.closure import closure_peers
 from spgraph.backends.cuda.exchange.mapped import MappedMemory
 from spgraph.backends.cuda.exchange.processes import ProcessBuffers
+from spgraph.backends.cuda.power import power_stepwise
+from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search import search_peers, search_peers_plan
 from spgraph.distributed import MpiCommunicator
+from spgraph.distributed.loops import components
 from spgraph.errors import CommunicationError
 
 
@@ -37,10 +42,10 @@ class Communicator(MpiCommunicator):
 
 def graph(seed: int = 3) -> sg.Matrix:
     """A skewed graph of whole weights, both ways."""
-    A = sg.generators.kronecker(7, 6, seed=seed)
+    A = sg.generators.kronecker(7, 6, seed=seed, symmetric=True)
     rows, columns, _ = A.to_coo()
-    weights = 1 + (rows + columns) % 7
-    return sg.Matrix.from_coo(rows, columns, weights.astype(np.int64), nrows=A.nrows, ncols=A.ncols)
+    weights = 1 + (rows + columns).astype(np.int64) % 7
+    return sg.Matrix.from_coo(rows, columns, weights, nrows=A.nrows, symmetric=True)
 
 
 def spread(A: sg.Matrix, comm: Communicator, mapped: MappedMemory, **how: Any) -> Any:
@@ -64,6 +69,29 @@ def check(A: sg.Matrix, G: Any, source: int) -> None:
             same(shards, one)
 
 
+def check_others(A: sg.Matrix, G: Any) -> None:
+    """The loops in which the host launches each step."""
+    same(sg.connected_components(G), sg.connected_components(A))
+    assert components.plan_of(G).giant is not None
+    for find in (sg.pagerank, functools.partial(sg.betweenness_centrality, sources=[5, 9])):
+        found, expected = find(G).gather().to_numpy(), find(A).to_numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
+def view(address: int, size: int, dtype: np.dtype, owner: Any) -> np.ndarray:
+    """An array in memory that all processes have mapped."""
+    octets = (ctypes.c_char * (size * dtype.itemsize)).from_address(address)
+    return np.frombuffer(octets, dtype)
+
+
+def peer_memory(placement: Any, size: int) -> tuple[list[np.ndarray], list[int]]:
+    """As that of components, on the host."""
+    buffers = placement.peers.another()
+    places = buffers.reserve("components", [8 * size] * placement.num_shards)
+    KEPT.append(buffers)
+    return [view(places[p], size, np.dtype(np.int64), buffers) for p in placement.local], places
+
+
 def results(comm: Communicator) -> None:
     stems = shim_exchanges.launched(PATCH)
     mapped = connected(comm)
@@ -73,9 +101,11 @@ def results(comm: Communicator) -> None:
         G = spread(A, comm, mapped, partition=how)
         for _ in range(2):  # a search and a closure use the same memory in turn
             check(A, G, source)
+        check_others(A, G)
     place = functools.partial(spread, comm=comm, mapped=mapped)
     check_search("sparse directed", "paths", place, "auto")  # each process knows its own sources
     assert {"search_peers", "closure_peers", "peer_barrier"} <= stems, stems
+    assert {"components", "power_stepwise", "dependencies_shard"} <= stems, stems
     assert not {"search_rounds", "closure_rounds"} & stems, stems
 
 
@@ -151,6 +181,10 @@ def main(*runs: str) -> None:
     shim_exchanges.install(PATCH)
     PATCH.setattr(search_peers_plan, "THREADS", 64)
     PATCH.setattr(closure_peers, "THREADS", 64)
+    PATCH.setattr(jit, "multiprocessors", lambda device: 1)
+    PATCH.setattr(directions, "all_are_near", lambda *counts: True)
+    PATCH.setattr(components, "peer_memory", peer_memory)
+    PATCH.setattr(power_stepwise, "view", view)
     for run in runs:
         with Communicator() as comm:
             globals()[run](comm)
@@ -158,5 +192,6 @@ def main(*runs: str) -> None:
 
 
 PATCH = pytest.MonkeyPatch()
+KEPT: list[Any] = []
 if __name__ == "__main__":
     main(*sys.argv[1:])

@@ -57,6 +57,12 @@ class Buffers(Protocol):
         """Host copies of small arrays, one of each local shard."""
         return [move(array, "cpu") for array in arrays]
 
+    def check(self) -> None:
+        """After a loop whose devices only met at `barrier`: raise CommunicationError where a
+        process did not come, for then its results are void. Waits for the devices.
+        """
+        return None
+
     def failure(self, message: str) -> CommunicationError:
         """The error to raise where a device has not come to a barrier."""
         self.forget()

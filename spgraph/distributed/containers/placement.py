@@ -82,11 +82,6 @@ class Placement:
         self._shard_ids: dict[int, Array] = {}  # of the graph's size
 
     @property
-    def own_peers(self) -> Buffers | None:
-        """`peers` where this process has all shards."""
-        return self.peers if self.communicator.processes == 1 else None
-
-    @property
     def num_shards(self) -> int:
         """The number of shards in all processes."""
         return self.communicator.num_shards

@@ -100,7 +100,7 @@ class Plan:
         self.shards = placement.map(own, A.shards)
         self.capacity = max(LEAST_CAPACITY, n // VERTICES_A_PAIR)
         self.giant: Giant | None = None
-        if placement.has("search_peers") and placement.own_peers is not None and A.symmetric:
+        if placement.has("search_peers") and placement.peers is not None and A.symmetric:
             giant = Giant(A, self.shards, self.capacity)
             if directions.all_are_near(n, A.nvals, giant.degree, NEAR):
                 self.giant = giant
@@ -122,14 +122,16 @@ class Giant:
             at = int(degrees.argmax())
             return int(degrees[at]), int(placement.shard_ids(k, n)[at])
 
-        self.degree, hub = max(placement.map(most, A.shards))
+        degree, hub = max(placement.map(most, A.shards))
+        self.degree = placement.largest(degree)  # of all processes
+        hub = placement.largest(hub if degree == self.degree else 0)
         self.start = placement.unit(hub, hub, size=n, dtype=index_dtype(n))
         self.capacity = capacity
-        self.messages = peer_memory(placement, shards[0].pairs_words(capacity))
+        self.messages, places = peer_memory(placement, shards[0].pairs_words(capacity))
         self.addresses = []
         for device in placement.devices:
             with on_device(device) as xp:
-                self.addresses.append(xp.asarray([address(array) for array in self.messages]))
+                self.addresses.append(xp.asarray(places, np.int64))
         self.host_counters = host_mapped((len(shards), 1), shards[0].nonempty)
         self.lock = threading.Lock()
         self.round = 0
@@ -142,22 +144,24 @@ def plan_of(A: DistributedMatrix) -> Plan:
     return A._derived["components"]
 
 
-def peer_memory(placement: Placement, size: int) -> list[Array]:
-    """`size` 64-bit words on the device of each shard, outside of CuPy's pool, whose memory other
-    devices may be unable to access.
+def peer_memory(placement: Placement, size: int) -> tuple[list[Array], list[int]]:
+    """(`size` 64-bit words on the device of each local shard, which all devices can access; the
+    addresses of those of all shards).
     """
-    made = []
-    for device in placement.devices:
-        with on_device(device) as xp:
-            memory = xp.cuda.MemoryPointer(xp.cuda.Memory(8 * size), 0)
-            made.append(xp.ndarray((size,), np.int64, memory))
-    return made
+    assert placement.peers is not None
+    made, buffers = [], placement.peers.another()
+    places = buffers.reserve("components", [8 * size] * placement.num_shards)
+    for p, device in zip(placement.local, placement.devices, strict=True):
+        with on_device(device) as xp:  # the array keeps the buffers
+            memory = xp.cuda.UnownedMemory(places[p], 8 * size, buffers)
+            made.append(xp.ndarray((size,), np.int64, xp.cuda.MemoryPointer(memory, 0)))
+    return made, places
 
 
 def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
     """The labels by the giant component; None where too many edges remain outside of it."""
     placement, giant = A.device, plan.giant
-    assert giant is not None and placement.own_peers is not None
+    assert giant is not None and placement.peers is not None
     with giant.lock:
         giant.round += 1
         level = searches.by_kernels(A, A.T, giant.start, None, "auto", MOST_LEVELS, False)[0]
@@ -168,12 +172,16 @@ def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
             )
             for k, (shard, visited) in enumerate(zip(plan.shards, level.unchecked, strict=True))
         ]
-        with placement.own_peers.lock:
-            found = run(steps, placement.devices, ByPeers(placement.own_peers))
+        with placement.peers.lock:
+            found = run(steps, placement.devices, ByPeers(placement.peers))
         rounds = [giant.round] * len(steps)
         comm = placement.communicator
-        is_void = wait_for_counts(giant.host_counters, rounds, giant.messages, comm).any()
+        own = wait_for_counts(giant.host_counters, rounds, giant.messages, comm)
+        is_void = bool(own.any())
     _ = level.shards  # raises where a device was lost
+    if comm.processes > 1:  # each knows of edges to its own vertices
+        placement.peers.check()
+        is_void = placement.largest(is_void) > 0
     return None if is_void else labels(A, found)
 
 

@@ -83,7 +83,7 @@ def in_shards(
     graph = sharded_graph(A, T)
     inside = placement.partition(n).to_internal(sources)
     reports = _on_each(placement, lambda k, xp: xp.zeros(max(1, sources.size), np.uint8))
-    memory = placement.own_peers
+    memory = placement.peers
     exchange = ByCommunicator(placement.communicator) if memory is None else ByPeers(memory)
 
     def plan(counts: list[Array]) -> list[Plan | int]:
@@ -104,6 +104,8 @@ def in_shards(
             ]
             run(steps, placement.devices, exchange, plan=plan)
         lost = placement.communicator.fetch(reports)[0][: sources.size]
+        if memory is not None:
+            memory.check()
         if sources.size:
             _ = level.shards  # raises if a device was lost, in this search or an earlier one
     return sources[lost > 0]
@@ -121,16 +123,16 @@ def _on_each(placement: Placement, make: Callable[[int, ModuleType], R]) -> list
 def _workspaces(A: DistributedMatrix, offsets: Sequence[int]) -> list[Workspace]:
     """The workspaces of the local shards; those that other devices write to are kept with A."""
     placement, words = A.device, A.device.kernels.workspace_words(A.nrows)
-    shared = placement.own_peers is not None
-    if placement.own_peers is not None:
+    shared = placement.peers is not None
+    if placement.peers is not None:
         if "dependencies" not in A._derived:
-            A._derived["dependencies"] = placement.kernels.PeerBuffers(placement.own_peers.devices)
+            A._derived["dependencies"] = placement.peers.another()
         places = A._derived["dependencies"].reserve(words, [8 * words] * placement.num_shards)
 
     def workspace(k: int, xp: ModuleType) -> Workspace:
         firsts = xp.asarray(offsets, np.int64)
         if shared:
-            return Workspace(places[k], xp.asarray(places, np.int64), True, firsts)
+            return Workspace(places[placement.local[k]], xp.asarray(places, np.int64), True, firsts)
         held = xp.empty(words)
         return Workspace(address(held), xp.full(1, address(held), np.int64), False, firsts, held)
 

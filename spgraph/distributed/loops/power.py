@@ -55,7 +55,7 @@ def power(
     synchronise once in an iteration, twice with a norm, once more for a second hop.
     """
     tag_graph(matrices[0])
-    placement, n, peers = x.device, x.size, x.device.own_peers
+    placement, n, peers = x.device, x.size, x.device.peers
     if not placement.has("power_shard"):  # by operations on distributed containers
         hops = tuple(Hop(M.T, scale) for M, scale in zip(matrices, scales, strict=True))
         step = Step(hops, *constants, restart, weighted=semiring.multiply.name != "second")
@@ -91,6 +91,7 @@ def power(
             steps = [kernels.power_peers(places[k], *arguments(k)) for k in local]
             result = found(steps, Barrier(peers, placement))
             peers.hand_over()
+            peers.check()
             return result
         except BaseException:  # some devices may still write into this memory
             peers.forget()

@@ -56,9 +56,10 @@ def search(
     return DistributedVector(A.nrows, shards, A.device), None, None
 
 
-def reachable(placement: Any, size: int) -> list[np.ndarray]:
+def reachable(placement: Any, size: int) -> tuple[list[np.ndarray], list[int]]:
     """As between GPUs that reach each other's memory."""
-    return [np.zeros(size, np.int64) for _ in placement.local]
+    made = [np.zeros(size, np.int64) for _ in placement.local]
+    return made, [array.ctypes.data for array in made]
 
 
 def spread(A: sg.Matrix, shards: int, relabelled: bool = False) -> Any:

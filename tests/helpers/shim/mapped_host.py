@@ -98,5 +98,5 @@ class HostMemory:
     def mark(self, address: int) -> None:
         ctypes.c_int64.from_address(address).value = -1
 
-    def word(self, address: int) -> int:
-        return ctypes.c_int64.from_address(address).value
+    def word(self, address: int) -> np.ndarray:
+        return np.frombuffer((ctypes.c_char * 8).from_address(address), np.int64)

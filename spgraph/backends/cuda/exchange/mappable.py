@@ -15,7 +15,7 @@ from spgraph.containers.storage.arrays import Array, import_cupy
 GRANULE = 1 << 21
 HANDLE_WORDS, IDENTITY_WORDS = 8, 4
 BOOT_ID = pathlib.Path("/proc/sys/kernel/random/boot_id")
-TO_HOST, ANY_WAY = 2, 4  # cudaMemcpyKind
+ANY_WAY = 4  # cudaMemcpyDefault
 
 
 class MappableMemory:
@@ -111,10 +111,9 @@ class MappableMemory:
             self._runtime.memcpyAsync(address, source, 8, ANY_WAY, stream)
             self._stream.synchronize()
 
-    def word(self, address: int) -> int:
-        """One word, after all work of the current stream; waits for it."""
+    def word(self, address: int) -> Array:
+        """One word of an allocation on this GPU, as an array."""
+        cupy = self._cupy
         with self.context():
-            found = np.empty(1, np.int64)
-            self._cupy.cuda.get_current_stream().synchronize()
-            self._runtime.memcpy(found.ctypes.data, address, 8, TO_HOST)
-        return int(found[0])
+            memory = cupy.cuda.UnownedMemory(address, 8, self)
+            return cupy.ndarray(1, np.int64, cupy.cuda.MemoryPointer(memory, 0))

@@ -74,6 +74,7 @@ class MappedMemory:
             self._kernel((1,), (32,), (jit.NULL, np.int32(0), np.uint64(0)))
         _, self._inboxes = self.allocate([INBOX_BYTES + BARRIER_BYTES] * self.processes)
         self._table = memory.array(np.array(self._inboxes.addresses, np.int64))
+        self._lost = memory.word(self._lost_of(self.rank))
 
     @classmethod
     def connect(
@@ -211,7 +212,8 @@ class MappedMemory:
 
     def lost(self) -> bool:
         """Whether a process did not come to `meet`; waits for the current stream."""
-        return self.memory.word(self._lost_of(self.rank)) != 0
+        with self.memory.context():
+            return bool(self.communicator.fetch([self._lost])[0][0])
 
     def stop(self) -> None:
         """After the loss of a process: let GPUs that wait for others in `meet` go on. Any thread

@@ -109,6 +109,14 @@ class ProcessBuffers(Launching):
         """
         return self._mapped.communicator.fetch(arrays)
 
+    def check(self) -> None:
+        """Raise CommunicationError where a process did not come to `barrier`."""
+        if self._mapped.lost():
+            raise self.failure(
+                f"peer exchange: a process did not come to a barrier of {len(self.devices)}; the "
+                "result is void"
+            )
+
     def failure(self, message: str) -> CommunicationError:
         """The error to raise where a GPU has not come to a barrier. The other processes get it."""
         return self._mapped.communicator.failure(message)

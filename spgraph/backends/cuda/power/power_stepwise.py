@@ -283,8 +283,9 @@ def peer_places(
     starts: Sequence[Array],
     ids: Sequence[Array] | None,
 ) -> list[Places]:
-    """The places of all shards in the memory of every device; `starts` are arrays on these. Shard p
-    owns the vertices from offsets[p] to offsets[p + 1] of the whole, or those that ids[p] names.
+    """The places of the local shards in the memory of every device; `starts` are arrays on theirs.
+    Shard p owns the vertices from offsets[p] to offsets[p + 1] of the whole, or, as the k-th local
+    one, those that ids[k] names.
 
     They are valid while the caller holds the lock of the buffers. The devices have to synchronise
     before any of them writes there, since another may still use what was there before.
@@ -294,7 +295,7 @@ def peer_places(
     whole, table = (-(-size // ALIGN) * ALIGN for size in (n * kind.itemsize, each * peers))
     memory = buffers.reserve(("power", whole, table), [2 * (whole + table)] * peers)
     found = []
-    for p, start in enumerate(starts):
+    for k, (p, start) in enumerate(zip(buffers.local, starts, strict=True)):
         first = 0 if ids is not None else int(offsets[p]) * kind.itemsize
         values, sums = (0, whole), (2 * whole, 2 * whole + table)
         places = [*(at + first for at in values), *(at + p * each for at in sums)]
@@ -303,7 +304,7 @@ def peer_places(
             here = [view(memory[p] + at, n, kind, buffers) for at in values]
             here += [view(memory[p] + at, SUMS * peers, np.dtype(float), buffers) for at in sums]
         sides = list(zip(to, here, strict=True))
-        found.append(Places(peers, sides[:2], sides[2:], jit.NULL if ids is None else ids[p]))
+        found.append(Places(peers, sides[:2], sides[2:], jit.NULL if ids is None else ids[k]))
     return found
 
 
