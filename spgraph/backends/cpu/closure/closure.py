@@ -17,7 +17,7 @@ from spgraph.semirings import TypedSemiring
 
 # as in kernels/closure.py
 STATE, NO_SPACE, HERE, DONE, FINISHED, LEAVE, PLANNED, GONE = 80, 24, 48, 56, 63, 64, 65, 72
-QUEUED, NOT_CONVERGED = 1, 2
+NOT_CONVERGED, NOT_FILLED = 2, 2
 # entries of a block; a thread takes one block at a time
 BLOCK = 64
 # edges of a round from which on it is worth waking other threads, and asking those that are awake
@@ -75,17 +75,17 @@ def _closure(
     threads = pool.threads_for(A.nvals)
     value = np.empty(n, semiring.dtype)
     value.fill(semiring.add.identity)
-    words = np.zeros((n + 7) // 8, np.uint64)
-    flags = words.view(np.uint8)
+    visited = np.zeros(n, bool)
     value[start._indices] = start._values
-    flags[start._indices] = QUEUED
-    sizes = (n, threads, BUCKETS if sign else 1, A._indices.dtype)
+    visited[start._indices] = True
+    queued = np.packbits(visited, bitorder="little")
+    sizes = (n, threads, BUCKETS if sign else 1, A._indices.dtype, semiring.dtype)
     room = _workspace(*sizes)
     heavies = np.empty(A.nvals // HEAVY + 1, A._indices.dtype)
     state = room.state
     state.fill(0)
-    state[NO_SPACE] = 1  # makes the kernel fill the buckets first
-    arrays = (A._indptr, A._indices, A._values, value, parent, flags, words)
+    state[NO_SPACE] = NOT_FILLED
+    arrays = (A._indptr, A._indices, A._values, value, parent, visited, queued)
     scale = sign / delta if delta else 0.0
     given = (*arrays, *room[:-2], heavies, room.origins, scale, state)
     state[LEAVE] = threads > 1
@@ -94,7 +94,7 @@ def _closure(
         state[HERE] = state[GONE] = state[FINISHED] = 0
         pool.launch(kernel, threads, *given)
     memory.keep(_unused, sizes, room, n)
-    result = _vector(value, flags[:n] != 0)
+    result = _vector(value, visited)
     if state[DONE] == NOT_CONVERGED:
         raise unsettled(semiring.name, n, result)
     return result
@@ -107,6 +107,7 @@ class Workspace(NamedTuple):
     fills: np.ndarray
     links: np.ndarray
     entries: np.ndarray
+    keys: np.ndarray
     free: np.ndarray
     work: np.ndarray
     sizes: np.ndarray
@@ -117,21 +118,21 @@ class Workspace(NamedTuple):
 _unused: memory.Unused[Workspace] = []
 
 
-def _workspace(n: int, threads: int, buckets: int, kind: np.dtype) -> Workspace:
+def _workspace(n: int, threads: int, buckets: int, kind: np.dtype, values: np.dtype) -> Workspace:
     """What a closure needs beside its result; for a small graph that of an earlier one."""
-    room = memory.take(_unused, (n, threads, buckets, kind))
+    room = memory.take(_unused, (n, threads, buckets, kind, values))
     if room is not None:
         return room
     # blocks per thread; the last block of each bucket may be partly filled
     blocks = CAPACITY * n // (BLOCK * threads) + buckets + 1
     heads, fills = np.empty((2, threads * buckets), np.int32)  # which the kernel fills
     lists = np.empty((3, threads * blocks), np.int32)
-    entries = np.empty(threads * blocks * BLOCK, kind)
+    entries, keys = (np.empty(threads * blocks * BLOCK, each) for each in (kind, values))
     free = np.empty((threads, 4), np.int64)
     free[:, 1] = free[:, 3] = blocks * np.arange(threads)
     free[:, 2] = free[:, 1] + blocks
     shared = np.zeros(1), np.empty(STATE, np.int64)
-    return Workspace(heads, fills, lists[0], entries, free, lists[1], lists[2], *shared)
+    return Workspace(heads, fills, lists[0], entries, keys, free, lists[1], lists[2], *shared)
 
 
 def _vector(values: np.ndarray, present: np.ndarray) -> Vector:

@@ -3,15 +3,15 @@
 # that are worth it, and thread 0 never waits for one that has not come yet. They are not even woken
 # before the first such round: the first launch is of one thread, and leaves the rest to the second.
 #
-# A vertex whose value improved is `queued` until its edges have been relaxed. Queued vertices are
-# in buckets by their value, and the best bucket is processed first, in rounds, until nothing new is
-# added to it. In a round a thread takes blocks of the bucket as it was, and then what it has added
-# to the bucket itself, as long as that is little (bucket fusion: Y. Zhang and others, "Optimizing
-# ordered graph algorithms with GraphIt", 2020). A vertex that moves to a better bucket leaves its
-# old entry behind, which is skipped because the vertex is no longer queued. Vertices beyond the
-# last bucket have no entry, nor have those for which a thread had no space: the buckets are filled
-# again from the flags of the queued vertices when they are empty, or at once if a thread ran out of
-# space.
+# Whoever improves the value of a vertex puts an entry, the vertex and its value, into the bucket of
+# the value. The best bucket is processed first, in rounds, until nothing new is added to it: the
+# edges of a vertex are relaxed if its value is still that of the entry. In a round a thread takes
+# blocks of the bucket as it was, and then what it has added to the bucket itself, as long as that
+# is little (bucket fusion: Y. Zhang and others, "Optimizing ordered graph algorithms with GraphIt",
+# 2020). So nobody has to know whether a vertex has an entry already, and a value is all that
+# threads have to agree on, by one atomic instruction. Vertices beyond the last bucket have no entry
+# but are `queued` (a bit each), and so are those for which a thread had no space: the buckets are
+# filled again when they are empty, or at once if a thread ran out of space.
 #
 # Preamble: SIGN (0: no order, one bucket), BUCKETS, BLOCK (entries), PARENTS
 # (find for each vertex the least one that carries its value), ALONE (helpers are woken for a round
@@ -33,10 +33,10 @@ DONE, BUCKET, ROUNDS, BLOCKS, EDGES, OF_HEAVY, COUNT, FINISHED = 56, 57, 58, 59,
 LEAVE, PLANNED = 64, 65
 # how many helpers have given up waiting
 GONE = 72
-# flags of a vertex, in one byte, so that threads exchange one cache line instead of two; those of
-# the eight vertices of a word. What belongs to a vertex is written by who has set LOCKED.
-QUEUED, VISITED, LOCKED = np.uint8(1), np.uint8(2), np.uint8(4)
-ALL_QUEUED = np.uint64(0x0101010101010101)
+# in `parent`: a thread is writing the value and the parent of the vertex
+LOCKED = -2
+# values of NO_SPACE: a thread ran out of it; the buckets have not been filled yet
+RAN_OUT, NOT_FILLED = 1, 2
 # values of DONE
 CONVERGED, NOT_CONVERGED = 1, 2
 # how many rounds over a bucket of its own a thread takes before others are asked
@@ -62,38 +62,63 @@ def differs(new, old):
 
 
 @inner
-def take(shared, sync, flags, u):
-    """Whether u is queued; it is not any more. The mark is cleared before the value is read: a
-    later improvement queues u again.
-    """
-    flag = flags[u]
-    while flag & QUEUED != 0:
-        if not shared:
-            flags[u] = VISITED
-            return True
-        if flag & LOCKED == 0 and compare_exchange(flags, np.int64(u), flag, VISITED):
-            return True
+def lock(sync, parent, v):
+    """Wait until nobody else writes what belongs to v; returns v's parent."""
+    locked = parent.dtype.type(LOCKED)
+    before = atomic_load(parent, np.int64(v))
+    while before == locked or not compare_exchange(parent, np.int64(v), before, locked):
         poll(sync)
-        flag = atomic_load(flags, np.int64(u))
-    return False
+        before = atomic_load(parent, np.int64(v))
+    return before
 
 
-@inner
-def lock(sync, flags, v):
-    """Wait until nobody else writes what belongs to v; returns v's flags. Whose operator raises
-    while it has locked v never unlocks it, but makes the others leave where they poll.
+# Inlined by force: it is called for every edge.
+@inner(forceinline=True)
+def improve(shared, sync, value, parent, visited, u, v, z):
+    """Add z, which u brings, to v's value; returns (whether that has changed or is v's first, the
+    value).
     """
-    flag = flags[v]
-    while flag & LOCKED != 0 or not compare_exchange(flags, np.int64(v), flag, flag | LOCKED):
-        poll(sync)
-        flag = atomic_load(flags, np.int64(v))
-    return flag
+    old = atomic_load(value, np.int64(v)) if PARENTS else value[v]
+    new = joined(old, z)
+    first = not differs(old, IDENTITY) and not visited[v]
+    better = differs(new, old) or first
+    if not better:
+        if not PARENTS:
+            return False, new
+        # who sees a value sees its parent, too, or LOCKED
+        if z != old or 0 <= atomic_load(parent, np.int64(v)) <= u:
+            return False, new
+    if first:
+        visited[v] = True
+    if PARENTS and shared:
+        before = lock(sync, parent, v)
+        old = value[v]
+        new = joined(old, z)
+        if not differs(new, old):
+            least = z == old and not 0 <= before <= u
+            atomic_store(parent, np.int64(v), parent.dtype.type(u) if least else before)
+            return False, new
+        atomic_store(value, np.int64(v), new)
+        atomic_store(parent, np.int64(v), parent.dtype.type(u))
+        return True, new
+    if PARENTS:
+        parent[v] = u
+    elif shared:
+        while not compare_exchange(value, np.int64(v), old, new):
+            old = atomic_load(value, np.int64(v))
+            new = joined(old, z)
+            if not differs(new, old):
+                return False, new
+        return True, new
+    value[v] = new
+    return better, new
 
 
 @inner
 def relax(
-    shared, heavy, thread, sync, count, work, sizes, indptr, indices, values, value, parent, flags,
-    heads, fills, links, entries, free, heavies, origin, scale, current, state
+    shared, heavy, thread, sync, count, work, sizes, indptr, indices, values, value, parent,
+    visited, queued, heads, fills, links, entries, keys, free, heavies, origin, scale, current,
+    state
 ):  # fmt: skip
     """This thread's part of a round: some of its `count` blocks, or pieces of heavy vertices; then
     its own bucket.
@@ -135,64 +160,40 @@ def relax(
             if not heavy and i + np.uint64(FAR_AHEAD) < stop:
                 w = np.uint64(entries[i + np.uint64(FAR_AHEAD)])
                 prefetch(indptr, w)
-                prefetch(flags, w)
+                prefetch(value, w)
                 row = np.uint64(indptr[np.uint64(entries[i + np.uint64(AHEAD)])])
                 prefetch(indices, row)
                 if not ISO:
                     prefetch(values, row)
+            x, at = value[u], i
             i += np.uint64(1)
             if heavy:
                 degree, piece = last - first, k % PIECES
                 last = first + degree * (piece + 1) // PIECES
                 first += degree * piece // PIECES
             else:
-                if not take(shared, sync, flags, u):
+                if differs(x, keys[at]):
                     continue
                 if shared and last - first > HEAVY:
-                    at = atomic_add(state, HEAVIES, 1)
-                    if at < heavies.size:
-                        heavies[at] = u
+                    number = atomic_add(state, HEAVIES, 1)
+                    if number < heavies.size:
+                        heavies[number] = u
                         continue
-            x = value[u]
             for e in range(np.uint64(first), np.uint64(last)):
                 v = np.uint64(indices[e])
                 z = multiply(x, values[0] if ISO else values[e], 0, u, u, v)
-                old = value[v]
-                new = joined(old, z)
-                # v has a better value, or its first, which may equal the identity
-                if not differs(new, old) and (old != IDENTITY or flags[v] != 0):
-                    if PARENTS:
-                        if z != old or atomic_load(value, np.int64(v)) != z or parent[v] <= u:
-                            continue
-                    else:
-                        continue
-                flag = flags[v]
-                if shared:
-                    flag = lock(sync, flags, v)
-                    old = value[v]
-                    new = joined(old, z)
-                    if not differs(new, old) and (old != IDENTITY or flag != 0):
-                        if PARENTS and z == old and parent[v] > u:
-                            parent[v] = u
-                        atomic_store(flags, np.int64(v), flag)
-                        continue
-                elif PARENTS and new == old:
-                    parent[v] = u
+                better, new = improve(shared, sync, value, parent, visited, u, v, z)
+                if not better:
                     continue
-                if PARENTS:  # the parent first: who sees the value may rely on it
-                    parent[v] = u
-                    atomic_store(value, np.int64(v), new)
-                else:
-                    value[v] = new
-                atomic_store(flags, np.int64(v), flag | QUEUED)
                 b = bucket_of(new, origin, scale, current)
-                if flag & QUEUED != 0 and bucket_of(old, origin, scale, current) == b:
-                    continue
                 if b >= BUCKETS:
+                    atomic_or(queued, np.int64(v >> np.uint64(3)), bit_of(v))
                     state[BEYOND] = 1
                     continue
                 bucket = mine * np.uint64(BUCKETS) + np.uint64(b)
-                push_entry(v, bucket, mine, heads, fills, links, entries, free, state)
+                if not push_entry(v, new, bucket, mine, heads, fills, links, entries, keys, free):
+                    atomic_or(queued, np.int64(v >> np.uint64(3)), bit_of(v))
+                    state[NO_SPACE] = RAN_OUT
         if block >= 0:
             chain = np.int64(links[block])
             size = np.int64(BLOCK)
@@ -202,7 +203,7 @@ def relax(
 
 @inner
 def plan(
-    threads, indptr, value, flags, words, heads, fills, links, entries, free, work, sizes, origins,
+    threads, indptr, value, queued, heads, fills, links, entries, keys, free, work, sizes, origins,
     scale, state
 ):  # fmt: skip
     """Write the next round to `work` and `state`, or the end."""
@@ -212,14 +213,16 @@ def plan(
         bucket = next_bucket(threads, current, heads)
     if bucket == BUCKETS:
         best, some = value[0], False
+        if state[NO_SPACE] == RAN_OUT:
+            queue_entries(value, queued, heads, fills, links, entries, keys)
         if state[NO_SPACE] != 0 or state[BEYOND] != 0:
-            best, some = best_of(value, flags, words)
+            best, some = best_of(value, queued)
         if not some:
             state[DONE] = CONVERGED
             return
         origins[0] = np.float64(best)
         state[BEYOND] = fill_buckets(
-            *(value, flags, words, heads, fills, links, entries, free, origins[0], scale)
+            *(value, queued, heads, fills, links, entries, keys, free, origins[0], scale)
         )
         # after running out of space the same bucket may continue, and so does its count of rounds
         rounds = rounds if state[NO_SPACE] != 0 else np.int64(0)
@@ -272,8 +275,8 @@ def join_round(sync, seen, state):
 
 @kernel
 def closure(
-    thread, threads, sync, indptr, indices, values, value, parent, flags, words, heads, fills,
-    links, entries, free, work, sizes, heavies, origins, scale, state
+    thread, threads, sync, indptr, indices, values, value, parent, visited, queued, heads,
+    fills, links, entries, keys, free, work, sizes, heavies, origins, scale, state
 ):  # fmt: skip
     shared = thread > 0
     epoch = np.int64(0)
@@ -296,7 +299,7 @@ def closure(
                 else:
                     free_blocks(state[BLOCKS], work, links, free)
                     plan(
-                        *(free.shape[0], indptr, value, flags, words, heads, fills, links, entries),
+                        *(free.shape[0], indptr, value, queued, heads, fills, links, entries, keys),
                         *(free, work, sizes, origins, scale, state),
                     )
                 if state[DONE] != 0:
@@ -313,8 +316,8 @@ def closure(
                 atomic_add(state, EPOCH, 1)
         relax(
             *(shared, state[OF_HEAVY] != 0, thread, sync, state[COUNT], work, sizes, indptr),
-            *(indices, values, value, parent, flags, heads, fills, links, entries, free, heavies),
-            *(origins[0], scale, state[BUCKET], state),
+            *(indices, values, value, parent, visited, queued, heads, fills, links, entries, keys),
+            *(free, heavies, origins[0], scale, state[BUCKET], state),
         )
         if thread > 0:
             atomic_add(state, ACTIVE, -1)

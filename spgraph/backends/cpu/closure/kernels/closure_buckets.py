@@ -1,8 +1,8 @@
-# Part of closure.py: buckets of queued vertices by their values.
+# Part of closure.py: buckets of vertices by their values.
 #
-# A bucket of a thread is a linked list of blocks of entries: `heads` is its last block, `fills` the
-# number of entries of that, `links` the block before a block (or the next free one); `free` has a
-# row for each thread.
+# A bucket of a thread is a linked list of blocks of entries, each a vertex in `entries` and the
+# value that it had in `keys`: `heads` is the last block, `fills` the number of entries of that,
+# `links` the block before a block (or the next free one); `free` has a row for each thread.
 
 # the words of a row of `free`: a list of freed blocks, the first and the end of those never used,
 # the first of the thread's blocks
@@ -22,8 +22,8 @@ def bucket_of(z, origin, scale, current):
 
 
 @inner
-def push_entry(v, bucket, mine, heads, fills, links, entries, free, state):
-    """Append v to a bucket of thread `mine`, if there is space."""
+def push_entry(v, key, bucket, mine, heads, fills, links, entries, keys, free):
+    """Append v and its value to a bucket of thread `mine`; False if there is no space."""
     fill = fills[bucket]
     if fill == BLOCK:
         fresh = free[mine, CHAIN]
@@ -33,13 +33,15 @@ def push_entry(v, bucket, mine, heads, fills, links, entries, free, state):
             fresh = free[mine, UNUSED]
             free[mine, UNUSED] = fresh + 1
         else:
-            state[NO_SPACE] = 1
-            return
+            return False
         links[fresh] = heads[bucket]
         heads[bucket] = fresh
         fill = 0
-    entries[np.uint64(heads[bucket]) * np.uint64(BLOCK) + np.uint64(fill)] = v
+    at = np.uint64(heads[bucket]) * np.uint64(BLOCK) + np.uint64(fill)
+    entries[at] = v
+    keys[at] = key
     fills[bucket] = fill + 1
+    return True
 
 
 @inner
@@ -91,27 +93,44 @@ def free_blocks(blocks, work, links, free):
 
 
 @inner
-def best_of(value, flags, words):
-    """(the best value of a queued vertex, whether there is one). Each of `words` is eight elements
-    of `flags`.
-    """
+def bit_of(v):
+    """The bit of v in its byte of `queued`."""
+    return np.uint8(np.uint64(1) << (v & np.uint64(7)))
+
+
+@inner
+def queue_entries(value, queued, heads, fills, links, entries, keys):
+    """Queue every vertex that has an entry with its value."""
+    for bucket in range(heads.size):
+        block, size = np.int64(heads[bucket]), np.int64(fills[bucket])
+        while block >= 0:
+            for i in range(block * BLOCK, block * BLOCK + size):
+                v = np.uint64(entries[i])
+                if not differs(value[v], keys[i]):
+                    queued[v >> np.uint64(3)] |= bit_of(v)
+            block, size = np.int64(links[block]), np.int64(BLOCK)
+
+
+@inner
+def best_of(value, queued):
+    """(the best value of a queued vertex, whether there is one)."""
     best = value[0]
     some = False
-    for w in range(words.size):
-        if words[w] & ALL_QUEUED != 0:
-            for v in range(8 * w, min(8 * w + 8, value.size)):
-                if flags[v] & QUEUED != 0:
-                    z = value[v]
-                    if not some or (SIGN == 1 and z < best) or (SIGN == -1 and z > best):
-                        best = z
-                    some = True
+    for w in range(queued.size):
+        bits = np.uint64(queued[w])
+        while bits != 0:
+            z = value[8 * w + np.int64(lowest_bit(bits))]
+            bits &= bits - np.uint64(1)
+            if not some or (SIGN == 1 and z < best) or (SIGN == -1 and z > best):
+                best = z
+            some = True
     return best, some
 
 
 @inner
-def fill_buckets(value, flags, words, heads, fills, links, entries, free, origin, scale):
-    """Fill the buckets of thread 0 with all queued vertices, and empty the others'; returns 1 if
-    some vertices are beyond the last bucket.
+def fill_buckets(value, queued, heads, fills, links, entries, keys, free, origin, scale):
+    """Move the queued vertices to the buckets of thread 0, and empty the others'; returns 1 if some
+    vertices are beyond the last bucket.
     """
     heads[:] = -1
     fills[:] = BLOCK
@@ -119,16 +138,16 @@ def fill_buckets(value, flags, words, heads, fills, links, entries, free, origin
     for t in range(free.shape[0]):
         free[t, CHAIN], free[t, UNUSED] = -1, free[t, FIRST_BLOCK]
     beyond = np.int64(0)
-    for w in range(words.size):
-        if words[w] & ALL_QUEUED == 0:
-            continue
-        for v in range(8 * w, min(8 * w + 8, value.size)):
-            if flags[v] & QUEUED == 0:
-                continue
+    for w in range(queued.size):
+        bits = np.uint64(queued[w])
+        while bits != 0:
+            v = 8 * w + np.int64(lowest_bit(bits))
+            bits &= bits - np.uint64(1)
             b = bucket_of(value[v], origin, scale, np.int64(0))
             if b >= BUCKETS:
                 beyond = 1
                 continue
+            queued[w] ^= bit_of(np.uint64(v))
             if fills[b] == BLOCK:
                 # the blocks of all threads together suffice for every vertex
                 while free[owner, UNUSED] == free[owner, END]:
@@ -138,7 +157,8 @@ def fill_buckets(value, flags, words, heads, fills, links, entries, free, origin
                 links[block] = heads[b]
                 heads[b] = block
                 fills[b] = 0
-            entries[heads[b] * BLOCK + fills[b]] = v
+            at = heads[b] * BLOCK + fills[b]
+            entries[at], keys[at] = v, value[v]
             fills[b] += 1
     return beyond
 
