@@ -98,11 +98,7 @@ def measure(
         twenty = found["pagerank"]
         timed("pagerank", [functools.partial(pagerank, 40)], right, first_ms)
         forty = found["pagerank"]
-        found["pagerank"] = {
-            "wall_ms": round((forty["wall_ms"] - twenty["wall_ms"]) / 20, 6),
-            "twenty": twenty,
-            "forty": forty,
-        }
+        found["pagerank"] = rows.between(twenty, forty, 20) | {"twenty": twenty, "forty": forty}
     return found
 
 

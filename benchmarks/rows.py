@@ -68,6 +68,19 @@ def row_of_kinds(kinds: dict[str, Times], untimed: Untimed, **more: Any) -> dict
     return {**found, **more, **_rest(untimed, None)}
 
 
+def between(few: dict[str, Any], many: dict[str, Any], steps: int) -> dict[str, Any]:
+    """The row of one of the `steps` by which the calls of two rows of kinds differ, taken in pairs;
+    what is not a time is that of the second.
+    """
+    kinds = [name[: -len("_times")] for name in many if name.endswith("_times")]
+    times = {}
+    for kind in kinds:
+        pairs = (np.ravel(row[f"{kind}_times"]) for row in (many, few))
+        times[kind] = ((np.subtract(*pairs)) / steps).tolist()
+    found = row_of_kinds(times, Untimed())
+    return found | {name: many[name] for name in FIELDS}
+
+
 def statistics(times: Times) -> dict[str, Any]:
     """Median, least, quartiles, and all times."""
     every = [np.atleast_1d(each) for each in times]

@@ -322,7 +322,10 @@ def graph500() -> str:
         for run in result["runs"].values():
             rates = [run[f"{kernel}_harmonic_mean_TEPS"] / 1e9 for kernel in ("bfs", "sssp")]
             checks = [1e3 * run[f"{kernel}_median_validate"] for kernel in ("bfs", "sssp")]
-            where = f"{run['shards']} {'GPU' if run['device'] == 'cuda' else 'CPU'}"
+            shards = run["shards"]
+            where = f"{shards} GPU{'s' * (shards > 1)}"
+            if run["device"] == "cpu":
+                where = "CPU" if shards == 1 else f"CPU, {shards} shards"
             sizes = [str(run["SCALE"]), str(run["edgefactor"]), where, str(run["NBFS"])]
             times = [run["construction_time"] * 1e3, *checks]
             rows.append([*sizes, *map(milliseconds, rates), *map(milliseconds, times)])

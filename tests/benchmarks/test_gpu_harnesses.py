@@ -139,6 +139,11 @@ def test_beside_cugraph(
     assert rows.incomplete(found) == [] and "error" not in json.dumps(found)
     wanted = {"levels", "parents"} if name == "bfs" else {"sssp", "components", "pagerank"}
     assert wanted <= found.keys()
+    if name == "algorithms":
+        ours = entry["pagerank"]
+        pairs = zip(*(ours[calls]["wall_times"][0] for calls in ("twenty", "forty")), strict=True)
+        assert ours["wall_times"] == pytest.approx([(b - a) / 20 for a, b in pairs], abs=1e-5)
+        assert ours["device_ms"] == 0.0  # all events are half a millisecond apart
 
 
 class Cugraph:
