@@ -26,7 +26,7 @@ def milliseconds(result: dict[str, Any], graph: str, devices: int) -> dict[str, 
         and "ms" in row
     }
     few, many = found.pop("pagerank 10", None), found.pop("pagerank 30", None)
-    if few is not None and many is not None:
+    if few is not None and many is not None and many > few:
         found["pagerank"] = (many - few) / 20
     return found
 
@@ -104,9 +104,10 @@ def panel(left: int, lines: dict[str, Points], ideal: Any) -> list[str]:
     counts = sorted({n for points in lines.values() for n, _ in points})
     top = 1.1 * max(ideal(counts[-1]), *(y for points in lines.values() for _, y in points))
     step = 0.5 if top > 1.5 else 0.25
+    doublings = max(math.log2(counts[-1]), 1.0)
 
     def x(n: int) -> float:
-        return round(left + 30 + 180 * math.log2(n) / math.log2(counts[-1]), 1)
+        return round(left + 30 + 180 * math.log2(n) / doublings, 1)
 
     def y(value: float) -> float:
         return round(330 - 250 * value / top, 1)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import spgraph as sg
-from benchmarks import compare, graphs, machine, rows, speed_tables
+from benchmarks import compare, graphs, machine, rows, scaling, speed_tables
 from spgraph.containers.storage import arrays
 
 
@@ -228,7 +228,7 @@ def test_several_gpus(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(several, "graph", graph)
     monkeypatch.setattr(several, "GRAPHS", {"kron24_16": (8, 16)})
     file = tmp_path / "distributed_gpu_2026-01-01.json"
-    words = ["--graphs", "kron24_16,grid1000", "--devices", "1,2", "--exchange", "nccl"]
+    words = ["--graphs", "kron24_16,grid1000", "--devices", "1,2", "--exchange", "peer,nccl"]
     result = measured("distributed_gpu", file, monkeypatch, *words, "--sources", "2", "--calls=2")
     assert not result["faults"]
     found = {
@@ -250,6 +250,8 @@ def test_several_gpus(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "| kron24_16 | bfs levels |" in speed_tables.distributed_gpu()
     cost = found["bfs levels", 2]
     counts = " | ".join(f"{cost[key]:,}" for key in "WHCS")
+    assert "| graphs | task |" in speed_tables.distributed_weak()
+    assert "strong: kron24_16" in scaling.picture()
     shown = speed_tables.distributed_costs()
     assert f"| kron24_16 | bfs levels | 2 | {counts} |" in shown
     assert "| kron24_16 | components | 2 | - |" in shown
