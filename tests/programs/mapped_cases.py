@@ -73,7 +73,7 @@ def check_others(A: sg.Matrix, G: Any) -> None:
     """The loops in which the host launches each step."""
     same(sg.connected_components(G), sg.connected_components(A))
     assert components.plan_of(G).giant is not None
-    for find in (sg.pagerank, functools.partial(sg.betweenness_centrality, sources=[5, 9])):
+    for find in (sg.pagerank, functools.partial(sg.betweenness_centrality, sources=[5])):
         found, expected = find(G).gather().to_numpy(), find(A).to_numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
@@ -95,13 +95,12 @@ def peer_memory(placement: Any, size: int) -> tuple[list[np.ndarray], list[int]]
 def results(comm: Communicator) -> None:
     stems = shim_exchanges.launched(PATCH)
     mapped = connected(comm)
-    for how, source in (("edges", 5), ("random", 9)):
-        A = graph()
-        A.T.indptr  # noqa: B018 - made by the CPU's kernels
-        G = spread(A, comm, mapped, partition=how)
-        for _ in range(2):  # a search and a closure use the same memory in turn
-            check(A, G, source)
-        check_others(A, G)
+    A = graph()
+    A.T.indptr  # noqa: B018 - made by the CPU's kernels
+    G = spread(A, comm, mapped, partition="random")
+    for source in (5, 9):  # searches and closures use the same memory in turn
+        check(A, G, source)
+    check_others(A, G)
     place = functools.partial(spread, comm=comm, mapped=mapped)
     check_search("sparse directed", "paths", place, "auto")  # each process knows its own sources
     assert {"search_peers", "closure_peers", "peer_barrier"} <= stems, stems
@@ -119,7 +118,7 @@ def freed(comm: Communicator) -> None:
     """Graphs come and go, and garbage is collected at other times in every process."""
     mapped, A = connected(comm), graph()
     held, expected = [], sg.bfs(A, 5).level
-    for _ in range(20):
+    for _ in range(10):
         G = spread(A, comm, mapped)
         same(sg.bfs(G, 5, parents=False).level, expected)
         held.append(G)
@@ -180,6 +179,7 @@ def absent(comm: Communicator) -> None:
 def main(*runs: str) -> None:
     shim_exchanges.install(PATCH)
     PATCH.setattr(search_peers_plan, "THREADS", 64)
+    PATCH.setattr(search_peers_plan, "small_frontier", lambda ids, offsets: 32)
     PATCH.setattr(closure_peers, "THREADS", 64)
     PATCH.setattr(jit, "multiprocessors", lambda device: 1)
     PATCH.setattr(directions, "all_are_near", lambda *counts: True)

@@ -29,7 +29,7 @@ class MappableMemory:
         self.order = PeerBuffers([device])  # of the launches of this process
         with cupy.cuda.Device(device):
             self._stream = cupy.cuda.Stream(non_blocking=True)
-            self._mark: Any = cupy.full(1, -1, np.int64)
+            self._mark: Any = cupy.asarray(np.array([-1]))
 
     def identity(self) -> np.ndarray:
         """Which host this is, which GPU: words, equal for the same; the first two are 0 where

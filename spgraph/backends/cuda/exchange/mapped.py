@@ -98,7 +98,10 @@ class MappedMemory:
         except Refused:
             return None
         made.meet(DEADLINE)
-        if gathered(communicator, memory, np.array([made.lost()])).any():
+        if made.gather(np.array([made.lost()])).any():
+            made.unmap()
+            made.gather(np.zeros(1, np.int64))
+            made.free()
             return None
         communicator.when_lost(made.stop)
         return made
