@@ -107,6 +107,57 @@ def test_what_loops_share_is_defined_once(name: str) -> None:
     assert len(files) == 1, files
 
 
+def code_of(name: str) -> list[str]:
+    """The lines of a file that say something: without comments, braces alone, and fields."""
+    text = re.sub(r"//[^\n]*", "", sources.paths()[name].read_text(encoding="utf-8"))
+    lines = (re.sub(r"\s+", " ", line).strip() for line in text.splitlines())
+    field = re.compile(r"(const )?\w+ ?\*? ?\w+;")
+    said = (line for line in lines if not line.startswith("#") and not field.fullmatch(line))
+    return [line for line in said if len(re.sub(r"\W", "", line)) > 3]
+
+
+# `dag_edges` and `parents` look at the same edges: in one text, one of them spills registers
+APART = {"dag_edges.cu", "parents.cu"}
+
+
+def repeated(length: int) -> dict[tuple[str, ...], list[str]]:
+    """So many lines in a row that stand twice in the kernels of searches, closures and exchanges,
+    and in which files.
+    """
+    found = collections.defaultdict(list)
+    for name, path in sources.paths().items():
+        folder = path.parts[path.parts.index("kernels") - 1]
+        if folder not in ("search", "closure", "exchange") or name in APART:
+            continue
+        lines = code_of(name)
+        for k in range(len(lines) - length + 1):
+            found[tuple(lines[k : k + length])].append(name)
+    return {lines: files for lines, files in found.items() if len(files) > 1}
+
+
+def test_no_body_stands_twice() -> None:
+    """Whatever it is called: six lines of code in a row say so. Five happen by chance."""
+    assert repeated(6) == {}
+    assert repeated(4), "what there is, is found"
+
+
+@pytest.mark.parametrize(
+    ("folder", "files"),
+    [("search", ["search_push.cuh"]), ("closure", ["closure_pull.cuh", "closure_relax.cuh"])],
+)
+def test_each_walk_over_edges_takes_them_in_one_place(folder: str, files: list[str]) -> None:
+    """`take` is a member: one for pushes of a search; one for pushes and one for pulls of a
+    closure, whatever the exchange.
+    """
+    found = [
+        name
+        for name, path in sources.paths().items()
+        if path.parts[path.parts.index("kernels") - 1] == folder and name not in APART
+        for _ in re.findall(r"\bvoid take\(", path.read_text(encoding="utf-8"))
+    ]
+    assert sorted(found) == files
+
+
 def test_exchanges_of_the_search_have_the_same_members() -> None:
     """A body that all share could not call what one of them lacks."""
     members = {}
