@@ -47,9 +47,9 @@ def closure(
     tag_graph(A)
     placement = A.device
     if one := single_device_of(A):
+        whole = (one.whole, one.gather(start))
         try:
-            found = placement.backend(0).closure
-            return one.scatter(found(one.whole, one.gather(start), semiring, delta, reach))
+            return one.scatter(placement.backend(0).closure(*whole, semiring, delta, reach))
         except ConvergenceError as error:
             error.result = one.scatter(cast(Vector, error.result))
             raise
@@ -83,16 +83,15 @@ def in_rounds(
     """What each local shard finds in rounds that the host drives. The first closure of a graph over
     a semiring prepares it.
     """
-    graph, ordered = closure_graph(A), delta is not None and semiring.dtype != np.bool_
-    kept: dict[Any, Any] = graph.plans("closure in rounds", (semiring, ordered))
-    found = kept.get((semiring, ordered))
+    graph, asked = closure_graph(A), (semiring, delta is not None and semiring.dtype != np.bool_)
+    kept: dict[Any, Any] = graph.plans("closure in rounds", asked)
+    found = kept.get(asked)
     if found is None:  # another thread may forget it, or make one too
-        found = kept[semiring, ordered] = new_rounds(A, semiring, ordered)
-    shards, exchange = found
+        found = kept[asked] = new_rounds(A, *asked)
+    each = zip(found[0], ids, values, strict=True)
     with graph.lock:  # another thread's closure of A uses the same memory
-        each = zip(shards, ids, values, strict=True)
         steps = [shard.closure(*start, delta, reach) for shard, *start in each]
-        return run(steps, A.device.devices, exchange)
+        return run(steps, A.device.devices, found[1])
 
 
 def new_rounds(
@@ -102,11 +101,9 @@ def new_rounds(
     placement, graph = A.device, closure_graph(A)
     size = (len(graph.shards), counts_of(placement.num_shards))
     counters, made = host_mapped(size, graph.shards[0].indptr), placement.kernels.ClosureShard
-
-    def shard(k: int, p: int) -> Any:
-        return made(graph, k, p, A.nvals, semiring, ordered, counters[k])
-
-    shards = placement.map(shard, placement.local)
+    shards = placement.map(
+        lambda k, p: made(graph, k, p, A.nvals, semiring, ordered, counters[k]), placement.local
+    )
     return shards, ByCommunicator(placement.communicator, counters)
 
 

@@ -75,16 +75,13 @@ def by_kernels(
     """
     placement, parents = A.device, semiring is not None and finds_parents(semiring)
     found: Sequence[Found]
-    sources: Sequence[Any]
-    values: Sequence[Any]
+    # kernels of one launch take a start of one entry as numbers
+    sources, values = sparse_entries(start) if placement.peers is None else start_entries(start)
     if placement.peers is None:
-        sources, values = sparse_entries(start)
-        direction = "push" if T is None else direction
-        limits = (direction, max_depth)
+        limits = ("push" if T is None else direction, max_depth)
         found, rows = in_rounds(A, T, sources, values, semiring, parents, *limits)
         levels = np.array(rows, np.int64).reshape(-1, 4) if trace else None
     else:
-        sources, values = start_entries(start)
         found, levels = placement.kernels.search_peers(
             sharded_graph(A, A.T if T is None and parents else T),
             placement.peers,
@@ -108,12 +105,7 @@ def by_kernels(
         return level, None, levels
     sums: list[Any] = [part.value for part in found]
     if sums[0].dtype != semiring.dtype:  # parents, in the least type of ids
-        dtype = semiring.dtype
-
-        def own(k: int, parents: Array, at: Any, given: Any) -> Array:
-            return widened(parents, at, given, dtype)
-
-        sums = placement.map(own, sums, sources, values)
+        sums = placement.map(widened, sums, sources, values, [semiring.dtype] * len(sums))
     return level, whole(sums, [part.visited_copy for part in found]), levels
 
 
@@ -131,7 +123,7 @@ def finds_parents(semiring: TypedSemiring) -> bool:
     return multiply == named and (add.any or add.function == least.function)
 
 
-def widened(parents: Array, sources: Any, values: Any, dtype: np.dtype) -> Array:
+def widened(k: int, parents: Array, sources: Any, values: Any, dtype: np.dtype) -> Array:
     """Parents in the type of the semiring, and what `start` has at the sources: kernels hold both
     in the smallest type of ids, which some values do not fit. The sources are positions or None.
     """
