@@ -8,11 +8,12 @@ import numpy as np
 
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
-from ..iterations import closure, dag_edges, search
+from ..iterations import closure
 from ..iterations import parents as carriers
 from ..iterations.fixed_point import counted
+from ..iterations.path_parents import path_parents
 from ..operations import assign
-from ..semirings import min_plus, min_secondi
+from ..semirings import min_plus
 from .lengths import check_reached, in_int64
 from .vertices import square, vertex
 
@@ -83,6 +84,4 @@ def sssp(
         return SSSP(distance, assign(parent, source, source))
     if not parents:
         return SSSP(distance, None)
-    # q<!parent> = q min.secondi T, over the edges T(i, j) = (d(i) + A(i, j) == d(j))
-    root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
-    return SSSP(distance, search(dag_edges(A, distance, min_plus), root, min_secondi).value)
+    return SSSP(distance, path_parents(A, distance, source))

@@ -99,6 +99,23 @@ def test_distances_equal_scipy(name: str, kind: Any, device: str) -> None:
         assert all(x.isequal(y) for x, y in zip(again, found, strict=True))
 
 
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_parents_where_floats_tie(kind: Any, symmetric: bool, device: str) -> None:
+    """Zeros, weights that rounding absorbs, and equal ones, among floats that do not tie."""
+    rng = np.random.default_rng(9)
+    n, edges = 2000, 8000
+    i, j = rng.integers(0, n, (2, edges))
+    w = rng.choice(np.r_[0.0, 1e-9, 0.25, 0.5, rng.random(40)], edges).astype(kind)
+    if symmetric:
+        i, j, w = np.r_[i, j], np.r_[j, i], np.r_[w, w]
+    A = sg.Matrix.from_coo(i, j, w, nrows=n, ncols=n, dup_op="min").to(device)
+    A.symmetric = symmetric
+    source = int(np.argmax(A.row_degrees().to_numpy()))
+    distance, parent = (v.to_numpy(fill=-1) for v in sssp(A, source))
+    check_tree(A.to("cpu").to_scipy(), source, distance, parent)
+
+
 @pytest.mark.parametrize(
     "name", ["usa-road-NY.gr.xz", "usa-road-BAY.mtx.gz", "soc-Epinions1.txt.gz"]
 )

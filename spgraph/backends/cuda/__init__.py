@@ -7,9 +7,10 @@ CuPy's current stream of the containers' device. Importing this package needs ne
 GPU.
 """
 
-from spgraph.backends.cuda.closure.closure import closure, dag_edges, parents
+from spgraph.backends.cuda.closure.closure import closure, dag_edges
 from spgraph.backends.cuda.closure.closure_peers import closure_peers
 from spgraph.backends.cuda.closure.closure_rounds import Shard as ClosureShard
+from spgraph.backends.cuda.closure.parents import parents, path_parents
 from spgraph.backends.cuda.contract.components import Shard as ComponentsShard
 from spgraph.backends.cuda.contract.contract import contract
 from spgraph.backends.cuda.dependencies.dependencies import dependencies, levels
@@ -85,6 +86,7 @@ __all__ = [
     "multiply_flops",
     "multiply_rows",
     "parents",
+    "path_parents",
     "peer_places",
     "power",
     "power_peers",

@@ -33,6 +33,10 @@ def host() -> Any:
     return importlib.import_module("spgraph.backends.cuda.closure.closure")
 
 
+def carried() -> Any:
+    return importlib.import_module("spgraph.backends.cuda.closure.parents")
+
+
 def of_types(A: Matrix, index: str, offset: str, values: Any) -> Matrix:
     return Matrix._of(A.nrows, A.ncols, A.indptr.astype(offset), A.indices.astype(index), values)
 
@@ -82,7 +86,7 @@ def test_parents_equal_plain_loops(name: str) -> None:
         values = np.array([x[v] for v in sorted(x)], np.int64)
         v = Vector.from_coo(np.array(sorted(x)), values, size=A.nrows)
         for T in (None, A.T):
-            found = host().parents(A, T, v, typed)
+            found = carried().parents(A, T, v, typed)
             assert entries(found) == expected and found.nvals == len(expected)
 
 
@@ -109,7 +113,7 @@ def test_parents_in_one_pass(index: str, offset: str) -> None:
     expected = least_parents(edges, x, multiply)
     for T in (None, A, A.dup()):
         for storage in (v, v.to_bitmap()):
-            found = host().parents(A, T, storage, typed)
+            found = carried().parents(A, T, storage, typed)
             assert found.dtype == index and entries(found) == expected
 
 
@@ -133,7 +137,7 @@ def test_parents_of_values_that_are_no_fixed_point(seed: int, nothing: int) -> N
         typed = ring.resolve("int64", "int64")
         v._values[::4] = nothing  # what lies where there is no entry
         for T in (None, A, A.dup()):
-            found = host().parents(A, T, v, typed)
+            found = carried().parents(A, T, v, typed)
             assert entries(found) == least_parents(edges, x, multiply)
 
 
@@ -148,7 +152,7 @@ def test_parents_of_widths(kind: str) -> None:
     )
     ring = sg.semirings.max_min.resolve(kind, kind)
     for T in (None, A.T):
-        assert entries(host().parents(A, T, v, ring)) == least_parents(made.edges, x, min)
+        assert entries(carried().parents(A, T, v, ring)) == least_parents(made.edges, x, min)
     v = Vector.from_dense(np.arange(A.nrows))
     ring = sg.semirings.max_secondj.resolve("int64", A.dtype, index="int64")
     expected = {}
@@ -156,7 +160,62 @@ def test_parents_of_widths(kind: str) -> None:
         if i != j:
             expected.setdefault(j, i)
     for T in (None, A.T):
-        assert entries(host().parents(A, T, v, ring)) == expected
+        assert entries(carried().parents(A, T, v, ring)) == expected
+
+
+def float_graph(kind: str, seed: int = 3) -> tuple[Matrix, dict[tuple[int, int], Any]]:
+    """A symmetric graph of 300 vertices with weights of zero, weights that rounding absorbs, and
+    weights that tie.
+    """
+    rng = np.random.default_rng(seed)
+    pairs = rng.integers(0, 300, (900, 2))
+    pairs = np.concatenate([pairs, np.arange(300)[:, None] + [0, 1]]) % 300
+    a = rng.choice([0.0, 1e-9, 0.25, 0.5, 1.0, *rng.random(15)], len(pairs)).astype(kind)
+    weight: dict[tuple[int, int], Any] = {}
+    for (i, j), w in zip(pairs.tolist(), a, strict=True):
+        weight[i, j] = weight[j, i] = w
+    i, j = np.array(list(weight)).T
+    A = Matrix.from_coo(i, j, np.array(list(weight.values()), kind), nrows=300, ncols=300)
+    A.symmetric = True
+    return A, weight
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("transpose", ["its own", "another", "none"])
+def test_path_parents(kind: str, transpose: str) -> None:
+    """Equal to a search over all edges of the shortest-path DAG."""
+    A, edges = float_graph(kind)
+    T = {"its own": A, "another": A.dup(), "none": None}[transpose]
+    x = fixed_point(edges, {7: np.dtype(kind).type(0)}, min, lambda x, a: x + a)
+    v = Vector.from_coo(np.array(sorted(x)), np.array([x[u] for u in sorted(x)], kind), size=300)
+    found = carried().path_parents(A, T, v, min_plus.resolve(kind, kind), 7)
+    assert found is not None
+    expected = best_parents(edges, x, lambda x, a: x + a, 7)
+    least = least_parents(edges, x, lambda x, a: x + a) | {7: 7}
+    several = sum(expected[u] != least[u] for u in expected)
+    assert several > 5  # the least is not on a path of the fewest edges
+    assert entries(found) == expected and found.nvals == len(expected)
+
+
+@pytest.mark.parametrize("limit", ["MOST", "LONGEST_WALK", "MOST_ROUNDS"])
+def test_path_parents_give_up(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where vertices have too many parents, or walks are too long, a search finds them."""
+    A, source = float_graph("float64")[0], 7
+    expected = sssp(A, source)
+    typed = min_plus.resolve("float64", "float64")
+    found = carried().path_parents(A, A, expected.distance, typed, source)
+    assert found.isequal(expected.parent)
+    monkeypatch.setattr(carried(), limit, 1)
+    assert carried().path_parents(A, A, expected.distance, typed, source) is None
+    assert sssp(A, source).parent.isequal(expected.parent)
+
+
+def test_path_parents_of_sole_parents() -> None:
+    """Without a tie nothing is compared."""
+    A = Matrix.from_coo([0, 1, 0, 3], [1, 2, 2, 4], [1.0, 2.0, 3.5, 1.0], nrows=5, ncols=5)
+    distance = sssp(A, 0, parents=False).distance
+    found = carried().path_parents(A, None, distance, min_plus.resolve("float64", "float64"), 0)
+    assert entries(found) == {0: 0, 1: 0, 2: 1}
 
 
 def test_shortest_paths_with_parents() -> None:

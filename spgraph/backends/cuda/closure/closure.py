@@ -1,5 +1,5 @@
 """The closure, the least fixed point, in one cooperative launch; and the edges that carry its
-values: all of them (the shortest-path DAG), or one for each vertex (parents).
+values, the shortest-path DAG.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ CONTROL, UNSETTLED, REACHED = 16, 2, 3
 EVERY = 2**64 - 1
 # entries of a chunk, as in kernels/dag_edges.cu
 CHUNK = 1024
-# the threads of the kernel that chooses a floor, as in kernels/parents.cu
-SAMPLE = 1024
 # edges from which on a transpose is worth making for the pull of a push-pull threshold
 TRANSPOSE_FROM = 1 << 22
 
@@ -115,50 +113,6 @@ def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     work = (n, m, A._indptr, A._indices, flags, before, through, indptr, indices)
     jit.sweep(fill, max(n + 1, 32 * chunks), *work)
     return Matrix._of(n, n, indptr, indices, xp.ones(1, bool), iso=True)
-
-
-@jit.on_device
-def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> Vector:
-    """For every vertex v the least other vertex u with x[u] * A[u, v] == x[v], of the type of
-    A.indices and of bitmap storage; no entry where there is none.
-
-    `T` is A's transpose, where it is at hand and products keep the order of their first operands:
-    then the values of most entries alone show that they carry nothing (kernels/parents.cu says
-    why). Without it, or where the monoid has no order, both ends of every entry are looked at.
-
-    Two fills, two or three launches (one more if T is another matrix than A), one read-back.
-    """
-    x = x.to_bitmap()
-    xp = array_module(A._indptr)
-    n, m = A.nrows, A.nvals
-    text = dag_edges_preamble(A, semiring)
-    look, pack = (jit.kernel("parents", name, text) for name in ("parents", "parents_bits"))
-    bits = jit.NULL if x._bits is None else x._bits
-    parent = xp.full(n, np.iinfo(A._indices.dtype).max, A._indices.dtype)
-    threads = min(jit.occupancy(look) * jit.BLOCK, -(-m // 32) * 32)
-    every = np.uint64(0 if A.iso else EVERY)
-    floor: tuple[Array, Array] = jit.NULL, jit.NULL
-    own = (A._indptr, A._indices, A._values)
-
-    def look_along(arrays: tuple[Array, Array, Array], pulls: bool, pushes: bool) -> None:
-        shared = (every, x._values, bits, *floor, pulls, pushes, parent)
-        jit.launch(look, threads, n, m, *arrays, *shared)
-
-    has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
-    # the value of an entry alone does not bound products that depend on positions
-    if T is None or not has_order or semiring.multiply.positional:
-        look_along(own, False, True)
-    else:
-        floor = xp.empty(1, semiring.dtype), xp.empty(1, np.uint32)
-        choose = jit.kernel("parents", "parents_floor", text)
-        choose((1,), (SAMPLE,), (n, m, A._indptr, x._values, bits, *floor))
-        look_along(own, T is A, True)
-        if T is not A:
-            T = with_index_types(T, A)
-            look_along((T._indptr, T._indices, T._values), True, False)
-    found, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.uint64)
-    jit.launch(pack, min(jit.occupancy(pack) * jit.BLOCK, n), n, parent, found, count)
-    return Vector._of(n, parent, bits=found, nvals=int(count[0]))
 
 
 def _in_edges(A: Matrix) -> tuple[Array, Array, Array]:

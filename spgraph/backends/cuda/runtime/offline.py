@@ -9,6 +9,7 @@ import numpy as np
 from spgraph import semirings
 from spgraph.backends.cuda.closure.closure import closure_preamble, dag_edges_preamble
 from spgraph.backends.cuda.closure.closure_peers import program as closure_peers_program
+from spgraph.backends.cuda.closure.parents import parents_preamble
 from spgraph.backends.cuda.dependencies.dependencies import program as dependencies_program
 from spgraph.backends.cuda.dependencies.dependencies_shard import order_program
 from spgraph.backends.cuda.dependencies.dependencies_shard import program as shard_program
@@ -182,7 +183,7 @@ def _closures() -> dict[str, str]:
         "closure_rounds": closure_peers_program(*shards, True, 1024, 4),
         "dag_edges": dag_edges_preamble(matrix, distances),
         "floyd_warshall": preamble.constants(TILE=32),
-        "parents": dag_edges_preamble(matrix, distances),
+        "parents": parents_preamble(matrix, distances, True),
         "path_lengths": "",
     }
 

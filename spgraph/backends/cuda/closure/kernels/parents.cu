@@ -7,7 +7,10 @@
 // where that is worse than x[v], u is no parent of v, and neither its id nor its value is loaded. For the
 // few vertices with values better than the floor all entries of their own rows of A are tested.
 //
-// Preamble: I O A Z multiply, the monoid.
+// With COLLECTS, what is not the least is kept: of each test that finds a second parent of a vertex,
+// the greater of the two. These pairs and `parent` are all that have been found.
+//
+// Preamble: I O A Z multiply, the monoid, COLLECTS.
 
 constexpr int EACH = 8; // entries a lane has in flight
 constexpr int WARPS = 8;
@@ -17,6 +20,13 @@ constexpr I NOTHING = (I)((u64)-1 >> (65 - 8 * sizeof(I)));
 
 #include "closure_order.cuh"
 #include "load_balance.cuh"
+
+// (v, u): u is a parent of v, and not the least. Beyond MOST they are counted at most, not kept.
+constexpr u32 MOST = 1 << 14;
+struct Others {
+    u32 number;
+    I pairs[2 * MOST];
+};
 
 // The tests along the edges of a row.
 enum { LOOKS_IN = 1, LOOKS_OUT = 2 };
@@ -63,12 +73,27 @@ struct ParentTester {
     const Z* x;
     const u32* bits; // of x, or null where it is full
     I* parent;
+    Others* others;
     Z floor;
     bool pulls, pushes, bounded;
     i64 row;
     Z value;
     int looks;
     __device__ __forceinline__ bool has(i64 v) const { return !bits || test_bit(bits, v); }
+    // u is a parent of v
+    __device__ __forceinline__ void take_parent(I v, I u) {
+        if constexpr (!COLLECTS) {
+            atomicMin(parent + v, u);
+        } else {
+            const I old = atomicMin(parent + v, u);
+            // an entry may be tested twice; where many vertices have several parents, all fail
+            if (old == NOTHING || old == u || load_relaxed(&others->number) > MOST) return;
+            const u32 place = atomicAdd(&others->number, 1u);
+            if (place >= MOST) return;
+            others->pairs[2 * place] = v;
+            others->pairs[2 * place + 1] = old > u ? old : u;
+        }
+    }
     __device__ __forceinline__ void fetch(i64, bool) {}
     __device__ __forceinline__ O load(i64 i, int, O, bool here) {
         row = i;
@@ -112,10 +137,10 @@ struct ParentTester {
             const i64 i = ONE ? row_of_one : shuffle(row, owner[k]), j = other[k];
             if (i == j) how[k] = 0;
             if (how[k] & LOOKS_IN && multiply(there[k], a[k], (i64)0, j, j, i) == mine[k] && has(j))
-                atomicMin(parent + i, (I)j);
+                take_parent((I)i, (I)j);
             if (how[k] & LOOKS_OUT && multiply(mine[k], a[k], (i64)0, i, i, j) == there[k] &&
                 has(j))
-                atomicMin(parent + j, (I)i);
+                take_parent((I)j, (I)i);
         }
     }
 };
@@ -124,13 +149,13 @@ struct ParentTester {
 // floor nothing is pulled, and all rows are pushed. `parent` holds NOTHING before.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     parents(i64 n, i64 m, const O* indptr, const I* indices, const A* values, u64 every, const Z* x,
-            const u32* bits, const Z* floor, const u32* chosen, bool pulls, bool pushes,
-            I* parent) {
+            const u32* bits, const Z* floor, const u32* chosen, bool pulls, bool pushes, I* parent,
+            Others* others) {
     __shared__ u32 lanes[WARPS][32];
     const bool bounded = chosen && *chosen;
     const Z bound = bounded ? *floor : Z();
-    ParentTester tester = {indices, values, (i64)every, x, bits, parent, bound,
-                           pulls,   pushes, bounded,    0, Z(),  0};
+    ParentTester tester = {indices, values, (i64)every, x,       bits, parent, others,
+                           bound,   pulls,  pushes,     bounded, 0,    Z(),    0};
     walk_share<EACH>(indptr, n, 0, m, thread_id() >> 5, thread_count() >> 5, lanes[warp_id()],
                      tester);
 }
@@ -147,4 +172,33 @@ extern "C" __global__ void __launch_bounds__(256)
         total += __popc(found);
     }
     if (lane_id() == 0 && total) atomicAdd(count, total);
+}
+
+// Take away the least parents of the vertices that have several, which are the first of `number`
+// pairs: least[k] is that of pair k, or NOTHING where another pair of the vertex has it. A vertex
+// without a parent ends a walk.
+extern "C" __global__ void __launch_bounds__(256)
+    parents_take(const Others* others, i64 number, I* parent, I* least) {
+    for (i64 k = thread_id(); k < number; k += thread_count()) {
+        const I old = (I)atomicExch((Bits<I>*)parent + others->pairs[2 * k], (Bits<I>)-1);
+        least[k] = old < 0 ? NOTHING : old;
+    }
+}
+
+// From `count` vertices along the parents: the vertex without one where each walk ends, and its
+// steps; -1 where it is longer than `most`, or ends elsewhere.
+extern "C" __global__ void __launch_bounds__(256)
+    parents_walk(const I* from, i64 count, i64 most, const I* parent, I* end, i64* steps) {
+    for (i64 k = thread_id(); k < count; k += thread_count()) {
+        I v = from[k], next = parent[v];
+        i64 step = 0;
+        for (; next >= 0 && next != NOTHING && step < most; step++) next = parent[v = next];
+        end[k] = v;
+        steps[k] = next < 0 ? step : -1;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    parents_put(const I* vertices, const I* parents_of, i64 count, I* parent) {
+    for (i64 k = thread_id(); k < count; k += thread_count()) parent[vertices[k]] = parents_of[k];
 }

@@ -1,0 +1,162 @@
+"""Parents on the best walks of a closure: the vertices that carry its values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spgraph.backends.cuda.closure.closure import EVERY, dag_edges_preamble
+from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.structure.index_types import with_index_types
+from spgraph.containers import Matrix, Vector
+from spgraph.containers.storage.arrays import Array, array_module, move, words
+from spgraph.semirings import TypedSemiring
+
+# the threads of the kernel that chooses a floor, and the pairs that are kept, as in
+# kernels/parents.cu
+SAMPLE, MOST = 1024, 1 << 14
+# the longest walk to a vertex that has several parents or to the source, and the most vertices that
+# have several on one path, before a search over all edges of the shortest-path DAG is faster
+LONGEST_WALK, MOST_ROUNDS = 1 << 14, 64
+# no walk from the source is known
+UNKNOWN = 1 << 60
+
+
+@jit.on_device
+def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> Vector:
+    """For every vertex v the least other vertex u with x[u] * A[u, v] == x[v], of the type of
+    A.indices and of bitmap storage; no entry where there is none.
+
+    `T` is A's transpose, where it is at hand and products keep the order of their first operands:
+    then the values of most entries alone show that they carry nothing (kernels/parents.cu says
+    why). Without it, or where the monoid has no order, both ends of every entry are looked at.
+
+    Two fills, two or three launches (one more if T is another matrix than A), one read-back.
+    """
+    text = parents_preamble(A, semiring, False)
+    parent = _least(A, T, x.to_bitmap(), semiring, text, jit.NULL)
+    return _with_entries(parent, text)
+
+
+@jit.on_device
+def path_parents(
+    A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring, source: int
+) -> Vector | None:
+    """The parents of a search from `source` over the shortest-path DAG of x: of the walks that
+    bring x[v] to v one of the fewest edges, and there the least vertex; source itself at `source`.
+    None where it takes that search to find them.
+
+    `T` is as for `parents`. The parent of a vertex that has one alone is known at once. Of the few
+    others the parents that have been found are compared by how many edges lead to them: along sole
+    parents to `source`, or to another of these vertices. None where more than MOST are found, as
+    where many edges have the same value, or where the paths are long.
+
+    As `parents`, and where some vertex has several three small launches and four read-backs.
+    """
+    xp, ids = array_module(A._indptr), A._indices.dtype
+    text = parents_preamble(A, semiring, True)
+    others = xp.zeros(1 + 2 * MOST, ids)  # their number, and pairs
+    parent = _least(A, T, x.to_bitmap(), semiring, text, others)
+    number = int(others[:1].view(np.uint32)[0])
+    if number > MOST:
+        return None
+    root = xp.full(1, source, ids)
+    put = jit.kernel("parents", "parents_put", text)
+    if number:
+        jit.launch(put, 1, root, xp.full(1, -1, ids), 1, parent)
+        found = _fewest_edges(others, number, parent, source, text)
+        if found is None:
+            return None
+        vertices, chosen = (xp.asarray(array) for array in found)
+        jit.launch(put, vertices.size, vertices, chosen, vertices.size, parent)
+    jit.launch(put, 1, root, root, 1, parent)
+    return _with_entries(parent, text)
+
+
+def parents_preamble(A: Matrix, semiring: TypedSemiring, collects: bool) -> str:
+    """The preamble of kernels/parents.cu."""
+    return dag_edges_preamble(A, semiring) + preamble.constants(COLLECTS=collects)
+
+
+def _least(
+    A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring, text: str, others: Array
+) -> Array:
+    """The least parent of each vertex, the greatest number of the type where there is none; of
+    those that are not the least, what `others` takes.
+    """
+    xp = array_module(A._indptr)
+    n, m = A.nrows, A.nvals
+    look = jit.kernel("parents", "parents", text)
+    bits = jit.NULL if x._bits is None else x._bits
+    parent = xp.full(n, np.iinfo(A._indices.dtype).max, A._indices.dtype)
+    threads = min(jit.occupancy(look) * jit.BLOCK, -(-m // 32) * 32)
+    every = np.uint64(0 if A.iso else EVERY)
+    floor: tuple[Array, Array] = jit.NULL, jit.NULL
+    own = (A._indptr, A._indices, A._values)
+
+    def look_along(arrays: tuple[Array, Array, Array], pulls: bool, pushes: bool) -> None:
+        shared = (every, x._values, bits, *floor, pulls, pushes, parent, others)
+        jit.launch(look, threads, n, m, *arrays, *shared)
+
+    has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
+    # the value of an entry alone does not bound products that depend on positions
+    if T is None or not has_order or semiring.multiply.positional:
+        look_along(own, False, True)
+    else:
+        floor = xp.empty(1, semiring.dtype), xp.empty(1, np.uint32)
+        choose = jit.kernel("parents", "parents_floor", text)
+        choose((1,), (SAMPLE,), (n, m, A._indptr, x._values, bits, *floor))
+        look_along(own, T is A, True)
+        if T is not A:
+            T = with_index_types(T, A)
+            look_along((T._indptr, T._indices, T._values), True, False)
+    return parent
+
+
+def _with_entries(parent: Array, text: str) -> Vector:
+    """A Vector with an entry for each vertex that has a parent."""
+    xp, n = array_module(parent), parent.size
+    pack = jit.kernel("parents", "parents_bits", text)
+    found, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.uint64)
+    jit.launch(pack, min(jit.occupancy(pack) * jit.BLOCK, n), n, parent, found, count)
+    return Vector._of(n, parent, bits=found, nvals=int(count[0]))
+
+
+def _fewest_edges(
+    others: Array, number: int, parent: Array, source: int, text: str
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """(the vertices that have several parents, the one of each on a walk of the fewest edges from
+    `source`); None where walks are too long. `parent` is -1 at `source`, and then at all of these.
+    """
+    xp = array_module(parent)
+    least = xp.empty(number, parent.dtype)
+    take, walk = (jit.kernel("parents", f"parents_{name}", text) for name in ("take", "walk"))
+    jit.launch(take, number, others, number, parent, least)
+    pairs = move(others[1 : 1 + 2 * number], "cpu").reshape(-1, 2)
+    first = move(least, "cpu")
+    has_least = first != np.iinfo(first.dtype).max
+    heads = np.concatenate([pairs[:, 0], pairs[has_least, 0]])
+    tails = np.concatenate([pairs[:, 1], first[has_least]])
+    heads, tails = heads[heads != source], tails[heads != source]
+    end, steps = xp.empty(tails.size, parent.dtype), xp.empty(tails.size, np.int64)
+    jit.launch(walk, tails.size, xp.asarray(tails), tails.size, LONGEST_WALK, parent, end, steps)
+    ends, steps = move(end, "cpu"), move(steps, "cpu")
+    if (steps < 0).any():
+        return None
+    vertices, at = np.unique(heads, return_inverse=True)
+    # where each walk ends: at one of the vertices, or, after the last of them, at the source
+    behind = np.where(ends == source, vertices.size, np.searchsorted(vertices, ends))
+    hops = np.full(vertices.size + 1, UNKNOWN)
+    hops[-1] = 0
+    for _ in range(MOST_ROUNDS):  # Bellman-Ford
+        through, before = hops[behind] + steps + 1, hops.copy()
+        np.minimum.at(hops, at, through)
+        if np.array_equal(hops, before):
+            break
+    else:
+        return None
+    if hops.max() >= UNKNOWN:
+        return None
+    chosen = np.full(vertices.size, np.iinfo(parent.dtype).max, parent.dtype)
+    on_fewest = through == hops[at]
+    np.minimum.at(chosen, at[on_fewest], tails[on_fewest])
+    return vertices, chosen

@@ -1,0 +1,39 @@
+"""Parents on the best walks of the fewest edges, from the values of a closure."""
+
+from __future__ import annotations
+
+from spgraph.containers import Matrix, Vector
+from spgraph.iterations.fixed_point import dag_edges
+from spgraph.iterations.level_search import search
+from spgraph.semirings import min_plus, min_secondi
+from spgraph.steps import backend
+
+
+def path_parents(A: Matrix, distance: Vector, source: int) -> Vector:
+    """For each vertex that `distance` has an entry of, the one before it on a shortest path: of all
+    of these on one of the fewest edges, and there the vertex of least id; `source` for itself.
+
+    A Vector of A.nrows and of the type of A.indices. `distance` is what the closure of A over
+    min_plus brings from `source`, of the weights' own type. Where a backend finds them from the
+    edges of vertices that have several alone, as among floats that hardly tie, it does; otherwise
+    they are those of a search over the shortest-path DAG. Looks at A's transpose only where it is
+    at hand already.
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.path_parents import path_parents
+    >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [1.0, 5.0, 2.0], nrows=3, ncols=3)
+    >>> path_parents(A, sg.Vector.from_dense([0.0, 1.0, 3.0]), 0).to_numpy().tolist()
+    [0, 0, 1]
+    """
+    typed = min_plus.resolve(distance.dtype, A.dtype, index=A.index_dtype)
+    found = getattr(backend(A.device), "path_parents", None)
+    # x <= y makes x + a <= y + a for floats, whatever is rounded; integers may overflow
+    if found is not None and distance.dtype.kind == "f" and A.nvals:
+        parent = found(A, A.T if A.has_transpose else None, distance, typed, source)
+        if parent is not None:
+            return parent
+    # q<!parent> = q min.secondi T, over the edges T(i, j) = (d(i) + A(i, j) == d(j))
+    root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
+    parent = search(dag_edges(A, distance, min_plus), root, min_secondi).value
+    assert parent is not None
+    return parent
