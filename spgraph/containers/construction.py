@@ -20,6 +20,7 @@ from spgraph.containers.storage.arrays import (
     on_device,
     on_its_device,
     pack_bits,
+    sent,
 )
 from spgraph.containers.storage.casting import held_number
 from spgraph.containers.storage.values import value_dtype
@@ -200,7 +201,7 @@ class MatrixConstruction(MatrixParts):
             self.ncols,
             self._indptr,
             self._indices,
-            xp.ones(1, value_dtype(dtype)),
+            sent(np.ones(1, value_dtype(dtype)), xp),
             iso=True,
             # where the values alone made it asymmetric, the pattern is not
             symmetric=self.symmetric or None,

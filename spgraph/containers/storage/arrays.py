@@ -236,7 +236,7 @@ def check_device(device: str) -> str:
     index, count = int(number or cupy.cuda.runtime.getDevice()), cupy.cuda.runtime.getDeviceCount()
     if index >= count:
         raise BackendUnavailable(f"device: {device!r} was asked for, but {count} GPUs are visible")
-    return f"cuda:{index}"
+    return _name_of(index)
 
 
 def move(array: Array, device: str) -> Array:

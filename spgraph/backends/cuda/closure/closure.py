@@ -12,10 +12,12 @@ import numpy as np
 
 from spgraph.backends.cuda.exchange.plan import check_counts
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.runtime.start import state_and_start
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, array_module, words
+from spgraph.containers.storage.arrays import Array, array_module, sent, words
+from spgraph.containers.storage.one_entry import entry_of
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
@@ -44,20 +46,20 @@ def closure(
     `semiring.add` is idempotent and products are monotone in their first operand. `delta` is the
     width of the buckets in which an ordered monoid (min or max over numbers) relaxes its vertices;
     with None there are no buckets. `reach` (None: delta) is how far beyond a bucket of many edges
-    products are pushed; the vertices beyond pull. One memset, one launch, one read-back of 128
-    bytes. Raises ConvergenceError where a bucket is not settled within as many rounds as A has
-    rows.
+    products are pushed; the vertices beyond pull. One small copy or fill, one launch, one
+    read-back. Raises ConvergenceError where a bucket is not settled within as many rounds as A
+    has rows.
     """
     xp = array_module(A._indptr)
-    start = start.to_sparse()
+    if entry_of(start) is None:
+        start = start.to_sparse()
     n, m = A.nrows, A.nvals
     check_counts("closure", n, m)
     text = closure_preamble(A, semiring, delta is not None)
     shared = block_bytes(semiring.dtype, A._indices.dtype, A._indptr.dtype)
     kernel = kernel_of("closure", text, jit.current_device(), shared)
-    sources = start._indices.astype(A._indices.dtype, copy=False)  # type: ignore[union-attr]
-    values = start._values.astype(semiring.dtype, copy=False)
-    x, control = xp.empty(n, semiring.dtype), xp.zeros(CONTROL, np.int64)
+    control, *found = state_and_start(start, CONTROL, A._indices.dtype, semiring.dtype)
+    x = xp.empty(n, semiring.dtype)
     sizes = working_arrays(n, n, A._indices.dtype, A._indptr.dtype)
     working = {name: xp.empty(*size) for name, size in sizes.items()}
     t_indptr, t_indices, t_values = _in_edges(A)
@@ -67,7 +69,7 @@ def closure(
     kernel(
         (jit.occupancy(kernel, THREADS, shared),),
         (THREADS,),
-        (n, *given.values(), x, sources, values, sources.size, control, *widths),
+        (n, *given.values(), x, *found, start.nvals, control, *widths),
         shared_mem=shared,
     )
     state = control.tolist()
@@ -112,7 +114,7 @@ def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     indices = xp.empty(int(through[-1]), A._indices.dtype)
     work = (n, m, A._indptr, A._indices, flags, before, through, indptr, indices)
     jit.sweep(fill, max(n + 1, 32 * chunks), *work)
-    return Matrix._of(n, n, indptr, indices, xp.ones(1, bool), iso=True)
+    return Matrix._of(n, n, indptr, indices, sent(np.ones(1, bool), xp), iso=True)
 
 
 def _in_edges(A: Matrix) -> tuple[Array, Array, Array]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from types import ModuleType
 
 import numpy as np
 
 from spgraph import direction as directions
 from spgraph.backends.cuda.exchange.plan import check_counts
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.runtime.start import state_and_start
 from spgraph.backends.cuda.search.search_rows import leading, nonempty
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
@@ -19,7 +19,6 @@ from spgraph.containers.storage.arrays import (
     array_module,
     index_dtype,
     move,
-    sent,
     words,
 )
 from spgraph.containers.storage.one_entry import entry_of
@@ -73,7 +72,8 @@ def search(
     grid = jit.occupancy(kernel, THREADS, shared)
 
     def launch(rows: Array) -> Array:
-        control, sources, values = _control(start, ids, semiring, xp)
+        types = ids, None if semiring is None else semiring.dtype
+        control, sources, values = state_and_start(start, CONTROL, *types)
         found = (sources, values, start.nvals, level, value, visited)
         work = (queues + at_bits, queues + at_ids, queues, control)
         limits = (np.uint32(n.bit_length()), way, max_depth, rows)
@@ -89,27 +89,6 @@ def search(
         None if semiring is None else Vector._of(n, value, bits=visited.copy(), nvals=num_visited)
     )
     return levels, found, move(rows, "cpu") if trace else None
-
-
-def _control(
-    start: Vector, ids: np.dtype, semiring: TypedSemiring | None, xp: ModuleType
-) -> tuple[Array, Array | int, Array | int]:
-    """(the struct Control, all zero, and where the ids and the values of a sparse `start` are). An
-    entry that the host knows travels behind the zeros: one copy instead of a fill and two.
-    """
-    entry = entry_of(start)
-    if entry is None:
-        sources = start._indices.astype(ids, copy=False)  # type: ignore[union-attr]
-        values = 0 if semiring is None else start._values.astype(semiring.dtype, copy=False)
-        return xp.zeros(CONTROL, np.int64), sources, values
-    given = np.zeros(CONTROL + 2, np.int64)
-    given[CONTROL] = entry[0][0]  # its first bytes are the id of either type
-    if semiring is not None:
-        value = entry[1].astype(semiring.dtype).view(np.uint8)
-        given[CONTROL + 1 :].view(np.uint8)[: value.size] = value
-    control = sent(given, xp)
-    behind = address(control) + 8 * CONTROL
-    return control, behind, behind + 8
 
 
 def _pulled(
