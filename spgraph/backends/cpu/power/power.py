@@ -16,7 +16,7 @@ from spgraph.semirings import TypedSemiring
 # as in kernels/power.py
 Norm = Literal[1, 2, "max"] | None
 NORMS: dict[Norm, int] = {None: 0, 1: 1, 2: 2, "max": 3}
-CHUNK, SUMS = 8192, 3
+CHUNK, SUMS, LINE = 8192, 3, 8
 
 
 def power(
@@ -58,10 +58,11 @@ def power(
     chunks = max(1, min(n, (last.nvals + n) // CHUNK))
     starts = np.empty((2, max(1, min(n, (first.nvals + n) // CHUNK), chunks) + 1), np.uint64)
     value, report = x._values.copy(), np.zeros(2)
+    threads = pool.threads_for((first.nvals + n) * max_iter)
     pool.launch(
         kernel,
-        pool.threads_for((first.nvals + n) * max_iter),
-        *(np.zeros(1, np.int64), len(matrices), NORMS[norm], *given),
+        threads,
+        *(np.zeros(2 * threads * LINE, np.int64), len(matrices), NORMS[norm], *given),
         *(value, np.empty(n if norm is not None else 0), *work, starts),
         np.zeros((2, SUMS, chunks)),
         *(*map(float, constants), *_spread(restart, 0.0)),

@@ -14,6 +14,8 @@
 NORM_NONE, NORM_ONE, NORM_TWO, NORM_MAX = 0, 1, 2, 3
 # rows and entries of a chunk
 CHUNK = 8192
+# words of a cache line
+LINE = 8
 # the sums over vertices
 CHANGE, DANGLING, SIZE, SUMS = 0, 1, 2, 3
 
@@ -56,6 +58,32 @@ def largest(sums, which, chunks):
     for k in range(chunks):
         most = max(most, sums[which, k])
     return most
+
+
+@inner
+def next_chunk(ticket, step, thread, threads, chunks):
+    """A chunk that nobody has taken in this step, or `chunks` if none is left: of the share of this
+    thread first, which wrote the same rows in the last iteration and has them in its cache, then
+    what others have left of theirs. `ticket` has two counters for each share, used in turns.
+    """
+    for k in range(threads):
+        owner = (thread + k) % threads
+        begin, end = chunks * owner // threads, chunks * (owner + 1) // threads
+        at = (2 * owner + (step & 1)) * LINE
+        if begin + atomic_load(ticket, at) < end:
+            chunk = begin + atomic_add(ticket, at, 1)
+            if chunk < end:
+                return chunk
+    return chunks
+
+
+@inner
+def begin_step(ticket, step, thread):
+    """The number of the next step. Sets the thread's counter of the one after it to zero, which is
+    that of the last step: all threads have left it.
+    """
+    atomic_store(ticket, (2 * thread + (step & 1)) * LINE, 0)
+    return step + 1
 
 
 # Inlined by force: a call with arrays costs as much as a short row. The last up to four entries are
@@ -103,11 +131,12 @@ def power(
     n = x.size
     chunks = chunks_of(indptr2, n)
     first_chunks = chunks_of(indptr, n)
-    taken = 0  # tickets of earlier steps, in each of which every thread takes one too many
+    step = 0
     if hops == 2:
         for chunk in range(thread, first_chunks + 1, threads):
             starts[0, chunk] = chunk_start(indptr, n, chunk, first_chunks)
-    for chunk in range(thread, chunks, threads):
+    begin, end = chunks * thread // threads, chunks * (thread + 1) // threads
+    for chunk in range(begin, end):
         starts[1, chunk] = chunk_start(indptr2, n, chunk, chunks)
         last = chunk_start(indptr2, n, chunk + 1, chunks)
         if chunk == chunks - 1:
@@ -127,20 +156,21 @@ def power(
         if dangling != 0.0:
             shift += dangling * total(sums[1 - (iteration & 1)], DANGLING, chunks)
         if hops == 2:
+            step = begin_step(ticket, step, thread)
             while True:
                 poll(sync)
-                chunk = atomic_add(ticket, 0, 1) - taken
-                if chunk >= first_chunks:
+                chunk = next_chunk(ticket, step, thread, threads, first_chunks)
+                if chunk == first_chunks:
                     break
                 for i in range(starts[0, chunk], starts[0, chunk + 1]):
                     y = sum_row(indptr, indices, a, source, i, np.uint64(n))
                     u2[i] = y * scale2[i & scale2_mask]
-            taken += first_chunks + threads
             barrier(sync, threads)
+        step = begin_step(ticket, step, thread)
         while True:
             poll(sync)
-            chunk = atomic_add(ticket, 0, 1) - taken
-            if chunk >= chunks:
+            chunk = next_chunk(ticket, step, thread, threads, chunks)
+            if chunk == chunks:
                 break
             change = mass = size = 0.0
             for i in range(starts[1, chunk], starts[1, chunk + 1]):
@@ -163,14 +193,13 @@ def power(
             now[CHANGE, chunk] = change
             now[DANGLING, chunk] = mass
             now[SIZE, chunk] = size
-        taken += chunks + threads
         barrier(sync, threads)
         if norm != NORM_NONE:
             size = largest(now, SIZE, chunks) if norm == NORM_MAX else total(now, SIZE, chunks)
             if norm == NORM_TWO:
                 size = math.sqrt(size)
             size = size if size > 0.0 else 1.0  # a zero vector stays zero
-            for chunk in range(thread, chunks, threads):
+            for chunk in range(begin, end):
                 change = mass = 0.0
                 for i in range(starts[1, chunk], starts[1, chunk + 1]):
                     new = z[i] / size
