@@ -369,3 +369,17 @@ def test_shards_on_the_minimal_backend(monkeypatch: pytest.MonkeyPatch) -> None:
         assert loop(B).gather().isclose(one, rtol=1e-6)
     X = sg.Matrix.from_dense(np.ones((64, 3))).to(B.device)
     assert sg.mxm(B, X, plus_times).gather().isclose(expected[-1])
+
+
+@pytest.mark.parametrize("call", ["map", "total", "largest"])
+def test_a_function_for_one_shard_asks_nothing_of_all(call: str) -> None:
+    """Threads of several GPUs would ask more often in one process than in another."""
+    placement: Any = sg.Matrix.from_coo([0], [1], nrows=4, ncols=4).distribute(2).device
+    calls = {
+        "map": lambda k: placement.map(lambda k: k),
+        "total": lambda k: placement.total([1]),
+        "largest": lambda k: placement.largest(1),
+    }
+    with pytest.raises(RuntimeError, match=f"{call}: the function for one shard called {call}"):
+        placement.map(calls[call])
+    assert placement.total([1, 1]) == 2

@@ -138,8 +138,7 @@ class Placement:
             finally:
                 WORK.in_shard = False
 
-        if WORK.in_shard:  # it would wait for other shards that wait for it
-            raise RuntimeError("map: the function for one shard called map for all shards")
+        self._check_outside("map")
         ks = range(len(self.local))
         if len(set(self.devices)) == 1:
             return [run(k) for k in ks]
@@ -160,12 +159,21 @@ class Placement:
         """Whether `kernels` has this one of the optional functions and classes of a backend."""
         return hasattr(self.kernels, name)
 
+    def _check_outside(self, call: str) -> None:
+        """RuntimeError inside of a function for one shard: the call would wait for other shards
+        that wait for it, or one process would make it more often than another.
+        """
+        if WORK.in_shard:
+            raise RuntimeError(f"{call}: the function for one shard called {call} for all shards")
+
     def total(self, counts: Sequence[int]) -> int:
         """The sum over all shards of all processes; `counts` are those of the local shards."""
+        self._check_outside("total")
         return int(self.communicator.all_reduce_host(np.array([sum(counts)], np.int64), "sum")[0])
 
     def largest(self, number: int) -> int:
         """The largest `number` (below 2^63) of all processes, each of which gives its own."""
+        self._check_outside("largest")
         return int(self.communicator.all_reduce_host(np.array([number], np.int64), "max")[0])
 
     # --- new containers, as Vector and Matrix make them for a device ------------------------------

@@ -98,11 +98,11 @@ def new_rounds(
     A: DistributedMatrix, semiring: TypedSemiring, ordered: bool
 ) -> tuple[list[Any], ByCommunicator]:
     """The local `ClosureShard`s of a graph for a semiring, and how they exchange."""
-    placement, graph = A.device, closure_graph(A)
+    placement, graph, edges = A.device, closure_graph(A), A.nvals
     size = (len(graph.shards), counts_of(placement.num_shards))
     counters, made = host_mapped(size, graph.shards[0].indptr), placement.kernels.ClosureShard
     shards = placement.map(
-        lambda k, p: made(graph, k, p, A.nvals, semiring, ordered, counters[k]), placement.local
+        lambda k, p: made(graph, k, p, edges, semiring, ordered, counters[k]), placement.local
     )
     return shards, ByCommunicator(placement.communicator, counters)
 

@@ -189,10 +189,10 @@ def rounds_of(
         rows, counts = zip(*graph.derived[name], strict=True)
         findable = placement.total(counts)
     size = (len(graph.shards), counts_of(placement.num_shards))
-    counters = host_mapped(size, graph.shards[0].indptr)
+    counters, edges = host_mapped(size, graph.shards[0].indptr), A.nvals
 
     def shard(k: int, own: Any) -> Any:
-        whole = (graph, k, placement.local[k], A.nvals, findable)
+        whole = (graph, k, placement.local[k], edges, findable)
         return placement.kernels.SearchShard(*whole, own, values, semiring, counters[k])
 
     exchange = ByCommunicator(placement.communicator, counters)

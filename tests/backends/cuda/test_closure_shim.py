@@ -426,3 +426,27 @@ def test_semirings_in_turn_are_prepared_once(monkeypatch: pytest.MonkeyPatch) ->
     assert made == list(rings)
     kept = closure_graph(A).derived
     assert sum("memory of closures in rounds" in key for key in kept if isinstance(key, tuple)) == 3
+
+
+@pytest.mark.parametrize("round_", [1, 2])
+def test_a_closure_that_failed_leaves_nothing_behind(
+    round_: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shards count rounds for themselves: the one that failed has counted one that others have
+    not begun.
+    """
+    made = graph("skewed both", CASES["distance"])
+    A, start = place(made.A, "rounds, 3 shards"), made.v
+    start_on_the_shim(monkeypatch)
+    launch = closure_shard.Shard.launch
+
+    def fails(shard: Any, *given: Any) -> None:
+        launch(shard, *given)
+        if shard.number == 1 and shard.round == round_:
+            raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(closure_shard.Shard, "launch", fails)
+        with pytest.raises(ZeroDivisionError):
+            fused(A, start, DISTANCES, 9)
+    assert entries(fused(A, start, DISTANCES, 9)) == expected("skewed both", CASES["distance"])
