@@ -5,14 +5,18 @@ others; when all have asked, all are answered, by a communicator or by peers.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from spgraph.backends.shards.buffers import Buffers
+from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.containers.storage.arrays import Array, on_device
 from spgraph.distributed.communicators import Communicator
-from spgraph.distributed.exchange.host_counters import wait_for_counts
+from spgraph.distributed.exchange.host_counters import host_mapped, wait_for_counts
+
+if TYPE_CHECKING:
+    from spgraph.distributed.containers.placement import Placement
 
 R = TypeVar("R")
 
@@ -107,6 +111,36 @@ class ByCommunicator:
             rows = comm.fetch(comm.all_gather(arrays, sizes=[size] * comm.num_shards))[0]
             rows = rows.reshape(-1, size)
         return [(rows, rows.sum(axis=0).tolist())] * len(given)
+
+
+class Rounds(NamedTuple):
+    """What a loop in rounds over a graph shares from call to call: its local shards, and how they
+    exchange.
+    """
+
+    shards: list[Any]
+    exchange: ByCommunicator
+
+
+def rounds_of(
+    loop: str,
+    placement: Placement,
+    graph: ShardedGraph,
+    asked: object,
+    counts: int,
+    make: Callable[[int, int, np.ndarray], Any],
+) -> Rounds:
+    """The Rounds of a loop for what is asked, kept with the graph. make(k, p, words) makes local
+    shard k, which is p of all, and has so many words of the host for its counts.
+    """
+    kept: dict[Any, Rounds] = graph.plans(loop, asked)
+    found = kept.get(asked)
+    if found is None:  # another thread may forget it, or make one too
+        counters = host_mapped((len(graph.shards), counts), graph.shards[0].indptr)
+        shards = placement.map(lambda k, p: make(k, p, counters[k]), placement.local)
+        exchange = ByCommunicator(placement.communicator, counters)
+        found = kept[asked] = Rounds(shards, exchange)
+    return found
 
 
 class ByPeers:

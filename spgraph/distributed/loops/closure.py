@@ -21,8 +21,7 @@ from spgraph.distributed.exchange.collectives import (
     tag_graph,
 )
 from spgraph.distributed.exchange.coordinates import lower_matrix
-from spgraph.distributed.exchange.host_counters import host_mapped
-from spgraph.distributed.exchange.in_step import ByCommunicator, run
+from spgraph.distributed.exchange.in_step import rounds_of, run
 from spgraph.distributed.loops.sharded_graph import closure_graph, sparse_entries
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.errors import ConvergenceError, unsettled
@@ -83,28 +82,18 @@ def in_rounds(
     """What each local shard finds in rounds that the host drives. The first closure of a graph over
     a semiring prepares it.
     """
-    graph, asked = closure_graph(A), (semiring, delta is not None and semiring.dtype != np.bool_)
-    kept: dict[Any, Any] = graph.plans("closure in rounds", asked)
-    found = kept.get(asked)
-    if found is None:  # another thread may forget it, or make one too
-        found = kept[asked] = new_rounds(A, *asked)
-    each = zip(found[0], ids, values, strict=True)
+    placement, graph, edges = A.device, closure_graph(A), A.nvals
+    asked = (semiring, delta is not None and semiring.dtype != np.bool_)
+
+    def shard(k: int, p: int, counters: np.ndarray) -> Any:
+        return placement.kernels.ClosureShard(graph, k, p, edges, *asked, counters)
+
+    number = counts_of(placement.num_shards)
+    rounds = rounds_of("closure in rounds", placement, graph, asked, number, shard)
+    each = zip(rounds.shards, ids, values, strict=True)
     with graph.lock:  # another thread's closure of A uses the same memory
         steps = [shard.closure(*start, delta, reach) for shard, *start in each]
-        return run(steps, A.device.devices, found[1])
-
-
-def new_rounds(
-    A: DistributedMatrix, semiring: TypedSemiring, ordered: bool
-) -> tuple[list[Any], ByCommunicator]:
-    """The local `ClosureShard`s of a graph for a semiring, and how they exchange."""
-    placement, graph, edges = A.device, closure_graph(A), A.nvals
-    size = (len(graph.shards), counts_of(placement.num_shards))
-    counters, made = host_mapped(size, graph.shards[0].indptr), placement.kernels.ClosureShard
-    shards = placement.map(
-        lambda k, p: made(graph, k, p, edges, semiring, ordered, counters[k]), placement.local
-    )
-    return shards, ByCommunicator(placement.communicator, counters)
+        return run(steps, placement.devices, rounds.exchange)
 
 
 def dag_edges(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
-from spgraph.distributed.exchange.host_counters import host_mapped
-from spgraph.distributed.exchange.in_step import ByCommunicator, run
+from spgraph.distributed.exchange.in_step import rounds_of, run
 from spgraph.distributed.loops.sharded_graph import sharded_graph, sparse_entries, start_entries
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.iterations.level_search import composed_search
@@ -147,78 +146,54 @@ def in_rounds(
     max_depth: int,
 ) -> tuple[list[Found], list[tuple[int, int, int, int]]]:
     """(what each local shard finds, the rows of the trace)."""
-    graph = sharded_graph(A, T)
-    rounds = rounds_of(A, T, graph, parents, None if parents else semiring)
+    placement, graph, edges = A.device, sharded_graph(A, T), A.nvals
+    asked = (parents or semiring is not None, None if parents else semiring)
+    rows: Sequence[Any] = [None] * len(sources)
+    findable = A.nrows
+    if T is not None:
+        rows, findable = rows_of(placement, graph, asked[0])
+
+    def shard(k: int, p: int, counters: np.ndarray) -> Any:
+        whole = (graph, k, p, edges, findable, rows[k])
+        return placement.kernels.SearchShard(*whole, *asked, counters)
+
+    number = counts_of(placement.num_shards)
+    rounds = rounds_of("search in rounds", placement, graph, asked, number, shard)
     with graph.lock:
         steps = [
             shard.search(*own, direction, max_depth)
             for shard, *own in zip(rounds.shards, sources, values, strict=True)
         ]
-        found = run(steps, A.device.devices, rounds.exchange)
+        found = run(steps, placement.devices, rounds.exchange)
     return [part for part, _ in found], found[0][1]
-
-
-class Rounds(NamedTuple):
-    """What searches in rounds of a graph for levels, for parents, or for the sums of a semiring
-    share: `SearchShard`s of the backend, and how they exchange.
-    """
-
-    shards: list[Any]
-    exchange: ByCommunicator
-
-
-def rounds_of(
-    A: DistributedMatrix,
-    T: DistributedMatrix | None,
-    graph: ShardedGraph,
-    parents: bool,
-    semiring: TypedSemiring | None,
-) -> Rounds:
-    """The Rounds; made once, and kept with the graph. All share the memory of the shards."""
-    placement, values = A.device, parents or semiring is not None
-    kept: dict[Any, Rounds] = graph.plans("search in rounds", (parents, semiring))
-    found = kept.get((parents, semiring))
-    if found is not None:  # another thread may forget it, or make one too
-        return found
-    rows: Sequence[Any] = [None] * len(graph.shards)
-    findable = A.nrows
-    if T is not None:
-        name = "rows of values, in rounds" if values else "rows of levels, in rounds"
-        if name not in graph.derived:
-            graph.derived[name] = rows_of(placement, graph, values)
-        rows, counts = zip(*graph.derived[name], strict=True)
-        findable = placement.total(counts)
-    size = (len(graph.shards), counts_of(placement.num_shards))
-    counters, edges = host_mapped(size, graph.shards[0].indptr), A.nvals
-
-    def shard(k: int, own: Any) -> Any:
-        whole = (graph, k, placement.local[k], edges, findable)
-        return placement.kernels.SearchShard(*whole, own, values, semiring, counters[k])
-
-    exchange = ByCommunicator(placement.communicator, counters)
-    found = kept[parents, semiring] = Rounds(placement.map(shard, rows), exchange)
-    return found
 
 
 def rows_of(
     placement: Placement, graph: ShardedGraph, values: bool
-) -> list[tuple[tuple[Array, Array], int]]:
-    """The result of the backend's `leading_and_nonempty` for each local shard: with the degrees of
-    all vertices where levels alone are sought.
+) -> tuple[list[tuple[Array, Array]], int]:
+    """(what the backend's `leading_and_nonempty` finds for each local shard, with the degrees of
+    all vertices where levels alone are sought; how many rows of all shards have entries). Kept with
+    the graph.
     """
-    find = placement.kernels.leading_and_nonempty
-    if values:
-        return placement.map(lambda k, shard: find(shard), graph.shards)
-    degrees = placement.map(
-        lambda k, shard: (shard.indptr[1:] - shard.indptr[:-1]).astype(np.int64), graph.shards
-    )
-    sizes = [end - begin for begin, end in itertools.pairwise(graph.offsets)]
+    name = "rows of values, in rounds" if values else "rows of levels, in rounds"
+    if name in graph.derived:
+        return graph.derived[name]
+    of_all: list[Array | None] = [None] * len(graph.shards)
+    if not values:
+        degrees = placement.map(
+            lambda k, shard: (shard.indptr[1:] - shard.indptr[:-1]).astype(np.int64), graph.shards
+        )
+        sizes = [end - begin for begin, end in itertools.pairwise(graph.offsets)]
+        of_all = placement.communicator.all_gather(degrees, sizes=sizes)
 
-    def own(k: int, shard: GraphRows, counts: Array) -> tuple[tuple[Array, Array], int]:
+    def own(k: int, shard: GraphRows, counts: Array | None) -> tuple[tuple[Array, Array], int]:
+        if counts is None:
+            return placement.kernels.leading_and_nonempty(shard)
         xp = array_module(counts)
         indptr = xp.zeros(counts.size + 1, np.int64)
         xp.cumsum(counts, out=indptr[1:])
-        return find(shard, indptr)
+        return placement.kernels.leading_and_nonempty(shard, indptr)
 
-    of_all = placement.communicator.all_gather(degrees, sizes=sizes)
-    return placement.map(own, graph.shards, of_all)
+    rows, numbers = zip(*placement.map(own, graph.shards, of_all), strict=True)
+    graph.derived[name] = list(rows), placement.total(numbers)
+    return graph.derived[name]

@@ -449,7 +449,7 @@ def test_a_search_that_waited_for_one_that_failed(
 
     second = threading.Thread(target=other)
 
-    def kept(*given: Any) -> searches.Rounds:
+    def kept(*given: Any) -> in_step.Rounds:
         made = rounds_of(*given)
         if threading.current_thread() is second:
             waits.set()
