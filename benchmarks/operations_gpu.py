@@ -39,7 +39,8 @@ def main() -> None:
         "graphs": {},
     }
     for name in options.graphs.split(","):
-        result["graphs"][name] = measure(name, options.calls)
+        reason = graphs.missing(name, options.data)
+        result["graphs"][name] = {"missing": reason} if reason else measure(name, options)
         print(table(name, result["graphs"][name]), flush=True)
         import_cupy().get_default_memory_pool().free_all_blocks()
         machine.write(options.output, result)
@@ -49,6 +50,7 @@ def _options() -> argparse.Namespace:
     today = datetime.datetime.now(datetime.UTC).date()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--graphs", default="kron21,rmat_n24_32")
+    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--calls", type=int, default=15)
     parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
     parser.add_argument(
@@ -60,10 +62,10 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(name: str, calls: int) -> dict[str, Any]:
+def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """All tasks on one graph."""
     cupy = import_cupy()
-    pattern = graphs.load(name, pathlib.Path(), "cuda")
+    pattern = graphs.load(name, options.data, "cuda")
     values = cupy.random.RandomState(7).randint(1, 65, pattern.nvals).astype(np.float32)
     A = sg.Matrix._of(pattern.nrows, pattern.ncols, pattern.indptr, pattern.indices, values)
     B = sg.Matrix._of(pattern.nrows, pattern.ncols, pattern.indptr, pattern.indices, values)
@@ -74,7 +76,7 @@ def measure(name: str, calls: int) -> dict[str, Any]:
 
     def add(task: str, call: Callable[[], Any], **facts: Any) -> None:
         seen = rows.untimed(call, rows.first(call, "cuda")[1], "cuda")
-        times = gpu_clock.measure(call, calls)
+        times = gpu_clock.measure(call, options.calls)
         kinds = {"device": times.device_ms, "wall": times.wall_ms}
         tasks[task] = rows.row_of_kinds(kinds, seen, **facts)
 
@@ -122,6 +124,8 @@ def _fresh(A: sg.Matrix) -> sg.Matrix:
 
 def table(name: str, entry: dict[str, Any]) -> str:
     """One graph's figures for a person."""
+    if "missing" in entry:
+        return f"{name}: skipped, {entry['missing']}\n"
     lines = [f"{name}: {entry['vertices']:,} vertices, {entry['directed_edges']:,} entries; ms"]
     for task, found in entry["tasks"].items():
         rate = f"  {found['gedges_per_s']} G edges/s" if "gedges_per_s" in found else ""

@@ -64,6 +64,7 @@ def commands(given: argparse.Namespace) -> list[list[str]]:
     if given.device == "cuda":
         bundle = ["--cugraph", str(given.cugraph.resolve())] if given.cugraph else []
         wanted = [["benchmarks.bfs_gpu", *bundle], ["benchmarks.algorithms_gpu", *bundle]]
+        wanted.append(["benchmarks.operations_gpu"])
     else:
         wanted = [["benchmarks.bfs_cpu"], ["benchmarks.algorithms_cpu"]]
         if given.gapbs:

@@ -26,7 +26,9 @@ def newest(benchmark: str) -> tuple[str, Result]:
     for path in sorted(RESULTS.glob(f"{benchmark}_[0-9]*.json"), reverse=True):
         result = json.loads(path.read_text())
         if machine.quiet(result):
-            return path.name, result
+            named = result.get("graphs", {}).items()
+            there = {"graphs": {name: entry for name, entry in named if set(entry) != {"missing"}}}
+            return path.name, result | there
     raise SystemExit(f"{RESULTS}: no file of {benchmark} from a machine that was quiet before")
 
 
@@ -55,8 +57,8 @@ def described(name: str, result: Result, *libraries: str, gpus: int = 1) -> str:
     where, versions = result["machine"], result["versions"]
     place = f"{where['cores']} cores of {where['cpu']}"
     if where["gpu"]:
-        count = "one" if gpus == 1 else f"up to {gpus}"
-        place = f"{count} {where['gpu']['name']}, driver {where['gpu']['driver_version']}"
+        count = {0: "", 1: "one "}.get(gpus, f"up to {gpus} ")
+        place = f"{count}{where['gpu']['name']}, driver {where['gpu']['driver_version']}"
     used = [f"{library} {versions[library]}" for library in libraries if library in versions]
     if "cugraph" in result:
         used.append(f"cuGraph {result['cugraph']['version']}")
@@ -320,14 +322,12 @@ def graph500() -> str:
     """A line a run: both kernels' harmonic means, the construction, the checks."""
     rows, said = [], []
     for name, result in files("graph500_gpu", "graph500_cpu"):
-        said.append(described(name, result, "numba", gpus=most_shards(result)))
+        said.append(described(name, result, "numba", gpus=0))
         for run in result["runs"].values():
             rates = [run[f"{kernel}_harmonic_mean_TEPS"] / 1e9 for kernel in ("bfs", "sssp")]
             checks = [1e3 * run[f"{kernel}_median_validate"] for kernel in ("bfs", "sssp")]
-            shards = run["shards"]
-            where = f"{shards} GPU{'s' * (shards > 1)}"
-            if run["device"] == "cpu":
-                where = "CPU" if shards == 1 else f"CPU, {shards} shards"
+            unit = "GPU" if run["device"] == "cuda" else "CPU shard"
+            where = f"{run['shards']} {unit}{'s' * (run['shards'] > 1)}"
             sizes = [str(run["SCALE"]), str(run["edgefactor"]), where, str(run["NBFS"])]
             times = [run["construction_time"] * 1e3, *checks]
             rows.append([*sizes, *map(milliseconds, rates), *map(milliseconds, times)])
@@ -338,15 +338,11 @@ def graph500() -> str:
     return "\n\n".join([*said, table(head, rows)])
 
 
-def most_shards(result: Result) -> int:
-    return max(run.get("shards", 1) for run in result["runs"].values())
-
-
 def gap() -> str:
     """A line a graph and kernel: the suite's average, beside the median and the least trial."""
     rows, said = [], []
     for name, result in files("gap_gpu", "gap_cpu"):
-        said.append(described(name, result, "numba", gpus=most_shards(result)))
+        said.append(described(name, result, "numba", gpus=0))
         for key, run in result["runs"].items():
             for kernel, found in run["kernels"].items():
                 times = [1e3 * found[field] for field in ("average", "median", "least")]

@@ -234,11 +234,13 @@ def test_other_processes_are_counted_and_loud_results_passed_over(
     counts = iter([100.0, 100.3])
     monkeypatch.setattr(machine, "_busy_seconds", lambda: next(counts))
     assert machine.others_cores(0.1) == pytest.approx(3.0)
+    graphs = {"road": {"missing": "no file"}, "kron": {"missing": "a peer", "tasks": {}}}
     for day, others in (("01", None), ("02", 0.1), ("03", 0.3)):
-        text = json.dumps({"machine": {"others_cores": others}})
+        text = json.dumps({"machine": {"others_cores": others}, "graphs": graphs})
         (tmp_path / f"bfs_cpu_2026-01-{day}.json").write_text(text)
     monkeypatch.setattr(speed_tables, "RESULTS", tmp_path)
-    assert speed_tables.newest("bfs_cpu")[0] == "bfs_cpu_2026-01-02.json"
+    name, result = speed_tables.newest("bfs_cpu")
+    assert name == "bfs_cpu_2026-01-02.json" and list(result["graphs"]) == ["kron"]
     (tmp_path / "bfs_cpu_2026-01-01.json").unlink()
     (tmp_path / "bfs_cpu_2026-01-02.json").unlink()
     with pytest.raises(SystemExit, match="no file of bfs_cpu"):

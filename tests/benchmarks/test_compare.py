@@ -125,7 +125,9 @@ def test_peers_names_those_that_are_missing(capsys: pytest.CaptureFixture[str]) 
     assert any(line.startswith("GAPBS: missing") for line in peers.found(without))
     gpu = parser.parse_args(["--device", "cuda", "--cugraph", "bundle.tar"])
     assert "cuGraph: there" in peers.found(gpu)
-    assert all("--cugraph" in words for words in peers.commands(gpu))
+    *searches, operations = peers.commands(gpu)
+    assert len(searches) == 2 and all("--cugraph" in words for words in searches)
+    assert operations == ["benchmarks.operations_gpu"]  # beside CuPy's cuSPARSE
 
 
 def test_report_changes_nothing_that_is_up_to_date() -> None:

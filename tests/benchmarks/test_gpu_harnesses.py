@@ -175,7 +175,9 @@ def test_operations(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(operations, "PUSHED", 500)
     monkeypatch.setattr(graphs, "KRONECKER", {"kron21": (7, 16)})
     file = tmp_path / "operations_gpu_2026-01-01.json"
-    result = measured("operations_gpu", file, monkeypatch, "--graphs", "kron21", "--calls", "2")
+    words = ["--graphs", "kron21,road_NY", "--data", str(tmp_path), "--calls", "2"]
+    result = measured("operations_gpu", file, monkeypatch, *words)
+    assert "missing" in result["graphs"].pop("road_NY")
     no_faults(result)
     assert len(result["graphs"]["kron21"]["tasks"]) == 12
 

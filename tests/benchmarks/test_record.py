@@ -49,7 +49,10 @@ def test_graph500(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speed_tables, "RESULTS", tmp_path)
     shown = speed_tables.graph500()
     rate = speed_tables.milliseconds(run["bfs_harmonic_mean_TEPS"] / 1e9)
-    assert f"| 6 | 8 | CPU | 3 | {rate} |" in shown and "| 5 | 16 | CPU, 2 shards | 2 |" in shown
+    assert (
+        f"| 6 | 8 | 1 CPU shard | 3 | {rate} |" in shown
+        and "| 5 | 16 | 2 CPU shards | 2 |" in shown
+    )
     assert "commit 0123456" in shown
 
 
