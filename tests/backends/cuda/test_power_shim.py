@@ -306,7 +306,7 @@ def test_tasks_are_dealt_so_that_warps_have_about_as_much(
     shim: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Turns of the warps are filled in falling and in rising order, the first one from where the
-    tasks of long rows end.
+    tasks of long rows end; without hubs tasks stay in the order of the rows.
     """
     monkeypatch.setattr(warp_tasks, "WINDOW", 100)
     rng = np.random.default_rng(1)
@@ -314,10 +314,11 @@ def test_tasks_are_dealt_so_that_warps_have_about_as_much(
     lengths[[5, 700]] = 300, 40  # three tasks
     rows = np.repeat(np.arange(3_000), lengths)
     columns = np.concatenate([rng.permutation(3_000)[:length] for length in lengths])
-    A = sg.Matrix.from_coo(rows, columns, True, nrows=3_000, ncols=3_000)
-    made = warp_tasks.warp_tasks(A, True, 0, 40)
+    columns[np.cumsum(lengths)[lengths > 0] - 1] = 3_000  # a hub
+    A = sg.Matrix.from_coo(rows, columns, True, nrows=3_000, ncols=3_001)
+    made = warp_tasks.warp_tasks(A, True, 1, 40)
     steps, kinds = made.tasks[:, 1], made.tasks[:, 3]
-    assert made.long == 3 and made.hubs == 0 and (kinds[3:] == warp_tasks.ROWS).all()
+    assert made.long == 3 and made.hubs == 1 and (kinds[3:] == warp_tasks.ROWS).all()
     windows = [lengths[at : at + 100] for at in range(0, 3_000, 100)]
     falling = [-np.sort(-each[each <= 32]) for each in windows]
     # a task is as long as its longest row
@@ -328,6 +329,10 @@ def test_tasks_are_dealt_so_that_warps_have_about_as_much(
         part = steps[max(first, 3) : first + 40]
         assert part.tolist() == np.sort(part)[:: 1 if turn % 2 else -1].tolist()
     assert np.sort(made.tasks[3:, 2]).tolist() == list(range(0, 32 * expected.size, 32))
+    A._derived.clear()
+    without = warp_tasks.warp_tasks(A, True, 0, 40)
+    assert without.hubs == 0
+    assert without.tasks[3:, 2].tolist() == list(range(0, 32 * expected.size, 32))
 
 
 @shimmed
