@@ -382,7 +382,6 @@ inline void copy_quad(Q* to, const Q* from) {
     *to = *from;
 }
 inline void copies_done() {}
-inline void prefetch(const void*) {}
 
 // Time that this process used, an eighth of it since many threads spin: a limit of a wait does not
 // run out while other processes have the processors.

@@ -109,9 +109,6 @@ DEVICE u8 load_once_bits(const u8* p) {
     return (u8)x;
 }
 
-// Have the sector of *p come into the cache of this multiprocessor; nobody waits for it.
-DEVICE void prefetch(const void* p) { asm volatile("prefetch.global.L1 [%0];" ::"l"(p)); }
-
 // Nanoseconds of the device's clock; it ticks about once a microsecond.
 DEVICE u64 globaltimer() {
     u64 t;

@@ -2,12 +2,6 @@
 
 #include "search_small_steps.cuh"
 
-// Vertices of a frontier beyond which a level takes as long as its accesses, one line a cycle about, and
-// not as long as one waits for the other.
-#ifndef WIDE_FRONTIER
-#define WIDE_FRONTIER (SMALL / 16)
-#endif
-
 // One level of block 0.
 DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const SmallCount& size,
                         SmallCount& count, L depth) {
@@ -23,7 +17,6 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
     u32* const claims = s.visited;
 #endif
     const O* const indptr = s.indptr;
-    const bool wide = size.vertices > WIDE_FRONTIER;
     small_walk(from, size,
                [&](const I(&u)[PAIR], const I(&v)[PAIR], const O(&e)[PAIR], bool (&found)[PAIR]) {
                    u32 word[PAIR];
@@ -39,27 +32,19 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
                            combine(&s.value[v[k]], product(s.values, u[k], v[k], e[k]));
                    }
 #endif
-        // the row is wanted only of those that are found, but in a narrow frontier to wait for that
-        // costs more than to load all
+        // the row is wanted only of those that are found, but to wait for that costs more than to
+        // load all
 #pragma unroll
                    for (int k = 0; k < PAIR; k++) {
                        word[k] =
                            found[k] ? atomicOr(&claims[v[k] >> 5], 1u << (v[k] & 31)) : ALL_BITS;
-                       first[k] = found[k] && !wide ? indptr[v[k]] : 0;
-                       last[k] = found[k] && !wide ? indptr[v[k] + 1] : 0;
+                       first[k] = found[k] ? indptr[v[k]] : 0;
+                       last[k] = found[k] ? indptr[v[k] + 1] : 0;
                    }
 #pragma unroll
                    for (int k = 0; k < PAIR; k++) {
                        found[k] = !((word[k] >> (v[k] & 31)) & 1u);
                        if (found[k]) {
-                           if (wide) {
-                               first[k] = indptr[v[k]];
-                               last[k] = indptr[v[k] + 1];
-                           } else if (first[k] < last[k]) {
-                               // the next level begins with the row: two sectors, most often
-                               prefetch(s.indices + first[k]);
-                               prefetch(s.indices + last[k] - 1);
-                           }
                            s.level[v[k]] = depth;
 #if VALUES
                            if (ADD_KIND == ADD_ANY)
