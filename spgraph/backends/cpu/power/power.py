@@ -47,10 +47,9 @@ def power(
     first, last = matrices[0], matrices[-1]
     given: list[np.ndarray | np.uint64] = []
     for M, scale in zip((first, last), (scales[0], scales[-1]), strict=True):
-        ids = M._indices if M.nvals else np.zeros(1, M._indices.dtype)
         # of two matrices one may have one value, the other many
         values = np.repeat(M._values, M.nvals) if M.iso and not iso else M._values
-        given += [M._indptr, ids, values, *_spread(scale, 1.0)]
+        given += [M._indptr, M._indices, values, *_spread(scale, 1.0)]
     kind = np.float32 if single else np.float64
     work = np.empty((2, n + 1), kind), np.empty(n + 1 if len(matrices) == 2 else 1, kind)
     for gathered in work:

@@ -8,8 +8,8 @@
 # is done as a row is summed, so that an iteration needs one barrier; u has two buffers for that.
 #
 # Sums over vertices are taken chunk by chunk, and the chunks depend on the matrix alone: the result
-# is the same for any number of threads. Behind the n values of u and u2 stands a zero, and a matrix
-# has at least one id. Preamble: multiply, ISO, SECOND (multiply gives its second operand).
+# is the same for any number of threads. Behind the n values of u and u2 stands a zero.
+# Preamble: multiply, ISO, SECOND (multiply gives its second operand).
 
 NORM_NONE, NORM_ONE, NORM_TWO, NORM_MAX = 0, 1, 2, 3
 # rows and entries of a chunk
@@ -103,15 +103,16 @@ def sum_row(indptr, indices, a, u, i, zero):
             s2 += u[np.uint64(indices[p + two])]
             s3 += u[np.uint64(indices[p + three])]
             p += four
-        final = np.uint64(indices.size - 1)
-        k = np.uint64(indices[min(p, final)])
-        k1 = np.uint64(indices[min(p + one, final)])
-        k2 = np.uint64(indices[min(p + two, final)])
-        k3 = np.uint64(indices[min(p + three, final)])
-        s += u[k if p < end else zero]
-        s1 += u[k1 if p + one < end else zero]
-        s2 += u[k2 if p + two < end else zero]
-        s3 += u[k3 if p + three < end else zero]
+        if p + four <= np.uint64(indices.size):
+            k, k1 = np.uint64(indices[p]), np.uint64(indices[p + one])
+            k2, k3 = np.uint64(indices[p + two]), np.uint64(indices[p + three])
+            s += u[k if p < end else zero]
+            s1 += u[k1 if p + one < end else zero]
+            s2 += u[k2 if p + two < end else zero]
+            s3 += u[k3 if p + three < end else zero]
+        else:  # the last rows
+            for q in range(p, end):
+                s += u[np.uint64(indices[q])]
         return (s + s1) + (s2 + s3)
     for q in range(p, end):
         s += multiply(a[0] if ISO else a[q], u[np.uint64(indices[q])], 0, 0, 0, 0)
