@@ -18,13 +18,14 @@ the papers that it does not have are named in the file.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import functools
 import json
 import pathlib
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,23 +106,25 @@ def measure(name: str, given: argparse.Namespace, result: dict[str, Any]) -> Non
     wrong = [f"{name}: {fault}" for fault in faults(one)]
     result["faults"] += wrong
     for devices in () if wrong else map(int, given.devices.split(",")):
-        graph = one if devices == 1 else distributed(one, devices, given.device)
-        for task, calls in tasks(graph).items():
-            place = {"graph": name, "task": task, "devices": devices}
-            row = measured(place, calls, answers.setdefault(task, []), given, result)
-            if row is None:
-                continue
-            if devices == 1:  # what came before the checks was the first call
-                row["first_ms"] = firsts[task]
-            result["results"].append(row | {"cost": cost(task, graph)})
-        if given.ablate:
-            switches = ablations(one, graph, devices, given.device)
-            for (task, switch, value), call in switches.items():
+        with contextlib.ExitStack() as stack:
+            graph = one
+            if devices > 1:
+                graph = stack.enter_context(distributed(one, devices, given.device))
+            for task, calls in tasks(graph).items():
                 place = {"graph": name, "task": task, "devices": devices}
-                place |= {"switch": switch, "value": value}
-                first = answers.setdefault(task, [])
-                if (row := measured(place, [call], first, given, result)) is not None:
-                    result["ablation"].append(row)
+                row = measured(place, calls, answers.setdefault(task, []), given, result)
+                if row is None:
+                    continue
+                if devices == 1:  # what came before the checks was the first call
+                    row["first_ms"] = firsts[task]
+                result["results"].append(row | {"cost": cost(task, graph)})
+            if given.ablate:
+                others = launches(one, devices, given.device, stack)
+                for (task, switch, value), call in (ablations(graph) | others).items():
+                    place = {"graph": name, "task": task, "devices": devices}
+                    place |= {"switch": switch, "value": value}
+                    row = measured(place, [call], answers.setdefault(task, []), given, result)
+                    result["ablation"] += [] if row is None else [row]
 
 
 def measured(
@@ -157,11 +160,16 @@ def generate(name: str, device: str) -> sg.Matrix:
     return sg.generators.kronecker(scale, factor, device=device)
 
 
-def distributed(graph: Graph, devices: int, device: str, exchange: str = "auto") -> Graph:
+@contextlib.contextmanager
+def distributed(graph: Graph, devices: int, device: str, exchange: str = "auto") -> Iterator[Graph]:
     """The graph in shards, one a GPU; or so many on the CPU, for trying out."""
     names = [f"cuda:{d}" for d in range(devices)] if device == "cuda" else None
     A, W = (M.distribute(devices, devices=names, exchange=exchange) for M in graph[:2])
-    return Graph(A, W, graph.source)
+    try:
+        yield Graph(A, W, graph.source)
+    finally:
+        for matrix in (A, W):
+            matrix.device.communicator.close()
 
 
 def faults(graph: Graph) -> list[str]:
@@ -200,10 +208,8 @@ def cost(task: str, graph: Graph) -> dict[str, Any]:
     return costs.cost(levels, *graph, run, iterations)
 
 
-def ablations(
-    one: Graph, graph: Graph, devices: int, device: str
-) -> dict[tuple[str, str, str], Timed]:
-    """(task, switch, value) of the switches, each with its call."""
+def ablations(graph: Graph) -> dict[tuple[str, str, str], Timed]:
+    """(task, switch, value) of the switches that are arguments, each with its call."""
     A, W, source = graph
     found: dict[tuple[str, str, str], Timed] = {}
     for way in ("auto", "push", "pull"):
@@ -212,11 +218,20 @@ def ablations(
     for value, delta in (("on", None), ("off", NO_BUCKETS)):
         paths = functools.partial(sg.sssp, W, source, parents=False, delta=delta)
         found["sssp", "priority buckets", value] = lambda paths=paths: paths().distance
-    if devices > 1 and device == "cuda":  # one launch for all rounds, or one for each
-        for value, exchange in (("one launch", "peer"), ("rounds", "nccl")):
-            given = distributed(one, devices, device, exchange)
-            for task in ("bfs", "sssp"):
-                found[task, "loop", value] = tasks(given)[task][-1]
+    return found
+
+
+def launches(
+    one: Graph, devices: int, device: str, stack: contextlib.ExitStack
+) -> dict[tuple[str, str, str], Timed]:
+    """The same of loops on several GPUs: all rounds in one launch, or a launch for each."""
+    if devices == 1 or device != "cuda":
+        return {}
+    found: dict[tuple[str, str, str], Timed] = {}
+    for value, exchange in (("one launch", "peer"), ("rounds", "nccl")):
+        given = stack.enter_context(distributed(one, devices, device, exchange))
+        for task in ("bfs", "sssp"):
+            found[task, "loop", value] = tasks(given)[task][-1]
     return found
 
 

@@ -5,6 +5,7 @@ asserted.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import pathlib
 from typing import Any
@@ -89,6 +90,34 @@ def test_a_wrong_answer_is_reported_and_not_timed(
     assert seeds.run(given(tmp_path / "out.json", "--graphs", "rmat_n8_8")) == 1
     result = json.loads((tmp_path / "out.json").read_text())
     assert result["faults"] and not result["results"]
+
+
+def test_loops_in_one_launch_and_in_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On several GPUs alone; what was opened is closed."""
+    A = sg.generators.kronecker(6)
+    one = seeds.Graph(A, seeds.graphs.weighted(A), 1)
+    given, closed = [], []
+    distribute = sg.Matrix.distribute
+
+    def noted(M: sg.Matrix, count: int, *, devices: Any, exchange: str) -> Any:
+        given.append((devices, exchange))
+        made = distribute(M, count)
+        monkeypatch.setattr(made.device.communicator, "close", lambda: closed.append(1))
+        return made
+
+    monkeypatch.setattr(sg.Matrix, "distribute", noted)
+    with contextlib.ExitStack() as stack:
+        assert seeds.launches(one, 1, "cuda", stack) == {}
+        assert seeds.launches(one, 2, "cpu", stack) == {}
+        found = seeds.launches(one, 2, "cuda", stack)
+        ways = ("one launch", "rounds")
+        assert set(found) == {(task, "loop", way) for task in ("bfs", "sssp") for way in ways}
+        for task in ("bfs", "sssp"):
+            levels = [found[task, "loop", way]().gather() for way in ways]
+            assert levels[0].isequal(levels[1])
+        assert not closed
+    names = ["cuda:0", "cuda:1"]
+    assert given == [(names, "peer")] * 2 + [(names, "nccl")] * 2 and len(closed) == 4
 
 
 def test_answers_of_several_devices_are_compared() -> None:
