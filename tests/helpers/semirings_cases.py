@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from spgraph.backends.cpu.runtime.pipeline import InnerCompiler
+from spgraph.backends.cpu.runtime.pipeline import InnerCompiler, KernelCompiler
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import TYPES, Function, binary, indexunary, unary
 from spgraph.semirings.functions import C_TYPES
@@ -205,7 +205,7 @@ SCOPE: dict[str, Any] = {
     "njit": partial(
         njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=InnerCompiler
     ),
-    "entry": njit(error_model="numpy", no_cfunc_wrapper=True),
+    "entry": njit(error_model="numpy", no_cfunc_wrapper=True, pipeline_class=KernelCompiler),
 }
 
 

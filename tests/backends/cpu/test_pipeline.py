@@ -58,3 +58,29 @@ def test_numba_is_as_it_was_after_compiling(fails: bool, monkeypatch: pytest.Mon
     else:
         made.run(np.zeros(3, np.int64), 21)
     assert "resolve_function_type" not in vars(cpu_target.typing_context)
+
+
+EQUAL = """
+@inner
+def plus(x, y):
+    return x + y
+
+
+@kernel
+def run(array, numbers):
+    array[0] = plus(1, numbers[0])
+    array[1] = plus(True, numbers[1])
+    array[2] = plus(1.0, numbers[1])
+    array[3:] = numbers[0]
+"""
+
+
+def test_numbers_that_are_equal_for_python_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a function gives for types is kept by these types, of which constants are part."""
+    monkeypatch.setattr(cache, "folder", lambda: None)
+    made = jit._make("spgraph_kernel_test_pipeline_equal", jit._HEADER + EQUAL)
+    array = np.zeros(5)
+    made.run(array, (7, 0.5))
+    assert array.tolist() == [8.0, 1.5, 1.5, 7.0, 7.0]
+    given = [str(kind) for (kind, _) in made.plus.overloads]
+    assert given == ["Literal[int](1)", "Literal[bool](True)", "float64"]
