@@ -60,6 +60,9 @@ def threads_for(work: int) -> int:
     return 1 if work < 400_000 else int(min(processors(), work // 200_000))
 
 
+# C functions of kernels/pool.py
+_SERVE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+_END = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 # of `call_parts`: the function, its part, all parts, the arguments, the queue of results
 Task = tuple[Callable[..., None], int, int, tuple[object, ...], "SimpleQueue[BaseException | None]"]
 
@@ -81,7 +84,8 @@ class Team(NamedTuple):
     callers: Callers
     most: int  # threads of a launch: the workers and the one that launches
     workers: list[threading.Thread]
-    kernels: ModuleType
+    end: Callable[[int, int], int]
+    kernels: ModuleType  # keeps the machine code
 
 
 def launch(kernel: Callable[..., object], threads: int, *arguments: object) -> None:
@@ -201,35 +205,36 @@ def _team() -> Team:
 
 def _new_team(workers: int) -> Team:
     compiled = jit.module("pool", "")
+    addresses = np.zeros(4, np.int64)
+    compiled.addresses(addresses, 0)
+    run, wait_at_barrier, serve, end = addresses.tolist()
     memory = _words((teams.RECORDS + (workers + 1) * teams.RECORD) // 8)
     control = memory.ctypes.data
     for thread in range(workers + 1):
         record = memory[(teams.RECORDS + thread * teams.RECORD) // 8 :]
         record[teams.NEXT // 8] = teams.NEVER
         record[teams.CONTROL // 8] = control
-        record[teams.WAIT_AT_BARRIER // 8] = compiled.wait_at_barrier(0)
+        record[teams.WAIT_AT_BARRIER // 8] = wait_at_barrier
         record[teams.THREAD // 8] = thread
-    callers = _new_callers(compiled.run(0, 0, 0, 0, 0), control)
-    team = Team(memory, callers, workers + 1, [], compiled)
-    records = control + teams.RECORDS
-    compiled.end(control, 1)
-    compiled.serve(records)  # compiles it on this thread; it returns at once
+    callers = _new_callers(run, control)
+    # without the GIL: the threads of Python that call them let others run
+    team = Team(memory, callers, workers + 1, [], _END(end), compiled)
     for thread in range(1, workers + 1):
-        given = (compiled.serve, records + thread * teams.RECORD, memory)
+        given = (_SERVE(serve), control + teams.RECORDS + thread * teams.RECORD, memory)
         name = f"spgraph-{thread}"
         team.workers.append(threading.Thread(target=_work, args=given, name=name, daemon=True))
         team.workers[-1].start()
     return team
 
 
-def _work(serve: Callable[[int], None], record: int, memory: np.ndarray) -> None:
+def _work(serve: Callable[[int], int], record: int, memory: np.ndarray) -> None:
     """The body of a worker thread; it refers to `memory`, which contains its record."""
     serve(record)
 
 
 def _end(team: Team) -> None:
     """End the workers; a running kernel stops."""
-    team.kernels.end(team.memory.ctypes.data, team.most)
+    team.end(team.memory.ctypes.data, team.most)
     for worker in team.workers:
         if worker.is_alive():
             worker.join(1)

@@ -1,6 +1,6 @@
-# The waiting of threads: for work, at barriers, and for the end of a launch. Compiled once: kernels
-# call `run` and `wait_at_barrier` by their addresses. All arguments are addresses of words: see
-# teams.py.
+# The waiting of threads: for work, at barriers, and for the end of a launch. Compiled once, as one
+# kernel that gives the addresses of C functions: kernels call `run` and `wait_at_barrier`, the
+# workers `serve`. All arguments are addresses of words: see teams.py.
 #
 # A waiting thread spins for a short time, then sleeps until it is woken: the thread that it waits
 # for may need its processor. No preamble but the header.
@@ -103,7 +103,7 @@ def do_part(control, sync):
         fail(control, code, load(sync + RAISED))
 
 
-@kernel
+@inner
 def wait_at_barrier(sync):
     """The barrier: returns 0 when all threads have arrived, 1 if the launch must stop. Called with
     0, it returns its address.
@@ -174,7 +174,7 @@ def wait_for_others(control, sync, threads):
             stop_all(control)
 
 
-@kernel
+@inner
 def run(caller, function, data, threads, raised):
     """Call `function` on all threads; returns the status of the first that failed, and stores its
     exception at `raised`. Called with zeros, it returns its address.
@@ -208,9 +208,13 @@ def run(caller, function, data, threads, raised):
     return STOPPED if stopped else code
 
 
-@kernel
+@inner
 def serve(sync):
-    """The loop of a worker: calls the function of each launch, until it must end."""
+    """The loop of a worker: calls the function of each launch, until it must end. Called with 0, it
+    returns its address.
+    """
+    if sync == 0:
+        return own_address(1)
     control = load(sync + CONTROL)
     served = np.int64(0)
     while True:
@@ -222,7 +226,7 @@ def serve(sync):
                 sleeps += 1
             store(sync + ASLEEP, 0)
         if load(sync + QUIT) != 0:
-            return
+            return 0
         served += 1
         do_part(control, sync)
         add(control + DONE, 1)
@@ -230,12 +234,26 @@ def serve(sync):
             wake(control + DONE)
 
 
-@kernel
+@inner
 def end(control, threads):
-    """End the workers; a running kernel stops."""
+    """End the workers; a running kernel stops. Called with zeros, it returns its address."""
+    if control == 0:
+        return own_address(2)
     stop_all(control)
     for thread in range(threads):
         record = control + RECORDS + thread * RECORD
         store(record + QUIT, 1)
         add(record + WORK, 1)
         wake(record + WORK)
+    return 0
+
+
+@kernel
+def addresses(found, zero):
+    """Write the addresses of `run`, `wait_at_barrier`, `serve` and `end`. `zero` is no constant, by
+    which Numba would compile functions that do nothing else.
+    """
+    found[0] = run(zero, zero, zero, zero, zero)
+    found[1] = wait_at_barrier(zero)
+    found[2] = serve(zero)
+    found[3] = end(zero, zero)
