@@ -156,12 +156,13 @@ def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     bits = NO_BITS if x._bits is None else x._bits
     arrays = (A._indptr, A._indices, A._values, x._values, bits, parts, indptr, indices, counts)
     pool.launch(kernel, threads, *arrays)
-    found = []
-    for t in range(threads):
+    found = [indices[: counts[0]]]
+    for t in range(1, threads):
         indptr[parts[t] + 1 : parts[t + 1] + 1] += counts[:t].sum(dtype=indptr.dtype)
         first = int(A._indptr[parts[t]])
         found.append(indices[first : first + int(counts[t])])
-    return Matrix._of(A.nrows, A.ncols, indptr, np.concatenate(found), np.ones(1, bool), iso=True)
+    kept = found[0].copy() if threads == 1 else np.concatenate(found)
+    return Matrix._of(A.nrows, A.ncols, indptr, kept, np.ones(1, bool), iso=True)
 
 
 def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> Vector:
