@@ -40,7 +40,7 @@ NAME = "_NAME_"  # stands for the function's name inside the texts
 POSITIONS = frozenset(("i", "j", "ix", "jx", "iy", "jy"))
 
 
-def scalar_type(given: DType | None, owner: str) -> np.dtype:
+def scalar_type(given: DType | None, owner: object) -> np.dtype:
     """The NumPy type that `given` names; DomainMismatch naming `owner` if spgraph has no such type.
 
     >>> scalar_type("int8", "binary.plus"), scalar_type(float, "binary.plus")

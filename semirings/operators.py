@@ -254,7 +254,7 @@ class _Operator:
         return tuple(name in ("i", "j") for name in cls.values)
 
 
-def _index_type(index: DType, owner: str) -> np.dtype:
+def _index_type(index: DType, owner: object) -> np.dtype:
     found = scalar_type(index, owner)
     if found not in (INT64, np.dtype("int32")):
         raise DomainMismatch(f"{owner}: index must be int32 or int64, got {found.name}")
@@ -286,7 +286,7 @@ class UnaryOp(_Operator):
 
     def resolve(self, x: DType) -> Function:
         """The function name(x) of values of type `x`; DomainMismatch where it is not defined."""
-        return _typed(self, (scalar_type(x, repr(self)),), INT64)
+        return _typed(self, (scalar_type(x, self),), INT64)
 
 
 @dataclass(frozen=True, repr=False)
@@ -309,8 +309,8 @@ class BinaryOp(_Operator):
         `index` is the result type of the positional operators: firsti returns ix, firstj jx,
         secondi iy, secondj jy. DomainMismatch if the operator is not defined for the types.
         """
-        types = (scalar_type(x, repr(self)), scalar_type(y, repr(self)))
-        return _typed(self, types, _index_type(index, repr(self)))
+        types = (scalar_type(x, self), scalar_type(y, self))
+        return _typed(self, types, _index_type(index, self))
 
 
 @dataclass(frozen=True, repr=False)
@@ -333,8 +333,8 @@ class IndexUnaryOp(_Operator):
         Operators on positions take the thunk as int64, and rowindex, colindex and diagindex return
         the type `index`. DomainMismatch if the operator is not defined for the types.
         """
-        place = _index_type(index, repr(self))
-        types = (scalar_type(x, repr(self)), INT64, INT64, scalar_type(y, repr(self)))
+        place = _index_type(index, self)
+        types = (scalar_type(x, self), INT64, INT64, scalar_type(y, self))
         return _typed(self, types, place)
 
 

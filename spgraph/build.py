@@ -146,9 +146,11 @@ def _by_keys(
     dup_op: BinaryLike | None,
     iso: bool,
 ) -> tuple[tuple[Array, Array], Array]:
-    """((indptr, indices), values) by a sort of row * ncols + column."""
+    """((indptr, indices), values) by a sort of row * 2**bits + column or row * ncols + column."""
     xp = array_module(rows)
-    keys = rows.astype(np.int64) * ncols
+    bits = max(ncols - 1, 0).bit_length()  # in which a column lies behind its row, if they fit
+    bits = 0 if max(nrows - 1, 0).bit_length() + bits > 63 else bits
+    keys = rows.astype(np.int64) << bits if bits else rows.astype(np.int64) * ncols
     keys += columns.astype(np.int64, copy=False)
     # sorted input (files often are) needs no sort; iso values need no permutation
     if iso:
@@ -157,10 +159,10 @@ def _by_keys(
     else:
         keys, stored, starts = _group(
             *(keys, stored, dup_op, False, "rows, columns"),
-            lambda key: f"({key // ncols}, {key % ncols})",
+            lambda key: str(divmod(key, 1 << bits if bits else ncols)),
         )
         keys = keys if starts is None else keys[starts]
-    return _compressed_rows(xp, keys, nrows, ncols), stored
+    return _compressed_rows(keys, nrows, ncols, bits), stored
 
 
 def check_compact(name: str, compact: object) -> None:
@@ -300,15 +302,13 @@ def _distinct(xp: ModuleType, keys: Array) -> Array:
     return keys
 
 
-def _compressed_rows(xp: ModuleType, keys: Array, nrows: int, ncols: int) -> tuple[Array, Array]:
-    """(indptr, indices) of the entries at row * ncols + column, ascending and distinct; `keys` is
-    used up.
-    """
+def _compressed_rows(keys: Array, nrows: int, ncols: int, bits: int) -> tuple[Array, Array]:
+    """(indptr, indices) of the distinct, ascending keys of `_by_keys`, which are used up."""
+    xp = array_module(keys)
     indptr = xp.zeros(nrows + 1, index_dtype(int(keys.size)))
-    row_of = keys // max(ncols, 1)
+    row_of = keys >> bits if bits else keys // max(ncols, 1)
     xp.cumsum(xp.bincount(row_of, minlength=nrows), out=indptr[1:])
-    row_of *= ncols
-    keys -= row_of
+    keys -= row_of << bits if bits else row_of * ncols
     return indptr, keys.astype(index_dtype(max(nrows, ncols)))
 
 
@@ -387,6 +387,7 @@ def _combined(values: Array, starts: Array, dup_op: BinaryLike) -> Array:
     return fitted("from_coo: dup_op", Vector._of(z.size, z), kind)._values
 
 
+@functools.lru_cache(maxsize=1024)
 def _folding(kind: np.dtype, dup_op: BinaryLike) -> tuple[Function, bool]:
     """(dup_op of values of `kind`, whether it is of a wider type, and what it gives is to be
     checked: integers of a user's operator have 64 bits); DomainMismatch if `kind` cannot take it.

@@ -129,3 +129,23 @@ def test_of_arrays_on_a_gpu() -> None:
     v = sg.Vector(given)
     given[0] = 9
     assert v.device == "cuda:0" and v.to_numpy().tolist() == DENSE[0].tolist()
+
+
+@pytest.mark.parametrize("ncols", [1, 7, 8, 9, 2**61, 2**61 + 1])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_from_coo_of_matrices_of_any_width(ncols: int, device: str) -> None:
+    """A column lies behind its row in 63 bits where both fit: here those of 2**61 columns do."""
+    last = ncols - 1
+    A = sg.Matrix.from_coo(
+        [2, 0, 2, 2], [last, 0, 0, last], [1, 2, 4, 8], ncols=ncols, dup_op="plus", device=device
+    )
+    expected = {(0, 0): 2, (2, 0): 4}
+    expected[2, last] = expected.get((2, last), 0) + 9
+    assert A.shape == (3, ncols) and dict(zip(*entries(A), strict=True)) == expected
+    with pytest.raises(ValueError, match=rf"position \(2, {last}\) is given more than once"):
+        sg.Matrix.from_coo([2, 0, 2], [last, 0, last], [1, 2, 4], ncols=ncols, device=device)
+
+
+def entries(A: sg.Matrix) -> tuple[list[tuple[int, int]], list[int]]:
+    rows, columns, values = A.to_coo()
+    return list(zip(rows.tolist(), columns.tolist(), strict=True)), values.tolist()

@@ -152,7 +152,7 @@ def reduce_segments(
 
     `first`, (flags, values): where its flag is set, a value is put before the group.
     """
-    text = preamble.function(op) + preamble.cast("cast", dtype)
+    text = _segments_program(op, dtype)
     has_first, firsts = (np.empty(0, bool), np.empty(0, dtype)) if first is None else first
     z = np.empty(starts.size, dtype)
     pool.launch(
@@ -165,6 +165,11 @@ def reduce_segments(
         z,
     )
     return z
+
+
+@lru_cache(maxsize=1024)
+def _segments_program(op: Function, dtype: np.dtype) -> str:
+    return preamble.function(op) + preamble.cast("cast", dtype)
 
 
 def scatter(w: Vector, ids: np.ndarray, values: np.ndarray, accum: Function) -> Vector:

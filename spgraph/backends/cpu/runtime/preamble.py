@@ -19,6 +19,7 @@ from spgraph.semirings import monoid as monoids
 RUNS_ON, FIRST, VALUE = 0, 1, 2
 
 
+@lru_cache(maxsize=1024)
 def cast(name: str, dtype: np.dtype) -> str:
     """A function name(x) that converts a scalar to `dtype`."""
     body = "x != 0" if dtype == np.bool_ else f"np.{dtype.name}(x)"
