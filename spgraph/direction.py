@@ -50,7 +50,7 @@ CONVERT_EDGES = 65536
 # vertices improve one other each; the least width, in steps of the least weight
 NARROW_EDGES = 1 << 22
 BUCKET_EDGES, BUCKET_EDGES_A_VERTEX, HOST_BUCKET = 1e7, 0.22, 10.0
-RELAXED_AGAIN = 0.007
+RELAXED_AGAIN = 0.02
 LEAST_STEPS = 3.0
 # microseconds that a round of a loop takes longer on several GPUs than on one: where they write
 # into each other's memory (7.6 against 5.3), and where the host drives the rounds (75 to 108)
@@ -194,14 +194,15 @@ def narrow_width(
     how much one edge changes a value, on average and at least. In a bucket of width w a vertex of d
     edges improves about d * w / step others, which are relaxed again each time: in a model of the
     loop each edge is relaxed RELAXED_AGAIN * row_length * w / step times too often, until the whole
-    bucket is. Against that stand width / w buckets, each of which costs its rounds and a look at
-    all values. Three times the least change leaves few hops to a bucket.
+    bucket is; what row_length is above the mean degree counts, for where no vertex is large
+    `width` is right. Against that stand width / w buckets, each of which costs its rounds and a
+    look at all values. Three times the least change leaves few hops to a bucket.
 
     Modelled on Kronecker graphs (scale 18 to 26, degree 16 and 48), uniform, web-like and social
     ones, roads and a grid, with weights of floats and of integers up to 64 and 255.
     """
     bucket = BUCKET_EDGES * (HOST_BUCKET if host else 1.0) + BUCKET_EDGES_A_VERTEX * vertices
-    again = RELAXED_AGAIN * row_length * max(edges, 1)
+    again = RELAXED_AGAIN * (row_length - edges / max(vertices, 1)) * max(edges, 1)
     best = math.sqrt(max(width * step, 0.0) * bucket / again) if again > 0 else width
     return min(width, max(best, LEAST_STEPS * least))
 

@@ -590,6 +590,8 @@ def test_narrow_buckets() -> None:
     assert narrow_width(0.106, 0.5, 0.0, *kron26, 9400.0) < 0.106 / 20
     assert narrow_width(0.105, 0.5, 0.0, 1 << 24, 537_000_000, 33.0) > 0.105 / 2
     assert narrow_width(0.108, 0.5, 0.0, 1 << 18, 7_600_000, 1250.0) > 0.108 / 2
+    # nor has one without large vertices, a grid
+    assert narrow_width(30.0, 15.0, 0.0, 4_000_000, 15_992_000, 3.998) == 30.0
     # of integers none is narrower than three of the least, nor wider than others
     assert narrow_width(6.9, 32.5, 1.0, *kron26, 9400.0) == 3.0
     assert narrow_width(2.0, 32.5, 1.0, *kron26, 9400.0) == 2.0
