@@ -122,7 +122,7 @@ def wait_at_barrier(sync):
         return load(sync + STOP) | np.int64(signalled(sync))
     if spin_while(control + ROUND, round_):
         add(control + ASLEEP_AT_ROUND, 1)
-        sleeps = 0
+        sleeps = np.int64(0)
         while load(control + ROUND) == round_:
             sleep_while(control + ROUND, round_, limit_of(sync, sleeps))
             sleeps += 1
@@ -135,7 +135,7 @@ def wait_at_barrier(sync):
 @inner
 def lock(control, sync):
     """Take the lock of the team; False if a signal handler raised an exception first."""
-    sleeps = 0
+    sleeps = np.int64(0)
     if replace(control + LOCK, 0, 1):
         return True
     while exchange(control + LOCK, 2) != 0:  # 2: a thread may be sleeping
@@ -161,7 +161,7 @@ def wait_for_others(control, sync, threads):
     done = load(control + DONE)
     while done != threads - 1 and not spin_while(control + DONE, done):
         done = load(control + DONE)
-    sleeps = 0
+    sleeps = np.int64(0)
     store(control + ASLEEP_AT_DONE, 1)
     while True:
         done = load(control + DONE)
@@ -220,7 +220,7 @@ def serve(sync):
     while True:
         if spin_while(sync + WORK, served):
             store(sync + ASLEEP, 1)
-            sleeps = 0
+            sleeps = np.int64(0)
             while load(sync + WORK) == served:
                 sleep_while(sync + WORK, served, limit_of(sync, sleeps))
                 sleeps += 1
