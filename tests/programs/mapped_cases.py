@@ -176,6 +176,31 @@ def absent(comm: Communicator) -> None:
             same(sg.bfs(G, 5).level, level)
 
 
+def alone(comm: Communicator) -> None:
+    """After a failure in one process between two of its launches nothing it launches is taken for
+    what the others wait for.
+    """
+    mapped, A = connected(comm), graph()
+    G = spread(A, comm, mapped)
+    same(sg.bfs(G, 5, parents=False).level, sg.bfs(A, 5, parents=False).level)
+    PATCH.setattr(mapped, "_late", 1.0)
+    PATCH.setitem(search_peers.search_peers.__kwdefaults__, "deadline", 1.0)
+    if comm.rank == 0:
+        with PATCH.context() as patch:
+            patch.setattr(search_peers, "results_of", _raises_memory_error)
+            with pytest.raises(MemoryError):
+                sg.bfs(G, 5, parents=False)
+        with pytest.raises(CommunicationError, match="has failed in a loop"):
+            sg.bfs(G, 9, parents=False)
+    else:
+        with pytest.raises(CommunicationError):
+            _ = sg.bfs(G, 5, parents=False).level.shards
+
+
+def _raises_memory_error(*given: Any) -> None:
+    raise MemoryError
+
+
 def main(*runs: str) -> None:
     shim_exchanges.install(PATCH)
     PATCH.setattr(search_peers_plan, "THREADS", 64)

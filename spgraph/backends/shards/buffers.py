@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -39,7 +40,7 @@ class Buffers(Protocol):
         """
 
     def forget(self) -> None:
-        """After a failure: the next loop finds zeros."""
+        """After a failure: the next loop finds zeros. Other processes get CommunicationError."""
 
     def barrier(self) -> None:
         """Order the devices' current streams: what is launched from now on runs after all work that
@@ -67,3 +68,15 @@ class Buffers(Protocol):
         """The error to raise where a device has not come to a barrier."""
         self.forget()
         return CommunicationError(message)
+
+
+@contextlib.contextmanager
+def forgotten_on_failure(buffers: Buffers) -> Iterator[None]:
+    """`buffers.forget()` where the part of a loop inside fails: other devices may still write, and
+    other processes wait for this one, or would take what it launches next for a part of this loop.
+    """
+    try:
+        yield
+    except BaseException:
+        buffers.forget()
+        raise

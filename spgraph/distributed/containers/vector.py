@@ -9,7 +9,7 @@ import numpy as np
 
 from spgraph.containers import Matrix, Vector, display
 from spgraph.containers.annotations import Device, DType, Scalar
-from spgraph.containers.storage.arrays import Array, array_module, on_device
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, on_device
 from spgraph.containers.storage.values import check_others
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Entry, Placement
@@ -132,7 +132,13 @@ class DistributedVector(Vector):
     @property
     def nbytes(self) -> int:
         """Bytes of the local shards."""
-        return sum(shard.nbytes for shard in self.unchecked)
+        if (entry := self.entry) is None:
+            return sum(shard.nbytes for shard in self.unchecked)
+        # its shards are not made here: perhaps only one process asks, and loops look at `entry`
+        if entry.owner not in self._placement.local:
+            return 0
+        ids = index_dtype(self.partition.sizes[entry.owner])
+        return entry.dtype.itemsize + ids.itemsize
 
     # --- the same entries -------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ import numpy as np
 
 from spgraph import direction as directions
 from spgraph.backends.shards import Steps
+from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -172,7 +173,7 @@ def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
             )
             for k, (shard, visited) in enumerate(zip(plan.shards, level.unchecked, strict=True))
         ]
-        with placement.peers.lock:
+        with placement.peers.lock, forgotten_on_failure(placement.peers):
             found = run(steps, placement.devices, ByPeers(placement.peers))
         rounds = [giant.round] * len(steps)
         comm = placement.communicator

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.backends.shards.dependencies import Plan, Workspace
 from spgraph.containers.storage.arrays import Array, address, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -89,8 +90,12 @@ def in_shards(
     def plan(counts: list[Array]) -> list[Plan | int]:
         return [Plan.of(_of_all(placement, counts), n, memory is not None)] * len(counts)
 
-    with contextlib.nullcontext() if memory is None else memory.lock:
+    with contextlib.ExitStack() as held:
+        if memory is not None:
+            held.enter_context(memory.lock)
         workspaces = _workspaces(A, graph.offsets)
+        if memory is not None:
+            held.enter_context(forgotten_on_failure(memory))
         for j, (source, place) in enumerate(zip(sources.tolist(), inside.tolist(), strict=True)):
             level = _levels_from(A, T, source)
             if memory is not None:  # the values of the source before have been read

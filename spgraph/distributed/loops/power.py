@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
-from spgraph.backends.shards.buffers import Buffers
+from spgraph.backends.shards.buffers import Buffers, forgotten_on_failure
 from spgraph.backends.shards.power import SUMS, Arguments, change
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, on_device, to_host
@@ -82,20 +82,16 @@ def power(
     if peers is None or not placement.has("power_peers"):
         return found([kernels.power_shard(*arguments(k)) for k in local], Gathering(placement, n))
     partition = placement.partition(n)
-    with peers.lock:
-        try:
-            starts = [shard._values for shard in x.shards]
-            ids = None if partition.ids is None else [placement.shard_ids(k, n) for k in local]
-            places = kernels.peer_places(peers, partition.offsets.tolist(), single, starts, ids)
-            peers.barrier()
-            steps = [kernels.power_peers(places[k], *arguments(k)) for k in local]
-            result = found(steps, Barrier(peers, placement))
-            peers.hand_over()
-            peers.check()
-            return result
-        except BaseException:  # some devices may still write into this memory
-            peers.forget()
-            raise
+    with peers.lock, forgotten_on_failure(peers):
+        starts = [shard._values for shard in x.shards]
+        ids = None if partition.ids is None else [placement.shard_ids(k, n) for k in local]
+        places = kernels.peer_places(peers, partition.offsets.tolist(), single, starts, ids)
+        peers.barrier()
+        steps = [kernels.power_peers(places[k], *arguments(k)) for k in local]
+        result = found(steps, Barrier(peers, placement))
+        peers.hand_over()
+        peers.check()
+        return result
 
 
 class Gathering(ByCommunicator):

@@ -36,6 +36,7 @@ from spgraph.backends.cuda.exchange.plan import (
     planned,
 )
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.backends.shards.closure import Part
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers.storage.arrays import Array, array_module, words
@@ -73,20 +74,23 @@ def closure_peers(
     types = tuple(zip("IOA", (kind.str for kind in kinds), strict=True))
     with buffers.lock:
         plan = planned("closure", graph, buffers, (semiring, types, ordered), new_plan)
-        limit, widths = np.uint64(int(deadline * 1e9)), widths_of(delta, reach, semiring.dtype)
-        arguments, results, found = [], [], []
-        for k, (p, shard) in enumerate(zip(buffers.local, graph.shards, strict=True)):
-            xp = array_module(shard.indptr)
-            with jit.device(shard.indptr):
-                own = int(graph.offsets[p + 1] - graph.offsets[p])
-                x, bits = xp.empty(own, semiring.dtype), xp.empty(words(own), np.uint32)
-                result = xp.empty(RESULT, np.int64)
-                given = values[k].astype(semiring.dtype, copy=False)
-                ids = sources[k].astype(shard.indices.dtype, copy=False)
-            results.append(result)
-            found.append((x, bits))
-            arguments.append((plan.given[k], x, bits, result, ids, given, ids.size, *widths, limit))
-        launch(plan, buffers, arguments)
+        with forgotten_on_failure(buffers):
+            limit, widths = np.uint64(int(deadline * 1e9)), widths_of(delta, reach, semiring.dtype)
+            arguments, results, found = [], [], []
+            for k, (p, shard) in enumerate(zip(buffers.local, graph.shards, strict=True)):
+                xp = array_module(shard.indptr)
+                with jit.device(shard.indptr):
+                    own = int(graph.offsets[p + 1] - graph.offsets[p])
+                    x, bits = xp.empty(own, semiring.dtype), xp.empty(words(own), np.uint32)
+                    result = xp.empty(RESULT, np.int64)
+                    given = values[k].astype(semiring.dtype, copy=False)
+                    ids = sources[k].astype(shard.indices.dtype, copy=False)
+                results.append(result)
+                found.append((x, bits))
+                arguments.append(
+                    (plan.given[k], x, bits, result, ids, given, ids.size, *widths, limit)
+                )
+            launch(plan, buffers, arguments)
         states = [result.tolist() for result in buffers.fetch(results)]
         lost = [state[4] for state in states if state[4]]
         if lost:

@@ -146,6 +146,7 @@ class MappedMemory:
 
     def clear(self, segment: Segment) -> None:
         """Fill a segment with zeros. Every process calls it."""
+        self.memory.synchronize()  # what was launched on streams other than the current one, too
         self.gather(np.zeros(1, np.int64))  # all have ended what they do with it
         self.memory.clear(segment.addresses[self.rank], segment.sizes[self.rank])
         self.gather(np.zeros(1, np.int64))

@@ -94,8 +94,4 @@ def launch(
     plan: Plan, buffers: Launching, arguments: Sequence[tuple[object, ...]], first: int = 0
 ) -> None:
     """Launch the kernel of every local shard once, that of shard `first` before the others."""
-    try:
-        buffers.launch(plan.kernels, plan.grids, plan.threads, arguments, plan.shared, first)
-    except BaseException:  # kernels may wait for others that were never launched
-        buffers.forget()
-        raise
+    buffers.launch(plan.kernels, plan.grids, plan.threads, arguments, plan.shared, first)

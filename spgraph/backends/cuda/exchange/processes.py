@@ -62,8 +62,8 @@ class ProcessBuffers(Launching):
         return held.addresses
 
     def forget(self) -> None:
-        """After a launch that failed in this process: the others get CommunicationError."""
-        self.failure(f"peer exchange: process {self._mapped.rank} has failed to launch")
+        """After a failure in this process alone: the others get CommunicationError."""
+        self.failure(f"peer exchange: process {self._mapped.rank} has failed in a loop of all")
 
     @property
     def nbytes(self) -> int:

@@ -25,7 +25,7 @@ from spgraph.backends.cuda.exchange.plan import launch, planned
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import DIRECTIONS
 from spgraph.backends.cuda.search.search_peers_plan import new_plan, values_of
-from spgraph.backends.shards.buffers import Buffers
+from spgraph.backends.shards.buffers import Buffers, forgotten_on_failure
 from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.backends.shards.search import Found
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
@@ -64,32 +64,32 @@ def search_peers(
     ids, kind = graph.shards[0].indices.dtype, index_dtype(graph.size)
     sought = None if values is None else values_of(semiring, graph, kind)
     dtype = None if sought is None else sought.semiring.dtype
+    given = [None] * len(sources) if values is None else values
+    way = np.int32(DIRECTIONS[direction if transposed else "push"])
     with buffers.lock:
         plan = planned("search", graph, buffers, sought, new_plan)
-        given = [None] * len(sources) if values is None else values
-        starts = [source_arguments(*both, ids, dtype) for both in zip(sources, given, strict=True)]
-        counts = [start[-1] for start in starts]
-        way = np.int32(DIRECTIONS[direction if transposed else "push"])
-        number, limit = number_of_sources(buffers, sources, counts), int(deadline * 1e9)
-        limits = (number, way, max_depth, np.uint64(limit))
-        levels, rows = 0, [jit.NULL] * len(starts)
-        for again in range(1 + trace):
-            found, results = [], []
-            for k, shard in enumerate(graph.shards):
-                xp = array_module(shard.indptr)
-                with jit.device(shard.indptr):
-                    found.append(results_of(xp, shard.indptr.size - 1, kind, dtype))
-                    results.append(xp.empty(3, np.int64))
-                    if again:
-                        rows[k] = xp.zeros((max(1, levels), 4), np.int64)
-            arguments = [
-                (plan.given[k], *pointers(made), results[k], *starts[k], *limits, rows[k])
-                for k, made in enumerate(found)
-            ]
-            launch(plan, buffers, arguments, counts.index(max(counts)))
-            totals = functools.cache(functools.partial(read, buffers, results, deadline))
-            if trace:
-                levels = totals()[0][1]
+        with forgotten_on_failure(buffers):
+            own = zip(sources, given, strict=True)
+            starts = [source_arguments(*both, ids, dtype) for both in own]
+            counts = [start[-1] for start in starts]
+            number = number_of_sources(buffers, sources, counts)
+            limits = (number, way, max_depth, np.uint64(int(deadline * 1e9)))
+            levels, rows = 0, [jit.NULL] * len(starts)
+            for again in range(1 + trace):
+                found, results = [], []
+                for k, shard in enumerate(graph.shards):
+                    xp = array_module(shard.indptr)
+                    with jit.device(shard.indptr):
+                        found.append(results_of(xp, shard.indptr.size - 1, kind, dtype))
+                        results.append(xp.empty(3, np.int64))
+                        rows[k] = xp.zeros((max(1, levels), 4), np.int64) if again else rows[k]
+                arguments = [
+                    (plan.given[k], *pointers(made), results[k], *starts[k], *limits, rows[k])
+                    for k, made in enumerate(found)
+                ]
+                launch(plan, buffers, arguments, counts.index(max(counts)))
+                totals = functools.cache(functools.partial(read, buffers, results, deadline))
+                levels = totals()[0][1] if trace else 0
         parts = [
             Found(*part, functools.partial(lambda k, of: of()[k][0], k, totals))
             for k, part in enumerate(found)
