@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import numba
@@ -393,3 +394,23 @@ def test_large_products_use_all_processors_and_agree(monkeypatch: pytest.MonkeyP
             "bit for bit: the order of additions does not depend on the threads"
         )
         assert np.allclose(results[0], u.to_numpy() @ A.to_scipy())
+
+
+def test_threads_that_launch_first_at_the_same_time_make_one_team(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool.close()
+    both, made, make = threading.Barrier(2), [], pool._new_team
+
+    def new_team(workers: int) -> pool.Team:
+        made.append(make(workers))
+        return made[-1]
+
+    def ask() -> pool.Team:
+        both.wait()
+        return pool._team()
+
+    monkeypatch.setattr(pool, "_new_team", new_team)
+    with ThreadPoolExecutor(2) as threads:
+        found = [each.result() for each in [threads.submit(ask) for _ in range(2)]]
+    assert len(made) == 1 and found[0] is found[1] is made[0]

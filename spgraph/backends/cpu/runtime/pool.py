@@ -194,12 +194,9 @@ def _raise_from_handler(memory: np.ndarray) -> None:
 def _team() -> Team:
     """The team, made by the first launch on several threads."""
     while not _teams:
-        with _compiling():
-            team = _new_team(max(1, processors() - 1))
-        _teams.append(team)
-        if _teams[0] is not team:  # another thread made one at the same time
-            _teams.remove(team)
-            _end(team)
+        with _compiling():  # under its lock, so that threads do not make two
+            if not _teams:
+                _teams.append(_new_team(max(1, processors() - 1)))
     return _teams[0]
 
 
