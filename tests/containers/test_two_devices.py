@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import cuda_host_shim
@@ -19,6 +20,7 @@ import spgraph as sg
 from spgraph import operations
 from spgraph.containers.storage.arrays import device_of, on_device, on_its_device
 from spgraph.containers.storage.one_entry import OneEntry, entry_of
+from tests.containers.test_threads import interrupted
 
 # operations that compile kernels which say nothing new: all have the same decorator
 COMPILING = set(operations.__all__) - {"assign", "extract", "diag"}
@@ -88,8 +90,33 @@ def check_looks(given: Any) -> None:
     assert list(w.to("cpu")) == [(3, 7), (5, 2)]
 
 
+LOOKS: dict[str, Callable[[Any], Any]] = {
+    "entry": lambda v: [a.tolist() for a in entry_of(v) or (v._indices, v._values)],
+    "facts": lambda v: (v.dtype, v.device, v.nvals, v._value_range()),
+    "arrays": lambda v: (v._values.tolist(), v._indices.tolist(), v._bits),
+    "places": lambda v: (device_of(v._indices), device_of(v._values), v.storage),
+    "copy": lambda v: copy.copy(v)._values.tolist(),
+}
+
+
 def test_arrays_are_made_when_somebody_looks(two_devices: None) -> None:
     check_looks(unit)
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_another_thread_looks_at_every_line(name: str, two_devices: None) -> None:
+    """The arrays are made once or twice, and all threads see the same ones."""
+    expected = LOOKS[name](unit())
+    for other in LOOKS.values():
+        at, more = 0, True
+        while more:
+            at += 1
+            v = unit()
+            found, more = interrupted(
+                lambda v=v: LOOKS[name](v), at, lambda v=v, other=other: other(v)
+            )
+            assert found == expected, at
+            assert list(v.to("cpu")) == [(3, 7)] and type(v) is sg.Vector
 
 
 def test_a_pickle_holds_a_plain_vector(two_devices: None) -> None:
