@@ -203,7 +203,10 @@ def narrow_width(
     """
     bucket = BUCKET_EDGES * (HOST_BUCKET if host else 1.0) + BUCKET_EDGES_A_VERTEX * vertices
     again = RELAXED_AGAIN * (row_length - edges / max(vertices, 1)) * max(edges, 1)
-    best = math.sqrt(max(width * step, 0.0) * bucket / again) if again > 0 else width
+    if again <= 0 or step <= 0:
+        return width
+    # of the ratio alone: the product of two small numbers may be zero
+    best = width * math.sqrt(step / width * bucket / again)
     return min(width, max(best, LEAST_STEPS * least))
 
 

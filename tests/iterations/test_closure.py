@@ -599,6 +599,11 @@ def test_narrow_buckets() -> None:
     narrow = [narrow_width(0.1, 0.5, 0.0, *kron26, 9400.0, host) for host in (False, True)]
     assert narrow[0] < narrow[1] < 0.1
     assert narrow_width(1.0, 0.0, 0.0, 5, 0, 0.0) == 1.0 and not may_be_narrow(4 << 19)
+    # whatever the unit; where the sampled edges change nothing, nobody knows how narrow
+    for unit in (1e-200, 1e-300, 1e250):
+        ratio = narrow_width(0.1 * unit, 0.5 * unit, 0.0, *kron26, 9400.0) / unit
+        assert ratio == pytest.approx(narrow_width(0.1, 0.5, 0.0, *kron26, 9400.0))
+    assert narrow_width(1.0, 0.0, 0.0, *kron26, 9400.0) == 1.0
 
 
 def test_default_widths() -> None:
