@@ -166,6 +166,16 @@ def test_the_workflow_tests_every_python_that_is_promised() -> None:
     assert PROJECT["project"]["requires-python"] == f">={promised[0]}"
 
 
+def test_the_least_versions_are_those_that_are_tested() -> None:
+    def versions(lines: list[str], relation: str) -> dict[str, str]:
+        pattern = re.compile(rf"([\w.]+){relation}([\d.]+\d)")
+        return {found[1]: found[2] for line in lines if (found := pattern.match(line))}
+
+    least = (ROOT / ".ci" / "least.txt").read_text().splitlines()
+    asked = PROJECT["project"]["dependencies"]
+    assert versions(least, "==") == versions(asked, ">=") and len(asked) == len(least) - 1
+
+
 def test_the_hooks_have_the_versions_of_the_extra_dev() -> None:
     (local,) = parsed(ROOT / ".pre-commit-config.yaml")["repos"]
     needed = {need for hook in local["hooks"] for need in hook["additional_dependencies"]}
