@@ -14,6 +14,7 @@ import spgraph as sg
 from spgraph import Matrix, Vector, semirings
 from spgraph.backends.cpu.runtime import pool
 from spgraph.containers.storage import compressed
+from spgraph.containers.storage.arrays import sent
 from spgraph.errors import FormatError, NegativeWeight
 
 DENSE = np.array([[0.0, 2, 0, 1], [3, 0, 4, 0], [0, 0, 0, 5], [6, 0, 7, 0]])
@@ -391,6 +392,26 @@ def test_cupyx_arrays_are_copied_or_borrowed() -> None:
     S.indices[:2] = S.indices[1::-1].copy()
     S.data[:2] = S.data[1::-1].copy()
     assert Matrix.from_cupyx(S, copy=False).isequal(A)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("elements", [1, 8192])
+def test_what_was_sent_may_be_overwritten(elements: int) -> None:
+    """The driver has copied the bytes though the GPU is busy, in any stream."""
+    cupy = pytest.importorskip("cupy")
+    text = """extern "C" __global__ void spin(long long cycles) {
+        for (const long long end = clock64() + cycles; clock64() < end;);
+    }"""
+    spin = cupy.RawKernel(text, "spin")
+    for stream in (cupy.cuda.Stream.null, cupy.cuda.Stream(non_blocking=True)):
+        with stream:
+            for cycles in (1, 200_000_000):  # the first compiles the kernel and takes the memory
+                given = np.arange(5, 5 + elements)
+                spin((1,), (1,), (cycles,))
+                made = sent(given, cupy)
+                given[:] = -1
+                assert made.tolist() == list(range(5, 5 + elements)), cycles
+                del made
 
 
 @pytest.mark.gpu

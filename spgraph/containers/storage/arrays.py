@@ -267,10 +267,13 @@ def to_host(array: Array) -> Callable[[], np.ndarray]:
 
 
 def sent(array: np.ndarray, xp: ModuleType) -> Array:
-    """A small `array`, of at most 64 KB, as an array of `xp`: of CuPy on the current device.
+    """A small contiguous `array`, of at most 64 KB, as an array of `xp`: of CuPy on the current
+    device.
 
-    One call of the driver, which has copied the bytes when it returns: `cupy.asarray` copies them
-    to pinned memory first and records an event, which takes about three times as long.
+    One call of the driver: `cupy.asarray` copies to pinned memory first and records an event, which
+    takes about three times as long. The driver has to stage pageable memory for the GPU, and has
+    copied the bytes when it returns. CUDA's description ("API synchronization behavior") allows
+    that and does not promise it: so a test overwrites what a busy GPU was sent.
     """
     if xp is np:
         return array
