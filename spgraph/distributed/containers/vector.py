@@ -77,12 +77,11 @@ class DistributedVector(Vector):
 
     def __getattr__(self, name: str) -> Any:
         if name == "shards":
-            if (entry := self.entry) is not None:
+            entry, shards = self.entry, self._in_flight
+            if entry is not None:
                 self.shards = self._placement.shards_of_single_entry(self.size, entry)
                 self.entry = None  # shards may be written from now on
-            else:
-                shards = self._in_flight
-                assert shards is not None
+            elif shards is not None:  # else another thread has just made them
                 for shard in shards:
                     _ = shard.nvals
                 self.shards = shards
@@ -184,8 +183,8 @@ class DistributedVector(Vector):
         return comm.fetch(sums)[0][0]
 
     def _value_range(self) -> tuple[float, float]:
-        if self.entry is not None:
-            value = self.entry.dtype.type(self.entry.value).item()
+        if (entry := self.entry) is not None:
+            value = entry.dtype.type(entry.value).item()
             return value, value
         return extent_of_shards(self)
 
