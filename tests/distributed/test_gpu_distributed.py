@@ -86,3 +86,37 @@ def test_a_backend_without_kernels_for_shards(
     sources = [5, 8]
     found = sg.betweenness_centrality(G, sources=sources)
     cases.same(found, sg.betweenness_centrality(A, sources=sources), close=1e-9)
+
+
+SPIN = r"""
+extern "C" __global__ void spin(long long cycles) {
+    for (const long long start = clock64(); clock64() - start < cycles;) {}
+}
+"""
+
+
+def test_what_a_stream_still_writes_is_divided_as_it_will_be() -> None:
+    """Copies to other GPUs run after the stream that makes the container, and before what follows
+    in it.
+    """
+    cupy = pytest.importorskip("cupy")
+    devices = names(2)
+    n = 1 << 20
+    A = sg.generators.grid(1 << 10, 1 << 10)
+    placement = A.distribute(2, devices=devices).device
+    with cupy.cuda.Device(0):
+        spin = cupy.RawKernel(SPIN, "spin")
+        spin((1,), (1,), (np.int64(1),))
+        values = cupy.zeros(n)
+        cupy.cuda.Device(0).synchronize()
+        with cupy.cuda.Stream(non_blocking=True):
+            spin((1,), (1,), (np.int64(200_000_000),))
+            values += 1
+            moved = sg.Vector.from_dense(values).to(devices[1])
+            v = placement.scatter(sg.Vector.from_dense(values))
+            values += 1
+            cupy.cuda.get_current_stream().synchronize()
+    for found in (moved, *v.shards):
+        with found._values.device:
+            cupy.cuda.get_current_stream().synchronize()
+            assert (found._values == 1).all(), found.device

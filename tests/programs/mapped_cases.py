@@ -8,6 +8,7 @@ import ctypes
 import functools
 import gc
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -154,6 +155,29 @@ def refused(comm: Communicator) -> None:
         mapped.allocate([64] * comm.processes)
     mapped.memory.refused = ""
     assert mapped.allocate([64] * comm.processes)[1].sizes == [64] * comm.processes
+
+
+def ending(comm: Communicator) -> None:
+    """The end waits for `stop`, which still writes to memory of others; it writes no more after."""
+    mapped: Any = connected(comm)
+    begun, marked, mark = threading.Event(), [], mapped.memory.mark
+
+    def slowly(address: int) -> None:
+        begun.set()
+        time.sleep(0.05)
+        mark(address)
+        marked.append(len(mapped.memory._open))
+
+    PATCH.setattr(mapped.memory, "mark", slowly)
+    stopping = threading.Thread(target=mapped.stop)
+    stopping.start()
+    begun.wait()
+    mapped.unmap()
+    assert set(marked) == {comm.processes}, marked
+    stopping.join()
+    comm.all_reduce_host(np.zeros(1), "sum")
+    mapped.free()
+    mapped.stop()
 
 
 def absent(comm: Communicator) -> None:

@@ -70,8 +70,9 @@ class DistributedVector(Vector):
 
         with on_device(v.device):
             cut = [owned_part(v, partition, p) for p in placement.local]
-        moved = placement.map(lambda k, shard: shard.to(placement.devices[k])._conform(), cut)
-        return cls(v.size, moved, placement)
+        # by this thread, which knows the stream that makes them
+        moved = [part.to(device) for part, device in zip(cut, placement.devices, strict=True)]
+        return cls(v.size, placement.map(lambda k, part: part._conform(), moved), placement)
 
     # --- what it is -------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """The closure in rounds that the host drives: in each round every shard launches its kernels, then
-the communicator sends improved values to the owners of their vertices. For GPUs of several
-processes, and for GPUs of one process that cannot write into each other's memory.
+the communicator sends improved values to the owners of their vertices. For GPUs that
+cannot write into each other's memory, as those of several hosts.
 
 A round is one launch on each GPU, some 15 microseconds each, the wait for its counts, and, if there
 is anything to send, one all-to-all of pairs (id, value), one for each improved vertex of another

@@ -1,1 +1,1 @@
-"""Memory that several GPUs of one process write, and launches on all of them."""
+"""Memory that several GPUs write, and launches on all of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -68,6 +69,7 @@ class MappedMemory:
         self._made = 0
         self._released: set[int] = set()
         self._open = True
+        self._ending = threading.Lock()  # held while `stop` writes, or `unmap` ends that
         text = preamble.constants(PEERS=self.processes, BARRIER=INBOX_BYTES)
         with memory.context():
             self._kernel = jit.kernel("peer_barrier", "peer_barrier", text)
@@ -189,7 +191,8 @@ class MappedMemory:
         """At the end of the communicator: unmap what others have allocated. When all processes have
         done so, each calls `free`.
         """
-        self._open = False
+        with self._ending:
+            self._open = False
         self.memory.synchronize()
         for addresses, _ in self._segments.values():
             self._unmap(addresses)
@@ -223,9 +226,10 @@ class MappedMemory:
         """After the loss of a process: let GPUs that wait for others in `meet` go on. Any thread
         calls it.
         """
-        if self._open:
+        with self._ending:
             for p in (self.rank, *(p for p in range(self.processes) if p != self.rank)):
-                self.memory.mark(self._lost_of(p))
+                if self._open:
+                    self.memory.mark(self._lost_of(p))
 
     def _lost_of(self, process: int) -> int:
         return self._inboxes.addresses[process] + SENT_BYTES * self.processes

@@ -1,6 +1,6 @@
 """Search in rounds that the host drives: in each level every shard launches its kernels, then the
-communicator exchanges the frontier. For GPUs of several processes, and for GPUs of one process that
-cannot write into each other's memory.
+communicator exchanges the frontier. For GPUs that cannot write into each other's memory, as those
+of several hosts.
 
 A level costs one exchange of vertices and one wait for the counts of all shards; with several
 processes the counts are a second exchange, and where products look at values of the frontier, a

@@ -1,5 +1,5 @@
-// Barriers of several GPUs of one process, each with one cooperative grid: every GPU writes into
-// the memory of its peers, and they meet on the devices, without the host.
+// Barriers of several GPUs, of one process or of several, each with one cooperative grid: every GPU
+// writes into the memory of its peers, and they meet on the devices, without the host.
 //
 // The preamble gives PEERS (how many, at most 8). A kernel sets `peers` before the first barrier.
 

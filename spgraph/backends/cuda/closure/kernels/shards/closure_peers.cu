@@ -1,4 +1,4 @@
-// The least fixed point of  x = start (+) x (+.x) A  over the GPUs of one process: shard p,
+// The least fixed point of  x = start (+) x (+.x) A  over the GPUs of one host: shard p,
 // vertices and their out-edges, lies on GPU p, and one cooperative kernel on each runs all rounds;
 // see peers.cuh, and closure.cu for the steps of one GPU.
 //

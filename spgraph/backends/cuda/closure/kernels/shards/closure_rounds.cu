@@ -1,5 +1,5 @@
 // The least fixed point of  x = start (+) x (+.x) A  over shards, in rounds that the host drives:
-// it works between processes and hosts too, where the peer form (closure_peers.cu) cannot.
+// it works between hosts too, where the peer form (closure_peers.cu) cannot.
 //
 // As there, a GPU holds a value for each vertex of the whole graph, of the vertices of others the
 // best one that it has found or received, and queues and relaxes only its own. A launch is what one

@@ -1,4 +1,4 @@
-// A breadth-first search over the GPUs of one process: shard p of the vertices, its out-edges and
+// A breadth-first search over the GPUs of one host: shard p of the vertices, its out-edges and
 // its in-edges lie on GPU p, and one cooperative kernel on each runs all levels; see peers.cuh.
 //
 // Every GPU has the bitmap of the whole frontier, in which each shard begins at a word of its own,

@@ -1,6 +1,6 @@
 // A breadth-first search over a graph in shards, in rounds that the host drives: the kernels do
 // what one shard can do alone, and the host lets a communicator exchange their results. It works
-// between processes and hosts too, where the peer form (search_peers.cu) cannot.
+// between hosts too, where the peer form (search_peers.cu) cannot.
 //
 // Bitmaps of all vertices give each shard the same number of words, so that what a shard writes of
 // one can be gathered as it is; bit positions and ids differ by the padding. A level is one of:
