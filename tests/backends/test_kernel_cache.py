@@ -15,6 +15,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator
 
+import numba
 import numpy as np
 import pytest
 
@@ -455,3 +456,10 @@ def test_a_kernel_that_does_not_compile_gives_its_claim_back(
         with pytest.raises(Exception, match="UNKNOWN"):
             module.fill(0, 1, 0, np.zeros(1))
     assert [path.suffix for path in made.parent.iterdir()] == [".kernel"]
+
+
+def test_without_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba that is told not to compile is named, with the remedy."""
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    with pytest.raises(RuntimeError, match="NUMBA_DISABLE_JIT=1.*unset"):
+        jit.module("contract", "WITHOUT_COMPILER = True\n")

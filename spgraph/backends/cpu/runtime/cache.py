@@ -34,6 +34,11 @@ def kernel(function: Callable[..., Any]) -> Any:
     Compilation omits the wrapper for calls from C, since wrappers take up to half of the time.
     Kernels allocate no arrays and count no references (_nrt): an interrupted one would leak them.
     """
+    if numba.config.DISABLE_JIT:
+        raise RuntimeError(
+            "spgraph: expected Numba to compile the kernels of the CPU, which are no Python "
+            "functions; got NUMBA_DISABLE_JIT=1; unset it"
+        )
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
     made = numba.njit(**options, pipeline_class=KernelCompiler)(function)
     compile_it = made.compile
