@@ -317,9 +317,9 @@ def test_what_a_search_asks_of_cupy(parents: bool, asked: list[str]) -> None:
 
 # in one process, in this order: programs of ours and of CuPy's that a first call compiles
 PROGRAMS = {
-    "bfs": (3, 0),
+    "bfs": (3, 1),
     "sssp": (3, 2),
-    "pagerank": (5, 1),
+    "pagerank": (5, 2),
     "connected_components": (1, 0),
     "betweenness_centrality": (1, 0),
     "mxv": (2, 0),
@@ -332,9 +332,13 @@ from cupy.cuda import compiler
 import spgraph as sg
 
 found, compile_ = [], compiler._NVRTCProgram.compile
-compiler._NVRTCProgram.compile = lambda self, *given, **more: (
-    found.append("preamble of" in self.src) or compile_(self, *given, **more)
-)
+
+def noted(self, *given, **more):
+    if "__global__" in self.src:  # CuPy compiles empty texts to learn the compiler's version
+        found.append("preamble of" in self.src)
+    return compile_(self, *given, **more)
+
+compiler._NVRTCProgram.compile = noted
 B = sg.generators.kronecker(8, 8, seed=1)
 weight = ((B.row_indices() + B.indices) % 7 + 1).astype(np.int32)
 W = sg.Matrix._of(*B.shape, B.indptr, B.indices, weight, symmetric=True).to("cuda")

@@ -39,8 +39,10 @@ class Buffers(Protocol):
         zero otherwise.
         """
 
-    def forget(self) -> None:
-        """After a failure: the next loop finds zeros. Other processes get CommunicationError."""
+    def forget(self, reason: str = "an error") -> None:
+        """After a failure: the next loop finds zeros. Other processes get CommunicationError, which
+        names the reason.
+        """
 
     def barrier(self) -> None:
         """Order the devices' current streams: what is launched from now on runs after all work that
@@ -77,6 +79,6 @@ def forgotten_on_failure(buffers: Buffers) -> Iterator[None]:
     """
     try:
         yield
-    except BaseException:
-        buffers.forget()
+    except BaseException as error:
+        buffers.forget(type(error).__name__)
         raise

@@ -16,6 +16,7 @@ from spgraph.containers.storage.arrays import (
     Array,
     array_module,
     index_dtype,
+    on_device,
     pack_bits,
     unpack_bits,
     words,
@@ -45,15 +46,16 @@ def lift(v: Vector, placement: Placement, k: int, size: int) -> Vector:
 def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
     """Local shard k, lifted: a Matrix of `nrows` that shares its index and value arrays."""
     if "lifted" not in A._derived:
-        xp, partition = array_module(A._indices), placement.partition(nrows)
+        partition = placement.partition(nrows)
         own = partition.slice(placement.local[k])
-        indptr = xp.zeros(nrows + 1, A._indptr.dtype)
-        if partition.ids is None:
-            indptr[own.start + 1 : own.stop + 1] = A._indptr[1:]
-            indptr[own.stop + 1 :] = A.nvals
-        else:
-            indptr[1:][placement.shard_ids(k, nrows)] = A._indptr[1:] - A._indptr[:-1]
-            indptr = xp.cumsum(indptr, dtype=indptr.dtype)
+        with on_device(A.device) as xp:
+            indptr = xp.zeros(nrows + 1, A._indptr.dtype)
+            if partition.ids is None:
+                indptr[own.start + 1 : own.stop + 1] = A._indptr[1:]
+                indptr[own.stop + 1 :] = A.nvals
+            else:
+                indptr[1:][placement.shard_ids(k, nrows)] = A._indptr[1:] - A._indptr[:-1]
+                indptr = xp.cumsum(indptr, dtype=indptr.dtype)
         A._derived["lifted"] = Matrix._of(nrows, A.ncols, indptr, A._indices, A._values, iso=A.iso)
     return A._derived["lifted"]
 

@@ -39,7 +39,7 @@ class HostBuffers(Buffers):
             self.addresses = [memory.ctypes.data for memory in self.memory]
         return self.addresses
 
-    def forget(self) -> None:
+    def forget(self, reason: str = "") -> None:
         self.layout = None
 
     def launch(

@@ -151,12 +151,12 @@ def called(function: Any, *given: Any, **more: Any) -> Any:
 def method(name: str) -> Any:
     plain = getattr(np.ndarray, name)
 
-    @functools.wraps(plain)
     def run(self: CudaArray, *given: Any, **more: Any) -> Any:
         if name == "astype" and more.get("copy") is False and self.dtype == given[0]:
             return self
         return called(plain, self, *given, **more)
 
+    run.__name__ = name
     return run
 
 
@@ -173,7 +173,11 @@ class Cupy(types.ModuleType):
     def __init__(self) -> None:
         super().__init__("cupy")
         runtime = types.SimpleNamespace(getDeviceCount=lambda: 2, getDevice=lambda: _DEVICES[-1])
-        self.cuda = types.SimpleNamespace(Device=Device, runtime=runtime)
+        stream = types.SimpleNamespace(wait_event=lambda event: None)  # all is done at once
+        self.cuda = types.SimpleNamespace(
+            Device=Device, runtime=runtime, get_current_stream=lambda: stream,
+            Event=lambda **options: types.SimpleNamespace(record=lambda stream: None),
+        )  # fmt: skip
 
     @staticmethod
     def asarray(value: Any, dtype: Any = None) -> Any:

@@ -104,7 +104,7 @@ class PeerBuffers(Launching):
             self._layout = layout
         return self._addresses
 
-    def forget(self) -> None:
+    def forget(self, reason: str = "") -> None:
         """After a launch that failed: the next one finds zeros."""
         self._layout = None
 

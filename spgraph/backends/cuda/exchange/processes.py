@@ -61,9 +61,9 @@ class ProcessBuffers(Launching):
         self._segment, self._layout = held, layout
         return held.addresses
 
-    def forget(self) -> None:
+    def forget(self, reason: str = "an error") -> None:
         """After a failure in this process alone: the others get CommunicationError."""
-        self.failure(f"peer exchange: process {self._mapped.rank} has failed in a loop of all")
+        self.failure(f"{reason} in a loop of all processes")
 
     @property
     def nbytes(self) -> int:
