@@ -11,8 +11,7 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, move, words
 from spgraph.semirings import TypedSemiring
 
-# the threads of the kernel that chooses a floor, and the pairs that are kept, as in
-# kernels/parents.cu
+# the threads of the kernel that chooses a floor, as in kernels/parents.cu; the pairs that are kept
 SAMPLE, MOST = 1024, 1 << 14
 # the longest walk to a vertex that has several parents or to the source, and the most vertices that
 # have several on one path, before a search over all edges of the shortest-path DAG is faster
@@ -74,7 +73,7 @@ def path_parents(
 
 def parents_preamble(A: Matrix, semiring: TypedSemiring, collects: bool) -> str:
     """The preamble of kernels/parents.cu."""
-    return dag_edges_preamble(A, semiring) + preamble.constants(COLLECTS=collects)
+    return dag_edges_preamble(A, semiring) + preamble.constants(COLLECTS=collects, MOST=MOST)
 
 
 def _least(

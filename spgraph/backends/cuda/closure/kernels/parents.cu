@@ -10,7 +10,7 @@
 // With COLLECTS, what is not the least is kept: of each test that finds a second parent of a vertex,
 // the greater of the two. These pairs and `parent` are all that have been found.
 //
-// Preamble: I O A Z multiply, the monoid, COLLECTS.
+// Preamble: I O A Z multiply, the monoid, COLLECTS, MOST.
 
 constexpr int EACH = 8; // entries a lane has in flight
 constexpr int WARPS = 8;
@@ -22,7 +22,6 @@ constexpr I NOTHING = (I)((u64)-1 >> (65 - 8 * sizeof(I)));
 #include "load_balance.cuh"
 
 // (v, u): u is a parent of v, and not the least. Beyond MOST they are counted at most, not kept.
-constexpr u32 MOST = 1 << 14;
 struct Others {
     u32 number;
     I pairs[2 * MOST];
