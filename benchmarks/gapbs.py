@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,18 +96,25 @@ class Suite:
         return Run(times, np.fromfile(dump, RESULT[kernel]), peak)
 
 
+# Runs a program, and writes the most memory that it had. A process of its own: what Linux says of a
+# child begins with the memory of the process that started it.
+MEASURED = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:]).returncode
+print("KiB:", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
 def finished(words: list[str], settings: dict[str, str] | None = None) -> tuple[str, int]:
     """(what a program prints, the most bytes that it had). RuntimeError where it fails."""
     environment = {**os.environ, **(settings or {})}
-    child = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    said = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    child.stdout.close()
+    command = [sys.executable, "-S", "-E", "-c", MEASURED, *words]
+    child = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
     if child.returncode:
         raise RuntimeError(f"{os.path.basename(words[0])}: exit code {child.returncode}")
-    return said, 1024 * usage.ru_maxrss
+    said, _, kibibytes = child.stdout.rpartition("KiB:")
+    return said, 1024 * int(kibibytes)
 
 
 def missing(builds: pathlib.Path) -> str | None:

@@ -171,7 +171,7 @@ def test_buckets_are_as_wide_as_a_normal_number(kind: Any) -> None:
     """Others would never end where those below compare as zero."""
     dtype, tiny = np.dtype(kind), np.finfo(kind).tiny
     assert width_of(1e-323, dtype) == tiny and width_of(0.5, dtype) == 0.5
-    assert width_of(1e308, dtype) == min(1e308, np.finfo(kind).max)
+    assert width_of(1e308, dtype) == min(1e308, float(np.finfo(kind).max))
     for sign in (1, -1):
         assert next_limit(kind(0), 1e-323, sign, dtype) == sign * tiny
         assert next_limit(kind(1), 1e-323, sign, dtype) == np.nextafter(kind(1), kind(1 + sign))

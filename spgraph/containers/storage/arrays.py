@@ -256,17 +256,17 @@ def _between_gpus(array: Array, device: str) -> Array:
     target alone, waits for no kernel that still writes `array`, and is not waited for where its
     memory is used again.
     """
-    cupy = import_cupy()
-    with array.device:
+    here = device_of(array)
+    with on_device(here) as cupy:
         array = cupy.ascontiguousarray(array)
         ready = cupy.cuda.Event(disable_timing=True)
         ready.record(cupy.cuda.get_current_stream())
-    with on_device(device):
+    with on_device(device) as cupy:
         current, copied = cupy.cuda.get_current_stream(), cupy.cuda.Event(disable_timing=True)
         current.wait_event(ready)
         made = cupy.asarray(array)
         copied.record(current)
-    with array.device:
+    with on_device(here) as cupy:
         cupy.cuda.get_current_stream().wait_event(copied)
     return made
 

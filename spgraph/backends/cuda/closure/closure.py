@@ -176,7 +176,7 @@ def width_of(delta: float | int | None, dtype: np.dtype) -> np.generic:
         return dtype.type(0)
     if dtype.kind == "f":
         kind = np.finfo(dtype)
-        return dtype.type(min(max(delta, kind.tiny), kind.max))
+        return dtype.type(min(max(delta, float(kind.tiny)), float(kind.max)))
     return dtype.type(min(max(int(delta), 1), np.iinfo(dtype).max))
 
 
