@@ -8,6 +8,7 @@
 constexpr int WARPS = 32; // of the blocks of the first four
 
 #include "block_scan.cuh"
+#include "counting_sort.cuh"
 #include "warp_tasks.cuh"
 
 // Entries of the longest row that one lane sums; short rows are counted by SHORT - length.
@@ -87,28 +88,7 @@ extern "C" __global__ void __launch_bounds__(1024)
         if (pieces) atomicAdd(&at[warp][PIECES], pieces);
         if (pieces > 1) atomicAdd(&at[warp][SPLITS], 1u);
     }
-    __syncthreads();
-    if (threadIdx.x < COUNTS) {
-        u32 sum = 0;
-#pragma unroll 1
-        for (int w = 0; w < WARPS; w++) {
-            const u32 own = at[w][threadIdx.x];
-            at[w][threadIdx.x] = sum;
-            sum += own;
-        }
-        total[threadIdx.x] = sum;
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        u32 sum = 0;
-#pragma unroll 1
-        for (int b = 0; b < BINS; b++) {
-            const u32 own = total[b];
-            total[b] = sum;
-            sum += own;
-        }
-    }
-    __syncthreads();
+    scan_counts<BINS>(at, total);
 #pragma unroll 1
     for (i64 from = first; from < end; from += WARP) {
         const i64 i = from + lane;
@@ -174,38 +154,13 @@ extern "C" __global__ void __launch_bounds__(1024)
     const i64 end = first + each < count ? first + each : count;
 #pragma unroll 1
     for (i64 t = first + lane; t < end; t += WARP) atomicAdd(&at[warp][SHORT - from[t].steps], 1u);
-    __syncthreads();
-    if (threadIdx.x < BINS) {
-        u32 sum = 0;
-#pragma unroll 1
-        for (int w = 0; w < WARPS; w++) {
-            const u32 own = at[w][threadIdx.x];
-            at[w][threadIdx.x] = sum;
-            sum += own;
-        }
-        total[threadIdx.x] = sum;
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        u32 sum = 0;
-#pragma unroll 1
-        for (int b = 0; b < BINS; b++) {
-            const u32 own = total[b];
-            total[b] = sum;
-            sum += own;
-        }
-    }
-    __syncthreads();
+    scan_counts<BINS>(at, total);
 #pragma unroll 1
     for (i64 base = first; base < end; base += WARP) {
         const bool there = base + lane < end;
         const Task task = there ? from[base + lane] : Task{0, 0, 0, ROWS};
         const int key = there ? SHORT - task.steps : NOWHERE;
-        u32 alike = ALL_BITS; // the lanes with this key
-        for (int bit = 0; bit < 6; bit++) {
-            const u32 ones = warp_ballot(key >> bit & 1);
-            alike &= key >> bit & 1 ? ones : ~ones;
-        }
+        const u32 alike = lanes_alike<6>(key);
         if (there) {
             const i64 place = longs + total[key] + at[warp][key] + __popc(alike & lanes_below());
             const i64 turn = place / warps * warps, next = turn + warps;

@@ -2,6 +2,8 @@
 // each window of rows. Preamble: types O R (ids of rows); PIECE NARROW SINGLE, as in gather.cuh.
 
 constexpr int WARPS = 32; // of a block
+#include "counting_sort.cuh"
+
 // What is counted: split, wide, narrow and single rows, and the pieces of split ones.
 constexpr int BINS = 4, PIECES = 4, COUNTS = 5, NOWHERE = 7;
 
@@ -64,17 +66,7 @@ extern "C" __global__ void __launch_bounds__(1024)
         if (bin < BINS) atomicAdd(&at[warp][bin], 1u);
         if (bin == 0) atomicAdd(&at[warp][PIECES], pieces_of(length));
     }
-    __syncthreads();
-    if (threadIdx.x < COUNTS) {
-        u32 sum = 0;
-#pragma unroll 1
-        for (int w = 0; w < WARPS; w++) {
-            const u32 own = at[w][threadIdx.x];
-            at[w][threadIdx.x] = sum;
-            sum += own;
-        }
-    }
-    __syncthreads();
+    scan_counts(at);
 #pragma unroll 1
     for (i64 from = first; from < end; from += WARP) {
         const i64 i = from + lane, length = i < end ? (i64)indptr[i + 1] - (i64)indptr[i] : 0;
