@@ -40,14 +40,13 @@ SHARED = {
         reduce_counts load_neighbours scan_start scan_row look_at_leading look_at_rows look_at_each
         look_at_leading_first pull_level pull_long_rows push_edges enqueue_words for_each_words
         small_add small_vertex small_fill small_walk small_queue pull_pays form_of_level record
-        degree_of can_be_found user_id own_user_id max_label key_of parent_of
-        no_partial merged value_of product_of out_product write_list
+        degree_of can_be_found nothing user_id own_user_id product_of out_product write_list
     """.split()
     + [
         f"struct {name}"
         for name in """
-            Borders Finds Form Leading Neighbours Nothing ParentRow ProductRow Products Pull
-            Pusher Rows Scan SmallCount SmallFrontier Sum
+            Borders Finds Form Leading Neighbours Nothing Products Pull Pusher Rows Scan
+            SmallCount SmallFrontier Sum
         """.split()
     ],
 }

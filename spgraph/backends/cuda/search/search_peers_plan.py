@@ -41,11 +41,6 @@ class Values(NamedTuple):
     iso: bool
 
     @property
-    def takes_any(self) -> bool:
-        """Whether any one product of a vertex is its value."""
-        return self.semiring.add.any
-
-    @property
     def looks_at_values(self) -> bool:
         """Whether a product depends on the value of the vertex that the edge leaves."""
         return self.semiring.multiply.uses("x")
@@ -62,17 +57,15 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
     kinds = (first.indices.dtype, first.indptr.dtype, index_dtype(graph.size))
     capacity = small_frontier(*kinds[:2])
     padded = any(int(graph.offsets[p]) != 32 * int(begins[p]) for p in range(peers))
-    parents = values is not None and values.parents
-    # whether a row's first entries in the frontier decide what it gets
-    in_order = graph.ordered if parents else values is None or values.takes_any
+    in_order = first_decides(values) and (graph.ordered or values is None or not values.parents)
     shape = (peers, THREADS, in_order, padded, capacity, LONG_ROW)
     text = program(shape, tuple(kind.str for kind in kinds), values)
-    sums = None if parents else values
+    # where levels alone are sought, memory stays as searches for parents leave it
+    sums = values or parents_values(kinds[2].str)
     parts = layout(sizes, int(begins[-1]), kinds, capacity, sums)
-    key: tuple[object, ...] = (tuple(sizes), kinds, capacity)
-    if sums is not None:  # memory holds as many identities as there are vertices
-        key += (sums.semiring.dtype, np.asarray(sums.semiring.add.identity).tobytes())
-        key += (sums.looks_at_values,)
+    # memory holds as many identities as there are vertices
+    held = (sums.semiring.dtype, np.asarray(sums.semiring.add.identity).tobytes())
+    key = (tuple(sizes), kinds, capacity, *held, sums.looks_at_values)
     needed = [part["end"] for part in parts]
     vertex = kinds[0].itemsize + 2 * kinds[1].itemsize
     # of kernels/shards/search_peers.cu: two frontiers, or Pull
@@ -122,14 +115,12 @@ def layout(
     all_words: int,
     kinds: tuple[np.dtype, ...],
     capacity: int,
-    sums: Values | None,
+    sums: Values,
 ) -> list[dict[str, int]]:
-    """Where things lie in each shard's memory; what peers write is at the same place in all. `sums`
-    is None for levels alone and for parents.
-    """
+    """Where things lie in each shard's memory; what peers write is at the same place in all."""
     ids, offsets, labels = (kind.itemsize for kind in kinds)
-    value = labels if sums is None else sums.semiring.dtype.itemsize
-    looked_at = value if sums is not None and sums.looks_at_values else 0
+    value = sums.semiring.dtype.itemsize
+    looked_at = value if sums.looks_at_values else 0
     peers, widest, result = len(sizes), max(map(words, sizes)), []
     for n in sizes:
         parts = {
@@ -152,14 +143,19 @@ def layout(
     return result
 
 
+def first_decides(values: Values | None) -> bool:
+    """Whether the first entry in the frontier of a row that ascends by the users' ids decides."""
+    return values is None or values.parents or values.semiring.add.any
+
+
 @functools.lru_cache(maxsize=1024)
 def program(shape: tuple[int, ...], kinds: tuple[str, ...], values: Values | None) -> str:
     """The preamble of kernels/shards/search_peers.cu."""
     names = ("PEERS", "THREADS", "FIRST", "PADDED", "SMALL", "LONG_ROW")
     text = preamble.constants(**dict(zip(names, shape, strict=True)))
     text += preamble.types(**{k: np.dtype(v) for k, v in zip("IOL", kinds, strict=True)})
-    first = values is None or values.parents or values.takes_any
-    return text + values_preamble(values, kinds[2]) + decisions(values is not None, first)
+    text += values_preamble(values, kinds[2])
+    return text + decisions(values is not None, first_decides(values))
 
 
 def values_preamble(values: Values | None, labels: str) -> str:
@@ -208,8 +204,8 @@ def pulled_rows(
     graph: ShardedGraph, buffers: Launching, hubs: bool
 ) -> list[tuple[Array, Array, int]]:
     """(leading neighbours, one bit a row that has an entry, how many rows have) of the transpose of
-    each local shard, found once and kept with the graph. Leading neighbours are places in the
-    bitmaps: of those four neighbours that have most edges, if `hubs`, else of a row's first.
+    each local shard, found once and kept with the graph: those four neighbours that have most
+    edges, if `hubs`, else a row's first.
     """
     name = "hubs" if hubs else "leading"
     if name in graph.derived:
@@ -225,14 +221,7 @@ def pulled_rows(
         xp = array_module(shard.indptr)
         with jit.device(shard.indptr):
             own = None if degrees is None else xp.asarray(degrees)
-            (leading, bits), findable = leading_and_nonempty(shard, own)
-            shift = 0
-            for q in range(1, len(graph.offsets) - 1):  # from ids to places: shards begin at a word
-                more = -int(graph.offsets[q] - graph.offsets[q - 1]) % 32
-                if more:
-                    beyond = leading >= int(graph.offsets[q]) + shift
-                    leading += xp.where(beyond, more, 0).astype(leading.dtype)
-                shift += more
-            made.append((leading, bits, findable))
+            rows, findable = leading_and_nonempty(shard, own)
+            made.append((*rows, findable))
     graph.derived[name] = made
     return made

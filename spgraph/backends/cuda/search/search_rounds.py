@@ -23,6 +23,7 @@ from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW
 from spgraph.backends.cuda.search.search_peers_plan import (
     Values,
+    first_decides,
     row_fields,
     values_of,
     values_preamble,
@@ -104,8 +105,7 @@ class Shard:
         self.label = index_dtype(graph.size)
         self.sought = values_of(semiring, graph, self.label) if values else None
         self.dtype = self.label if self.sought is None else self.sought.semiring.dtype
-        # whether the first edge that reaches a vertex decides what it gets
-        self.first = semiring is None or semiring.add.any
+        self.first = first_decides(self.sought)
         self.looks_at_values = semiring is not None and semiring.multiply.uses("x")
         # an entry of a list is a vertex, and its value beside it
         self.entry = 1 if self.sought is None else 2
@@ -130,7 +130,8 @@ class Shard:
         fields |= {"me": number, "words": self.words, "first": list(offsets)}
         names = ("own", "queue", "offset", "control", "counts")
         fields |= {"ids": arrays.ids} | {name: getattr(self.memory, name) for name in names}
-        self.given = block(fields | {"host_counters": host_counters}, self.xp)
+        fields |= {"host_counters": host_counters} | dict.fromkeys(("level", "value", "visited"))
+        self.given = block(fields, self.xp)
 
     def search(
         self, sources: Array, values: Array | None, direction: str, max_depth: int
@@ -253,7 +254,7 @@ class Shard:
         as many as run at once.
         """
         grid = min(max(1, -(-work // THREADS)), most or self.grid)
-        self.kernels[name]((grid,), (THREADS,), (self.given, *self.found, *arguments))
+        self.kernels[name]((grid,), (THREADS,), (self.given, *arguments))
 
     def count(self, name: str, work: int, *arguments: object, most: int = 0) -> None:
         """Launch a kernel that counts, in a round of its own."""
@@ -269,12 +270,12 @@ class Shard:
         # as long as the bitmap of the own vertices, so that all shards' can be gathered
         self.value = self.xp.empty(32 * self.words if self.sought else 0, self.dtype)
         self.visited = self.xp.empty(self.num_shards * self.words, np.uint32)
-        self.found = (self.level, self.value, self.visited)
         sources = sources.astype(self.arrays.indices.dtype, copy=False)
         given = jit.NULL
         if self.sought and values is not None:
             given = values.astype(self.dtype, copy=False)
-        self.run("clear", max(self.size, self.visited.size))
+        found = self.level, self.value, self.visited
+        self.run("clear", max(self.size, self.visited.size), *found)
         self.count("begin", sources.size, sources, given, sources.size, self.memory.list)
         self.is_ahead = True
 
@@ -284,7 +285,7 @@ class Shard:
         bits = self.visited[first : first + words(self.size)]
         value, copy = (self.value[: self.size], bits.copy()) if self.sought else (None, None)
         found = Found(self.level, value, bits, copy, visited)
-        del self.level, self.value, self.visited, self.found
+        del self.level, self.value, self.visited
         return found
 
     def push_list(self, vertices: int, edges: int, capacity: int) -> Array:
@@ -311,7 +312,7 @@ class Shard:
         if memory.visited_next is None:
             memory.visited_next = self.xp.empty_like(self.visited)
         if self.sought:
-            none = 0 if self.sought.parents else self.sought.semiring.add.identity
+            none = self.sought.semiring.add.identity
             nothing = (self.dtype.str, np.asarray(none, self.dtype).tobytes())
             if memory.nothing != nothing:
                 memory.partial = None  # is free before as much is asked for
@@ -336,6 +337,6 @@ class Shard:
 def program(shape: tuple[int, ...], kinds: tuple[str, ...], sought: Values | None) -> str:
     """The preamble of kernels/shards/search_rounds.cu."""
     names = ("PEERS", "THREADS", "LONG_ROW", "AHEAD_VERTICES", "AHEAD")
-    text = preamble.constants(**dict(zip(names, shape, strict=True)))
+    text = preamble.constants(FIRST=first_decides(sought), **dict(zip(names, shape, strict=True)))
     text += values_preamble(sought, kinds[2])
     return text + preamble.types(**{k: np.dtype(v) for k, v in zip("IOLQ", kinds, strict=True)})

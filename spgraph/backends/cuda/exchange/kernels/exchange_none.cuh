@@ -15,14 +15,6 @@ struct Exchange {
     static __device__ __forceinline__ T bit(T id) {
         return id;
     }
-    template <class T>
-    static __device__ __forceinline__ T leading_bit(T id) {
-        return id;
-    }
-    template <class T>
-    static __device__ __forceinline__ T leading_vertex(T id) {
-        return id;
-    }
     static __device__ __forceinline__ int warp() { return warp_id(); }
     static __device__ __forceinline__ i64 base() { return 0; }
     static __device__ __forceinline__ i64 words() { return s.words; }

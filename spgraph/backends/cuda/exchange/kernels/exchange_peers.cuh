@@ -18,9 +18,6 @@ struct Exchange : Borders {
     }
     // Where a neighbour lies in the bitmap of the frontier.
     __device__ __forceinline__ I bit(I id) const { return position(id); }
-    // The same of a leading neighbour, and which vertex that is: they are kept as positions.
-    __device__ __forceinline__ I leading_bit(I id) const { return id; }
-    __device__ __forceinline__ I leading_vertex(I id) const { return vertex(id); }
     static __device__ __forceinline__ int warp() { return warp_id(); }
     // The place of the first own word in bitmaps of all vertices; how many words, how many a warp
     // takes at a time, at most 32.

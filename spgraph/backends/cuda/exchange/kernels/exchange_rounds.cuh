@@ -13,8 +13,6 @@ struct Exchange : Borders {
         return atomicAdd(&s.control->count[WAITING], 1ull);
     }
     __device__ __forceinline__ Q bit(I id) const { return position(id); }
-    __device__ __forceinline__ Q leading_bit(I id) const { return position(id); }
-    __device__ __forceinline__ I leading_vertex(I id) const { return id; }
     // The compiler sees of it that all lanes have the same: shuffles in a loop that begins there have
     // no second form for lanes that are apart, which is a third of such a kernel. The other forms do
     // all of their work in functions that are not inlined, where it makes no difference.

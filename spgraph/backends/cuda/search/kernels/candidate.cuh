@@ -36,7 +36,7 @@ typedef Sum Candidate;
 // How products combine in memory: what every Row of search_push.cuh has whose terms are products.
 struct Products {
     typedef Z Term;
-    static constexpr bool ANY = ADD_KIND == ADD_ANY, TELLS = false;
+    static constexpr bool ANY = ADD_KIND == ADD_ANY;
     static constexpr bool ONE_WAY =
         ADD_KIND == ADD_MIN || ADD_KIND == ADD_MAX || ADD_KIND == ADD_OR || ADD_KIND == ADD_AND;
     static __device__ __forceinline__ Z none() { return identity(); }

@@ -8,11 +8,11 @@
 //
 // The preamble gives to all forms
 //   I (ids), O (offsets), L (levels; between shards users' ids, too), A (matrix values), Z (search
-//   values), VALUES (0: levels only), for these multiply and the monoid of common.cuh, ISO, and
-//   LONG_ROW (in-edges one warp looks at before the grid takes the row);
+//   values), VALUES (0: levels only), for these multiply and the monoid of common.cuh, ISO,
+//   FIRST (a row's first hit decides: for `any`, and the least id over sorted rows), and LONG_ROW
+//   (in-edges one warp looks at before the grid takes the row);
 // to those that run in one launch
-//   FIRST (a row's first hit decides: for `any`, and the least id over sorted rows), SMALL (capacity of
-//   a frontier in shared memory), PULL_PAYS and CONVERT_EDGES (search_driver.cuh);
+//   SMALL (capacity of a frontier in shared memory), PULL_PAYS and CONVERT_EDGES (search_driver.cuh);
 // to those between shards
 //   PEERS (how many), THREADS, PARENTS (1: values are the users' ids of parents, the least), USES_X and
 //   USES_U (what multiply looks at: the value and the id of the vertex that an edge leaves).
@@ -39,8 +39,7 @@ struct Rows {
     const O* t_indptr; // in-edges
     const I* t_indices;
     const A* t_values;
-    const Leading*
-        leading; // of the rows of in-edges, or null; on peers as positions in the bitmaps
+    const Leading* leading; // of the rows of in-edges, or null
     // vertices with in-edges, the others can only be sources; null where nothing pulls
     const u32* nonempty;
 };

@@ -131,16 +131,15 @@ struct Finds {
 DEVICE bool look_at_leading(const Exchange& exchange, I v, O e, const Leading& leading,
                             Candidate& candidate, u32& probes) {
     bool here[4], found = false;
-    here[0] = test_bit(s.frontier, exchange.leading_bit(leading.id[0]));
+    here[0] = test_bit(s.frontier, exchange.bit(leading.id[0]));
 #pragma unroll
     for (int k = 1; k < 4; k++)
-        here[k] = !here[0] && leading.id[k] >= 0 &&
-                  test_bit(s.frontier, exchange.leading_bit(leading.id[k]));
+        here[k] =
+            !here[0] && leading.id[k] >= 0 && test_bit(s.frontier, exchange.bit(leading.id[k]));
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         if (TRACE) probes += !found && leading.id[k] >= 0;
-        if (!found && here[k])
-            found = candidate.take(exchange, exchange.leading_vertex(leading.id[k]), v, e + k);
+        if (!found && here[k]) found = candidate.take(exchange, leading.id[k], v, e + k);
     }
     return found;
 }

@@ -12,7 +12,8 @@ struct Row { // edges have no terms
 
 // Of edges of the frontier, for walk(): those to vertices that are not visited claim them, and
 // combine into what is held of each until the level is settled. The form has
-//   Row      what a row gives to its edges' terms, and how terms combine
+//   Row      what a row gives to its edges' terms, and how terms combine; TELLS: the sum alone tells
+//            whether a term was the first
 //   Found    what is done with a vertex by the edge that claims it first; WANTED: anything
 //   partial()   by bit position, where terms are combined; claims(): the bitmap, which without values
 //            has the visited vertices, too

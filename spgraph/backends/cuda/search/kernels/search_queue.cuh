@@ -32,6 +32,7 @@ DEVICE I load_id(const I* id) { return *id; }
 // Terms are products, combined in `value`.
 DEVICE Z* partial() { return s.value; }
 struct Row : Products {
+    static constexpr bool TELLS = false;
     I vertex;
     __device__ __forceinline__ void load(I u, bool) { vertex = u; }
     __device__ __forceinline__ Row of(int lane) const {

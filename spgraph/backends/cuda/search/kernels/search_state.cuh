@@ -80,15 +80,6 @@ DEVICE void swap_queues() {
 
 #include "search_vertices.cuh"
 
-// What a sum is before its first product.
-DEVICE Z nothing() {
-#if VALUES
-    return identity();
-#else
-    return Z();
-#endif
-}
-
 // That of vertex u's value and an edge u -> v.
 DEVICE Z product(const A* values, i64 u, i64 v, i64 edge) {
 #if VALUES

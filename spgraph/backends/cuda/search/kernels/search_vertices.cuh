@@ -1,4 +1,11 @@
-// What the state says of own vertices.
+// What the state says of own vertices, and the empty sum.
+DEVICE Z nothing() {
+#if VALUES
+    return identity();
+#else
+    return Z();
+#endif
+}
 
 DEVICE O degree_of(i64 v) { return s.indptr[v + 1] - s.indptr[v]; }
 DEVICE bool can_be_found(i64 v) { return !s.nonempty || test_bit(s.nonempty, v); }

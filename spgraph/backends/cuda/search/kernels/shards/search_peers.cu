@@ -32,8 +32,6 @@ constexpr int PIECE = 128;
 typedef u64 SmallEdges;
 #include "search_small_frontier.cuh"
 
-#include "search_partial.cuh"
-
 // What GPU p sends GPU q in small levels: one of q's vertices, and the product of an edge to it.
 struct __align__(2 * (sizeof(Z) > sizeof(L) ? sizeof(Z) : sizeof(L))) Message {
     L vertex;
@@ -46,7 +44,7 @@ struct Control {   // of one GPU
     // what block 0 hands over after small levels; done may be LOST. If `queued`, the frontier of
     // this GPU is visited and lies in the queue; else it is claimed only
     i64 depth, left, open, vertices, edges, done, queued;
-    u64 filled; // 1: the partial sums are no_partial(), 0: they are zero
+    u64 filled; // 1: the partial sums are nothing(), 0: they are zero
 };
 
 // What search_peers.py writes, in fields of 8 bytes.
@@ -61,7 +59,7 @@ struct Given : Rows {
     // the next two are all zero when a launch begins and when it ends
     u32* visited;      // own part: visited; others': those that this GPU has heard of or sent there
     u32* visited_next; // that, and what this level reaches
-    Partial* partial;  // by bit position, of what this level reaches; else no_partial()
+    Z* partial;        // by bit position, of what this level reaches; else nothing()
     I* queue;          // own frontier
     O* offset;         // its degrees scanned
     PeerBarrier* barrier;
@@ -135,11 +133,10 @@ CALLED void claim_sources() {
     }
 }
 
-#if SUMS
+#if VALUES
 // The partial sums begin as none: memory that is new is zero.
 CALLED void clear_partials() {
-    for (i64 p = thread_id(); p < 32 * s.word[PEERS]; p += thread_count())
-        s.partial[p] = no_partial();
+    for (i64 p = thread_id(); p < 32 * s.word[PEERS]; p += thread_count()) s.partial[p] = nothing();
 }
 #endif
 
@@ -194,8 +191,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (load_acquire_system(&inbox_of(peers.me)->lost)) return leave(result);
     Control* const control = s.control;
 
-#if SUMS
-    if (to_bits(no_partial()) && !load_relaxed(&control->filled)) {
+#if VALUES
+    if (to_bits(nothing()) && !load_relaxed(&control->filled)) {
         clear_partials();
         if (barrier_local() == LOST) return leave(result);
         if (thread == 0) control->filled = 1;
@@ -244,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (barrier_all() == LOST) return leave(result);
             swap_frontiers();
         }
-#if SUMS && USES_X
+#if USES_X
         if (pull) {
             publish_values();
             if (barrier_all() == LOST) return leave(result);

@@ -29,7 +29,7 @@ CALLED void publish_long_rows(i64 rows) {
     if (thread_id() == 0) store_relaxed(&s.control->long_rows, (u64)0);
 }
 
-#if SUMS && USES_X
+#if USES_X
 // The values of the own part of the frontier, for all GPUs: by bit position, since pulls find them so.
 CALLED void publish_values() {
     for_each_words(s.words, words_at_a_time(s.words), [&](i64 begin, i64 w, bool mine) {

@@ -30,8 +30,8 @@ CALLED void send_claims() {
         const int q = (int)(s.me + k) % PEERS; // not all to the same one
         const i64 first = s.word[q], words = s.word[q + 1] - first;
         u32* const received = in_memory_of<u32>(q, s.received) + s.me * words;
-        Partial* const sent = in_memory_of<Partial>(q, s.partials) + 32 * s.me * words;
-        Partial* const partial = s.partial + 32 * first;
+        Z* const sent = in_memory_of<Z>(q, s.partials) + 32 * s.me * words;
+        Z* const partial = s.partial + 32 * first;
         for_each_words(words, words_at_a_time(words), [&](i64 begin, i64 w, bool mine) {
             const u32 visited = mine ? s.visited[first + w] : 0;
             const u32 bits = mine ? load_relaxed(&s.visited_next[first + w]) & ~visited : 0;
@@ -46,7 +46,7 @@ CALLED void send_claims() {
                 if (!active) return;
                 const i64 at = which.position(begin);
                 sent[32 * begin + rank] = load_relaxed(&partial[at]);
-                partial[at] = no_partial();
+                partial[at] = nothing();
             });
         });
     }
@@ -55,8 +55,8 @@ CALLED void send_claims() {
 // What edges of the frontier have reached of the own part, here and at the peers, and is new.
 CALLED void settle(L depth) {
     u32* const received = in_memory_of<u32>((int)s.me, s.received);
-    const Partial* const partials = in_memory_of<Partial>((int)s.me, s.partials);
-    Partial* const partial = s.partial + 32 * s.base;
+    const Z* const partials = in_memory_of<Z>((int)s.me, s.partials);
+    Z* const partial = s.partial + 32 * s.base;
     Degrees edges;
     u32 count = 0;
     for_each_words(s.words, words_at_a_time(s.words), [&](i64 begin, i64 w, bool mine) {
@@ -88,26 +88,29 @@ CALLED void settle(L depth) {
         for_each_bit(bits, [&](const RankedBit& which, int, bool active) {
             const I v = (I)which.position(begin);
 #if VALUES
-            Partial part_of[PEERS];
+            Z part_of[PEERS];
             u32 here = 0; // the shards that have reached v
 #pragma unroll
             for (int q = 0; q < PEERS; q++) {
                 const u32 word = shuffle(part[q], which.word), bit = 1u << which.bit;
                 const i64 rank = shuffle(sent[q], which.word) + __popc(word & (bit - 1));
-                const Partial* const place =
+                const Z* const place =
                     q == s.me ? partial + v : partials + 32 * (q * s.words + begin) + rank;
                 if (word & bit) here |= 1u << q;
-                part_of[q] = active && (word & bit) ? load_relaxed(place) : no_partial();
+                part_of[q] = active && (word & bit) ? load_relaxed(place) : nothing();
             }
-            Partial sum = part_of[0]; // in the order of shards, so that rounding is always the same
+            Z sum = part_of[0]; // in the order of shards, so that rounding is always the same
 #pragma unroll
-            for (int q = 1; q < PEERS; q++) sum = merged(sum, part_of[q], here >> q & 1u);
+            for (int q = 1; q < PEERS; q++)
+                sum = ADD_KIND != ADD_ANY ? add(sum, part_of[q])
+                      : here >> q & 1u    ? part_of[q]
+                                          : sum;
 #endif
             if (!active) return;
             s.level[v] = depth;
 #if VALUES
-            s.value[v] = value_of(sum);
-            partial[v] = no_partial();
+            s.value[v] = sum;
+            partial[v] = nothing();
 #endif
             edges.add(v);
             count++;

@@ -14,20 +14,14 @@ constexpr int BIG = 40; // from this bit on, the third word that is exchanged co
 DEVICE bool small_claim(I v, Z product, L depth) {
     u32* const word = &s.visited_next[s.base + (v >> 5)];
     const u32 bit = 1u << (v & 31);
-#if PARENTS
-    if (atomicMax(&s.partial[32 * s.base + v], key_of(product))) return false;
-    atomicOr(word, bit);
-#elif VALUES
-    Partial* const sum = &s.partial[32 * s.base + v];
-    if constexpr (ADD_KIND == ADD_ANY) {
-        if (atomicOr(word, bit) & bit) return false;
-        store_relaxed(sum, product);
-    } else {
-        combine(sum, product);
-        if (atomicOr(word, bit) & bit) return false;
-    }
-#else
+#if VALUES
+    Z* const sum = &s.partial[32 * s.base + v];
+    // without a look at the sum, for which the next access would wait
+    if (ADD_KIND != ADD_ANY) combine_changed(sum, product);
+#endif
     if (atomicOr(word, bit) & bit) return false;
+#if VALUES
+    if (ADD_KIND == ADD_ANY) store_relaxed(sum, product);
 #endif
     s.level[v] = depth;
     return true;
@@ -38,11 +32,9 @@ DEVICE bool small_claim(I v, Z product, L depth) {
 DEVICE void small_values(const SmallFrontier& list, const SmallCount& size, u32 first) {
     for (u32 i = threadIdx.x - first; i < size.vertices; i += THREADS - first) {
         const I v = small_vertex(list, i);
-        Partial* const partial = &s.partial[32 * s.base + v];
-        const Partial sum = load_relaxed(partial);
-        if (PARENTS && !sum) continue; // it has one: a source, or found by the grid
-        s.value[v] = value_of(sum);
-        *partial = no_partial();
+        Z* const partial = &s.partial[32 * s.base + v];
+        s.value[v] = load_relaxed(partial);
+        *partial = nothing();
     }
 }
 
@@ -166,16 +158,15 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
         const SmallCount& size = count[turn];
         const bool big = size.vertices > SMALL || size.edges > SMALL_EDGES;
         const bool last = depth >= max_depth;
-        // their products are of these values; parents are not looked at, and wait for an exchange
-        if (SUMS && found) small_values(frontier[side], size, 0);
-        found = true;
+        // what products look at; other values wait for an exchange
+        if (USES_X && found) small_values(frontier[side], size, 0);
         // what the last level claimed is visited from now on, unless it is left to the grid
         for (u32 i = threadIdx.x; (last || !big) && i < size.vertices; i += THREADS) {
             const I v = small_vertex(frontier[side], i);
             atomicOr(&s.visited[s.base + (v >> 5)], 1u << (v & 31));
         }
         if (last) {
-            if (PARENTS && threadIdx.x >= 32) small_values(frontier[side], size, 32);
+            if (VALUES && !USES_X && found) small_values(frontier[side], size, 0);
             break;
         }
         const int parity = (int)((load_relaxed(&s.barrier->round) + 1) & 1);
@@ -186,7 +177,7 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
         __syncthreads();
         if (threadIdx.x < 32)
             small_exchange(size, count[next], big, fresh);
-        else if (PARENTS)
+        else if (VALUES && !USES_X && found)
             small_values(frontier[side], size, 32);
         __syncthreads();
         if (small_lost) break;
@@ -203,7 +194,7 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
             for (u32 i = threadIdx.x; i < count[next].vertices; i += THREADS) {
                 const I v = small_vertex(frontier[side ^ 1], i);
                 atomicAnd(&s.visited_next[s.base + (v >> 5)], ~(1u << (v & 31)));
-                if (VALUES) s.partial[32 * s.base + v] = no_partial();
+                if (VALUES) s.partial[32 * s.base + v] = nothing();
             }
             queued = !pull_pays(direction, true, edges, left, open) && size.vertices <= SMALL;
             for (u32 i = threadIdx.x; queued == big && i < size.vertices; i += THREADS) {
@@ -234,6 +225,7 @@ CALLED void small_levels(bool from_sources, i64 all_sources, i64 depth, i64 left
         __syncthreads();
         side ^= 1;
         turn = next;
+        found = true;
     }
     if (threadIdx.x == 0) {
         Control* const control = s.control;

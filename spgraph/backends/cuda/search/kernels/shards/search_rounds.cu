@@ -20,12 +20,6 @@
 #include "search_common.cuh"
 #include "given.cuh"
 
-#include "search_partial.cuh"
-#if SUMS
-constexpr bool FIRST = ADD_KIND == ADD_ANY;
-#else
-constexpr bool FIRST = true; // rows ascend by the users' ids
-#endif
 constexpr bool TRACE = false, PADDED = true;
 
 // the last PEERS are what `compact` has for each shard
@@ -59,13 +53,15 @@ struct Given : Rows {
     Control* control;
     u64* counts;        // of the last kernel that counted
     u64* host_counters; // the same in the host's memory, each above 16 bits of the round
+    // results, which `clear` writes here
+    L* level;
+    Z* value; // of open vertices nothing(), what they get is added to
+    u32* visited;
 };
 
 struct Search : Given { // and what kernels are given beside
-    L* level;           // results
-    Z* value;           // of open vertices identity(), what they get is added to
-    u32 *visited, *visited_next;
-    Partial* partial;
+    u32* visited_next;
+    Z* partial;
     const Z* frontier_value; // by bit position; null where multiply looks at none
     const u32* frontier;
     i64 batch;
@@ -88,18 +84,8 @@ DEVICE Pull& pull_memory() { return pull_shared; }
 #include "search_pull.cuh"
 #include "search_shards_push.cuh"
 
-// Every kernel is given what stands in Given, and the results; it begins with `enter`, and one that
-// counts ends with `publish_counts`.
+// Every kernel begins with `enter`, and one that counts ends with `publish_counts`.
 DEVICE void enter(const u64* given) { read_given(static_cast<Given&>(s), given); }
-// The same where shared functions look at results.
-DEVICE void enter_results(const u64* given, L* level, Z* value, u32* visited) {
-    if (threadIdx.x == 0) {
-        s.level = level;
-        s.value = value;
-        s.visited = visited;
-    }
-    enter(given);
-}
 
 // The sums of all thread blocks and what they put into the queue go to the host. True in the last
 // block to come, where they are in `published`.
@@ -145,22 +131,26 @@ DEVICE void claim(bool active, i64 v) {
 // ---- kernels that begin a search, or change its form -------------------------------------------
 
 // Nothing is visited yet.
-extern "C" __global__ void clear(const u64* given, L* level, Z* value, u32* visited) {
+extern "C" __global__ void clear(u64* given, L* level, Z* value, u32* visited) {
     enter(given);
     const i64 thread = thread_id(), threads = thread_count();
     for (i64 v = thread; v < own_vertices(); v += threads) {
         level[v] = -1;
-#if VALUES
-        value[v] = identity();
-#endif
+        if (VALUES) value[v] = nothing();
     }
     for (i64 w = thread; w < PEERS * s.words; w += threads) visited[w] = 0;
     for (i64 w = thread; w < s.words; w += threads) s.own[w] = 0;
-    if (thread == 0) *s.control = Control{};
+    if (thread == 0) {
+        *s.control = Control{};
+        Given* const next = reinterpret_cast<Given*>(given);
+        next->level = level;
+        next->value = value;
+        next->visited = visited;
+    }
 }
 
 // The own part of the frontier from bits to a queue, and back.
-extern "C" __global__ void convert(const u64* given, L* level, Z* value, u32* visited, i64 round) {
+extern "C" __global__ void convert(const u64* given, i64 round) {
     enter(given);
     for_each_words(s.words, 32, [&](i64 begin, i64 w, bool mine) {
         const u32 bits = mine ? s.own[w] : 0;
@@ -170,7 +160,7 @@ extern "C" __global__ void convert(const u64* given, L* level, Z* value, u32* vi
     publish_counts(round);
 }
 
-extern "C" __global__ void mark(const u64* given, L* level, Z* value, u32* visited, i64 vertices) {
+extern "C" __global__ void mark(const u64* given, i64 vertices) {
     enter(given);
     for (i64 i = thread_id(); i < vertices; i += thread_count())
         atomicOr(&s.own[s.queue[i] >> 5], 1u << (s.queue[i] & 31));
@@ -179,17 +169,16 @@ extern "C" __global__ void mark(const u64* given, L* level, Z* value, u32* visit
 #include "search_rounds_push.cuh"
 
 // The own sources, counted from 0, with their values.
-extern "C" __global__ void begin(const u64* given, L* level, Z* value, u32* visited,
-                                 const I* sources, const Z* values, i64 number, Entry* list,
-                                 i64 round) {
-    enter_results(given, level, value, visited);
+extern "C" __global__ void begin(const u64* given, const I* sources, const Z* values, i64 number,
+                                 Entry* list, i64 round) {
+    enter(given);
     u32 covered = 0;
     for (i64 base = thread_id() - lane_id(); base < number; base += thread_count()) {
         const bool active = base + lane_id() < number;
         const I v = active ? sources[base + lane_id()] : 0;
         if (active) {
-            level[v] = 0;
-            if (VALUES) value[v] = values[base + lane_id()];
+            s.level[v] = 0;
+            if (VALUES) s.value[v] = values[base + lane_id()];
             covered += can_be_found(v);
         }
         claim(active, v);

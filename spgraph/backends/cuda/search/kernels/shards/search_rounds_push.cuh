@@ -21,9 +21,8 @@ DEVICE void write_list(Entry* list, const O* offset, i64 vertices, i64 edges, i6
     }
 }
 
-extern "C" __global__ void push_list(const u64* given, L* level, Z* value, u32* visited,
-                                     Entry* list, i64 vertices, i64 edges) {
-    enter_results(given, level, value, visited);
+extern "C" __global__ void push_list(const u64* given, Entry* list, i64 vertices, i64 edges) {
+    enter(given);
     write_list(list, s.offset, vertices, edges, thread_id(), thread_count());
 }
 
@@ -41,10 +40,9 @@ CALLED void push_ahead(Entry* list) {
 // The own vertices in `lists` lists of so many entries, or, where `length` is -1, with the length in
 // front of each, which lie `stride` entries apart. A vertex is new where its level is, so that it
 // gets the sum of all that this level brings to it.
-extern "C" __global__ void settle_list(const u64* given, L* level, Z* value, u32* visited,
-                                       const Entry* came, i64 lists, i64 stride, i64 length,
-                                       L depth, Entry* ahead, i64 round) {
-    enter_results(given, level, value, visited);
+extern "C" __global__ void settle_list(const u64* given, const Entry* came, i64 lists, i64 stride,
+                                       i64 length, L depth, Entry* ahead, i64 round) {
+    enter(given);
     const Borders borders;
     for (i64 k = 0; k < lists; k++) {
         const Entry* const list = came + k * stride + (length < 0);
@@ -54,17 +52,17 @@ extern "C" __global__ void settle_list(const u64* given, L* level, Z* value, u32
             const i64 id = i < entries ? (i64)list[i].vertex : -1, v = id - s.first[s.me];
             bool is_new = false;
             if (id >= 0 && v >= 0 && v < own_vertices()) {
-                L found = load_relaxed(&level[v]);
+                L found = load_relaxed(&s.level[v]);
                 if (found < 0) {
-                    found = (L)atomicCAS((Key*)&level[v], (Key)-1, (Key)depth);
+                    found = (L)atomicCAS((Bits<L>*)&s.level[v], (Bits<L>)-1, (Bits<L>)depth);
                     is_new = found < 0;
                 }
 #if VALUES
                 if (is_new || (ADD_KIND != ADD_ANY && found == depth))
-                    combine(&value[v], list[i].value);
+                    combine(&s.value[v], list[i].value);
 #endif
             } else if (id >= 0) { // another shard's: visited, and not to be sent again
-                set_bit(visited, borders.position((I)id));
+                set_bit(s.visited, borders.position((I)id));
             }
             claim(is_new, v);
         }
@@ -76,24 +74,23 @@ extern "C" __global__ void settle_list(const u64* given, L* level, Z* value, u32
 
 // What the edges of the frontier reach.
 extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
-    push_bits(const u64* given, L* level, Z* value, u32* visited, u32* visited_next,
-              Partial* partial, i64 vertices, i64 edges) {
+    push_bits(const u64* given, u32* visited_next, Z* partial, i64 vertices, i64 edges) {
     __shared__ u32 lanes[WARPS][32];
     if (threadIdx.x == 0) {
         s.visited_next = visited_next;
         s.partial = partial;
     }
-    enter_results(given, level, value, visited);
+    enter(given);
     Pusher pusher(Found(), false);
     push_edges(vertices, edges, lanes[warp_id()], pusher);
 }
 
 // The union of `parts` bitmaps that lie `stride` words apart, of which the own words begin at
 // `from`: what is new there is settled. Others' vertices that this shard has reached are visited.
-extern "C" __global__ void settle_bits(const u64* given, L* level, Z* value, u32* visited,
-                                       const u32* visited_next, const u32* came, i64 parts,
-                                       i64 stride, i64 from, L depth, i64 round) {
+extern "C" __global__ void settle_bits(const u64* given, const u32* visited_next, const u32* came,
+                                       i64 parts, i64 stride, i64 from, L depth, i64 round) {
     enter(given);
+    u32* const visited = s.visited;
     for (i64 w = thread_id(); w < PEERS * s.words; w += thread_count())
         if (w / s.words != s.me) visited[w] = visited_next[w];
     u32* const mine = own_part(visited);
@@ -104,7 +101,7 @@ extern "C" __global__ void settle_bits(const u64* given, L* level, Z* value, u32
             bits &= ~mine[w];
             mine[w] |= bits;
         }
-        enqueue_words(bits, begin, [&](I v) { level[v] = depth; });
+        enqueue_words(bits, begin, [&](I v) { s.level[v] = depth; });
     });
     publish_counts(round);
 }
@@ -112,16 +109,15 @@ extern "C" __global__ void settle_bits(const u64* given, L* level, Z* value, u32
 // What push_bits has reached, as a list for each shard of its vertices, each with the sum of its
 // products here; they lie `stride` entries apart. `partial` is what it was before, and others'
 // vertices are visited.
-extern "C" __global__ void compact(const u64* given, L* level, Z* value, u32* visited,
-                                   const u32* visited_next, Partial* partial, Entry* lists,
-                                   i64 stride, i64 round) {
+extern "C" __global__ void compact(const u64* given, const u32* visited_next, Z* partial,
+                                   Entry* lists, i64 stride, i64 round) {
     enter(given);
 #if VALUES
     for (int q = 0; q < PEERS; q++) {
         const i64 first = q * s.words;
         for_each_words(s.words, 32, [&](i64 begin, i64 w, bool mine) {
-            const u32 bits = mine ? visited_next[first + w] & ~visited[first + w] : 0;
-            if (bits && q != s.me) visited[first + w] |= bits;
+            const u32 bits = mine ? visited_next[first + w] & ~s.visited[first + w] : 0;
+            if (bits && q != s.me) s.visited[first + w] |= bits;
             const int total = warp_sum(__popc(bits));
             u64 slot = 0;
             if (lane_id() == 0 && total) slot = atomicAdd(&s.control->count[SENT + q], (u64)total);
@@ -130,8 +126,8 @@ extern "C" __global__ void compact(const u64* given, L* level, Z* value, u32* vi
                 if (!active) return;
                 const i64 v = which.position(begin), p = 32 * first + v;
                 lists[q * stride + slot + rank] =
-                    Entry{(L)(s.first[q] + v), value_of(load_relaxed(&partial[p]))};
-                partial[p] = no_partial();
+                    Entry{(L)(s.first[q] + v), load_relaxed(&partial[p])};
+                partial[p] = nothing();
             });
         });
     }

@@ -27,15 +27,6 @@ struct Borders {
         for (int k = 1; k < PEERS && PADDED; k++) p += v >= first[k] ? shift[k] : 0;
         return p;
     }
-    __device__ __forceinline__ I vertex(Q p) const {
-        Q v = p, begin = 0;
-#pragma unroll
-        for (int k = 1; k < PEERS && PADDED; k++) {
-            begin += shift[k];
-            v -= p >= first[k] + begin ? shift[k] : 0;
-        }
-        return (I)v;
-    }
 };
 
 #include "search_vertices.cuh"

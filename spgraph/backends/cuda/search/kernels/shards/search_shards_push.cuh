@@ -46,35 +46,18 @@ struct Found {
 DEVICE I load_id(const I* id) { return load_once(id); }
 
 #if VALUES
-DEVICE Partial* partial() { return s.partial; }
-#endif
-#if PARENTS
-// Terms are parents, of which the best is held.
-struct ParentRow {
-    typedef Key Term;
-    static constexpr bool ANY = false, TELLS = true, ONE_WAY = true;
-    Key key = 0;
-    __device__ __forceinline__ void load(I u, bool here) {
-        key = here ? key_of(own_user_id(u)) : 0;
-    }
-    __device__ __forceinline__ ParentRow of(int lane) const { return {shuffle(key, lane)}; }
-    __device__ __forceinline__ Key term(i64, i64) const { return key; }
-    static __device__ __forceinline__ Key none() { return 0; }
-    static __device__ __forceinline__ bool changes(Key old, Key term) { return term > old; }
-    static __device__ __forceinline__ void combine(Key* best, Key term) { atomicMax(best, term); }
-};
-typedef ParentRow Row;
-#elif VALUES
+DEVICE Z* partial() { return s.partial; }
 // Terms are products.
-struct ProductRow : Products {
-    Z x = Z(); // the value of the vertex, and what users call it
+struct Row : Products {
+    static constexpr bool TELLS = PARENTS; // which never equal nothing()
+    Z x = Z();                             // the value of the vertex, and what users call it
     L id = 0;
     __device__ __forceinline__ void load(I u, bool here) {
         if (USES_X) x = here ? load_relaxed(&s.value[u]) : Z();
         if (USES_U) id = here ? own_user_id(u) : 0;
     }
-    __device__ __forceinline__ ProductRow of(int lane) const {
-        ProductRow row;
+    __device__ __forceinline__ Row of(int lane) const {
+        Row row;
         if (USES_X) row.x = shuffle(x, lane);
         if (USES_U) row.id = shuffle(id, lane);
         return row;
@@ -83,7 +66,6 @@ struct ProductRow : Products {
         return product_of(x, s.values, edge, id, user_id((I)v));
     }
 };
-typedef ProductRow Row;
 #endif
 
 #include "search_push.cuh"
