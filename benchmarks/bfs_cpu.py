@@ -52,9 +52,9 @@ def main() -> None:
         reason = graphs.missing(name, options.data)
         result["graphs"][name] = {"missing": reason} if reason else measure(name, options, threads)
         print(table(name, result["graphs"][name]), flush=True)
+        machine.write(options.output, result)
     if "first_call" in result:
         print(first_call.table(result["first_call"]))
-    machine.write(options.output, result)
     print(f"written: {options.output.name}")
 
 

@@ -55,7 +55,7 @@ def main() -> None:
         reason = graphs.missing(name, options.data)
         result["graphs"][name] = {"missing": reason} if reason else measure(name, options)
         print(table(name, result["graphs"][name]), flush=True)
-    machine.write(options.output, result)
+        machine.write(options.output, result)
     print(f"written: {options.output.name}")
 
 

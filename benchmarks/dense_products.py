@@ -7,8 +7,7 @@ vertices, which stands for a road network; the other names are those of graphs.p
 matrix and the array are drawn from 1 to 8, and results are compared before anything is timed. On
 the CPU the systems take turns, call by call; on a GPU a figure is the time of the device (see
 gpu_clock.py). cupyx is given an array in rows, as spgraph is, and one in columns, which it needs
-not convert; PyTorch (`torch.sparse_csr_tensor`), where it is installed, one in rows. Then the other
-semirings, beside plus_times.
+not convert; PyTorch (`torch.sparse_csr_tensor`), where it is installed, one in rows.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ import numpy as np
 import spgraph as sg
 from benchmarks import gpu_clock, graphs, machine, rows
 from spgraph.containers.storage.arrays import array_module, import_cupy
-from spgraph.semirings import Semiring, binary, monoid
 
 HERE = pathlib.Path(__file__).parent
 DEFAULT = {
@@ -33,7 +31,6 @@ DEFAULT = {
     "cuda": "kron21,rmat_n24_32:64,grid4096:64",
 }
 COLUMNS = (32, 64, 128, 256)
-ADD, MULTIPLY = ("plus", "min", "max", "any", "lor"), ("first", "second", "times", "plus", "pair")
 Calls = dict[str, Callable[[], Any]]
 
 
@@ -46,10 +43,10 @@ def main() -> None:
         "unit": "ms",
         "graphs": {},
     }
-    for k, named in enumerate((options.graphs or DEFAULT[options.device]).split(",")):
+    for named in (options.graphs or DEFAULT[options.device]).split(","):
         name, *columns = named.split(":")
         result["graphs"][name] = entry = {}
-        measure(entry, name, [int(c) for c in columns] or list(COLUMNS), options, k == 0)
+        measure(entry, name, [int(c) for c in columns] or list(COLUMNS), options)
         print(table(name, entry), flush=True)
         machine.write(options.output, result)
         if options.device != "cpu":
@@ -85,9 +82,8 @@ def measure(
     name: str,
     columns: list[int],
     options: argparse.Namespace,
-    semirings: bool,
 ) -> None:
-    """All products with one graph, into `entry`; the semirings where asked for."""
+    """All products with one graph, into `entry`."""
     pattern = load(name, options)
     xp = array_module(pattern.indices)
     entry |= {"vertices": pattern.nrows, "directed_edges": pattern.nvals, "products": {}}
@@ -111,11 +107,6 @@ def measure(
                 del result
             entry["products"][task] = _timed(calls, options, firsts)
             del calls, expected
-    if semirings:
-        found = _semirings(A, X, options)
-        base = found["plus_times"]["median"]
-        entry["semirings"] = {name: round(found[name]["median"] / base, 3) for name in found}
-        entry["semirings_of"], entry["semiring_rows"] = task, found
 
 
 def _systems(A: sg.Matrix, X: Any, entry: dict[str, Any]) -> Calls:
@@ -145,14 +136,10 @@ def _systems(A: sg.Matrix, X: Any, entry: dict[str, Any]) -> Calls:
     return calls | {"torch": product}
 
 
-def _timed(
-    calls: Calls, options: argparse.Namespace, firsts: dict[str, float] | None = None
-) -> dict[str, Any]:
+def _timed(calls: Calls, options: argparse.Namespace, firsts: dict[str, float]) -> dict[str, Any]:
     """All times of each system, their median, and that of spgraph beside the fastest other's."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     device = options.device
-    if firsts is None:
-        firsts = {name: rows.first(call, device)[1] for name, call in calls.items()}
     seen = {name: rows.untimed(call, firsts[name], device) for name, call in calls.items()}
     if device == "cpu":
         for turn in range(options.calls + 1):
@@ -167,23 +154,9 @@ def _timed(
             times[name] = gpu_clock.measure(call, options.calls).device_ms
     found: dict[str, Any] = {name: rows.row(each, seen[name]) for name, each in times.items()}
     others = [found[name]["median"] for name in calls if name != "spgraph"]
-    if others and "spgraph" in calls:
+    if others:
         found["speedup"] = round(min(others) / found["spgraph"]["median"], 3)
     return found
-
-
-def _semirings(A: sg.Matrix, X: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """The times of each semiring that takes the types."""
-    calls: Calls = {}
-    for add in ADD:
-        for multiply in MULTIPLY:
-            ring = Semiring(getattr(monoid, add), getattr(binary, multiply))
-            try:
-                ring.resolve(A.dtype, X.dtype)
-            except sg.errors.DomainMismatch:
-                continue
-            calls[ring.name] = lambda ring=ring: sg.mxm(A, X, ring, fill=0)
-    return _timed(calls, options)
 
 
 def table(name: str, entry: dict[str, Any]) -> str:
@@ -192,9 +165,6 @@ def table(name: str, entry: dict[str, Any]) -> str:
     for task, found in entry["products"].items():
         cells = (f"{each} {found[each]['median']:.3f}" for each in found if each != "speedup")
         lines.append(f"  {task:12}  {'   '.join(cells)}   x {found.get('speedup', '-')}")
-    if "semirings" in entry:
-        ratios = (f"{ring} {ratio}" for ring, ratio in entry["semirings"].items())
-        lines.append(f"  beside plus_times, {entry['semirings_of']}: {', '.join(ratios)}")
     lines += [f"  WRONG: {fault}" for fault in entry["faults"]]
     return "\n".join(lines) + "\n"
 

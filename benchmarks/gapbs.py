@@ -9,11 +9,14 @@ handed over as a file in GAPBS's own binary form.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,3 +154,16 @@ def levels(parents: np.ndarray) -> np.ndarray:
             return np.where(reached, steps, -1)
         steps += more
         above = above[above]
+
+
+@contextlib.contextmanager
+def endless_loops(count: int) -> Iterator[None]:
+    """So many processes that never rest, on the processors of this one."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        time.sleep(0.5 if count else 0.0)
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()

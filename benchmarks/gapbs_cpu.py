@@ -16,7 +16,6 @@ precision and gather single.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import datetime
 import functools
 import gc
@@ -35,7 +34,6 @@ from scipy.sparse import csgraph
 import spgraph as sg
 from benchmarks import gapbs, graphs, machine, rows
 from benchmarks.algorithms_cpu import least_members
-from benchmarks.busy_cpu import loops
 from spgraph.backends.cpu.runtime import pool
 
 HERE = pathlib.Path(__file__).parent
@@ -132,8 +130,8 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
             program = suite.fastest(cell.kernel, sources, options.threads[-1])
             for threads, loaded in conditions:
                 use_threads(threads)
-                beside = loops(len(options.processors)) if loaded else contextlib.nullcontext()
-                with beside:
+                number = len(options.processors) if loaded else 0
+                with gapbs.endless_loops(number):
                     found = timed(cell, suite, program, sources, threads, options.seconds)
                 row = {"task": task, "threads": threads, "loaded": loaded, **found}
                 entry["rows"].append(row)

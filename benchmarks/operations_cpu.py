@@ -61,7 +61,7 @@ def main() -> None:
     for name in options.matrices.split(","):
         result["matrices"][name] = measure(name, options, threads)
         print(table(name, result["matrices"][name]), flush=True)
-    machine.write(options.output, result)
+        machine.write(options.output, result)
     print(f"written: {options.output.name}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 import spgraph.cli
-from benchmarks import figures, machine, peers, report, rows, speed_tables
+from benchmarks import figures, machine, report, rows, speed_tables
 from benchmarks.__main__ import main
 from benchmarks.compare import cells
 from spgraph.backends.cuda.runtime import offline
@@ -70,8 +69,7 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
         compared(tmp_path, result(a=1), result(b=1))
 
 
-# a run beside endless loops is judged by its own ratios, not by another run's times
-TIMED = [path for path in sorted(RESULTS.glob("*_[cg]pu_*.json")) if path.name[:5] != "busy_"]
+TIMED = sorted(RESULTS.glob("*_[cg]pu_*.json"))
 
 
 @pytest.mark.parametrize("path", TIMED, ids=lambda path: path.stem)
@@ -108,26 +106,6 @@ def test_a_renamed_kernel_is_known_by_its_code() -> None:
     new = {"paths again": walk, "paths lengths": walk, "fill fill": other, "new new": other}
     assert renamed(old, new) == {"walks again": "paths again", "walks lengths": "paths lengths"}
     assert renamed(old, old) == {}
-
-
-def test_peers_names_those_that_are_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    parser = argparse.ArgumentParser()
-    peers.add_arguments(parser)
-    cpu = parser.parse_args(["--graphs", "kron8", "--gapbs", "builds", "--folder", "out"])
-    assert "SciPy: there" in peers.found(cpu) and "GAPBS: there" in peers.found(cpu)
-    names = [words[0] for words in peers.commands(cpu)]
-    assert names == ["benchmarks.bfs_cpu", "benchmarks.algorithms_cpu", "benchmarks.gapbs_cpu"]
-    for words in peers.commands(cpu):
-        assert words[words.index("--graphs") + 1] == "kron8"
-        assert words[-1].endswith(f"out/{words[0].partition('.')[2]}.json")
-        assert importlib.util.find_spec(words[0])
-    without = parser.parse_args([])
-    assert any(line.startswith("GAPBS: missing") for line in peers.found(without))
-    gpu = parser.parse_args(["--device", "cuda", "--cugraph", "bundle.tar"])
-    assert "cuGraph: there" in peers.found(gpu)
-    *searches, operations = peers.commands(gpu)
-    assert len(searches) == 2 and all("--cugraph" in words for words in searches)
-    assert operations == ["benchmarks.operations_gpu"]  # beside CuPy's cuSPARSE
 
 
 def test_report_changes_nothing_that_is_up_to_date() -> None:

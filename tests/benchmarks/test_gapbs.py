@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import importlib
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -123,7 +122,7 @@ def test_every_row_is_complete(
     monkeypatch.setattr(gapbs, "Suite", Answers)
     monkeypatch.setattr(cpu, "use_threads", lambda threads: None)
     monkeypatch.setattr(cpu, "PAUSE", 0)
-    monkeypatch.setattr(cpu, "loops", lambda count: contextlib.nullcontext())
+    monkeypatch.setattr(cpu.gapbs, "endless_loops", lambda count: contextlib.nullcontext())
     options = argparse.Namespace(data=tmp_path, threads=[1], loaded="kron8", processors=[0])
     vars(options).update(builds=tmp_path, tasks="bfs,components,triangles", seconds=1e-4)
     entry = cpu.measure("kron8", options)
@@ -135,21 +134,3 @@ def test_every_row_is_complete(
         assert found.get("median") == (None if row["task"] == "triangles" else 1.0)
         assert ("error" in found) == (row["task"] == "triangles")
         assert found.get("peak_bytes", 5000) == 5000
-
-
-def test_beside_endless_loops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    busy = importlib.import_module("benchmarks.busy_cpu")
-    monkeypatch.setattr(busy, "loops", lambda count: contextlib.nullcontext())
-    monkeypatch.setattr(machine, "others_cores", lambda: 0.0)
-    monkeypatch.setattr(busy.os, "sched_setaffinity", lambda *given: None)
-    words = "busy_cpu --graph kron8 --rounds 2 --sources 3 --calls 2 -o"
-    monkeypatch.setattr(sys, "argv", [*words.split(), str(tmp_path / "out.json")])
-    busy.main()
-    result = json.loads((tmp_path / "out.json").read_text())
-    assert rows.incomplete(result) == [] and len(result["rounds"]) == 2
-    found = result["rounds"][0]
-    assert np.shape(found["beside"]["scipy"]["times"]) == (3, 2)
-    slower = np.median(found["beside"]["scipy"]["times"]) / np.median(
-        found["alone"]["scipy"]["times"]
-    )
-    assert found["slowdown"]["scipy"] == pytest.approx(slower, rel=1e-3)

@@ -184,11 +184,9 @@ def test_operations(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_dense_products(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dense = importlib.import_module("benchmarks.dense_products")
-    monkeypatch.setattr(dense, "ADD", ("plus",))
-    monkeypatch.setattr(dense, "MULTIPLY", ("times",))
     monkeypatch.setattr(dense, "import_cupy", Cupy)
     file = tmp_path / "dense_products_gpu_2026-01-01.json"
-    words = ["--device", "cuda", "--graphs", "kron8:8", "--types", "float32", "--calls", "2"]
+    words = ["--device", "cuda", "--graphs", "kron8:8:9", "--types", "float32", "--calls", "2"]
     no_faults(measured("dense_products", file, monkeypatch, *words))
 
 

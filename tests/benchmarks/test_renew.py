@@ -1,0 +1,125 @@
+"""`python -m benchmarks renew` and `peers`: what is run, in what time, and what becomes of it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import re
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import __main__, renew, speed_tables
+from spgraph.cli import gap, graph500
+
+# writes a result as a benchmark does, or fails, or does not end
+BENCHMARK = """
+import json, pathlib, sys, time
+file = pathlib.Path(sys.argv[sys.argv.index("-o") + 1])
+result = {"machine": {"others_cores": 0.0}, "arguments": sys.argv[1:]}
+file.write_text(json.dumps(result))
+if "fails" in sys.argv:
+    sys.exit("it failed, " + str(result))
+if "waits" in sys.argv:
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "made.py").write_text(BENCHMARK)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    parts = (
+        renew.Part("one_cpu", "cpu", 100, "made OPTIONS one", ("data",)),
+        renew.Part("two_cpu", "cpu", 100, "made waits OPTIONS"),
+        renew.Part("three_cpu", "cpu", 100, "made fails OPTIONS"),
+        renew.Part("four_gpu", "gpu", 100, "made OPTIONS", ("cugraph",)),
+        renew.Part("five_cpu", "cpu", 100, "made record OPTIONS", ("gapbs",)),
+    )
+    monkeypatch.setattr(renew, "PARTS", parts)
+    return tmp_path
+
+
+def given(folder: Path, *more: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    renew.add_arguments(parser)
+    return parser.parse_args(["--folder", str(folder), "--commit", "abc", *more])
+
+
+def test_each_has_a_file_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--on", "cpu,gpu", "--only", "one_cpu,four_gpu,five_cpu", "--data", str(folder)]
+    with tarfile.open(folder / "bundle.tar", "w") as archive:
+        archive.add(folder / "made.py", "made.py")
+    assert renew.run(given(folder, *more, "--cugraph", str(folder / "bundle.tar"))) == 0
+    assert renew.run(given(folder, *more)) == 0
+    names = sorted(path.name.replace(today(), "DAY") for path in folder.glob("*.json"))
+    assert names == [f"{kind}_DAY{n}.json" for kind in ("four_gpu", "one_cpu") for n in ("", "_2")]
+    first = json.loads((folder / f"one_cpu_{today()}.json").read_text())["arguments"]
+    assert first[2:] == ["--commit", "abc", "--data", str(folder), "one"]
+    assert json.loads((folder / f"four_gpu_{today()}.json").read_text())["arguments"][-2] == (
+        "--cugraph"
+    )
+    said = capsys.readouterr().out
+    assert "five_cpu: GAPBS is missing" in said and "not done: none" in said
+
+
+def test_what_is_not_done_is_not_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its file has a name that no table looks for; parts for which there is no time are named."""
+    more = ["--on", "cpu", "--only", "one_cpu,three_cpu"]
+    assert renew.run(given(folder, *more)) == 1
+    assert (folder / f"stopped_three_cpu_{today()}.json").exists()
+    said = capsys.readouterr().out
+    assert "exit code 1" in said and "it failed" in said and "not done: three_cpu" in said
+    assert renew.run(given(folder, "--on", "cpu", "--only", "one_cpu", "--within", "20")) == 1
+    assert "one_cpu: left out, 20 s are left" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="no 'six'"):
+        renew.run(given(folder, "--only", "six"))
+
+
+def test_one_that_does_not_end_is_ended(folder: Path) -> None:
+    code, _ = renew.ended(["made", "waits", "-o", str(folder / "x.json")], 1.0)
+    assert code == -1
+
+
+def today() -> str:
+    return renew.free(Path("none"), "x").stem[2:]
+
+
+def test_the_benchmarks_are_there() -> None:
+    """Each makes a file that the documents show, and takes what it is given."""
+    parser = argparse.ArgumentParser()
+    renew.add_arguments(parser)
+    options = parser.parse_args("--commit c --graphs g --data d --gapbs b --cugraph u".split())
+    assert len({part.name for part in renew.PARTS}) == len(renew.PARTS)
+    shown = {*speed_tables.TABLES, "graph500_gpu", "graph500_cpu", "gap_gpu", "gap_cpu"}
+    for part in renew.PARTS:
+        module, *words = renew.command(part, Path("out.json"), options)
+        assert part.kind in shown and words.count("-o") == 1
+        name = module if module != "benchmarks" else f"benchmarks.{words[0]}"
+        taken = re.findall(r'"(--[\w-]+)"', Path(importlib.util.find_spec(name).origin).read_text())
+        for suite, command in (("graph500", graph500.command), ("gap", gap.command)):
+            if suite in words:
+                taken += [option for each in command.params for option in each.opts]
+                taken += [option for each in command.params for option in each.secondary_opts]
+        assert {word for word in words if word.startswith("--")} <= set(taken), part.name
+
+
+def test_peers_names_those_that_are_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[Any] = []
+    monkeypatch.setattr(renew, "run", lambda given: ran.append(given) or 0)
+    assert __main__.main(["peers", "--graphs", "kron8", "--folder", "out"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "SciPy: there" in said and "GAPBS: missing, give --gapbs BUILDS" in said
+    assert __main__.main(["peers", "--device", "cuda", "--cugraph", "bundle.tar"]) == 0
+    assert "cuGraph: there" in capsys.readouterr().out
+    cpu, gpu = ran
+    assert (cpu.on, cpu.graphs, cpu.folder) == ("cpu", "kron8", Path("out"))
+    assert (gpu.on, gpu.folder, gpu.within) == ("gpu", renew.RESULTS, None)
+    names = {part.name: part.on for part in renew.PARTS}
+    for ran_of in ran:
+        assert {names[name] for name in ran_of.only.split(",")} == {ran_of.on}
