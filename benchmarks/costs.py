@@ -2,10 +2,12 @@
 device to another, C elements packed before exchanges and read after them, S rounds.
 
 W and S are what a loop reports: of searches their trace, which on several devices counts the edges
-of the frontiers, of PageRank its iterations times all entries; None where it reports nothing. H, C
-and the seconds are those of one run in rounds, all devices waiting before and after each exchange
-(spgraph/benchmarking/exchange.py): GPUs that write into each other's memory do not count what they
-write, and exchange while they compute.
+of the frontiers; of PageRank its iterations times all entries; of shortest paths on several GPUs
+the edges that were read and the rounds, and S of components is how often the shards exchange. Where
+a loop reports nothing they are None. H, C and the seconds are those of one run in rounds, all
+devices waiting before and after each exchange (spgraph/benchmarking/exchange.py): GPUs that write
+into each other's memory do not count what they write, and exchange while they compute. `levels` are
+the seconds of exchange and of all else in each level of a search.
 
 Source: Pan, Wang, Wu, Yang, Owens, "Multi-GPU graph analytics", IPDPS 2017.
 """
@@ -16,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import spgraph as sg
-from spgraph.benchmarking.exchange import in_rounds
+from spgraph.benchmarking.exchange import Cost, in_rounds, search_cost
 from spgraph.benchmarking.timing import timed
 from spgraph.distributed import DistributedMatrix
 
@@ -32,14 +34,14 @@ def cost(
     task: str, A: Any, W: Any, source: int, run: Callable[[Any, Any], Any], iterations: int
 ) -> dict[str, Any]:
     """The cost of run(A, W), on one device or in shards; of PageRank with so many `iterations`."""
-    edges, rounds = None, None
-    if iterations:
-        edges, rounds = iterations * A.nvals, iterations
-    if task in SEARCHES:
-        trace = sg.bfs(A, source, trace=True, **SEARCHES[task]).trace
-        edges, rounds = sum(level.edges for level in trace), len(trace)
+    edges, rounds = (iterations * A.nvals, iterations) if iterations else (None, None)
     if not isinstance(A, DistributedMatrix):
+        if task in SEARCHES:
+            trace = sg.bfs(A, source, trace=True, **SEARCHES[task]).trace
+            edges, rounds = sum(level.edges for level in trace), len(trace)
         return {"W": edges, "H": 0, "C": 0, "S": rounds}
+    if task in SEARCHES:
+        return named(search_cost(A, source, **SEARCHES[task]))
     graphs = [in_rounds(matrix) for matrix in (A, W) if matrix is not None]
     given = [matrix for matrix, _ in graphs]
     run(given[0], given[-1])  # prepares what is kept with the graph
@@ -49,10 +51,17 @@ def cost(
     _, seconds = timed(device.devices, lambda: run(given[0], given[-1]), device.communicator)
     # a run works on one of the two
     found = max((watched for _, watched in graphs), key=lambda w: w.collectives)
-    made = found.cost(edges, rounds, seconds)
-    named = {"W": edges, "H": made.bytes_sent, "C": made.elements, "S": rounds}
-    return named | {
+    if task == "components":
+        rounds = found.collectives
+    return named(found.cost(edges, rounds, seconds))
+
+
+def named(made: Cost) -> dict[str, Any]:
+    """The cost as a result file has it."""
+    found = {"W": made.edges, "H": made.bytes_sent, "C": made.elements, "S": made.rounds}
+    found |= {
         "collectives": made.collectives,
         "exchange_seconds": made.exchange_seconds,
         "compute_seconds": made.compute_seconds,
     }
+    return found | ({"levels": [list(step) for step in made.levels]} if made.levels else {})

@@ -105,19 +105,21 @@ def record(found: Graph500) -> dict[str, Any]:
     if found.trace is not None:
         facts["trace"] = trace_rows(found)
     if found.cost is not None:
-        facts["cost"] = found.cost._asdict()
+        facts["cost"] = found.cost._asdict() | {"levels": [s._asdict() for s in found.cost.levels]}
     return facts
 
 
 def trace_rows(found: Graph500) -> list[dict[str, Any]]:
     """The levels of the traced search. The unique ratio of a level is how many vertices it found
-    for each edge that it looked at.
+    for each edge that it looked at. Over several shards also its seconds of exchange and of all
+    else, in rounds.
 
     Source: Mastrostefano, Bernaschi, "Efficient breadth first search on multi-GPU systems", 2013.
     """
     rows = found.trace or []
     after = [row.frontier for row in rows[1:]] + [0]
+    steps = [step._asdict() for step in found.cost.levels] if found.cost else []
     return [
-        row._asdict() | {"unique_ratio": reached / row.edges if row.edges else 0.0}
-        for row, reached in zip(rows, after, strict=True)
+        row._asdict() | {"unique_ratio": reached / row.edges if row.edges else 0.0} | step
+        for row, reached, step in zip(rows, after, steps or [{}] * len(rows), strict=True)
     ]

@@ -47,7 +47,11 @@ def lines(found: Graph500) -> list[str]:
         return said
     said = [str(line) for line in block(found)]
     if found.trace is not None:
-        head = ("level", "direction", "frontier", "edges looked at", "unique ratio", "time [ms]")
+        head = ["level", "direction", "frontier", "edges looked at", "unique ratio", "time [ms]"]
+        rows, times = trace_rows(found), ["seconds"]
+        if "exchange_seconds" in rows[0]:
+            head += ["in rounds: exchange", "all else"]
+            times += ["exchange_seconds", "compute_seconds"]
         cells = [
             (
                 str(row["depth"]),
@@ -55,9 +59,9 @@ def lines(found: Graph500) -> list[str]:
                 f"{row['frontier']:,}",
                 f"{row['edges']:,}",
                 f"{row['unique_ratio']:.4f}",
-                f"{row['seconds'] * 1e3:,.3f}",
+                *(f"{row[name] * 1e3:,.3f}" for name in times),
             )
-            for row in trace_rows(found)
+            for row in rows
         ]
         said += ["", f"The search from {found.bfs[0].key}:", "", *terminal.table(head, cells)]
     if found.cost is not None:

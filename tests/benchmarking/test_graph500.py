@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import types
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from processes import finished
 
 import spgraph as sg
+from spgraph.backends.shards.closure import Part
 from spgraph.benchmarking import exchange, report, tuples
 from spgraph.benchmarking import graph500 as run_benchmark
 from spgraph.benchmarking.tuples import Tuples, construct, generate_tuples
@@ -19,6 +21,9 @@ from spgraph.cli import main
 from spgraph.containers.storage.arrays import move, on_device
 from spgraph.distributed import LocalCommunicator
 from spgraph.distributed.containers.partition import partition_by_counts
+from spgraph.distributed.loops import closure as closures
+from spgraph.distributed.loops.sharded_graph import sparse_entries
+from spgraph.semirings import min_plus
 
 graph500 = importlib.import_module("spgraph.benchmarking.graph500")
 
@@ -209,6 +214,8 @@ def test_the_record(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows[-1]["unique_ratio"] == 0
     cost = record["cost"]
     assert cost["edges"] == sum(row["edges"] for row in rows) and cost["rounds"] == len(rows)
+    for part in ("exchange_seconds", "compute_seconds"):
+        assert sum(row[part] for row in rows) == pytest.approx(cost[part])
 
 
 @pytest.mark.parametrize("place", PLACES[1:2] + PLACES[3:])
@@ -227,14 +234,72 @@ def test_what_a_search_costs_in_rounds(place: str) -> None:
     assert 0 < found.bytes_sent <= traced and found.elements > 0
     assert 0 < found.collectives <= watched.collectives - before[1]
     assert found.exchange_seconds > 0 and found.compute_seconds > 0
+    assert len(found.levels) == len(trace)
+    for part in ("exchange_seconds", "compute_seconds"):
+        seconds = [getattr(level, part) for level in found.levels]
+        assert min(seconds) >= 0 and sum(seconds) == pytest.approx(getattr(found, part))
+    searching = [
+        level.exchange_seconds for level, row in zip(found.levels, trace, strict=True) if row.edges
+    ]
+    assert len(searching) > 2 and all(searching)
     if place.startswith("cuda"):
         return
     watched.forget()
     gathered = watched.all_gather([np.arange(4), np.arange(2), np.arange(0)])
     assert [part.size for part in gathered] == [6, 6, 6]
-    cost = watched.cost(None, None, watched.seconds)
-    assert (cost.bytes_sent, cost.elements, cost.collectives) == (2 * 48, 6 + 18, 1)
-    assert cost.edges is cost.rounds is None and cost.compute_seconds == 0
+    gathered = watched.all_gather([np.arange(4), np.arange(2), np.arange(0)])
+    watched.began, watched.spans = 10.0, [(11.0, 13.0), (17.0, 18.0)]
+    cost = watched.cost(None, None, 10.0)
+    assert (cost.bytes_sent, cost.elements, cost.collectives) == (4 * 48, 2 * (6 + 18), 2)
+    assert cost.edges is cost.rounds is None and cost.levels == []
+    assert (cost.exchange_seconds, cost.compute_seconds) == (3, 7)
+    # levels end with their last collective; the last level has the rest, the third none
+    levels = watched.cost(4, 4, 10.0, [1, 2, 2]).levels
+    assert levels == [(2, 1), (1, 4), (0, 0), (0, 2)]
+
+
+class Shard:
+    """A shard of a closure in two rounds."""
+
+    def __init__(self, *given: Any) -> None:
+        self.number, self.host_counters, self.round = given[2], given[-1], 0
+
+    def closure(self, *given: Any) -> Any:
+        for _ in range(2):
+            self.round += 1
+            self.host_counters[:] = self.round
+            yield "counts", (self.host_counters, self.round)
+        bits = np.full(1, 0b11 if self.number == 0 else 0b1, np.uint32)
+        return Part(given[1].copy(), bits, None, 10 + self.number, True)
+
+
+def test_what_a_closure_costs_in_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rounds, and the edges that its shards have read."""
+    A = sg.Matrix.from_coo([0, 1], [1, 2], [3, 4], nrows=3, ncols=3).distribute(2)
+    G, watched = exchange.in_rounds(A)
+    assert not G.device.has("ClosureShard") and G.device.has("search")  # as on the CPU
+    backend = types.SimpleNamespace(ClosureShard=Shard)
+    monkeypatch.setattr(exchange.WatchedPlacement, "backend", lambda placement, k: backend)
+    start = sparse_entries(G.device.filled(5, size=3, dtype="int64"))
+    for _ in range(2):
+        watched.forget()
+        closures.in_rounds(G, *start, min_plus.resolve("int64", "int64"), None)
+        cost = watched.cost(None, None, 1.0)
+        assert (cost.edges, cost.rounds) == (10 + 11, 2)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("place", PLACES[3:])
+def test_what_shortest_paths_cost_in_rounds(place: str) -> None:
+    devices = list(communicator(place).devices)
+    A = sg.generators.kronecker(9, seed=2)
+    weights = (A.row_indices() % 7 + A.indices % 5 + 1).astype(np.int32)
+    W = sg.Matrix._of(*A.shape, A.indptr, A.indices, weights).distribute(2, devices=devices)
+    G, watched = exchange.in_rounds(W)
+    found = sg.sssp(G, 5, parents=False).distance
+    assert found.gather().isequal(sg.sssp(W, 5, parents=False).distance.gather())
+    cost = watched.cost(None, None, 1.0)
+    assert 0 < cost.edges <= 20 * A.nvals and 2 < cost.rounds < 200
 
 
 @pytest.mark.parametrize("kernel", ["bfs", "sssp"])
