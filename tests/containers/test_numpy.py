@@ -81,6 +81,14 @@ def test_operators_take_scalars_of_numpy() -> None:
     assert (v == None) is False and (v != "x") is True  # noqa: E711
 
 
+@pytest.mark.parametrize("true", [True, np.True_, np.array(True)])
+def test_differences_of_truth_values_on_both_sides(true: Any) -> None:
+    v = Vector.from_dense([True, False])
+    for difference in (true - v, v - true, np.subtract(true, v), np.subtract(v, true)):
+        assert difference.dtype == bool
+        assert difference.to_numpy().tolist() == [False, True]
+
+
 @pytest.mark.parametrize(
     "dtype, fill, kind",
     [

@@ -63,6 +63,11 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[st
         k: others[k] if np.isscalar(others[k]) else x[()] for k, x in arrays.items() if not x.ndim
     }
     spread = {k: x for k, x in arrays.items() if x.ndim}
+    if ufunc is np.subtract and not (spread or options) and _all_bool(u, arrays):
+        # NumPy refuses np.True_ - u, which Python makes this call; True - u is an operator's
+        from spgraph.containers import arithmetic
+
+        return arithmetic.combine("minus", u, arrays[1 - at], left=at == 1)
 
     def values(own: Any, *elements: Any) -> Any:
         given = numbers | {at: own} | dict(zip(spread, elements, strict=True))
@@ -76,6 +81,10 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[st
         u = u.to_sparse()  # the function does not see what lies under absent entries
     made = with_elements(u, name, values, *spread.values()) if spread else u._with_values(values)
     return made._conform() if len(u.shape) == 1 else made
+
+
+def _all_bool(u: Any, arrays: dict[int, Any]) -> bool:
+    return all(kind == np.bool_ for kind in (u.dtype, *(x.dtype for x in arrays.values())))
 
 
 def _check_order(name: str, ufunc: np.ufunc, kinds: list[np.dtype]) -> None:
