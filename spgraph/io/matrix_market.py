@@ -149,6 +149,8 @@ def _header(source: Source) -> tuple[int, int, int, str, str, str]:
             raise ValueError(
                 f"field {field!r} is not supported (a graph has real, integer or no values)"
             )
+        if layout == "array" and field == "pattern":
+            raise ValueError("an array has values: 'pattern' goes with 'coordinate' alone")
         if symmetry not in ("general", "symmetric", "skew-symmetric"):
             raise ValueError(f"symmetry {symmetry!r} goes with complex values only")
         if symmetry != "general" and nrows != ncols:
