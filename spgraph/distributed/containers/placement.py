@@ -130,19 +130,20 @@ class Placement:
         the CPU the shards take turns: each kernel uses all threads already.
         """
 
-        def run(k: int) -> R:
+        def run(ks: Sequence[int], *given: Sequence[Any]) -> list[R]:
             WORK.in_shard = True
             try:
-                with on_device(self.devices[k]):
-                    return function(k, *(given[k] for given in lists))
+                with on_device(self.devices[ks[0]]):
+                    return list(map(function, ks, *given))
             finally:
                 WORK.in_shard = False
 
         self._check_outside("map")
-        ks = range(len(self.local))
+        all_lists = (range(len(self.devices)), *lists)
         if len(set(self.devices)) == 1:
-            return [run(k) for k in ks]
-        return list(_threads(len(self.local)).map(run, ks))
+            return run(*all_lists)
+        each = ([[item] for item in items] for items in all_lists)
+        return [result for (result,) in _threads(len(self.devices)).map(run, *each)]
 
     def backend(self, k: int) -> ModuleType:
         """The backend of local shard k."""
