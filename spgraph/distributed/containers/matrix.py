@@ -17,7 +17,7 @@ from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.report import Report, border, report
 from spgraph.distributed.containers.vector import DistributedVector, extent_of_shards
 from spgraph.distributed.exchange.collectives import replicate
-from spgraph.distributed.exchange.coordinates import lift_matrix
+from spgraph.distributed.exchange.coordinates import lift
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 SAMPLE = 1024  # about so many elements of each array make the fingerprint
@@ -129,7 +129,7 @@ class DistributedMatrix(Matrix):
 
     def lifted(self, k: int) -> Matrix:
         """Local shard k as a Matrix of the whole shape, whose other rows are empty."""
-        return lift_matrix(self.shards[k], self._placement, k, self.nrows)
+        return lift(self.shards[k], self._placement, k, self.nrows)
 
     @property
     def T(self) -> DistributedMatrix:

@@ -7,9 +7,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
@@ -26,16 +26,6 @@ from spgraph.semirings import TypedMonoid
 if TYPE_CHECKING:
     from spgraph.distributed.containers.matrix import DistributedMatrix
     from spgraph.distributed.containers.vector import DistributedVector
-
-
-def materialize(*containers: Matrix | Mask | None) -> None:
-    """Make the shards of transposed views, and of masks of them, now. That takes an exchange of all
-    shards, which must not begin inside of a function that runs for a single shard.
-    """
-    for container in containers:
-        parent = container.parent if isinstance(container, Mask) else container
-        if parent is not None:
-            _ = cast("DistributedMatrix", parent).shards
 
 
 def tag_graph(A: DistributedMatrix) -> None:

@@ -7,7 +7,8 @@ it is the inverse.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -28,12 +29,18 @@ if TYPE_CHECKING:
     from spgraph.distributed.containers.matrix import DistributedMatrix
     from spgraph.distributed.containers.vector import DistributedVector
 
+C = TypeVar("C", Vector, Matrix)
+
 # --- from a shard to the whole and back -----------------------------------------------------------
 
 
-def lift(v: Vector, placement: Placement, k: int, size: int) -> Vector:
-    """Local shard k, lifted: a sparse Vector of `size`."""
-    v = v.to_sparse()
+def lift(shard: C, placement: Placement, k: int, size: int) -> C:
+    """Local shard k, lifted: a sparse Vector of `size`, or a Matrix of `size` rows, which shares
+    its index and value arrays.
+    """
+    if isinstance(shard, Matrix):
+        return _lift_matrix(shard, placement, k, size)
+    v = shard.to_sparse()
     assert v._indices is not None
     own = placement.partition(size).slice(placement.local[k])
     if placement.partition(size).ids is None:
@@ -43,8 +50,7 @@ def lift(v: Vector, placement: Placement, k: int, size: int) -> Vector:
     return Vector._of(size, v._values, indices=indices)
 
 
-def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
-    """Local shard k, lifted: a Matrix of `nrows` that shares its index and value arrays."""
+def _lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
     if "lifted" not in A._derived:
         partition = placement.partition(nrows)
         own = partition.slice(placement.local[k])
@@ -60,18 +66,17 @@ def lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
     return A._derived["lifted"]
 
 
-def lower(t: Vector, placement: Placement, k: int) -> Vector:
-    """The entries of t, a Vector of the whole size, that local shard k owns."""
-    return owned_part(t, placement.partition(t.size), placement.local[k])._conform()
-
-
-def lower_matrix(T: Matrix, placement: Placement, k: int) -> Matrix:
-    """The rows of T that local shard k owns; T has the whole shape and no entries in other rows."""
-    rows = placement.shard_ids(k, T.nrows)
-    xp = array_module(T._indices)
-    indptr = xp.zeros(rows.size + 1, T._indptr.dtype)
-    indptr[1:] = T._indptr[1:][rows]
-    return Matrix._of(rows.size, T.ncols, indptr, T._indices, T._values, iso=T.iso)
+def lower(whole: C, placement: Placement, k: int) -> C:
+    """What local shard k owns of a container of the whole's size; of a Matrix, which has no entries
+    in other rows.
+    """
+    if isinstance(whole, Vector):
+        return owned_part(whole, placement.partition(whole.size), placement.local[k])._conform()
+    rows = placement.shard_ids(k, whole.nrows)
+    indptr = array_module(rows).zeros(rows.size + 1, whole._indptr.dtype)
+    indptr[1:] = whole._indptr[1:][rows]
+    arrays = indptr, whole._indices, whole._values
+    return Matrix._of(rows.size, whole.ncols, *arrays, iso=whole.iso)
 
 
 def shard_mask(mask: Mask | None, k: int) -> Mask | None:
@@ -87,10 +92,44 @@ def lifted_mask(mask: Mask | None, placement: Placement, k: int) -> Mask | None:
     own = shard_mask(mask, k)
     if mask is None or own is None:
         return None
-    size, shard = mask.parent.shape[0], own.parent
-    if isinstance(shard, Vector):
-        return Mask(lift(shard, placement, k, size), mask.structure, mask.complement)
-    return Mask(lift_matrix(shard, placement, k, size), mask.structure, mask.complement)
+    parent: Any = own.parent
+    lifted = lift(parent, placement, k, mask.parent.shape[0])
+    return Mask(lifted, mask.structure, mask.complement)
+
+
+def materialize(*containers: Matrix | Mask | None) -> None:
+    """Make the shards of transposed views, and of masks of them, now. That takes an exchange of all
+    shards, which must not begin inside of a function that runs for a single shard.
+    """
+    for container in containers:
+        parent = container.parent if isinstance(container, Mask) else container
+        if parent is not None:
+            _ = cast("DistributedMatrix", parent).shards
+
+
+def on_shards(
+    positional: bool,
+    compute: Callable[..., C],
+    operands: Sequence[DistributedVector | DistributedMatrix],
+    *lists: Sequence[Any],
+    mask: Mask | None = None,
+) -> list[C]:
+    """compute(backend, mask, shard of each operand, item of each list) of each local shard. If it
+    is `positional`, so that it has to see positions of the whole, mask and shards are lifted, and
+    the results are lowered.
+    """
+    placement, size = operands[0].device, operands[0].shape[0]
+    shards = list(zip(*(operand.shards for operand in operands), strict=True))
+    materialize(mask)
+
+    def own(k: int, own_shards: Sequence[Any], *given: Any) -> C:
+        on = placement.backend(k)
+        if not positional:
+            return compute(on, shard_mask(mask, k), *own_shards, *given)
+        lifted = (lift(shard, placement, k, size) for shard in own_shards)
+        return lower(compute(on, lifted_mask(mask, placement, k), *lifted, *given), placement, k)
+
+    return placement.map(own, shards, *lists)
 
 
 # --- parts of a Vector ----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ And their parents.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -14,13 +15,8 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.collectives import (
-    materialize,
-    reduce_to_owners,
-    replicate,
-    tag_graph,
-)
-from spgraph.distributed.exchange.coordinates import lower_matrix
+from spgraph.distributed.exchange.collectives import reduce_to_owners, replicate, tag_graph
+from spgraph.distributed.exchange.coordinates import materialize, on_shards
 from spgraph.distributed.exchange.in_step import rounds_of, run
 from spgraph.distributed.loops.sharded_graph import closure_graph, sparse_entries
 from spgraph.distributed.loops.single_device import single_device_of
@@ -104,15 +100,13 @@ def dag_edges(
     """
     if one := single_device_of(A):
         return one.scatter_matrix(A.device.backend(0).dag_edges(one.whole, one.gather(x), semiring))
-    placement = A.device
     tag_graph(A)
-    materialize(A)
 
-    def own(k: int, whole: Vector) -> Matrix:
-        find = getattr(placement.backend(k), "dag_edges", composed_dag_edges)
-        return lower_matrix(find(A.lifted(k), whole, semiring), placement, k)
+    def own(on: ModuleType, _: None, rows: Matrix, whole: Vector) -> Matrix:
+        return getattr(on, "dag_edges", composed_dag_edges)(rows, whole, semiring)
 
-    return DistributedMatrix(A.nrows, A.ncols, placement.map(own, replicate(x)), placement)
+    found = on_shards(True, own, (A,), replicate(x))
+    return DistributedMatrix(A.nrows, A.ncols, found, A.device)
 
 
 def parents(

@@ -38,7 +38,8 @@ from spgraph.containers.storage.arrays import Array, address, array_module, inde
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.collectives import materialize, send_to_owners, tag_graph
+from spgraph.distributed.exchange.collectives import send_to_owners, tag_graph
+from spgraph.distributed.exchange.coordinates import materialize
 from spgraph.distributed.exchange.host_counters import host_mapped, wait_for_counts
 from spgraph.distributed.exchange.in_step import ByCommunicator, ByPeers, run
 from spgraph.distributed.loops import search as searches

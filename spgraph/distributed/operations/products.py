@@ -7,6 +7,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from types import ModuleType
+from typing import cast
 
 import numpy as np
 
@@ -14,22 +15,12 @@ from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.storage.arrays import Array, device_of, move, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.collectives import (
-    materialize,
-    reduce_to_owners,
-    replicate,
-    tag_graph,
-)
-from spgraph.distributed.exchange.coordinates import (
-    lift,
-    lifted_mask,
-    lower,
-    lower_matrix,
-    shard_mask,
-)
+from spgraph.distributed.exchange.collectives import reduce_to_owners, replicate, tag_graph
+from spgraph.distributed.exchange.coordinates import lift, materialize, on_shards, shard_mask
 from spgraph.errors import DimensionMismatch
 from spgraph.operations.arrays import product_of_columns
 from spgraph.semirings import TypedSemiring
+from spgraph.steps import under
 
 
 def pull(
@@ -40,19 +31,13 @@ def pull(
     flip: bool,
 ) -> DistributedVector:
     """A u: every shard multiplies its rows of A with the whole of u, which is all-gathered."""
-    placement = A.device
     tag_graph(A)
-    materialize(A, mask)
 
-    def own(k: int, whole: Vector) -> Vector:
-        on = placement.backend(k)
-        whole = whole.to_bitmap()
-        if not semiring.multiply.positional:
-            return on.pull(A.shards[k], whole, semiring, shard_mask(mask, k), flip)
-        allowed = lifted_mask(mask, placement, k)
-        return lower(on.pull(A.lifted(k), whole, semiring, allowed, flip), placement, k)
+    def own(on: ModuleType, allowed: Mask | None, rows: Matrix, whole: Vector) -> Vector:
+        return on.pull(rows, whole.to_bitmap(), semiring, allowed, flip)
 
-    return DistributedVector(A.nrows, placement.map(own, replicate(u)), placement)
+    found = on_shards(semiring.multiply.positional, own, (A,), replicate(u), mask=mask)
+    return DistributedVector(A.nrows, found, A.device)
 
 
 def push(
@@ -76,19 +61,9 @@ def push(
         return on.push(A.lifted(k), lift(shard, placement, k, u.size), semiring, None, flip)
 
     found = reduce_to_owners(placement.map(all_rows, u.shards), semiring.add, placement)
-    if mask is not None:
-        # a sender has no mask for the columns of other shards
-        found = placement.map(
-            lambda k, t: _under(placement.backend(k), t, shard_mask(mask, k)), found
-        )
+    if mask is not None:  # which a sender does not have for the columns of other shards
+        found = placement.map(lambda k, t: under(t, cast(Mask, shard_mask(mask, k))), found)
     return DistributedVector(A.ncols, found, placement)
-
-
-def _under(on: ModuleType, t: Vector, mask: Mask | None) -> Vector:
-    """The entries of t that the mask allows."""
-    allowed = Vector.empty(t.size, t.dtype, device=t.device)
-    on.write(allowed, t, mask, None, True)
-    return allowed
 
 
 def prepare(A: DistributedMatrix) -> None:
@@ -103,32 +78,51 @@ def multiply_rows(
     A: DistributedMatrix, B: DistributedMatrix, semiring: TypedSemiring, mask: Mask | None
 ) -> DistributedMatrix:
     """The product row by row."""
-    return _multiplied("multiply_rows", A, B, semiring, mask, B.ncols)
+
+    def own(on: ModuleType, allowed: Mask | None, rows: Matrix, whole: Matrix) -> Matrix:
+        return on.multiply_rows(rows, whole, semiring, allowed)
+
+    return _multiplied(own, A, B, semiring, mask, B.ncols)
 
 
 def multiply_dots(
     A: DistributedMatrix, BT: DistributedMatrix, semiring: TypedSemiring, mask: Mask
 ) -> DistributedMatrix:
     """The product as dot products of rows of A and of `BT` at the positions of the mask."""
-    return _multiplied("multiply_dots", A, BT, semiring, mask, BT.nrows)
+
+    def own(on: ModuleType, allowed: Mask | None, rows: Matrix, whole: Matrix) -> Matrix:
+        if hasattr(on, "multiply_dots"):
+            return on.multiply_dots(rows, whole, semiring, allowed)
+        return on.multiply_rows(rows, whole.T, semiring, allowed)
+
+    return _multiplied(own, A, BT, semiring, mask, BT.nrows)
 
 
 def multiply_dense(
     A: DistributedMatrix, X: DistributedMatrix, semiring: TypedSemiring
 ) -> DistributedMatrix:
     """The product with an X that has every entry."""
-    placement = A.device
+
+    def own(on: ModuleType, _: None, rows: Matrix, whole: Matrix) -> Matrix:
+        if hasattr(on, "multiply_dense"):
+            return on.multiply_dense(rows, whole, semiring)
+        return on.multiply_rows(rows, whole, semiring, None)
+
+    return _multiplied(own, A, X, semiring, None, X.ncols)
+
+
+def _multiplied(
+    own: Callable[..., Matrix],
+    A: DistributedMatrix,
+    B: DistributedMatrix,
+    semiring: TypedSemiring,
+    mask: Mask | None,
+    ncols: int,
+) -> DistributedMatrix:
+    """The product that own(backend, mask, rows of A, B) computes of the rows of each shard."""
     tag_graph(A)
-    materialize(A)
-
-    def own(k: int, whole: Matrix) -> Matrix:
-        multiply = _form(placement.backend(k), "multiply_dense")
-        if not semiring.multiply.positional:
-            return multiply(A.shards[k], whole, semiring)
-        return lower_matrix(multiply(A.lifted(k), whole, semiring), placement, k)
-
-    shards = placement.map(own, X.replicated())
-    return DistributedMatrix(A.nrows, X.ncols, shards, placement)
+    found = on_shards(semiring.multiply.positional, own, (A,), B.replicated(), mask=mask)
+    return DistributedMatrix(A.nrows, ncols, found, A.device)
 
 
 def multiply_array(
@@ -179,38 +173,3 @@ def multiply_flops(A: DistributedMatrix, B: DistributedMatrix) -> int:
         return int(rows._values[shard._indices].sum(dtype=np.int64))
 
     return placement.total(placement.map(own, A.shards, degrees))
-
-
-def _form(on: ModuleType, name: str) -> Callable[..., Matrix]:
-    """The backend's function `name` for a product of matrices; if it has none, `multiply_rows` with
-    the same arguments.
-    """
-    others: dict[str, Callable[..., Matrix]] = {
-        "multiply_rows": on.multiply_rows,
-        "multiply_dense": lambda A, X, semiring: on.multiply_rows(A, X, semiring, None),
-        "multiply_dots": lambda A, BT, semiring, mask: on.multiply_rows(A, BT.T, semiring, mask),
-    }
-    return getattr(on, name, others[name])
-
-
-def _multiplied(
-    form: str,
-    A: DistributedMatrix,
-    B: DistributedMatrix,
-    semiring: TypedSemiring,
-    mask: Mask | None,
-    ncols: int,
-) -> DistributedMatrix:
-    """The product that the backends' function `form` computes, of the rows of each shard."""
-    placement = A.device
-    tag_graph(A)
-    materialize(A, mask)
-
-    def own(k: int, whole: Matrix) -> Matrix:
-        multiply = _form(placement.backend(k), form)
-        if not semiring.multiply.positional:
-            return multiply(A.shards[k], whole, semiring, shard_mask(mask, k))
-        allowed = lifted_mask(mask, placement, k)
-        return lower_matrix(multiply(A.lifted(k), whole, semiring, allowed), placement, k)
-
-    return DistributedMatrix(A.nrows, ncols, placement.map(own, B.replicated()), placement)

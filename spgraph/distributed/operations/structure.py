@@ -14,13 +14,12 @@ from spgraph.containers.storage.arrays import Array, array_module, index_dtype, 
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.collectives import materialize, replicate, send_to_owners
+from spgraph.distributed.exchange.collectives import replicate, send_to_owners
 from spgraph.distributed.exchange.coordinates import (
     lift,
-    lift_matrix,
     lifted_mask,
     lower,
-    lower_matrix,
+    materialize,
     shard_mask,
 )
 from spgraph.semirings import Function
@@ -331,7 +330,7 @@ def assign_matrix(
         values = [value] * len(w.shards)
 
     def own(k: int, shard: Matrix, given: Vector | Matrix | Scalar) -> Matrix:
-        raised = lift_matrix(shard, placement, k, w.nrows).dup()
+        raised = lift(shard, placement, k, w.nrows).dup()
         allowed = lifted_mask(mask, placement, k)
         operations.assign(
             raised, given, indices, columns, mask=allowed, accum=accum, replace=replace
@@ -346,7 +345,7 @@ def assign_matrix(
 def _own_rows(T: Matrix, placement: Placement, k: int) -> Matrix:
     """The rows of T that local shard k owns; T may have entries in other rows."""
     if T.nvals == 0:
-        return lower_matrix(T, placement, k)
+        return lower(T, placement, k)
     return placement.backend(k).extract_matrix(T, placement.shard_ids(k, T.nrows), None)
 
 
