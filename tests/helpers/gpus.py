@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spgraph.backends.cuda.exchange.buffers import Plan
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.containers.storage.arrays import import_cupy, on_device
 
@@ -55,10 +56,11 @@ class Absent(PeerBuffers):
         visible(2)
         super().__init__(range(2))
 
-    def launch(self, kernels: Any, grids: Any, *rest: Any) -> None:
+    def launch(self, plan: Plan, *rest: Any) -> None:
         if self.absent:
 
             def nothing(*arguments: Any, **more: Any) -> None: ...
 
-            kernels = [kernels[0], nothing, *kernels[2:]]
-        super().launch(kernels, grids, *rest)
+            made: Any = [plan.kernels[0], nothing, *plan.kernels[2:]]
+            plan = plan._replace(kernels=made)
+        super().launch(plan, *rest)

@@ -46,7 +46,8 @@ class Buffers(Protocol):
 
     def barrier(self) -> None:
         """Order the devices' current streams: what is launched from now on runs after all work that
-        any of them has by now. The host does not wait.
+        any of them has by now, and after the work before the last `hand_over`. Called with `lock`
+        held, between writes to other devices and reads there. The host does not wait.
         """
 
     def hand_over(self) -> None:
@@ -57,7 +58,9 @@ class Buffers(Protocol):
         return own
 
     def fetch(self, arrays: Sequence[Array]) -> list[np.ndarray]:
-        """Host copies of small arrays, one of each local shard."""
+        """Host copies of small arrays, one of each local shard. CommunicationError where a process
+        is lost that the kernels wait for.
+        """
         return [move(array, "cpu") for array in arrays]
 
     def check(self) -> None:
@@ -67,7 +70,7 @@ class Buffers(Protocol):
         return None
 
     def failure(self, message: str) -> CommunicationError:
-        """The error to raise where a device has not come to a barrier."""
+        """The error to raise where a device has not come to a barrier; other processes get it."""
         self.forget()
         return CommunicationError(message)
 

@@ -34,17 +34,16 @@ class ShardedGraph:
     """A graph in shards: shard p owns the vertices from offsets[p] to offsets[p + 1]. `shards` are
     those of this process.
 
-    `iso` says that all entries have one value. `ordered` says that the rows of the transpose ascend
-    by the user's ids, so that the first parent found is the least: as they do where `ids` are None.
-    `symmetric` says that A is its own transpose, which helps to choose directions; that both are
-    one array says it too. Types are the same in all shards, and so is what is None. `derived` keeps
-    what loops make once; those in rounds hold `lock`, for all of them share the memory of shards.
+    `iso` says that all entries have one value. The rows of the transpose ascend by the user's ids,
+    so that the first parent found is the least. `symmetric` says that A is its own transpose, which
+    helps to choose directions; that both are one array says it too. Types are the same in all
+    shards, and so is what is None. `derived` keeps what loops make once; those in rounds hold
+    `lock`, for all of them share the memory of shards.
     """
 
     offsets: Sequence[int]
     shards: Sequence[GraphRows]
     iso: bool = False
-    ordered: bool = True
     symmetric: bool = False
     derived: dict[Any, Any] = dataclasses.field(default_factory=dict)
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)

@@ -30,6 +30,7 @@ from shim_exchanges import EXCHANGES, form_of
 import spgraph as sg
 from spgraph.backends.cuda.closure import closure_peers
 from spgraph.backends.cuda.closure import closure_rounds as closure_shard
+from spgraph.backends.cuda.exchange import plan
 from spgraph.backends.shards import closure as protocol
 from spgraph.containers import Matrix, Vector
 from spgraph.distributed import LocalCommunicator
@@ -73,10 +74,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(module, "THREADS", 64)  # a step of 2 x 1024 fibers takes 0.1 s
     monkeypatch.setattr(one_device, "TRANSPOSE_FROM", 0)
     one_device.kernel_of.cache_clear()
-    closure_peers.loaded.cache_clear()
+    plan._loaded.cache_clear()
     yield
     one_device.kernel_of.cache_clear()
-    closure_peers.loaded.cache_clear()
+    plan._loaded.cache_clear()
 
 
 def start_on_the_shim(patch: pytest.MonkeyPatch, path: str = "") -> None:
@@ -86,7 +87,7 @@ def start_on_the_shim(patch: pytest.MonkeyPatch, path: str = "") -> None:
     shim_exchanges.install(patch)
     cuda_host_shim.with_thresholds(patch, THRESHOLDS, **PATHS.get(path, {}))
     one_device.kernel_of.cache_clear()
-    closure_peers.loaded.cache_clear()
+    plan._loaded.cache_clear()
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from shim_exchanges import EXCHANGES, form_of
 
 import spgraph as sg
 from spgraph import direction as directions
+from spgraph.backends.cuda.exchange import plan
 from spgraph.backends.cuda.runtime.sources import source
 from spgraph.backends.cuda.search import search_peers_plan, search_rounds
 from spgraph.distributed import LocalCommunicator
@@ -80,7 +81,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(
         directions, "search_pulls", lambda edges, _, *rest: pulls(edges, True, *rest)
     )
-    kept = (one_device.program, one_device._text, one_device._kernel, search_peers_plan.loaded)
+    kept = (one_device.program, one_device._text, one_device.kernel_of, plan._loaded)
     for cache in kept:
         cache.cache_clear()
     yield
@@ -248,30 +249,20 @@ def test_types_of_indices(
     check(monkeypatch, "sparse directed", case, exchange, EXCHANGES[exchange].place(wide))
 
 
-@pytest.mark.parametrize(
-    ("exchange", "module", "name", "stem"),
-    [("one device", one_device, "_kernel", "search"),
-     ("3 peers", search_peers_plan, "loaded", "search_peers")],
-)  # fmt: skip
+@pytest.mark.parametrize(("exchange", "module"), [("one device", one_device), ("3 peers", plan)])
 @pytest.mark.parametrize("type_of_ids", ["int32", "int64"])
 def test_launches_ask_for_the_shared_memory_that_kernels_lay_out(
-    exchange: str, module: Any, name: str, stem: str, type_of_ids: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    exchange: str, module: Any, type_of_ids: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The shim gives blocks more, so that it would not notice too little."""
-    asked: list[tuple[str, int]] = []
-    make = getattr(module, name)
-
-    def noted(text: str, device_id: int, shared: int) -> Any:
-        asked.append((text, shared))
-        return make(text, device_id, shared)
-
-    monkeypatch.setattr(module, name, noted)
+    asked: list[tuple[str, str, int, int]] = []
+    make = module.kernel_of
+    monkeypatch.setattr(module, "kernel_of", lambda *given: asked.append(given) or make(*given))
     A = graph("sparse directed", "levels").A
     arrays = (A.indptr.astype(type_of_ids), A.indices.astype(type_of_ids), A.values)
     A = EXCHANGES[exchange].place(sg.Matrix._of(*A.shape, *arrays, iso=True))
     check(monkeypatch, "sparse directed", "levels", exchange, A, directions=("push",))
-    text, shared = asked[-1]
+    stem, text, _, shared = asked[-1]
     fits = f'static_assert(sizeof(Work) <= {shared}, "the launch asks for too little");\n'
     program = f'#include "{cuda_host_shim.header()}"\n{source(stem, text)}{fits}'
     command = [cuda_host_shim.COMPILER, *cuda_host_shim.FLAGS, "-fsyntax-only", "-xc++", "-"]
@@ -319,9 +310,9 @@ def test_graphs_of_all_types_of_values_share_a_program(
         place(sg.Matrix.from_coo(made.rows, made.columns, values, nrows=96, ncols=96))
         for values in (np.arange(pattern.nvals), np.arange(pattern.nvals) / 2)
     ]
-    compile_, texts = one_device._kernel, []
+    compile_, texts = one_device.kernel_of, []
     monkeypatch.setattr(
-        one_device, "_kernel", lambda text, *rest: texts.append(text) or compile_(text, *rest)
+        one_device, "kernel_of", lambda *given: texts.append(given[1]) or compile_(*given)
     )
     shim_exchanges.install(monkeypatch)
     start = sg.Vector.unit(5, 1, size=96, dtype=pattern.index_dtype)

@@ -15,7 +15,8 @@ from peer_closures import run, shards_of
 from shim_exchanges import HostBuffers
 
 from spgraph.backends.cuda.closure import closure_peers
-from spgraph.backends.cuda.exchange.plan import Plan, planned
+from spgraph.backends.cuda.exchange import plan
+from spgraph.backends.cuda.exchange.buffers import Plan
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards import graph as shards
 from spgraph.containers import Vector
@@ -43,13 +44,13 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(closure_peers, "THREADS", 64)
     take(monkeypatch, "as shipped")
     yield
-    closure_peers.loaded.cache_clear()
+    plan._loaded.cache_clear()
 
 
 def take(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """Let the kernel decide by other thresholds."""
     cuda_host_shim.with_thresholds(monkeypatch, THRESHOLDS, **PATHS[path])
-    closure_peers.loaded.cache_clear()
+    plan._loaded.cache_clear()
 
 
 def check(name: str, case: str, cuts: Sequence[float] = THIRDS, **more: Any) -> int:
@@ -148,15 +149,15 @@ def test_few_plans_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the last semirings: each holds arrays on all devices."""
     made: list[Any] = []
     buffers: Any = HostBuffers(1)
-    plan = Plan(None, [], buffers.addresses, [], [], 64, 0, [])
-    new = lambda *given: made.append(given[2]) or plan  # noqa: E731
+    one = Plan(None, [], buffers.addresses, [], [], 64, 0, [])
+    new = lambda *given: made.append(given[2]) or one  # noqa: E731
     monkeypatch.setattr(shards, "MOST_PLANS", 2)
     G = shards_of(graph("one", CASES["distance"]).A, [0, 1])
     for times in (1, 2):  # the second time each is forgotten before it is asked for again
         for kind in ("int16", "int32", "int64"):
             typed = min_plus.resolve(kind, kind)
             for _ in range(2):
-                assert planned("closure", G, buffers, typed, new) is plan
+                assert plan.planned("closure", G, buffers, typed, new) is one
         assert len(made) == 3 * times
     assert len(G.plans("closure", typed)) <= 2
     assert not G.plans("search", None)  # which has as many of its own

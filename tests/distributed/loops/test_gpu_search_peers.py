@@ -25,8 +25,7 @@ def buffers(request: pytest.FixtureRequest) -> Iterator[PeerBuffers]:
 
 def on_devices(made: ShardedGraph) -> ShardedGraph:
     """The same graph, each shard on a device of its own."""
-    shards = gpus.on_devices(made.shards)
-    return ShardedGraph(made.offsets, shards, ordered=made.ordered)
+    return ShardedGraph(made.offsets, gpus.on_devices(made.shards))
 
 
 def cuts(n: int, peers: int) -> Sequence[int]:
@@ -63,7 +62,7 @@ def test_in_edges_that_begin_and_end_anywhere(begin: int, buffers: PeerBuffers) 
     for p, shard in enumerate(on_devices(plain).shards):
         larger = np.concatenate([np.zeros(begin, np.int32), plain.shards[p].t_indices])
         shards.append(shard._replace(t_indices=gpus.place(p, larger)[begin:]))
-    made = ShardedGraph(cuts(n, peers), shards, ordered=False)
+    made = ShardedGraph(cuts(n, peers), shards)
     level, parent = host.breadth_first(S, sources, user, n)
     for direction in ("auto", "pull"):
         got, given, _ = host.run(made, buffers, sources, True, direction, n, user, gpus.place)

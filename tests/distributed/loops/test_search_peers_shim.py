@@ -1,10 +1,10 @@
 """The peer form of search without GPUs, beside what test_search_shim.py looks at: shards whose rows
-are in no order or begin anywhere, buffers that several graphs use, devices that do not come.
+begin anywhere, buffers that several graphs use, devices that do not come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import cuda_host_shim
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 from peer_shards import breadth_first, graph, run, shards_of
 from shim_exchanges import HostBuffers
 
+from spgraph.backends.cuda.exchange import plan
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search import search_peers_plan
 from spgraph.backends.shards.graph import ShardedGraph
@@ -28,47 +29,9 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(search_peers_plan, "THREADS", 64)
     monkeypatch.setattr(search_peers_plan, "LONG_ROW", 128)
     monkeypatch.setattr(search_peers_plan, "small_frontier", lambda ids, offsets: 32)
-    search_peers_plan.loaded.cache_clear()
+    plan._loaded.cache_clear()
     yield
-    search_peers_plan.loaded.cache_clear()
-
-
-def check(
-    name: str,
-    offsets: Sequence[float],
-    *,
-    directions: Sequence[str] = ("auto", "push", "pull"),
-    depths: Sequence[int] = (10**6,),
-) -> None:
-    """Levels and parents equal those of plain loops, in all directions, in the same buffers. Rows
-    are not in the order of the user's ids, of which parents are the least.
-    """
-    S, symmetric, sources = graph(name)
-    n = S.shape[0]
-    places = [int(x * n) for x in (0, *offsets, 1)]
-    user = np.random.default_rng(3).permutation(n)
-    made = shards_of(S, symmetric, places, user)
-    buffers = HostBuffers(len(places) - 1)
-    for depth in depths:
-        level, parent = breadth_first(S, sources, user, depth)
-        for direction in directions:
-            for parents in (True, False):
-                got, given, _ = run(made, buffers, sources, parents, direction, depth, user)
-                np.testing.assert_array_equal(got, level, f"{direction} {parents} {depth}")
-                if parents:
-                    np.testing.assert_array_equal(given, parent, f"{direction} {depth}")
-
-
-@pytest.mark.parametrize("name", ["skewed both", "sparse directed"])
-def test_rows_in_no_order(name: str) -> None:
-    check(name, (0.3, 0.4))
-
-
-def test_many_push_to_one() -> None:
-    """The least parent wins wherever it lies, and a hub is found without a look at its row."""
-    for offsets in ((0.5, 0.957), (0.01, 0.2), (0.96, 0.98)):
-        check("funnel", offsets, directions=("auto", "push"))
-    check("star both", (0.1, 0.6), directions=("push",), depths=(10**6, 2, 1))
+    plan._loaded.cache_clear()
 
 
 @pytest.mark.parametrize("begin", [0, 1, 3])
@@ -80,7 +43,7 @@ def test_in_edges_that_begin_and_end_anywhere(begin: int) -> None:
     assert made.shards[0].t_indices is not None and made.shards[0].t_indices.size == 63
     larger = np.concatenate([np.zeros(begin, np.int32), made.shards[0].t_indices])
     shard = made.shards[0]._replace(t_indices=larger[begin:])
-    made = ShardedGraph(made.offsets, [shard], ordered=False)
+    made = ShardedGraph(made.offsets, [shard])
     level, parent = breadth_first(S, sources, user, 64)
     got, given, _ = run(made, HostBuffers(1), sources, True, "pull", 64, user)
     np.testing.assert_array_equal(got, level)

@@ -57,14 +57,11 @@ def shards_of(
     user: np.ndarray | None = None,
     ids: str = "i4",
     rows: str = "i4",
-    ordered: bool | None = None,
 ) -> ShardedGraph:
-    """The graph in shards; `user[i]` is what the user calls vertex i. If `ordered`, the transpose's
-    rows ascend by that.
-    """
+    """The graph in shards; `user[i]` is what the user calls vertex i, by which rows ascend."""
     T = scipy.sparse.csr_array(S.T.tocsr())
     T.sort_indices()
-    if ordered and user is not None:
+    if user is not None:
         rows_of = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))
         T.indices = T.indices[np.lexsort((user[T.indices], rows_of))]
     made = []
@@ -73,11 +70,11 @@ def shards_of(
         for M in (S, T):
             part = M.indptr[begin : end + 1] - M.indptr[begin]
             parts += [part.astype(rows), M.indices[M.indptr[begin] : M.indptr[end]].astype(ids)]
-        if symmetric and not ordered:
+        if symmetric and user is None:
             parts[2:] = parts[:2]
         parts.append(None if user is None else user.astype(np.int32))
         made.append(GraphRows(*parts))
-    return ShardedGraph(tuple(offsets), made, ordered=user is None if ordered is None else ordered)
+    return ShardedGraph(tuple(offsets), made)
 
 
 def run(

@@ -14,6 +14,7 @@ import pytest
 
 from spgraph import iterations
 from spgraph.backends import cuda
+from spgraph.backends.cuda.exchange.buffers import Plan
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.buffers import Buffers
 from spgraph.containers import Matrix
@@ -42,21 +43,13 @@ class HostBuffers(Buffers):
     def forget(self, reason: str = "") -> None:
         self.layout = None
 
-    def launch(
-        self,
-        kernels: Any,
-        grids: Any,
-        threads: int,
-        arguments: Any,
-        shared: int,
-        first: int = 0,
-    ) -> None:
+    def launch(self, plan: Plan, arguments: Any, first: int = 0) -> None:
         def one(p: int) -> None:
-            kernels[p]((grids[p],), (threads,), arguments[p], shared_mem=shared)
+            grid, block = (plan.grids[p],), (plan.threads,)
+            plan.kernels[p](grid, block, arguments[p], shared_mem=plan.shared)
 
-        runs = [
-            threading.Thread(target=one, args=(p,)) for p in range(len(kernels)) if p != self.absent
-        ]
+        there = [p for p in range(len(plan.kernels)) if p != self.absent]
+        runs = [threading.Thread(target=one, args=(p,)) for p in there]
         for run in runs:
             run.start()
         for run in runs:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.plan import check_counts
+from spgraph.backends.cuda.exchange.plan import check_counts, kernel_of
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.runtime.start import state_and_start
 from spgraph.backends.cuda.structure.index_types import with_index_types
@@ -223,11 +223,3 @@ def dag_edges_preamble(A: Matrix, semiring: TypedSemiring) -> str:
     """The preamble of kernels/dag_edges.cu and kernels/parents.cu."""
     types = preamble.types(I=A._indices.dtype, O=A._indptr.dtype, A=A.dtype)
     return preamble.semiring(semiring) + types
-
-
-@functools.lru_cache(maxsize=1024)
-def kernel_of(stem: str, text: str, device_id: int, shared: int) -> jit.Kernel:
-    """The kernel `stem` of the file of that name, on the current device."""
-    kernel = jit.kernel(stem, stem, text, cooperative=True)
-    kernel.max_dynamic_shared_size_bytes = shared
-    return kernel

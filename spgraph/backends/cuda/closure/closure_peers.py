@@ -4,7 +4,6 @@ send improved values by writing into each other's memory.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ from spgraph.backends.cuda.closure.closure import (
     THREADS,
     block_bytes,
     kernel_arrays,
-    kernel_of,
     widths_of,
     working_arrays,
 )
@@ -24,14 +22,13 @@ from spgraph.backends.cuda.exchange.buffers import (
     DEADLINE,
     INBOX_BYTES,
     Launching,
+    Plan,
     raise_lost,
 )
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.exchange.plan import (
-    Plan,
     check,
-    launch,
-    on_each_device,
+    kernels_and_grids,
     places_of,
     planned,
 )
@@ -90,7 +87,7 @@ def closure_peers(
                 arguments.append(
                     (plan.given[k], x, bits, result, ids, given, ids.size, *widths, limit)
                 )
-            launch(plan, buffers, arguments)
+            buffers.launch(plan, arguments)
         states = [result.tolist() for result in buffers.fetch(results)]
         lost = [state[4] for state in states if state[4]]
         if lost:
@@ -117,8 +114,8 @@ def new_plan(
     key, needed = ("closure", tuple(sizes), kinds, dtype), [part["end"] for part in parts]
     shared, given = block_bytes(dtype, *kinds), []
     text = program(semiring, types, ordered, THREADS, peers)
-    load = functools.partial(loaded, text, shared=shared, dtype=dtype)
-    kernels, grids = on_each_device(graph, load, THREADS, shared)
+    nothing = (*(jit.NULL,) * 6, np.int64(0), dtype.type(0), dtype.type(0), np.uint64(0))
+    kernels, grids = kernels_and_grids(graph, "closure_peers", text, THREADS, shared, nothing)
     edges = int(buffers.gather(np.array([graph.edges], np.int64)).sum())
     memory = buffers.reserve(key, needed)
     for p, shard in zip(buffers.local, graph.shards, strict=True):
@@ -186,15 +183,3 @@ def program(
     """The preamble of kernels/shards/closure_peers.cu."""
     text = closure_program(semiring, types, ordered, threads)
     return text + preamble.constants(PEERS=peers)
-
-
-@functools.lru_cache(maxsize=1024)
-def loaded(text: str, device_id: int, shared: int, dtype: np.dtype) -> jit.Kernel:
-    """The kernel on the current device, after an empty launch: the driver loads a kernel at its
-    first launch, perhaps only when the device is idle, and a running grid must not wait for that.
-    """
-    kernel = kernel_of("closure_peers", text, device_id, shared)
-    none = np.int64(0)
-    arguments = (*(jit.NULL,) * 6, none, dtype.type(0), dtype.type(0), np.uint64(0))
-    kernel((1,), (THREADS,), arguments, shared_mem=shared)
-    return kernel

@@ -26,12 +26,11 @@ import numpy as np
 from spgraph.backends.cuda.closure.closure import (
     THREADS,
     block_bytes,
-    kernel_of,
     widths_of,
 )
 from spgraph.backends.cuda.closure.closure_peers import given_fields, program, shard_arrays
 from spgraph.backends.cuda.exchange.given import block
-from spgraph.backends.cuda.exchange.plan import check_counts
+from spgraph.backends.cuda.exchange.plan import check_counts, kernel_of
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.closure import (

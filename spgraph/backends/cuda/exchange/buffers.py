@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 from spgraph.backends.cuda.runtime.jit import Kernel
 from spgraph.backends.shards.buffers import Buffers
+from spgraph.containers.storage.arrays import Array
 
 # as in kernels/peers.cuh: devices, bytes of Inbox and of PeerBarrier
 MOST_PEERS = 8
@@ -14,18 +15,27 @@ INBOX_BYTES, BARRIER_BYTES = 1024, 128
 DEADLINE = 5.0  # seconds that a device waits for another
 
 
-class Launching(Buffers, Protocol):
-    """Buffers that launch the kernels of all local devices at once, as `peers.PeerBuffers` do."""
+class Plan(NamedTuple):
+    """What every launch of a loop over a graph with the same buffers needs."""
 
-    def launch(
-        self,
-        kernels: Sequence[Kernel],
-        grids: Sequence[int],
-        threads: int,
-        arguments: Sequence[tuple[object, ...]],
-        shared: int,
-        first: int = 0,
-    ) -> None: ...
+    layout: object
+    sizes: list[int]  # bytes of each device's buffer
+    memory: list[int]  # their addresses; what follows is of the local shards
+    kernels: list[Kernel]
+    grids: list[int]
+    threads: int  # of a block
+    shared: int
+    given: list[Array]  # what the kernel calls Given
+
+
+class Launching(Buffers, Protocol):
+    """Buffers that launch the kernels of all local devices at once."""
+
+    def launch(self, plan: Plan, arguments: Sequence[tuple[object, ...]], first: int = 0) -> None:
+        """Run the kernel of every local shard once, that of shard `first`, which has something to
+        do while it waits for the others, before them; after all work that the devices' current
+        streams have by now, and after the last such launch.
+        """
 
 
 def raise_lost(name: str, buffers: Buffers, lost: Sequence[int], deadline: float) -> NoReturn:

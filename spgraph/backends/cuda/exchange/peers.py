@@ -6,8 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from spgraph.backends.cuda.exchange.buffers import Launching
-from spgraph.backends.cuda.runtime.jit import Kernel
+from spgraph.backends.cuda.exchange.buffers import Launching, Plan
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.errors import BackendUnavailable
 
@@ -69,14 +68,9 @@ class PeerBuffers(Launching):
                 self._finished.append(event(disable_timing=True))
 
     def another(self) -> PeerBuffers:
-        """Buffers of their own on the same devices."""
         return PeerBuffers(self.devices)
 
     def reserve(self, layout: object, sizes: Sequence[int]) -> list[int]:
-        """The address of at least `sizes[p]` bytes on device p: the same list until memory is
-        allocated anew. They are as the last launch left them if `layout` is its layout, and zero
-        otherwise.
-        """
         cupy = import_cupy()
         fits = all(
             device in self._memory and self._memory[device].mem.size >= size
@@ -105,7 +99,6 @@ class PeerBuffers(Launching):
         return self._addresses
 
     def forget(self, reason: str = "") -> None:
-        """After a launch that failed: the next one finds zeros."""
         self._layout = None
 
     @property
@@ -114,10 +107,6 @@ class PeerBuffers(Launching):
         return sum(int(memory.mem.size) for memory in self._memory.values())
 
     def barrier(self) -> None:
-        """Order the devices' current streams: what is launched from now on runs after all work that
-        any of them has by now, and after the work before the last `hand_over`. It is called with
-        `lock` held, between writes to other devices and reads there. The host does not wait.
-        """
         current, streams = import_cupy().cuda.get_current_stream, []
         for p, device in enumerate(self._contexts):
             with device:
@@ -129,30 +118,13 @@ class PeerBuffers(Launching):
                     streams[p].wait_event(event)
 
     def hand_over(self) -> None:
-        """Let the work of the next holder of `lock`, on any streams, run after all work that the
-        devices' current streams have by now.
-        """
         current = import_cupy().cuda.get_current_stream
         for finished, device in zip(self._finished, self._contexts, strict=True):
             with device:
                 finished.record(current())
         self._done.update(zip(self.devices, self._finished, strict=True))
 
-    def launch(
-        self,
-        kernels: Sequence[Kernel],
-        grids: Sequence[int],
-        threads: int,
-        arguments: Sequence[tuple[object, ...]],
-        shared: int,
-        first: int = 0,
-    ) -> None:
-        """Run kernels[p] on device p's current stream, after all work that the current streams of
-        the devices have by now, and after the last such launch.
-
-        The first kernels wait for the last one to start; kernels[first], which has something to do
-        meanwhile, is the first.
-        """
+    def launch(self, plan: Plan, arguments: Sequence[tuple[object, ...]], first: int = 0) -> None:
         current, devices = import_cupy().cuda.get_current_stream, self._contexts
         streams, idle = [], all(event.done for event in self._done.values())
         for device in devices:
@@ -172,5 +144,6 @@ class PeerBuffers(Launching):
                     streams[p].wait_event(self._ready[0])
         for p in (first, *(p for p in range(len(devices)) if p != first)):
             with devices[p]:
-                kernels[p]((grids[p],), (threads,), arguments[p], shared_mem=shared)
+                grid, block = (plan.grids[p],), (plan.threads,)
+                plan.kernels[p](grid, block, arguments[p], shared_mem=plan.shared)
         self.hand_over()

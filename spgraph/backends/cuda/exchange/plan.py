@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.buffers import MOST_PEERS, Launching
+from spgraph.backends.cuda.exchange.buffers import MOST_PEERS, Launching, Plan
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.graph import ShardedGraph
-from spgraph.containers.storage.arrays import Array
 
 R = TypeVar("R")
-
-
-class Plan(NamedTuple):
-    """What every launch of a loop over a graph with the same buffers needs."""
-
-    layout: object
-    sizes: list[int]  # bytes of each device's buffer
-    memory: list[int]  # their addresses; what follows is of the local shards
-    kernels: list[jit.Kernel]
-    grids: list[int]
-    threads: int  # of a block
-    shared: int
-    given: list[Array]  # what the kernel calls Given
 
 
 def planned(
@@ -76,22 +63,33 @@ def places_of(sizes: Mapping[str, int]) -> dict[str, int]:
     return dict(zip((*sizes, "end"), (0, *ends), strict=True))
 
 
-def on_each_device(
-    graph: ShardedGraph, load: Callable[[int], jit.Kernel], threads: int, shared: int
+@functools.lru_cache(maxsize=1024)
+def kernel_of(stem: str, text: str, device_id: int, shared: int) -> jit.Kernel:
+    """The kernel `stem` of the file of that name, on the current device."""
+    kernel = jit.kernel(stem, stem, text, cooperative=True)
+    kernel.max_dynamic_shared_size_bytes = shared
+    return kernel
+
+
+def kernels_and_grids(
+    graph: ShardedGraph, name: str, text: str, threads: int, shared: int, nothing: tuple[Any, ...]
 ) -> tuple[list[jit.Kernel], list[int]]:
-    """(the kernel that `load` gives for a device, how many blocks run there) for each local
-    shard.
+    """(the kernel `name` of the file of that name, how many blocks of it run) on the device of each
+    local shard. It is launched once with the arguments `nothing`: a driver may load a kernel only
+    while the device is idle, and a grid that waits for a peer's never is.
     """
     kernels, grids = [], []
     for shard in graph.shards:
         with jit.device(shard.indptr):
-            kernels.append(load(jit.current_device()))
+            kernels.append(_loaded(name, text, jit.current_device(), threads, shared, nothing))
             grids.append(jit.occupancy(kernels[-1], threads, shared))
     return kernels, grids
 
 
-def launch(
-    plan: Plan, buffers: Launching, arguments: Sequence[tuple[object, ...]], first: int = 0
-) -> None:
-    """Launch the kernel of every local shard once, that of shard `first` before the others."""
-    buffers.launch(plan.kernels, plan.grids, plan.threads, arguments, plan.shared, first)
+@functools.lru_cache(maxsize=1024)
+def _loaded(
+    name: str, text: str, device_id: int, threads: int, shared: int, nothing: tuple[Any, ...]
+) -> jit.Kernel:
+    kernel = kernel_of(name, text, device_id, shared)
+    kernel((1,), (threads,), nothing, shared_mem=shared)
+    return kernel

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.buffers import Launching
+from spgraph.backends.cuda.exchange.buffers import Launching, Plan
 from spgraph.backends.cuda.exchange.mapped import MappedMemory, Segment
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
-from spgraph.backends.cuda.runtime.jit import Kernel
 from spgraph.containers.storage.arrays import Array
 from spgraph.errors import CommunicationError
 
@@ -38,15 +37,12 @@ class ProcessBuffers(Launching):
 
     @property
     def local(self) -> range:
-        """The shard of this process."""
         return range(self._mapped.rank, self._mapped.rank + 1)
 
     def another(self) -> ProcessBuffers:
-        """Buffers of their own on the same GPUs."""
         return ProcessBuffers(self._mapped)
 
     def reserve(self, layout: object, sizes: Sequence[int]) -> list[int]:
-        """The address here of at least `sizes[p]` bytes of process p, as `PeerBuffers` does."""
         self._mapped.communicator.check()
         held = self._segment
         if held is None or any(a < b for a, b in zip(held.sizes, sizes, strict=True)):
@@ -71,46 +67,27 @@ class ProcessBuffers(Launching):
         return 0 if self._segment is None else sum(self._segment.sizes)
 
     def barrier(self) -> None:
-        """Order the current streams of all processes, as `PeerBuffers` does."""
         self._mapped.communicator.check()
         self._order.barrier()
         self._mapped.meet()
 
     def hand_over(self) -> None:
-        """Let the work of the next holder of `lock` run after all work that the current stream has
-        by now.
-        """
         self._order.hand_over()
 
-    def launch(
-        self,
-        kernels: Sequence[Kernel],
-        grids: Sequence[int],
-        threads: int,
-        arguments: Sequence[tuple[object, ...]],
-        shared: int,
-        first: int = 0,
-    ) -> None:
-        """Run the kernel of this process, after all work that the current streams of all processes
-        have by now.
-        """
+    def launch(self, plan: Plan, arguments: Sequence[tuple[object, ...]], first: int = 0) -> None:
         self.barrier()
         with self._mapped.memory.context():
-            kernels[first]((grids[first],), (threads,), arguments[first], shared_mem=shared)
+            grid, block = (plan.grids[0],), (plan.threads,)
+            plan.kernels[0](grid, block, arguments[0], shared_mem=plan.shared)
         self.hand_over()
 
     def gather(self, own: np.ndarray) -> np.ndarray:
-        """The 1-D arrays of all processes, joined."""
         return self._mapped.gather(own)
 
     def fetch(self, arrays: Sequence[Array]) -> list[np.ndarray]:
-        """A host copy of a small array of this process. CommunicationError where a process is lost
-        that the kernels wait for.
-        """
         return self._mapped.communicator.fetch(arrays)
 
     def check(self) -> None:
-        """Raise CommunicationError where a process did not come to `barrier`."""
         if self._mapped.lost():
             raise self.failure(
                 f"peer exchange: a process did not come to a barrier of {len(self.devices)}; the "
@@ -118,5 +95,4 @@ class ProcessBuffers(Launching):
             )
 
     def failure(self, message: str) -> CommunicationError:
-        """The error to raise where a GPU has not come to a barrier. The other processes get it."""
         return self._mapped.communicator.failure(message)

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from spgraph import direction as directions
-from spgraph.backends.cuda.exchange.plan import check_counts
+from spgraph.backends.cuda.exchange.plan import check_counts, kernel_of
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.runtime.start import state_and_start
 from spgraph.backends.cuda.search.search_rows import leading, nonempty
@@ -136,7 +136,7 @@ def _compiled(
         semiring, iso, entries = pattern, True, np.dtype(np.uint8)
     kinds = (A._indices.dtype, A._indptr.dtype, entries, index_dtype(A.nrows))
     text, shared = _text(semiring, first, iso, trace, *kinds)
-    return semiring, _kernel(text, jit.current_device(), shared), shared
+    return semiring, kernel_of("search", text, jit.current_device(), shared), shared
 
 
 @functools.lru_cache(maxsize=1024)
@@ -190,10 +190,3 @@ def decisions(values: bool, first: bool) -> str:
 def small_frontier(ids: np.dtype, offsets: np.dtype) -> int:
     """How many vertices a frontier in shared memory holds: two fit where a block has 99 kB."""
     return 2048 if ids.itemsize == offsets.itemsize == 4 else 1024
-
-
-@functools.lru_cache(maxsize=1024)
-def _kernel(text: str, device_id: int, shared: int) -> jit.Kernel:
-    kernel = jit.kernel("search", "search", text, cooperative=True)
-    kernel.max_dynamic_shared_size_bytes = shared
-    return kernel

@@ -2,14 +2,7 @@
 which exchange their frontiers by writing into each other's memory.
 
 The host allocates the results from CuPy's pool, looks whether a device still works, and launches:
-no copy, no fill, and nothing that waits. With two devices `sg.bfs` returns after 0.12 ms; the first
-kernel begins before that and waits for the last one.
-
-On two H200, Kronecker graph of 2^24 vertices and 1.02e9 edges, in microseconds: a barrier of the
-blocks of one GPU 1.2, of all GPUs 2.6; a small level 4.6 and 3.8 for its exchange; a level that
-pushes 46 vertices with 678290 edges 55 (push 12, send 4, settle 20), with parents 100; pulls 114
-and 40; last levels, where hardly anything is open, 10 to 12. Settling and pulling read a few bytes
-here and there of what memory delivers in 64, the rest are fixed costs.
+no copy, no fill, and nothing that waits.
 """
 
 from __future__ import annotations
@@ -21,18 +14,15 @@ from types import ModuleType
 import numpy as np
 
 from spgraph.backends.cuda.exchange.buffers import DEADLINE, Launching, raise_lost
-from spgraph.backends.cuda.exchange.plan import launch, planned
+from spgraph.backends.cuda.exchange.plan import planned
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import DIRECTIONS
 from spgraph.backends.cuda.search.search_peers_plan import new_plan, values_of
-from spgraph.backends.shards.buffers import Buffers, forgotten_on_failure
+from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.backends.shards.search import Found
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 from spgraph.semirings import TypedSemiring
-
-# levels, values, the bits of the visited vertices, and a copy of these: as in Found
-Results = tuple[Array, Array | None, Array, Array | None]
 
 
 def search_peers(
@@ -69,25 +59,26 @@ def search_peers(
     with buffers.lock:
         plan = planned("search", graph, buffers, sought, new_plan)
         with forgotten_on_failure(buffers):
-            own = zip(sources, given, strict=True)
-            starts = [source_arguments(*both, ids, dtype) for both in own]
+            pairs = zip(sources, given, strict=True)
+            starts = [source_arguments(*pair, ids, dtype) for pair in pairs]
             counts = [start[-1] for start in starts]
-            number = number_of_sources(buffers, sources, counts)
+            number = 1  # of all sources
+            if not (sources[0] is None or isinstance(sources[0], int)):
+                number = int(buffers.gather(np.array([sum(counts)])).sum())
             limits = (number, way, max_depth, np.uint64(int(deadline * 1e9)))
             levels, rows = 0, [jit.NULL] * len(starts)
             for again in range(1 + trace):
-                found, results = [], []
+                found, results, arguments = [], [], []
                 for k, shard in enumerate(graph.shards):
                     xp = array_module(shard.indptr)
                     with jit.device(shard.indptr):
                         found.append(results_of(xp, shard.indptr.size - 1, kind, dtype))
                         results.append(xp.empty(3, np.int64))
                         rows[k] = xp.zeros((max(1, levels), 4), np.int64) if again else rows[k]
-                arguments = [
-                    (plan.given[k], *pointers(made), results[k], *starts[k], *limits, rows[k])
-                    for k, made in enumerate(found)
-                ]
-                launch(plan, buffers, arguments, counts.index(max(counts)))
+                    made = (jit.NULL if array is None else array for array in found[k])
+                    own = (plan.given[k], *made, results[k], *starts[k], *limits, rows[k])
+                    arguments.append(own)
+                buffers.launch(plan, arguments, counts.index(max(counts)))
                 totals = functools.cache(functools.partial(read, buffers, results, deadline))
                 levels = totals()[0][1] if trace else 0
         parts = [
@@ -97,16 +88,9 @@ def search_peers(
     return parts, move(rows[0], "cpu")[:levels] if trace else None
 
 
-def number_of_sources(
-    buffers: Buffers, sources: Sequence[Array | int | None], counts: Sequence[int]
-) -> int:
-    """How many sources all shards have; `counts` are those of the local shards."""
-    if sources[0] is None or isinstance(sources[0], int):
-        return 1
-    return int(buffers.gather(np.array([sum(counts)])).sum())
-
-
-def results_of(xp: ModuleType, n: int, kind: np.dtype, dtype: np.dtype | None) -> Results:
+def results_of(
+    xp: ModuleType, n: int, kind: np.dtype, dtype: np.dtype | None
+) -> tuple[Array, Array | None, Array, Array | None]:
     """Memory for the results of a shard of n vertices, as in Found: levels of type `kind`, and
     values of type `dtype` if there are any.
     """
@@ -114,11 +98,6 @@ def results_of(xp: ModuleType, n: int, kind: np.dtype, dtype: np.dtype | None) -
     if dtype is None:
         return level, None, visited, None
     return level, xp.empty(n, dtype), visited, xp.empty(words(n), np.uint32)
-
-
-def pointers(arrays: Sequence[Array | None]) -> list[Array]:
-    """The arrays as kernels take them."""
-    return [jit.NULL if array is None else array for array in arrays]
 
 
 def source_arguments(

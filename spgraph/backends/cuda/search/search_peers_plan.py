@@ -14,9 +14,10 @@ from spgraph.backends.cuda.exchange.buffers import (
     BARRIER_BYTES,
     INBOX_BYTES,
     Launching,
+    Plan,
 )
 from spgraph.backends.cuda.exchange.given import block
-from spgraph.backends.cuda.exchange.plan import Plan, check, on_each_device, places_of
+from spgraph.backends.cuda.exchange.plan import check, kernels_and_grids, places_of
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW, decisions, small_frontier
 from spgraph.backends.cuda.search.search_rows import leading_and_nonempty
@@ -57,8 +58,8 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
     kinds = (first.indices.dtype, first.indptr.dtype, index_dtype(graph.size))
     capacity = small_frontier(*kinds[:2])
     padded = any(int(graph.offsets[p]) != 32 * int(begins[p]) for p in range(peers))
-    in_order = first_decides(values) and (graph.ordered or values is None or not values.parents)
-    shape = (peers, THREADS, in_order, padded, capacity, LONG_ROW)
+    decides = first_decides(values)
+    shape = (peers, THREADS, decides, padded, capacity, LONG_ROW)
     text = program(shape, tuple(kind.str for kind in kinds), values)
     # where levels alone are sought, memory stays as searches for parents leave it
     sums = values or parents_values(kinds[2].str)
@@ -72,8 +73,10 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
     small = 2 * (capacity * vertex + 4 * (capacity + capacity // 16))
     shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
     rows = None if first.t_indptr is None else pulled_rows(graph, buffers, hubs=values is None)
-    load, given = functools.partial(loaded, text, shared=shared), []
-    kernels, grids = on_each_device(graph, load, THREADS, shared)
+    zeros = [np.int64(0)] * 4
+    nothing = (*[jit.NULL] * 8, *zeros, np.int32(0), zeros[0], np.uint64(0), jit.NULL)
+    kernels, grids = kernels_and_grids(graph, "search_peers", text, THREADS, shared, nothing)
+    given = []
     found = sum(count for _, _, count in rows) if rows else 0
     of_all = buffers.gather(np.array([graph.edges, found, min(grids)], np.int64)).reshape(-1, 3)
     edges, findable, _ = of_all.sum(axis=0).tolist()
@@ -83,7 +86,7 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
         with jit.device(shard.indptr):
             leading, nonempty = rows[k][:2] if rows else (None, None)
             place = parts[p]
-            fields = row_fields(shard, leading if in_order else None, nonempty)
+            fields = row_fields(shard, leading if decides else None, nonempty)
             fields |= {"me": p, "first": list(graph.offsets), "word": begins.tolist()}
             fields |= {"memory": memory, "frontiers": [place["frontier"], place["other"]]}
             fields |= {name: place[name] for name in PLACES}
@@ -185,19 +188,6 @@ def values_of(semiring: TypedSemiring | None, graph: ShardedGraph, kind: np.dtyp
         return parents_values(kind.str)
     pattern = semiring.of_pattern
     return Values(pattern or semiring, parents=False, iso=graph.iso or pattern is not None)
-
-
-@functools.lru_cache(maxsize=1024)
-def loaded(text: str, device_id: int, shared: int) -> jit.Kernel:
-    """The kernel on the current device, launched once to do nothing, so that it is loaded: a driver
-    may load a kernel only while the device is idle, and a grid that waits for a peer's never is.
-    """
-    kernel = jit.kernel("search_peers", "search_peers", text, cooperative=True)
-    kernel.max_dynamic_shared_size_bytes = shared
-    null, none = jit.NULL, np.int64(0)
-    arguments = (*(null,) * 8, *(none,) * 4, np.int32(0), none, np.uint64(0), null)
-    kernel((1,), (THREADS,), arguments, shared_mem=shared)
-    return kernel
 
 
 def pulled_rows(
