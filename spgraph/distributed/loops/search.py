@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.iterations.level_search import composed_search
 from spgraph.semirings import TypedSemiring, binary, monoid
 
+# of each local shard what its pulls look at first, if it pulls; rows of all shards with entries
+Rows: TypeAlias = tuple[Sequence[Any], int]
 # levels, values, rows of the trace
 Result = tuple[DistributedVector, DistributedVector | None, np.ndarray | None]
 
@@ -76,20 +78,19 @@ def by_kernels(
     found: Sequence[Found]
     # kernels of one launch take a start of one entry as numbers
     sources, values = sparse_entries(start) if placement.peers is None else start_entries(start)
+    T = A.T if T is None and parents and placement.peers is not None else T
+    graph, way = sharded_graph(A, T), "push" if T is None else direction
+    rows: Rows = ([None] * len(sources), A.nrows)
+    if T is not None:
+        rows = rows_of(placement, graph, semiring is not None)
+    asked = (semiring is not None, None if parents else semiring)
     if placement.peers is None:
-        limits = ("push" if T is None else direction, max_depth)
-        found, rows = in_rounds(A, T, sources, values, semiring, parents, *limits)
-        levels = np.array(rows, np.int64).reshape(-1, 4) if trace else None
+        found, steps = in_rounds(A, graph, rows, sources, values, asked, way, max_depth)
+        levels = np.array(steps, np.int64).reshape(-1, 4) if trace else None
     else:
+        entries = sources, None if semiring is None else values
         found, levels = placement.kernels.search_peers(
-            sharded_graph(A, A.T if T is None and parents else T),
-            placement.peers,
-            sources,
-            None if semiring is None else values,
-            None if parents else semiring,
-            direction=direction,
-            max_depth=max_depth,
-            trace=trace,
+            graph, placement.peers, *rows, *entries, asked[1], way, max_depth, trace
         )
 
     def whole(values: Sequence[Array], bits: Sequence[Array | None]) -> DistributedVector:
@@ -137,24 +138,19 @@ def widened(k: int, parents: Array, sources: Any, values: Any, dtype: np.dtype) 
 
 def in_rounds(
     A: DistributedMatrix,
-    T: DistributedMatrix | None,
-    sources: Sequence[Array],
-    values: Sequence[Array],
-    semiring: TypedSemiring | None,
-    parents: bool,
+    graph: ShardedGraph,
+    rows: Rows,
+    sources: Sequence[Any],
+    values: Sequence[Any],
+    asked: tuple[bool, TypedSemiring | None],
     direction: str,
     max_depth: int,
 ) -> tuple[list[Found], list[tuple[int, int, int, int]]]:
     """(what each local shard finds, the rows of the trace)."""
-    placement, graph, edges = A.device, sharded_graph(A, T), A.nvals
-    asked = (parents or semiring is not None, None if parents else semiring)
-    rows: Sequence[Any] = [None] * len(sources)
-    findable = A.nrows
-    if T is not None:
-        rows, findable = rows_of(placement, graph, asked[0])
+    placement, edges = A.device, A.nvals
 
     def shard(k: int, p: int, counters: np.ndarray) -> Any:
-        whole = (graph, k, p, edges, findable, rows[k])
+        whole = (graph, k, p, edges, rows[1], rows[0][k])
         return placement.kernels.SearchShard(*whole, *asked, counters)
 
     number = counts_of(placement.num_shards)
@@ -168,14 +164,12 @@ def in_rounds(
     return [part for part, _ in found], found[0][1]
 
 
-def rows_of(
-    placement: Placement, graph: ShardedGraph, values: bool
-) -> tuple[list[tuple[Array, Array]], int]:
+def rows_of(placement: Placement, graph: ShardedGraph, values: bool) -> Rows:
     """(what the backend's `leading_and_nonempty` finds for each local shard, with the degrees of
     all vertices where levels alone are sought; how many rows of all shards have entries). Kept with
     the graph.
     """
-    name = "rows of values, in rounds" if values else "rows of levels, in rounds"
+    name = "rows of values" if values else "rows of levels"
     if name in graph.derived:
         return graph.derived[name]
     of_all: list[Array | None] = [None] * len(graph.shards)

@@ -14,6 +14,7 @@ import scipy.sparse
 from search_cases import edges_of
 
 from spgraph.backends.cuda.search import search_peers
+from spgraph.backends.cuda.search.search_rows import leading_and_nonempty
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers.storage.arrays import move
 
@@ -99,15 +100,13 @@ def run(
         else:
             own.append(place(p, mine - begin))
             values.append(place(p, user[mine]))
-    found, trace = search_peers.search_peers(
-        made,
-        buffers,
-        own,
-        values if parents else None,
-        direction=direction,
-        max_depth=depth,
-        **more,
-    )
+    rows: Any = [None] * len(made.shards)
+    findable = made.size
+    if made.shards[0].t_indptr is not None:
+        found_rows = [leading_and_nonempty(shard) for shard in made.shards]
+        rows, findable = [row for row, _ in found_rows], sum(count for _, count in found_rows)
+    asked: Any = own, values if parents else None, None, direction, depth
+    found, trace = search_peers.search_peers(made, buffers, rows, findable, *asked, **more)
     levels, given = [], []
     for part in found:
         n, reached = part.level.size, part.num_visited()

@@ -28,13 +28,15 @@ from spgraph.semirings import TypedSemiring
 def search_peers(
     graph: ShardedGraph,
     buffers: Launching,
+    rows: Sequence[tuple[Array, Array] | None],
+    findable: int,
     sources: Sequence[Array | int | None],
     values: Sequence[Array | np.generic | int | None] | None,
-    semiring: TypedSemiring | None = None,
-    *,
-    direction: str = "auto",
+    semiring: TypedSemiring | None,
+    direction: str,
     max_depth: int,
     trace: bool = False,
+    *,
     deadline: float = DEADLINE,
 ) -> tuple[list[Found], np.ndarray | None]:
     """(each local shard's part, rows of the trace): breadth-first search from `sources`, which the
@@ -46,46 +48,43 @@ def search_peers(
     `semiring`; without one, the least user's id among those neighbours. The trace is that of the
     first local shard, and costs a second run. One launch a device; nothing else is read back.
 
-    Raises ValueError where ids or the direction need what the shards do not have.
+    `rows` are those of `leading_and_nonempty`, None where shards have no transposes, which can only
+    push; `findable` is how many rows have entries in all. Raises ValueError where ids need more
+    bits than the shards have.
     """
-    transposed = graph.shards[0].t_indptr is not None
-    if not transposed and direction == "pull":
-        raise ValueError("search: exchange='peer': 'pull' needs the transpose of the shards")
     ids, kind = graph.shards[0].indices.dtype, index_dtype(graph.size)
     sought = None if values is None else values_of(semiring, graph, kind)
     dtype = None if sought is None else sought.semiring.dtype
     given = [None] * len(sources) if values is None else values
-    way = np.int32(DIRECTIONS[direction if transposed else "push"])
+    way, new = np.int32(DIRECTIONS[direction]), functools.partial(new_plan, rows, findable)
     with buffers.lock:
-        plan = planned("search", graph, buffers, sought, new_plan)
+        plan = planned("search", graph, buffers, sought, new)
         with forgotten_on_failure(buffers):
             pairs = zip(sources, given, strict=True)
             starts = [source_arguments(*pair, ids, dtype) for pair in pairs]
-            counts = [start[-1] for start in starts]
-            number = 1  # of all sources
+            counts, number = [start[-1] for start in starts], 1  # of all sources
             if not (sources[0] is None or isinstance(sources[0], int)):
                 number = int(buffers.gather(np.array([sum(counts)])).sum())
             limits = (number, way, max_depth, np.uint64(int(deadline * 1e9)))
-            levels, rows = 0, [jit.NULL] * len(starts)
+            levels, traces = 0, [jit.NULL] * len(starts)
             for again in range(1 + trace):
-                found, results, arguments = [], [], []
+                found, results, calls = [], [], []
                 for k, shard in enumerate(graph.shards):
                     xp = array_module(shard.indptr)
                     with jit.device(shard.indptr):
                         found.append(results_of(xp, shard.indptr.size - 1, kind, dtype))
                         results.append(xp.empty(3, np.int64))
-                        rows[k] = xp.zeros((max(1, levels), 4), np.int64) if again else rows[k]
+                        traces[k] = xp.zeros((max(1, levels), 4), np.int64) if again else jit.NULL
                     made = (jit.NULL if array is None else array for array in found[k])
-                    own = (plan.given[k], *made, results[k], *starts[k], *limits, rows[k])
-                    arguments.append(own)
-                buffers.launch(plan, arguments, counts.index(max(counts)))
+                    calls.append((plan.given[k], *made, results[k], *starts[k], *limits, traces[k]))
+                buffers.launch(plan, calls, counts.index(max(counts)))
                 totals = functools.cache(functools.partial(read, buffers, results, deadline))
                 levels = totals()[0][1] if trace else 0
         parts = [
             Found(*part, functools.partial(lambda k, of: of()[k][0], k, totals))
             for k, part in enumerate(found)
         ]
-    return parts, move(rows[0], "cpu")[:levels] if trace else None
+    return parts, move(traces[0], "cpu")[:levels] if trace else None
 
 
 def results_of(

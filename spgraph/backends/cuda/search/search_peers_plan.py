@@ -20,9 +20,8 @@ from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.exchange.plan import check, kernels_and_grids, places_of
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.search.search import LONG_ROW, decisions, small_frontier
-from spgraph.backends.cuda.search.search_rows import leading_and_nonempty
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
-from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 from spgraph.semirings import TypedSemiring, min_secondi
 
 # as in kernels/shards/search_peers.cu
@@ -47,7 +46,13 @@ class Values(NamedTuple):
         return self.semiring.multiply.uses("x")
 
 
-def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> Plan:
+def new_plan(
+    rows: Sequence[tuple[Array, Array] | None],
+    findable: int,
+    graph: ShardedGraph,
+    buffers: Launching,
+    values: Values | None,
+) -> Plan:
     """A plan, with the memory that it reserves on every device. Processes make it together: none
     begins a search before all have compiled its kernel.
     """
@@ -72,29 +77,26 @@ def new_plan(graph: ShardedGraph, buffers: Launching, values: Values | None) -> 
     # of kernels/shards/search_peers.cu: two frontiers, or Pull
     small = 2 * (capacity * vertex + 4 * (capacity + capacity // 16))
     shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
-    rows = None if first.t_indptr is None else pulled_rows(graph, buffers, hubs=values is None)
     zeros = [np.int64(0)] * 4
     nothing = (*[jit.NULL] * 8, *zeros, np.int32(0), zeros[0], np.uint64(0), jit.NULL)
     kernels, grids = kernels_and_grids(graph, "search_peers", text, THREADS, shared, nothing)
     given = []
-    found = sum(count for _, _, count in rows) if rows else 0
-    of_all = buffers.gather(np.array([graph.edges, found, min(grids)], np.int64)).reshape(-1, 3)
-    edges, findable, _ = of_all.sum(axis=0).tolist()
+    of_all = buffers.gather(np.array([graph.edges, min(grids)], np.int64)).reshape(-1, 2)
     memory = buffers.reserve(key, needed)
     for k, (p, shard) in enumerate(zip(buffers.local, graph.shards, strict=True)):
         xp = array_module(shard.indptr)
         with jit.device(shard.indptr):
-            leading, nonempty = rows[k][:2] if rows else (None, None)
+            leading, nonempty = rows[k] or (None, None)
             place = parts[p]
             fields = row_fields(shard, leading if decides else None, nonempty)
             fields |= {"me": p, "first": list(graph.offsets), "word": begins.tolist()}
             fields |= {"memory": memory, "frontiers": [place["frontier"], place["other"]]}
             fields |= {name: place[name] for name in PLACES}
             fields |= {
-                "m": edges,
-                "findable": findable if rows else graph.size,
+                "m": int(of_all[:, 0].sum()),
+                "findable": findable,
                 "symmetric": graph.symmetric or shard.t_indices is shard.indices,
-                "warps": int(of_all[:, 2].min()) * (THREADS // 32),
+                "warps": int(of_all[:, 1].min()) * (THREADS // 32),
                 "ids": shard.ids,
             }
             fields |= {name: memory[p] + place[name] for name in OWN}
@@ -188,30 +190,3 @@ def values_of(semiring: TypedSemiring | None, graph: ShardedGraph, kind: np.dtyp
         return parents_values(kind.str)
     pattern = semiring.of_pattern
     return Values(pattern or semiring, parents=False, iso=graph.iso or pattern is not None)
-
-
-def pulled_rows(
-    graph: ShardedGraph, buffers: Launching, hubs: bool
-) -> list[tuple[Array, Array, int]]:
-    """(leading neighbours, one bit a row that has an entry, how many rows have) of the transpose of
-    each local shard, found once and kept with the graph: those four neighbours that have most
-    edges, if `hubs`, else a row's first.
-    """
-    name = "hubs" if hubs else "leading"
-    if name in graph.derived:
-        return graph.derived[name]
-    made, degrees = [], None
-    if hubs:  # of all vertices, as an indptr
-        each = [np.diff(move(shard.indptr, "cpu")) for shard in graph.shards]
-        of_all = buffers.gather(np.concatenate(each))
-        degrees = np.concatenate([[0], np.cumsum(of_all, dtype=np.int64)])
-        if degrees[-1] <= np.iinfo(graph.shards[0].indptr.dtype).max:
-            degrees = degrees.astype(graph.shards[0].indptr.dtype)
-    for shard in graph.shards:
-        xp = array_module(shard.indptr)
-        with jit.device(shard.indptr):
-            own = None if degrees is None else xp.asarray(degrees)
-            rows, findable = leading_and_nonempty(shard, own)
-            made.append((*rows, findable))
-    graph.derived[name] = made
-    return made
