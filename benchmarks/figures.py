@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import spgraph as sg
 from benchmarks import scaling
-from benchmarks.speed_tables import milliseconds, newest
+from benchmarks.tables import milliseconds, newest
 from spgraph.iterations import Level
 from spgraph.plot.style import BLUE, FAINT, GREY, INK, VERMILION
 

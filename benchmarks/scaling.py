@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks import speed_tables
+from benchmarks import tables
 from spgraph.plot.style import FAINT, GREY, SERIES
 
 TASKS = ("bfs", "bfs levels", "bfs push", "sssp", "components", "betweenness", "pagerank")
@@ -84,7 +84,7 @@ def picture() -> str:
     """The SVG: two panels side by side, a line a task, the ideal dashed."""
     from benchmarks.figures import svg, text
 
-    _, result = speed_tables.newest("distributed_gpu")
+    _, result = tables.newest("distributed_gpu")
     (graph, faster), (chain, rates) = strong(result), weak(result)
     parts = [text(20, 26, f"Scaling over GPUs: {result['machine']['gpu']['name']}", size=15)]
     panels = (

@@ -21,6 +21,7 @@ import argparse
 import contextlib
 import datetime
 import functools
+import itertools
 import json
 import pathlib
 import re
@@ -47,8 +48,11 @@ ABSENT = {
     "leading neighbours": "searches always look at them first where a first hit decides",
     "local-first": "loops over shards have no such order",
     "idempotent visits": "a vertex is always visited once",
+    "METIS": "rows are divided as `partition` says, and it may say what METIS does",
+    "memory schemes": "what a loop needs is allocated once, as large as it can get",
 }
 NO_BUCKETS = 1e300  # a width that all distances fit
+TWO = ("bfs", "sssp")  # tasks whose loops are compared
 Timed = Callable[[], Any]
 
 
@@ -119,11 +123,11 @@ def measure(name: str, given: argparse.Namespace, result: dict[str, Any]) -> Non
                     row["first_ms"] = firsts[task]
                 result["results"].append(row | {"cost": cost(task, graph)})
             if given.ablate:
-                others = launches(one, devices, given.device, stack)
-                for (task, switch, value), call in (ablations(graph) | others).items():
+                others = other_shards(one, devices, given.device)
+                for (task, switch, value), calls in itertools.chain(ablations(graph), others):
                     place = {"graph": name, "task": task, "devices": devices}
                     place |= {"switch": switch, "value": value}
-                    row = measured(place, [call], answers.setdefault(task, []), given, result)
+                    row = measured(place, calls, answers.setdefault(task, []), given, result)
                     result["ablation"] += [] if row is None else [row]
 
 
@@ -161,10 +165,10 @@ def generate(name: str, device: str) -> sg.Matrix:
 
 
 @contextlib.contextmanager
-def distributed(graph: Graph, devices: int, device: str, exchange: str = "auto") -> Iterator[Graph]:
+def distributed(graph: Graph, devices: int, device: str, **given: Any) -> Iterator[Graph]:
     """The graph in shards, one a GPU; or so many on the CPU, for trying out."""
     names = [f"cuda:{d}" for d in range(devices)] if device == "cuda" else None
-    A, W = (M.distribute(devices, devices=names, exchange=exchange) for M in graph[:2])
+    A, W = (M.distribute(devices, devices=names, **given) for M in graph[:2])
     try:
         yield Graph(A, W, graph.source)
     finally:
@@ -208,31 +212,31 @@ def cost(task: str, graph: Graph) -> dict[str, Any]:
     return costs.cost(levels, *graph, run, iterations)
 
 
-def ablations(graph: Graph) -> dict[tuple[str, str, str], Timed]:
-    """(task, switch, value) of the switches that are arguments, each with its call."""
+def ablations(graph: Graph) -> Iterator[tuple[tuple[str, str, str], list[Timed]]]:
+    """(task, switch, value) of the switches that are arguments, each with its calls."""
     A, W, source = graph
-    found: dict[tuple[str, str, str], Timed] = {}
     for way in ("auto", "push", "pull"):
         search = functools.partial(sg.bfs, A, source, parents=False, direction=way)
-        found["bfs", "direction", way] = lambda search=search: search().level
+        yield ("bfs", "direction", way), [lambda search=search: search().level]
     for value, delta in (("on", None), ("off", NO_BUCKETS)):
         paths = functools.partial(sg.sssp, W, source, parents=False, delta=delta)
-        found["sssp", "priority buckets", value] = lambda paths=paths: paths().distance
-    return found
+        yield ("sssp", "priority buckets", value), [lambda paths=paths: paths().distance]
 
 
-def launches(
-    one: Graph, devices: int, device: str, stack: contextlib.ExitStack
-) -> dict[tuple[str, str, str], Timed]:
-    """The same of loops on several GPUs: all rounds in one launch, or a launch for each."""
-    if devices == 1 or device != "cuda":
-        return {}
-    found: dict[tuple[str, str, str], Timed] = {}
-    for value, exchange in (("one launch", "peer"), ("rounds", "nccl")):
-        given = stack.enter_context(distributed(one, devices, device, exchange))
-        for task in ("bfs", "sssp"):
-            found[task, "loop", value] = tasks(given)[task][-1]
-    return found
+def other_shards(
+    one: Graph, devices: int, device: str
+) -> Iterator[tuple[tuple[str, str, str], list[Timed]]]:
+    """The same on several devices: of graphs that another partition divides, and on GPUs of loops
+    with all rounds in one launch, or with a launch for each.
+    """
+    ways = [("partition", by, {"partition": by}) for by in ("edges", "random", "biased")]
+    if device == "cuda":
+        ways += [("loop", "one launch", {"exchange": "peer"})]
+        ways += [("loop", "rounds", {"exchange": "nccl"})]
+    for switch, value, given in ways if devices > 1 else ():
+        with distributed(one, devices, device, **given) as graph:
+            for task in ("bfs", "bfs push", "pagerank") if switch == "partition" else TWO:
+                yield (task, switch, value), tasks(graph)[task]
 
 
 def differs(found: Any, first: list[Any]) -> str:

@@ -6,73 +6,13 @@ where the page and the files differ.
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from benchmarks import machine, seeds
+from benchmarks import seeds_tables
+from benchmarks.tables import described, graph, milliseconds, newest, of_one_commit, size, table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "speed.md"
-RESULTS = Path(__file__).with_name("results")
-Result = dict[str, Any]
-
-
-def newest(benchmark: str) -> tuple[str, Result]:
-    """The name and the content of the newest result file of a benchmark; one that was measured
-    beside other work is passed over.
-    """
-    for path in sorted(RESULTS.glob(f"{benchmark}_[0-9]*.json"), reverse=True):
-        result = json.loads(path.read_text())
-        if machine.quiet(result):
-            named = result.get("graphs", {}).items()
-            there = {"graphs": {name: entry for name, entry in named if set(entry) != {"missing"}}}
-            return path.name, result | there
-    raise SystemExit(f"{RESULTS}: no file of {benchmark} from a machine that was quiet before")
-
-
-def files(*benchmarks: str) -> list[tuple[str, Result]]:
-    """`newest` of each benchmark that has a file."""
-    there = [name for name in benchmarks if any(RESULTS.glob(f"{name}_[0-9]*.json"))]
-    return [newest(name) for name in there]
-
-
-def milliseconds(value: float | None) -> str:
-    """Three significant digits; a dash for what was not measured, or is lost in noise."""
-    if value is None or value <= 0:
-        return "-"
-    value = float(f"{value:.3g}")
-    return f"{value:,.{max(0, 2 - math.floor(math.log10(value)))}f}"
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    lines = [list(head), *map(list, rows)]
-    lines.insert(1, ["---"] * len(lines[0]))
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def described(name: str, result: Result, *libraries: str, gpus: int = 1) -> str:
-    """Where, when and with what a file was measured."""
-    where, versions = result["machine"], result["versions"]
-    place = f"{where['cores']} cores of {where['cpu']}"
-    if where["gpu"]:
-        count = {0: "", 1: "one "}.get(gpus, f"up to {gpus} ")
-        place = f"{count}{where['gpu']['name']}, driver {where['gpu']['driver_version']}"
-    used = [f"{library} {versions[library]}" for library in libraries if library in versions]
-    if "cugraph" in result:
-        used.append(f"cuGraph {result['cugraph']['version']}")
-    day, commit = result["date"][:10], result["source"]["commit"][:7]
-    return f"`benchmarks/results/{name}`: {place}; {', '.join(used)}; {day}, commit {commit}."
-
-
-def graph(name: str, entry: Result) -> str:
-    """A graph's name, or how it was generated."""
-    return entry["origin"].partition(", seed")[0] if "seed" in entry["origin"] else name
-
-
-def size(entry: Result) -> str:
-    return f"{milliseconds(entry['directed_edges'] / 1e6)} M"
 
 
 def bfs_cpu() -> str:
@@ -215,28 +155,6 @@ def distributed_gpu() -> str:
     return f"{described(name, result, 'cupy-cuda13x', gpus=most)}\n\n{table(head, rows)}"
 
 
-def distributed_weak() -> str:
-    """A line an algorithm: graphs of one scale on one GPU beside those of the next on two."""
-    _, result = newest("distributed_gpu")
-    rows = []
-    for small, large in (("kron24_16", "kron25_16"), ("kron25_16", "kron26_16")):
-        if not {small, large} <= result["graphs"].keys():
-            continue
-        for task, less in (("bfs", ""), ("bfs levels", ""), ("pagerank 30", "pagerank 10")):
-            rates = []
-            for graph, devices in ((small, 1), (large, 2)):
-                ms = {
-                    row["algorithm"]: row["ms"]
-                    for row in result["results"]
-                    if (row["graph"], row["devices"]) == (graph, devices)
-                    and row.get("exchange", "peer") == "peer"
-                }
-                edges = result["graphs"][graph]["directed_edges"]
-                rates.append(edges / (ms[task] - ms.get(less, 0)) / devices)
-            rows.append([f"{small}, {large}", task.split(" 30")[0], f"{rates[1] / rates[0]:.2f}"])
-    return table(["graphs", "task", "rate of a GPU"], rows)
-
-
 def dense_products() -> str:
     """A line a graph and type: 64 columns, spgraph beside cuSPARSE's faster order and PyTorch."""
     name, result = newest("dense_products_gpu")
@@ -269,38 +187,6 @@ def host_storage() -> str:
     return f"{described(name, result, 'cupy-cuda13x')}\n\n{table(head, rows)}"
 
 
-def seeds_gpu() -> str:
-    """A line a graph and task: spgraph beside the fastest published time of each system."""
-    name, result = newest("seeds_gpu")
-    data = json.loads(seeds.PUBLISHED.read_text())
-    found = seeds.beside(result["results"], data, result["machine"]["gpu"]["name"])
-    rows = []
-    for row in seeds.fastest(found):
-        ratios = (row["faster"], row["bandwidth"], row["faster"] / row["bandwidth"])
-        place = [row["graph"], row["task"], milliseconds(row["spgraph_ms"])]
-        theirs = [f"{row['system']}, {row['card']}", milliseconds(row["ms"])]
-        rows.append([*place, *theirs, *map(milliseconds, ratios)])
-    head = ["graph", "task", "spgraph", "published: system, card", "ms", "faster", "bandwidth"]
-    lines = table([*head, "faster / bandwidth"], rows)
-    return f"{described(name, result, 'cupy-cuda13x')}\n\n{lines}"
-
-
-def seeds_ablation() -> str:
-    """A line a graph and switch: the time with each of its values, and switches that are absent."""
-    name, result = newest("seeds_gpu")
-    if "ablation" not in result:
-        return f"`{name}` has none: `python -m benchmarks seeds --ablate` measures them."
-    cells: dict[tuple[str, ...], list[str]] = {}
-    for row in result["ablation"]:
-        key = (row["graph"], row["task"], str(row["devices"]), row["switch"])
-        cells.setdefault(key, []).append(f"{row['value']} {milliseconds(row['ms'])}")
-    rows = [[*key, ", ".join(found)] for key, found in cells.items()]
-    absent = "; ".join(f"{switch}: {why}" for switch, why in result["absent"].items())
-    return (
-        f"{table(['graph', 'task', 'GPUs', 'switch', 'ms'], rows)}\n\nWithout a switch: {absent}."
-    )
-
-
 def distributed_costs() -> str:
     """A line a graph, task and number of GPUs: W, H, C, S, exchange and compute in rounds."""
     name, result = newest("distributed_gpu")
@@ -321,7 +207,7 @@ def distributed_costs() -> str:
 def graph500() -> str:
     """A line a run: both kernels' harmonic means, the construction, the checks."""
     rows, said = [], []
-    for name, result in files("graph500_gpu", "graph500_cpu"):
+    for name, result in of_one_commit("graph500_gpu", "graph500_cpu"):
         said.append(described(name, result, "numba", gpus=0))
         for run in result["runs"].values():
             rates = [run[f"{kernel}_harmonic_mean_TEPS"] / 1e9 for kernel in ("bfs", "sssp")]
@@ -341,7 +227,7 @@ def graph500() -> str:
 def gap() -> str:
     """A line a graph and kernel: the suite's average, beside the median and the least trial."""
     rows, said = [], []
-    for name, result in files("gap_gpu", "gap_cpu"):
+    for name, result in of_one_commit("gap_gpu", "gap_cpu"):
         said.append(described(name, result, "numba", gpus=0))
         for key, run in result["runs"].items():
             for kernel, found in run["kernels"].items():
@@ -377,13 +263,14 @@ TABLES: dict[str, Callable[[], str]] = {
     "operations_gpu": operations_gpu,
     "dense_products_gpu": dense_products,
     "host_storage_gpu": host_storage,
-    "seeds_gpu": seeds_gpu,
-    "seeds_ablation": seeds_ablation,
+    "seeds_gpu": seeds_tables.beside,
+    "seeds_ablation": seeds_tables.ablation,
+    "seeds_scaling": seeds_tables.scaling,
+    "seeds_partitions": seeds_tables.partitions,
     "graph500": graph500,
     "gap": gap,
     "csgraph_cpu": csgraph_cpu,
     "distributed_gpu": distributed_gpu,
-    "distributed_weak": distributed_weak,
     "distributed_costs": distributed_costs,
     "first_call": first_call,
 }

@@ -23,7 +23,7 @@ import pytest
 import scipy.sparse
 
 import spgraph
-from benchmarks import figures, speed_tables
+from benchmarks import figures, speed_tables, tables
 from spgraph import cli
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -168,13 +168,13 @@ def test_the_figure_about_speed_shows_the_numbers_of_the_result_files() -> None:
     shown = re.findall(r'"normal"[^>]*>([\d.,]+)[^<]*</text>', picture)
     assert len(shown) == 2 * (5 + 5 + 5 + 4)  # the tasks of each panel, of two libraries
     for benchmark, graph in (("cpu", "kron18"), ("gpu", "rmat_n24_32"), ("gpu", "road_NY")):
-        entry = speed_tables.newest(f"algorithms_{benchmark}")[1]["graphs"][graph]
+        entry = tables.newest(f"algorithms_{benchmark}")[1]["graphs"][graph]
         for task in ("sssp", "components", "pagerank"):
             if benchmark == "cpu":
                 time = entry["tasks"][task]["spgraph"]["median"]
             else:
                 time = entry[task]["wall_ms"]
-            assert speed_tables.milliseconds(time) in shown, (graph, task)
+            assert tables.milliseconds(time) in shown, (graph, task)
 
 
 def test_the_figure_of_a_frontier_shows_what_the_search_of_the_demo_did() -> None:

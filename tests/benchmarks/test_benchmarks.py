@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import spgraph as sg
-from benchmarks import machine, rows, speed_tables
+from benchmarks import machine, rows, speed_tables, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -150,7 +150,7 @@ def shown(module: str, result: Any, folder: Path, monkeypatch: pytest.MonkeyPatc
     """What the page has of a result."""
     result["source"]["commit"] = "0" * 40
     (folder / f"{module}_2026-01-01.json").write_text(json.dumps(result))
-    monkeypatch.setattr(speed_tables, "RESULTS", folder)
+    monkeypatch.setattr(tables, "RESULTS", folder)
     return speed_tables.TABLES[module]()
 
 
@@ -236,10 +236,10 @@ def test_other_processes_are_counted_and_loud_results_passed_over(
     for day, others in (("01", None), ("02", 0.1), ("03", 0.3)):
         text = json.dumps({"machine": {"others_cores": others}, "graphs": graphs})
         (tmp_path / f"bfs_cpu_2026-01-{day}.json").write_text(text)
-    monkeypatch.setattr(speed_tables, "RESULTS", tmp_path)
-    name, result = speed_tables.newest("bfs_cpu")
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    name, result = tables.newest("bfs_cpu")
     assert name == "bfs_cpu_2026-01-02.json" and list(result["graphs"]) == ["kron"]
     (tmp_path / "bfs_cpu_2026-01-01.json").unlink()
     (tmp_path / "bfs_cpu_2026-01-02.json").unlink()
     with pytest.raises(SystemExit, match="no file of bfs_cpu"):
-        speed_tables.newest("bfs_cpu")
+        tables.newest("bfs_cpu")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import compare, machine, record, rows, scaling, speed_tables
+from benchmarks import compare, machine, record, rows, scaling, speed_tables, tables
 from benchmarks.__main__ import main
 
 COMMIT = "0123456789"
@@ -46,9 +46,9 @@ def test_graph500(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result["runs"][two]["cost"]["bytes_sent"] > 0
     cells = dict(compare.cells(result))
     assert cells[f"{one} / bfs / ms"] == found["bfs"]["ms"] and f"{two} / sssp / ms" in cells
-    monkeypatch.setattr(speed_tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
     shown = speed_tables.graph500()
-    rate = speed_tables.milliseconds(run["bfs_harmonic_mean_TEPS"] / 1e9)
+    rate = tables.milliseconds(run["bfs_harmonic_mean_TEPS"] / 1e9)
     assert (
         f"| 6 | 8 | 1 CPU shard | 3 | {rate} |" in shown
         and "| 5 | 16 | 2 CPU shards | 2 |" in shown
@@ -66,8 +66,8 @@ def test_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (run,) = result["runs"].values()
     assert [row["task"] for row in run["results"]] == ["cc", "bc"]
     assert run["results"][0]["first_ms"] > 0
-    monkeypatch.setattr(speed_tables, "RESULTS", tmp_path)
-    average = speed_tables.milliseconds(1e3 * run["kernels"]["cc"]["average"])
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    average = tables.milliseconds(1e3 * run["kernels"]["cc"]["average"])
     line = f"| kron, scale 6, 1 shard on cpu | cc | 2 | yes | {average} |"
     assert line in speed_tables.gap() and "No run is recorded" in speed_tables.graph500()
 
@@ -122,7 +122,7 @@ def test_scaling(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chain == ["kron24_16", "kron25_16", "kron26_16"]
     assert rates["bfs"] == [(1, 1.0), (2, 0.5), (4, 0.5)]
     del result["graphs"]["kron26_16"]
-    monkeypatch.setattr(speed_tables, "newest", lambda name: ("", result))
+    monkeypatch.setattr(scaling.tables, "newest", lambda name: ("", result))
     picture = scaling.picture()
     assert re.findall(r">bfs ([\d.]+)</text>", picture) == ["3.75", "0.50"]
     assert picture.count("<polyline") > 2 * 3 and "strong: kron25_16" in picture

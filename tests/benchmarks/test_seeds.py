@@ -5,7 +5,7 @@ asserted.
 from __future__ import annotations
 
 import argparse
-import contextlib
+import itertools
 import json
 import pathlib
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import spgraph as sg
-from benchmarks import compare, machine, rows, seeds, speed_tables
+from benchmarks import compare, machine, rows, seeds, seeds_tables, tables
 
 TASKS = {"bfs", "bfs push", "sssp", "betweenness", "components", "pagerank"}
 
@@ -60,20 +60,31 @@ def test_switches_and_several_devices(
     assert rows.incomplete(result) == [] and not result["faults"]
     switches = {(row["task"], row["switch"], row["value"]) for row in result["ablation"]}
     ways = {("bfs", "direction", way) for way in ("auto", "push", "pull")}
-    assert switches == ways | {("sssp", "priority buckets", value) for value in ("on", "off")}
-    assert {"leading neighbours", "local-first"} <= result["absent"].keys()
+    ways |= {("sssp", "priority buckets", value) for value in ("on", "off")}
+    kinds = {
+        (task, "partition", by)
+        for task in ("bfs", "bfs push", "pagerank")
+        for by in ("edges", "random", "biased")
+    }
+    assert switches == ways | kinds
+    assert {"leading neighbours", "local-first", "METIS"} <= result["absent"].keys()
     costs = {(row["task"], row["devices"]): row["cost"] for row in result["results"]}
     for task in TASKS:
         assert costs[task, 1]["H"] == 0 < costs[task, 2]["H"]
         assert (costs[task, 2]["W"] is None) == (task not in ("bfs", "bfs push", "pagerank"))
+        levels = costs[task, 2].get("levels", [])
+        assert len(levels) == (costs[task, 2]["S"] if task in ("bfs", "bfs push") else 0)
+    assert costs["components", 2]["S"] > 1
     assert costs["pagerank", 2]["W"] == 30 * result["graphs"]["rmat_n8_8"]["directed_edges"]
     found = dict(compare.cells(result))
-    assert len([cell for cell in found if cell.startswith("ablation")]) == 2 * len(switches)
-    monkeypatch.setattr(speed_tables, "newest", lambda name: (name, result))
-    shown = speed_tables.seeds_ablation()
+    cells = [cell for cell in found if cell.startswith("ablation")]
+    assert len(cells) == 2 * len(ways) + len(kinds)
+    monkeypatch.setattr(seeds_tables, "of_one_commit", lambda name: [(name, result)])
+    shown = seeds_tables.ablation()
     assert "| rmat_n8_8 | bfs | 2 | direction | auto " in shown and "leading neighbours" in shown
-    monkeypatch.setattr(speed_tables, "newest", lambda name: (name, {}))
-    assert "--ablate" in speed_tables.seeds_ablation()
+    assert "| rmat_n8_8 | bfs push | spgraph | 2 | " in seeds_tables.partitions()
+    monkeypatch.setattr(seeds_tables, "of_one_commit", lambda name: [(name, {})])
+    assert "--ablate" in seeds_tables.ablation()
 
 
 def test_a_wrong_answer_is_reported_and_not_timed(
@@ -92,32 +103,60 @@ def test_a_wrong_answer_is_reported_and_not_timed(
     assert result["faults"] and not result["results"]
 
 
-def test_loops_in_one_launch_and_in_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On several GPUs alone; what was opened is closed."""
+def test_shards_of_other_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several devices alone; loops in one launch on GPUs alone; what was opened is closed."""
     A = sg.generators.kronecker(6)
     one = seeds.Graph(A, seeds.graphs.weighted(A), 1)
     given, closed = [], []
     distribute = sg.Matrix.distribute
 
-    def noted(M: sg.Matrix, count: int, *, devices: Any, exchange: str) -> Any:
-        given.append((devices, exchange))
+    def noted(M: sg.Matrix, count: int, *, devices: Any, **more: Any) -> Any:
+        given.append((devices, more))
         made = distribute(M, count)
         monkeypatch.setattr(made.device.communicator, "close", lambda: closed.append(1))
         return made
 
     monkeypatch.setattr(sg.Matrix, "distribute", noted)
-    with contextlib.ExitStack() as stack:
-        assert seeds.launches(one, 1, "cuda", stack) == {}
-        assert seeds.launches(one, 2, "cpu", stack) == {}
-        found = seeds.launches(one, 2, "cuda", stack)
-        ways = ("one launch", "rounds")
-        assert set(found) == {(task, "loop", way) for task in ("bfs", "sssp") for way in ways}
-        for task in ("bfs", "sssp"):
-            levels = [found[task, "loop", way]().gather() for way in ways]
-            assert levels[0].isequal(levels[1])
-        assert not closed
+    assert list(seeds.other_shards(one, 1, "cuda")) == []
+    ways, levels = set(), []
+    for (task, switch, value), calls in seeds.other_shards(one, 2, "cuda"):
+        if switch == "loop":
+            ways.add((task, value))
+            assert len(given) - len(closed) == 2  # those of this way
+            levels.append(calls[-1]().gather())
+    assert ways == {(task, way) for task in ("bfs", "sssp") for way in ("one launch", "rounds")}
+    assert levels[0].isequal(levels[2]) and levels[1].isequal(levels[3])
     names = ["cuda:0", "cuda:1"]
-    assert given == [(names, "peer")] * 2 + [(names, "nccl")] * 2 and len(closed) == 4
+    kinds = [{"partition": by} for by in ("edges", "random", "biased")]
+    kinds += [{"exchange": exchange} for exchange in ("peer", "nccl")]
+    assert given == [(names, kind) for kind in kinds for _ in range(2)]
+    assert len(closed) == len(given)
+
+
+def test_files_of_one_commit_are_shown_together(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of one GPU and of two; a row is that of the newest."""
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+
+    def file(name: str, commit: str, *found: tuple[str, int, float], others: float = 0.0) -> None:
+        made = [{"graph": g, "task": "bfs", "devices": n, "ms": ms} for g, n, ms in found]
+        gpu = {"name": "NVIDIA H200", "driver_version": "1"}
+        place = {"cpu": "a CPU", "cores": 1, "gpu": gpu, "others_cores": others}
+        result = {"machine": place, "versions": {}, "source": {"commit": commit * 7}}
+        result |= {"date": "2026-01-01", "results": made}
+        (tmp_path / f"seeds_gpu_2026-01-01{name}.json").write_text(json.dumps(result))
+
+    file("", "a", ("rmat_n24_32", 4, 9.0))
+    file("_2", "b", ("rmat_n24_32", 1, 9.0), ("rmat_n25_16", 1, 5.0))
+    file("_3", "b", ("rmat_n24_32", 1, 8.0), ("rmat_n24_32", 2, 5.0))
+    file("_4", "b", ("rmat_n24_32", 8, 1.0), others=1.0)
+    places = {(row["graph"], row["devices"]): row["ms"] for row in seeds_tables.measured("results")}
+    assert places == {("rmat_n24_32", 1): 8, ("rmat_n25_16", 1): 5, ("rmat_n24_32", 2): 5}
+    assert "| strong | bfs | spgraph | 8.00 | 1.60 | - | - |" in seeds_tables.scaling()
+    shown = seeds_tables.beside()
+    assert "_2.json" in shown and "_3.json" in shown and "_4.json" not in shown
+    assert "| rmat_n24_32 | bfs | 2 | 5.00 | Gunrock" in shown
 
 
 def test_answers_of_several_devices_are_compared() -> None:
@@ -143,7 +182,7 @@ def test_what_stands_beside_a_result() -> None:
 
 def test_the_published_times_are_of_one_piece() -> None:
     data = published()
-    made = set(seeds.GRAPHS.split(","))
+    made = {*seeds.GRAPHS.split(","), *itertools.chain(*seeds_tables.SCALING.values())}
     for row in data["rows"]:
         assert row["graph"] in made or seeds.GEOMETRIC.fullmatch(row["graph"])
         assert row["task"] in TASKS and row["ms"] > 0 and row["gpus"] >= 1
@@ -151,6 +190,7 @@ def test_the_published_times_are_of_one_piece() -> None:
         assert row["file"].endswith(".json")
     assert made <= {row["graph"] for row in data["rows"]}
     keys = [
-        tuple(row[k] for k in ("graph", "task", "system", "card", "gpus")) for row in data["rows"]
+        tuple(row.get(k) for k in ("graph", "task", "system", "card", "gpus", "partition"))
+        for row in data["rows"]
     ]
     assert len(set(keys)) == len(keys)

@@ -1,0 +1,81 @@
+"""Result files as the documents show them: the newest of each benchmark, numbers, tables."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import machine
+
+RESULTS = Path(__file__).with_name("results")
+Result = dict[str, Any]
+
+
+def newest(benchmark: str) -> tuple[str, Result]:
+    """The name and the content of the newest result file of a benchmark; one that was measured
+    beside other work is passed over.
+    """
+    for path in sorted(RESULTS.glob(f"{benchmark}_[0-9]*.json"), reverse=True):
+        result = json.loads(path.read_text())
+        if machine.quiet(result):
+            named = result.get("graphs", {}).items()
+            there = {"graphs": {name: entry for name, entry in named if set(entry) != {"missing"}}}
+            return path.name, result | there
+    raise SystemExit(f"{RESULTS}: no file of {benchmark} from a machine that was quiet before")
+
+
+def of_one_commit(*benchmarks: str) -> list[tuple[str, Result]]:
+    """`newest` of each benchmark that has a file, and before it its others of the same commit, as
+    runs on one GPU and on two are.
+    """
+    found = []
+    for benchmark in benchmarks:
+        paths = sorted(RESULTS.glob(f"{benchmark}_[0-9]*.json"))
+        files = [(path.name, json.loads(path.read_text())) for path in paths]
+        commit = newest(benchmark)[1]["source"]["commit"] if files else None
+        found += [
+            (name, result)
+            for name, result in files
+            if machine.quiet(result) and result["source"]["commit"] == commit
+        ]
+    return found
+
+
+def milliseconds(value: float | None) -> str:
+    """Three significant digits; a dash for what was not measured, or is lost in noise."""
+    if value is None or value <= 0:
+        return "-"
+    value = float(f"{value:.3g}")
+    return f"{value:,.{max(0, 2 - math.floor(math.log10(value)))}f}"
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [list(head), *map(list, rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def described(name: str, result: Result, *libraries: str, gpus: int = 1) -> str:
+    """Where, when and with what a file was measured."""
+    where, versions = result["machine"], result["versions"]
+    place = f"{where['cores']} cores of {where['cpu']}"
+    if where["gpu"]:
+        count = {0: "", 1: "one "}.get(gpus, f"up to {gpus} ")
+        place = f"{count}{where['gpu']['name']}, driver {where['gpu']['driver_version']}"
+    used = [f"{library} {versions[library]}" for library in libraries if library in versions]
+    if "cugraph" in result:
+        used.append(f"cuGraph {result['cugraph']['version']}")
+    day, commit = result["date"][:10], result["source"]["commit"][:7]
+    return f"`benchmarks/results/{name}`: {place}; {', '.join(used)}; {day}, commit {commit}."
+
+
+def graph(name: str, entry: Result) -> str:
+    """A graph's name, or how it was generated."""
+    return entry["origin"].partition(", seed")[0] if "seed" in entry["origin"] else name
+
+
+def size(entry: Result) -> str:
+    return f"{milliseconds(entry['directed_edges'] / 1e6)} M"
