@@ -382,6 +382,18 @@ def test_nan_that_a_monoid_keeps(device: str) -> None:
     np.testing.assert_array_equal([found[v] for v in range(3)], [np.nan] * 3)
 
 
+def test_nan_that_is_an_identity() -> None:
+    """Which vertices are visited is told by their values where these are not the identity."""
+
+    def lesser(x, y):  # type: ignore[no-untyped-def]
+        return y if x != x or y < x else x
+
+    ring = Semiring(Monoid(BinaryOp.define(lesser), np.nan, None, True), binary.plus)
+    A = sg.Matrix.from_coo([0, 1, 0, 3], [1, 2, 2, 4], [1.0, 1.0, 5.0, 1.0], nrows=5, ncols=5)
+    start = sg.Vector.from_coo([0], [0.0], size=5)
+    assert entries(closure(A, start, ring)) == {0: 0.0, 1: 1.0, 2: 2.0}
+
+
 @pytest.mark.parametrize("shards", [1, 2, 3])
 def test_composed_buckets_keep_nan(shards: int) -> None:
     """A value that is no number comes before every limit, as without buckets: min passes it over,

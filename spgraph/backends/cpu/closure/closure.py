@@ -94,6 +94,8 @@ def _closure(
         state[HERE] = state[GONE] = state[FINISHED] = 0
         pool.launch(kernel, threads, *given)
     memory.keep(_unused, sizes, room, n)
+    old = semiring.add.identity  # which shows that a vertex is not visited, if it is not marked
+    visited |= value != old if old == old else value == value
     result = _vector(value, visited)
     if state[DONE] == NOT_CONVERGED:
         raise unsettled(semiring.name, n, result)
@@ -128,10 +130,10 @@ def _workspace(n: int, threads: int, buckets: int, kind: np.dtype, values: np.dt
     heads, fills = np.empty((2, threads * buckets), np.int32)  # which the kernel fills
     lists = np.empty((3, threads * blocks), np.int32)
     entries, keys = (np.empty(threads * blocks * BLOCK, each) for each in (kind, values))
-    free = np.empty((threads, 4), np.int64)
+    free = np.empty((threads, 8), np.int64)  # a cache line each
     free[:, 1] = free[:, 3] = blocks * np.arange(threads)
     free[:, 2] = free[:, 1] + blocks
-    shared = np.zeros(1), np.empty(STATE, np.int64)
+    shared = np.zeros(1), np.empty(STATE + 8 * threads, np.int64)
     return Workspace(heads, fills, lists[0], entries, keys, free, lists[1], lists[2], *shared)
 
 

@@ -6,8 +6,9 @@
 # Whoever improves the value of a vertex puts an entry, the vertex and its value, into the bucket of
 # the value. The best bucket is processed first, in rounds, until nothing new is added to it: the
 # edges of a vertex are relaxed if its value is still that of the entry. In a round a thread takes
-# blocks of the bucket as it was, and then what it has added to the bucket itself, as long as that
-# is little (bucket fusion: Y. Zhang and others, "Optimizing ordered graph algorithms with GraphIt",
+# its share of the blocks that the bucket had, most of which it has filled itself, then what others
+# have not begun of theirs, and then what it has added to the bucket, as long as that is little
+# (bucket fusion: Y. Zhang and others, "Optimizing ordered graph algorithms with GraphIt",
 # 2020). So nobody has to know whether a vertex has an entry already, and a value is all that
 # threads have to agree on, by one atomic instruction. Vertices beyond the last bucket have no entry
 # but are `queued` (a bit each), and so are those for which a thread had no space: the buckets are
@@ -25,7 +26,7 @@ from spgraph.backends.cpu.device.prefetching import prefetch
 FAR_AHEAD, AHEAD = 12, 5
 # positions of the shared words in `state`: those that several threads write have cache lines of
 # their own
-TICKET, HEAVIES, BEYOND, NO_SPACE, EPOCH, ACTIVE, HERE = 0, 8, 16, 24, 32, 40, 48
+HEAVIES, BEYOND, NO_SPACE, EPOCH, ACTIVE, HERE = 8, 16, 24, 32, 40, 48
 # what thread 0 alone writes: the end; the round; whether it consists of heavy vertices, and of how
 # many pieces of work
 DONE, BUCKET, ROUNDS, BLOCKS, EDGES, OF_HEAVY, COUNT, FINISHED = 56, 57, 58, 59, 60, 61, 62, 63
@@ -33,6 +34,8 @@ DONE, BUCKET, ROUNDS, BLOCKS, EDGES, OF_HEAVY, COUNT, FINISHED = 56, 57, 58, 59,
 LEAVE, PLANNED = 64, 65
 # how many helpers have given up waiting
 GONE = 72
+# from here on, one cache line for each thread: the next piece of its share of a round
+NEXT = 80
 # in `parent`: a thread is writing the value and the parent of the vertex
 LOCKED = -2
 # values of NO_SPACE: a thread ran out of it; the buckets have not been filled yet
@@ -76,20 +79,20 @@ def lock(sync, parent, v):
 @inner(forceinline=True)
 def improve(shared, sync, value, parent, visited, u, v, z):
     """Add z, which u brings, to v's value; returns (whether that has changed or is v's first, the
-    value).
+    value). A first value that is the identity is marked in `visited`, others show by themselves.
     """
     old = atomic_load(value, np.int64(v)) if PARENTS else value[v]
     new = joined(old, z)
-    first = not differs(old, IDENTITY) and not visited[v]
-    better = differs(new, old) or first
+    better = differs(new, old)
     if not better:
         if not PARENTS:
-            return False, new
+            first = not differs(new, IDENTITY) and not visited[v]
+            if first:
+                visited[v] = True
+            return first, new
         # who sees a value sees its parent, too, or LOCKED
         if z != old or 0 <= atomic_load(parent, np.int64(v)) <= u:
             return False, new
-    if first:
-        visited[v] = True
     if PARENTS and shared:
         before = lock(sync, parent, v)
         old = value[v]
@@ -115,6 +118,20 @@ def improve(shared, sync, value, parent, visited, u, v, z):
 
 
 @inner
+def take(thread, threads, taken, count, state):
+    """(the next piece of work, `count` if none is left; how many shares are known to be taken). A
+    thread begins with its own share, which has what it found itself: that is in its cache.
+    """
+    while taken < threads:
+        owner = (thread + taken) % threads
+        k = atomic_add(state, NEXT + 8 * owner, 1)
+        if k < count * (owner + 1) // threads:
+            return k, taken
+        taken += 1
+    return count, taken
+
+
+@inner
 def relax(
     shared, heavy, thread, sync, count, work, sizes, indptr, indices, values, value, parent,
     visited, queued, heads, fills, links, entries, keys, free, heavies, origin, scale, current,
@@ -125,13 +142,13 @@ def relax(
     """
     mine = np.uint64(thread)
     own = mine * np.uint64(BUCKETS) + np.uint64(current)
-    place, rounds = np.int64(0), np.int64(0)
+    place, rounds, taken = np.int64(0), np.int64(0), np.int64(0)
     chain, size = np.int64(-1), np.int64(0)
     while True:
         poll(sync)
         k = place
-        if shared and k < count:
-            k = atomic_add(state, TICKET, 1)
+        if shared:
+            k, taken = take(np.int64(thread), free.shape[0], taken, count, state)
         place = k + 1
         block = np.int64(-1)
         if k < count:
@@ -311,7 +328,8 @@ def closure(
                 # helpers that have been woken will come to a round that takes long enough
                 here = atomic_load(state, HERE) > gone
                 shared = threads > 1 and state[EDGES] >= (SHARED if here else ALONE)
-            state[TICKET] = 0
+            for t in range(threads):
+                state[NEXT + 8 * t] = state[COUNT] * t // threads
             if shared:
                 atomic_add(state, EPOCH, 1)
         relax(
