@@ -18,6 +18,7 @@ SCALING = {
     "weak, edges": ("rmat_n19_256", "rmat_n19_512", "rmat_n19_1024", "rmat_n19_2047"),
     "weak, vertices": ("rmat_n19_256", "rmat_n20_256", "rmat_n21_256", "rmat_n22_255"),
 }
+TRAVERSALS = ("bfs", "bfs push", "sssp")  # look at every edge of the component, or need not
 PARTITIONS = ("edges", "random", "biased", "METIS")
 
 
@@ -39,13 +40,18 @@ def beside() -> str:
     """A line a graph and task: spgraph beside the fastest published time of each system."""
     files = of_one_commit("seeds_gpu")
     gpu = files[-1][1]["machine"]["gpu"]["name"]
+    sizes: dict[str, Any] = {}
+    for _, result in files:
+        sizes |= result["graphs"]
     rows = []
     for row in seeds.fastest(seeds.beside(measured("results"), published(), gpu)):
         ratios = (row["faster"], row["bandwidth"], row["faster"] / row["bandwidth"])
         place = [row["graph"], row["task"], str(row["gpus"]), milliseconds(row["spgraph_ms"])]
+        rate = sizes[row["graph"]]["directed_edges"] / row["spgraph_ms"] / 1e3
+        place.append(milliseconds(rate) if row["task"] in TRAVERSALS else "-")
         theirs = [f"{row['system']}, {row['card']}", milliseconds(row["ms"])]
         rows.append([*place, *theirs, *map(milliseconds, ratios)])
-    head = ["graph", "task", "GPUs", "spgraph", "published: system, card", "ms", "faster"]
+    head = ["graph", "task", "GPUs", "spgraph", "MTEPS", "published: system, card", "ms", "faster"]
     said = [described(name, result, "cupy-cuda13x") for name, result in files]
     return "\n\n".join([*said, table([*head, "bandwidth", "faster / bandwidth"], rows)])
 

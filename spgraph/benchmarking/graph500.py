@@ -93,7 +93,7 @@ def graph500(
         roots: from how many keys.
         seed: which random edges and keys.
         trace: the levels of the search from the first key, too, in a run of its own; over several
-            shards also what it costs in rounds, exchange and compute apart.
+            shards also what it costs in rounds, exchange and compute apart in each level.
 
     The edge list is made first, loops and repeated tuples included, with weights uniform in [0, 1).
     Kernel 1 makes the graph of it and is timed, kernel 2 is `sg.bfs` and kernel 3 `sg.sssp`, both

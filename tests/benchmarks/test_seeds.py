@@ -145,6 +145,7 @@ def test_files_of_one_commit_are_shown_together(
         place = {"cpu": "a CPU", "cores": 1, "gpu": gpu, "others_cores": others}
         result = {"machine": place, "versions": {}, "source": {"commit": commit * 7}}
         result |= {"date": "2026-01-01", "results": made}
+        result["graphs"] = {g: {"directed_edges": 10**6} for g, _, _ in found}
         (tmp_path / f"seeds_gpu_2026-01-01{name}.json").write_text(json.dumps(result))
 
     file("", "a", ("rmat_n24_32", 4, 9.0))
@@ -156,7 +157,7 @@ def test_files_of_one_commit_are_shown_together(
     assert "| strong | bfs | spgraph | 8.00 | 1.60 | - | - |" in seeds_tables.scaling()
     shown = seeds_tables.beside()
     assert "_2.json" in shown and "_3.json" in shown and "_4.json" not in shown
-    assert "| rmat_n24_32 | bfs | 2 | 5.00 | Gunrock" in shown
+    assert "| rmat_n24_32 | bfs | 2 | 5.00 | 200 | Gunrock" in shown
 
 
 def test_answers_of_several_devices_are_compared() -> None:
