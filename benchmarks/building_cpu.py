@@ -1,12 +1,10 @@
-"""Building matrices on the CPU: from coordinates, from files, by A @ A; and memory of triangles.
+"""Building matrices on the CPU: from coordinates, from files, by A @ A.
 
-usage: python -m benchmarks.building_cpu [--entries 10000000] [--gapbs BUILDS] [-o FILE]
+usage: python -m benchmarks.building_cpu [--entries 10000000] [-o FILE]
 
 Beside SciPy (`tocsr`, which sums what is repeated; `S @ S` and its columns sorted),
 python-graphblas and `pandas.read_csv` (default engine, the same types; it makes columns, `sg.read`
 a Matrix). Results are compared before they are timed, then the systems take turns, round by round.
-Peak memory is that of a process that loads kron20 and counts its triangles: in all, and beyond what
-it had before.
 """
 
 from __future__ import annotations
@@ -14,8 +12,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import pathlib
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -24,23 +20,11 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks import gapbs, graphs, machine, rows
+from benchmarks import graphs, machine, rows
 from benchmarks.operations_cpu import _milliseconds
 from spgraph.semirings import binary, plus_times
 
 HERE = pathlib.Path(__file__).parent
-# what a process of its own runs: kron20's file, then the peak before and after, in kB
-COUNT = """
-import sys
-import spgraph as sg
-def peak():
-    return next(int(line.split()[1]) for line in open("/proc/self/status") if "VmHWM" in line)
-sg.triangle_count(sg.generators.kronecker(8, 16))
-A = sg.read(sys.argv[1])
-before = peak()
-print(sg.triangle_count(A), before, peak())
-"""
-
 Systems = dict[str, Callable[[], Any]]
 
 
@@ -50,7 +34,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--entries", type=int, default=10_000_000)
     parser.add_argument("--graphs", default="epinions,road_NY", help="those of A @ A")
-    parser.add_argument("--gapbs", type=pathlib.Path, help="its builds: peak memory of triangles")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
@@ -70,10 +53,7 @@ def main() -> None:
             found = measured(systems, same, options.rounds)
             result["tasks"][name] = found
             print(line(name, found), flush=True)
-        if options.gapbs:
-            result["memory_mb"] = memory(options.gapbs.resolve(), pathlib.Path(folder))
-            print(f"peak memory of triangles, MB: {result['memory_mb']}")
-    machine.write(options.output, result)
+            machine.write(options.output, result)
     print(f"written: {options.output.name}")
 
 
@@ -197,26 +177,6 @@ def line(name: str, found: dict[str, Any]) -> str:
         for system, values in found["systems"].items()
     ]
     return f"{name:40} {'  '.join(cells)}  x {found.get('ratios', {}).get('spgraph', '-')}"
-
-
-def memory(builds: pathlib.Path, folder: pathlib.Path) -> dict[str, Any]:
-    """Peak memory, in MB, of processes that count the triangles of kron20."""
-    A = graphs.load("kron20", folder, "cpu")
-    sg.write(folder / "graph.npz", A)
-    command = [sys.executable, "-c", COUNT, str(folder / "graph.npz")]
-    done = subprocess.run(
-        command, cwd=HERE.parent, capture_output=True, text=True, check=True, timeout=300
-    )
-    count, before, after = map(int, done.stdout.split())
-    gapbs.write(folder / "graph.sg", A, directed=False, weighted=False)
-    tc = next(iter(sorted(builds.glob("*/tc"))))
-    given = [str(tc), "-f", str(folder / "graph.sg"), "-n", "1"]
-    text, peak = gapbs.finished(given)
-    found = {"spgraph": 1.024e-3 * after, "spgraph beyond": 1.024e-3 * (after - before)}
-    found["graph"] = (A.indptr.nbytes + A.indices.nbytes) / 1e6
-    if f"Result: {count}" not in text:
-        return found | {"error": "GAPBS counts another number"}
-    return found | {"gapbs": peak / 1e6}
 
 
 if __name__ == "__main__":

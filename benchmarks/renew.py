@@ -57,6 +57,13 @@ PARTS = (
     Part("algorithms_cpu", "cpu", 120, "benchmarks.algorithms_cpu --rounds 4 OPTIONS", DATA),
     Part("operations_cpu", "cpu", 240, "benchmarks.operations_cpu --rounds 3 OPTIONS"),
     Part("csgraph_cpu", "cpu", 200, "benchmarks.csgraph_cpu --rounds 2 OPTIONS", DATA),
+    Part(
+        "building_cpu",
+        "cpu",
+        120,
+        "benchmarks.building_cpu --entries 5000000 --rounds 3 OPTIONS",
+        ("data",),
+    ),
     Part("graph500_cpu", "cpu", 90, "benchmarks record OPTIONS graph500 --scale 18"),
     Part("gap_cpu", "cpu", 90, "benchmarks record OPTIONS gap kron --scale 16"),
     Part("gapbs_cpu", "cpu", 600, "benchmarks.gapbs_cpu OPTIONS", ("data", "graphs", "gapbs")),
@@ -77,7 +84,12 @@ PARTS = (
         *("gap_gpu", "gpu", 60),
         "benchmarks record OPTIONS gap kron --scale 22 --trials 16 --no-verify --device cuda",
     ),
-    Part("graph500_gpu", "gpu", 70, "benchmarks record OPTIONS graph500 --scale 26 --device cuda"),
+    Part(
+        "graph500_gpu",
+        "gpu",
+        70,
+        "benchmarks record OPTIONS graph500 --scale 26 --trace --device cuda",
+    ),
     Part("distributed_gpu", "gpus", 130, f"benchmarks.distributed_gpu {ON_TWO} OPTIONS"),
     Part(
         *("graph500_gpu of two", "gpus", 70),

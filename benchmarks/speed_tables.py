@@ -59,6 +59,20 @@ def algorithms_cpu() -> str:
     return f"{described(name, result, *libraries)}\n\n{table(head, rows)}"
 
 
+def building_cpu() -> str:
+    """A line a task: spgraph beside the other libraries."""
+    if not of_one_commit("building_cpu"):
+        return "No run is recorded: `python -m benchmarks renew --only building_cpu` writes one."
+    name, result = newest("building_cpu")
+    rows = []
+    for task, found in result["tasks"].items():
+        times = {k: v["median"] for k, v in found["systems"].items() if "median" in v}
+        own = milliseconds(times.pop("spgraph"))
+        rows.append([task, own, ", ".join(f"{k} {milliseconds(t)}" for k, t in times.items())])
+    where = described(name, result, "numba", "scipy", "pandas", "python-graphblas")
+    return f"{where}\n\n{table(['task', 'spgraph', 'others'], rows)}"
+
+
 def gapbs_cpu() -> str:
     """A line a graph and task, for each condition spgraph's median, the best peer's and theirs."""
     name, result = newest("gapbs_cpu")
@@ -260,6 +274,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "gapbs_cpu": gapbs_cpu,
     "algorithms_gpu": algorithms_gpu,
     "operations_cpu": operations_cpu,
+    "building_cpu": building_cpu,
     "operations_gpu": operations_gpu,
     "dense_products_gpu": dense_products,
     "host_storage_gpu": host_storage,

@@ -163,6 +163,9 @@ def test_building_agrees_with_its_peers(tmp_path: Path, monkeypatch: pytest.Monk
     assert {"from_coo 3,000, int64, plus", "A @ A, kron8"} <= found.keys()
     for name, task in found.items():
         assert not any("error" in system for system in task["systems"].values()), name
+    page = shown("building_cpu", result, tmp_path, monkeypatch)
+    time = tables.milliseconds(found["A @ A, kron8"]["systems"]["spgraph"]["median"])
+    assert f"| A @ A, kron8 | {time} | scipy, sorted" in page
 
 
 def test_first_call_measures_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
