@@ -66,6 +66,14 @@ def test_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (run,) = result["runs"].values()
     assert [row["task"] for row in run["results"]] == ["cc", "bc"]
     assert run["results"][0]["first_ms"] > 0
+    assert recorded(file, "gap kron --scale 6 --kernel tc --kernel bc --trials 2 --no-verify") == 0
+    result = json.loads(file.read_text())
+    (again,) = result["runs"].values()
+    assert again["kernels"]["cc"] == run["kernels"]["cc"] and rows.incomplete(result) == []
+    verified = {kernel: found["verified"] for kernel, found in again["kernels"].items()}
+    assert verified == {"cc": True, "bc": False, "tc": False}
+    assert [row["task"] for row in again["results"]] == ["cc", "tc", "bc"]
+    assert again["command"] == f"{run['command']}; {run['command']}"
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     average = tables.milliseconds(1e3 * run["kernels"]["cc"]["average"])
     line = f"| kron, scale 6, 1 shard on cpu | cc | 2 | yes | {average} |"
