@@ -81,7 +81,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(
         directions, "search_pulls", lambda edges, _, *rest: pulls(edges, True, *rest)
     )
-    kept = (one_device.program, one_device._text, one_device.kernel_of, plan._loaded)
+    kept = (one_device.program, one_device.work_bytes, one_device.kernel_of, plan._loaded)
     for cache in kept:
         cache.cache_clear()
     yield

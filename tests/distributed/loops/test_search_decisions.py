@@ -68,8 +68,8 @@ def totals() -> list[tuple[int, ...]]:
 def test_kernels_and_host_decide_alike(
     ring: semirings.TypedSemiring | None, first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    types = (("I", "i4"), ("O", "i4"), ("A", "?"), ("L", "i4"))
-    text = program(ring, first, True, False, types) + whole("common.cuh")
+    ids, values = np.dtype("i4"), np.dtype(bool)
+    text = program(ring, first, True, False, ids, ids, values, ids) + whole("common.cuh")
     library = cuda_host_shim.compiled("search_decisions", text + whole("search_state.cuh") + KERNEL)
     given = np.array(totals(), np.int64)
     made = np.zeros(len(given), np.int64)

@@ -160,10 +160,10 @@ def _products() -> dict[str, str]:
 def _searches() -> dict[str, str]:
     """Of the fused searches, and of the neighbours that they look at first."""
     parents = semirings.min_secondi.resolve(INDEX, np.dtype(bool), index=INDEX)
-    searched = (("I", "i4"), ("O", "i4"), ("A", "?"), ("L", "i4"))
+    searched = (INDEX, INDEX, np.dtype(bool), INDEX)
     return {
         "leading_neighbours": preamble.types(O=INDEX, I=INDEX) + preamble.constants(HUBS=True),
-        "search": program(parents, True, True, True, searched),
+        "search": program(parents, True, True, True, *searched),
         "search_peers": peers_program(
             (4, 1024, 1, 1, 2048, 8192), ("<i4", "<i4", "<i4"), parents_values("<i4")
         ),

@@ -135,43 +135,30 @@ def _compiled(
     if semiring is None or pattern is not None:
         semiring, iso, entries = pattern, True, np.dtype(np.uint8)
     kinds = (A._indices.dtype, A._indptr.dtype, entries, index_dtype(A.nrows))
-    text, shared = _text(semiring, first, iso, trace, *kinds)
+    text, shared = program(semiring, first, iso, trace, *kinds), work_bytes(*kinds[:2])
     return semiring, kernel_of("search", text, jit.current_device(), shared), shared
 
 
-@functools.lru_cache(maxsize=1024)
-def _text(
-    semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool, *kinds: np.dtype
-) -> tuple[str, int]:
-    """(the preamble, the bytes of dynamic shared memory), `kinds` being the types of I, O, A, L."""
-    names = tuple(zip("IOAL", (kind.str for kind in kinds), strict=True))
-    ids, offsets = kinds[:2]
+@functools.cache
+def work_bytes(ids: np.dtype, offsets: np.dtype) -> int:
+    """The bytes of Work in kernels/search_state.cuh: two frontiers, or what warps have found."""
+    found = THREADS // 32 * ((BATCH + 32) * ids.itemsize + 128)
     capacity = small_frontier(ids, offsets)
-    vertex = ids.itemsize + 2 * offsets.itemsize
-    small = 2 * (capacity * vertex + 4 * (capacity + MORE_PIECES))
-    shared = max(small, THREADS // 32 * ((BATCH + 32) * ids.itemsize + 128))
-    return program(semiring, first, iso, trace, names), shared
+    return max(2 * small_bytes(ids, offsets, capacity, capacity + MORE_PIECES), found)
 
 
 @functools.lru_cache(maxsize=1024)
 def program(
-    semiring: TypedSemiring | None,
-    first: bool,
-    iso: bool,
-    trace: bool,
-    types: tuple[tuple[str, str], ...],
+    semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool, *kinds: np.dtype
 ) -> str:
-    """The preamble of a search; `types` are those of I, O, A and L."""
-    text = preamble.constants(
-        VALUES=semiring is not None, FIRST=first, ISO=iso, TRACE=trace
-    ) + preamble.types(**{name: np.dtype(kind) for name, kind in types})
-    kinds = dict(types)
-    small = small_frontier(np.dtype(kinds["I"]), np.dtype(kinds["O"]))
-    text += preamble.constants(SMALL=small, LONG_ROW=LONG_ROW)
+    """The preamble of a search; `kinds` are the types I, O, A and L."""
+    text = preamble.constants(VALUES=semiring is not None, FIRST=first, ISO=iso, TRACE=trace)
+    text += preamble.types(**dict(zip("IOAL", kinds, strict=True)))
+    text += preamble.constants(SMALL=small_frontier(*kinds[:2]), LONG_ROW=LONG_ROW)
     text += decisions(semiring is not None, first or semiring is None)
-    return text + (
-        preamble.types(Z=np.dtype(np.uint8)) if semiring is None else preamble.semiring(semiring)
-    )
+    if semiring is None:
+        return text + preamble.types(Z=np.dtype(np.uint8))
+    return text + preamble.semiring(semiring)
 
 
 def decisions(values: bool, first: bool) -> str:
@@ -190,3 +177,8 @@ def decisions(values: bool, first: bool) -> str:
 def small_frontier(ids: np.dtype, offsets: np.dtype) -> int:
     """How many vertices a frontier in shared memory holds: two fit where a block has 99 kB."""
     return 2048 if ids.itemsize == offsets.itemsize == 4 else 1024
+
+
+def small_bytes(ids: np.dtype, offsets: np.dtype, capacity: int, pieces: int) -> int:
+    """The bytes of a frontier in shared memory, of so many vertices and pieces of heavy ones."""
+    return capacity * (ids.itemsize + 2 * offsets.itemsize) + 4 * pieces

@@ -19,7 +19,7 @@ from spgraph.backends.cuda.exchange.buffers import (
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.exchange.plan import check, kernels_and_grids, places_of
 from spgraph.backends.cuda.runtime import jit, preamble
-from spgraph.backends.cuda.search.search import LONG_ROW, decisions, small_frontier
+from spgraph.backends.cuda.search.search import LONG_ROW, decisions, small_bytes, small_frontier
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 from spgraph.semirings import TypedSemiring, min_secondi
@@ -73,9 +73,8 @@ def new_plan(
     held = (sums.semiring.dtype, np.asarray(sums.semiring.add.identity).tobytes())
     key = (tuple(sizes), kinds, capacity, *held, sums.looks_at_values)
     needed = [part["end"] for part in parts]
-    vertex = kinds[0].itemsize + 2 * kinds[1].itemsize
     # of kernels/shards/search_peers.cu: two frontiers, or Pull
-    small = 2 * (capacity * vertex + 4 * (capacity + capacity // 16))
+    small = 2 * small_bytes(*kinds[:2], capacity, capacity + capacity // 16)
     shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
     zeros = [np.int64(0)] * 4
     nothing = (*[jit.NULL] * 8, *zeros, np.int32(0), zeros[0], np.uint64(0), jit.NULL)
