@@ -163,7 +163,7 @@ def test_exchanges_of_the_search_have_the_same_members() -> None:
     for name in ("none", "peers", "rounds"):
         text = sources.paths()[f"exchange_{name}.cuh"].read_text(encoding="utf-8")
         body = text[text.index("struct Exchange") :]
-        members[name] = set(re.findall(r"__forceinline__ [\w*& ]*?(\w+)\(", body))
+        members[name] = set(re.findall(r"(?:DEVICE|MEMBER) [\w*& ]*?(\w+)\(", body))
         members[name] |= set(re.findall(r"(\w+) = (?:true|false|TRACE)\b", body))
     assert members["none"] == members["peers"] == members["rounds"]
     assert {"bit", "publish", "visit", "long_row", "DISTRIBUTED"} <= members["none"]

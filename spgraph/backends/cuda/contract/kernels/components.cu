@@ -25,8 +25,6 @@
 
 #include "union_find.cuh"
 
-#define MEMBER __device__ __forceinline__
-
 constexpr int EACH = 4; // accesses that a thread has in flight
 
 struct Pair {

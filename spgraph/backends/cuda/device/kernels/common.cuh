@@ -17,6 +17,7 @@ typedef long long i64;
 
 #define DEVICE static __device__ __forceinline__
 #define CALLED static __device__ __noinline__ // instructions that are loaded once
+#define MEMBER __device__ __forceinline__
 
 #include "memory.cuh"
 

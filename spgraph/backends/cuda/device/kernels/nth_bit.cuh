@@ -16,13 +16,13 @@ DEVICE int nth_bit(u32 word, int r) {
 // through this lane's. All lanes of a warp call; the ranks of those that are `active` ascend.
 struct RankedBit {
     int word, bit; // word is a lane
-    __device__ __forceinline__ RankedBit(u32 bits, int upto, int rank, bool active) {
+    MEMBER RankedBit(u32 bits, int upto, int rank, bool active) {
         word = warp_search(upto - __popc(bits), active ? rank : 0);
         const int before = shuffle(upto - __popc(bits), word);
         bit = nth_bit(shuffle(bits, word), active ? rank - before : 0);
     }
     // its position in the bitmap in which the words begin at word `begin`
-    __device__ __forceinline__ i64 position(i64 begin) const { return 32 * (begin + word) + bit; }
+    MEMBER i64 position(i64 begin) const { return 32 * (begin + word) + bit; }
 };
 
 // each(which, rank, active) for the bits of 32 words, one a lane, a bit a lane at a time. All lanes of

@@ -21,7 +21,7 @@ struct LaneOfBatch {
     I vertex[SHARE];
     O degree[SHARE], sum;
     int count;
-    __device__ __forceinline__ LaneOfBatch(const I* found, int all, const To& to) {
+    MEMBER LaneOfBatch(const I* found, int all, const To& to) {
         const int left = all - SHARE * lane_id();
         count = left < 0 ? 0 : left < SHARE ? left : SHARE;
         sum = 0;
@@ -37,7 +37,7 @@ struct LaneOfBatch {
         }
         if (heavy) to.note_heavy();
     }
-    __device__ __forceinline__ void write(const To& to, u64 base, u32 slot, O edge) const {
+    MEMBER void write(const To& to, u64 base, u32 slot, O edge) const {
         I* queue = to.queue() + queue_count(base, s.count_bits) + slot;
         O* offset = to.offset() + queue_count(base, s.count_bits) + slot;
         edge += (O)queue_edges(base, s.count_bits);

@@ -6,42 +6,42 @@ struct Totals; // none: what counts is what this GPU adds to the sums of the nex
 struct Exchange : Borders {
     static constexpr bool DISTRIBUTED = true, COUNTS_OTHERS = true;
     // The sums of a block: vertices, their edges, and what else is counted.
-    static __device__ __forceinline__ void add(Totals*, const u64* sum) {
+    DEVICE void add(Totals*, const u64* sum) {
         if (threadIdx.x < 3 && sum[threadIdx.x])
             atomicAdd(&s.barrier->mine[threadIdx.x], sum[threadIdx.x]);
     }
     // The number of a row that is left to the grid; all GPUs see that there is one.
-    static __device__ __forceinline__ u64 long_row(Totals*) {
+    DEVICE u64 long_row(Totals*) {
         const u64 k = atomicAdd(&s.control->long_rows, 1ull);
         if (k == 0) atomicAdd(&s.barrier->mine[3], 1ull);
         return k;
     }
     // Where a neighbour lies in the bitmap of the frontier.
-    __device__ __forceinline__ I bit(I id) const { return position(id); }
-    static __device__ __forceinline__ int warp() { return warp_id(); }
+    MEMBER I bit(I id) const { return position(id); }
+    DEVICE int warp() { return warp_id(); }
     // The place of the first own word in bitmaps of all vertices; how many words, how many a warp
     // takes at a time, at most 32.
-    static __device__ __forceinline__ i64 base() { return s.base; }
-    static __device__ __forceinline__ i64 words() { return s.words; }
-    static __device__ __forceinline__ i64 batch() { return words_at_a_time(s.words); }
+    DEVICE i64 base() { return s.base; }
+    DEVICE i64 words() { return s.words; }
+    DEVICE i64 batch() { return words_at_a_time(s.words); }
     // Where a level that pushes claims vertices.
-    static __device__ __forceinline__ u32* claims() { return s.visited_next; }
-    static __device__ __forceinline__ u32 claimed(i64 w) { return load_lagging(&claims()[w]); }
+    DEVICE u32* claims() { return s.visited_next; }
+    DEVICE u32 claimed(i64 w) { return load_lagging(&claims()[w]); }
     // Word w of the next frontier. All GPUs have the value that it had two levels ago, `published`:
     // `publish` writes another one to all of them.
-    static __device__ __forceinline__ u32* next(i64 w) { return &s.next[s.base + w]; }
-    static __device__ __forceinline__ u32 published(i64 w) { return *next(w); }
-    static __device__ __forceinline__ void publish(i64 w, u32 bits, u32 before) {
+    DEVICE u32* next(i64 w) { return &s.next[s.base + w]; }
+    DEVICE u32 published(i64 w) { return *next(w); }
+    DEVICE void publish(i64 w, u32 bits, u32 before) {
         if (before == bits) return;
 #pragma unroll
         for (int q = 0; q < PEERS; q++)
             in_memory_of<u32>(q, s.frontiers[s.side ^ 1])[s.base + w] = bits;
     }
     // A word of the visited vertices; and a vertex, which other blocks may do at the same time.
-    static __device__ __forceinline__ void visit_word(i64 w, u32 bits) {
+    DEVICE void visit_word(i64 w, u32 bits) {
         s.visited[s.base + w] = s.visited_next[s.base + w] = bits;
     }
-    static __device__ __forceinline__ void visit(i64 v) {
+    DEVICE void visit(i64 v) {
         atomicOr(&s.visited[s.base + (v >> 5)], 1u << (v & 31));
         atomicOr(&s.visited_next[s.base + (v >> 5)], 1u << (v & 31));
     }

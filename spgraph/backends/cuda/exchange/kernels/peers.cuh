@@ -46,8 +46,8 @@ DEVICE Inbox* inbox_of(int q) { return in_memory_of<Inbox>(q, 0); }
 // A wait that may not last forever. All lanes of a warp call `expired`, now and then.
 struct Patience {
     u64 limit, start = 0, beat = 0;
-    __device__ __forceinline__ Patience(u64 limit) : limit(limit) {}
-    __device__ __forceinline__ bool expired(u64 alive) {
+    MEMBER Patience(u64 limit) : limit(limit) {}
+    MEMBER bool expired(u64 alive) {
         const u64 now = shuffle(globaltimer(), 0);
         if (start == 0 || alive != beat) start = now;
         beat = alive;
@@ -56,7 +56,7 @@ struct Patience {
 };
 
 // Let everyone know, once, that the GPU of shard `lost` did not come. A warp calls.
-static __device__ __noinline__ void give_up(u64 lost) {
+CALLED void give_up(u64 lost) {
     if (lane_id() < PEERS) store_relaxed_system(&inbox_of(lane_id())->lost, lost + 1);
     warp_sync();
 }
@@ -64,7 +64,7 @@ static __device__ __noinline__ void give_up(u64 lost) {
 // Warp 0 of block 0: lane 4 q + k sends word k (48 bits) to GPU q and gets the word that GPU q
 // sends to this one. What the block wrote before the __syncthreads that precedes is there for q
 // afterwards.
-static __device__ __noinline__ bool exchange(u64 sent, u64& got) {
+CALLED bool exchange(u64 sent, u64& got) {
     const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
     const bool peer = q < PEERS && q != peers.me;
     got = q == peers.me ? sent : 0;
@@ -169,7 +169,7 @@ DEVICE int barrier_and(Talk talk, const u64* detour) {
 }
 
 // A barrier of all blocks of this GPU, without its peers: PASSED or LOST.
-static __device__ __noinline__ int barrier_local() {
+CALLED int barrier_local() {
     __syncthreads();
     if (threadIdx.x < 32) {
         PeerBarrier* const barrier = peers.barrier;
@@ -193,7 +193,7 @@ static __device__ __noinline__ int barrier_local() {
 // A barrier of all blocks of all GPUs; `peers.total` gets the sums over the GPUs of
 // `barrier->mine`, which is zero again: PASSED or LOST. Each block reads what the peers have sent
 // itself, which is earlier than to wait for its block 0.
-static __device__ __noinline__ int barrier_all() {
+CALLED int barrier_all() {
     __syncthreads();
     if (threadIdx.x < 32) {
         const int lane = threadIdx.x, q = lane / WORDS_SENT, k = lane % WORDS_SENT;

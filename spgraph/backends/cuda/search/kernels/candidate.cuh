@@ -8,22 +8,18 @@ constexpr bool FIRST_DECIDES = FIRST || !VALUES;
 #if VALUES
 struct Sum {
     Z sum;
-    static __device__ __forceinline__ Sum none() { return {identity()}; }
+    DEVICE Sum none() { return {identity()}; }
     // True where no further edge can change it.
-    __device__ __forceinline__ bool take(Exchange exchange, i64 u, i64 v, i64 edge) {
+    MEMBER bool take(Exchange exchange, i64 u, i64 v, i64 edge) {
         sum = add(sum, in_product(exchange, u, v, edge));
         return FIRST || is_terminal(sum);
     }
-    __device__ __forceinline__ void combine(const Sum& other) {
-        sum = FIRST ? other.sum : add(sum, other.sum);
-    }
+    MEMBER void combine(const Sum& other) { sum = FIRST ? other.sum : add(sum, other.sum); }
     // At all lanes, the sum of those `who` have found, where others have none().
-    __device__ __forceinline__ void merge(u32 who) {
-        sum = FIRST ? shuffle(sum, __ffs(who) - 1) : warp_combine(sum);
-    }
-    __device__ __forceinline__ void store(i64 v) const { s.value[v] = sum; }
+    MEMBER void merge(u32 who) { sum = FIRST ? shuffle(sum, __ffs(who) - 1) : warp_combine(sum); }
+    MEMBER void store(i64 v) const { s.value[v] = sum; }
     // Into what other blocks combine with, too; `first`: no one else finds v first.
-    __device__ __forceinline__ void combine_into(i64 v, bool first) const {
+    MEMBER void combine_into(i64 v, bool first) const {
         if constexpr (ADD_KIND == ADD_ANY) {
             if (first) store_relaxed(&s.value[v], sum);
         } else {
@@ -39,18 +35,18 @@ struct Products {
     static constexpr bool ANY = ADD_KIND == ADD_ANY;
     static constexpr bool ONE_WAY =
         ADD_KIND == ADD_MIN || ADD_KIND == ADD_MAX || ADD_KIND == ADD_OR || ADD_KIND == ADD_AND;
-    static __device__ __forceinline__ Z none() { return identity(); }
-    static __device__ __forceinline__ bool changes(Z old, Z term) { return add(old, term) != old; }
-    static __device__ __forceinline__ void combine(Z* sum, Z term) { combine_changed(sum, term); }
+    DEVICE Z none() { return identity(); }
+    DEVICE bool changes(Z old, Z term) { return add(old, term) != old; }
+    DEVICE void combine(Z* sum, Z term) { combine_changed(sum, term); }
 };
 #else
 struct Nothing {
-    static __device__ __forceinline__ Nothing none() { return {}; }
-    __device__ __forceinline__ bool take(Exchange, i64, i64, i64) { return true; }
-    __device__ __forceinline__ void combine(const Nothing&) {}
-    __device__ __forceinline__ void merge(u32) {}
-    __device__ __forceinline__ void store(i64) const {}
-    __device__ __forceinline__ void combine_into(i64, bool) const {}
+    DEVICE Nothing none() { return {}; }
+    MEMBER bool take(Exchange, i64, i64, i64) { return true; }
+    MEMBER void combine(const Nothing&) {}
+    MEMBER void merge(u32) {}
+    MEMBER void store(i64) const {}
+    MEMBER void combine_into(i64, bool) const {}
 };
 typedef Nothing Candidate;
 #endif

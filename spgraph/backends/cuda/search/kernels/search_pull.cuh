@@ -106,9 +106,8 @@ struct Finds {
     u64 edges = 0;
     O first = 0, last = 0; // of the latest row, which is counted when it has come
     u32 count = 0, probes = 0;
-    __device__ __forceinline__ Finds(L depth)
-        : hit(pull_memory().hit[Exchange::warp()]), depth(depth) {}
-    __device__ __forceinline__ void add(I v, const Candidate& candidate) {
+    MEMBER Finds(L depth) : hit(pull_memory().hit[Exchange::warp()]), depth(depth) {}
+    MEMBER void add(I v, const Candidate& candidate) {
         atomicOr(&hit[(v >> 5) - begin], 1u << (v & 31));
         s.level[v] = depth;
         candidate.store(v);
@@ -121,7 +120,7 @@ struct Finds {
         }
         count++;
     }
-    __device__ __forceinline__ void finish(Totals* totals) {
+    MEMBER void finish(Totals* totals) {
         reduce_counts(count, edges + (u64)(last - first), probes, totals);
     }
 };

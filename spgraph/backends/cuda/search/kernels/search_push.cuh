@@ -5,8 +5,8 @@
 #if !VALUES
 struct Row { // edges have no terms
     static constexpr bool ANY = false, TELLS = false;
-    __device__ __forceinline__ void load(I, bool) {}
-    __device__ __forceinline__ Row of(int) const { return {}; }
+    MEMBER void load(I, bool) {}
+    MEMBER Row of(int) const { return {}; }
 };
 #endif
 
@@ -23,17 +23,15 @@ struct Pusher {
     I vertex;         // of this lane, of the next 32
     Row row;          // of this lane
     const bool early; // most edges lead to vertices that are not visited
-    __device__ __forceinline__ Pusher(const Found& found, bool early)
-        : found(found), early(early) {}
-    __device__ __forceinline__ void fetch(i64 i, bool here) { vertex = here ? s.queue[i] : 0; }
-    __device__ __forceinline__ O load(i64, int from, O first, bool here) {
+    MEMBER Pusher(const Found& found, bool early) : found(found), early(early) {}
+    MEMBER void fetch(i64 i, bool here) { vertex = here ? s.queue[i] : 0; }
+    MEMBER O load(i64, int from, O first, bool here) {
         const I u = shuffle(vertex, from);
         row.load(u, here);
         return here ? s.indptr[u] - first : 0;
     }
     template <bool ONE>
-    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
-                                         const bool (&there)[EACH]) {
+    MEMBER void take(const int (&owner)[EACH], const O (&entry)[EACH], const bool (&there)[EACH]) {
         constexpr bool ANY = Row::ANY, TELLS = Row::TELLS;
         // most edges of a graph that is worth several GPUs lead to visited vertices, and of those no
         // claim is looked at

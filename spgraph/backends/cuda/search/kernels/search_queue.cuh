@@ -9,13 +9,13 @@ struct Queue {
     O* offsets;
     L depth; // of the vertices
     DEVICE I* buffer() { return work().push.found[warp_id()]; }
-    __device__ __forceinline__ u64* counter() const { return packed; }
-    __device__ __forceinline__ I* queue() const { return vertices; }
-    __device__ __forceinline__ O* offset() const { return offsets; }
+    MEMBER u64* counter() const { return packed; }
+    MEMBER I* queue() const { return vertices; }
+    MEMBER O* offset() const { return offsets; }
     DEVICE const O* rows() { return s.indptr; }
     DEVICE bool is_heavy(O) { return false; }
     DEVICE void note_heavy() {}
-    __device__ __forceinline__ void joins(I v) const { s.level[v] = depth; }
+    MEMBER void joins(I v) const { s.level[v] = depth; }
 };
 
 // For levels that push: vertices that are found go to the next level's queue.
@@ -23,8 +23,8 @@ struct Found {
     static constexpr bool WANTED = true;
     const Queue& to; // in the stack: a copy in registers costs levels that push 2 to 3 %
     int held = 0;
-    __device__ __forceinline__ Found(const Queue& to) : to(to) {}
-    __device__ __forceinline__ void add(bool found, I v) { held = enqueue(held, found, v, to); }
+    MEMBER Found(const Queue& to) : to(to) {}
+    MEMBER void add(bool found, I v) { held = enqueue(held, found, v, to); }
 };
 DEVICE I load_id(const I* id) { return *id; }
 
@@ -34,14 +34,12 @@ DEVICE Z* partial() { return s.value; }
 struct Row : Products {
     static constexpr bool TELLS = false;
     I vertex;
-    __device__ __forceinline__ void load(I u, bool) { vertex = u; }
-    __device__ __forceinline__ Row of(int lane) const {
+    MEMBER void load(I u, bool) { vertex = u; }
+    MEMBER Row of(int lane) const {
         Row row;
         row.vertex = shuffle(vertex, lane);
         return row;
     }
-    __device__ __forceinline__ Z term(i64 v, i64 edge) const {
-        return product(s.values, vertex, v, edge);
-    }
+    MEMBER Z term(i64 v, i64 edge) const { return product(s.values, vertex, v, edge); }
 };
 #endif

@@ -15,10 +15,10 @@ DEVICE bool can_be_found(i64 v) { return !s.nonempty || test_bit(s.nonempty, v);
 struct Degrees {
     u64 sum = 0;
     O first = 0, last = 0;
-    __device__ __forceinline__ void add(i64 v) {
+    MEMBER void add(i64 v) {
         sum += (u64)(last - first);
         first = s.indptr[v];
         last = s.indptr[v + 1];
     }
-    __device__ __forceinline__ u64 total() const { return sum + (u64)(last - first); }
+    MEMBER u64 total() const { return sum + (u64)(last - first); }
 };

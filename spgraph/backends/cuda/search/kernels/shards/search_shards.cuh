@@ -6,7 +6,7 @@
 struct Borders {
     I first[PEERS];
     Q shift[PEERS]; // how much further bit positions lie from ids than in the shard before
-    __device__ __forceinline__ Borders() {
+    MEMBER Borders() {
 #pragma unroll
         for (int q = 1; q < PEERS; q++) {
             first[q] = (I)s.first[q];
@@ -14,14 +14,14 @@ struct Borders {
                 (Q)(32 * (first_word(q) - first_word(q - 1)) - (s.first[q] - s.first[q - 1]));
         }
     }
-    __device__ __forceinline__ int owner(I v) const {
+    MEMBER int owner(I v) const {
         int q = 0;
 #pragma unroll
         for (int k = 1; k < PEERS; k++) q += v >= first[k];
         return q;
     }
     // the bit of vertex v in a bitmap of all vertices
-    __device__ __forceinline__ Q position(I v) const {
+    MEMBER Q position(I v) const {
         Q p = v;
 #pragma unroll
         for (int k = 1; k < PEERS && PADDED; k++) p += v >= first[k] ? shift[k] : 0;

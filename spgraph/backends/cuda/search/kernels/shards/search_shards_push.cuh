@@ -41,7 +41,7 @@ DEVICE void enqueue_words(u32 bits, i64 begin, Each each) {
 // Nothing is done with a vertex that an edge claims: owners settle what is claimed.
 struct Found {
     static constexpr bool WANTED = false;
-    __device__ __forceinline__ void add(bool, I) {}
+    MEMBER void add(bool, I) {}
 };
 DEVICE I load_id(const I* id) { return load_once(id); }
 
@@ -52,17 +52,17 @@ struct Row : Products {
     static constexpr bool TELLS = PARENTS; // which never equal nothing()
     Z x = Z();                             // the value of the vertex, and what users call it
     L id = 0;
-    __device__ __forceinline__ void load(I u, bool here) {
+    MEMBER void load(I u, bool here) {
         if (USES_X) x = here ? load_relaxed(&s.value[u]) : Z();
         if (USES_U) id = here ? own_user_id(u) : 0;
     }
-    __device__ __forceinline__ Row of(int lane) const {
+    MEMBER Row of(int lane) const {
         Row row;
         if (USES_X) row.x = shuffle(x, lane);
         if (USES_U) row.id = shuffle(id, lane);
         return row;
     }
-    __device__ __forceinline__ Z term(i64 v, i64 edge) const {
+    MEMBER Z term(i64 v, i64 edge) const {
         return product_of(x, s.values, edge, id, user_id((I)v));
     }
 };
