@@ -24,34 +24,6 @@ OF_EACH_EXCHANGE = {
         "small_levels", "work",
     },
 }  # fmt: skip
-# by folder: bodies and decisions that the exchanges share
-SHARED = {
-    "closure": """
-        improve changes joined gather claim claim_own turn select_step
-        unclaim note_undercut append_product begin begin_queue next_bucket clear relax push
-        follow relax_in pull open_vertices walk_queue relax_queue is_local take_arrays take_given
-        for_each_own meet_blocks add_counts local_share ShardExchange::is_own
-        ShardExchange::mark_changed ShardExchange::count_edges ShardExchange::count_step
-        send_group send receive_from copy_own run pull_behind_threshold consider_threshold
-        limit_after doubled is_bulk is_saturated is_unsettled begins_threshold set_threshold
-        ends_threshold drop_threshold begin_buckets widens next_limit is_last move_on
-    """.split(),
-    "search": """
-        reduce_counts load_neighbours scan_start scan_row look_at_leading look_at_rows look_at_each
-        look_at_leading_first pull_level pull_long_rows push_edges enqueue_words for_each_words
-        small_add small_vertex small_fill small_walk small_queue pull_pays form_of_level record
-        degree_of can_be_found nothing user_id own_user_id product_of out_product write_list
-    """.split()
-    + [
-        f"struct {name}"
-        for name in """
-            Borders Finds Form Leading Neighbours Nothing Products Pull Pusher Rows Scan
-            SmallCount SmallFrontier Sum
-        """.split()
-    ],
-}
-
-
 # what several loops share: defined once in all folders
 IN_ALL = [
     *"release release_rest swap block_scan row_at share_of walk_share combine".split(),
@@ -81,7 +53,7 @@ def definitions(folder: str) -> dict[str, list[str]]:
     return dict(found)
 
 
-@pytest.mark.parametrize("folder", SHARED)
+@pytest.mark.parametrize("folder", OF_EACH_EXCHANGE)
 def test_each_name_is_defined_once(folder: str) -> None:
     several = {name for name, files in definitions(folder).items() if len(files) > 1}
     members = {name for name in several if name.startswith("Exchange::")}
@@ -90,13 +62,6 @@ def test_each_name_is_defined_once(folder: str) -> None:
         # one for each program, never two for one
         files = definitions(folder)[name]
         assert len(files) == len(set(files)), name
-
-
-@pytest.mark.parametrize("folder", SHARED)
-def test_what_is_shared_is_there(folder: str) -> None:
-    assert {name: definitions(folder).get(name, []) for name in SHARED[folder]} == {
-        name: definitions(folder)[name][:1] for name in SHARED[folder]
-    }
 
 
 @pytest.mark.parametrize("name", IN_ALL)

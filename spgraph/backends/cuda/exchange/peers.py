@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -43,29 +44,25 @@ class PeerBuffers(Launching):
                 f"got devices {list(self.devices)}: use fewer shards or exchange='nccl'"
             )
         runtime = cupy.cuda.runtime
-        for device in self.devices:
-            with cupy.cuda.Device(device):
-                for peer in self.devices:
-                    if peer == device:
-                        continue
-                    if not runtime.deviceCanAccessPeer(device, peer):
-                        raise BackendUnavailable(
-                            f"peer exchange: device {device} cannot reach the memory of device "
-                            f"{peer}: use exchange='nccl'"
-                        )
-                    try:
-                        runtime.deviceEnablePeerAccess(peer)
-                    except runtime.CUDARuntimeError as error:
-                        if error.status != ALREADY_ENABLED:
-                            raise
-        event = cupy.cuda.Event
+        for device, peer in itertools.permutations(self.devices, 2):
+            if not runtime.deviceCanAccessPeer(device, peer):
+                raise BackendUnavailable(
+                    f"peer exchange: device {device} cannot reach the memory of device "
+                    f"{peer}: use exchange='nccl'"
+                )
+            try:
+                with cupy.cuda.Device(device):
+                    runtime.deviceEnablePeerAccess(peer)
+            except runtime.CUDARuntimeError as error:
+                if error.status != ALREADY_ENABLED:
+                    raise
         self._contexts = [cupy.cuda.Device(device) for device in self.devices]
         self._ready: list[Any] = []
         self._finished: list[Any] = []
-        for device in self.devices:
-            with cupy.cuda.Device(device):
-                self._ready.append(event(disable_timing=True))
-                self._finished.append(event(disable_timing=True))
+        for device in self._contexts:
+            with device:
+                self._ready.append(cupy.cuda.Event(disable_timing=True))
+                self._finished.append(cupy.cuda.Event(disable_timing=True))
 
     def another(self) -> PeerBuffers:
         return PeerBuffers(self.devices)
@@ -79,22 +76,22 @@ class PeerBuffers(Launching):
         if not fits:
             self._layout = None
         if self._layout is None:  # kernels of a launch that failed may still write there
-            for device in self.devices:
-                cupy.cuda.Device(device).synchronize()
+            for context in self._contexts:
+                context.synchronize()
         if not fits:
             self._memory.clear()
-            for device, size in zip(self.devices, sizes, strict=True):
-                with cupy.cuda.Device(device):
+            for context, size in zip(self._contexts, sizes, strict=True):
+                with context:
                     memory = cupy.cuda.Memory(size)
-                    self._memory[device] = cupy.cuda.MemoryPointer(memory, 0)
+                    self._memory[context.id] = cupy.cuda.MemoryPointer(memory, 0)
             self._addresses = [int(self._memory[device].ptr) for device in self.devices]
         if layout != self._layout:
-            for device in self.devices:
-                with cupy.cuda.Device(device):
-                    stream = cupy.cuda.get_current_stream()
+            for context in self._contexts:
+                with context:
+                    stream, memory = cupy.cuda.get_current_stream(), self._memory[context.id]
                     for done in self._done.values():
                         stream.wait_event(done)
-                    self._memory[device].memset_async(0, self._memory[device].mem.size, stream)
+                    memory.memset_async(0, memory.mem.size, stream)
             self._layout = layout
         return self._addresses
 

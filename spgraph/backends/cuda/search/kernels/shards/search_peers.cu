@@ -143,9 +143,7 @@ CALLED void clear_partials() {
 DEVICE void swap_frontiers() {
     __syncthreads();
     if (threadIdx.x == 0) {
-        u32* const other = s.frontier;
-        s.frontier = s.next;
-        s.next = other;
+        swap(s.frontier, s.next);
         s.side ^= 1;
     }
     __syncthreads();
