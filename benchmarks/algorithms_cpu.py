@@ -12,9 +12,7 @@ timed, and a wrong one is not timed. A library that is not installed is reported
 from __future__ import annotations
 
 import argparse
-import datetime
 import gc
-import pathlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -24,9 +22,8 @@ import scipy.sparse
 from scipy.sparse import csgraph
 
 import spgraph as sg
-from benchmarks import graphs, machine, rows
+from benchmarks import arguments, graphs, machine, rows
 
-HERE = pathlib.Path(__file__).parent
 PAUSE = 0.02  # OpenMP's threads spin on for some milliseconds after their last work
 SOURCES = 4
 
@@ -53,18 +50,8 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", default="kron18,road_NY,road_BAY")
-    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
+    parser = arguments.parser(__doc__, "algorithms_cpu", "kron18,road_NY,road_BAY")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=pathlib.Path,
-        default=HERE / "results" / f"algorithms_cpu_{today}.json",
-    )
     return parser.parse_args()
 
 

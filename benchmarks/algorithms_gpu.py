@@ -12,7 +12,6 @@ is checked by its properties, and cuGraph's (algorithms_cugraph.py) against spgr
 from __future__ import annotations
 
 import argparse
-import datetime
 import functools
 import json
 import pathlib
@@ -22,10 +21,9 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import cugraph_process, gpu_clock, graphs, machine, rows
+from benchmarks import arguments, cugraph_process, gpu_clock, graphs, machine, rows
 from spgraph.containers.storage.arrays import import_cupy
 
-HERE = pathlib.Path(__file__).parent
 GRAPHS = "road_NY,road_BAY,kron21,rmat_n20_512,rmat_n24_32"
 TASKS = ("sssp", "sssp distances", "components", "betweenness", "pagerank", "triangles")
 
@@ -51,20 +49,10 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", default=GRAPHS)
-    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
+    parser = arguments.parser(__doc__, "algorithms_gpu", GRAPHS)
     parser.add_argument("--sources", type=int, default=4)
     parser.add_argument("--calls", type=int, default=7, help="timed calls a source, of each kind")
     parser.add_argument("--cugraph", type=pathlib.Path, metavar="BUNDLE")
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=pathlib.Path,
-        default=HERE / "results" / f"algorithms_gpu_{today}.json",
-    )
     return parser.parse_args()
 
 

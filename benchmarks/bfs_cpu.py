@@ -13,10 +13,8 @@ A library that is not installed is reported as missing.
 from __future__ import annotations
 
 import argparse
-import datetime
 import functools
 import gc
-import pathlib
 import time
 from typing import Any
 
@@ -24,13 +22,12 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks import first_call, graphs, machine, rows
+from benchmarks import arguments, first_call, graphs, machine, rows
 from benchmarks.peers_cpu import PEERS, System
 from spgraph.containers import Vector
 from spgraph.iterations.level_search import composed
 from spgraph.semirings import any_pair
 
-HERE = pathlib.Path(__file__).parent
 # between the systems: OpenMP's threads spin on for some milliseconds after their last work
 PAUSE = 0.02
 
@@ -59,17 +56,10 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", default="kron18,kron20,road_NY,road_BAY")
-    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
+    parser = arguments.parser(__doc__, "bfs_cpu", "kron18,kron20,road_NY,road_BAY")
     parser.add_argument("--sources", type=int, default=8)
     parser.add_argument("--calls", type=int, default=5, help="timed calls of a system a source")
     parser.add_argument("--no-first-call", action="store_true")
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument(
-        "-o", "--output", type=pathlib.Path, default=HERE / "results" / f"bfs_cpu_{today}.json"
-    )
     options = parser.parse_args()
     for name in options.graphs.split(","):
         if name not in graphs.NAMES:

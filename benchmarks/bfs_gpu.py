@@ -17,7 +17,6 @@ pylibcugraph has to be installed, and is reported as missing if it is not.
 from __future__ import annotations
 
 import argparse
-import datetime
 import functools
 import json
 import pathlib
@@ -28,10 +27,18 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import cugraph_process, first_call, gpu_clock, graphs, machine, rows, tree_checks
+from benchmarks import (
+    arguments,
+    cugraph_process,
+    first_call,
+    gpu_clock,
+    graphs,
+    machine,
+    rows,
+    tree_checks,
+)
 from spgraph.containers.storage.arrays import import_cupy
 
-HERE = pathlib.Path(__file__).parent
 GRAPHS = "road_NY,road_BAY,kron21,rmat_n20_512,rmat_n24_32"
 
 
@@ -66,18 +73,11 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", default=GRAPHS)
-    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
+    parser = arguments.parser(__doc__, "bfs_gpu", GRAPHS)
     parser.add_argument("--sources", type=int, default=8)
     parser.add_argument("--calls", type=int, default=9, help="timed calls a source, of each kind")
     parser.add_argument("--no-first-call", action="store_true")
     parser.add_argument("--cugraph", type=pathlib.Path, metavar="BUNDLE")
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument(
-        "-o", "--output", type=pathlib.Path, default=HERE / "results" / f"bfs_gpu_{today}.json"
-    )
     options = parser.parse_args()
     for name in options.graphs.split(","):
         if name not in graphs.NAMES:

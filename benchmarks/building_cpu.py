@@ -10,7 +10,6 @@ a Matrix). Results are compared before they are timed, then the systems take tur
 from __future__ import annotations
 
 import argparse
-import datetime
 import pathlib
 import tempfile
 from collections.abc import Callable
@@ -20,27 +19,16 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks import graphs, machine, rows
+from benchmarks import arguments, graphs, machine, rows
 from benchmarks.operations_cpu import _milliseconds
 from spgraph.semirings import binary, plus_times
 
-HERE = pathlib.Path(__file__).parent
 Systems = dict[str, Callable[[], Any]]
 
 
 def main() -> None:
     """Measure, print the table, write the file."""
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--entries", type=int, default=10_000_000)
-    parser.add_argument("--graphs", default="epinions,road_NY", help="those of A @ A")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument(
-        "-o", "--output", type=pathlib.Path, default=HERE / "results" / f"building_cpu_{today}.json"
-    )
-    options = parser.parse_args()
+    options = _options()
     result: dict[str, Any] = {
         "benchmark": "building_cpu",
         **machine.facts(options.commit),
@@ -55,6 +43,13 @@ def main() -> None:
             print(line(name, found), flush=True)
             machine.write(options.output, result)
     print(f"written: {options.output.name}")
+
+
+def _options() -> argparse.Namespace:
+    parser = arguments.parser(__doc__, "building_cpu", "epinions,road_NY")
+    parser.add_argument("--entries", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    return parser.parse_args()
 
 
 def tasks(options: argparse.Namespace, folder: pathlib.Path) -> Any:

@@ -14,7 +14,6 @@ the median of the rounds.
 from __future__ import annotations
 
 import argparse
-import datetime
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,10 +24,9 @@ from scipy.sparse import csgraph as scipys
 
 import spgraph as sg
 import spgraph.csgraph as ours
-from benchmarks import graphs, machine
+from benchmarks import arguments, graphs, machine
 from benchmarks.algorithms_cpu import _measured, least_members, table
 
-HERE = pathlib.Path(__file__).parent
 GRIDS = {"grid1000": 1000, "grid160": 160, "grid8": 8}
 KRONECKER = {"kron13": (13, 8)}
 DENSE = {"dense400": 400, "dense20": 20}
@@ -60,19 +58,9 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", default=DEFAULT)
+    parser = arguments.parser(__doc__, "csgraph_cpu", DEFAULT)
     parser.add_argument("--only", default="", help="the tasks whose name holds this")
-    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=pathlib.Path,
-        default=HERE / "results" / f"csgraph_cpu_{today}.json",
-    )
     return parser.parse_args()
 
 

@@ -13,8 +13,6 @@ not convert; PyTorch (`torch.sparse_csr_tensor`), where it is installed, one in 
 from __future__ import annotations
 
 import argparse
-import datetime
-import pathlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -22,10 +20,9 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import gpu_clock, graphs, machine, rows
+from benchmarks import arguments, gpu_clock, graphs, machine, rows
 from spgraph.containers.storage.arrays import array_module, import_cupy
 
-HERE = pathlib.Path(__file__).parent
 DEFAULT = {
     "cpu": "kron14,kron18:64,grid1024:64",
     "cuda": "kron21,rmat_n24_32:64,grid4096:64",
@@ -54,18 +51,15 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments.parser(__doc__, "dense_products", "")
+    parser.set_defaults(output=None)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--graphs", help="names, and numbers of columns: kron18:32:64,grid1024")
     parser.add_argument("--types", default="float32,float64")
     parser.add_argument("--calls", type=int, default=5)
-    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()
     kind = "cpu" if options.device == "cpu" else "gpu"
-    options.output = options.output or HERE / "results" / f"dense_products_{kind}_{today}.json"
+    benchmark = f"dense_products_{kind}"
+    options.output = options.output or arguments.free(arguments.RESULTS, benchmark)
     return options
 
 

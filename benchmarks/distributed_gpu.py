@@ -16,7 +16,6 @@ Kronecker graph meets a limit of 48 GiB of memory a GPU: on one of them, then on
 from __future__ import annotations
 
 import argparse
-import datetime
 import functools
 import pathlib
 import time
@@ -27,13 +26,12 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import costs, graphs, machine, rows
+from benchmarks import arguments, costs, graphs, machine, rows
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.distributed import DistributedMatrix, from_recipe
 from spgraph.iterations import search
 from spgraph.semirings import any_pair, plus_first
 
-HERE = pathlib.Path(__file__).parent
 # scale, edge factor
 GRAPHS = {
     "rmat_n24_32": (24, 32),
@@ -284,8 +282,7 @@ def weighted(G: DistributedMatrix) -> DistributedMatrix:
 
 
 def _options() -> argparse.Namespace:
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments.parser(__doc__, "distributed_gpu")
     parser.add_argument("--graphs", default=",".join([*GRAPHS, GRID]))
     parser.add_argument("--memory", type=int, metavar="SCALE", help="under a limit, too")
     parser.add_argument("--devices", default="1,2,4")
@@ -293,13 +290,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--exchange", default="nccl,peer")
     parser.add_argument("--sources", type=int, default=4)
     parser.add_argument("--calls", type=int, default=5)
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=pathlib.Path,
-        default=HERE / "results" / f"distributed_gpu_{today}.json",
-    )
     return parser.parse_args()
 
 

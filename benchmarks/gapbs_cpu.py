@@ -16,7 +16,6 @@ precision and gather single.
 from __future__ import annotations
 
 import argparse
-import datetime
 import functools
 import gc
 import math
@@ -32,11 +31,10 @@ import scipy.sparse
 from scipy.sparse import csgraph
 
 import spgraph as sg
-from benchmarks import gapbs, graphs, machine, rows
+from benchmarks import arguments, gapbs, graphs, machine, rows
 from benchmarks.algorithms_cpu import least_members
 from spgraph.backends.cpu.runtime import pool
 
-HERE = pathlib.Path(__file__).parent
 GRAPHS = (
     "kron18,kron20,uniform18,road_NY,road_BAY,grid1000,web18,web18_symmetric,epinions,"
     "epinions_symmetric"
@@ -84,10 +82,8 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments.parser(__doc__, "gapbs_cpu", GRAPHS)
     parser.add_argument("builds", type=pathlib.Path, help="a folder of builds of GAPBS")
-    parser.add_argument("--graphs", default=GRAPHS)
     parser.add_argument("--tasks", default=",".join(TASKS))
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
     parser.add_argument(
@@ -95,11 +91,6 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--processors", help="by their numbers; default: the first few allowed")
     parser.add_argument("--seconds", type=float, default=0.25, help="aimed at, a system and turn")
-    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument(
-        "-o", "--output", type=pathlib.Path, default=HERE / "results" / f"gapbs_cpu_{today}.json"
-    )
     options = parser.parse_args()
     options.builds = options.builds.resolve()
     reason = gapbs.missing(options.builds)

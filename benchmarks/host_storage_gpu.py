@@ -15,9 +15,7 @@ the GPU first.
 from __future__ import annotations
 
 import argparse
-import datetime
 import functools
-import pathlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -25,26 +23,17 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import graphs, machine, rows
+from benchmarks import arguments, graphs, machine, rows
 from spgraph.backends.cuda.streamed.chunks import CHUNK
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.containers.storage.host_matrix import HostMatrix
 
-HERE = pathlib.Path(__file__).parent
 ITERATIONS = 10
 
 
 def main() -> None:
     """Measure, print the tables, write the file."""
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", default="kron21,rmat_n24_32")
-    parser.add_argument("--calls", type=int, default=5)
-    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument("-o", "--output", type=pathlib.Path)
-    options = parser.parse_args()
-    output = options.output or HERE / "results" / f"host_storage_gpu_{today}.json"
+    options = _options()
     result: dict[str, Any] = {
         "benchmark": "host_storage_gpu",
         **machine.facts(options.commit),
@@ -54,8 +43,14 @@ def main() -> None:
     for name in options.graphs.split(","):
         result["graphs"][name] = entry = measure(name, options)
         print(table(name, entry), flush=True)
-        machine.write(output, result)
+        machine.write(options.output, result)
         import_cupy().get_default_memory_pool().free_all_blocks()
+
+
+def _options() -> argparse.Namespace:
+    parser = arguments.parser(__doc__, "host_storage_gpu", "kron21,rmat_n24_32")
+    parser.add_argument("--calls", type=int, default=5)
+    return parser.parse_args()
 
 
 def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:

@@ -11,9 +11,7 @@ is the median of the rounds. SuiteSparse:GraphBLAS runs with as many threads as 
 from __future__ import annotations
 
 import argparse
-import datetime
 import gc
-import pathlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -22,12 +20,11 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks import machine, rows
+from benchmarks import arguments, machine, rows
 from spgraph import semirings
 from spgraph.containers.sugar import transposed
 from spgraph.semirings import binary, indexunary, monoid, unary
 
-HERE = pathlib.Path(__file__).parent
 MATRICES = {
     # scale or logarithm of the rows, edge factor, as generators.kronecker and uniform_random
     "kron10": (10, 16),  # for trying out
@@ -66,18 +63,10 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments.parser(__doc__, "operations_cpu")
     parser.add_argument("--matrices", default="kron18,uniform20")
     parser.add_argument("--only", default="", help="the tasks whose name holds this")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=pathlib.Path,
-        default=HERE / "results" / f"operations_cpu_{today}.json",
-    )
     options = parser.parse_args()
     for name in options.matrices.split(","):
         if name not in MATRICES:

@@ -12,19 +12,16 @@ is timed. gpu_clock.py says what device time is; a figure is the median of the c
 from __future__ import annotations
 
 import argparse
-import datetime
-import pathlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import spgraph as sg
-from benchmarks import gpu_clock, graphs, machine, rows
+from benchmarks import arguments, gpu_clock, graphs, machine, rows
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.semirings import any_pair, indexunary, min_plus, plus_times, unary
 
-HERE = pathlib.Path(__file__).parent
 # edges that leave the entries of a vector that is pushed
 PUSHED = 100_000_000
 
@@ -47,18 +44,8 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    today = datetime.datetime.now(datetime.UTC).date()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", default="kron21,rmat_n24_32")
-    parser.add_argument("--data", type=pathlib.Path, default=HERE.parent.parent / "shared" / "data")
+    parser = arguments.parser(__doc__, "operations_gpu", "kron21,rmat_n24_32")
     parser.add_argument("--calls", type=int, default=15)
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=pathlib.Path,
-        default=HERE / "results" / f"operations_gpu_{today}.json",
-    )
     return parser.parse_args()
 
 

@@ -11,7 +11,7 @@ import argparse
 import importlib.util
 import pathlib
 
-from benchmarks import renew
+from benchmarks import arguments, renew
 
 LIBRARIES = {
     "cpu": {"SciPy": "scipy", "NetworKit": "networkit", "igraph": "igraph"}
@@ -36,7 +36,7 @@ def run(given: argparse.Namespace) -> int:
     print("\n".join(found(given)), flush=True)
     on = "cpu" if given.device == "cpu" else "gpu"
     whole = argparse.Namespace(only=BENCHMARKS[given.device], on=on, within=None, commit=None)
-    vars(whole).update(vars(given), folder=given.folder or renew.RESULTS)
+    vars(whole).update(vars(given), folder=given.folder or arguments.RESULTS)
     return renew.run(whole)
 
 

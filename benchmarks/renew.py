@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
 import importlib.util
 import json
 import os
@@ -25,9 +24,7 @@ import time
 from typing import Any, NamedTuple
 
 from benchmarks import machine, rows
-
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
+from benchmarks.arguments import RESULTS, ROOT, free
 
 
 class Part(NamedTuple):
@@ -154,15 +151,6 @@ def here() -> list[str]:
     except Exception:  # CuPy without a driver
         count = 0
     return ["cpu", "gpu", "gpus"][: 1 + min(count, 2)]
-
-
-def free(folder: pathlib.Path, kind: str) -> pathlib.Path:
-    """The name of a new file, which sorts after the others."""
-    stem = f"{kind}_{datetime.datetime.now(datetime.UTC).date()}"
-    file, number = folder / f"{stem}.json", 2
-    while file.exists():
-        file, number = folder / f"{stem}_{number}.json", number + 1
-    return file.resolve()
 
 
 @contextlib.contextmanager

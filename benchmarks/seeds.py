@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
 import functools
 import itertools
 import json
@@ -32,10 +31,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import spgraph as sg
-from benchmarks import costs, graphs, machine, rows
+from benchmarks import arguments, costs, graphs, machine, rows
 
-HERE = pathlib.Path(__file__).parent
-PUBLISHED = HERE / "published.json"
+PUBLISHED = pathlib.Path(__file__).with_name("published.json")
 GRAPHS = (
     "rmat_n20_512,rmat_n21_256,rmat_n22_128,rmat_n23_64,rmat_n24_32,rmat_n25_16,"
     "kron_g500-logn21,rmat_n22_64,rmat_n23_32,rmat_n24_16"
@@ -66,15 +64,12 @@ class Graph(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    today = datetime.datetime.now(datetime.UTC).date()
     parser.add_argument("--graphs", default=GRAPHS)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--devices", default="1", help="numbers of GPUs: 1,2,4")
     parser.add_argument("--calls", type=int, default=5)
     parser.add_argument("--ablate", action="store_true", help="time the switches, too")
-    parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
-    results = HERE / "results" / f"seeds_gpu_{today}.json"
-    parser.add_argument("-o", "--output", type=pathlib.Path, default=results)
+    arguments.add_output(parser, "seeds_gpu")
 
 
 def run(given: argparse.Namespace) -> int:
