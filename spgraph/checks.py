@@ -252,10 +252,14 @@ def direction(name: str, value: object) -> None:
         raise ValueError(f"{name}: direction: expected 'auto', 'push' or 'pull', got {value!r}")
 
 
+# those of ids within: id + 1 is no number of int8, and uint64 beside int64 becomes float64
+_ID_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
+
+
 def index_array(name: str, indices: object, size: int, device: Device, argument: str) -> Array:
     """`indices` (a slice, a 1-D array of integers, or a full Vector of them) as an array on
-    `device`, all checked to be in [0, size). For distributed containers the array is on the CPU,
-    and a distributed Vector is returned unchanged.
+    `device`, of int32 or int64, all checked to be in [0, size). For distributed containers the
+    array is on the CPU, and a distributed Vector remains one.
     """
     if isinstance(indices, Vector):
         return _index_vector(name, indices, size, device, argument)
@@ -292,7 +296,7 @@ def index_array(name: str, indices: object, size: int, device: Device, argument:
             raise IndexOutOfBound(
                 f"{name}: {argument}: expected 0 <= index < {size}, got {low if low < 0 else high}"
             )
-    return move(array, device)
+    return move(array if array.dtype in _ID_TYPES else array.astype(np.int64), device)
 
 
 def _index_vector(
@@ -313,7 +317,7 @@ def _index_vector(
         raise IndexOutOfBound(
             f"{name}: {argument}: expected 0 <= index < {size}, got {low if low < 0 else high}"
         )
-    return ids
+    return ids if ids.dtype in _ID_TYPES else ids.astype(np.int64)
 
 
 def position(name: str, argument: str, index: Any, size: int) -> int:

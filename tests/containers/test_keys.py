@@ -24,6 +24,11 @@ def on(device: str, array: Any) -> Any:
     return cupy.asarray(array)
 
 
+def host(x: Any) -> np.ndarray:
+    plain = x if isinstance(x.device, str) else x.gather()
+    return plain.to("cpu").toarray()
+
+
 def test_a_bool_matrix_is_its_truth(device: str) -> None:
     A = sg.Matrix(DENSE).to(device)
     B = A > 2
@@ -94,6 +99,48 @@ def test_lists_are_written_and_sparse_arrays_are_keys() -> None:
     assert A[S > 2].isequal(A[A > 2])
     A[S > 2] = 0
     assert A.toarray().tolist() == [[0, 2, 0], [0, 0, 0], [0, 0, 0]]
+
+
+IDS = ["int8", "uint8", "int16", "uint32", "uint64", ">i8"]
+
+
+@pytest.mark.parametrize("shards", [0, 3])
+@pytest.mark.parametrize("kind", IDS)
+def test_ids_of_every_type_of_integers(kind: str, shards: int, device: str) -> None:
+    """Of a small type id + 1 would overflow; uint64 beside int64 is float64."""
+    size, ids = 300, np.array([127, 3] if kind == "int8" else [255, 3]).astype(kind)
+    if device != "cpu" and not ids.dtype.isnative:
+        pytest.skip("CuPy has arrays of native order alone")
+    dense = np.arange(size * size, dtype=float).reshape(size, size) % 7
+    new = np.array([[1.0, 2.0], [3.0, 4.0]])
+    A, v, B = sg.Matrix(dense).to(device), sg.Vector(dense[5]).to(device), sg.Matrix(new).to(device)
+    if shards:
+        A = A.distribute(shards)
+        v, B = v.to(A.device), B.to(A.device)
+    given = ids if shards else on(device, ids)
+    assert (host(A[given]) == dense[ids]).all()
+    assert (host(A[given, given]) == dense[np.ix_(ids, ids)]).all()
+    assert (host(v[given]) == dense[5][ids]).all()
+    A[given], v[given] = 9.0, 9.0
+    expected = dense.copy()
+    expected[ids] = 9
+    assert (host(A) == expected).all()
+    assert host(v)[ids].tolist() == [9, 9]
+    A[given, given] = B
+    expected[np.ix_(ids, ids)] = new
+    assert (host(A) == expected).all()
+    as_vector = sg.Vector(ids).to(A.device)
+    A[as_vector, as_vector] = 2.0
+    expected[np.ix_(ids, ids)] = 2
+    assert (host(A) == expected).all()
+
+
+@pytest.mark.parametrize("k", [np.int8(-128), np.uint8(255), np.uint64(255)])
+def test_diagonals_named_by_a_number_of_numpy(k: Any, device: str) -> None:
+    A = sg.Matrix.empty(300, 300).to(device)
+    A.setdiag(2.0, k)
+    assert A.nvals == 300 - abs(int(k))
+    assert A.diagonal(k).tolist() == A.diagonal(int(k)).tolist() == [2.0] * A.nvals
 
 
 def test_in_shards() -> None:

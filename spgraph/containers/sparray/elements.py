@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
@@ -164,6 +165,7 @@ class MatrixElements(Elements, MatrixParts):
         from spgraph.containers.matrix import Matrix
         from spgraph.semirings import binary
 
+        k = operator.index(k)  # of NumPy's small types -k, and sums with it, would overflow
         if (k > 0 and k >= self.ncols) or (k < 0 and -k >= self.nrows):
             raise ValueError(f"setdiag: k: expected a diagonal of {self.shape}, got {k}")
         first, size = max(-k, 0), min(self.nrows + min(k, 0), self.ncols - max(k, 0))
