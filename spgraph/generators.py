@@ -279,6 +279,8 @@ def _probabilities(
 def _edge_count(edge_factor: float, n: int) -> int:
     if isinstance(edge_factor, bool) or not 0 <= edge_factor < float("inf"):
         raise ValueError(f"edge_factor: expected a finite number >= 0, got {edge_factor!r}")
+    if isinstance(edge_factor, np.generic):
+        edge_factor = edge_factor.item()  # a product of small types would overflow
     if edge_factor * n >= 2.0**62:
         raise ValueError(f"edge_factor: expected fewer than 2**62 edges, got {edge_factor!r} * {n}")
     return round(edge_factor * n)

@@ -249,6 +249,15 @@ def test_edge_factors() -> None:
     assert pairs(only_d) == [(31, 31)]
 
 
+@pytest.mark.parametrize("factor", [np.int8(100), np.uint8(100), np.float16(100)])
+def test_edge_factors_of_small_types(factor: Any) -> None:
+    for made, expected in (
+        (kronecker(10, factor), kronecker(10, 100)),
+        (uniform_random(1000, factor), uniform_random(1000, 100)),
+    ):
+        assert made.isequal(expected)
+
+
 def test_grid() -> None:
     for rows in range(5):
         for columns in range(5):
