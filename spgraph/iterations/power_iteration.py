@@ -107,7 +107,7 @@ def power(
     ([0.293, 0.414, 0.293], True)
     """
     ring = _checked(x, step, norm, tol, max_iter)
-    A = step.hops[0].A
+    A, max_iter = step.hops[0].A, int(max_iter)  # of a small type products would overflow
     if A.nrows == 0 or max_iter == 0:
         empty = A.nrows == 0
         return Power(x.dup(), 0, 0.0 if empty else math.inf, empty or tol is None)

@@ -145,6 +145,8 @@ def test_single_precision_of_what_is_gathered(device: str) -> None:
     step = steps(A, device, False)["leaking"]
     x = full(np.full(1024, 1 / 1024), device)
     exact = power(x, step, tol=None, max_iter=20).value.to_numpy()
+    small: Any = np.int8(20)  # in which a product with the entries would overflow
+    assert np.allclose(power(x, step, tol=None, max_iter=small).value.to_numpy(), exact)
     rounded = power(x, step, tol=None, max_iter=20, single=True).value.to_numpy()
     assert 0 < abs(exact - rounded).sum() < 1e-7
 
