@@ -205,6 +205,8 @@ def _arrow_column(name: str, argument: str, given: Any) -> pyarrow.ChunkedArray:
         elif hasattr(given, "__arrow_c_stream__"):
             column = arrow.chunked_array(given)
         else:
+            if isinstance(given, np.ndarray) and not given.dtype.isnative:
+                given = given.astype(given.dtype.newbyteorder("="))  # Arrow has no other order
             column = arrow.array(given, from_pandas=True)
     except (arrow.ArrowException, TypeError, ValueError) as error:
         raise DomainMismatch(

@@ -172,6 +172,16 @@ def test_names_of_text(tmp_path: Path) -> None:
     assert sg.from_edges(tmp_path / "t.csv", weight="weight").matrix.values.tolist() == [1, 2.5]
 
 
+def test_arrays_of_the_other_byte_order() -> None:
+    names, weights = np.array([5, 9, 7]), np.array([1.5, 2.0, 4.0])
+    A, ids = sg.from_edges(
+        (names.astype(">i4"), names[::-1].astype(">i8") + 1, weights.astype(">f8"))
+    )
+    B, same = sg.from_edges((names, names[::-1] + 1, weights))
+    assert A.isequal(B, check_dtype=True) and list(ids) == list(same)
+    assert ids.positions(names.astype(">i2")).tolist() == ids.positions(names).tolist()
+
+
 def test_no_rows() -> None:
     for table in (([], []), ([], [], []), pa.table({"source": pa.array([], pa.string())})):
         if isinstance(table, pa.Table):
