@@ -145,7 +145,7 @@ def _timed(calls: Calls, options: argparse.Namespace, firsts: dict[str, float]) 
                 del last
     else:
         for name, call in calls.items():
-            times[name] = gpu_clock.measure(call, options.calls).device_ms
+            times[name] = gpu_clock.device_ms(call, options.calls)
     found: dict[str, Any] = {name: rows.row(each, seen[name]) for name, each in times.items()}
     others = [found[name]["median"] for name in calls if name != "spgraph"]
     if others:

@@ -226,14 +226,7 @@ def timed(
         del found
         if not times:
             seen = rows.untimed(call, ms, "cuda")
-        times.append([])
-        for _ in range(calls):
-            rows.settle("cuda")
-            start = time.perf_counter()
-            last = call()
-            rows.settle("cuda")
-            times[-1].append(1e3 * (time.perf_counter() - start))
-            del last
+        times.append(rows.timed(call, calls, "cuda"))
     return rows.row(times, seen, median="ms")
 
 

@@ -43,8 +43,13 @@ def measure(call: Callable[[], Any], calls: int) -> Times:
     cupy = import_cupy()
     call()
     issue = _issue_us(call, calls, cupy)
-    device = _device_ms(call, calls, min(max(SPIN_US, 3 * issue), SPIN_MOST_US), cupy)
-    return Times(device, _wall_ms(call, calls, cupy), issue)
+    return Times(_device_ms(call, calls, issue, cupy), _wall_ms(call, calls, cupy), issue)
+
+
+def device_ms(call: Callable[[], Any], calls: int) -> list[float]:
+    """`calls` device times alone, of a call that is warm and may take seconds."""
+    cupy = import_cupy()
+    return _device_ms(call, calls, _issue_us(call, 1, cupy), cupy)
 
 
 def _issue_us(call: Callable[[], Any], calls: int, cupy: Any) -> float:
@@ -60,7 +65,8 @@ def _issue_us(call: Callable[[], Any], calls: int, cupy: Any) -> float:
     return float(np.median(times))
 
 
-def _device_ms(call: Callable[[], Any], calls: int, spin_us: float, cupy: Any) -> list[float]:
+def _device_ms(call: Callable[[], Any], calls: int, issue_us: float, cupy: Any) -> list[float]:
+    spin_us = min(max(SPIN_US, 3 * issue_us), SPIN_MOST_US)
     spin = cupy.RawKernel(SPIN, "spin")
     begin, end = cupy.cuda.Event(), cupy.cuda.Event()
     times = []

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -76,7 +75,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         seen = rows.untimed(on_host, first_ms, "cuda")
         before = S.bytes_streamed
         steps = ITERATIONS if task == "pagerank iteration" else 1
-        times = [timed(on_host) / steps for _ in range(options.calls)]
+        times = [ms / steps for ms in rows.timed(on_host, options.calls, "cuda")]
         nbytes, median = (S.bytes_streamed - before) / options.calls / steps, np.median(times)
         of_all = float(median) / (S.nbytes / rate)
         entry["tasks"][task] = cell = rows.row(times, seen, of_all=of_all)
@@ -115,16 +114,6 @@ def same(expected: sg.Vector, found: sg.Vector) -> bool:
     return bool(np.abs(x - y).sum() <= 1e-6 * np.abs(x).sum())
 
 
-def timed(call: Callable[[], Any]) -> float:
-    """Milliseconds of a call, and of what it left to the device."""
-    device = import_cupy().cuda.Device()
-    device.synchronize()
-    began = time.perf_counter()
-    call()
-    device.synchronize()
-    return 1e3 * (time.perf_counter() - began)
-
-
 def bus_rate(S: HostMatrix) -> float:
     """Bytes a millisecond of plain copies of the columns of S to the device: the best of five."""
     cupy = import_cupy()
@@ -138,7 +127,7 @@ def bus_rate(S: HostMatrix) -> float:
             place = source.ctypes.data + first
             cupy.cuda.runtime.memcpyAsync(target.data.ptr, place, nbytes, kind, stream.ptr)
 
-    return source.nbytes / min(timed(copy) for _ in range(5))
+    return source.nbytes / min(rows.timed(copy, 5, "cuda"))
 
 
 def table(name: str, entry: dict[str, Any]) -> str:

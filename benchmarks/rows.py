@@ -112,16 +112,21 @@ def _rounded(ms: Any) -> float:
     return round(float(ms), DIGITS)
 
 
-# --- calls that are not timed ---------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 
 def first(call: Callable[[], Any], device: str = "cpu") -> tuple[Any, float]:
-    """(the result, the milliseconds) of a call that nobody has made before."""
+    """(the result, the milliseconds) of a call, as of the first one, which compiles."""
     settle(device)
     begin = time.perf_counter()
     result = call()
     settle(device)
     return result, (time.perf_counter() - begin) * 1e3
+
+
+def timed(call: Callable[[], Any], count: int, device: str) -> list[float]:
+    """The milliseconds of so many calls, each waited for."""
+    return [first(call, device)[1] for _ in range(count)]
 
 
 def untimed(call: Callable[[], Any], first_ms: float | None, device: str = "cpu") -> Untimed:

@@ -24,7 +24,6 @@ import itertools
 import json
 import pathlib
 import re
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -141,7 +140,7 @@ def measured(
         return None
     del answer
     seen = rows.untimed(calls[-1], first_ms, given.device)
-    times = [timed(call, given.calls, given.device) for call in calls]
+    times = [rows.timed(call, given.calls, given.device) for call in calls]
     if len(calls) == 2:  # the time of one of the 20 iterations between both
         times.append([max((b - a) / 20, 1e-4) for a, b in zip(*times, strict=True)])
     row = rows.row(times[-1], seen, median="ms")
@@ -242,19 +241,6 @@ def differs(found: Any, first: list[Any]) -> str:
         return ""
     same = home.isequal(first[0]) if home.dtype.kind != "f" else home.isclose(first[0], rtol=1e-6)
     return "" if same else "another answer than that of one device"
-
-
-def timed(call: Timed, count: int, device: str) -> list[float]:
-    """The wall times, in milliseconds, of so many warm calls."""
-    times = []
-    for _ in range(count):
-        rows.settle(device)
-        start = time.perf_counter()
-        last = call()
-        rows.settle(device)
-        times.append(1e3 * (time.perf_counter() - start))
-        del last
-    return times
 
 
 def beside(
