@@ -83,16 +83,16 @@ def improve(shared, sync, value, parent, visited, u, v, z):
     """
     old = atomic_load(value, np.int64(v)) if PARENTS else value[v]
     new = joined(old, z)
-    better = differs(new, old)
+    first = not PARENTS and not differs(old, IDENTITY) and not visited[v]
+    better = differs(new, old) or first
     if not better:
         if not PARENTS:
-            first = not differs(new, IDENTITY) and not visited[v]
-            if first:
-                visited[v] = True
-            return first, new
+            return False, new
         # who sees a value sees its parent, too, or LOCKED
         if z != old or 0 <= atomic_load(parent, np.int64(v)) <= u:
             return False, new
+    if first and not differs(new, IDENTITY):
+        visited[v] = True
     if PARENTS and shared:
         before = lock(sync, parent, v)
         old = value[v]
