@@ -9,8 +9,7 @@ iteration is (the time of 30 - the time of 10) / 20, with tol=None. "bfs counts"
 of shortest paths in float64, and levels. Weights are integers from 1 to 64, one for each undirected
 edge. Every answer is compared with that of one GPU before it is timed. `cost` is W, H, C and S as
 costs.py has them, of the loops in rounds: of one GPU and of exchange="nccl". On the grid, whose
-frontiers are small, "round" is the median time of a level in microseconds. With --memory SCALE a
-Kronecker graph meets a limit of 48 GiB of memory a GPU: on one of them, then on all.
+frontiers are small, "round" is the median time of a level in microseconds.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ GRAPHS = {
     "kron26_32": (26, 32),
 }
 GRID = "grid1000"  # 1000 x 1000, like a road network
-LIMIT = 48 << 30  # bytes of each GPU's memory, with --memory
 CHUNK = 1 << 26  # entries that weights are made for at a time
 Calls = dict[str, Callable[[Any, Any, int], Any]]
 
@@ -73,58 +71,19 @@ def main() -> None:
         "results": [],
         "faults": [],
     }
-    if options.memory:
-        result["memory"] = memory(options.memory)
-        machine.write(options.output, result)
-        on_all_devices(lambda pool: pool.free_all_blocks())
     for name in options.graphs.split(","):
         measure(name, options, result)
         machine.write(options.output, result)
-        on_all_devices(lambda pool: pool.free_all_blocks())
+        free_memory()
     print(*result["faults"], sep="\n")
 
 
-def on_all_devices(function: Callable[[Any], None]) -> None:
-    """`function` of the memory pool of each GPU."""
+def free_memory() -> None:
+    """Give back what the memory pool of each GPU keeps."""
     cupy = import_cupy()
     for device in range(cupy.cuda.runtime.getDeviceCount()):
         with cupy.cuda.Device(device):
-            function(cupy.get_default_memory_pool())
-
-
-def memory(scale: int) -> dict[str, Any]:
-    """What becomes of a graph that one GPU cannot hold."""
-    recipe = sg.generators.kronecker_recipe(scale, 16, seed=1)
-    on_all_devices(lambda pool: pool.set_limit(size=LIMIT))
-    found: dict[str, Any] = {"graph": f"kronecker({scale}, 16), seed 1", "limit_bytes": LIMIT}
-    try:
-        from_recipe(recipe, 1, devices=["cuda:0"])
-        found["one GPU"] = "passes"
-    except Exception as error:
-        found["one GPU"] = f"{type(error).__name__}: {error}"
-    on_all_devices(lambda pool: pool.free_all_blocks())
-    count = import_cupy().cuda.runtime.getDeviceCount()
-    try:
-        began = time.perf_counter()
-        G = from_recipe(recipe, count, devices="cuda")
-        found["seconds to draw"] = round(time.perf_counter() - began, 2)
-        degrees = G.shards[0].indptr[1:] - G.shards[0].indptr[:-1]
-        source = int(G.device.shard_ids(0, G.nrows)[degrees.argmax()])
-        level = sg.bfs(G, source, parents=False).level
-        assert level.nvals > 1  # which waits for it
-        began = time.perf_counter()
-        level = sg.bfs(G, source, parents=False).level
-        found |= {"devices": count, "directed_edges": G.nvals, "reached": level.nvals}
-        found["bfs levels ms"] = round(1e3 * (time.perf_counter() - began), 3)
-        peaks: list[int] = []
-        on_all_devices(lambda pool: peaks.append(pool.total_bytes()))
-        found["bytes held by the pool of each GPU"] = peaks
-        found["bytes that peers write, on all GPUs"] = G.device.peers.nbytes
-    except Exception as error:
-        found[f"{count} GPUs"] = f"{type(error).__name__}: {error}"
-    on_all_devices(lambda pool: pool.set_limit(size=0))
-    print(found, flush=True)
-    return found
+            cupy.get_default_memory_pool().free_all_blocks()
 
 
 def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> None:
@@ -277,7 +236,6 @@ def weighted(G: DistributedMatrix) -> DistributedMatrix:
 def _options() -> argparse.Namespace:
     parser = arguments.parser(__doc__, "distributed_gpu")
     parser.add_argument("--graphs", default=",".join([*GRAPHS, GRID]))
-    parser.add_argument("--memory", type=int, metavar="SCALE", help="under a limit, too")
     parser.add_argument("--devices", default="1,2,4")
     parser.add_argument("--tasks", default="", help="all of them by default")
     parser.add_argument("--exchange", default="nccl,peer")
