@@ -28,7 +28,7 @@ from spgraph.semirings import TypedSemiring, min_secondi
 CONTROL_BYTES = 128
 THREADS = 1024
 PLACES = ("messages", "received", "partials", "frontier_values")
-OWN = ("visited", "visited_next", "partial", "queue", "offset", "barrier", "control")
+OWN = "visited visited_next partial queue offset barrier control frontier next".split()
 
 
 class Values(NamedTuple):
@@ -89,7 +89,7 @@ def new_plan(
             place = parts[p]
             fields = row_fields(shard, leading if decides else None, nonempty)
             fields |= {"me": p, "first": list(graph.offsets), "word": begins.tolist()}
-            fields |= {"memory": memory, "frontiers": [place["frontier"], place["other"]]}
+            fields |= {"memory": memory, "frontiers": [place["frontier"], place["next"]]}
             fields |= {name: place[name] for name in PLACES}
             fields |= {
                 "m": int(of_all[:, 0].sum()),
@@ -99,6 +99,8 @@ def new_plan(
                 "ids": shard.ids,
             }
             fields |= {name: memory[p] + place[name] for name in OWN}
+            fields |= {"frontier_value": memory[p] + place["frontier_values"]}
+            fields |= {"base": begins[p], "words": begins[p + 1] - begins[p]}
             given.append(block(fields, xp))
     return Plan(key, needed, memory, kernels, grids, THREADS, shared, given)
 
@@ -131,7 +133,7 @@ def layout(
             "inbox": INBOX_BYTES,
             "messages": 2 * peers * 8 * capacity * 2 * max(labels, value),
             "frontier": 4 * all_words,
-            "other": 4 * all_words,
+            "next": 4 * all_words,
             "received": 4 * peers * widest,
             "partials": 32 * value * peers * widest,
             "frontier_values": 32 * looked_at * all_words,

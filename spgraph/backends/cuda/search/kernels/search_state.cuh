@@ -82,11 +82,7 @@ DEVICE void swap_queues() {
 
 // That of vertex u's value and an edge u -> v.
 DEVICE Z product(const A* values, i64 u, i64 v, i64 edge) {
-#if VALUES
-    return multiply(load_relaxed(&s.value[u]), values[ISO ? 0 : edge], (i64)0, u, u, v);
-#else
-    return Z();
-#endif
+    return product_of(load_relaxed(&s.value[u]), values, edge, u, v);
 }
 
 typedef I Q; // bit positions are ids

@@ -1,7 +1,19 @@
-// What the state says of own vertices, and the empty sum.
+// What the state says of own vertices, and sums of products.
+
+// The empty sum.
 DEVICE Z nothing() {
 #if VALUES
     return identity();
+#else
+    return Z();
+#endif
+}
+
+// The product of edge number `edge`, from vertex u to vertex v of the user's, where u has the value
+// x. What multiply does not look at is not loaded.
+DEVICE Z product_of(Z x, const A* values, i64 edge, i64 u, i64 v) {
+#if VALUES
+    return multiply(x, values[ISO ? 0 : edge], (i64)0, u, u, v);
 #else
     return Z();
 #endif

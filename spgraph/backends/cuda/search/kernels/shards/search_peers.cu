@@ -64,15 +64,15 @@ struct Given : Rows {
     O* offset;         // its degrees scanned
     PeerBarrier* barrier;
     Control* control;
+    u32 *frontier, *next;    // the bitmaps of all vertices
+    const Z* frontier_value; // by bit position, of the frontier of a pull
+    i64 base, words;         // the place of the first own word, how many there are
 };
 
 struct Search : Given {
-    u32 *frontier, *next; // the bitmaps of all vertices
-    i64 words, base;      // own words, the place of the first
-    L* level;             // results
+    L* level; // results
     Z* value;
-    const Z* frontier_value; // by bit position, of the frontier of a pull
-    i64* trace;              // direction, frontier, edges looked at, ns; one row a level
+    i64* trace; // direction, frontier, edges looked at, ns; one row a level
     u64 since;
     i64 side; // which of the two bitmaps is `frontier`
     // own ones, with their values: arrays, or one that the launch brings
@@ -167,13 +167,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         peers.me = (int)s.me;
         peers.barrier = s.barrier;
         s.side = 0;
-        s.frontier = in_memory_of<u32>(peers.me, s.frontiers[0]);
-        s.next = in_memory_of<u32>(peers.me, s.frontiers[1]);
-        s.base = s.word[s.me];
-        s.words = s.word[s.me + 1] - s.base;
         s.level = level;
         s.value = value;
-        s.frontier_value = in_memory_of<Z>(peers.me, s.frontier_values);
         s.trace = trace;
         s.sources = sources;
         s.source_values = values;

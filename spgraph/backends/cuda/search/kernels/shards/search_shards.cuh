@@ -35,16 +35,6 @@ struct Borders {
 DEVICE L user_id(I v) { return s.ids ? s.ids[v] : (L)v; }
 DEVICE L own_user_id(I v) { return user_id((I)(s.first[s.me] + v)); }
 
-// The product of edge number `edge`, from vertex u to vertex v of the user's, where u has the value
-// x. What multiply does not look at is not loaded.
-DEVICE Z product_of(Z x, const A* values, i64 edge, L u, L v) {
-#if VALUES
-    return multiply(x, values[ISO ? 0 : edge], (i64)0, u, u, v);
-#else
-    return Z();
-#endif
-}
-
 // That of in-edge number `edge` of own vertex v, from vertex u of any shard.
 DEVICE Z in_product(const Borders& borders, i64 u, i64 v, i64 edge) {
     const Z x = USES_X ? s.frontier_value[borders.position((I)u)] : Z();
