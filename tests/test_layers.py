@@ -326,9 +326,10 @@ def test_what_is_nvidias_stands_in_one_header() -> None:
 
 def test_shards_have_the_functions_of_a_backend() -> None:
     """But for steps of others: those work on arrays, of which containers in shards have none. What
-    the CPU alone has is made of other functions in shards, too, and so are triangles.
+    the CPU alone has is made of other functions in shards, too, and so are triangles and
+    parents of paths.
     """
-    steps = {"levels", "power_shard", "reduce_segments", "scatter", "triangles"}
+    steps = {"levels", "path_parents", "power_shard", "reduce_segments", "scatter", "triangles"}
     steps |= listed("Optional, of the CPU alone").keys()
     cpu, shards = (public_functions(PACKAGE / name) for name in ("backends/cpu", "distributed"))
     assert steps < cpu.keys() and not steps & shards.keys()

@@ -14,10 +14,9 @@ def path_parents(A: Matrix, distance: Vector, source: int) -> Vector:
     of these on one of the fewest edges, and there the vertex of least id; `source` for itself.
 
     A Vector of A.nrows and of the type of A.indices. `distance` is what the closure of A over
-    min_plus brings from `source`, of the weights' own type. Where a backend finds them from the
-    edges of vertices that have several alone, as among floats that hardly tie, it does; otherwise
-    they are those of a search over the shortest-path DAG. Looks at A's transpose only where it is
-    at hand already.
+    min_plus brings from `source`, of the weights' own type. Where hardly a vertex has several to
+    choose from, as among floats, one pass over the edges finds them; otherwise they are those of a
+    search over the shortest-path DAG. Looks at A's transpose only where it is at hand already.
 
     >>> import spgraph as sg
     >>> from spgraph.iterations.path_parents import path_parents

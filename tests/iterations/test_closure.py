@@ -490,6 +490,35 @@ def test_counted_from_a_small_type(device: str) -> None:
     assert one is not None and entries(one.distance) == {0: 5, 1: 105, 2: 125}
 
 
+@pytest.mark.fused
+@pytest.mark.parametrize("threads", [1, 2])
+def test_path_parents_are_sole_or_searched_for(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the CPU one pass finds the parents where no vertex has two to choose from."""
+    from spgraph.backends.cpu import path_parents
+    from spgraph.backends.cpu.runtime import pool
+
+    n, typed = 60, min_plus.resolve("float64", "float64")
+    rows, columns = np.divmod(np.random.default_rng(5).choice(n * n, 400, replace=False), n)
+    weights = np.random.default_rng(6).random(400)
+    monkeypatch.setattr(pool, "processors", lambda: 2)
+    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    pool.close()
+    try:
+        for values, ties in ((weights, False), (np.ceil(4 * weights), True), (weights * 0, True)):
+            A = sg.Matrix.from_coo(rows, columns, values, nrows=n + 1, ncols=n + 1)
+            x = closure(A, sg.Vector.from_coo([3], [0.0], size=n + 1), min_plus)
+            edges = {(i, j): w for i, j, w in zip(*(a.tolist() for a in A.to_coo()), strict=True)}
+            least = least_parents(edges, entries(x), lambda x, a: x + a) | {3: 3}
+            for T in (None, A.T):
+                found = path_parents(A, T, x, typed, 3)
+                assert (found is None) == ties
+                assert found is None or (entries(found) == least and found.nvals == x.nvals > 50)
+    finally:
+        pool.close()
+
+
 def test_parents_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     from spgraph.backends.cpu.runtime import pool
 

@@ -4,7 +4,13 @@ The functions here are the backend: spgraph.backends.cuda has the same, with the
 They take containers that operations have checked, on one device, and operators that are resolved
 for their types; they give new containers that share no array with their arguments."""
 
-from spgraph.backends.cpu.closure.closure import closure, closure_parents, dag_edges, parents
+from spgraph.backends.cpu.closure.closure import (
+    closure,
+    closure_parents,
+    dag_edges,
+    parents,
+    path_parents,
+)
 from spgraph.backends.cpu.contract.contract import contract
 from spgraph.backends.cpu.dependencies.dependencies import dependencies, levels
 from spgraph.backends.cpu.entrywise.masked_write import write
@@ -64,6 +70,7 @@ __all__ = [
     "multiply_rows",
     "orient",
     "parents",
+    "path_parents",
     "power",
     "power_shard",
     "prepare",

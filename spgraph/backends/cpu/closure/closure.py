@@ -174,16 +174,42 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     `T` is A's transpose, if it exists and products keep the order of their first operands: then
     each row is read up to the first match. Otherwise (None) every entry of A is read.
     """
-    x = x.to_bitmap()
-    kernel = jit.module("parents", parents_program(semiring, T is not None, A.iso)).parents
-    threads = pool.threads_for(A.nvals)
-    walked = A if T is None else T
     parent = np.empty(A.nrows, A._indices.dtype)
     parent.fill(-1)
-    arrays = (walked._indptr, walked._indices, walked._values, x._values)
-    bits = NO_BITS if x._bits is None else x._bits
-    pool.launch(kernel, threads, *arrays, bits, _parts(walked, threads), parent)
+    _find_parents(A, T, x.to_bitmap(), semiring, parent, False)
     return _vector(parent, parent >= 0)
+
+
+def path_parents(
+    A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring, source: int
+) -> Vector | None:
+    """The parents of a search from `source` over the shortest-path DAG of x, `source` itself there;
+    None where a vertex has several to choose from, which takes that search. `T` is as for
+    `parents`.
+    """
+    x = x.to_bitmap()
+    parent = np.empty(A.nrows, A._indices.dtype)
+    parent.fill(-1)
+    parent[source] = source
+    if _find_parents(A, T, x, semiring, parent, True):
+        return None
+    bits = None if x._bits is None else x._bits.copy()
+    return Vector._of(x.size, parent, bits=bits, nvals=x.nvals)
+
+
+def _find_parents(
+    A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring, parent: np.ndarray, sole: bool
+) -> bool:
+    """Fill `parent` from the edges that carry x, of bitmap storage; True where a vertex has several
+    and has to have a `sole` one.
+    """
+    kernel = jit.module("parents", parents_program(semiring, T is not None, sole, A.iso)).parents
+    threads = pool.threads_for(A.nvals)
+    walked = A if T is None else T
+    bits, several = NO_BITS if x._bits is None else x._bits, np.zeros(1, np.int64)
+    arrays = (walked._indptr, walked._indices, walked._values, x._values)
+    pool.launch(kernel, threads, *arrays, bits, _parts(walked, threads), parent, several)
+    return bool(several[0])
 
 
 def _parts(A: Matrix, threads: int) -> np.ndarray:
@@ -197,9 +223,9 @@ def _parts(A: Matrix, threads: int) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=1024)
-def parents_program(semiring: TypedSemiring, has_transpose: bool, iso: bool) -> str:
+def parents_program(semiring: TypedSemiring, has_transpose: bool, sole: bool, iso: bool) -> str:
     """The preamble of kernels/parents.py."""
-    return preamble.semiring(semiring, IN=has_transpose, ISO=iso)
+    return preamble.semiring(semiring, IN=has_transpose, SOLE=sole, ISO=iso)
 
 
 @functools.lru_cache(maxsize=1024)
