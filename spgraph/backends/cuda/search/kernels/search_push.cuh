@@ -89,13 +89,14 @@ struct Pusher {
         }
 #endif
         u32* const claims = Exchange::claims();
+        bool any = false;
 #pragma unroll
-        for (int k = 0; k < EACH; k++) open[k] = open[k] && !(claimed[k] & 1u);
+        for (int k = 0; k < EACH; k++) {
+            open[k] = open[k] && !(claimed[k] & 1u);
+            any = any || open[k];
+        }
         if constexpr (Found::WANTED || ANY) {
             // most edges of the last levels lead to visited vertices
-            bool any = false;
-#pragma unroll
-            for (int k = 0; k < EACH; k++) any = any || open[k];
             if (!warp_any(any)) return;
 #pragma unroll
             for (int k = 0; k < EACH; k++)
