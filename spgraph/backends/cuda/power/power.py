@@ -24,7 +24,7 @@ from spgraph.backends.cuda.power.power_stepwise import (
 )
 from spgraph.backends.cuda.power.warp_tasks import WarpTasks, warp_tasks
 from spgraph.backends.cuda.products import tiles
-from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.power import SUMS, change
 from spgraph.containers import Matrix, Vector
@@ -127,12 +127,15 @@ def _cooperative(
     x: Vector, matrices: tuple[Matrix, ...], scales: tuple[Vector | None, ...], settings: Settings
 ) -> tuple[Vector, Any]:
     xp, n, tol = array_module(x._values), x.size, settings.tol
-    kernel = jit.kernel("power", "power", program_of(matrices[0], settings), cooperative=True)
     device, each_bytes = jit.current_device(), settings.gathered.itemsize
     grid = jit.multiprocessors(device)
     most = min(MOST_HUBS, (tiles.shared_memory(device) - OTHER) // WIDEST)
     warps = grid * THREADS // 32
     tasks = [warp_tasks(M, is_iso(M, settings), most, warps) for M in matrices]
+    # what looks for hubs takes longer also where there are none
+    text = program_of(matrices[0], settings)
+    text += preamble.constants(HUBS=any(each.hubs for each in tasks))
+    kernel = jit.kernel("power", "power", text, cooperative=True)
     # of what a hop gathers: where the hubs begin, and the length of a buffer
     starts = [_aligned(n, each_bytes), *(_aligned(each.hubs, each_bytes) for each in tasks)]
     # numbers of 8 bytes, and where each of what follows begins among them

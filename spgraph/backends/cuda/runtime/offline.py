@@ -201,7 +201,8 @@ def _other_iterations() -> dict[str, str]:
         "power": power_preamble(
             semirings.plus_times.resolve(SINGLE, np.dtype(np.float64)),
             *(False, "<f4", ("<i4", "<i4", "<f4", "<i4")),
-        ),
+        )
+        + preamble.constants(HUBS=True),
         "peer_barrier": preamble.constants(PEERS=4, BARRIER=INBOX_BYTES),
         "power_stepwise": preamble.types(U=SINGLE),
         "random_edges": random_edges.preamble("noisy"),

@@ -20,7 +20,7 @@
 // numbers of hops and all norms, there is one place that a row's sum goes to, and loops that take no
 // time are not unrolled.
 //
-// Preamble: as gather.cuh (FULL, not MASKED, Z double, plus).
+// Preamble: as gather.cuh (FULL, not MASKED, Z double, plus); HUBS: whether there are any.
 
 #include "gather.cuh"
 #include "power_sums.cuh"
@@ -48,11 +48,11 @@ struct Hop {
     i64 hubs;      // how many there are
     const int* hub; // of each vertex its number among them, -1 for none; null without hubs
 };
-DEVICE int hub_of(const Hop& hop, i64 i) { return hop.hub ? hop.hub[i] : -1; }
+DEVICE int hub_of(const Hop& hop, i64 i) { return HUBS && hop.hub ? hop.hub[i] : -1; }
 // One buffer of what a hop gathers has this value of vertex i, hub number `hub` if that is not -1.
 DEVICE void store_gathered(const Hop& hop, U* u, i64 i, int hub, U value) {
     u[i] = value;
-    if (hub >= 0) u[hop.hub_start + hub] = value;
+    if (HUBS && hub >= 0) u[hop.hub_start + hub] = value;
 }
 // All threads of the block call, after all have met behind the last use of `hubs`.
 DEVICE void load_hubs(const Hop& hop, const U* u, Quad* hubs) {
@@ -100,9 +100,9 @@ DEVICE void gather_columns(const Hop& hop, const Task& task, int from,
     const A* p = hop.values + ((i64)task.first + from) * 32 + lane_id();
 #pragma unroll
     for (int j = 0; j < IN_FLIGHT; j++) {
-        g.y[j] = columns[j] >= 0     ? u[columns[j]]
-                 : columns[j] < NONE ? hubs[hub_entry(columns[j])]
-                                     : (U)0;
+        g.y[j] = columns[j] >= 0             ? u[columns[j]]
+                 : HUBS && columns[j] < NONE ? hubs[hub_entry(columns[j])]
+                                             : (U)0;
         if (!ISO) g.x[j] = from + j < task.steps ? load_once(p + 32 * j) : (A)0;
     }
 }
@@ -135,7 +135,7 @@ DEVICE double join_pieces(const Hop& hop, i64 s, const Split& split) {
 template <class Look, class Done>
 DEVICE void for_rows(const Hop& hop, const U* u, Quad* shared, Look look, Done done) {
     const U* hubs = reinterpret_cast<const U*>(shared);
-    if (hop.hubs) load_hubs(hop, u, shared);
+    if (HUBS && hop.hubs) load_hubs(hop, u, shared);
     const int stride = (int)(thread_count() >> 5), count = (int)hop.count;
     const A one =
         ISO && hop.values ? hop.values[0] : (A)0; // a matrix without entries may have none
