@@ -46,10 +46,10 @@ class Part(NamedTuple):
 
 DATA, PEERS = ("data", "graphs"), ("data", "graphs", "cugraph")
 ON_ONE = "--graphs road_NY,kron21,rmat_n20_512,rmat_n24_32 --sources 4 --calls 7"
-ON_TWO = "--graphs kron24_16,kron25_16,kron26_16,grid1000 --devices 1,2 --sources 2 --calls 3"
+ON_TWO = "--graphs kron24_16,kron25_16,grid1000 --devices 1,2 --sources 2 --calls 3"
 ON_KRON = "benchmarks record OPTIONS gap kron --scale 22 --trials 16 --device cuda"
 SLOW_TO_VERIFY = "--kernel cc --kernel bc --kernel tc"  # by SciPy and NumPy on the host
-SCALED = "rmat_n19_256,rmat_n19_512,rmat_n20_256,kron_g500-logn21,rmat_n24_32,rmat_n25_16"
+SCALED = "rmat_n19_256,rmat_n19_512,rmat_n20_256,kron_g500-logn21,rmat_n24_32"
 # what the documents show comes first
 PARTS = (
     Part("bfs_cpu", "cpu", 150, "benchmarks.bfs_cpu --sources 4 --calls 3 OPTIONS", DATA),

@@ -137,7 +137,7 @@ class WatchedPlacement(Placement):
     @property
     def kernels(self) -> Any:
         """Those of the backend; its closures in rounds report what they read."""
-        return WatchedKernels(self.backend(0), cast(WatchedCommunicator, self.communicator))
+        return WatchedKernels(super().kernels, cast(WatchedCommunicator, self.communicator))
 
 
 class WatchedKernels:

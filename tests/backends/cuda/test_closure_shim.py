@@ -32,6 +32,7 @@ from spgraph.backends.cuda.closure import closure_peers
 from spgraph.backends.cuda.closure import closure_rounds as closure_shard
 from spgraph.backends.cuda.exchange import plan
 from spgraph.backends.shards import closure as protocol
+from spgraph.benchmarking.exchange import in_rounds
 from spgraph.containers import Matrix, Vector
 from spgraph.distributed import LocalCommunicator
 from spgraph.distributed.exchange import in_step
@@ -388,7 +389,16 @@ def test_relaxations_stay_few(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
             start_on_the_shim(patch)
             start = sparse_entries(made.v.to(A.device))
             parts = closures.in_rounds(A, *start, DISTANCES, 20)
+            watched, seen = in_rounds(A)
+            start = sparse_entries(made.v.to(watched.device))
+            again = closures.in_rounds(watched, *start, DISTANCES, 20)
         counts.append(sum(part.relaxations for part in parts))
+        # what a benchmark reports of such a closure
+        cost = seen.cost(None, None, 1.0)
+        assert cost.edges == sum(part.relaxations for part in again) and cost.rounds > 2
+        assert all(
+            (one.values == other.values).all() for one, other in zip(parts, again, strict=True)
+        )
     assert made.A.nvals <= 2 * counts[0] and counts[1] <= 1.5 * counts[0]
 
 
