@@ -94,6 +94,7 @@ def test_the_benchmarks_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     renew.add_arguments(parser)
     options = parser.parse_args("--commit c --graphs kron8 --data d --gapbs b --cugraph u".split())
     assert len({part.name for part in renew.PARTS}) == len(renew.PARTS)
+    assert not any("," in part.name for part in renew.PARTS)  # names are given with commas between
     shown = {*speed_tables.TABLES, "graph500_gpu", "graph500_cpu", "gap_gpu", "gap_cpu"}
     suites = {"graph500": graph500.command, "gap": gap.command}
     monkeypatch.setattr(gapbs, "missing", lambda builds: None)
