@@ -33,7 +33,7 @@ OWN = "visited visited_next partial queue offset barrier control frontier next".
 
 class Values(NamedTuple):
     """What a search finds beside levels: the sums of a semiring, over graphs whose edges have one
-    value (`iso`) or not; or `parents`, which are those of `parents_typed`.
+    value (`iso`) or not; or `parents`, those of `parents_values`.
     """
 
     semiring: TypedSemiring
