@@ -14,14 +14,16 @@ constexpr int BIG = 40; // from this bit on, the third word that is exchanged co
 DEVICE bool small_claim(I v, Z product, L depth) {
     u32* const word = &s.visited_next[s.base + (v >> 5)];
     const u32 bit = 1u << (v & 31);
-#if VALUES
+#if PARENTS // the sum tells who is first: nothing waits for the claim
+    if (atomicMin(&s.partial[32 * s.base + v], product) != nothing()) return false;
+    atomicOr(word, bit);
+#elif VALUES
     Z* const sum = &s.partial[32 * s.base + v];
-    // without a look at the sum, for which the next access would wait
-    if (ADD_KIND != ADD_ANY) combine_changed(sum, product);
-#endif
+    if (ADD_KIND != ADD_ANY) combine(sum, product);
     if (atomicOr(word, bit) & bit) return false;
-#if VALUES
     if (ADD_KIND == ADD_ANY) store_relaxed(sum, product);
+#else
+    if (atomicOr(word, bit) & bit) return false;
 #endif
     s.level[v] = depth;
     return true;
