@@ -75,7 +75,7 @@ def new_plan(
     needed = [part["end"] for part in parts]
     # of kernels/shards/search_peers.cu: two frontiers, or Pull
     small = 2 * small_bytes(*kinds[:2], capacity, capacity + capacity // 16)
-    shared = max(small, (4 + 2 * kinds[0].itemsize) * THREADS)
+    shared = max(small, 4 * THREADS)
     zeros = [np.int64(0)] * 4
     nothing = (*[jit.NULL] * 8, *zeros, np.int32(0), zeros[0], np.uint64(0), jit.NULL)
     kernels, grids = kernels_and_grids(graph, "search_peers", text, THREADS, shared, nothing)

@@ -44,7 +44,6 @@ struct Rows {
     const u32* nonempty;
 };
 
-struct Pull { // shared memory of each warp: the bits it has found, rows that wait for it
+struct Pull { // shared memory of each warp: the bits it has found
     u32 hit[WARPS][32];
-    I waiting[WARPS][64];
 };

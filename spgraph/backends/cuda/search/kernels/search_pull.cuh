@@ -198,56 +198,6 @@ DEVICE void look_at_each(const Exchange& exchange, u32 open, Totals* totals, Fin
     }
 }
 
-// The same, but first at their leading neighbours only: the vertices whose rows have to be looked
-// at wait for each other, until there are 32.
-DEVICE void look_at_leading_first(const Exchange& exchange, u32 open, Totals* totals,
-                                  Finds& finds) {
-    const int lane = lane_id();
-    const bool leading = FIRST_DECIDES && s.leading;
-    // with values these are a row's own first entries; else any four
-    const O skip = leading && VALUES ? 4 : 0;
-    I* const waiting = pull_memory().waiting[Exchange::warp()];
-    const int upto = warp_scan(__popc(open)), total = shuffle(upto, 31);
-    int held = 0;
-    I coming = (I)RankedBit(open, upto, lane, lane < total).position(finds.begin);
-    Leading its = leading && lane < total ? s.leading[coming] : Leading{};
-    for (int base = 0; base < total || held; base += 32) {
-        if (base < total) {
-            bool waits = base + lane < total;
-            const I v = coming;
-            const Leading row = its;
-            const int next = base + 32 + lane; // fetched while this one is looked at
-            if (base + 32 < total)
-                coming = (I)RankedBit(open, upto, next, next < total).position(finds.begin);
-            if (leading && next < total) its = s.leading[coming];
-            if (leading && waits) {
-                Candidate candidate = Candidate::none();
-                const O e = s.t_indptr[v];
-                const bool found = look_at_leading(exchange, v, e, row, candidate, finds.probes);
-                if (found) finds.add(v, candidate);
-                waits = !found && row.id[3] >= 0;
-            }
-            const u32 who = warp_ballot(waits);
-            if (waits) waiting[held + __popc(who & lanes_below())] = v;
-            held += __popc(who);
-            warp_sync();
-        }
-        if (held < 32 && base + 32 < total) continue;
-        const int many = held < 32 ? held : 32;
-        held -= many;
-        if (many) {
-            const bool active = lane < many;
-            const I v = active ? waiting[held + lane] : 0;
-            const O e = active ? s.t_indptr[v] + skip : 0, end = active ? s.t_indptr[v + 1] : 0;
-            bool found = false;
-            Candidate candidate = Candidate::none();
-            look_at_rows(exchange, v, e, end, found, candidate, totals, finds.probes);
-            if (found) finds.add(v, candidate);
-        }
-        warp_sync();
-    }
-}
-
 // Look for the frontier among the in-edges of the open vertices. The warps of a block take
 // neighbouring words.
 CALLED void pull_level(L depth, Totals* totals = nullptr) {
@@ -272,10 +222,7 @@ CALLED void pull_level(L depth, Totals* totals = nullptr) {
         finds.begin = begin;
         finds.hit[lane] = 0;
         warp_sync();
-        if constexpr (Exchange::DISTRIBUTED)
-            look_at_leading_first(exchange, open, totals, finds);
-        else
-            look_at_each(exchange, open, totals, finds);
+        look_at_each(exchange, open, totals, finds);
         warp_sync();
         if (mine) {
             const u32 bits = finds.hit[lane];
