@@ -27,7 +27,7 @@ OF_EACH_EXCHANGE = {
 # what several loops share: defined once in all folders
 IN_ALL = [
     *"release release_rest swap block_scan row_at share_of walk_share combine".split(),
-    *"combine_changed nth_bit for_each_bit read_given write_count barrier_all".split(),
+    *"combine_changed atomic_best nth_bit for_each_bit read_given write_count barrier_all".split(),
     "barrier_local",
     *("struct LaneOfBatch", "struct RankedBit", "struct Inbox", "struct PeerBarrier"),
 ]

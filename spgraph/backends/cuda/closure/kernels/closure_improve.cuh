@@ -40,26 +40,9 @@ template <class T>
 DEVICE bool improve_as(T* address, T value, T& stored) {
     typedef Bits<T> B;
     address = global(address);
-    constexpr bool floating = (double)(T)0.5 == 0.5, negative = (T)-1 < (T)0;
     if constexpr ((LEAST || GREATEST) && sizeof(T) >= 4) {
-        typedef typename SignedOf<sizeof(T)>::type S;
-        B old;
         stored = value = value + (T)0; // normal(), without NaN
-        if constexpr (floating) {
-            // the bits of floats ascend as signed integers where positive, descend as unsigned ones
-            // where negative
-            if (value >= 0)
-                old = LEAST ? (B)atomicMin((S*)address, (S)to_bits(value))
-                            : (B)atomicMax((S*)address, (S)to_bits(value));
-            else
-                old = LEAST ? atomicMax((B*)address, to_bits(value))
-                            : atomicMin((B*)address, to_bits(value));
-        } else if constexpr (negative) {
-            old = LEAST ? (B)atomicMin((S*)address, (S)value) : (B)atomicMax((S*)address, (S)value);
-        } else {
-            old = LEAST ? atomicMin((B*)address, (B)value) : atomicMax((B*)address, (B)value);
-        }
-        return changes(from_bits<T>(old), value);
+        return changes(from_bits<T>(atomic_best<LEAST>(address, value)), value);
     } else {
         // the aligned word around it: an allocation never ends inside one
         typedef typename BitsOf<(sizeof(T) < 4 ? 4 : sizeof(T))>::type W;

@@ -46,9 +46,27 @@ DEVICE void combine_in_word(W* word, int shift, Z value) {
     }
 }
 
+// *address = the lesser or the greater of *address and value, atomically, of 32 or 64 bits; the bits
+// that were there. Of floats, which are no NaN, -0.0 counts as 0.0.
+template <bool LEAST_, class T>
+DEVICE Bits<T> atomic_best(T* address, T value) {
+    typedef typename SignedOf<sizeof(T)>::type S;
+    typedef Bits<T> B;
+    constexpr bool floating = (double)(T)0.5 == 0.5;
+    if constexpr (floating) value = value + (T)0;
+    // the bits of floats ascend as signed integers where positive, descend as unsigned ones where
+    // negative
+    const bool descends = floating && !(value >= 0);
+    if ((floating || (T)-1 < (T)0) && !descends)
+        return LEAST_ ? (B)atomicMin((S*)address, (S)to_bits(value))
+                      : (B)atomicMax((S*)address, (S)to_bits(value));
+    return LEAST_ != descends ? atomicMin((B*)address, to_bits(value))
+                              : atomicMax((B*)address, to_bits(value));
+}
+
 template <class T, bool KNOWN = false>
 DEVICE void combine_as(T* address, T value) {
-    constexpr bool floating = (double)(T)0.5 == 0.5, negative = (T)-1 < (T)0;
+    constexpr bool floating = (double)(T)0.5 == 0.5;
     constexpr bool least = ADD_KIND == ADD_MIN, greatest = ADD_KIND == ADD_MAX;
     constexpr bool bitwise = ADD_KIND == ADD_OR || ADD_KIND == ADD_AND || ADD_KIND == ADD_XOR;
     if constexpr (ADD_KIND == ADD_ANY) {
@@ -75,28 +93,12 @@ DEVICE void combine_as(T* address, T value) {
     } else if constexpr (ADD_KIND == ADD_PLUS) {
         atomicAdd((Bits<T>*)address, to_bits(value));
     } else if constexpr (least || greatest) {
-        typedef typename SignedOf<sizeof(T)>::type S;
-        typedef Bits<T> B;
         // false for NaN
         if (!KNOWN || floating) {
             const T seen = load_lagging(address);
             if (!(least ? value < seen : value > seen)) return;
         }
-        if constexpr (floating) {
-            // the bits of floats ascend as signed integers where positive, descend as unsigned ones
-            // where negative
-            value = value + (T)0;
-            if (value >= 0)
-                least ? atomicMin((S*)address, (S)to_bits(value))
-                      : atomicMax((S*)address, (S)to_bits(value));
-            else
-                least ? atomicMax((B*)address, to_bits(value))
-                      : atomicMin((B*)address, to_bits(value));
-        } else if constexpr (negative) {
-            least ? atomicMin((S*)address, (S)value) : atomicMax((S*)address, (S)value);
-        } else {
-            least ? atomicMin((B*)address, (B)value) : atomicMax((B*)address, (B)value);
-        }
+        atomic_best<least>(address, value);
     } else {
         combine_in_word((Bits<T>*)address, 0, value);
     }
