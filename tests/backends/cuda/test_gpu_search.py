@@ -1,4 +1,6 @@
-"""What only a GPU shows of a search on one GPU: rows that all warps of the grid share."""
+"""What only a GPU shows of a search on one GPU: rows that all warps of the grid share, and hundreds
+of levels of one thread block.
+"""
 
 from __future__ import annotations
 
@@ -67,3 +69,15 @@ def test_rows_longer_than_a_warp_takes(ring: Any) -> None:
         assert levels.tolist() == [0] + [1] * hubs
         if ring in (min_secondi, any_secondi):
             assert move(found.value.to_coo()[1], "cpu").tolist() == [1] + [WIDTH] * hubs
+
+
+def test_many_small_levels() -> None:
+    """Levels of up to some hundred vertices, by all warps of a block: as on the CPU."""
+    A = sg.generators.grid(300, 300, remove=0.2)
+    G, source = A.to("cuda"), 150 * 300 + 7
+    on_cpu, found = sg.bfs(A, source), sg.bfs(G, source)
+    assert found.level.to("cpu").isequal(on_cpu.level)
+    assert found.parent.to("cpu").isequal(on_cpu.parent)
+    assert sg.bfs(G, source, parents=False).level.to("cpu").isequal(on_cpu.level)
+    one, other = (sg.betweenness_centrality(M, sources=[source]).to_numpy() for M in (A, G))
+    np.testing.assert_allclose(other, one, rtol=1e-9)

@@ -144,7 +144,8 @@ def work_bytes(ids: np.dtype, offsets: np.dtype) -> int:
     """The bytes of Work in kernels/search_state.cuh: two frontiers, or what warps have found."""
     found = THREADS // 32 * ((BATCH + 32) * ids.itemsize + 128)
     capacity = small_frontier(ids, offsets)
-    return max(2 * small_bytes(ids, offsets, capacity, capacity + MORE_PIECES), found)
+    frontier = small_bytes(ids, offsets, capacity, capacity + MORE_PIECES)
+    return max(2 * (frontier + capacity * ids.itemsize), found)  # with parents
 
 
 @functools.lru_cache(maxsize=1024)

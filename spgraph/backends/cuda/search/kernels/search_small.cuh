@@ -52,7 +52,7 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
 #endif
                        }
                    }
-                   small_add(to, count, found, v, first, last);
+                   small_add(to, count, found, u, v, first, last);
                });
 }
 

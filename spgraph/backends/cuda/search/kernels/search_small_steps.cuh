@@ -3,10 +3,11 @@
 
 constexpr int PAIR = 2; // edges a lane has in flight
 
-// Put the found vertices, with their edges first to last, into a frontier in shared memory; what
-// does not fit goes to the queue. A warp calls.
+// Put the vertices v, found from u, with their edges first to last, into a frontier in shared
+// memory; what does not fit goes to the queue. A warp calls.
 DEVICE void small_add(SmallFrontier& to, SmallCount& count, const bool (&found)[PAIR],
-                      const I (&v)[PAIR], const O (&first)[PAIR], const O (&last)[PAIR]) {
+                      const I (&u)[PAIR], const I (&v)[PAIR], const O (&first)[PAIR],
+                      const O (&last)[PAIR]) {
     constexpr bool exact = sizeof(SmallEdges) == 8; // also of a level that does not fit
     u32 who[PAIR], all = 0;
     SmallEdges edges = 0;
@@ -38,6 +39,9 @@ DEVICE void small_add(SmallFrontier& to, SmallCount& count, const bool (&found)[
             to.vertex[place] = v[k];
             to.start[place] = first[k];
             to.end[place] = last[k];
+#if KEEPS_PARENTS
+            to.parent[place] = u[k];
+#endif
             const O degree = last[k] - first[k];
             // with a larger one there is no next small level
             if (degree > LIGHT && degree <= SMALL_EDGES) {
@@ -65,7 +69,7 @@ DEVICE void small_fill(SmallFrontier& to, SmallCount& count, i64 number, Take ta
         I v[PAIR] = {};
         O first[PAIR] = {}, last[PAIR] = {};
         const bool found[PAIR] = {i < number && take(i, v[0], first[0], last[0])};
-        small_add(to, count, found, v, first, last);
+        small_add(to, count, found, v, v, first, last);
     }
 }
 
@@ -83,6 +87,9 @@ DEVICE void small_walk(const SmallFrontier& from, const SmallCount& size, Look l
         const bool heavy = task >= light;
         const u32 piece = heavy ? from.heavy[task - light] : 0;
         I u[PAIR];
+#if KEEPS_PARENTS
+        I parent[PAIR];
+#endif
         O e[PAIR], end[PAIR];
 #pragma unroll
         for (int k = 0; k < PAIR; k++) {
@@ -90,6 +97,9 @@ DEVICE void small_walk(const SmallFrontier& from, const SmallCount& size, Look l
             e[k] = end[k] = 0;
             if (i >= size.vertices) continue;
             u[k] = from.vertex[i];
+#if KEEPS_PARENTS
+            parent[k] = from.parent[i];
+#endif
             const O start = from.start[i], stop = from.end[i];
             if (heavy) {
                 const O offset = (O)(piece >> 16) * PIECE;
@@ -108,6 +118,9 @@ DEVICE void small_walk(const SmallFrontier& from, const SmallCount& size, Look l
             for (int k = 0; k < PAIR; k++) {
                 open[k] = e[k] < end[k];
                 v[k] = open[k] ? indices[e[k]] : 0;
+#if KEEPS_PARENTS
+                open[k] = open[k] && v[k] != parent[k];
+#endif
             }
             look(u, v, e, open);
 #pragma unroll

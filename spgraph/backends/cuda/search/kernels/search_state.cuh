@@ -5,6 +5,7 @@ constexpr int BATCH = 128; // found vertices that a warp queues at a time
 // a frontier in shared memory: in pieces of PIECE edges its heavy vertices, of SMALL_EDGES at most
 constexpr int SMALL_EDGES = 8192;
 constexpr int PIECE = 256;
+#define KEEPS_PARENTS 1
 constexpr int ENTER_EDGES = 4096;
 typedef u32 SmallEdges;
 #include "search_small_frontier.cuh"

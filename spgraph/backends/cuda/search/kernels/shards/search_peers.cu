@@ -29,6 +29,7 @@ constexpr int SMALL_EDGES =
     8 * SMALL; // a small level with more edges than this is done by the grid
 constexpr int ENTER_EDGES = 2 * SMALL;
 constexpr int PIECE = 128;
+#define KEEPS_PARENTS 0 // a neighbour has its number in the whole graph, a parent that in the shard
 typedef u64 SmallEdges;
 #include "search_small_frontier.cuh"
 

@@ -77,7 +77,7 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
 #pragma unroll
             for (int k = 0; k < PAIR; k++)
                 if (found[k]) found[k] = small_claim(v[k], product[k], depth);
-            small_add(to, count, found, v, first, last);
+            small_add(to, count, found, u, v, first, last);
         });
 }
 
