@@ -96,7 +96,7 @@ def hub(n: int) -> sg.Matrix:
     return sg.Matrix.from_coo(*both, nrows=n, ncols=n, symmetric=True).pattern()
 
 
-@pytest.mark.parametrize("name", ["kronecker", "hub", "uniform"])
+@pytest.mark.parametrize("name", ["kronecker", "hub", "uniform", "grid"])
 def test_one_launch_equals_launches_for_every_step(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +104,7 @@ def test_one_launch_equals_launches_for_every_step(
         "kronecker": lambda: sg.generators.kronecker(16, 32, seed=3),
         "hub": lambda: hub(1_000_000),
         "uniform": lambda: sg.generators.uniform_random(1 << 18, 8, seed=3),
+        "grid": lambda: sg.generators.grid(300, 400),  # without hubs
     }[name]().to("cuda")
     W = sg.Matrix._of(*A.shape, A.indptr, A.indices, (A.indices % 7 + 1).astype(np.float32))
     asked: list[dict[str, Any]] = [{"tol": None, "max_iter": 9}, {"tol": 1e-9, "max_iter": 500}]

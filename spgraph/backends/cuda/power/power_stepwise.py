@@ -1,8 +1,9 @@
 """The power iteration with launches for every step, on one device or for one of several shards.
 
 A step with one hop and no norm is the product and one launch, which reads and writes 36 bytes a
-vertex (4 of them, in single precision, are for the next hop) at about 3.5 TB/s on an H200, and
-writes what the next hop gathers to every peer at about 330 GB/s. Its last block adds up the sums.
+vertex (4 of them, in single precision, are for the next hop), or 20 where no tolerance asks for the
+iterates, at about 3.5 TB/s on an H200, and writes what the next hop gathers to every peer at about
+330 GB/s. Its last block adds up the sums.
 With a `tol` the host waits for the devices in every step; so that they do not wait for the host in
 turn, the next product begins before it is known whether there is a next step.
 """
@@ -148,6 +149,9 @@ class Launches:
         self.sources = [self.value, *self.products[:-1]]
         exact = places is None and settings.gathered == self.value.dtype
         self.as_it_is = [exact and scale is None for scale in scales]
+        # whether somebody asks for the iterates before the last one
+        asked = settings.norm or settings.constants[1] or settings.tol is not None
+        self.tracked = np.int32(bool(asked) or self.as_it_is[0])
         places = places or _own_places(0 if all(self.as_it_is) else n, settings.gathered, xp)
         self.turns = itertools.cycle(places.values)
         self.turns_of_sums = itertools.cycle(places.sums)
@@ -183,7 +187,7 @@ class Launches:
         M = self.matrices[k]
         gather(M, self.cut[k], Vector._of(M.ncols, whole), self.texts[k], self.products[k])
 
-    def update(self, totals: Array) -> tuple[Any, Any]:
+    def update(self, totals: Array, last: bool) -> tuple[Any, Any]:
         """What the first hop gathers next, and the sums, of the iterate after the last product;
         before it is divided by its norm, if there is one.
         """
@@ -193,7 +197,8 @@ class Launches:
             self.step,
             self.threads,
             *(self.n, self.products[-1], *self.constants, *self.spread[0], self.norm),
-            *(totals.size // SUMS, totals, self.value, self.z, *to, *to_sums),
+            *(totals.size // SUMS, totals, self.value, self.z, self.tracked, np.int32(last)),
+            *(*to, *to_sums),
         )
         return part, own
 
@@ -234,7 +239,7 @@ def stepwise(
                 whole, _ = yield "share", (launches.between(k), None)
             if k or not ahead:
                 launches.multiply(k, whole)
-        part, own = launches.update(totals)
+        part, own = launches.update(totals, last)
         if settings.norm:
             _, totals = yield "share", (None, own)
             own = launches.divided(totals)

@@ -32,7 +32,9 @@ since sums in shared memory use the same path; 26 ps a row of the others.
 Without the order by ranges an entry that gathers from u takes 28 ps where u has 67 or 134 MB; with
 it 11 to 14, as where all of u lies in the L2. Ranges of 4 to 16 MB are equally good. Where barriers
 in shared memory count the bytes of a copy (compute capability 9.0) warps need no block barrier at
-every tile, which takes 7 to 10 % off the tiles. Copies shared by two blocks were not faster.
+every tile, which takes 7 to 10 % off the tiles. Copies shared by two blocks were not faster, nor
+copies in pieces from different places at a time; further rows in tiles of their own; or other rows
+that gather the largest hubs from shared memory, of which the L1 is then too small.
 
 Shared memory holds the sums, too, which bounds the number of rows in tiles: the 1.9 M longest.
 

@@ -10,6 +10,8 @@
 
 #include "power_sums.cuh"
 
+constexpr int IN_FLIGHT = 4; // vertices whose values a thread loads at a time
+
 // Write the value of vertex i to u[peer][ids[i]], or to u[peer][i] without ids, for all peers; ids have
 // 64 bits where `wide`. Without u nothing is gathered, and nothing is written.
 DEVICE void publish(double value, i64 i, i64 peers, U* const* u, const void* ids, i64 wide) {
@@ -63,28 +65,43 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // The next iterate from y, the last product: x, and u = x * scale, without a norm; otherwise z, which is
-// still to be divided by its norm.
+// still to be divided by its norm. Unless it is `tracked` nobody asks for the value before, nor, but
+// for the `last` one, for x itself.
 extern "C" __global__ void __launch_bounds__(256)
     power_step(i64 n, const double* y, double factor, double keep, double teleport, double dangling,
                i64 restart_mask, const double* restart, i64 scale_mask, const double* scale,
-               int norm, i64 shards, const double* totals, double* x, double* z, i64 peers,
-               U* const* u, const void* ids, i64 wide, double* parts, u32* arrived,
-               double* const* sums) {
+               int norm, i64 shards, const double* totals, double* x, double* z, int tracked,
+               int last, i64 peers, U* const* u, const void* ids, i64 wide, double* parts,
+               u32* arrived, double* const* sums) {
     const double shift = teleport + dangling * total(shards, totals, DANGLING, NORM_NONE);
     double mine[SUMS] = {0, 0, 0};
+    const i64 stride = thread_count();
 #pragma unroll 1
-    for (i64 i = thread_id(); i < n; i += thread_count()) {
-        const double before = x[i];
-        const double value = factor * y[i] + keep * before + shift * restart[i & restart_mask];
-        if (norm == NORM_NONE) {
-            const double by = scale[i & scale_mask];
-            mine[CHANGE] += fabs(value - before);
-            if (by == 0) mine[DANGLING] += value;
-            x[i] = value;
-            publish(value * by, i, peers, u, ids, wide);
-        } else {
-            mine[SIZE] = join(SIZE, norm, mine[SIZE], size_of(norm, value));
-            z[i] = value;
+    for (i64 base = thread_id(); base < n; base += IN_FLIGHT * stride) {
+        double before[IN_FLIGHT], product[IN_FLIGHT], by[IN_FLIGHT];
+        // all of these are under way before the first is waited for
+#pragma unroll
+        for (int k = 0; k < IN_FLIGHT; k++) {
+            const i64 i = base + k * stride;
+            before[k] = tracked && i < n ? x[i] : 0;
+            product[k] = i < n ? y[i] : 0;
+            by[k] = norm == NORM_NONE && i < n ? scale[i & scale_mask] : 0;
+        }
+#pragma unroll
+        for (int k = 0; k < IN_FLIGHT; k++) {
+            const i64 i = base + k * stride;
+            if (i >= n) continue;
+            const double value =
+                factor * product[k] + keep * before[k] + shift * restart[i & restart_mask];
+            if (norm == NORM_NONE) {
+                mine[CHANGE] += fabs(value - before[k]);
+                if (by[k] == 0) mine[DANGLING] += value;
+                if (tracked || last) x[i] = value;
+                publish(value * by[k], i, peers, u, ids, wide);
+            } else {
+                mine[SIZE] = join(SIZE, norm, mine[SIZE], size_of(norm, value));
+                z[i] = value;
+            }
         }
     }
     share_sums(mine, norm, peers, parts, arrived, sums);
