@@ -77,7 +77,8 @@ inline void progress() { block->waits = 0; }
 // That of the C library: AddressSanitizer's makes all memory up to the end of the thread's stack
 // accessible, at each of millions of jumps
 inline void jump(jmp_buf& to) {
-    static auto unwatched = (void (*)(jmp_buf, int))dlsym(dlopen("libc.so.6", RTLD_LAZY), "_longjmp");
+    static auto unwatched =
+        (void (*)(jmp_buf, int))dlsym(dlopen("libc.so.6", RTLD_LAZY), "_longjmp");
     unwatched(to, 1);
 }
 #else
