@@ -207,8 +207,9 @@ def alone(comm: Communicator) -> None:
     mapped, A = connected(comm), graph()
     G = spread(A, comm, mapped)
     same(sg.bfs(G, 5, parents=False).level, sg.bfs(A, 5, parents=False).level)
-    PATCH.setattr(mapped, "_late", 1.0)
-    PATCH.setitem(search_peers.search_peers.__kwdefaults__, "deadline", 1.0)
+    # long beside the time in which the other process comes to its next call
+    PATCH.setattr(mapped, "_late", 0.1)
+    PATCH.setitem(search_peers.search_peers.__kwdefaults__, "deadline", 0.1)
     if comm.rank == 0:
         with PATCH.context() as patch:
             patch.setattr(search_peers, "results_of", _raises_memory_error)
