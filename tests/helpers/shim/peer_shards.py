@@ -103,7 +103,9 @@ def run(
     rows: Any = [None] * len(made.shards)
     findable = made.size
     if made.shards[0].t_indptr is not None:
-        found_rows = [leading_and_nonempty(shard) for shard in made.shards]
+        if "rows" not in made.derived:  # plans, which are kept with the graph, have their addresses
+            made.derived["rows"] = [leading_and_nonempty(shard) for shard in made.shards]
+        found_rows = made.derived["rows"]
         rows, findable = [row for row, _ in found_rows], sum(count for _, count in found_rows)
     asked: Any = own, values if parents else None, None, direction, depth
     found, trace = search_peers.search_peers(made, buffers, rows, findable, *asked, **more)
