@@ -329,7 +329,7 @@ def test_a_search_of_peers_that_failed_gives_nothing_away() -> None:
         )
 
     shards = [shard(size) for size in G.partition.sizes]
-    v = distributed.DistributedVector.in_flight(G.nrows, shards, G.device)
+    v = distributed.DistributedVector(G.nrows, shards, G.device, in_flight=True)
     assert v.unchecked is shards and v.dtype == np.float64 and "Vector 64" in repr(v)
     full = sg.Vector.filled(1.0, size=64, device=G.device)
     for use in (

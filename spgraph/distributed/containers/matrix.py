@@ -15,10 +15,9 @@ from spgraph.containers.storage.values import check_casting, check_sides
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.report import Report, border, report
-from spgraph.distributed.containers.vector import DistributedVector, extent_of_shards
+from spgraph.distributed.containers.vector import DistributedVector, extent_of_shards, shards_match
 from spgraph.distributed.exchange.collectives import replicate
 from spgraph.distributed.exchange.coordinates import lift
-from spgraph.errors import BackendMismatch, DomainMismatch
 
 SAMPLE = 1024  # about so many elements of each array make the fingerprint
 
@@ -281,22 +280,7 @@ class DistributedMatrix(Matrix):
         return self.gather().to_cupyx(copy=copy)
 
     def _matches(self, other: Matrix, check_dtype: bool, same: Callable[..., Array]) -> bool:
-        if not isinstance(other, Matrix):
-            raise DomainMismatch(f"other: expected a Matrix, got {type(other).__name__}")
-        if other.device is not self._placement:
-            raise BackendMismatch(
-                f"other is on {other.device}, the Matrix on {self.device}; .gather() makes a plain "
-                "one"
-            )
-        assert isinstance(other, DistributedMatrix)
-        if self.shape != other.shape or (check_dtype and self.dtype != other.dtype):
-            return False
-        equal = self._placement.map(
-            lambda k, a, b: Matrix._matches(a, b, False, same),
-            self.shards,
-            other.shards,
-        )
-        return self._placement.total([not each for each in equal]) == 0
+        return shards_match(self, other, Matrix, check_dtype, same)
 
     # --- pickling and printing --------------------------------------------------------------------
 

@@ -37,30 +37,28 @@ class DistributedVector(Vector):
 
     __slots__ = ("_in_flight", "_placement", "entry", "shards")
 
-    def __init__(self, size: int, shards: list[Vector], placement: Placement) -> None:
-        self.size = size
-        self.shards = shards
+    def __init__(
+        self,
+        size: int,
+        shards: list[Vector],
+        placement: Placement,
+        *,
+        in_flight: bool = False,
+    ) -> None:
+        """`in_flight`: kernels are still computing the shards. The first access to `shards` waits
+        for the numbers of entries, and raises if a kernel has failed.
+        """
+        self.size, self._placement, self._nvals = size, placement, None
         self.entry: Entry | None = None
-        self._in_flight: list[Vector] | None = None
-        self._placement = placement
-        self._nvals = None
+        self._in_flight = shards if in_flight else None
+        if not in_flight:
+            self.shards = shards
 
     @classmethod
     def single_entry(cls, size: int, entry: Entry, placement: Placement) -> DistributedVector:
         """The Vector with only this entry; its shards are made when they are first needed."""
-        v = cls.__new__(cls)
-        v.size, v.entry, v._placement, v._nvals = size, entry, placement, 1
-        v._in_flight = None
-        return v
-
-    @classmethod
-    def in_flight(cls, size: int, shards: list[Vector], placement: Placement) -> DistributedVector:
-        """A result that kernels are still computing. The first access to `shards` waits for the
-        numbers of entries, and raises if a kernel has failed.
-        """
-        v = cls.__new__(cls)
-        v.size, v.entry, v._placement, v._nvals = size, None, placement, None
-        v._in_flight = shards
+        v = cls(size, [], placement, in_flight=True)
+        v.entry, v._in_flight, v._nvals = entry, None, 1
         return v
 
     @classmethod
@@ -223,22 +221,7 @@ class DistributedVector(Vector):
         return self.gather()._dense(fill)
 
     def _matches(self, other: Vector, check_dtype: bool, same: Callable[..., Array]) -> bool:
-        if not isinstance(other, Vector):
-            raise DomainMismatch(f"other: expected a Vector, got {type(other).__name__}")
-        if other.device is not self._placement:
-            raise BackendMismatch(
-                f"other is on {other.device}, the Vector on {self.device}; .gather() makes a plain "
-                "one"
-            )
-        assert isinstance(other, DistributedVector)
-        if self.size != other.size or (check_dtype and self.dtype != other.dtype):
-            return False
-        equal = self._placement.map(
-            lambda k, u, v: Vector._matches(u, v, False, same),
-            self.shards,
-            other.shards,
-        )
-        return self._placement.total([not each for each in equal]) == 0
+        return shards_match(self, other, Vector, check_dtype, same)
 
     # --- pickling and printing --------------------------------------------------------------------
 
@@ -249,6 +232,28 @@ class DistributedVector(Vector):
         # no communication here: perhaps only one process prints
         facts = [str(self.dtype), str(self.device), f"{display.size_of(self.nbytes)} here"]
         return f"Vector {self.size}", facts, [], 0
+
+
+def shards_match(
+    container: DistributedVector | DistributedMatrix,
+    other: object,
+    kind: type[Vector | Matrix],
+    check_dtype: bool,
+    same: Callable[..., Array],
+) -> bool:
+    """As `_matches` of the containers of `kind`: whether all entries do, in all processes."""
+    placement, name = container.device, kind.__name__
+    if not isinstance(other, kind):
+        raise DomainMismatch(f"other: expected a {name}, got {type(other).__name__}")
+    if other.device is not placement:
+        raise BackendMismatch(
+            f"other is on {other.device}, the {name} on {placement}; .gather() makes a plain one"
+        )
+    if container.shape != other.shape or (check_dtype and container.dtype != other.dtype):
+        return False
+    pairs: Any = container.shards, other.shards  # type: ignore[union-attr]
+    found = placement.map(lambda k, a, b: kind._matches(a, b, False, same), *pairs)
+    return placement.total([not each for each in found]) == 0
 
 
 def extent_of_shards(container: DistributedVector | DistributedMatrix) -> tuple[float, float]:

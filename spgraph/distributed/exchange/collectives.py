@@ -20,7 +20,7 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
-from spgraph.distributed.exchange.coordinates import entries_by_owner, lift, owned_part
+from spgraph.distributed.exchange.coordinates import by_owner, lift, owned_part
 from spgraph.semirings import TypedMonoid
 
 if TYPE_CHECKING:
@@ -95,21 +95,15 @@ def reduce_to_owners(
     size = found[0].size
     partition, comm = placement.partition(size), placement.communicator
     each = found[0].dtype.itemsize
+    sizes = partition.sizes
     pairs = placement.total([t.nvals for t in found]) * (each + index_dtype(size).itemsize)
     dense = placement.num_shards * size * (each + 1 / 8)
     if pairs < dense:
-        split = placement.map(lambda k, t: entries_by_owner(t, partition), found)
-        ids = comm.all_to_all([[i for i, _ in row] for row in split])
-        values = comm.all_to_all([[x for _, x in row] for row in split])
-
-        def pieces(k: int, came: list[Array], with_values: list[Array]) -> list[Vector]:
-            n = partition.sizes[placement.local[k]]
-            return [
-                Vector._of(n, x, indices=i.astype(index_dtype(n), copy=False))
-                for i, x in zip(came, with_values, strict=True)
-            ]
-
-        received = placement.map(pieces, ids, values)
+        entries = placement.map(lambda k, t: _entries(t.to_sparse()), found)
+        pieces = send_to_owners(entries, placement, size, ascending=True)
+        received = placement.map(
+            lambda k, row: [_sparse(sizes[placement.local[k]], *piece) for piece in row], pieces
+        )
     else:
         cut = placement.map(lambda k, t: _split(t.to_bitmap(), partition), found)
         values = comm.all_to_all([[piece._values for piece in row] for row in cut])
@@ -137,24 +131,28 @@ def _reduced(on: ModuleType, row: list[Vector], monoid: TypedMonoid) -> Vector:
     return total._conform()
 
 
+def _entries(t: Vector) -> tuple[Array, Array]:
+    assert t._indices is not None
+    return t._indices, t._values
+
+
+def _sparse(size: int, indices: Array, values: Array) -> Vector:
+    return Vector._of(size, values, indices=indices.astype(index_dtype(size), copy=False))
+
+
 def send_to_owners(
-    entries: list[tuple[Array, ...]], placement: Placement, size: int
+    entries: list[tuple[Array, ...]], placement: Placement, size: int, ascending: bool = False
 ) -> list[list[tuple[Array, ...]]]:
     """Send arrays (ids, more, ...) of each local shard, in any order and with repeated ids, to the
     shards that own the ids: an all-to-all. For each local shard, the arrays (positions in the
-    shard, more, ...) from each shard, in the sender's order.
+    shard, more, ...) from each shard: in the sender's order, or by position where ids ascend.
     """
     partition, comm = placement.partition(size), placement.communicator
     firsts = partition.offsets[:-1].tolist()
 
     def split(k: int, entry: tuple[Array, ...]) -> list[list[Array]]:
-        xp = array_module(entry[0])
-        inside = partition.to_internal(entry[0])
-        owner = partition.owner(inside)
-        order = xp.argsort(owner, kind="stable")
-        bounds = xp.searchsorted(owner[order], xp.arange(partition.num_shards + 1)).tolist()
+        arrays, bounds = by_owner(entry, partition, ascending)
         cuts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
-        arrays = [array[order] for array in (inside, *entry[1:])]
         local = [arrays[0][c] - first for c, first in zip(cuts, firsts, strict=True)]
         return [local, *([array[c] for c in cuts] for array in arrays[1:])]
 

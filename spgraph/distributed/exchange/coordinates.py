@@ -141,7 +141,7 @@ def owned_part(t: Vector, partition: Partition, p: int) -> Vector:
     n = own.stop - own.start
     xp = array_module(t._values)
     if t._indices is not None:
-        indices, values, bounds = _by_owner(t, partition)
+        (indices, values), bounds = by_owner((t._indices, t._values), partition, True)
         within = slice(bounds[p], bounds[p + 1])
         local = (indices[within] - own.start).astype(index_dtype(n))
         return Vector._of(n, values[within].copy(), indices=local)
@@ -157,28 +157,24 @@ def owned_part(t: Vector, partition: Partition, p: int) -> Vector:
     )
 
 
-def entries_by_owner(t: Vector, partition: Partition) -> list[tuple[Array, Array]]:
-    """For each shard (positions in the shard, values) of the entries of t that it owns."""
-    t = t.to_sparse()
-    indices, values, bounds = _by_owner(t, partition)
-    found = []
-    for p in range(partition.num_shards):
-        within = slice(bounds[p], bounds[p + 1])
-        found.append((indices[within] - int(partition.offsets[p]), values[within]))
-    return found
-
-
-def _by_owner(t: Vector, partition: Partition) -> tuple[Array, Array, list[int]]:
-    """(internal ids ascending, values, where each shard begins and the last ends) of sparse t."""
-    xp = array_module(t._values)
-    indices, values = t._indices, t._values
-    assert indices is not None
+def by_owner(
+    entry: Sequence[Array], partition: Partition, ascending: bool
+) -> tuple[list[Array], list[int]]:
+    """(arrays, where each shard begins in them and the last ends): `entry` are the user's ids and
+    more arrays, ordered by the ids' owners here, with internal ids. `ascending`: so ids are, and
+    internal ids become.
+    """
+    xp, ids = array_module(entry[0]), partition.to_internal(entry[0])
+    if not ascending:
+        owner = partition.owner(ids)
+        order = xp.argsort(owner, kind="stable")
+        bounds = xp.searchsorted(owner[order], xp.arange(partition.num_shards + 1)).tolist()
+        return [array[order] for array in (ids, *entry[1:])], bounds
+    arrays = [ids, *entry[1:]]
     if partition.ids is not None:
-        indices = partition.to_internal(indices)
-        order = xp.argsort(indices)
-        indices, values = indices[order], values[order]
-    offsets = xp.asarray(partition.offsets)
-    return indices, values, xp.searchsorted(indices, offsets).tolist()
+        order = xp.argsort(ids)
+        arrays = [array[order] for array in arrays]
+    return arrays, xp.searchsorted(arrays[0], xp.asarray(partition.offsets)).tolist()
 
 
 def bits_between(bits: Array, own: slice) -> Array:

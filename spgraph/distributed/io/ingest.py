@@ -219,34 +219,24 @@ def _routed(
     sorted.
     """
     bounds = partition.offsets.astype(np.uint64) << HIGH
-    parts: list[tuple[list[Array], list[Array]]] = []
+    to_send: list[list[list[Array]]] = []  # of each shard: keys, and perhaps values, for each shard
     for (keys, values), device in zip(pieces, communicator.devices, strict=True):
-        if partition.ids is not None:
-            assert partition.internal_ids is not None
-            keys = (
-                partition.internal_ids[(keys >> HIGH).astype(np.int64)].astype(np.uint64) << HIGH
-                | keys & LOW
-            )
+        if partition.internal_ids is not None:
+            rows = partition.internal_ids[(keys >> HIGH).astype(np.int64)]
+            keys = rows.astype(np.uint64) << HIGH | keys & LOW
         if values is None:
-            keys = np.sort(keys)
+            arrays = [np.sort(keys)]
         else:
             order = keys.argsort(kind="stable")
-            keys, values = keys[order], values[order]
-        cuts = np.searchsorted(keys, bounds[1:-1]).tolist()
-        slices = [slice(a, b) for a, b in itertools.pairwise([0, *cuts, keys.size])]
-        parts.append(
-            (
-                [move(keys[part], device) for part in slices],
-                [] if values is None else [move(values[part], device) for part in slices],
-            )
-        )
-    keys_in = communicator.all_to_all([keys for keys, _ in parts])
-    if dtype is None:
-        return [[Piece(move(keys, "cpu")) for keys in row] for row in keys_in]
-    values_in = communicator.all_to_all([values for _, values in parts])
+            arrays = [keys[order], values[order]]
+        cuts = [0, *np.searchsorted(arrays[0], bounds[1:-1]).tolist(), keys.size]
+        parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
+        to_send.append([[move(array[part], device) for part in parts] for array in arrays])
+    of_each = zip(*to_send, strict=True)
+    received = [communicator.all_to_all(list(arrays)) for arrays in of_each]
     return [
-        [Piece(move(k, "cpu"), move(v, "cpu")) for k, v in zip(keys, values, strict=True)]
-        for keys, values in zip(keys_in, values_in, strict=True)
+        [Piece(*(move(array, "cpu") for array in came)) for came in zip(*arrays, strict=True)]
+        for arrays in zip(*received, strict=True)
     ]
 
 

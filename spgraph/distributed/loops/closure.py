@@ -20,7 +20,7 @@ from spgraph.distributed.exchange.coordinates import materialize, on_shards
 from spgraph.distributed.exchange.in_step import rounds_of, run
 from spgraph.distributed.loops.sharded_graph import closure_graph, sparse_entries
 from spgraph.distributed.loops.single_device import single_device_of
-from spgraph.errors import ConvergenceError, unsettled
+from spgraph.errors import unsettled
 from spgraph.iterations.closure_buckets import composed_closure
 from spgraph.iterations.fixed_point import composed_dag_edges, composed_parents
 from spgraph.semirings import TypedSemiring, monoid
@@ -42,12 +42,7 @@ def closure(
     tag_graph(A)
     placement = A.device
     if one := single_device_of(A):
-        whole = (one.whole, one.gather(start))
-        try:
-            return one.scatter(placement.backend(0).closure(*whole, semiring, delta, reach))
-        except ConvergenceError as error:
-            error.result = one.scatter(cast(Vector, error.result))
-            raise
+        return one.run("closure", start, semiring, delta, reach)
     able = placement.has("ClosureShard" if placement.peers is None else "closure_peers")
     if not able or semiring.multiply.positional:
         return cast(DistributedVector, composed_closure(A, start, semiring, reach or delta))
@@ -99,7 +94,7 @@ def dag_edges(
     or the single device does, if the closure ran there.
     """
     if one := single_device_of(A):
-        return one.scatter_matrix(A.device.backend(0).dag_edges(one.whole, one.gather(x), semiring))
+        return one.run("dag_edges", x, semiring)
     tag_graph(A)
 
     def own(on: ModuleType, _: None, rows: Matrix, whole: Vector) -> Matrix:
@@ -119,9 +114,7 @@ def parents(
     of a vertex takes the least of all shards; or the single device does, if the closure ran there.
     """
     if one := single_device_of(A):
-        whole = one.whole
-        transposed = None if T is None else whole.T
-        return one.scatter(A.device.backend(0).parents(whole, transposed, one.gather(x), semiring))
+        return one.run("parents", T, x, semiring)
     placement = A.device
     tag_graph(A)
     materialize(A)

@@ -61,7 +61,7 @@ def contract(A: DistributedMatrix, undirected: bool) -> DistributedVector:
     if not A.device.has("ComponentsShard"):
         return by_exact_lists(A)
     if one := single_device_of(A):
-        return one.scatter(A.device.backend(0).contract(one.whole, undirected))
+        return one.run("contract", undirected)
     return by_kernels(A, undirected)
 
 

@@ -45,10 +45,7 @@ def dependencies(
     tag_graph(A)
     placement, n = A.device, A.nrows
     if one := single_device_of(A):
-        whole_level = None if level is None else one.gather(level)
-        return one.scatter(
-            placement.backend(0).dependencies(one.whole, one.whole.T, sources, whole_level)
-        )
+        return one.run("dependencies", T, sources, level)
     score = placement.filled(0.0, size=n, dtype=np.float64)
     if level is None and placement.has("dependencies_shard"):
         sources = in_shards(A, T, sources, [shard._values for shard in score.shards])

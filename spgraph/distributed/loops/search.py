@@ -49,12 +49,7 @@ def search(
     """
     tag_graph(A)
     if one := single_device_of(A):
-        whole = one.whole
-        transposed = None if T is None else whole.T
-        rest = (semiring, first, direction, max_depth, trace)
-        found = A.device.backend(0).search(whole, transposed, one.gather(start), *rest)
-        level, value = (None if v is None else one.scatter(v) for v in found[:2])
-        return cast(DistributedVector, level), value, found[2]
+        return one.run("search", T, start, semiring, first, direction, max_depth, trace)
     if A.device.has("SearchShard" if A.device.peers is None else "search_peers"):
         return by_kernels(A, T, start, semiring, direction, max_depth, trace)
     made = composed_search(A, T, start, semiring, first, direction, max_depth, trace)
@@ -98,7 +93,7 @@ def by_kernels(
             Vector._of(own.size, own, bits=present, nvals=part.num_visited)
             for part, own, present in zip(found, values, bits, strict=True)
         ]
-        return DistributedVector.in_flight(A.nrows, shards, placement)
+        return DistributedVector(A.nrows, shards, placement, in_flight=True)
 
     level = whole([part.level for part in found], [part.visited for part in found])
     if semiring is None:

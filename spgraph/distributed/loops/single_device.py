@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any, cast
 
 from spgraph import direction as directions
 from spgraph.containers import Matrix, Vector
@@ -16,6 +17,7 @@ from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import replicate
 from spgraph.distributed.exchange.coordinates import owned_part
+from spgraph.errors import ConvergenceError
 
 logger = logging.getLogger("spgraph.distributed")
 
@@ -32,6 +34,22 @@ class SingleDevice:
     def __init__(self, A: DistributedMatrix, whole: Matrix | None = None) -> None:
         self.placement: Placement = A.device
         self.whole = A.replicated()[0] if whole is None else whole
+
+    def run(self, loop: str, *arguments: Any) -> Any:
+        """What the backend's `loop` makes of the graph and these arguments, with containers in
+        shards gathered and those of the result scattered.
+        """
+        given = [self.gather(v) if isinstance(v, DistributedVector) else v for v in arguments]
+        # the transpose of the graph is the only Matrix among them
+        given = [self.whole.T if isinstance(v, DistributedMatrix) else v for v in given]
+        try:
+            found = getattr(self.placement.backend(0), loop)(self.whole, *given)
+        except ConvergenceError as error:
+            error.result = self.scatter(cast(Vector, error.result))
+            raise
+        if isinstance(found, tuple):
+            return tuple(self.scatter(v) if isinstance(v, Vector) else v for v in found)
+        return self.scatter_matrix(found) if isinstance(found, Matrix) else self.scatter(found)
 
     def gather(self, v: DistributedVector) -> Vector:
         """The whole of v on the first device."""

@@ -84,7 +84,7 @@ def lost(level: Any) -> Any:
         given, bits = shard.to_bitmap(), np.full(shard.size // 32 + 1, 0xFFFFFFFF, np.uint32)
         bits = bits if given.bits is None else given.bits
         shards.append(sg.Vector._of(shard.size, given.values, bits=bits, nvals=reached))
-    return type(level).in_flight(level.size, shards, level.device)
+    return type(level)(level.size, shards, level.device, in_flight=True)
 
 
 def check_shards(name: str, cuts: tuple[float, ...], peers: bool, **more: Any) -> None:
