@@ -17,5 +17,6 @@ R = TypeVar("R")
 #   joined, or None;
 # - ("counts", (array, round)): (what the kernels of all shards have counted, in rows, their sums),
 #   on the host;
-# - ("meet", anything): the same, once all devices have come there.
+# - ("meet", anything): the same, once all devices have come there; "meet_processes": the same where
+#   there are several processes.
 Steps = Generator[tuple[str, Any], Any, R]

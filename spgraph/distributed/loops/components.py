@@ -178,12 +178,9 @@ def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
             found = run(steps, placement.devices, ByPeers(placement.peers))
         rounds = [giant.round] * len(steps)
         comm = placement.communicator
-        own = wait_for_counts(giant.host_counters, rounds, giant.messages, comm)
-        is_void = bool(own.any())
+        is_void = wait_for_counts(giant.host_counters, rounds, giant.messages, comm).any()
     _ = level.shards  # raises where a device was lost
-    if comm.processes > 1:  # each knows of edges to its own vertices
-        placement.peers.check()
-        is_void = placement.largest(is_void) > 0
+    placement.peers.check()
     return None if is_void else labels(A, found)
 
 

@@ -68,7 +68,9 @@ def spread(A: sg.Matrix, shards: int, relabelled: bool = False) -> Any:
     owner = rng.integers(0, shards, A.nrows)
     G: Any = A.distribute(shards, partition=owner if relabelled else np.sort(owner))
     lock = contextlib.nullcontext()
-    G.device.peers = types.SimpleNamespace(lock=lock, barrier=lambda: None)
+    calls = {"barrier": lambda: None, "check": lambda: None}
+    own = range(shards)
+    G.device.peers = types.SimpleNamespace(lock=lock, local=own, devices=own, **calls)
     return G
 
 

@@ -18,7 +18,7 @@ from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 
 # as in kernels/components.cu, in 64-bit words
-HEAD, REPORT = 2, 2
+HEAD, REPORT = 3, 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,11 +102,18 @@ class Shard:
         """The labels of own vertices after a search for the giant component, which has found those
         in the bitmap `visited`, by the edges that are left. Shards meet when each has written its
         own to `message`; all of them are at the addresses `places`. The host-mapped word at the
-        address `host_counter` becomes a count of the round: 1 if the labels are void.
+        address `host_counter` becomes a count of the round: 1 if the labels are void, of this shard
+        or, where shards are in several processes, of any.
         """
         table = self.outside(visited, message, capacity)
         yield "meet", None
-        return self.settle(visited, table, message, places, capacity, round_, host_counter)
+        report = self.join_edges(visited, table, message, places, capacity)
+        yield "meet_processes", None
+        box = (places.size, *self.pairs_form(capacity).box(message, places))
+        label = array_module(table).empty(self.matrix.nrows, self.label)
+        arguments = (visited, self.nonempty, table, *box, label, report, round_, host_counter)
+        self.run("settle", label.size // 4 + 1, *self.own, *arguments)
+        return label
 
     def outside(self, visited: Array, message: Array, capacity: int) -> Array:
         """Write the edges of the own vertices that are not in the bitmap `visited` to `message`.
@@ -120,26 +127,16 @@ class Shard:
         self.run("outside", A.nrows // 32 + 1, *self.own, *arguments)
         return table
 
-    def settle(
-        self,
-        visited: Array,
-        table: Array,
-        message: Array,
-        places: Array,
-        capacity: int,
-        round_: int,
-        host_counter: int,
+    def join_edges(
+        self, visited: Array, table: Array, message: Array, places: Array, capacity: int
     ) -> Array:
-        """The labels of own vertices from what `outside` made on all shards, as `around` says."""
-        xp, form = array_module(table), self.pairs_form(capacity)
-        label, report = xp.empty(self.matrix.nrows, self.label), xp.zeros(REPORT, np.int64)
-        box = (places.size, *form.box(message, places))
+        """Unite the ends of the edges that all shards listed. Returns a report for `settle`."""
+        report = array_module(table).zeros(REPORT, np.int64)
+        box = (places.size, *self.pairs_form(capacity).box(message, places))
         # lists are short: a launch for all of the capacity would take longer than they do
         self.run("begin", capacity // 16, *self.own, visited, table, *box, report)
         self.run("join", capacity // 16, table, *box, jit.NULL)
-        arguments = (visited, self.nonempty, table, label, report, round_, host_counter)
-        self.run("settle", label.size // 4 + 1, *self.own, *arguments)
-        return label
+        return report
 
     # --- any graph --------------------------------------------------------------------------------
 

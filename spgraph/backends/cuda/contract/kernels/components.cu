@@ -38,6 +38,7 @@ struct Message {
     // of `outside`: n less the least vertex visited; of `send_roots`: the root that the bits stand
     // for, -1 for none; of `receive_roots`: the longest list it got
     i64 lead;
+    i64 is_void; // of `begin`: an edge leads to what the search has reached here: it ended early
 };
 
 // The messages of some shards, each with bits, then pairs: one after the other, or where `places`
@@ -145,11 +146,11 @@ extern "C" __global__ void outside(OWN, const O* indptr, const I* indices, const
 }
 
 struct Report {
-    i64 is_void; // a list is too long, or an edge leads to what the search reached: it ended early
+    i64 is_void; // a list is too long
     i64 lead;    // the greatest of the messages
 };
 
-// `report` is zero.
+// `report` is zero. What is void here alone, the own message says to `settle` of all shards.
 extern "C" __global__ void begin(OWN, const u32* visited, L* table, i64 parts, BOX,
                                  Report* report) {
     TAKE_OWN;
@@ -167,7 +168,7 @@ extern "C" __global__ void begin(OWN, const u32* visited, L* table, i64 parts, B
             const Pair pair = box.pairs(p)[k];
             table[pair.u] = pair.u;
             table[pair.v] = pair.v;
-            if (own.has(pair.v) && test_bit(visited, own.number(pair.v))) report->is_void = 1;
+            if (own.has(pair.v) && test_bit(visited, own.number(pair.v))) box.messages->is_void = 1;
         }
     }
 }
@@ -205,12 +206,17 @@ struct __align__(EACH * sizeof(L)) Labels {
 };
 
 // `host_counter` is a word of the host's memory: the low 16 bits of the round, above them whether the
-// labels are void.
+// labels are void: those of this shard, and of all that have ended `begin` when this one starts.
 extern "C" __global__ void settle(OWN, const u32* visited, const u32* nonempty, const L* table,
-                                  L* label, const Report* report, i64 round, i64* host_counter) {
+                                  i64 parts, BOX, L* label, const Report* report, i64 round,
+                                  i64* host_counter) {
     TAKE_OWN;
-    if (thread_id() == 0)
-        *(volatile i64*)host_counter = (i64)report->is_void << 16 | (round & 0xFFFF);
+    TAKE_BOX;
+    if (thread_id() == 0) {
+        i64 is_void = report->is_void;
+        for (i64 p = 0; p < parts; p++) is_void |= box.message(p)->is_void;
+        *(volatile i64*)host_counter = is_void << 16 | (round & 0xFFFF);
+    }
     const L giant = (L)(own.n - report->lead);
     for (i64 base = thread_id() * EACH; base < own.count; base += thread_count() * EACH) {
         const u32 visited_bits = visited[base >> 5] >> (base & 31);
