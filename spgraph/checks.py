@@ -12,7 +12,13 @@ from spgraph.containers import Mask, Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import Device
 from spgraph.containers.storage.arrays import Array, as_array, device_of, move, on_device
 from spgraph.containers.storage.casting import storing
-from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
+from spgraph.errors import (
+    BackendMismatch,
+    DimensionMismatch,
+    DomainMismatch,
+    IndexOutOfBound,
+    not_square,
+)
 from spgraph.semirings import BinaryOp, Function, Monoid, Semiring
 
 # the remedy where two matrices would fit if they were square
@@ -25,6 +31,14 @@ def matrix(name: str, A: MatrixLike, argument: str = "A") -> Matrix:
         return as_matrix(A, argument)
     except DomainMismatch as error:
         raise DomainMismatch(f"{name}: {error}") from None
+
+
+def square(name: str, A: MatrixLike) -> Matrix:
+    """A as a square Matrix."""
+    A = matrix(name, A)
+    if A.nrows != A.ncols:
+        raise not_square(name, A.nrows, A.ncols)
+    return A
 
 
 def operand(name: str, argument: str, u: Any) -> Vector | Matrix:

@@ -5,8 +5,7 @@ no longer change.
 from __future__ import annotations
 
 from spgraph import checks
-from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.errors import not_square
+from spgraph.containers import MatrixLike, Vector
 from spgraph.operations import assign, ewise_add, extract, mxv, vxm
 from spgraph.semirings import binary, min_first, min_second
 from spgraph.steps import backend
@@ -36,7 +35,7 @@ def contract(A: MatrixLike) -> Vector:
     >>> contract(A).to_numpy().tolist()
     [0, 1, 2, 1, 0]
     """
-    A = _checked(A)
+    A = checks.square("contract", A)
     fused = getattr(backend(A.device), "contract", None)
     return composed(A) if fused is None else fused(A, bool(A.symmetric))
 
@@ -48,7 +47,7 @@ def composed(A: MatrixLike) -> Vector:
     Source: Zhang, Azad, Hu, "FastSV: a distributed-memory connected component algorithm with fast
     convergence" (2020).
     """
-    A = _checked(A)
+    A = checks.square("contract", A)
     label = Vector.arange(A.nrows, device=A.device)
     while True:
         last = label.dup()
@@ -61,10 +60,3 @@ def composed(A: MatrixLike) -> Vector:
         label = extract(label, label)
         if label.isequal(last):
             return label
-
-
-def _checked(A: MatrixLike) -> Matrix:
-    A = checks.matrix("contract", A)
-    if A.nrows != A.ncols:
-        raise not_square("contract", A.nrows, A.ncols)
-    return A

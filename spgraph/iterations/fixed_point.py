@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,11 +11,11 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import SemiringLike
-from spgraph.errors import DomainMismatch, NegativeWeight, not_square
+from spgraph.errors import DomainMismatch, NegativeWeight
 from spgraph.iterations.closure_buckets import composed_closure
 from spgraph.iterations.closure_widths import default_widths
 from spgraph.iterations.integer_sums import min_plus_and_one, saturating_plus
-from spgraph.iterations.level_search import search
+from spgraph.iterations.level_search import search, typed_for_rounds
 from spgraph.operations import diag, ewise_add, mxm, reduce, select, vxm
 from spgraph.semirings import (
     Semiring,
@@ -119,7 +118,7 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
     if _longest(A, span) >= 1 << (63 - bits):
         return None
     ring = min_plus_and_one(bits)
-    typed = _typed("closure", ring, INT64, A.dtype, A.index_dtype)
+    typed = typed_for_rounds("closure", ring, INT64, A.dtype, A.index_dtype)
     first = start if span == (0, 0) else start._with_values(lambda x: x.astype(INT64) << bits)
     delta, reach = (
         None if width is None else min(width * 2.0**bits, LONGEST)
@@ -239,7 +238,7 @@ def _checked(
 ) -> tuple[Matrix, _Plan]:
     A, start = _operands("closure", A, "start", start)
     ring = checks.semiring("closure", semiring)
-    typed = _typed("closure", ring, start.dtype, A.dtype, A.index_dtype)
+    typed = typed_for_rounds("closure", ring, start.dtype, A.dtype, A.index_dtype)
     if not typed.add.idempotent or typed.add.any:
         raise DomainMismatch(
             "closure: semiring: expected a monoid with x + x == x and one result, such as min, max "
@@ -260,9 +259,7 @@ def _checked(
 
 
 def _operands(name: str, A: MatrixLike, argument: str, x: Vector) -> tuple[Matrix, Vector]:
-    A, x = checks.matrix(name, A), checks.vector(name, argument, x)
-    if A.nrows != A.ncols:
-        raise not_square(name, A.nrows, A.ncols)
+    A, x = checks.square(name, A), checks.vector(name, argument, x)
     checks.same_size(name, f"{argument}.size", x.size, "A.nrows", A.nrows)
     if A.device is not x.device:  # the same string, most of the time
         checks.same_device(name, **{"A": A, argument: x})
@@ -274,27 +271,12 @@ def _carried(
 ) -> tuple[Matrix, Vector, TypedSemiring]:
     """Operands of which x has values of the semiring's own type."""
     A, x = _operands(name, A, "x", x)
-    typed = _typed(name, checks.semiring(name, semiring), x.dtype, A.dtype, A.index_dtype)
+    typed = typed_for_rounds(name, checks.semiring(name, semiring), x.dtype, A.dtype, A.index_dtype)
     if typed.dtype != x.dtype:
         raise DomainMismatch(
             f"{name}: x: expected values of the semiring's type {typed.dtype}, got {x.dtype}"
         )
     return A, x, typed
-
-
-@functools.lru_cache(maxsize=1024)
-def _typed(
-    name: str, ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype
-) -> TypedSemiring:
-    """The semiring over values of its own: each round's are the operands of the next."""
-    first = checks.typed(name, ring, start, entries, index=index)
-    again: TypedSemiring = checks.typed(name, ring, first.dtype, entries, index=index)
-    if again.dtype != first.dtype:
-        raise DomainMismatch(
-            f"{name}: semiring: {ring!r} makes {first.dtype} of {start} and {again.dtype} of "
-            f"{first.dtype}; start from values of type {again.dtype}"
-        )
-    return again
 
 
 def _width(delta: float | None, ring: Semiring) -> float | None:
@@ -353,7 +335,7 @@ def _widened(A: Matrix, first: tuple[float, float], plan: _Plan) -> _Plan:
     wide = kind if kind.itemsize == 8 else INT64
     saturates = longest >= np.iinfo(wide).max
     ring = Semiring(monoids.min, saturating_plus(wide)) if saturates else min_plus
-    typed = _typed("closure", ring, wide, A.dtype, A.index_dtype)
+    typed = typed_for_rounds("closure", ring, wide, A.dtype, A.index_dtype)
     return plan._replace(semiring=ring, typed=typed, saturates=saturates)
 
 

@@ -13,7 +13,7 @@ from spgraph import direction as directions
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Direction, SemiringLike
 from spgraph.containers.storage.arrays import array_module, index_dtype
-from spgraph.errors import DomainMismatch, not_square
+from spgraph.errors import DomainMismatch
 from spgraph.operations import ewise_mult, reduce
 from spgraph.semirings import Semiring, TypedSemiring, any_pair, binary
 from spgraph.semirings import monoid as monoids
@@ -177,9 +177,7 @@ class _Plan(NamedTuple):
 def _checked(
     A: MatrixLike, start: Vector, semiring: SemiringLike, direction: Direction
 ) -> tuple[Matrix, _Plan]:
-    A, start = checks.matrix("search", A), checks.vector("search", "start", start)
-    if A.nrows != A.ncols:
-        raise not_square("search", A.nrows, A.ncols)
+    A, start = checks.square("search", A), checks.vector("search", "start", start)
     checks.same_size("search", "start.size", start.size, "A.nrows", A.nrows)
     if A.device is not start.device:  # the same string, most of the time
         checks.same_device("search", A=A, start=start)
@@ -193,21 +191,30 @@ def _checked(
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -> _Plan:
-    """Kept, for comparing operators costs more than all other checks of a call."""
-    # the values of one level are the operands of the next, of the same type
-    typed = checks.typed("search", ring, start, entries, index=index)
-    again = checks.typed("search", ring, typed.dtype, entries, index=index)
-    if again.dtype != typed.dtype:
+def typed_for_rounds(
+    name: str, ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype
+) -> TypedSemiring:
+    """The semiring over values of its own: each round's are the operands of the next. Kept, for
+    comparing operators costs more than all other checks of a call.
+    """
+    first = checks.typed(name, ring, start, entries, index=index)
+    again: TypedSemiring = checks.typed(name, ring, first.dtype, entries, index=index)
+    if again.dtype != first.dtype:
         raise DomainMismatch(
-            f"search: semiring: {ring!r} makes {typed.dtype} of {start} "
-            f"and {again.dtype} of {typed.dtype}; start from values of type {again.dtype}"
+            f"{name}: semiring: {ring!r} makes {first.dtype} of {start} and {again.dtype} of "
+            f"{first.dtype}; start from values of type {again.dtype}"
         )
+    return again
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -> _Plan:
+    typed = typed_for_rounds("search", ring, start, entries, index)
     # any of them, or the least of ascending ids
     ids = (binary.secondi, binary.firstj)
     least_id = ring.monoid == monoids.min and ring.multiply in ids
     takes_any = ring.monoid == monoids.any
-    return _Plan(again, not (takes_any and ring.multiply == binary.pair), takes_any or least_id)
+    return _Plan(typed, not (takes_any and ring.multiply == binary.pair), takes_any or least_id)
 
 
 def _pulls(A: Matrix, direction: str, first: bool) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.storage.arrays import Array, as_array, index_dtype, move, on_device
-from spgraph.errors import DomainMismatch, IndexOutOfBound, not_square
+from spgraph.errors import DomainMismatch, IndexOutOfBound
 from spgraph.iterations.level_search import constant, search
 from spgraph.late_imports import step
 from spgraph.operations import assign, ewise_add, ewise_mult, mxv, reduce, select, vxm
@@ -297,9 +297,7 @@ def _of_source(A: Matrix, level: Vector, adjacent: bool, numbers: Numbers) -> Ve
 def _checked(
     name: str, A: MatrixLike, sources: Sequence[int] | np.ndarray
 ) -> tuple[Matrix, np.ndarray]:
-    A = checks.matrix(name, A)
-    if A.nrows != A.ncols:
-        raise not_square(name, A.nrows, A.ncols)
+    A = checks.square(name, A)
     first = np.asarray(as_array(f"{name}: sources", sources))
     if first.ndim != 1 or (first.size and first.dtype.kind not in "iu"):
         raise DomainMismatch(f"{name}: sources: expected a sequence of vertices, got {sources!r}")

@@ -15,7 +15,6 @@ from spgraph.errors import (
     ConvergenceError,
     DomainMismatch,
     NegativeWeight,
-    not_square,
 )
 from spgraph.operations import apply, ewise_add, ewise_mult, mxv, reduce, vxm
 from spgraph.semirings import (
@@ -190,35 +189,34 @@ def _checked(
 ) -> TypedSemiring:
     """The semiring of the hops over a matrix's values and float64."""
     checks.vector("power", "x", x)
-    if x.dtype != FLOAT64 or x.nvals != x.size:
-        raise DomainMismatch(
-            f"power: x: expected a full Vector of float64, got one of {x.dtype} with {x.nvals} "
-            f"entries of {x.size}"
-        )
+    _check_full("x", x)
     if len(step.hops) not in (1, 2):
         raise ValueError(f"power: step.hops: expected 1 or 2 of them, got {len(step.hops)}")
     vectors = {"step.restart": step.restart} | {
         f"step.hops[{k}].scale": hop.scale for k, hop in enumerate(step.hops)
     }
     for k, hop in enumerate(step.hops):
-        square("power", hop.A)
+        checks.square("power", hop.A)
         checks.same_size("power", f"step.hops[{k}].A.nrows", hop.A.nrows, "x.size", x.size)
         checks.same_device("power", x=x, **{f"step.hops[{k}].A": hop.A})
     for name, v in vectors.items():
-        if not isinstance(v, Vector):
-            continue
-        if v.dtype != FLOAT64 or v.nvals != v.size:
-            raise DomainMismatch(
-                f"power: {name}: expected a full Vector of float64, got one of {v.dtype} with "
-                f"{v.nvals} entries of {v.size}"
-            )
-        checks.same_size("power", f"{name}.size", v.size, "x.size", x.size)
-        checks.same_device("power", x=x, **{name: v})
+        if isinstance(v, Vector):
+            _check_full(name, v)
+            checks.same_size("power", f"{name}.size", v.size, "x.size", x.size)
+            checks.same_device("power", x=x, **{name: v})
     if norm not in (None, 1, 2, "max"):
         raise ValueError(f"power: norm: expected None, 1, 2 or 'max', got {norm!r}")
     limits("power", tol, max_iter)
     ring = plus_times if step.weighted else plus_second
     return checks.typed("power", ring, _values(step), FLOAT64)
+
+
+def _check_full(name: str, v: Vector) -> None:
+    if v.dtype != FLOAT64 or v.nvals != v.size:
+        raise DomainMismatch(
+            f"power: {name}: expected a full Vector of float64, got one of {v.dtype} with "
+            f"{v.nvals} entries of {v.size}"
+        )
 
 
 def _pulled(step: Step) -> tuple[Matrix, ...]:
@@ -238,12 +236,6 @@ def _values(step: Step) -> np.dtype:
 # --- what the algorithms made of it ask of their arguments ----------------------------------------
 
 
-def square(name: str, A: Matrix) -> None:
-    """DimensionMismatch unless A is square."""
-    if A.nrows != A.ncols:
-        raise not_square(name, A.nrows, A.ncols)
-
-
 def limits(name: str, tol: float | None, max_iter: int) -> None:
     """ValueError unless `tol` and `max_iter` bound an iteration."""
     number = isinstance(tol, int | float | np.integer | np.floating) and not isinstance(tol, bool)
@@ -256,8 +248,7 @@ def limits(name: str, tol: float | None, max_iter: int) -> None:
 
 def graph(name: str, A: MatrixLike, weighted: bool) -> Matrix:
     """A as a square Matrix; with `weighted` its values have to be finite and not negative."""
-    A = checks.matrix(name, A)
-    square(name, A)
+    A = checks.square(name, A)
     if weighted and A.nvals and A.dtype != np.bool_:
         low, high = A._value_range()
         if low < 0:
