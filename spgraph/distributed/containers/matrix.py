@@ -14,7 +14,7 @@ from spgraph.containers.storage.arrays import Array, array_module, index_dtype, 
 from spgraph.containers.storage.values import check_casting, check_sides
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
-from spgraph.distributed.containers.report import Report, border, report
+from spgraph.distributed.containers.report import Report, border
 from spgraph.distributed.containers.vector import DistributedVector, extent_of_shards, shards_match
 from spgraph.distributed.exchange.collectives import replicate
 from spgraph.distributed.exchange.coordinates import lift
@@ -321,19 +321,13 @@ class GraphPartition:
             across = border(columns.to_internal(shard._indices), columns, placement.local[k])
             return np.array([shard.nvals, shard.nbytes, *across], np.int64)
 
-        rows = placement.map(row, A.shards)
-        table = _from_all(rows, placement)
-        return report(self.vertices, table[:, 0], table[:, 1], table[:, 2:])  # type: ignore[arg-type]
+        table = np.zeros((placement.num_shards, 2 + placement.num_shards), np.int64)
+        table[placement.local.start : placement.local.stop] = placement.map(row, A.shards)
+        found = placement.communicator.all_reduce_host(table.ravel(), "sum").reshape(table.shape)
+        return Report(np.array(self.sizes, np.int64), found[:, 0], found[:, 1], found[:, 2:])
 
     def __repr__(self) -> str:
         return f"GraphPartition(sizes={self.sizes})"
-
-
-def _from_all(rows: list[np.ndarray], placement: Placement) -> np.ndarray:
-    """The table of the rows of all shards; `rows` are those of the local shards."""
-    table = np.zeros((placement.num_shards, rows[0].size), np.int64)
-    table[placement.local.start : placement.local.stop] = rows
-    return placement.communicator.all_reduce_host(table.ravel(), "sum").reshape(table.shape)
 
 
 def _fingerprint(A: Matrix) -> int:

@@ -5,7 +5,6 @@ its edges lead to (the halo), whose values are exchanged.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -75,22 +74,6 @@ def border(indices: Array, partition: Partition, p: int) -> np.ndarray:
     counts[p] = xp.zeros((), np.int64)
     found = xp.stack([xp.asarray(count, np.int64) for count in counts])
     return found if xp is np else found.get()
-
-
-def report(
-    partition: Partition,
-    edges: Sequence[int],
-    nbytes: Sequence[int],
-    borders: Sequence[np.ndarray],
-) -> Report:
-    """The Report of a partition, from the entries, bytes and `border` of each shard in order."""
-    shards = partition.num_shards
-    return Report(
-        np.array(partition.sizes, np.int64),
-        np.array(edges, np.int64),
-        np.array(nbytes, np.int64),
-        np.array(borders, np.int64).reshape(shards, shards),
-    )
 
 
 def _imbalance(amounts: np.ndarray) -> float:

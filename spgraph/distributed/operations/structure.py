@@ -24,7 +24,7 @@ from spgraph.distributed.exchange.coordinates import (
 )
 from spgraph.semirings import Function
 
-R = TypeVar("R")
+C = TypeVar("C", DistributedVector, DistributedMatrix)
 
 # --- entries sent to the shards that own them -----------------------------------------------------
 
@@ -72,9 +72,8 @@ def redistributed_vector(
         order = xp.argsort(ids)
         return Vector._of(n, values[order], indices=ids[order].astype(index_dtype(n)))._conform()
 
-    return DistributedVector(
-        size, placement.map(build, send_to_owners(entries, placement, size)), placement
-    )
+    received = send_to_owners(entries, placement, size)
+    return DistributedVector(size, placement.map(build, received), placement)
 
 
 def coordinates(A: DistributedMatrix, k: int) -> tuple[Array, Array, Array]:
@@ -225,6 +224,12 @@ def assign(
     entries, lifted, and keeps the positions that it owns.
     """
     placement = w.device
+    if (
+        mask is None
+        and isinstance(indices, np.ndarray)
+        and not isinstance(value, DistributedVector)
+    ):
+        return _assign_scalar(w, value, indices, accum)
 
     def everywhere(k: int, shard: Vector) -> Vector:
         given = value.shards[k] if isinstance(value, DistributedVector) else value
@@ -232,28 +237,24 @@ def assign(
             shard.dup(), given, mask=shard_mask(mask, k), accum=accum, replace=replace
         )
 
-    if indices is None:
-        return _changed(w, _assigned(w, value, accum, everywhere, w.shards))
-    if (
-        mask is None
-        and not isinstance(value, DistributedVector)
-        and not isinstance(indices, DistributedVector)
-    ):
-        return _assign_scalar(w, value, indices, accum)
-    values: Sequence[Vector | Scalar] = [value] * len(w.shards)
-    if isinstance(value, DistributedVector):
-        values = replicate(value)
-    ids: Sequence[Vector | np.ndarray] = [indices] * len(w.shards)
-    if isinstance(indices, DistributedVector):
-        ids = replicate(indices)
-
     def at(k: int, shard: Vector, given: Vector | Scalar, where: Vector | np.ndarray) -> Vector:
-        raised = lift(shard.dup(), placement, k, w.size)
+        lifted = lift(shard.dup(), placement, k, w.size)
         allowed = lifted_mask(mask, placement, k)
-        operations.assign(raised, given, where, mask=allowed, accum=accum, replace=replace)
-        return lower(raised, placement, k)
+        operations.assign(lifted, given, where, mask=allowed, accum=accum, replace=replace)
+        return lower(lifted, placement, k)
 
-    return _changed(w, _assigned(w, value, accum, at, w.shards, values, ids))
+    if indices is None:
+        return _assigned(w, value, accum, everywhere)
+    return _assigned(w, value, accum, at, _on_all(value, placement), _on_all(indices, placement))
+
+
+def _on_all(value: Any, placement: Placement) -> Sequence[Any]:
+    """`value` for each local shard: the whole of a container, on the device of the shard."""
+    if isinstance(value, DistributedVector):
+        return replicate(value)
+    if isinstance(value, DistributedMatrix):
+        return value.replicated()
+    return [value] * len(placement.devices)
 
 
 def _assign_scalar(
@@ -271,18 +272,19 @@ def _assign_scalar(
         at = inside[(inside >= own.start) & (inside < own.stop)] - own.start
         return operations.assign(shard.dup(), value, at, accum=accum) if at.size else shard
 
-    return _changed(w, _assigned(w, value, accum, here, w.shards))
+    return _assigned(w, value, accum, here)
 
 
 def _assigned(
-    w: DistributedVector | DistributedMatrix,
+    w: C,
     value: Vector | Matrix | Scalar,
     accum: BinaryLike | None,
-    function: Callable[..., R],
+    function: Callable[..., Any],
     *lists: Sequence[Any],
-) -> list[R]:
-    """As `Placement.map`; but where a value may not fit in w's type, which only its shard finds
-    out, all processes raise OverflowError together.
+) -> C:
+    """w, with the shards that `function` makes of its shards, as in `Placement.map`. Where a value
+    may not fit in w's type, which only its shard finds out, all processes raise OverflowError
+    together, and w stays as it is.
     """
     placement, dtype = w.device, getattr(value, "dtype", None)
     if dtype is None and not checks.is_container(value) and np.ndim(value) == 0:
@@ -290,21 +292,21 @@ def _assigned(
     result = dtype
     if dtype is not None and accum is not None:
         result = checks.binary("assign", "accum", accum).resolve(w.dtype, dtype).result
-    if dtype == result == w.dtype:
-        return placement.map(function, *lists)
+    fits = dtype == result == w.dtype
 
-    def own(k: int, *given: Any) -> R | OverflowError:
+    def own(k: int, *given: Any) -> Any:
         try:
             return function(k, *given)
         except OverflowError as error:
             return error
 
-    found = placement.map(own, *lists)
+    found = placement.map(function if fits else own, w.shards, *lists)
     raised = [each for each in found if isinstance(each, OverflowError)]
-    if placement.total([len(raised)]):
+    if not fits and placement.total([len(raised)]):
         elsewhere = f"assign: another process has values that do not fit in {w.dtype}"
         raise raised[0] if raised else OverflowError(elsewhere)
-    return [each for each in found if not isinstance(each, OverflowError)]
+    w._become(type(w)(*w.shape, found, placement))
+    return w
 
 
 def assign_matrix(
@@ -321,35 +323,16 @@ def assign_matrix(
     """
     placement = w.device
     materialize(mask)
-    values: Sequence[Vector | Matrix | Scalar]
-    if isinstance(value, DistributedVector):
-        values = replicate(value)
-    elif isinstance(value, DistributedMatrix):
-        values = value.replicated()
-    else:
-        values = [value] * len(w.shards)
 
     def own(k: int, shard: Matrix, given: Vector | Matrix | Scalar) -> Matrix:
-        raised = lift(shard, placement, k, w.nrows).dup()
+        lifted = lift(shard, placement, k, w.nrows).dup()
         allowed = lifted_mask(mask, placement, k)
         operations.assign(
-            raised, given, indices, columns, mask=allowed, accum=accum, replace=replace
+            lifted, given, indices, columns, mask=allowed, accum=accum, replace=replace
         )
-        return _own_rows(raised, placement, k)
+        if lifted.nvals == 0:
+            return lower(lifted, placement, k)
+        rows = placement.shard_ids(k, w.nrows)  # the others may have entries, too
+        return placement.backend(k).extract_matrix(lifted, rows, None)
 
-    shards = _assigned(w, value, accum, own, w.shards, values)
-    w._become(DistributedMatrix(w.nrows, w.ncols, shards, placement))
-    return w
-
-
-def _own_rows(T: Matrix, placement: Placement, k: int) -> Matrix:
-    """The rows of T that local shard k owns; T may have entries in other rows."""
-    if T.nvals == 0:
-        return lower(T, placement, k)
-    return placement.backend(k).extract_matrix(T, placement.shard_ids(k, T.nrows), None)
-
-
-def _changed(w: DistributedVector, shards: list[Vector]) -> DistributedVector:
-    """w, after it has got these local shards."""
-    w._become(DistributedVector(w.size, shards, w.device))
-    return w
+    return _assigned(w, value, accum, own, _on_all(value, placement))

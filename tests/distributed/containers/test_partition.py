@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from spgraph import Matrix, generators
 from spgraph.distributed.containers.partition import Partition, partition, partition_by_counts
-from spgraph.distributed.containers.report import border, report
+from spgraph.distributed.containers.report import Report, border
 from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
@@ -191,7 +191,7 @@ def test_report(shards: int) -> None:
     inside = P.to_internal(columns)
     borders = [border(inside[owner[rows] == p], P, p) for p in range(shards)]
     edges = np.bincount(owner[rows], minlength=shards)
-    R = report(P, edges.tolist(), [8 * e for e in edges.tolist()], borders)
+    R = Report(np.array(P.sizes), edges, 8 * edges, np.array(borders, np.int64))
 
     seen = {(int(owner[u]), int(owner[v]), v) for u, v in zip(rows.tolist(), columns, strict=True)}
     for p in range(shards):
@@ -209,6 +209,7 @@ def test_report(shards: int) -> None:
 
 def test_report_of_nothing() -> None:
     P = Partition.even(0, 2)
-    R = report(P, [0, 0], [0, 0], [border(np.empty(0, np.int32), P, p) for p in range(2)])
+    none, borders = np.zeros(2, np.int64), [border(np.empty(0, np.int32), P, p) for p in range(2)]
+    R = Report(none, none, none, np.array(borders))
     assert R.edge_imbalance == R.vertex_imbalance == 1 and not R.border.any()
     assert "Partition in 2 shards, 0 vertices" in repr(R)
