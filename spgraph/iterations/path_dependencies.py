@@ -182,12 +182,6 @@ def composed(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Vector:
     return composed_dependencies(A, None, first, None)
 
 
-def composed_along(A: MatrixLike, level: Vector) -> Vector:
-    """`dependencies_along` out of operations, as `composed`."""
-    A, _ = _checked("dependencies_along", A, [])
-    return composed_dependencies(A, None, np.zeros(1, np.int64), level)
-
-
 def composed_dependencies(
     A: Matrix, T: Matrix | None, sources: np.ndarray, level: Vector | None
 ) -> Vector:

@@ -19,7 +19,7 @@ from spgraph.backends.cpu.runtime import pool
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.iterations.path_dependencies import (
     composed,
-    composed_along,
+    composed_dependencies,
     composed_levels,
     dependencies,
     dependencies_along,
@@ -72,7 +72,10 @@ def test_composed_along_equals_fused() -> None:
             pairs.append((i, j))
     D = sg.Matrix.from_coo(*zip(*pairs, strict=True), nrows=A.nrows, ncols=A.ncols)
     levels_ = sg.Vector.from_coo(list(level), list(level.values()), size=A.nrows)
-    same(dependencies_along(D, levels_), composed_along(D, levels_).to_numpy())
+    same(
+        dependencies_along(D, levels_),
+        composed_dependencies(D, None, np.zeros(1, int), levels_).to_numpy(),
+    )
     assert max(level.values()) > 3
 
 

@@ -14,12 +14,6 @@ Both ways use lists of a fixed capacity, a share of the vertices, and check only
 that was enough, so that the host waits once for each call. Beside the search, the first way reads
 two bits a vertex twice and writes each label once, in four launches a GPU; forests pass over the
 labels of all vertices on every GPU some ten times, and exchange a bit a vertex.
-
-Of two H200s, in ms (one GPU): Kronecker graphs of 2^25 vertices and 1.05e9 edges 0.69 (1.66), of
-which the search takes 0.53, and by forests 2.2, whatever the exchange; of 2^24 and 1.02e9 edges
-0.49 (1.03), and 1.3 to 1.5. Outside of the giant component some 5000 of the 1e9 edges are left. A
-graph of two equal components of 1.3e8 edges each takes 2.4 (1.6). Of a directed graph every edge is
-read: 11.7 (8.2).
 """
 
 from __future__ import annotations

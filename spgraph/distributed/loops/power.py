@@ -1,17 +1,7 @@
 """The power iteration over shards: each iterates over its own vertices, in step with the others.
-
-On two H200s, microseconds of an iteration of PageRank, and of them from the end of a product to the
-beginning of the next:
-
-    graph               one GPU       by peer writes   by NCCL
-    kronecker(18, 16)     68             98    62        276   225
-    kronecker(24, 32)   2740   163     1764   116       1845   255
-    kronecker(25, 16)   3901   314     2288   215       2528   462
-
-Of kronecker(25, 16) each GPU sends 67 MB, which takes NVLink 0.2 ms in either form; by peer writes
-the step's own 600 MB go on at the same time. On the first graph the host takes longest: three
-launches a GPU and a barrier are 100 us. Half of a Kronecker graph's vertices have no edges; to send
-the others alone, packed, would cost as much in unpacking as it saves between two GPUs."""
+Half of a Kronecker graph's vertices have no edges; to send the others alone, packed, would cost as
+much in unpacking as it saves between two GPUs.
+"""
 
 from __future__ import annotations
 
