@@ -218,7 +218,8 @@ def test_huge_integers(device: str) -> None:
     assert composed(detour.to(device), start, min_plus).isequal(found)
 
 
-@pytest.mark.parametrize("kind", ["int8", "uint8", "uint64"])
+# of uint8, sums have the same wider type as of int8
+@pytest.mark.parametrize("kind", ["int8", pytest.param("uint8", marks=pytest.mark.full), "uint64"])
 def test_an_integer_type_is_refused_where_a_value_does_not_fit(kind: str, device: str) -> None:
     """And nowhere else, whatever sums along other walks would come to."""
     top = int(np.iinfo(kind).max)

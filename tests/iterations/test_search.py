@@ -62,8 +62,8 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
         pool.close()
 
 
-# each wide type of either array once, with parents or without: each is two searches to compile
-WIDE = [(np.int32, np.int64, True), (np.int64, np.int32, False)]
+# what a graph of very many edges has; each case is two searches to compile
+WIDE = [(np.int32, np.int64, True)]
 
 
 @pytest.mark.parametrize(
