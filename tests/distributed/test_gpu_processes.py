@@ -49,6 +49,13 @@ def test_mapped_memory(first: int) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 4])
+def test_processes_agree_that_labels_are_void(count: int) -> None:
+    visible(count)
+    for status, words, _ in met(count, mpi_cases.__file__, "voids"):
+        assert status == 0 and "is done;" in words, words
+
+
+@pytest.mark.parametrize("count", [2, 4])
 def test_mapped_memory_is_freed(count: int) -> None:
     visible(count)
     for status, words, _ in met(count, mpi_cases.__file__, "freed mapped:0:40 freed"):

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import spgraph as sg
+from spgraph import direction as directions
+from spgraph.distributed.loops import components as components_in_shards
 from spgraph.semirings import (
     Semiring,
     any_pair,
@@ -75,6 +78,22 @@ def same(spread: Any, plain: Any, *, close: float | None = None) -> None:
         assert home.isequal(plain), (home, plain)
     else:
         assert home.isclose(plain, rtol=close, atol=1e-12), (home.to_coo(), plain.to_coo())
+
+
+def check_void_components(shards: int, place: Callable[..., Any]) -> None:
+    """Where the search for the giant component ends too early, which only the owner of vertex 91
+    sees, all processes find it out.
+    """
+    leaves = np.arange(1, 91)
+    ends = np.append(leaves, [91, 92, 93]), np.append(0 * leaves, [1, 91, 92])
+    A = sg.Matrix.from_coo(*(np.concatenate(both) for both in (ends, ends[::-1])), symmetric=True)
+    G = place(A, partition=np.minimum(np.arange(94) // 40, shards - 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(directions, "all_are_near", lambda *counts: True)
+        assert components_in_shards.plan_of(G).giant is not None
+        patch.setattr(components_in_shards, "MOST_LEVELS", 2)
+        same(sg.connected_components(G), sg.connected_components(A))
+    assert components_in_shards.plan_of(G).giant is None
 
 
 def check_products(A: sg.Matrix, G: Any, spread: Spread) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import shim_exchanges
+from distributed_cases import check_void_components
 from mapped_host import HostMemory
 from search_cases import check_search
 
@@ -79,20 +80,6 @@ def check_others(A: sg.Matrix, G: Any) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
-def check_voids(comm: Communicator, mapped: MappedMemory) -> None:
-    """Where the search for the giant component ends too early, and only the process that owns
-    vertex 91 sees it, all find it out.
-    """
-    leaves = np.arange(1, 91)
-    ends = np.concatenate([leaves, [91, 92, 93]]), np.concatenate([0 * leaves, [1, 91, 92]])
-    A = sg.Matrix.from_coo(*(np.concatenate(both) for both in (ends, ends[::-1])), symmetric=True)
-    G = spread(A, comm, mapped, partition=np.arange(94) // 40)
-    with PATCH.context() as patch:
-        patch.setattr(components, "MOST_LEVELS", 2)
-        same(sg.connected_components(G), sg.connected_components(A))
-    assert components.plan_of(G).giant is None
-
-
 def view(address: int, size: int, dtype: np.dtype, owner: Any) -> np.ndarray:
     """An array in memory that all processes have mapped."""
     octets = (ctypes.c_char * (size * dtype.itemsize)).from_address(address)
@@ -116,8 +103,8 @@ def results(comm: Communicator) -> None:
     for source in (5, 9):  # searches and closures use the same memory in turn
         check(A, G, source)
     check_others(A, G)
-    check_voids(comm, mapped)
     place = functools.partial(spread, comm=comm, mapped=mapped)
+    check_void_components(comm.num_shards, place)
     check_search("sparse directed", "paths", place, "auto")  # each process knows its own sources
     assert {"search_peers", "closure_peers", "peer_barrier"} <= stems, stems
     assert {"components", "power_stepwise", "dependencies_shard"} <= stems, stems

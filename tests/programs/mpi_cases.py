@@ -164,6 +164,15 @@ def mapped(comm: Communicator, first: str, step: str) -> None:
             closure_cases.check_closure(name, closed, G)
 
 
+def voids(comm: Communicator) -> None:
+    """Components of a graph that only the last process knows to be no small world."""
+
+    def place(A: Any, **how: Any) -> Any:
+        return A.distribute(comm.num_shards, communicator=comm, exchange="peer", **how)
+
+    cases.check_void_components(comm.num_shards, place)
+
+
 def freed(comm: Communicator) -> None:
     """Graphs come and go, and garbage is collected at other times in every process."""
     plain: Any = sg.generators.kronecker(12, 8, seed=1)
