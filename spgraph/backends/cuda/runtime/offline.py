@@ -165,7 +165,7 @@ def _searches() -> dict[str, str]:
         "leading_neighbours": preamble.types(O=INDEX, I=INDEX) + preamble.constants(HUBS=True),
         "search": program(parents, True, True, True, *searched),
         "search_peers": peers_program(
-            (4, 1024, 1, 1, 2048, 8192), ("<i4", "<i4", "<i4"), parents_values("<i4")
+            (4, 1024, 1, 2048, 8192), ("<i4", "<i4", "<i4"), parents_values("<i4")
         ),
         "search_rounds": rounds_program(
             (4, 256, 8192, 1024, 4096), ("<i4",) * 4, parents_values("<i4")

@@ -63,8 +63,7 @@ def new_plan(
     kinds = (first.indices.dtype, first.indptr.dtype, index_dtype(graph.size))
     capacity = small_frontier(*kinds[:2])
     padded = any(int(graph.offsets[p]) != 32 * int(begins[p]) for p in range(peers))
-    decides = first_decides(values)
-    shape = (peers, THREADS, decides, padded, capacity, LONG_ROW)
+    shape = (peers, THREADS, padded, capacity, LONG_ROW)
     text = program(shape, tuple(kind.str for kind in kinds), values)
     # where levels alone are sought, memory stays as searches for parents leave it
     sums = values or parents_values(kinds[2].str)
@@ -87,7 +86,7 @@ def new_plan(
         with jit.device(shard.indptr):
             leading, nonempty = rows[k] or (None, None)
             place = parts[p]
-            fields = row_fields(shard, leading if decides else None, nonempty)
+            fields = row_fields(shard, leading if first_decides(values) else None, nonempty)
             fields |= {"me": p, "first": list(graph.offsets), "word": begins.tolist()}
             fields |= {"memory": memory, "frontiers": [place["frontier"], place["next"]]}
             fields |= {name: place[name] for name in PLACES}
@@ -157,7 +156,7 @@ def first_decides(values: Values | None) -> bool:
 @functools.lru_cache(maxsize=1024)
 def program(shape: tuple[int, ...], kinds: tuple[str, ...], values: Values | None) -> str:
     """The preamble of kernels/shards/search_peers.cu."""
-    names = ("PEERS", "THREADS", "FIRST", "PADDED", "SMALL", "LONG_ROW")
+    names = ("PEERS", "THREADS", "PADDED", "SMALL", "LONG_ROW")
     text = preamble.constants(**dict(zip(names, shape, strict=True)))
     text += preamble.types(**{k: np.dtype(v) for k, v in zip("IOL", kinds, strict=True)})
     text += values_preamble(values, kinds[2])
@@ -167,10 +166,11 @@ def program(shape: tuple[int, ...], kinds: tuple[str, ...], values: Values | Non
 def values_preamble(values: Values | None, labels: str) -> str:
     """What kernels are told of the values that they find, with the types A and Z."""
     if values is None:
-        text = preamble.constants(VALUES=0, PARENTS=0, ISO=1, USES_X=0, USES_U=0)
+        text = preamble.constants(VALUES=0, PARENTS=0, FIRST=1, ISO=1, USES_X=0, USES_U=0)
         return text + preamble.types(A=np.dtype(np.uint8), Z=np.dtype(labels))
     multiply = values.semiring.multiply
-    text = preamble.constants(VALUES=1, PARENTS=values.parents, ISO=values.iso)
+    text = preamble.constants(VALUES=1, PARENTS=values.parents, FIRST=first_decides(values))
+    text += preamble.constants(ISO=values.iso)
     text += preamble.constants(USES_X=multiply.uses("x"), USES_U=multiply.uses("jx", "iy"))
     return text + preamble.types(A=multiply.arguments[1]) + preamble.semiring(values.semiring)
 

@@ -337,6 +337,6 @@ class Shard:
 def program(shape: tuple[int, ...], kinds: tuple[str, ...], sought: Values | None) -> str:
     """The preamble of kernels/shards/search_rounds.cu."""
     names = ("PEERS", "THREADS", "LONG_ROW", "AHEAD_VERTICES", "AHEAD")
-    text = preamble.constants(FIRST=first_decides(sought), **dict(zip(names, shape, strict=True)))
+    text = preamble.constants(**dict(zip(names, shape, strict=True)))
     text += values_preamble(sought, kinds[2])
     return text + preamble.types(**{k: np.dtype(v) for k, v in zip("IOLQ", kinds, strict=True)})
