@@ -133,7 +133,7 @@ class Partition:
         """The number of shards."""
         return self.offsets.size - 1
 
-    @property
+    @functools.cached_property
     def sizes(self) -> tuple[int, ...]:
         """The number of vertices in each shard."""
         return tuple(np.diff(self.offsets).tolist())
