@@ -66,11 +66,10 @@ def test_delta_changes_nothing(delta: float, case: str, device: str) -> None:
         check_closure(name, CASES[case], graph(name, CASES[case]).A.to(device), delta=delta)
 
 
-# each is compiled in both forms: the others are compared with plain loops above
-FUSED = [
-    pytest.param(case, marks=pytest.mark.full if case in ("width, float32", "least label") else [])
-    for case in ("distance", "width, float32", "least label", "a user's")
-]
+# compiled in both forms; each form of the others is compared with plain loops above, the composed
+# one on the minimal backend
+OTHERS = ("width, float32", "least label", "a user's")
+FUSED = ["distance", *(pytest.param(case, marks=pytest.mark.full) for case in OTHERS)]
 
 
 @pytest.mark.fused

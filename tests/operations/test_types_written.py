@@ -315,9 +315,9 @@ def test_thresholds_tell_apart_what_the_numbers_do(data: Any) -> None:
 
 # the thresholds of all types and tests are compared above; here those of a whole and of a real type
 # are, by tests that have the others as their mirrors: each of a type is five kernels to compile
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from([("int8", "lt"), ("int8", "eq"), ("float32", "ge"), ("float32", "eq")]),
+    st.sampled_from([("int8", "lt"), ("float32", "eq")]),
     st.one_of(numbers, st.just(10**400)),
     st.data(),
 )
